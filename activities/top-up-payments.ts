@@ -26,7 +26,7 @@ import { failureOf, isUnconfirmed, verdictOfIntent } from '../src/stripe/verdict
 import { rowIdOf } from './row-id.ts';
 
 export interface TopUpPaymentDeps extends AskDeps {
-  readonly baseUrl: string;
+  readonly consoleUrl: string;
   /** How long a checkout stays open. */
   readonly checkoutMinutes: number;
   /** Whether a direct top-up without a saved card saves the processor's test card first. */
@@ -66,7 +66,7 @@ async function openCheckout(deps: TopUpPaymentDeps, asked: TopUp): Promise<Opene
   await planTax(deps.database, topUp.id, deps.tax !== undefined);
   const planned = await planSession(deps.database, topUp.id, deps.checkoutMinutes);
   const session = await withCustomer(deps, topUp.accountId, (customerId) =>
-    calls.createSession(deps.stripe, planned, customerId, deps.baseUrl, deps.tax?.code),
+    calls.createSession(deps.stripe, planned, customerId, deps.consoleUrl, deps.tax?.code),
   );
   return checkoutOf(await recordSession(deps.database, topUp.id, session));
 }

@@ -33,7 +33,7 @@ export interface TopUpDeps extends AskDeps {
 }
 
 /** The state of a top-up for its workflow. No personal data, since histories keep it. */
-export interface ClaimedTopUp {
+export interface TopUpState {
   readonly method: TopUpMethod;
   readonly status: TopUpStatus;
   readonly consumerId: string;
@@ -53,24 +53,14 @@ export function createTopUpActivities(deps: TopUpDeps) {
   const { database, dashboardUrl, firstAskMs, autoTopUpRetryMs } = deps;
   return {
     /** Claims the top-up for its workflow. Null if the request withdrew it: then nothing may be done. */
-    async openTopUp(topUpId: string): Promise<ClaimedTopUp | null> {
+    async openTopUp(topUpId: string): Promise<TopUpState | null> {
       const topUp = await claimTopUp(database, rowIdOf('topUp', topUpId));
-      if (!topUp) return null;
-      return {
-        method: topUp.method,
-        status: topUp.status,
-        consumerId: wireId('consumer', topUp.consumerId),
-        amountDollars: dollarsOf(topUp.amountMicros),
-        sessionUrl: topUp.sessionUrl,
-        sessionId: topUp.sessionId,
-        paymentIntentId: topUp.paymentIntentId,
-        dashboardUrl,
-        failure:
-          topUp.failureCode === null
-            ? null
-            : { code: topUp.failureCode, message: topUp.failureMessage ?? '' },
-        firstAskMs,
-      };
+      return topUp && stateOf(topUp);
+    },
+
+    /** The top-up as it is. */
+    async readTopUp(topUpId: string): Promise<TopUpState> {
+      return stateOf(await getTopUp(database, rowIdOf('topUp', topUpId)));
     },
 
     /** Whether this call credited it. */
@@ -94,6 +84,22 @@ export function createTopUpActivities(deps: TopUpDeps) {
       return failTopUp(database, id, storedFailureOf(seenFailureCode), autoTopUpRetryMs);
     },
   };
+
+  function stateOf(topUp: TopUp): TopUpState {
+    const { failureCode, failureMessage } = topUp;
+    return {
+      method: topUp.method,
+      status: topUp.status,
+      consumerId: wireId('consumer', topUp.consumerId),
+      amountDollars: dollarsOf(topUp.amountMicros),
+      sessionUrl: topUp.sessionUrl,
+      sessionId: topUp.sessionId,
+      paymentIntentId: topUp.paymentIntentId,
+      dashboardUrl,
+      failure: failureCode === null ? null : { code: failureCode, message: failureMessage ?? '' },
+      firstAskMs,
+    };
+  }
 
   /**
    * Throws unless the row has this verdict as evidence, or the top-up has ended and nothing is left to do. Asks the

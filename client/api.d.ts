@@ -156,6 +156,8 @@ export type BatchMember =
          * With `approval_required`: the page of the console where the owner can approve the developer.
          */
         approvalUrl?: string;
+        /** With `invalid_api_key` and `invalid_secret_key`: the page of the console with the keys. */
+        keysUrl?: string;
         /** The top-up that failed. */
         topUpId?: string;
         /** With `consent_ceiling_reached`: the dollars left of the monthly limit. */
@@ -293,7 +295,7 @@ export interface ApprovalReply {
   code: 'approval_required' | 'spend_limit_reached' | 'insufficient_balance';
   /** The budget that refused. Null: the balance did. */
   budgetId: string | null;
-  /** The name of the budget. Always null to developers. */
+  /** The name of the budget. Null to developers, and to spend keys of budgets below it. */
   budgetName: string | null;
   /**
    * The limit that refused: in all, of the current window, or of one call. Null with other codes.
@@ -1132,6 +1134,8 @@ export interface ErrorReply {
      * With `approval_required`: the page of the console where the owner can approve the developer.
      */
     approvalUrl?: string;
+    /** With `invalid_api_key` and `invalid_secret_key`: the page of the console with the keys. */
+    keysUrl?: string;
     /** The top-up that failed. */
     topUpId?: string;
     /** With `consent_ceiling_reached`: the dollars left of the monthly limit. */
@@ -1472,6 +1476,18 @@ export interface ListedCharge {
   /** The lease in which the call was settled, if any. */
   leaseId?: string;
 }
+export interface LowBalanceBody {
+  /**
+   * A charge or hold that leaves less than this, in dollars, makes a `balance.low` event. A number, or a decimal string such as "5.00". Null: no event.
+   */
+  threshold: number | string | null;
+}
+export interface LowBalanceReply {
+  /**
+   * A charge or hold that leaves less than this, in dollars, makes a `balance.low` event. Null: no event.
+   */
+  threshold: number | null;
+}
 export interface NewKeyReply {
   /** The id of the key. */
   id: string;
@@ -1494,6 +1510,8 @@ export interface NewWebhookEndpointReply {
   /** The types of events to send. Null: all. */
   types:
     | (
+        | 'balance.low'
+        | 'balance.exhausted'
         | 'budget.threshold_reached'
         | 'top_up.pending'
         | 'top_up.completed'
@@ -1688,6 +1706,8 @@ export interface SessionReply {
   developerId: string;
   /** The prefix of every key. */
   keyPrefix: string;
+  /** The URL of the API for programs. */
+  apiUrl: string;
   /** Whether you are an operator. /v1/operator also requires two-factor authentication. */
   operator: boolean;
   /** Whether payments are simulated, so that no money moves. */
@@ -1838,6 +1858,8 @@ export interface SettlementReply {
            * With `approval_required`: the page of the console where the owner can approve the developer.
            */
           approvalUrl?: string;
+          /** With `invalid_api_key` and `invalid_secret_key`: the page of the console with the keys. */
+          keysUrl?: string;
           /** The top-up that failed. */
           topUpId?: string;
           /** With `consent_ceiling_reached`: the dollars left of the monthly limit. */
@@ -1966,6 +1988,10 @@ export interface ToolsReply {
     /** Dollars it has earned, less refunds. */
     totalRevenue: number;
   }[];
+  /** Whether another page follows. */
+  hasMore: boolean;
+  /** Send it as `cursor` to get the next page. Null on the last page. */
+  nextCursor: string | null;
 }
 export interface TopUpBody {
   /**
@@ -2106,6 +2132,8 @@ export interface WebhookEndpointBody {
   /** The types of events to send. Null: all. */
   types?:
     | (
+        | 'balance.low'
+        | 'balance.exhausted'
         | 'budget.threshold_reached'
         | 'top_up.pending'
         | 'top_up.completed'
@@ -2141,6 +2169,8 @@ export interface WebhookEndpointChanges {
   /** The types of events to send. Null: all. */
   types?:
     | (
+        | 'balance.low'
+        | 'balance.exhausted'
         | 'budget.threshold_reached'
         | 'top_up.pending'
         | 'top_up.completed'
@@ -2180,6 +2210,8 @@ export interface WebhookEndpointReply {
   /** The types of events to send. Null: all. */
   types:
     | (
+        | 'balance.low'
+        | 'balance.exhausted'
         | 'budget.threshold_reached'
         | 'top_up.pending'
         | 'top_up.completed'

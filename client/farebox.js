@@ -132,6 +132,16 @@ export class Farebox {
     return (await this.#calls.write(asked, CHANGE, options)).json;
   }
 
+  lowBalance(options) {
+    return this.#calls.get('/v1/low-balance', {}, options);
+  }
+
+  async updateLowBalance({ threshold }, options) {
+    const body = { threshold: threshold === null ? null : amountToSend(threshold) };
+    const asked = { method: 'PATCH', path: '/v1/low-balance', body };
+    return (await this.#calls.write(asked, CHANGE, options)).json;
+  }
+
   publicReceipt(receipt, options) {
     return publicReceipt(this.#calls, receipt, options);
   }

@@ -17,6 +17,7 @@ import type {
   DeveloperTopUpsReply,
   EarningsReply,
   ListedCharge,
+  LowBalanceReply,
   RefusalsReply,
   ToolReply,
   ToolsReply,
@@ -352,6 +353,12 @@ export declare class Farebox<Mode extends OnUnavailable = 'fail'> {
   /** Your own settings. */
   developer(options?: CallOptions): Promise<DeveloperReply>;
   updateDeveloper(changes: DeveloperChanges, options?: CallOptions): Promise<DeveloperReply>;
+  /** The balance, in dollars, below which your webhook endpoints get `balance.low`; or null. */
+  lowBalance(options?: CallOptions): Promise<LowBalanceReply>;
+  updateLowBalance(
+    changes: { threshold: Amount | null },
+    options?: CallOptions,
+  ): Promise<LowBalanceReply>;
   /** Signs a receipt for everybody: `verifyPublicReceipt` checks the result without your keys. */
   publicReceipt(receipt: string, options?: CallOptions): Promise<string>;
   readonly tools: Tools;
@@ -390,9 +397,16 @@ export declare class Farebox<Mode extends OnUnavailable = 'fail'> {
 
 /** Your tools and their prices. */
 export interface Tools {
-  /** The tools in use, or with `archived` the archived ones. With `name`, only the tool with that name. */
+  /**
+   * The tools in use, or with `archived` the archived ones, oldest first. With `name`, only the tool with that name.
+   * `limit` is the number of tools per page.
+   */
   list(
-    filter?: { archived?: boolean | undefined; name?: string | undefined },
+    filter?: {
+      archived?: boolean | undefined;
+      name?: string | undefined;
+      limit?: number | undefined;
+    },
     options?: CallOptions,
   ): List<ToolsReply['tools'][number], ToolsReply>;
   get(id: string, options?: CallOptions): Promise<ChangedToolReply>;

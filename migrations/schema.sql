@@ -431,6 +431,7 @@ create index charges_developer on only farebox.charges using btree (developer, i
 create index charges_idempotency on only farebox.charges using btree (idempotency_hash) where (idempotency_hash is not null);
 
 create table farebox.charges_rest partition of farebox.charges default;
+create trigger charges_rest_copied after insert on farebox.charges_rest for each row execute function farebox.copy_from_rest('charges');
 
 -- Every change of accounts.consent_ceiling_micros, never edited. A null ceiling withdraws the consent.
 create table farebox.consents (
@@ -465,6 +466,8 @@ create table farebox.consumers (
   refunded_micros bigint not null default 0,
   -- the part of held_micros that open holds reserve. open disputes hold the rest.
   reserved_micros bigint not null default 0,
+  -- the highest of its thresholds that is armed (functions/set_notice.sql). null: none is.
+  notice_below_micros bigint,
   constraint consumers_pkey primary key (ledger, id),
   constraint consumers_counters_not_negative check (credited_micros >= 0 and spent_micros >= 0 and reserved_micros >= 0 and held_micros >= reserved_micros),
   constraint consumers_credited_is_exact check (credited_micros <= '9007199254740991'::bigint),
@@ -648,6 +651,7 @@ create index holds_developer on only farebox.holds using btree (developer, id);
 create index holds_idempotency on only farebox.holds using btree (idempotency_hash) where (idempotency_hash is not null);
 
 create table farebox.holds_rest partition of farebox.holds default;
+create trigger holds_rest_copied after insert or update on farebox.holds_rest for each row execute function farebox.copy_from_rest('holds');
 
 create table farebox.invocations (
   id uuid not null,
@@ -770,6 +774,7 @@ create table farebox.movements (
   constraint movements_top_up_named check ((kind = any (array['adjustment', 'charge_refund'])) = (top_up_id is null))
 );
 create unique index movements_top_up_once on farebox.movements using btree (ledger, top_up_id) where (kind = 'top_up');
+create constraint trigger movements_arm_thresholds after insert on farebox.movements deferrable initially deferred for each row when (new.amount_micros > 0) execute function farebox.arm_thresholds();
 create constraint trigger movements_audit_adjustment after insert on farebox.movements deferrable initially deferred for each row when (new.kind = 'adjustment') execute function farebox.audit_change('balance.adjusted', 'consumer_id', 'amount_micros', 'reason');
 
 -- Who changed whose balance in the console, and why. Written in the transaction of the change.
@@ -944,8 +949,26 @@ create unique index spend_keys_idempotency on farebox.spend_keys using btree (le
 create constraint trigger spend_keys_audit_expiry after update of expires_at on farebox.spend_keys deferrable initially deferred for each row when (old.expires_at is distinct from new.expires_at) execute function farebox.audit_change('spend_key.expiry_set', 'account_id', 'budget', 'last_four', 'expires_at');
 create constraint trigger spend_keys_audit_insert after insert on farebox.spend_keys deferrable initially deferred for each row execute function farebox.audit_change('spend_key.created', 'account_id', 'budget', 'last_four', 'expires_at');
 create constraint trigger spend_keys_audit_revoke after update of revoked_at on farebox.spend_keys deferrable initially deferred for each row when (old.revoked_at is distinct from new.revoked_at) execute function farebox.audit_change('spend_key.revoked', 'account_id', 'budget', 'last_four', 'revoked_at');
-create trigger spend_keys_event_insert after insert on farebox.spend_keys for each row execute function farebox.post_key_event();
-create trigger spend_keys_event_update after update of expires_at, revoked_at on farebox.spend_keys for each row when (old.expires_at is distinct from new.expires_at or old.revoked_at is distinct from new.revoked_at) execute function farebox.post_key_event();
+create trigger spend_keys_event_insert after insert on farebox.spend_keys for each row when (new.developer is null) execute function farebox.post_key_event();
+create trigger spend_keys_event_update after update of expires_at, revoked_at on farebox.spend_keys for each row when (new.developer is null and (old.expires_at is distinct from new.expires_at or old.revoked_at is distinct from new.revoked_at)) execute function farebox.post_key_event();
+
+-- Changed only under the consumer's lock.
+create table farebox.thresholds (
+  ledger smallint not null,
+  consumer_id uuid not null,
+  -- low_balance: set by the owner. exhausted: of every account that has had a webhook endpoint; a refused charge
+  -- crosses it too, at any balance.
+  purpose text not null,
+  below_micros bigint not null,
+  -- null: armed. otherwise it was crossed, or already was when it was set, and waits for a credit
+  -- (functions/arm_thresholds.sql).
+  crossed_at timestamp with time zone,
+  constraint thresholds_pkey primary key (ledger, consumer_id, purpose),
+  constraint thresholds_below_positive check (below_micros > 0),
+  constraint thresholds_exhausted_means_nothing_left check (purpose <> 'exhausted' or below_micros = 1),
+  constraint thresholds_purpose_known check (purpose = any (array['low_balance', 'exhausted']))
+);
+create trigger thresholds_set_notice after insert or delete or update on farebox.thresholds for each row execute function farebox.set_notice();
 
 -- Priced operations of a developer.
 create table farebox.tools (
@@ -1031,8 +1054,10 @@ create table farebox.top_ups (
   tax_micros bigint not null default 0,
   -- direct top-ups: the processor's calculation of the tax, which it reports for us.
   tax_calculation_id text,
-  -- The processor's invoice of a paid checkout. refunds add credit notes to it.
+  -- The processor's invoice of a taxed payment. refunds add credit notes to it.
   invoice_id text,
+  -- a refund or dispute was reported or seen before the credit, which then has it read.
+  reversal_reported boolean not null default false,
   constraint top_ups_pkey primary key (id),
   constraint top_ups_idempotency_unique unique (consumer_id, idempotency_key),
   constraint top_ups_payment_intent_unique unique (payment_intent_id),
@@ -1053,6 +1078,7 @@ create index top_ups_consumer on farebox.top_ups using btree (consumer_id, id);
 create index top_ups_not_opened on farebox.top_ups using btree (created_at) where (opened_at is null);
 create unique index top_ups_one_automatic on farebox.top_ups using btree (consumer_id) where (automatic and (status = 'pending'));
 create index top_ups_unsettled on farebox.top_ups using btree (id) where (status = any (array['pending', 'expired', 'failed', 'disputed']));
+create index top_ups_without_invoice on farebox.top_ups using btree (completed_at) where ((tax_calculation_id is not null) and (invoice_id is null));
 create constraint trigger top_ups_audit_manual after insert on farebox.top_ups deferrable initially deferred for each row when (new.method = 'manual') execute function farebox.audit_change('balance.opened', 'account_id', 'amount_micros');
 create trigger top_ups_event_insert after insert on farebox.top_ups for each row when (new.opened_at is not null or new.status <> 'pending') execute function farebox.post_top_up_event();
 create trigger top_ups_event_update after update on farebox.top_ups for each row when (old.status <> new.status or new.status = 'pending' and old.opened_at is null and new.opened_at is not null) execute function farebox.post_top_up_event();
@@ -1109,6 +1135,7 @@ create table farebox.webhook_endpoints (
   constraint webhook_endpoints_status_known check (status = any (array['active', 'disabled']))
 );
 create index webhook_endpoints_account on farebox.webhook_endpoints using btree (account_id, id);
+create trigger webhook_endpoints_arm_exhausted after insert on farebox.webhook_endpoints for each row execute function farebox.arm_exhausted();
 create constraint trigger webhook_endpoints_audit_delete after delete on farebox.webhook_endpoints deferrable initially deferred for each row execute function farebox.audit_change('webhook_endpoint.deleted', 'account_id');
 create constraint trigger webhook_endpoints_audit_insert after insert on farebox.webhook_endpoints deferrable initially deferred for each row execute function farebox.audit_change('webhook_endpoint.created', 'account_id');
 create constraint trigger webhook_endpoints_audit_secret after update of secret on farebox.webhook_endpoints deferrable initially deferred for each row when (old.secret <> new.secret) execute function farebox.audit_change('webhook_endpoint.secret_rolled', 'account_id', 'secret');
@@ -1144,6 +1171,27 @@ create table console.mails (
   created_at timestamp with time zone not null default now(),
   constraint mails_pkey primary key (id)
 );
+
+create table console.passkeys (
+  id uuid not null default gen_random_uuid(),
+  user_id uuid not null,
+  name text,
+  credential_id text not null,
+  public_key text not null,
+  -- how often the device has signed, if it counts: a lower number than before means that it was copied.
+  counter integer not null,
+  device_type text not null,
+  backed_up boolean not null,
+  transports text,
+  aaguid text,
+  created_at timestamp with time zone not null default now(),
+  constraint passkeys_pkey primary key (id),
+  constraint passkeys_credential_unique unique (credential_id),
+  constraint passkeys_user_id_fkey foreign key (user_id) references console.users(id) on delete cascade
+);
+create index passkeys_user on console.passkeys using btree (user_id);
+create constraint trigger passkeys_audit_delete after delete on console.passkeys deferrable initially deferred for each row execute function farebox.audit_change('passkey.removed', 'user_id', 'name');
+create constraint trigger passkeys_audit_insert after insert on console.passkeys deferrable initially deferred for each row execute function farebox.audit_change('passkey.added', 'user_id', 'name');
 
 create table console.rate_limits (
   id uuid not null default gen_random_uuid(),
@@ -1239,6 +1287,16 @@ create function farebox.arm_budget_marks()
   language plpgsql volatile
   set enable_seqscan=off;
 
+create function farebox.arm_exhausted()
+  returns trigger
+  language plpgsql volatile;
+
+create function farebox.arm_thresholds()
+  returns trigger
+  language plpgsql volatile
+  set enable_seqscan=off
+  set enable_bitmapscan=off;
+
 create function farebox.audit_change()
   returns trigger
   language plpgsql volatile;
@@ -1250,6 +1308,10 @@ create function farebox.audit_hash(previous bytea, entry farebox.audit_entries)
 create function farebox.budget_marks(p_limit bigint, out percent integer, out micros bigint)
   returns setof record
   language sql immutable parallel safe;
+
+create function farebox.copy_from_rest()
+  returns trigger
+  language plpgsql volatile;
 
 create function farebox.count_agent_words(added tsvector[], removed tsvector[])
   returns void
@@ -1278,10 +1340,23 @@ create function farebox.give_back_to_budgets(p_ledger smallint[], p_consumer uui
   set enable_hashjoin=off
   set enable_mergejoin=off;
 
+create function farebox.may_exceed_hold(p_ledger smallint, p_consumer uuid, p_spend_key integer, p_developer integer, p_tool text, p_placed_at timestamp with time zone)
+  returns boolean
+  language plpgsql stable;
+
 create function farebox.note_budget_marks()
   returns trigger
   language plpgsql volatile
   set enable_seqscan=off;
+
+create function farebox.note_crossings(p_ledger smallint[], p_consumer uuid[], p_is_refused boolean[])
+  returns void
+  language plpgsql volatile
+  set plan_cache_mode=force_generic_plan
+  set enable_seqscan=off
+  set enable_bitmapscan=off
+  set enable_hashjoin=off
+  set enable_mergejoin=off;
 
 create function farebox.post_charge_refund_event()
   returns trigger
@@ -1352,6 +1427,12 @@ create function farebox.post_top_up_event()
 create function farebox.refuse_change()
   returns trigger
   language plpgsql volatile;
+
+create function farebox.set_notice()
+  returns trigger
+  language plpgsql volatile
+  set enable_seqscan=off
+  set enable_bitmapscan=off;
 
 create function farebox.settle_lease(p_developer integer, p_lease uuid, p_fence integer, p_id uuid[], p_tool text[], p_amount bigint[], p_idempotency bigint[], p_fingerprint bigint[], p_metadata text[], p_releases boolean, p_receipt_key smallint, p_replay_from uuid, p_replay_to uuid)
   returns table(ord integer, outcome text, charge_id uuid, amount bigint, balance bigint, signed_by smallint, limit_micros bigint)

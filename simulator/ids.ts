@@ -13,6 +13,8 @@ const LENGTHS = {
   seti: 24,
   issfr: 24,
   in: 24,
+  il: 24,
+  txr: 24,
   cn: 24,
   taxcalc: 24,
   dp: 24,

@@ -68,6 +68,14 @@ const COMMANDS: Readonly<Record<string, Listed>> = {
       'compare payments, refunds and disputes with the processor, and restart top-ups that missed one',
     load: () => import('./commands/reconcile.ts'),
   },
+  builds: {
+    description: 'list the builds of workers, and choose where workflows start and continue',
+    load: () => import('./commands/builds.ts'),
+  },
+  'codec-server': {
+    description: 'decrypt payloads for the Temporal UI on this machine',
+    load: () => import('./commands/codec-server.ts'),
+  },
   audit: {
     description: 'list who changed access to accounts or their money by hand, newest first',
     load: () => import('./commands/audit.ts'),

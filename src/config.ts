@@ -25,6 +25,10 @@ export interface TemporalConfig {
   readonly address: string;
   readonly namespace: string;
   readonly taskQueue: string;
+  /** Whether workers tell Temporal which build of the workflow code they run, so that runs stay on theirs. */
+  readonly isVersioned: boolean;
+  /** AES-256 keys of payloads, by number. The first encrypts; all decrypt. Undefined: payloads are not encrypted. */
+  readonly payloadKeys: ReadonlyMap<number, Uint8Array> | undefined;
   /** Whether to use TLS, or with which certificates and server name. */
   readonly tls: NonNullable<TemporalConnectionOptions['tls']>;
   /** Headers of every call. */
@@ -81,8 +85,10 @@ export interface Config extends LedgerConfig, ScheduleConfig {
   readonly logRetentionDays: number;
   /** Whether other API processes listen on the same port, in which case the kernel distributes connections. */
   readonly sharesPort: boolean;
-  /** The address that clients use to reach the API. Links in replies are built from it, never from a Host header. */
+  /** The address that clients use to reach the API. Links are built from it and `consoleUrl`, never from a Host header. */
   readonly baseUrl: string;
+  /** Where people open the console and the pages of links. The same processes answer there and at `baseUrl`. */
+  readonly consoleUrl: string;
   /** The secrets from which receipt keys are derived, by number. The highest number signs; all verify. */
   readonly masterSecrets: ReadonlyMap<number, string>;
   readonly temporal: TemporalConfig;
@@ -154,10 +160,13 @@ export function readTemporalConfig(env: Environment): TemporalConfig {
   const { namespace = 'default', connectionOptions } = temporalProfile(env);
   const { address, tls, apiKey, metadata } = connectionOptions;
   const hasFile = Boolean(env['TEMPORAL_CONFIG_FILE']);
+  const taskQueue = env['TEMPORAL_TASK_QUEUE'] ?? 'farebox';
   return Object.freeze({
     address: address ?? required(env, 'TEMPORAL_ADDRESS'),
     namespace,
-    taskQueue: env['TEMPORAL_TASK_QUEUE'] ?? 'farebox',
+    taskQueue,
+    isVersioned: readVersioning(env, taskQueue),
+    payloadKeys: readPayloadKeys(env),
     tls: tls ?? false,
     metadata: { ...metadata } as Record<string, string>,
     apiKey: keyOf(apiKey),
@@ -166,6 +175,38 @@ export function readTemporalConfig(env: Environment): TemporalConfig {
       ? url(env, 'TEMPORAL_UI_URL', '').href.replace(/\/$/, '')
       : undefined,
   });
+}
+
+function readVersioning(env: Environment, taskQueue: string): boolean {
+  const isVersioned = matching(env, 'WORKER_VERSIONING', 'off', /^(on|off)$/) === 'on';
+  if (isVersioned && /^__|[.:]/.test(taskQueue)) {
+    throw new ConfigError(
+      'WORKER_VERSIONING is on, so TEMPORAL_TASK_QUEUE must not begin with "__" or contain "." or ":": ' +
+        'it also names the deployment of workers in Temporal',
+    );
+  }
+  return isVersioned;
+}
+
+function readPayloadKeys(env: Environment): ReadonlyMap<number, Uint8Array> | undefined {
+  const text = env['TEMPORAL_PAYLOAD_KEYS'];
+  if (!text) return undefined;
+  const entries = text.split(',').map((part): [number, Uint8Array] => {
+    const { number = '', key = '' } =
+      /^(?<number>\d{1,4}):(?<key>[0-9a-f]{64})$/i.exec(part)?.groups ?? {};
+    if (key === '') {
+      throw new ConfigError(
+        'TEMPORAL_PAYLOAD_KEYS must be 1:<key>, or several with commas between them; ' +
+          'make a key with: openssl rand -hex 32',
+      );
+    }
+    return [Number(number), Buffer.from(key, 'hex')];
+  });
+  const keys = new Map(entries);
+  if (keys.size !== entries.length) {
+    throw new ConfigError('TEMPORAL_PAYLOAD_KEYS: two keys have the same number');
+  }
+  return keys;
 }
 
 /** Whether there is a Temporal to connect to. */
@@ -230,13 +271,15 @@ export function readConfig(env: Environment): Config {
   if (env['PRODUCTION'] === 'true') refuseUnsafe(env);
   const agentTimeoutMs = integer(env, 'AGENT_TIMEOUT_MS', 30_000, 100, 600_000);
   const port = integer(env, 'PORT', 8080, 1, 65_535);
+  const baseUrl = url(env, 'BASE_URL', `http://127.0.0.1:${port}`).href.replace(/\/$/, '');
   return Object.freeze({
     ...readLedgerConfig(env),
     host: env['HOST'] ?? '127.0.0.1',
     port,
     metricsPort: env['METRICS_PORT'] ? integer(env, 'METRICS_PORT', 0, 1, 65_535) : undefined,
     sharesPort: env['SHARE_PORT'] === 'true',
-    baseUrl: url(env, 'BASE_URL', `http://127.0.0.1:${port}`).href.replace(/\/$/, ''),
+    baseUrl,
+    consoleUrl: readConsoleUrl(env, baseUrl),
     masterSecrets: readMasterSecrets(env),
     temporal: readTemporalConfig(env),
     stripe: readStripeConfig(env),
@@ -274,12 +317,25 @@ export function readConfig(env: Environment): Config {
   });
 }
 
+function readConsoleUrl(env: Environment, baseUrl: string): string {
+  if (!env['CONSOLE_URL']) return baseUrl;
+  const { href, origin } = url(env, 'CONSOLE_URL', '');
+  if (href === `${origin}/`) return origin;
+  throw new ConfigError('CONSOLE_URL must have no path: the console is at /console below it');
+}
+
 /** Refuses settings that are fine for a trial but unsafe with real money. */
 function refuseUnsafe(env: Environment): void {
   const baseUrl = URL.parse(env['BASE_URL'] ?? '');
   if (baseUrl?.protocol !== 'https:') {
     throw new ConfigError(
       'PRODUCTION is true, so BASE_URL must begin with https://: keys travel over it',
+    );
+  }
+  const consoleUrl = env['CONSOLE_URL'];
+  if (consoleUrl && URL.parse(consoleUrl)?.protocol !== 'https:') {
+    throw new ConfigError(
+      'PRODUCTION is true, so CONSOLE_URL must begin with https://: sessions travel over it',
     );
   }
   if (!/^whsec_./.test(env['STRIPE_WEBHOOK_SECRET'] ?? '')) {

@@ -6,6 +6,7 @@ export { grant } from './grant.ts';
 export { invocation } from './invocation.ts';
 export { pruneLogs } from './prune-logs.ts';
 export { reconcileTopUps } from './reconcile-top-ups.ts';
+export { reversals } from './reversals.ts';
 export { rollUpEarnings } from './roll-up-earnings.ts';
 export { topUp } from './top-up.ts';
 export { webhookEndpoint } from './webhook-endpoint.ts';

@@ -1,7 +1,7 @@
 /**
- * The messages that our workflows accept, and their types. The API and the relay send `topUp` `sessionUrl`, `outcome`,
- * `paymentReported` and `reversalReported`; operators send it `retry`, `cancel` and `status` in the Temporal UI. The
- * messages of `grant`, `invocation` and `approval` are below.
+ * The messages that our workflows accept, and their types. The API and the relay send `topUp` `sessionUrl`, `outcome`
+ * and `paymentReported`; operators send it `retry`, `cancel` and `status` in the Temporal UI. The messages of the other
+ * workflows are below.
  */
 import { defineQuery, defineSignal, defineUpdate } from '@temporalio/workflow';
 import type { AnswerKind, ApprovalStatus, Decision } from '../src/domain/approval.ts';
@@ -13,7 +13,7 @@ import type { WebhookEndpointStatus } from '../src/domain/webhook-endpoint.ts';
 export interface TopUpInput {
   /** `tu_…` */
   readonly topUpId: string;
-  /** A refund or dispute was reported to the previous run, which had not synced it. */
+  /** Only in runs of earlier releases: a refund or dispute was reported to the previous run, which had not read it. */
   readonly reversalReported?: boolean;
 }
 
@@ -35,9 +35,6 @@ export type WaitingFor =
   | 'worker';
 
 export interface TopUpProgress extends TopUpView {
-  /** The amounts that its refunds and disputes hold, and that the consumer owes for them. */
-  readonly heldDollars: number;
-  readonly debtDollars: number;
   /** The processor's ids, once known: `cs_…`, `pi_…`. */
   readonly sessionId: string | null;
   readonly paymentIntentId: string | null;
@@ -60,10 +57,31 @@ export const cancel = defineUpdate<TopUpProgress>('cancel');
 
 /** A nudge: an event about this payment arrived. It has no payload, because the workflow would not trust one. */
 export const paymentReported = defineSignal('paymentReported');
-/** A nudge about a refund or dispute: the processor reported one, or a refund was requested. */
-export const reversalReported = defineSignal('reversalReported');
 
 export const status = defineQuery<TopUpProgress>('status');
+
+export interface ReversalsInput {
+  /** `tu_…` */
+  readonly topUpId: string;
+}
+
+export interface ReversalsView {
+  /** The top-up's; null until it has been read. */
+  readonly status: TopUpStatus | null;
+  /** The amounts that its refunds and disputes hold, and that the consumer owes for them. */
+  readonly heldDollars: number;
+  readonly debtDollars: number;
+}
+
+export interface ReversalsProgress extends ReversalsView {
+  readonly waitingFor: WaitingFor | null;
+  readonly stuck: Stuck | null;
+}
+
+/** A nudge, as above: the processor reported a refund or dispute, or a refund was requested. */
+export const reversalReported = defineSignal('reversalReported');
+export const reversalsRetry = defineUpdate<ReversalsProgress>('retry');
+export const reversalsStatus = defineQuery<ReversalsProgress>('status');
 
 export interface GrantInput {
   /** `gnt_…` */

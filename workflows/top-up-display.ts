@@ -5,7 +5,7 @@
 import { setCurrentDetails, upsertSearchAttributes } from '@temporalio/workflow';
 import type { AutoTopUpState, TopUpMethod } from '../src/domain/top-up.ts';
 import { changedAttribute } from './changed-attribute.ts';
-import type { TopUpProgress } from './messages.ts';
+import type { Stuck, TopUpProgress } from './messages.ts';
 import { ASK_MS_MAX, inWords, RETRY_MS_MAX } from './top-up-intervals.ts';
 
 export interface Displayed extends TopUpProgress {
@@ -31,8 +31,25 @@ export function display(topUp: Displayed): void {
   setCurrentDetails([stateOf(topUp), subjectOf(topUp)].join('\n\n'));
 }
 
+/** The error, and what to do, with one more sentence. */
+export function stuckDetails({ since, step, message }: Stuck, more: string): string {
+  return [
+    `**Stuck** since ${since}: the step \`${step}\` keeps failing.`,
+    `> ${message}`,
+    `It retries automatically, at growing intervals up to ${inWords(RETRY_MS_MAX)}. To do: fix the cause,` +
+      ` then send the update \`retry\`. ${more}`,
+  ].join('\n\n');
+}
+
+interface Subject extends Pick<Displayed, 'topUpId' | 'method' | 'amountDollars' | 'consumerId'> {
+  readonly sessionId: string | null;
+  readonly paymentIntentId: string | null;
+  /** The URL of the processor's dashboard; null if it has none. */
+  readonly dashboardUrl: string | null;
+}
+
 /** Repeats the static details, which a continued run does not have, and adds the processor's ids. */
-function subjectOf(topUp: Displayed): string {
+export function subjectOf(topUp: Subject): string {
   const { topUpId, method, amountDollars, consumerId, sessionId, paymentIntentId } = topUp;
   const what = method === undefined ? '' : `: $${amountDollars}, ${method}, of \`${consumerId}\``;
   const links = [
@@ -43,23 +60,18 @@ function subjectOf(topUp: Displayed): string {
   return `Top-up \`${topUpId}\`${what}.${there}`;
 }
 
-function linkTo({ dashboardUrl }: Displayed, page: string, id: string | null): string | undefined {
+function linkTo({ dashboardUrl }: Subject, page: string, id: string | null): string | undefined {
   if (id === null) return undefined;
   return dashboardUrl === null ? `\`${id}\`` : `[${id}](${dashboardUrl}/${page}${id})`;
 }
 
 function stateOf(topUp: Displayed): string {
   if (topUp.stuck !== null) {
-    return [
-      `**Stuck** since ${topUp.stuck.since}: the step \`${topUp.stuck.step}\` keeps failing.`,
-      `> ${topUp.stuck.message}`,
-      `It retries automatically, at growing intervals up to ${inWords(RETRY_MS_MAX)}. To do: fix the cause,` +
-        ' then send the update `retry`. The update `cancel` ends the top-up unless it was paid.',
-    ].join('\n\n');
+    return stuckDetails(topUp.stuck, 'The update `cancel` ends the top-up unless it was paid.');
   }
   if (topUp.ended) {
     const why = topUp.failure === null ? '' : ` (${topUp.failure.code}: ${topUp.failure.message})`;
-    return `Ended: **${topUp.status}**${why}. ${claimsOf(topUp)}${nextOf(topUp.autoTopUp)}`;
+    return `Ended: **${topUp.status}**${why}. ${nextOf(topUp.autoTopUp)}`;
   }
   if (topUp.waitingFor === 'payment' && topUp.needsPayer) {
     return (
@@ -75,15 +87,6 @@ function stateOf(topUp: Displayed): string {
     );
   }
   return `Waiting for the ${topUp.waitingFor ?? 'worker'}.`;
-}
-
-/** What its refunds and disputes hold, and what the consumer owes for them. */
-function claimsOf({ heldDollars, debtDollars }: Displayed): string {
-  const held =
-    heldDollars > 0 ? `An open dispute **holds $${heldDollars}** until it is decided. ` : '';
-  const debt =
-    debtDollars > 0 ? `The consumer **owes $${debtDollars}**, which the next credits repay. ` : '';
-  return held + debt;
 }
 
 function nextOf(autoTopUp: AutoTopUpState | null): string {

@@ -1,34 +1,26 @@
 /**
- * A top-up, from the request to its final state, and again whenever it is refunded or disputed after that. The workflow
- * remembers the next step; Postgres decides whether a step takes effect, and only the processor says whether it was
- * paid. Each run begins by reading the row, so that a run after one that ended or was terminated repeats nothing.
+ * The payment of a top-up, from the request to its final state. The workflow remembers the next step; Postgres decides
+ * whether a step takes effect, and only the processor says whether it was paid. Each run begins by reading the row, so
+ * that a run after one that ended or was terminated repeats nothing. Refunds and disputes are in reversals.ts.
  */
-import {
-  type ActivityFailure,
-  condition,
-  continueAsNew,
-  proxyActivities,
-  setHandler,
-  workflowInfo,
-} from '@temporalio/workflow';
-import type { TopUpActivities, ClaimedTopUp } from '../activities/top-ups.ts';
-import type { OpenedCheckout, TopUpPaymentActivities } from '../activities/top-up-payments.ts';
-import type { TopUpReversalActivities } from '../activities/top-up-reversals.ts';
-import { jittered } from '../src/domain/retries.ts';
-import type { AutoTopUpState } from '../src/domain/top-up.ts';
-import { stripeTaskQueue } from '../src/domain/task-queues.ts';
+import { condition, continueAsNew, setHandler } from '@temporalio/workflow';
+import type { TopUpState } from '../activities/top-ups.ts';
+import type { OpenedCheckout } from '../activities/top-up-payments.ts';
+import { isCredited, type AutoTopUpState } from '../src/domain/top-up.ts';
 import type { Verdict } from '../src/domain/verdict.ts';
 import * as messages from './messages.ts';
 import type { TopUpInput, TopUpProgress, TopUpView } from './messages.ts';
-import { retryAfterMsOf, Steps } from './steps.ts';
+import { atProcessor, inPostgres, OPENS_PAYMENT, pauseAfter, rest } from './processor-steps.ts';
+import { Steps } from './steps.ts';
 import { display } from './top-up-display.ts';
-import { ASK_FACTOR, ASK_MS_MAX, RETRY_MS_MAX } from './top-up-intervals.ts';
+import { ASK_FACTOR, ASK_MS_MAX } from './top-up-intervals.ts';
+import * as before from './top-up-reversals.ts';
 
 interface Run {
   readonly topUpId: string;
   readonly steps: Steps;
   status: TopUpView['status'];
-  method: ClaimedTopUp['method'] | undefined;
+  method: TopUpState['method'] | undefined;
   sessionUrl: string | null;
   sessionId: string | null;
   paymentIntentId: string | null;
@@ -39,51 +31,13 @@ interface Run {
   autoTopUp: AutoTopUpState | null;
   consumerId: string | undefined;
   amountDollars: number | undefined;
-  heldDollars: number;
-  debtDollars: number;
   /** The bank wants the cardholder to confirm the payment. */
   needsPayer: boolean;
   /** How long to wait for a report before asking the processor; grows. */
   askAfterMs: number;
-  /** Refunds and disputes must be read once it is credited. */
+  /** Only in runs of earlier releases (top-up-reversals.ts). */
   reversalReported: boolean;
 }
-
-/** The first wait after a step has used up its attempts. It doubles up to the maximum. */
-const RETRY_MS_MIN = 10_000;
-
-const STEP = {
-  startToCloseTimeout: '15s',
-  // Every step sends a heartbeat each second (src/temporal/heartbeat.ts), so a killed worker costs 5 s.
-  heartbeatTimeout: '5s',
-  // A workflow does not see its activities' retries, so there are only a few before it shows `Stuck`.
-  retry: { initialInterval: '1s', backoffCoefficient: 2, maximumAttempts: 5 },
-} as const;
-
-/** Steps that normally need only Postgres. */
-function inPostgres(summary: string): TopUpActivities {
-  return proxyActivities<TopUpActivities>({ ...STEP, summary });
-}
-
-/**
- * Steps that call the processor, in a separate, paced queue. When it is backed up, steps that finish a payment go before
- * steps that open another one.
- */
-function atProcessor(
-  summary: string,
-  priorityKey = FINISHES_PAYMENT,
-): TopUpPaymentActivities & TopUpReversalActivities {
-  return proxyActivities<TopUpPaymentActivities & TopUpReversalActivities>({
-    ...STEP,
-    taskQueue: stripeTaskQueue(workflowInfo().taskQueue),
-    priority: { priorityKey },
-    summary,
-  });
-}
-
-/** Temporal's priorities: 1 goes first, 3 is the default. */
-const FINISHES_PAYMENT = 1;
-const OPENS_PAYMENT = 3;
 
 export async function topUp(input: TopUpInput): Promise<TopUpView> {
   const run = newRun(input);
@@ -91,33 +45,24 @@ export async function topUp(input: TopUpInput): Promise<TopUpView> {
   const { steps } = run;
   return steps.orderly(async () => {
     const claimed = await steps.take('claim', () => claim(run));
-    if (claimed && MAY_BE_PAID.has(claimed.status)) {
-      await conclude(run, await paymentOf(run, firstQuestionOf(claimed)));
-    }
-    for (;;) {
-      if (hasReversals(run)) await syncReversals(run);
+    let question = claimed && !isCredited(claimed.status) && firstQuestionOf(claimed);
+    do {
+      if (question) await conclude(run, await paymentOf(run, question));
+      if (before.hasReversals(run)) await before.readReversals(run);
       await steps.end();
-      const mayBePaid = mayHaveBeenPaid(run);
-      if (!mayBePaid && !hasReversals(run)) return viewOf(run);
-      steps.resume(); // a report arrived while it was ending
-      if (mayBePaid) await conclude(run, await paymentOf(run, 'ask'));
-    }
+      question = mayHaveBeenPaid(run) && 'ask'; // a report arrived while it was ending
+      steps.resume();
+    } while (question || before.hasReversals(run));
+    return viewOf(run);
   });
 }
-
-const MAY_BE_PAID: ReadonlySet<TopUpView['status']> = new Set(['pending', 'expired', 'failed']);
 
 function mayHaveBeenPaid({ steps, status }: Run): boolean {
   return steps.woken && (status === 'expired' || status === 'failed');
 }
 
-/** Reported refunds and disputes wait until the top-up is credited. */
-function hasReversals({ reversalReported, status }: Run): boolean {
-  return reversalReported && !MAY_BE_PAID.has(status) && status !== 'withdrawn';
-}
-
 /** Null: the top-up was withdrawn, and nothing may be done. */
-async function claim(run: Run): Promise<ClaimedTopUp | null> {
+async function claim(run: Run): Promise<TopUpState | null> {
   const opened = await inPostgres('Claim the top-up').openTopUp(run.topUpId);
   if (opened === null) {
     run.status = 'withdrawn';
@@ -141,7 +86,7 @@ async function claim(run: Run): Promise<ClaimedTopUp | null> {
 /** The steps that find out whether it was paid. An operator's `cancel` replaces any of them. */
 type Question = 'openCheckout' | 'chargeCard' | 'ask' | 'cancel';
 
-function firstQuestionOf({ status, method, sessionUrl }: ClaimedTopUp): Question {
+function firstQuestionOf({ status, method, sessionUrl }: TopUpState): Question {
   if (status !== 'pending') return 'ask';
   if (method === 'direct') return 'chargeCard';
   // A later run asks at once, since the previous run may not have acted on a report.
@@ -205,7 +150,9 @@ async function waitForReport(run: Run): Promise<void> {
   steps.step = 'wait';
   steps.waitingFor = 'payment';
   steps.display();
-  const isReported = await rest(run, run.askAfterMs, 'Wait for a report of the payment');
+  const isReported = await rest(steps, run.askAfterMs, 'Wait for a report of the payment', () =>
+    isCanceling(steps),
+  );
   if (!isReported) run.askAfterMs = Math.min(run.askAfterMs * ASK_FACTOR, ASK_MS_MAX);
 }
 
@@ -214,7 +161,7 @@ async function conclude(run: Run, verdict: Verdict): Promise<void> {
   const { topUpId, steps } = run;
   steps.cancelAsked = false; // too late
   if (verdict.kind === 'paid') {
-    if (verdict.isReversed) run.reversalReported = true;
+    if (before.isReversed(verdict)) run.reversalReported = true;
     run.paymentIntentId = verdict.paymentIntentId;
     const crediting = inPostgres(`Credit $${run.amountDollars}`);
     await steps.take('credit', () => crediting.creditTopUp(topUpId));
@@ -235,37 +182,6 @@ async function conclude(run: Run, verdict: Verdict): Promise<void> {
   }
 }
 
-async function syncReversals(run: Run): Promise<void> {
-  const { topUpId, steps } = run;
-  const syncing = atProcessor('Sync refunds and disputes');
-  const synced = await steps.take('syncReversals', () => {
-    run.reversalReported = false; // the read below covers everything reported so far
-    steps.waitingFor = 'processor';
-    return syncing.settleTopUp(topUpId);
-  });
-  run.status = synced.status;
-  run.heldDollars = synced.heldDollars;
-  run.debtDollars = synced.debtDollars;
-}
-
-/** Waits for the processor's `Retry-After`, which only `cancel` ends, and then until the step is due or requested. */
-async function pauseAfter(run: Run, step: string, failure: ActivityFailure): Promise<void> {
-  const { steps } = run;
-  const retryAfterMs = Math.min(retryAfterMsOf(failure), RETRY_MS_MAX);
-  if (retryAfterMs > 0) {
-    await steps.pause(retryAfterMs, "The processor's Retry-After", () => isCanceling(steps));
-  }
-  const delayMs = Math.min(RETRY_MS_MIN * 2 ** (steps.failures - 1), RETRY_MS_MAX);
-  await rest(run, jittered(delayMs, Math.random()), `Try ${step} again`);
-}
-
-/** Whether a message ended the pause. Clears the message. */
-async function rest({ steps }: Run, timeoutMs: number, summary: string): Promise<boolean> {
-  const isTold = await steps.pause(timeoutMs, summary, () => steps.woken || isCanceling(steps));
-  steps.woken = false;
-  return isTold;
-}
-
 /** Steps at which the payment is still undecided. */
 const CANCELLABLE: ReadonlySet<string> = new Set<Question | 'wait'>([
   'openCheckout',
@@ -284,14 +200,7 @@ function listen(run: Run): void {
   setHandler(messages.paymentReported, () => void (steps.woken = true), {
     description: 'An event about the payment arrived: asks the processor now.',
   });
-  setHandler(
-    messages.reversalReported,
-    () => {
-      run.reversalReported = true;
-      steps.woken = true; // a reversal implies a payment
-    },
-    { description: 'A refund or dispute was reported, or a refund was requested: reads it now.' },
-  );
+  before.listenForReversals(run);
   setHandler(
     messages.sessionUrl,
     async () => {
@@ -343,13 +252,9 @@ function newRun(input: TopUpInput): Run {
     steps: new Steps('claim', 'processor', {
       stuckAfter: 1,
       display: () => display({ ...progressOf(run), ...run, ended: run.steps.ended }),
-      beginAnew: (step) =>
-        continueAsNew<typeof topUp>(
-          run.reversalReported || step === 'syncReversals'
-            ? { ...input, reversalReported: true }
-            : input,
-        ),
-      pauseAfter: (step, failure) => pauseAfter(run, step, failure),
+      beginAnew: (step) => continueAsNew<typeof topUp>(before.inputOf(run, step)),
+      pauseAfter: (step, failure) =>
+        pauseAfter(run.steps, step, failure, () => isCanceling(run.steps)),
     }),
     status: 'pending',
     method: undefined,
@@ -361,8 +266,6 @@ function newRun(input: TopUpInput): Run {
     autoTopUp: null,
     consumerId: undefined,
     amountDollars: undefined,
-    heldDollars: 0,
-    debtDollars: 0,
     needsPayer: false,
     askAfterMs: ASK_MS_MAX,
     reversalReported,
@@ -375,15 +278,7 @@ function viewOf({ status, sessionUrl, failure }: Run): TopUpView {
 }
 
 function progressOf(run: Run): TopUpProgress {
-  const { heldDollars, debtDollars, sessionId, paymentIntentId, steps } = run;
+  const { sessionId, paymentIntentId, steps } = run;
   const { waitingFor, stuck } = steps;
-  return {
-    ...viewOf(run),
-    heldDollars,
-    debtDollars,
-    sessionId,
-    paymentIntentId,
-    waitingFor,
-    stuck,
-  };
+  return { ...viewOf(run), sessionId, paymentIntentId, waitingFor, stuck };
 }

@@ -6,7 +6,12 @@ export type {
   ApprovalsReply as Approvals,
 } from '../../src/schemas/approvals.ts';
 export type {
+  AuditLogReply as AuditLog,
+  OperatorAuditLogReply as OperatorAuditLog,
+} from '../../src/schemas/audit-log.ts';
+export type {
   BalanceReply as Balance,
+  LowBalanceReply as LowBalance,
   UsageByDayReply as UsageByDay,
   UsageReply as Usage,
 } from '../../src/schemas/balance.ts';

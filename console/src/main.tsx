@@ -12,9 +12,14 @@ import { ApiFailure } from './api.ts';
 import { router } from './router.tsx';
 import { cssVariables, theme } from './theme.ts';
 
+/** Without a cookie, after signing out in another tab, the API asks for a key instead of a session. */
+const ENDED = new Set(['session_required', 'invalid_api_key', 'invalid_secret_key']);
+
 /** Sends a user whose session has ended to the sign-in page, which leads back to this page. */
 function leaveWhenEnded(error: Error): void {
-  if (!(error instanceof ApiFailure) || error.code !== 'session_required') return;
+  if (!(error instanceof ApiFailure) || !ENDED.has(error.code)) return;
+  // A key that the user typed into a form.
+  if (error.param !== undefined) return;
   const { pathname, searchStr } = router.state.location;
   if (pathname.startsWith('/sign-in')) return;
   void router.navigate({ to: '/sign-in', search: { next: pathname + searchStr, reason: 'ended' } });

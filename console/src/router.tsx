@@ -93,6 +93,11 @@ const routes = root.addChildren([
     }),
     createRoute({
       getParentRoute: () => shell,
+      path: '/audit-log',
+      component: lazyRouteComponent(() => import('./pages/audit-log.tsx'), 'AuditLogPage'),
+    }),
+    createRoute({
+      getParentRoute: () => shell,
       path: '/developer',
       component: lazyRouteComponent(() => import('./pages/dashboard.tsx'), 'DashboardPage'),
     }),
@@ -139,6 +144,11 @@ const routes = root.addChildren([
       getParentRoute: () => shell,
       path: '/operator',
       component: lazyRouteComponent(() => import('./pages/operator.tsx'), 'OperatorPage'),
+    }),
+    createRoute({
+      getParentRoute: () => shell,
+      path: '/operator/audit-log',
+      component: lazyRouteComponent(() => import('./pages/audit-log.tsx'), 'OperatorAuditLogPage'),
     }),
     createRoute({
       getParentRoute: () => shell,

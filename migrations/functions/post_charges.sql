@@ -23,6 +23,10 @@ set enable_seqscan = off
 set enable_bitmapscan = off
 as $$
 #variable_conflict use_column
+declare
+  -- Consumers whose balance is below a threshold now, or had a charge refused.
+  v_ledgers smallint[] := '{}'; v_consumers uuid[] := '{}'; v_is_refused boolean[] := '{}';
+  v_decided record;
 begin
   -- Locks first, in the order used everywhere. The next statement has a new snapshot, so it sees what committed while
   -- this one waited; a single statement for both would use an old snapshot and charge twice.
@@ -30,7 +34,7 @@ begin
     join farebox.consumers c on c.ledger = any (array[a.ledger]) and c.id = any (array[a.id])
     order by a.ledger, a.id for update of c;
 
-  return query
+  for v_decided in
   with asked as (
     select * from unnest(p_ledger, p_consumer, p_id, p_developer, p_tool, p_amount, p_idempotency,
       p_fingerprint, p_metadata) with ordinality
@@ -52,7 +56,7 @@ begin
   ),
   fresh as (
     select a.*, c.credited_micros - c.spent_micros - c.held_micros as available, c.spent_micros as spent,
-      c.auto_top_up_below_micros as below
+      greatest(c.auto_top_up_below_micros, c.notice_below_micros) as below
     from asked a cross join lateral (
       select * from farebox.consumers where ledger = a.ledger and id = a.consumer limit 1
     ) c
@@ -68,19 +72,9 @@ begin
     from totals
   ),
   moved as (
-    update farebox.consumers c set spent_micros = c.spent_micros + d.total,
-      auto_top_up_below_micros = case when not d.is_low then c.auto_top_up_below_micros end
-    from (
-      select ledger, consumer, max(total) as total,
-        coalesce(min(available) - max(total) < min(below), false)
-          or (min(below) is not null and bool_or(not accepted)) as is_low
-      from decided group by 1, 2
-    ) d
-    where c.ledger = any (array[d.ledger]) and c.id = any (array[d.consumer]) and (d.total > 0 or d.is_low)
-    returning c.id, d.is_low
-  ),
-  low as (
-    insert into farebox.outbox (topic, subject_id) select 'auto_top_up', id from moved where is_low
+    update farebox.consumers c set spent_micros = c.spent_micros + d.total
+    from (select ledger, consumer, max(total) as total from decided group by 1, 2) d
+    where c.ledger = any (array[d.ledger]) and c.id = any (array[d.consumer]) and d.total > 0
   ),
   posted as (
     insert into farebox.charges (amount_micros, spent_micros, balance_micros, idempotency_hash,
@@ -104,11 +98,30 @@ begin
     from (select *, (row_number() over (order by ord))::int as place from decided where accepted) p
     having count(*) > 0
   )
-  select ord::int, case when accepted then 'posted' else 'insufficient' end, id, amount,
-    available - total, p_receipt_key
+  select ord::int, case when accepted then 'posted' else 'insufficient' end as outcome, id, amount,
+    available - total as balance, p_receipt_key as signed_by, ledger, consumer,
+    below is not null and (not accepted or available - total < below) as is_low
   from decided
   union all
   select ord::int, case when same then 'replayed' else 'key_reused' end, id, amount_micros,
-    balance_micros, receipt_key
-  from prior;
+    balance_micros, receipt_key, null, null, false
+  from prior
+  loop
+    ord := v_decided.ord;
+    outcome := v_decided.outcome;
+    charge_id := v_decided.id;
+    amount := v_decided.amount;
+    balance := v_decided.balance;
+    signed_by := v_decided.signed_by;
+    return next;
+    if v_decided.is_low then
+      v_ledgers := v_ledgers || v_decided.ledger;
+      v_consumers := v_consumers || v_decided.consumer;
+      v_is_refused := v_is_refused || (outcome = 'insufficient');
+    end if;
+  end loop;
+
+  if cardinality(v_consumers) > 0 then
+    perform farebox.note_crossings(v_ledgers, v_consumers, v_is_refused);
+  end if;
 end $$;

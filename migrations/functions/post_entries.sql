@@ -10,8 +10,9 @@
 -- that is made; p_hold the hold that is captured, released or extended. p_ledger, p_consumer and p_spend_key (0 for a
 -- key of the account) are set for placed holds and charges. An amount of 0 captures everything that is left. p_over
 -- decides about an amount that exceeds the hold: 0 refuses it, 1 caps it at what is left, 2 takes the excess from the
--- balance and the budgets. For placed holds and charges it is 0, or 3 when memory found that a budget refuses them
--- unless its owner approved: what memory checks of a budget is then checked here.
+-- balance and the budgets, if the owner would still let the key pay (may_exceed_hold.sql). For placed holds and charges
+-- it is 0, or 3 when memory found that a budget refuses them unless its owner approved: what memory checks of a budget
+-- is then checked here.
 -- An approval for once (farebox.approvals) lets one charge or hold of its key, developer and tool, up to its amount, pass
 -- the limits of its budget. The one that needs it uses it up, in this commit.
 -- A hold counts at its key's budgets when it is placed; its captures count only what exceeds it. Released money is
@@ -56,7 +57,7 @@ declare
   h_key int[]; h_overflow uuid[];
   -- Per consumer: what it had, what it owes, and what this call adds.
   c_ledgers smallint[]; c_ids uuid[]; c_spent bigint[]; c_available bigint[]; c_below bigint[];
-  c_owed bigint[]; c_add_spent bigint[]; c_add_held bigint[]; c_is_asked boolean[];
+  c_owed bigint[]; c_add_spent bigint[]; c_add_held bigint[]; c_is_asked boolean[]; c_is_refused boolean[];
   -- Spend keys and their paths, found by the number of the consumer in its upper half and of the key in its lower.
   k_codes bigint[]; k_paths text[];
   -- Nodes of budgets, found likewise: as they are now, in the windows of now.
@@ -119,10 +120,11 @@ begin
     order by a.ledger, a.id for update of x;
   select array_agg(x.spent_micros order by a.n),
     array_agg(x.credited_micros - x.spent_micros - x.held_micros order by a.n),
-    array_agg(x.auto_top_up_below_micros order by a.n), array_agg(0::bigint), array_agg(0::bigint),
-    array_agg(false), array_agg((select coalesce(sum(d.debt_micros), 0)::bigint from farebox.reversals d
+    array_agg(greatest(x.auto_top_up_below_micros, x.notice_below_micros) order by a.n), array_agg(0::bigint),
+    array_agg(0::bigint), array_agg(false), array_agg(false),
+    array_agg((select coalesce(sum(d.debt_micros), 0)::bigint from farebox.reversals d
       where d.ledger = a.ledger and d.consumer_id = a.id and d.debt_micros > 0) order by a.n)
-  into c_spent, c_available, c_below, c_add_spent, c_add_held, c_is_asked, c_owed
+  into c_spent, c_available, c_below, c_add_spent, c_add_held, c_is_asked, c_is_refused, c_owed
   from unnest(c_ledgers, c_ids) with ordinality as a(ledger, id, n)
   cross join lateral (
     select * from farebox.consumers where ledger = a.ledger and id = a.id limit 1
@@ -247,6 +249,13 @@ begin
       v_take := least(v_ask, h_held[h]);
       if p_over[i] = 1 then v_ask := v_take; end if;
       v_excess := v_ask - v_take;
+      -- Under the consumer's lock, as the owner's settings change.
+      if v_excess > 0 and not farebox.may_exceed_hold(
+        h_ledger[h], h_consumer[h], h_key[h], h_developer[h], h_tool[h], h_placed[h]) then
+        r_outcome[i] := 'exceeds_hold';
+        r_amount[i] := h_held[h];
+        continue;
+      end if;
       v_let_go := case when p_kind[i] = 3 or p_final[i] = 1 then h_held[h] - v_take else 0 end;
       c := array_position(c_ids, h_consumer[h]);
       if v_let_go > 0 and c_owed[c] > 0 and not p_settles_debts then
@@ -280,7 +289,8 @@ begin
             and a.tool = any (array[p_tool[i]]) and a.budget = (n_codes[n] & 4294967295)::int
             and a.decision = 'once' and a.used_by is null and a.amount_micros >= v_excess
             and a.decided_at > v_now - c_once_within and a.id <> all (u_approval)
-          limit 1;
+          -- The smallest: a larger one may be for a call that only it lets pass.
+          order by a.amount_micros, a.id limit 1;
           if v_once is not null then
             v_uses := v_uses || v_once;
             v_lifted := v_lifted || n;
@@ -299,11 +309,8 @@ begin
       end loop;
       if r_node[i] is not null then
         r_amount[i] := v_excess;
-        r_outcome[i] := case when r_scope[i] = 'developer' then 'approval_required'
-          when r_scope[i] <> 'closed' then 'limit_reached'
-          when p_kind[i] <> 2 then 'key_closed' else 'exceeds_hold' end;
-        -- What a hold has left can still be captured when its key has ended, and no more than that.
-        if r_outcome[i] = 'exceeds_hold' then r_amount[i] := h_held[h]; end if;
+        r_outcome[i] := case r_scope[i] when 'developer' then 'approval_required' when 'closed' then 'key_closed'
+          else 'limit_reached' end;
         continue;
       end if;
       c_is_asked[c] := true;
@@ -312,8 +319,7 @@ begin
         r_outcome[i] := 'insufficient';
         r_amount[i] := v_excess;
         r_balance[i] := v_usable;
-        -- Regardless of the balance, a charge of this size would also request an automatic top-up.
-        c_below[c] := case when c_below[c] is not null then 9223372036854775807 end;
+        c_is_refused[c] := true;
         continue;
       end if;
       foreach n in array v_nodes loop
@@ -373,20 +379,16 @@ begin
     as a(id, developer, held, captured, captures, state, expires, overflow, is_changed)
   where a.is_changed and x.developer = any (array[a.developer]) and x.id = any (array[a.id]);
 
-  with moved as (
-    update farebox.consumers x set spent_micros = x.spent_micros + a.add_spent,
-      held_micros = x.held_micros + a.add_held, reserved_micros = x.reserved_micros + a.add_held,
-      auto_top_up_below_micros = case when not a.is_low then x.auto_top_up_below_micros end
-    from (
-      select q.*, coalesce(q.is_asked and q.available < q.below, false) as is_low
-      from unnest(c_ledgers, c_ids, c_add_spent, c_add_held, c_available, c_below, c_is_asked)
-        as q(ledger, id, add_spent, add_held, available, below, is_asked)
-    ) a
-    where x.ledger = any (array[a.ledger]) and x.id = any (array[a.id])
-      and (a.add_spent <> 0 or a.add_held <> 0 or a.is_low)
-    returning x.id, a.is_low
-  )
-  insert into farebox.outbox (topic, subject_id) select 'auto_top_up', m.id from moved m where m.is_low;
+  update farebox.consumers x set spent_micros = x.spent_micros + a.add_spent,
+    held_micros = x.held_micros + a.add_held, reserved_micros = x.reserved_micros + a.add_held
+  from unnest(c_ledgers, c_ids, c_add_spent, c_add_held) as a(ledger, id, add_spent, add_held)
+  where x.ledger = any (array[a.ledger]) and x.id = any (array[a.id]) and (a.add_spent <> 0 or a.add_held <> 0);
+  -- Only where something was asked for: what is let go crosses nothing.
+  perform farebox.note_crossings(array_agg(a.ledger), array_agg(a.id), array_agg(a.is_refused))
+  from unnest(c_ledgers, c_ids, c_available, c_below, c_is_asked, c_is_refused)
+    as a(ledger, id, available, below, is_asked, is_refused)
+  where a.is_refused and a.below is not null or a.is_asked and a.available < a.below
+  having count(*) > 0;
 
   if true = any (n_is_changed) then
     update farebox.budgets b set used_micros = a.used, window_used_micros = a.window_used,

@@ -25,7 +25,8 @@ declare
   -- For each group, the counter before this call; null for a group that is left to post_charges.
   v_spent bigint[] := array_fill(null::bigint, array[cardinality(p_group_total)]);
   v_available bigint[] := v_spent;
-  v_low uuid[] := '{}';
+  -- Groups whose balance is below a threshold now.
+  v_low int[] := '{}';
   v_moved record;
   v_group int;
 begin
@@ -38,12 +39,13 @@ begin
       and g.total <= c.credited_micros - c.spent_micros - c.held_micros
     returning g.n, c.spent_micros - g.total as spent,
       c.credited_micros - c.spent_micros - c.held_micros + g.total as available,
-      c.credited_micros - c.spent_micros - c.held_micros < c.auto_top_up_below_micros as is_low
+      c.credited_micros - c.spent_micros - c.held_micros
+        < greatest(c.auto_top_up_below_micros, c.notice_below_micros) as is_low
   loop
     v_spent[v_moved.n] := v_moved.spent;
     v_available[v_moved.n] := v_moved.available;
     if v_moved.is_low then
-      v_low := v_low || p_group_consumer[v_moved.n];
+      v_low := v_low || v_moved.n::int;
     end if;
   end loop;
 
@@ -64,7 +66,7 @@ begin
     where ledger = p_group_ledger[v_group] and id = p_group_consumer[v_group]
       and v_spent[v_group] is not null;
     v_spent[v_group] := null;
-    v_low := array_remove(v_low, p_group_consumer[v_group]);
+    v_low := array_remove(v_low, v_group);
   end loop;
 
   insert into farebox.charges (amount_micros, spent_micros, balance_micros, idempotency_hash,
@@ -91,10 +93,8 @@ begin
   end if;
 
   if cardinality(v_low) > 0 then
-    insert into farebox.outbox (topic, subject_id) select 'auto_top_up', unnest(v_low);
-    update farebox.consumers c set auto_top_up_below_micros = null
-    from unnest(p_group_ledger, p_group_consumer) as g(ledger, consumer)
-    where g.consumer = any (v_low) and c.ledger = any (array[g.ledger]) and c.id = any (array[g.consumer]);
+    perform farebox.note_crossings(array(select p_group_ledger[n] from unnest(v_low) n),
+      array(select p_group_consumer[n] from unnest(v_low) n), array_fill(false, array[cardinality(v_low)]));
   end if;
 
   return array(

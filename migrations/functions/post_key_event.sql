@@ -1,4 +1,5 @@
 -- An event when a key of an account, or a spend key, is created, gets an earlier end because it was rolled, or is revoked.
+-- The spend keys of single developers under a ceiling make no event: nobody holds them.
 create or replace function farebox.post_key_event() returns trigger language plpgsql as $$
 declare
   what text := case
@@ -32,7 +33,8 @@ create or replace trigger api_keys_event_update after update of expires_at, revo
   for each row when ((old.expires_at, old.revoked_at) is distinct from (new.expires_at, new.revoked_at))
   execute function farebox.post_key_event();
 create or replace trigger spend_keys_event_insert after insert on farebox.spend_keys
-  for each row execute function farebox.post_key_event();
+  for each row when (new.developer is null) execute function farebox.post_key_event();
 create or replace trigger spend_keys_event_update after update of expires_at, revoked_at on farebox.spend_keys
-  for each row when ((old.expires_at, old.revoked_at) is distinct from (new.expires_at, new.revoked_at))
+  for each row when (new.developer is null
+    and (old.expires_at, old.revoked_at) is distinct from (new.expires_at, new.revoked_at))
   execute function farebox.post_key_event();

@@ -11,6 +11,8 @@ const STYLE = `
     margin-top: .25rem; border: 1px solid #8888; border-radius: 6px; font-variant-numeric: tabular-nums; }
   button { font: inherit; font-weight: 600; width: 100%; padding: .7rem; border: 0; border-radius: 6px;
     background: var(--accent); color: #fff; cursor: pointer; }
+  dl { display: grid; grid-template-columns: auto auto; justify-content: space-between; }
+  dd { margin: 0; text-align: right; }
   .quiet { opacity: .75; font-size: .875rem; }
   .error { padding: .6rem; border-radius: 6px; background: #d4333322; border: 1px solid #d43333; }
   code { white-space: nowrap; }
@@ -27,6 +29,8 @@ export const PAGE_HEADERS = {
 export interface PageView {
   readonly title: string;
   readonly offersSave: boolean;
+  /** The payer's, as far as it is known. */
+  readonly address: Stripe.Address;
   /** The error of the attempt that this page answers. */
   readonly problem?: string | undefined;
 }
@@ -76,7 +80,7 @@ function form(session: Stripe.Checkout.Session, view: PageView, action: string):
           autocomplete="off" required>
       </label>
       ${save}
-      ${session.automatic_tax.enabled ? addressFields(session) : ''}
+      ${session.automatic_tax.enabled ? addressFields(session, view.address) : ''}
       ${session.custom_text.submit ? `<p class="quiet">${escape(session.custom_text.submit.message)}</p>` : ''}
       <button>${action}</button>
     </form>
@@ -86,13 +90,21 @@ function form(session: Stripe.Checkout.Session, view: PageView, action: string):
       <code>000123456789</code> is a bank account that pays a little later.</p>`;
 }
 
-/** The tax of an address that Stripe does not know yet is added when the form is sent. */
-function addressFields({ total_details }: Stripe.Checkout.Session): string {
-  const tax = total_details?.amount_tax ?? 0;
+/** With the tax that is due there. Stripe's page shows the new total as the payer types; this one has no script. */
+function addressFields(
+  session: Stripe.Checkout.Session,
+  { country, state }: Stripe.Address,
+): string {
+  const { amount_subtotal, amount_total, total_details } = session;
   return `
-      <label>Country <input type="text" name="country" value="US" required></label>
-      <label>State <input type="text" name="state" value="NY"></label>
-      <p class="quiet">${tax > 0 ? `Includes ${dollars(tax)} tax.` : 'Tax is added by address.'}</p>`;
+      <label>Country <input type="text" name="country" value="${escape(country ?? '')}" required></label>
+      <label>State <input type="text" name="state" value="${escape(state ?? '')}"></label>
+      <dl>
+        <dt>Subtotal</dt><dd>${dollars(amount_subtotal ?? 0)}</dd>
+        <dt>Tax</dt><dd>${dollars(total_details?.amount_tax ?? 0)}</dd>
+        <dt>Total</dt><dd>${dollars(amount_total ?? 0)}</dd>
+      </dl>
+      <input type="hidden" name="shown" value="${amount_total ?? 0}">`;
 }
 
 function completed(session: Stripe.Checkout.Session): string {

@@ -6,7 +6,7 @@
 import type Stripe from 'stripe';
 import type { Answer } from '../http/answers.ts';
 import { ApiError } from '../http/errors.ts';
-import { getSession, notesOfSession } from '../resources/checkout-sessions.ts';
+import { addTax, getSession, notesOfSession } from '../resources/checkout-sessions.ts';
 import { paySession } from './checkout-payment.ts';
 import { finishAuthentication, waitingIntent } from './authentication.ts';
 import {
@@ -17,7 +17,7 @@ import {
   successUrl,
   type PageView,
 } from './page.ts';
-import { addressOf } from '../resources/tax.ts';
+import { addressOf, addressOfCustomer } from '../resources/tax.ts';
 import { run, type Simulation } from '../simulation.ts';
 
 export interface PageRequest {
@@ -43,16 +43,32 @@ export async function answerPage(simulation: Simulation, request: PageRequest): 
 function show(simulation: Simulation, id: string): Answer {
   return run(simulation, null, (context) => {
     const session = getSession(context, id);
-    return page(200, sessionPage(session, notesOfSession(context, id)));
+    const address = addressOfCustomer(context, session.customer) ?? NEW_YORK;
+    priceAt(session, address);
+    return page(200, sessionPage(session, { ...notesOfSession(context, id), address }));
   });
+}
+
+const NEW_YORK = addressOf('US', 'NY');
+
+/** In the answer only: the payment stores it. */
+function priceAt(session: Stripe.Checkout.Session, address: Stripe.Address): void {
+  if (session.status === 'open' && session.automatic_tax.enabled) addTax(session, address);
 }
 
 function pay(simulation: Simulation, request: PageRequest, fields: Fields): Answer {
   const asHtml = request.accept.includes('text/html');
   return run(simulation, null, (context) => {
-    const result = paySession(context, request.sessionId, fields.card, fields.save, fields.address);
+    const { address, shown } = fields;
+    const asked = getSession(context, request.sessionId);
+    const view: PageView = { ...notesOfSession(context, asked.id), address };
+    priceAt(asked, address);
+    if (shown !== undefined && asked.status === 'open' && asked.amount_total !== shown) {
+      const problem = 'The tax at this address changes the total. Please check it, and pay again.';
+      return page(200, sessionPage(asked, { ...view, problem }));
+    }
+    const result = paySession(context, request.sessionId, fields.card, fields.save, address);
     const { session } = result;
-    const view: PageView = notesOfSession(context, session.id);
     const { id, status, payment_status } = session;
     if (result.kind === 'declined') {
       const { code, declineCode, message } = result.decline;
@@ -98,12 +114,19 @@ interface Fields {
   readonly card: string;
   readonly save: boolean;
   readonly address: Stripe.Address;
+  /** The total that the page showed, in cents; undefined for clients that send no form of ours. */
+  readonly shown: number | undefined;
 }
 
 /** From `application/x-www-form-urlencoded` or `multipart/form-data`; without a card when it is neither. */
 async function fieldsOf(request: PageRequest): Promise<Fields> {
   const form = await formOf(request);
-  return { card: textOf(form.get('card')), save: form.has('save'), address: addressIn(form) };
+  return {
+    card: textOf(form.get('card')),
+    save: form.has('save'),
+    address: addressIn(form),
+    shown: form.has('shown') ? Number(form.get('shown')) : undefined,
+  };
 }
 
 /** `state` is one of the United States, by default New York, or empty for a payer elsewhere. */

@@ -36,9 +36,16 @@ import {
   retrievePaymentMethod,
 } from '../resources/payment-methods.ts';
 import { listFraudWarnings, retrieveFraudWarning } from '../resources/fraud-warnings.ts';
-import { createCreditNote, listCreditNotes } from '../resources/invoices.ts';
+import { createCreditNote, listCreditNotes } from '../resources/credit-notes.ts';
+import {
+  addLines,
+  attachPayment,
+  createInvoice,
+  finalizeInvoice,
+  listInvoices,
+} from '../resources/invoices.ts';
 import { createRefund, listRefunds, retrieveRefund } from '../resources/refunds.ts';
-import { createCalculation } from '../resources/tax.ts';
+import { createCalculation, retrieveCalculation } from '../resources/tax.ts';
 
 type Route = readonly [method: 'GET' | 'POST' | 'DELETE', path: string, handler: Handler];
 
@@ -75,9 +82,15 @@ const ROUTES: readonly Route[] = [
   ['POST', '/v1/disputes/:id', updateDispute],
   ['GET', '/v1/radar/early_fraud_warnings', listFraudWarnings],
   ['GET', '/v1/radar/early_fraud_warnings/:id', retrieveFraudWarning],
+  ['POST', '/v1/invoices', createInvoice],
+  ['GET', '/v1/invoices', listInvoices],
+  ['POST', '/v1/invoices/:id/add_lines', addLines],
+  ['POST', '/v1/invoices/:id/finalize', finalizeInvoice],
+  ['POST', '/v1/invoices/:id/attach_payment', attachPayment],
   ['POST', '/v1/credit_notes', createCreditNote],
   ['GET', '/v1/credit_notes', listCreditNotes],
   ['POST', '/v1/tax/calculations', createCalculation],
+  ['GET', '/v1/tax/calculations/:id', retrieveCalculation],
   ['GET', '/v1/events', listEvents],
   ['GET', '/v1/events/:id', retrieveEvent],
 ];

@@ -75,6 +75,8 @@ export const createSession: Handler = (context, params) => {
     metadata: params.metadata(),
     allowed_payment_method_types: allowedTypes,
     payment_method_types: allowedTypes ?? ['card', 'us_bank_account'],
+    // On by default, as in the dashboard of a new account, though this page shows dollars only.
+    adaptive_pricing: { enabled: params.object('adaptive_pricing')?.boolean('enabled') ?? true },
     success_url: params.url('success_url') ?? null,
   };
   if (session.success_url === null) throw params.missing('success_url');
@@ -244,7 +246,7 @@ function blankSession(context: Context, amount: number | null): Stripe.Checkout.
   return {
     id,
     object: 'checkout.session',
-    adaptive_pricing: { enabled: false },
+    adaptive_pricing: null,
     after_expiration: null,
     allow_promotion_codes: null,
     allowed_payment_method_types: null,

@@ -98,4 +98,15 @@ function assign(customer: Stripe.Customer, params: Params): void {
   customer.phone = params.string('phone') ?? customer.phone ?? null;
   customer.description = params.string('description') ?? customer.description;
   customer.metadata = params.metadata(customer.metadata);
+  const address = params.object('address');
+  if (!address) return;
+  const part = (name: string) => address.string(name) ?? null;
+  customer.address = {
+    city: part('city'),
+    country: part('country'),
+    line1: part('line1'),
+    line2: part('line2'),
+    postal_code: part('postal_code'),
+    state: part('state'),
+  };
 }

@@ -11,9 +11,12 @@ const RATES: Readonly<Record<string, number>> = { 'US-NY': 8.875, 'US-CA': 7.25,
 
 const EXPIRES_AFTER_SECONDS = 90 * 24 * 60 * 60;
 
-export function taxOf(cents: number, { country, state }: Stripe.Address): number {
-  const rate = RATES[`${country}-${state}`] ?? RATES[country ?? ''] ?? 0;
-  return Math.round((cents * rate) / 100);
+export function taxOf(cents: number, address: Stripe.Address): number {
+  return Math.round((cents * rateOf(address)) / 100);
+}
+
+function rateOf({ country, state }: Stripe.Address): number {
+  return RATES[`${country}-${state}`] ?? RATES[country ?? ''] ?? 0;
 }
 
 export function addressOf(country: string, state: string | null): Stripe.Address {
@@ -64,12 +67,44 @@ export const createCalculation: Handler = (context, params) => {
     shipping_cost: null,
     tax_amount_exclusive: tax,
     tax_amount_inclusive: 0,
-    tax_breakdown: [],
+    tax_breakdown: breakdownOf(amount, tax, address),
     tax_date: context.now,
   };
   context.store.insert(calculation);
   return ok(calculation);
 };
+
+export const retrieveCalculation: Handler = (context, _params, id) => {
+  const calculation = context.store.find('tax.calculation', id);
+  if (!calculation) throw noSuch('tax calculation', id);
+  return ok(calculation);
+};
+
+function breakdownOf(
+  cents: number,
+  tax: number,
+  address: Stripe.Address,
+): Stripe.Tax.Calculation.TaxBreakdown[] {
+  const { country, state } = address;
+  const rate = rateOf(address);
+  const isTaxed = rate > 0;
+  return [
+    {
+      amount: tax,
+      inclusive: false,
+      tax_rate_details: {
+        country,
+        flat_amount: null,
+        percentage_decimal: String(rate),
+        rate_type: isTaxed ? 'percentage' : null,
+        state,
+        tax_type: isTaxed ? (country === 'US' ? 'sales_tax' : 'vat') : null,
+      },
+      taxability_reason: isTaxed ? 'standard_rated' : 'not_collecting',
+      taxable_amount: isTaxed ? cents : 0,
+    },
+  ];
+}
 
 /** An intent that names a calculation is for its total. */
 export function checkCalculation(context: Context, id: string, cents: number): void {

@@ -4,42 +4,61 @@
  */
 import { LRUCache } from 'lru-cache';
 import type { KeyOwner } from '../store/accounts/api-keys.ts';
-import { findDeveloperBudget, type DeveloperBudget } from '../store/budgets/developer-budgets.ts';
+import {
+  findDeveloperBudget,
+  type DeveloperOfAccount,
+  type FoundDeveloperBudget,
+} from '../store/budgets/developer-budgets.ts';
 import type { Database } from '../store/database.ts';
 import { BUDGETS_CACHED_MAX } from './limits.ts';
-import type { MaybePromise } from './maybe-promise.ts';
+import { whenKnown, type MaybePromise } from './maybe-promise.ts';
 
 type Developer = Pick<KeyOwner, 'developerId' | 'developerNumber'>;
 
 export class AccountKeyGuard {
   readonly #database: Database;
-  readonly #known = new LRUCache<string, DeveloperBudget>({ max: BUDGETS_CACHED_MAX });
+  readonly #known = new LRUCache<string, FoundDeveloperBudget>({ max: BUDGETS_CACHED_MAX });
   /** Look-ups in progress, which the charges that arrive meanwhile share. */
-  readonly #loading = new Map<string, Promise<DeveloperBudget | null>>();
+  readonly #loading = new Map<string, Promise<FoundDeveloperBudget>>();
 
   constructor(database: Database) {
     this.#database = database;
   }
 
-  /** Null: the account has no ceiling by now. */
-  find(account: KeyOwner, developer: Developer): MaybePromise<DeveloperBudget | null> {
-    const name = `${account.consumerId}/${developer.developerNumber}`;
-    return this.#known.get(name) ?? this.#loading.get(name) ?? this.#load(name, account, developer);
+  /**
+   * The key as it pays the developer: under a ceiling, through the developer's budget. Null when it does not pay: its owner
+   * closed it, or the account can have no more budgets.
+   */
+  payerOf(key: KeyOwner, developer: Developer): MaybePromise<KeyOwner | null> {
+    if (key.guard === null) return key;
+    if (key.guard === 'closed') return null;
+    return whenKnown(this.#find(key, developer), (found) => {
+      switch (found.kind) {
+        case 'found':
+          return { ...key, spend: found.budget };
+        case 'no_ceiling':
+          return key;
+        case 'full':
+          return null;
+      }
+    });
   }
 
-  async #load(name: string, account: KeyOwner, developer: Developer) {
-    const { ledger, consumerId, accountId } = account;
+  #find(key: KeyOwner, developer: Developer): MaybePromise<FoundDeveloperBudget> {
+    const name = `${key.consumerId}/${developer.developerNumber}`;
+    const { ledger, consumerId, accountId } = key;
     const { developerId, developerNumber } = developer;
-    const loading = findDeveloperBudget(this.#database, {
-      ledger,
-      consumerId,
-      accountId,
-      developerId,
-      developerNumber,
-    }).finally(() => this.#loading.delete(name));
+    const asked = { ledger, consumerId, accountId, developerId, developerNumber };
+    return this.#known.get(name) ?? this.#loading.get(name) ?? this.#load(name, asked);
+  }
+
+  async #load(name: string, asked: DeveloperOfAccount): Promise<FoundDeveloperBudget> {
+    const loading = findDeveloperBudget(this.#database, asked).finally(() =>
+      this.#loading.delete(name),
+    );
     this.#loading.set(name, loading);
     const found = await loading;
-    if (found) this.#known.set(name, found);
+    if (found.kind === 'found') this.#known.set(name, found);
     return found;
   }
 }

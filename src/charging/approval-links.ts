@@ -14,11 +14,11 @@ export interface ApprovalLink {
 const AT = { approval: FIELDS_AT, expiry: 18, end: 24 } as const;
 
 export class ApprovalLinks {
-  readonly #baseUrl: string;
+  readonly #consoleUrl: string;
   readonly #tokens: SignedTokens;
 
-  constructor(masterSecrets: ReadonlyMap<number, string>, baseUrl: string) {
-    this.#baseUrl = baseUrl;
+  constructor(masterSecrets: ReadonlyMap<number, string>, consoleUrl: string) {
+    this.#consoleUrl = consoleUrl;
     this.#tokens = new SignedTokens(masterSecrets, 'farebox approval link', AT.end);
   }
 
@@ -28,7 +28,7 @@ export class ApprovalLinks {
       writeUuid(fields, AT.approval, id);
       fields.writeUIntBE(Math.ceil(Date.parse(expiresAt) / 1_000), AT.expiry, AT.end - AT.expiry);
     });
-    return `${this.#baseUrl}/approval?link=${token}`;
+    return `${this.#consoleUrl}/approval?link=${token}`;
   }
 
   /** The content of a token that is ours and unchanged. The caller checks its expiry. */

@@ -39,7 +39,7 @@ export type BudgetRefusal =
       readonly kind: 'tool_not_allowed' | 'developer_not_allowed' | 'lease_not_allowed';
       readonly budgetId: string;
     }
-  /** The budget has ended, and its keys with it. */
+  /** The budget has ended, and its keys with it. A key of the account still works for other developers. */
   | { readonly kind: 'invalid_api_key' };
 
 /** Refused from memory, but the owner may have approved it once: the debit decides. */
@@ -76,19 +76,19 @@ export class BudgetRulesCache {
 
   /** Why a node on the key's path refuses the call, the first from the root down; undefined when none does. */
   refusalOf(payer: Payer, call: Call): MaybePromise<BudgetRefusal | ToBeDecided | undefined> {
-    return whenKnown(this.#pathOf(payer), (path) => refusalOf(path, call));
+    return whenKnown(this.#pathOf(payer), (path) => refusalOf(path, call, payer.guard));
   }
 
   /** Why a node on the key's path refuses a lease of this amount, or a call of this price within it. */
   leaseRefusalOf(
-    payer: Payer,
+    payer: Path,
     calls: readonly Call[],
     amountMicros: Micros,
   ): MaybePromise<BudgetRefusal | undefined> {
     return whenKnown(this.#pathOf(payer), (path) => leaseRefusalOf(path, calls, amountMicros));
   }
 
-  #pathOf({ consumerId, spend }: Payer): MaybePromise<readonly (Node | undefined)[]> {
+  #pathOf({ consumerId, spend }: Path): MaybePromise<readonly (Node | undefined)[]> {
     const names = (spend?.path ?? []).map((number) => nameOf({ consumerId, number }));
     const known = names.map((name) => this.#cache.peek(name));
     return known.every((node) => node !== undefined)
@@ -97,17 +97,19 @@ export class BudgetRulesCache {
   }
 }
 
-type Payer = Pick<KeyOwner, 'consumerId' | 'spend'>;
+type Path = Pick<KeyOwner, 'consumerId' | 'spend'>;
+type Payer = Path & Pick<KeyOwner, 'guard'>;
 type NodeName = Pick<BudgetRules, 'consumerId' | 'number'>;
 
 function refusalOf(
   path: readonly (Node | undefined)[],
   call: Call,
+  guard: KeyOwner['guard'],
 ): BudgetRefusal | ToBeDecided | undefined {
   const now = Date.now();
-  if (path.some((node) => node === undefined || node.endsAtMs <= now)) {
-    return { kind: 'invalid_api_key' };
-  }
+  const ended = path.find((node) => node === undefined || node.endsAtMs <= now);
+  if (ended && guard) return { kind: 'developer_not_allowed', budgetId: ended.id };
+  if (ended || path.includes(undefined)) return { kind: 'invalid_api_key' };
   let first: BudgetRefusal | undefined;
   for (const node of path) {
     const refusal = node && refusalOfNode(node, call);
@@ -129,7 +131,7 @@ function leaseRefusalOf(
   amountMicros: Micros,
 ): BudgetRefusal | undefined {
   for (const call of calls) {
-    const refusal = refusalOf(path, call);
+    const refusal = refusalOf(path, call, null);
     // An approval for once is for a charge or hold, not for a lease.
     if (refusal) return refusal.kind === 'needs_approval' ? refusal.refusal : refusal;
   }

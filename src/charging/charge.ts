@@ -183,31 +183,21 @@ function draftAllowed(
     const { developerId } = request.developer;
     return { kind: 'on_demand', code, consumerId, developerId, amountMicros };
   }
-  if (consumer.spend !== null) return draftWithin(deps, request, consumer, amountMicros);
-  if (consumer.guard === null) return draftCharge(request, consumer, amountMicros);
-  if (consumer.guard === 'closed') {
-    return refuse(deps, request, consumer, { kind: 'account_keys_closed' });
-  }
-  return whenKnown(deps.guards.find(consumer, request.developer), (budget) =>
-    budget
-      ? whenKnown(
-          draftWithin(deps, request, { ...consumer, spend: budget }, amountMicros),
-          (prepared) =>
-            // Its owner closed the budget of this developer. The key still works for others.
-            prepared.kind === 'invalid_api_key'
-              ? { kind: 'developer_not_allowed' as const, budgetId: budget.budgetId }
-              : prepared,
-        )
-      : draftCharge(request, consumer, amountMicros),
+  if (consumer.guard === null) return draftPaidBy(deps, request, consumer, amountMicros);
+  return whenKnown(deps.guards.payerOf(consumer, request.developer), (payer) =>
+    payer
+      ? draftPaidBy(deps, request, payer, amountMicros)
+      : refuse(deps, request, consumer, { kind: 'account_keys_closed' }),
   );
 }
 
-function draftWithin(
+function draftPaidBy(
   deps: ChargingDeps,
   request: ChargeRequest,
   consumer: KeyOwner,
   amountMicros: Micros,
 ): MaybePromise<PreparedCharge> {
+  if (consumer.spend === null) return draftCharge(request, consumer, amountMicros);
   const { developerId } = request.developer;
   const call = { developerId, tool: request.body.tool, amountMicros };
   return whenKnown(deps.budgets.refusalOf(consumer, call), (refusal) => {

@@ -28,11 +28,11 @@ const AT = { consumer: FIELDS_AT, developer: 18, cents: 34, expiry: 38, end: 42 
 const NO_DEVELOPER = '00000000-0000-0000-0000-000000000000';
 
 export class TopUpLinks {
-  readonly #baseUrl: string;
+  readonly #consoleUrl: string;
   readonly #tokens: SignedTokens;
 
-  constructor(masterSecrets: ReadonlyMap<number, string>, baseUrl: string) {
-    this.#baseUrl = baseUrl;
+  constructor(masterSecrets: ReadonlyMap<number, string>, consoleUrl: string) {
+    this.#consoleUrl = consoleUrl;
     this.#tokens = new SignedTokens(masterSecrets, 'farebox top-up link', AT.end);
   }
 
@@ -44,7 +44,7 @@ export class TopUpLinks {
       fields.writeUInt32BE(suggestedFor(needed) / MICROS_PER_CENT, AT.cents);
       fields.writeUInt32BE(Math.floor((Date.now() + LIFETIME_MS) / 1_000), AT.expiry);
     });
-    return `${this.#baseUrl}/top-up?link=${token}`;
+    return `${this.#consoleUrl}/top-up?link=${token}`;
   }
 
   /** The content of a token that is ours and unchanged. The caller checks its expiry. */

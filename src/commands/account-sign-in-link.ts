@@ -20,6 +20,7 @@ async function print(who: string, { dataDir }: { readonly dataDir: string }): Pr
     const { email } = await getAccount(database, who);
     return createSignInLink(database, email, LIFETIME_SECONDS);
   });
-  const baseUrl = (await environmentOf(dataDir))['BASE_URL'] ?? 'http://127.0.0.1:8080';
-  process.stdout.write(`${baseUrl}/console/auth/sign-in-link?token=${token}\n`);
+  const settings = await environmentOf(dataDir);
+  const consoleUrl = settings['CONSOLE_URL'] || settings['BASE_URL'] || 'http://127.0.0.1:8080';
+  process.stdout.write(`${consoleUrl}/console/auth/sign-in-link?token=${token}\n`);
 }

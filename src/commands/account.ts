@@ -6,6 +6,7 @@ import { createAccounts, type CreatedAccount } from '../store/accounts/accounts.
 import { registerAccountKeys } from './account-keys.ts';
 import { registerAdjust } from './account-adjust.ts';
 import { registerList } from './account-list.ts';
+import { registerLowBalance } from './account-low-balance.ts';
 import { registerPromote } from './account-promote.ts';
 import { registerSavedCard } from './account-saved-card.ts';
 import { registerSignInLink } from './account-sign-in-link.ts';
@@ -40,6 +41,7 @@ export function register(account: Command): void {
     .action(create);
   registerList(account);
   registerSavedCard(account);
+  registerLowBalance(account);
   registerAccountKeys(account);
   registerAdjust(account);
   registerPromote(account);

@@ -1,34 +1,13 @@
 /** `farebox audit`: lists the audit log, newest entry first. `farebox doctor` verifies it. */
 import { InvalidArgumentError, type Command } from 'commander';
-import { wireId, type IdKind } from '../domain/ids.ts';
-import { asMicros, dollarsOf } from '../domain/money.ts';
+import { subjectOf, wireDetails } from '../domain/audit-entry.ts';
+import { wireId } from '../domain/ids.ts';
 import { listAuditEntries, type AuditEntry } from '../store/audit/audit-log.ts';
 import { columns } from './columns.ts';
 import { dataDirOption } from './data-dir-option.ts';
 import { getAccount, withDatabase } from './database-command.ts';
 
 const LIMIT_MAX = 1_000;
-
-/** What the subjects of actions are. The others have plain UUIDs: sessions, credentials, adjustments. */
-const SUBJECTS: Readonly<Record<string, IdKind>> = {
-  'account.created': 'account',
-  'consent.changed': 'account',
-  'card.chosen': 'account',
-  'key.created': 'key',
-  'key.expiry_set': 'key',
-  'key.revoked': 'key',
-  'spend_key.created': 'key',
-  'spend_key.expiry_set': 'key',
-  'spend_key.revoked': 'key',
-  'balance.opened': 'topUp',
-  'refund.requested': 'topUpRefund',
-};
-
-/** Columns of details that are ids. */
-const IDS: Readonly<Record<string, IdKind>> = {
-  top_up_id: 'topUp',
-  operator_account_id: 'account',
-};
 
 interface AuditOptions {
   readonly account?: string;
@@ -65,15 +44,13 @@ async function audit({ account, limit, after, json, dataDir }: AuditOptions): Pr
 }
 
 function shown(entry: AuditEntry) {
-  const { subjectId } = entry;
-  const kind = SUBJECTS[entry.action];
   return {
     number: entry.number,
     happenedAt: entry.happenedAt,
     action: entry.action,
     accountId: entry.accountId && wireId('account', entry.accountId),
-    subjectId: subjectId && kind ? wireId(kind, subjectId) : subjectId,
-    details: inWireForm(entry.details),
+    subjectId: subjectOf(entry.action, entry.subjectId),
+    details: wireDetails(entry.details),
     program: entry.program,
     databaseRole: entry.databaseRole,
     hash: entry.hash,
@@ -92,26 +69,6 @@ function brief(entry: ReturnType<typeof shown>) {
     databaseRole: entry.databaseRole,
     details: JSON.stringify(entry.details),
   };
-}
-
-/** `amount_micros: 5000000` becomes `amount: 5`, and `top_up_id` an id as everywhere else. */
-function inWireForm(details: Readonly<Record<string, unknown>>): Record<string, unknown> {
-  return Object.fromEntries(
-    Object.entries(details).map(([column, value]) => {
-      if (column === 'before') return [column, inWireForm(value as Record<string, unknown>)];
-      const kind = IDS[column];
-      if (kind && typeof value === 'string') return [camelCase(column), wireId(kind, value)];
-      const isMicros = column.endsWith('_micros') && typeof value === 'number';
-      return [
-        camelCase(column.replace(/_micros$/, '')),
-        isMicros ? dollarsOf(asMicros(value)) : value,
-      ];
-    }),
-  );
-}
-
-function camelCase(column: string): string {
-  return column.replaceAll(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
 }
 
 function limitOf(text: string): number {

@@ -20,6 +20,7 @@ import {
   type Finding,
   type LedgerPart,
 } from '../store/audit/ledger-checks.ts';
+import { abandonedOf, describeDeployment } from '../temporal/builds.ts';
 import { createTemporalClient } from '../temporal/client.ts';
 import { listFailingWorkflows } from '../temporal/failing-workflows.ts';
 import { listMissingSchedules, schedulesOf } from '../temporal/schedules.ts';
@@ -29,6 +30,7 @@ import { CommandError, withDatabase } from './database-command.ts';
 
 const SCHEDULES_CHECK = 'Temporal has the schedules';
 const WORKFLOWS_CHECK = 'no workflow fails in its code';
+const BUILDS_CHECK = 'no workflow waits for a build that no worker runs';
 const PARTS = [...LEDGER_PARTS, 'temporal', 'processor'] as const;
 type Part = (typeof PARTS)[number];
 
@@ -44,7 +46,7 @@ Parts:
   budgets    what budgets have used; reads every charge
   charges    reads every charge
   earnings   sums of earnings; reads every charge
-  temporal   schedules, and workflows that cannot continue
+  temporal   schedules, workflows that cannot continue, and builds without workers
   processor  payments, refunds and disputes at Stripe; lists all of them
 
 Run \`farebox doctor --only schema,balances,top-ups,delivery,audit-log,approvals,temporal\` every minute and all parts every night.
@@ -108,7 +110,7 @@ async function findFaults(dataDir: string, parts: readonly Part[]): Promise<Exam
     // Without an address there is no Temporal to ask, so only the ledger is checked.
     if (parts.includes('temporal') && namesTemporal(env)) {
       showProgress(SCHEDULES_CHECK);
-      checks.push(SCHEDULES_CHECK, WORKFLOWS_CHECK);
+      checks.push(SCHEDULES_CHECK, WORKFLOWS_CHECK, BUILDS_CHECK);
       findings.push(...(await auditTemporal(env)));
     }
     if (parts.includes('processor')) {
@@ -134,9 +136,17 @@ async function auditTemporal(env: Environment): Promise<Finding[]> {
     // Workers recreate a missing schedule within a minute.
     const missing = await listMissingSchedules(temporal, schedulesOf(readScheduleConfig(env)));
     const failing = await listFailingWorkflows(temporal);
+    const abandoned = abandonedOf(await describeDeployment(temporal));
     return [
       ...findingsOf(SCHEDULES_CHECK, missing, 'not found'),
       ...findingsOf(WORKFLOWS_CHECK, failing, 'cannot continue; its history shows the error'),
+      ...abandoned.flatMap(({ buildId, pinned, isCurrent }) =>
+        findingsOf(
+          BUILDS_CHECK,
+          [buildId],
+          isCurrent ? 'new workflows start on it' : `${pinned} pinned`,
+        ),
+      ),
     ];
   } finally {
     await temporal.close();

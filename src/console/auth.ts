@@ -14,8 +14,10 @@ import { forgetAttempts, mayTrySignIn } from '../store/console/sign-in-attempts.
 import { claimAccount } from '../store/console/users.ts';
 import type { Database } from '../store/database.ts';
 import { withSessionOptions } from '../store/session.ts';
+import { columns } from './columns.ts';
 import { mailer } from './mail.ts';
 import { ownOrigins } from './origins.ts';
+import { passkeys } from './passkeys.ts';
 import { signInLimit } from './sign-in-limit.ts';
 import { AUTH_PATH } from './paths.ts';
 import { ownEndpoints } from './own-endpoints.ts';
@@ -51,10 +53,10 @@ export function createAuth({ config, database, log }: ConsoleDeps) {
   const sendLink = (email: string): Promise<unknown> =>
     auth.api.requestPasswordReset({ body: { email } });
   const auth = betterAuth({
-    baseURL: config.baseUrl,
+    baseURL: config.consoleUrl,
     basePath: AUTH_PATH,
     secrets: secretsOf(config.masterSecrets),
-    trustedOrigins: [...ownOrigins(config.baseUrl)],
+    trustedOrigins: [...ownOrigins(config.consoleUrl)],
     database: pool,
     telemetry: { enabled: false },
     logger: { level: 'error', log: (level, text) => log[level]({ part: 'console' }, text) },
@@ -70,7 +72,7 @@ export function createAuth({ config, database, log }: ConsoleDeps) {
           subject: 'Set your Farebox password',
           body:
             'Open this link to choose a password and sign in to Farebox. It works once, for one hour.\n\n' +
-            `${config.baseUrl}/console/set-password?token=${token}\n\n` +
+            `${config.consoleUrl}/console/set-password?token=${token}\n\n` +
             'If you did not ask for it, ignore this mail: nothing has changed.\n',
         }),
       onPasswordReset: async ({ user }) => {
@@ -113,16 +115,30 @@ export function createAuth({ config, database, log }: ConsoleDeps) {
       customRules: {
         '/sign-in/email': { window: 60, max: 10 },
         '/two-factor/*': { window: 60, max: 10 },
+        '/passkey/*': { window: 60, max: 30 },
         '/request-password-reset': { window: 60, max: 10 },
         '/reset-password': { window: 60, max: 10 },
       },
     },
     advanced: {
       cookiePrefix: 'farebox',
-      useSecureCookies: config.baseUrl.startsWith('https:'),
+      useSecureCookies: config.consoleUrl.startsWith('https:'),
       defaultCookieAttributes: { sameSite: 'lax', httpOnly: true, path: '/' },
       ipAddress: { ipAddressHeaders: [ADDRESS_HEADER] },
       database: { generateId: 'uuid' },
+    },
+    // Passkeys have no page to rename them.
+    disabledPaths: ['/passkey/update-passkey'],
+    databaseHooks: {
+      user: {
+        update: {
+          // Earlier sessions were not proven by a code. The one that turns it on is replaced after this.
+          after: async (user, ctx) => {
+            if (ctx?.path !== '/two-factor/verify-totp') return;
+            await ctx.context.internalAdapter.deleteUserSessions(user.id);
+          },
+        },
+      },
     },
     hooks: signInLimit({
       mayTry: (email) => mayTrySignIn(database, email),
@@ -139,6 +155,7 @@ export function createAuth({ config, database, log }: ConsoleDeps) {
           },
         },
       }),
+      passkeys(config.consoleUrl),
       ownEndpoints({
         isClosed: config.signUp === 'closed',
         mayCreate: async (email) =>
@@ -163,13 +180,4 @@ function secretsOf(masterSecrets: ReadonlyMap<number, string>) {
         'base64url',
       ),
     }));
-}
-
-/** Maps camelCase to snake_case: `lastRequest` is in the column `last_request`. */
-function columns<Name extends string>(...names: readonly Name[]): Record<Name, string> {
-  const entries = names.map((name) => [
-    name,
-    name.replaceAll(/[A-Z]/g, (c) => `_${c.toLowerCase()}`),
-  ]);
-  return Object.fromEntries(entries) as Record<Name, string>;
 }

@@ -29,7 +29,7 @@ export class Console {
 
   constructor(deps: ConsoleDeps) {
     this.#deps = deps;
-    this.#origins = ownOrigins(deps.config.baseUrl);
+    this.#origins = ownOrigins(deps.config.consoleUrl);
   }
 
   /** Answers a request below AUTH_PATH. */

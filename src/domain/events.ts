@@ -8,6 +8,8 @@ const TOP_UP_EVENTS = TOP_UP_STATUSES.map((status) => `top_up.${status}` as cons
 
 /** src/schemas/events.ts has the data of each. */
 export const EVENT_TYPES = [
+  'balance.low',
+  'balance.exhausted',
   'budget.threshold_reached',
   ...TOP_UP_EVENTS,
   'refund.requested',

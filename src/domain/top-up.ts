@@ -15,6 +15,11 @@ export const TOP_UP_STATUSES = [
 
 export type TopUpStatus = (typeof TOP_UP_STATUSES)[number];
 
+/** Before, it may still be paid: even an expired or failed one. */
+export function isCredited(status: TopUpStatus): boolean {
+  return status !== 'pending' && status !== 'expired' && status !== 'failed';
+}
+
 /**
  * The source of the money: the hosted checkout, the saved card, an operator (`account create --balance`), or nobody: play
  * money of a test account.
@@ -35,8 +40,8 @@ export const TOP_UP_MICROS_MAX = 999_999_990_000;
 export const CHECKOUT_MICROS_MIN = 5 * MICROS_PER_DOLLAR;
 
 /** The page where the cardholder confirms a direct top-up at the bank; `topUpId` is a UUID. */
-export function confirmationUrl(baseUrl: string, topUpId: string): string {
-  return `${baseUrl}/top-up/confirm?id=${wireId('topUp', topUpId)}`;
+export function confirmationUrl(consoleUrl: string, topUpId: string): string {
+  return `${consoleUrl}/top-up/confirm?id=${wireId('topUp', topUpId)}`;
 }
 
 /** How long a hosted checkout stays open: Stripe allows 30 minutes to 24 hours. */

@@ -11,7 +11,7 @@ export type Verdict =
       readonly taxMicros: Micros;
       readonly invoiceId?: string | undefined;
       /** Refunded or disputed since, fully or in part. */
-      readonly isReversed: boolean;
+      readonly hasReversals: boolean;
     }
   /** Not paid yet; it still can be. */
   | {

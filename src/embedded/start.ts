@@ -233,7 +233,7 @@ function summary(
 ): string {
   const baseUrl = settings['BASE_URL'] ?? '';
   const lines = [
-    `  Console      ${baseUrl}/console`,
+    `  Console      ${settings['CONSOLE_URL'] || baseUrl}/console`,
     `  API          ${baseUrl}  (up in ${seconds.toFixed(1)} s)`,
     `  Temporal UI  ${settings['TEMPORAL_UI_URL'] ?? `the one of ${settings['TEMPORAL_ADDRESS']}`}`,
     `  Payments     ${paymentsUrl(settings)}`,

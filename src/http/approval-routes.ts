@@ -21,6 +21,7 @@ export const APPROVAL_ENDPOINTS: readonly Endpoint[] = [
       'not_found',
       'tool_not_allowed',
       'developer_not_allowed',
+      'account_keys_closed',
       'mode_mismatch',
       'approval_not_needed',
       'too_many_approvals',

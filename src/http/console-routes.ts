@@ -1,4 +1,9 @@
 /** The rows of the table of routes that only a person can ask for, signed in to the console: owners and operators. */
+import {
+  AuditLogReply,
+  OperatorAuditLogQuery,
+  OperatorAuditLogReply,
+} from '../schemas/audit-log.ts';
 import { cardParams, CardSetupReply, CardsReply } from '../schemas/cards.ts';
 import { AutoTopUpBody, ConsentBody, ConsentReply } from '../schemas/consent.ts';
 import {
@@ -20,6 +25,7 @@ import { act, get, patch, post, type Endpoint } from './endpoint.ts';
 import { getAccountKeys, patchAccountKeys } from './handlers/accounts/account-keys.ts';
 import { getKeys, getSession, postKey } from './handlers/accounts/keys.ts';
 import { postKeyRevocation, postKeyRoll } from './handlers/accounts/keys.ts';
+import { getAuditLog, getOperatorAuditLog } from './handlers/audit/audit-log.ts';
 import {
   getAccount,
   getAccounts,
@@ -55,6 +61,13 @@ export const CONSOLE_ENDPOINTS: readonly Endpoint[] = [
     role: 'session',
     replies: { 200: SessionReply },
     handle: getSession,
+  }),
+  get('/v1/audit-log', {
+    operation: 'listAuditEntries',
+    role: 'session',
+    query: PageQuery,
+    replies: { 200: AuditLogReply },
+    handle: getAuditLog,
   }),
   get('/v1/cards', {
     operation: 'listCards',
@@ -171,6 +184,13 @@ export const CONSOLE_ENDPOINTS: readonly Endpoint[] = [
     role: 'operator',
     replies: { 200: OperatorStatusReply },
     handle: getOperatorStatus,
+  }),
+  get('/v1/operator/audit-log', {
+    operation: 'listAllAuditEntries',
+    role: 'operator',
+    query: OperatorAuditLogQuery,
+    replies: { 200: OperatorAuditLogReply },
+    handle: getOperatorAuditLog,
   }),
   get('/v1/operator/accounts', {
     operation: 'findAccounts',

@@ -1,4 +1,5 @@
-/** The rows of the table of routes for webhook endpoints, by which an account is told of events. */
+/** The rows of the table of routes for events: the webhook endpoints that get them, and when a balance is low. */
+import { LowBalanceBody, LowBalanceReply } from '../schemas/balance.ts';
 import { Id } from '../schemas/shapes.ts';
 import { DeletedWebhookEndpointReply, DeliveriesQuery } from '../schemas/webhook-endpoints.ts';
 import { DeliveriesReply, DeliveryReply } from '../schemas/webhook-endpoints.ts';
@@ -7,6 +8,7 @@ import { RollSecretBody, WebhookEndpointBody } from '../schemas/webhook-endpoint
 import { WebhookEndpointChanges, WebhookEndpointReply } from '../schemas/webhook-endpoints.ts';
 import { WebhookEndpointsReply } from '../schemas/webhook-endpoints.ts';
 import { act, get, patch, post, remove, type Endpoint } from './endpoint.ts';
+import { getLowBalance, patchLowBalance } from './handlers/balance/low-balance.ts';
 import { getDeliveries, postRedelivery, postTestEvent } from './handlers/events/deliveries.ts';
 import {
   deleteEndpoint,
@@ -93,5 +95,19 @@ export const EVENT_ENDPOINTS: readonly Endpoint[] = [
     replies: { 200: DeliveryReply },
     errors: ['not_found', 'webhook_endpoint_disabled'],
     handle: postRedelivery,
+  }),
+  get('/v1/low-balance', {
+    operation: 'getLowBalance',
+    role: 'developer',
+    replies: { 200: LowBalanceReply },
+    handle: getLowBalance,
+  }),
+  patch('/v1/low-balance', {
+    operation: 'updateLowBalance',
+    role: 'developer',
+    body: LowBalanceBody,
+    replies: { 200: LowBalanceReply },
+    errors: ['invalid_amount'],
+    handle: patchLowBalance,
   }),
 ];

@@ -9,12 +9,17 @@ import { registerProcess, type Pools } from './process-metrics.ts';
 export interface WorkerSources {
   readonly pools: Pools;
   readonly readBacklog: () => Promise<Backlog>;
+  /** Workflows that wait for a build without workers; undefined: not known yet. */
+  readonly abandonedRuns: () => number | undefined;
 }
 
 /** All gauges of a scrape share one reading, as do simultaneous scrapes. */
 const KEPT_MS = 1_000;
 
-export function registerWorker(registry: Registry, { pools, readBacklog }: WorkerSources): void {
+export function registerWorker(
+  registry: Registry,
+  { pools, readBacklog, abandonedRuns }: WorkerSources,
+): void {
   registerProcess(registry, pools);
   const read = kept(() => readBacklog().catch(() => undefined));
   const registers = [registry];
@@ -57,6 +62,16 @@ export function registerWorker(registry: Registry, { pools, readBacklog }: Worke
       const seconds = (await read())?.reconciliationAgeSeconds ?? null;
       if (seconds === null) reconciliation.remove();
       else reconciliation.set(seconds);
+    },
+  });
+  const abandoned = new Gauge({
+    name: 'farebox_abandoned_workflows',
+    help: 'Workflows pinned to a build that no worker runs, when this worker last looked. Absent until then.',
+    registers,
+    collect() {
+      const count = abandonedRuns();
+      if (count === undefined) abandoned.remove();
+      else abandoned.set(count);
     },
   });
 }

@@ -9,7 +9,7 @@ import type { Database } from '../store/database.ts';
 import type { TopUp } from '../store/top-ups/top-ups.ts';
 
 export interface OwnerMailDeps {
-  readonly config: { readonly baseUrl: string; readonly mail: MailConfig };
+  readonly config: { readonly consoleUrl: string; readonly mail: MailConfig };
   readonly database: Database;
   readonly log: Logger;
 }
@@ -25,7 +25,7 @@ export function ownerMails({ config, database, log }: OwnerMailDeps): (topUp: To
           subject: 'Confirm a top-up at your bank',
           body:
             `Your bank wants you to confirm an automatic top-up of ${formatDollars(amountMicros)}:\n\n` +
-            `${confirmationUrl(config.baseUrl, id)}\n\n` +
+            `${confirmationUrl(config.consoleUrl, id)}\n\n` +
             'If you do nothing, nothing is paid, and the request ends within 24 hours.',
         }),
       (err: unknown) => log.error({ err, topUpId: id }, 'a mail could not be sent'),

@@ -3,7 +3,7 @@
  * before Temporal, and survives restarts of Temporal and Postgres.
  */
 import { setTimeout as delay } from 'node:timers/promises';
-import { NativeConnection, Worker } from '@temporalio/worker';
+import { NativeConnection, Worker, type WorkerDeploymentOptions } from '@temporalio/worker';
 import { Registry } from '@prometheus-io/client';
 import type { Logger } from 'pino';
 import type { Stripe } from 'stripe';
@@ -38,13 +38,16 @@ import {
   followApiKey,
   type TemporalClient,
 } from '../temporal/client.ts';
-import { reportPayment, reportReversal } from '../temporal/start-top-up.ts';
+import { reportReversal } from '../temporal/start-reversals.ts';
+import { reportPayment } from '../temporal/start-top-up.ts';
 import { explainFailures } from '../../activities/explain-failures.ts';
+import { keepBuilds, UNVERSIONED } from '../temporal/builds.ts';
 import { beatHearts } from '../temporal/heartbeat.ts';
+import { dataConverterOf } from '../temporal/payload-codec.ts';
 import { Relay } from '../temporal/relay.ts';
 import { installRuntime } from '../temporal/runtime.ts';
 import { keepSchedules, schedulesOf } from '../temporal/schedules.ts';
-import { workflowBundle } from '../temporal/workflow-bundle.ts';
+import { workflowBuildId, workflowBundle } from '../temporal/workflow-bundle.ts';
 import { checkStart } from './check-start.ts';
 import { ownerMails } from './owner-mails.ts';
 
@@ -109,7 +112,8 @@ export async function runWorker(
   );
   const stopping = new AbortController();
   let metrics: MetricsServer | undefined;
-  let keeping: Promise<void> | undefined;
+  let keeping: Promise<unknown> | undefined;
+  let abandonedRuns: number | undefined;
   const release = async () => {
     stopping.abort();
     await sweeper.stop();
@@ -125,21 +129,26 @@ export async function runWorker(
       registerWorker(registry, {
         pools: { activities: database },
         readBacklog: () => readBacklog(database),
+        abandonedRuns: () => abandonedRuns,
       });
       // Before Temporal is there: a worker that waits for it is worth watching.
       const { host, metricsPort: port } = config;
       metrics = await serveMetrics({ host, port, log }, registry);
     }
+    const { namespace, taskQueue, isVersioned, payloadKeys } = config.temporal;
+    const buildId = isVersioned ? workflowBuildId() : UNVERSIONED;
+    const dataConverter = dataConverterOf(payloadKeys);
     const [workflows, connection] = await Promise.all([
-      workflowBundle(),
+      workflowBundle({ isVersioned, encryptsFailures: dataConverter !== undefined }),
       whenTemporalIsThere(() => connect(config.temporal), log, signal),
     ]);
-    const { namespace, taskQueue } = config.temporal;
     const unfollow = followApiKey(connection, config.temporal);
     const everyWorker = {
       ...EVERY_WORKER,
       connection,
       namespace,
+      ...(isVersioned && { workerDeploymentOptions: versionOf(taskQueue, buildId) }),
+      ...(dataConverter && { dataConverter }),
       interceptors: { activity: [beatHearts, explainFailures(config.stepRetryMs)] },
     };
     const deps = { config, database, stripe: createStripe(config.stripe), temporal, log };
@@ -187,7 +196,13 @@ export async function runWorker(
     const runs = workers.map((each) => each.run());
     relay.start();
     // In parallel with the work: payments must not wait for schedules.
-    keeping = keepSchedules(temporal, schedulesOf(config), log, stopping.signal);
+    keeping = Promise.all([
+      keepSchedules(temporal, schedulesOf(config), log, stopping.signal),
+      keepBuilds(temporal, buildId, log, {
+        signal: stopping.signal,
+        report: (waiting) => (abandonedRuns = waiting),
+      }),
+    ]);
     return {
       ended: Promise.all(runs),
       stop: async () => {
@@ -204,6 +219,16 @@ export async function runWorker(
   }
 }
 
+/** Of every queue's worker, so that the steps of a pinned run also stay on its build. */
+function versionOf(deploymentName: string, buildId: string): WorkerDeploymentOptions {
+  return {
+    version: { deploymentName, buildId },
+    useWorkerVersioning: true,
+    // workflows/versioned.ts names the behavior of every type.
+    defaultVersioningBehavior: 'AUTO_UPGRADE',
+  };
+}
+
 interface ActivityDeps {
   readonly config: Config;
   readonly database: Database;
@@ -214,7 +239,7 @@ interface ActivityDeps {
 
 /** Steps that normally need only Postgres. */
 function createLedgerActivities({ config, database, stripe, log }: ActivityDeps) {
-  const approvalLinks = new ApprovalLinks(config.masterSecrets, config.baseUrl);
+  const approvalLinks = new ApprovalLinks(config.masterSecrets, config.consoleUrl);
   return {
     ...createTopUpActivities({
       database,
@@ -247,7 +272,7 @@ function createStripeActivities({ config, database, stripe, temporal, log }: Act
     ...createTopUpPaymentActivities({
       database,
       stripe,
-      baseUrl: config.baseUrl,
+      consoleUrl: config.consoleUrl,
       checkoutMinutes: config.checkoutMinutes,
       savesTestCard: config.savesTestCard,
       tax: config.stripe.tax,

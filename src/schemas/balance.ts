@@ -47,3 +47,22 @@ export const UsageByDayReply = Closed({
   ),
 });
 export type UsageByDayReply = Static<typeof UsageByDayReply>;
+
+export const LowBalanceBody = Closed({
+  threshold: Type.Union([Type.Number(), Type.String(), Type.Null()], {
+    description:
+      'A charge or hold that leaves less than this, in dollars, makes a `balance.low` event. A number, or a decimal ' +
+      'string such as "5.00". Null: no event.',
+    examples: [5],
+  }),
+});
+export type LowBalanceBody = Static<typeof LowBalanceBody>;
+
+export const LowBalanceReply = Closed({
+  threshold: Type.Union([Type.Number(), Type.Null()], {
+    description:
+      'A charge or hold that leaves less than this, in dollars, makes a `balance.low` event. Null: no event.',
+    examples: [5],
+  }),
+});
+export type LowBalanceReply = Static<typeof LowBalanceReply>;

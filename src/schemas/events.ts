@@ -44,6 +44,13 @@ const PricedToolData = Closed({
   previousPrice: Price('The price before the change, or null.'),
 });
 
+const consumerId = Id('consumer', 'The consumer whose balance it is.');
+const LowBalanceData = Closed({
+  consumerId,
+  balance: Dollars('Dollars that were left.', 4.95),
+  threshold: Dollars('The threshold that the balance fell below.', 5),
+});
+const ExhaustedData = Closed({ consumerId, balance: Dollars('Dollars that were left.', 0) });
 const BudgetMarkData = Closed({
   budgetId: Id('budget', 'The budget.'),
   scope: Word([LIMIT_SCOPES[0], LIMIT_SCOPES[1]], 'The limit: in total, or of the window.'),
@@ -77,6 +84,8 @@ const topUpEvents = Object.fromEntries(
 
 /** The data of each type of event. */
 export const EVENT_DATA = {
+  'balance.low': LowBalanceData,
+  'balance.exhausted': ExhaustedData,
   'budget.threshold_reached': BudgetMarkData,
   ...topUpEvents,
   'refund.requested': RefundData,

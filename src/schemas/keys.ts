@@ -107,6 +107,7 @@ export const SessionReply = Closed({
   consumerId: Id('consumer', 'Your consumer id.'),
   developerId: Id('developer', 'Your developer id.'),
   keyPrefix: Text('The prefix of every key.', 'fare'),
+  apiUrl: Text('The URL of the API for programs.', 'https://billing.example.com'),
   operator: Type.Boolean({
     description:
       'Whether you are an operator. /v1/operator also requires two-factor authentication.',

@@ -6,6 +6,7 @@
 import type { Stripe } from 'stripe';
 import { uuidOf, wireId } from '../domain/ids.ts';
 import { microsOfCents } from '../domain/money.ts';
+import { isCredited } from '../domain/top-up.ts';
 import {
   getRestoreStart,
   listDiffering,
@@ -131,17 +132,18 @@ async function takeOver(run: Run, suspect: Suspect): Promise<void> {
   // Names in the row a payment that is not there yet.
   await examine(run, suspect);
   if (!topUp) return;
-  if (await isCredited(run, topUp)) {
+  if (await creditIfPaid(run, topUp)) {
     const { paymentIntentId } = (await findTopUp(database, topUpId)) ?? topUp;
     if (paymentIntentId !== null) await syncReversals(run, topUpId, paymentIntentId);
   }
   await examine(run, { topUpId });
 }
 
-async function isCredited(run: Run, { id }: TopUp): Promise<boolean> {
+/** Whether it is credited now. */
+async function creditIfPaid(run: Run, { id }: TopUp): Promise<boolean> {
   const topUp = await findTopUp(run.database, id);
   if (!topUp) return false;
-  if (!['pending', 'expired', 'failed'].includes(topUp.status)) return true;
+  if (isCredited(topUp.status)) return true;
   try {
     await ask(run, topUp);
   } catch (error) {

@@ -31,7 +31,11 @@ export async function ask(deps: AskDeps, asked: TopUp): Promise<Verdict> {
   // finds those that were reported before.
   const recorded = await getTopUp(deps.database, topUp.id);
   if (recorded.paymentIntentId === null) return verdict;
-  return verdictOfIntent(await readIntent(deps.stripe, recorded.paymentIntentId), recorded);
+  return seen(
+    deps,
+    recorded,
+    verdictOfIntent(await readIntent(deps.stripe, recorded.paymentIntentId), recorded),
+  );
 }
 
 async function read({ stripe }: AskDeps, topUp: TopUp): Promise<Verdict> {

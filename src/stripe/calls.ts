@@ -25,6 +25,9 @@ export interface Payable {
 /** The version whose objects this code was written for. A package for another one does not compile. */
 export const API_VERSION = '2026-10-28.endive';
 
+/** What is bought, on pages, in mails and in the dashboard. */
+export const DESCRIPTION = 'Farebox balance';
+
 /** Stripe's own test card; exists with test keys only. */
 const TEST_CARD = 'pm_card_visa';
 
@@ -78,7 +81,7 @@ export async function createSession(
   stripe: Stripe,
   topUp: Payable,
   customerId: string,
-  baseUrl: string,
+  consoleUrl: string,
   taxCode?: string,
 ): Promise<{ readonly id: string; readonly url: string }> {
   const id = wireId('topUp', topUp.id);
@@ -88,7 +91,9 @@ export async function createSession(
     customer: customerId,
     client_reference_id: id,
     metadata: { top_up_id: id },
-    payment_intent_data: { metadata: { top_up_id: id } },
+    payment_intent_data: { metadata: { top_up_id: id }, description: DESCRIPTION },
+    // The page, the payment and its refunds are in dollars, even if the dashboard turns this on.
+    adaptive_pricing: { enabled: false },
     ...(topUp.savesCard
       ? {
           payment_method_options: { card: { setup_future_usage: 'off_session' } },
@@ -104,15 +109,15 @@ export async function createSession(
           currency: 'usd',
           unit_amount: getCents(topUp),
           product_data: {
-            name: 'Farebox balance',
+            name: DESCRIPTION,
             ...(topUp.isTaxed && taxCode !== undefined && { tax_code: taxCode }),
           },
           ...(topUp.isTaxed && { tax_behavior: 'exclusive' as const }),
         },
       },
     ],
-    success_url: `${baseUrl}/top-up?id=${id}&result=paid`,
-    cancel_url: `${baseUrl}/top-up?id=${id}&result=canceled`,
+    success_url: `${consoleUrl}/top-up?id=${id}&result=paid`,
+    cancel_url: `${consoleUrl}/top-up?id=${id}&result=canceled`,
   };
   const session = await keyed(`${id}/session${expiresAt ? `/${expiresAt}` : ''}`, (options) =>
     stripe.checkout.sessions.create(params, options),
@@ -154,7 +159,7 @@ export async function createIntent(
     currency: 'usd',
     customer: customerId,
     allowed_payment_method_types: ['card'],
-    description: 'Farebox balance',
+    description: DESCRIPTION,
     metadata: { top_up_id: id, ...(topUp.isTaxed && { tax_cents: getTaxCents(topUp) }) },
     // Stripe reports the tax when the intent is paid, and takes it back when it is refunded.
     ...(topUp.taxCalculationId !== null && {
@@ -202,7 +207,7 @@ export async function cancelIntent(stripe: Stripe, intentId: string): Promise<vo
 
 /**
  * Makes a POST that takes effect once per key. Stripe stores even a 500 under the key and replays it for a day, and
- * refuses the key with different parameters (from a newer release, or another BASE_URL). After such a response the next
+ * refuses the key with different parameters (from a newer release, or another CONSOLE_URL). After such a response the next
  * key is used. No call here needs more protection: a second customer, session or intent stays unused, and an intent takes
  * its money once.
  */

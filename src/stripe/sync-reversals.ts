@@ -1,20 +1,23 @@
-/** Records the refunds and disputes of a credited top-up as Stripe has them now, and makes the requested refunds and
- * their credit notes. */
+/**
+ * Records the refunds and disputes of a credited top-up as Stripe has them now, makes the requested refunds, and then the
+ * documents: the invoice of a taxed payment by the saved card, and the credit notes of refunds.
+ */
 import type { Stripe } from 'stripe';
 import type { Database } from '../store/database.ts';
 import {
-  failRefund,
-  listRequestedRefunds,
+  findWithoutInvoice,
   listWithoutCreditNote,
   recordCreditNote,
-} from '../store/top-ups/request-refund.ts';
+  recordInvoice,
+} from '../store/top-ups/invoices.ts';
+import { failRefund, listRequestedRefunds } from '../store/top-ups/request-refund.ts';
 import {
   getReversalsVersion,
   recordReversals,
   type ReportedReversal,
 } from '../store/top-ups/reversals.ts';
 import { makeRefund, readReversals } from './reversals.ts';
-import { addCreditNote } from './tax.ts';
+import { addCreditNote, makeInvoice } from './invoices.ts';
 
 /**
  * Reads first, to learn what an earlier attempt did, and so that a refund that cannot be made now does not keep the rest
@@ -34,6 +37,9 @@ export async function syncReversals(
       return [];
     });
   }
+  const uninvoiced = await findWithoutInvoice(database, topUpId);
+  const invoice = uninvoiced && (await makeInvoice(stripe, uninvoiced));
+  if (invoice != null) await recordInvoice(database, topUpId, invoice);
   for (const { id, invoiceId, ...refund } of await listWithoutCreditNote(database, topUpId)) {
     await recordCreditNote(database, id, await addCreditNote(stripe, invoiceId, refund));
   }

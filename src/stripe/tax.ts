@@ -1,4 +1,4 @@
-/** Stripe's tax on payments without a hosted page, which would calculate it, and the credit notes of refunds. */
+/** Stripe's tax on payments without a hosted page, which would calculate it. */
 import { Stripe } from 'stripe';
 import { centsOf, microsOfCents, type Micros } from '../domain/money.ts';
 
@@ -49,34 +49,4 @@ const ADDRESS_CODES: ReadonlySet<string | undefined> = new Set([
 
 function isAddressMissing(error: unknown): boolean {
   return error instanceof Stripe.errors.StripeInvalidRequestError && ADDRESS_CODES.has(error.code);
-}
-
-/**
- * Adds the credit note of a refund to the invoice, once. Stripe forgets keys after a day, so a later attempt finds an
- * earlier one's note by the refund that it names. Returns the note's id.
- */
-export async function addCreditNote(
-  stripe: Stripe,
-  invoiceId: string,
-  refund: { readonly processorId: string; readonly grossMicros: Micros },
-): Promise<string> {
-  const { processorId, grossMicros } = refund;
-  for await (const { id, metadata } of stripe.creditNotes.list({
-    invoice: invoiceId,
-    limit: 100,
-  })) {
-    if (metadata?.['refund_id'] === processorId) return id;
-  }
-  const amount = centsOf(grossMicros);
-  if (amount === undefined) throw new RangeError(`${grossMicros} micros are not whole cents`);
-  const note = await stripe.creditNotes.create(
-    {
-      invoice: invoiceId,
-      amount,
-      refunds: [{ type: 'refund', refund: processorId, amount_refunded: amount }],
-      metadata: { refund_id: processorId },
-    },
-    { idempotencyKey: `${processorId}/credit-note` },
-  );
-  return note.id;
 }

@@ -69,7 +69,7 @@ export function verdictOfSession(session: Stripe.Checkout.Session, expected: Exp
       paidMicros: microsOfCents(session.amount_total ?? 0),
       taxMicros: microsOfCents(taxCents),
       ...(session.invoice && { invoiceId: idOf(session.invoice) }),
-      isReversed: typeof paid === 'object' && paid !== null && wasReversed(paid),
+      hasReversals: typeof paid === 'object' && paid !== null && wasReversed(paid),
     };
   }
   if (session.status === 'expired') return { kind: 'expired' };
@@ -107,7 +107,7 @@ export function verdictOfIntent(intent: Stripe.PaymentIntent, expected: Expected
         paymentIntentId: intent.id,
         paidMicros: microsOfCents(intent.amount_received),
         taxMicros: expected.taxMicros,
-        isReversed: wasReversed(intent),
+        hasReversals: wasReversed(intent),
       };
     case 'canceled':
       return { kind: 'expired' };

@@ -5,6 +5,7 @@
 import { Client, Connection, makeGrpcRetryInterceptor } from '@temporalio/client';
 import type { Config } from '../config.ts';
 import { createGrpcRetries } from './grpc-retries.ts';
+import { dataConverterOf } from './payload-codec.ts';
 
 export interface TemporalClient {
   readonly client: Client;
@@ -31,7 +32,9 @@ export function createTemporalClient(config: Config['temporal']): TemporalClient
     interceptors: [makeGrpcRetryInterceptor(retries)],
   });
   const unfollow = followApiKey(connection, config);
-  const client = new Client({ connection, namespace: config.namespace });
+  const { namespace, payloadKeys } = config;
+  const dataConverter = dataConverterOf(payloadKeys);
+  const client = new Client({ connection, namespace, ...(dataConverter && { dataConverter }) });
   return {
     client,
     taskQueue: config.taskQueue,

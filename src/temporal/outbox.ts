@@ -12,12 +12,15 @@ import {
   type Notice,
   type Topic,
 } from '../store/outbox.ts';
+import { isCredited } from '../domain/top-up.ts';
+import { noteEarlyReversal } from '../store/top-ups/reversals.ts';
 import { findTopUp } from '../store/top-ups/top-ups.ts';
 import type { TemporalClient } from './client.ts';
 import { reportApproval } from './start-approval.ts';
 import { reportGrant } from './start-grant.ts';
 import { startInvocation } from './start-invocation.ts';
-import { reportPayment, reportReversal, startTopUp } from './start-top-up.ts';
+import { reportReversal } from './start-reversals.ts';
+import { reportPayment, startTopUp } from './start-top-up.ts';
 import { reportWebhookEndpoint } from './start-webhook-endpoint.ts';
 
 export interface OutboxDeps {
@@ -122,14 +125,16 @@ const DELIVER: Readonly<
   async payment_reported({ database, temporal }, subjectId) {
     const topUp = await findTopUp(database, subjectId);
     // A credited top-up cannot become paid again; starting its workflow would only cost actions.
-    const mayBePaid = topUp && ['pending', 'expired', 'failed'].includes(topUp.status);
-    if (mayBePaid) await reportPayment(temporal, topUp);
+    if (topUp && !isCredited(topUp.status)) await reportPayment(temporal, topUp);
     return 'delivered';
   },
 
   async reversal_reported({ database, temporal }, subjectId) {
     const topUp = await findTopUp(database, subjectId);
-    if (topUp) await reportReversal(temporal, topUp);
+    if (!topUp) return 'delivered';
+    // A reversal implies a payment. Once that is credited, its reversals are read.
+    if (await noteEarlyReversal(database, topUp.id)) await reportPayment(temporal, topUp);
+    else await reportReversal(temporal, topUp);
     return 'delivered';
   },
 

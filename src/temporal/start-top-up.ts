@@ -1,16 +1,10 @@
 /** Starts the workflow of a top-up and sends it messages. */
 import { WithStartWorkflowOperation } from '@temporalio/client';
-import type { SignalDefinition, UpdateDefinition } from '@temporalio/common';
+import type { UpdateDefinition } from '@temporalio/common';
 import { wireId } from '../domain/ids.ts';
 import { dollarsOf } from '../domain/money.ts';
 import type { TopUp } from '../store/top-ups/top-ups.ts';
-import {
-  outcome,
-  paymentReported,
-  reversalReported,
-  sessionUrl,
-  type TopUpView,
-} from '../../workflows/messages.ts';
+import { outcome, paymentReported, sessionUrl, type TopUpView } from '../../workflows/messages.ts';
 import type { topUp as topUpWorkflow } from '../../workflows/top-up.ts';
 import type { TemporalClient } from './client.ts';
 import { answerOf, double, keyword, REPORT_TIMEOUT_MS, type Answer } from './starts.ts';
@@ -43,25 +37,12 @@ export function startDirectTopUp(
 }
 
 /** Nudges the workflow, and restarts it if it has ended. Only reports may restart a closed workflow. */
-export function reportPayment(temporal: TemporalClient, topUp: Startable): Promise<void> {
-  return report(temporal, topUp, paymentReported);
-}
-
-/** The same for a refund or dispute, usually long after the workflow has ended. */
-export function reportReversal(temporal: TemporalClient, topUp: Startable): Promise<void> {
-  return report(temporal, topUp, reversalReported);
-}
-
-async function report(
-  temporal: TemporalClient,
-  topUp: Startable,
-  signal: SignalDefinition,
-): Promise<void> {
+export async function reportPayment(temporal: TemporalClient, topUp: Startable): Promise<void> {
   await temporal.client.withDeadline(Date.now() + REPORT_TIMEOUT_MS, () =>
     temporal.client.workflow.signalWithStart<typeof topUpWorkflow>('topUp', {
       ...startOptions(temporal, topUp),
       workflowIdReusePolicy: 'ALLOW_DUPLICATE',
-      signal,
+      signal: paymentReported,
     }),
   );
 }

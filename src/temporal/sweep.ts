@@ -9,13 +9,14 @@ import { settleApprovals } from '../store/approvals/settle-approvals.ts';
 import { expireOverdueGrants } from '../store/agents/grants.ts';
 import { noteSilentInvocations } from '../store/agents/invocations.ts';
 import { noteLateDeliveries } from '../store/events/deliveries.ts';
+import { noteMissingInvoices } from '../store/top-ups/invoices.ts';
 import { noteWaitingRefunds } from '../store/top-ups/request-refund.ts';
 
 /** A running workflow writes to its row at least every two minutes. Starting one that runs only costs actions. */
 const SILENT_AFTER_MS = 180_000;
 /** The workflow of a grant or approval records the expiry within seconds. */
 const OVERDUE_AFTER_MS = 60_000;
-/** Far longer than the pause between the attempts of a stuck refund. */
+/** Far longer than the pause between the attempts of a stuck refund or invoice. */
 const WAITING_AFTER_MS = 3_600_000;
 /** An endpoint's workflow looks as soon as a delivery is due; sending to slow receivers may take a minute. */
 const DELIVERY_LATE_MS = 120_000;
@@ -41,6 +42,10 @@ export async function sweep(database: Database, log: Logger): Promise<void> {
   say(
     await noteWaitingRefunds(database, WAITING_AFTER_MS),
     'checking refunds without an outcome again',
+  );
+  say(
+    await noteMissingInvoices(database, WAITING_AFTER_MS),
+    'making the invoices of payments that have none',
   );
   say(
     await noteLateDeliveries(database, DELIVERY_LATE_MS),

@@ -10,14 +10,27 @@ import { bundleWorkflowCode, DefaultLogger } from '@temporalio/worker';
 
 const ROOT = join(import.meta.dirname, '../..');
 const CACHE = join(ROOT, 'node_modules/.cache');
+const FAILURES = 'src/temporal/encrypted-failures.ts';
 /** Everything that workflows may import. The bundle's name is a hash of these files. */
-const SOURCES = ['workflows/**/*.ts', 'src/domain/**/*.ts'];
+const SOURCES = ['workflows/**/*.ts', 'src/domain/**/*.ts', FAILURES];
 
-export async function workflowBundle(): Promise<{ codePath: string }> {
-  const codePath = join(CACHE, `workflows-${hashOfSources()}.js`);
+export interface BundleOptions {
+  /** For a worker with WORKER_VERSIONING. */
+  readonly isVersioned?: boolean;
+  /** Whether the messages of failures are payloads, which a codec encrypts. */
+  readonly encryptsFailures?: boolean;
+}
+
+export async function workflowBundle({
+  isVersioned = false,
+  encryptsFailures = false,
+}: BundleOptions = {}): Promise<{ codePath: string }> {
+  const variant = `${isVersioned ? '-versioned' : ''}${encryptsFailures ? '-encrypted' : ''}`;
+  const codePath = join(CACHE, `workflows-${workflowBuildId()}${variant}.js`);
   if (!existsSync(codePath)) {
     const { code } = await bundleWorkflowCode({
-      workflowsPath: join(ROOT, 'workflows/index.ts'),
+      workflowsPath: join(ROOT, `workflows/${isVersioned ? 'versioned' : 'index'}.ts`),
+      ...(encryptsFailures && { failureConverterPath: join(ROOT, FAILURES) }),
       logger: new DefaultLogger('WARN'),
     });
     mkdirSync(CACHE, { recursive: true });
@@ -26,6 +39,14 @@ export async function workflowBundle(): Promise<{ codePath: string }> {
     renameSync(draft, codePath);
   }
   return { codePath };
+}
+
+let buildId: string | undefined;
+
+/** Names the workflow code of this release, as a hash of its sources. Releases with the same workflow code share it. */
+export function workflowBuildId(): string {
+  buildId ??= hashOfSources();
+  return buildId;
 }
 
 function hashOfSources(): string {

@@ -90,6 +90,7 @@ describe('GET /openapi.json', () => {
       '/v1/leases.amount: number, string',
       '/v1/leases.tools[].price: number, string',
       '/v1/leases/:id/settle.entries[].amount: number, string',
+      '/v1/low-balance.threshold: null, number, string',
       '/v1/operator/accounts/:id/adjustments.amount: number, string',
       '/v1/operator/top-ups/:id/refund.amount: number, string',
       '/v1/tools.price: null, number, string',

@@ -164,6 +164,16 @@ describe('farebox account and key', () => {
     assert.equal(withdrawn?.['consentCeiling'], null);
   });
 
+  it('sets, shows and removes the threshold of a low balance', async () => {
+    const [made] = await json('account', 'create', '--email', 'low@example.com', '--balance', '3');
+    const low = async (...args: string[]) =>
+      json('account', 'low-balance', made?.['consumerId'] ?? '', ...args);
+    await assert.rejects(low('--threshold', '0'), /more than \$0/);
+    assert.deepEqual(await low('--threshold', '2.5'), [{ threshold: 2.5 }]);
+    assert.deepEqual(await low(), [{ threshold: 2.5 }]);
+    assert.deepEqual(await low('--threshold', 'none'), [{ threshold: null }]);
+  });
+
   it('writes every change to the audit log, with the command that made it', async () => {
     const email = 'audited@example.com';
     const [made] = await json('account', 'create', '--email', email, '--balance', '3');

@@ -23,6 +23,8 @@ const OBJECTS = [
   'refund',
   'setup_intent',
   'credit_note',
+  'invoice',
+  'line_item',
   'tax.calculation',
 ];
 

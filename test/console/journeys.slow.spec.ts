@@ -477,20 +477,4 @@ describe('the console', function () {
     await page.getByText('Your account is not an operator.').waitFor();
     assert.equal(await page.getByRole('link', { name: 'Service' }).count(), 0);
   });
-
-  it('ends another session, which then has to sign in again', async () => {
-    const account = await harness.newAccount(0);
-    await window.enter(account);
-    const other = await harness.open();
-    await other.enter(account, '/security');
-    await other.page.getByText('This session').waitFor();
-    await other.page.getByRole('button', { name: 'Sign out everywhere else' }).click();
-    await other.page
-      .getByRole('button', { name: 'Sign out', exact: true })
-      .waitFor({ state: 'detached' });
-    await other.close();
-    await window.go('/usage?tool=search');
-    await page.getByText('Your session has ended').waitFor();
-    assert.match(page.url(), /sign-in\?next=/);
-  });
 });

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { startTestApi, type TestApi } from '../support/api.ts';
 import { call, type Answer } from '../support/http.ts';
-import { signIn, signInLink } from '../support/sessions.ts';
+import { makeOperator, signIn, signInLink } from '../support/sessions.ts';
 import { startApi, until, type Server } from '../support/stack.ts';
 import { totp } from '../support/totp.ts';
 
@@ -62,6 +62,19 @@ describe('signing in to the console', function () {
     const token = await tokenFor(email);
     const set = await auth('/reset-password', { token, newPassword: PASSWORD });
     assert.equal(set.status, 200, JSON.stringify(set.body));
+  }
+
+  const session = (cookie: string) => call(server, 'GET', '/v1/session', { headers: { cookie } });
+
+  /** Returns the secret of the authenticator app, and the session that replaces that of the cookie. */
+  async function turnOnTwoFactor(cookie: string): Promise<{ secret: string; renewed: string }> {
+    const enabled = await auth('/two-factor/enable', { password: PASSWORD }, { cookie });
+    assert.equal(enabled.status, 200, JSON.stringify(enabled.body));
+    const { totpURI } = bodyOf(enabled) as { totpURI: string };
+    const secret = new URL(totpURI).searchParams.get('secret') ?? '';
+    const confirmed = await auth('/two-factor/verify-totp', { code: totp(secret) }, { cookie });
+    assert.equal(confirmed.status, 200, JSON.stringify(confirmed.body));
+    return { secret, renewed: cookiesOf(confirmed) };
   }
 
   it('gives the same answer for addresses with and without an account', async () => {
@@ -272,31 +285,30 @@ describe('signing in to the console', function () {
     const email = 'careful@example.com';
     await member(email);
     const cookie = await signIn(server, api.databaseUrl, email);
-    const enabled = await auth('/two-factor/enable', { password: PASSWORD }, { cookie });
-    assert.equal(enabled.status, 200, JSON.stringify(enabled.body));
-    const { totpURI } = bodyOf(enabled) as { totpURI: string };
-    const secret = new URL(totpURI).searchParams.get('secret') ?? '';
-    const confirmed = await auth('/two-factor/verify-totp', { code: totp(secret) }, { cookie });
-    assert.equal(confirmed.status, 200, JSON.stringify(confirmed.body));
+    const { secret } = await turnOnTwoFactor(cookie);
 
     const first = await auth('/sign-in/email', { email, password: PASSWORD });
     assert.equal((bodyOf(first) as { twoFactorRedirect?: boolean }).twoFactorRedirect, true);
-    const half = first.headers
-      .getSetCookie()
-      .map((text) => text.split(';')[0])
-      .join('; ');
-    const session = (headers: object) =>
-      call(server, 'GET', '/v1/session', { headers: headers as Record<string, string> });
-    assert.equal((await session({ cookie: half })).status, 401);
+    const half = cookiesOf(first);
+    assert.equal((await session(half)).status, 401);
     const wrong = await auth('/two-factor/verify-totp', { code: '000000' }, { cookie: half });
     assert.notEqual(wrong.status, 200);
     const right = await auth('/two-factor/verify-totp', { code: totp(secret) }, { cookie: half });
     assert.equal(right.status, 200, JSON.stringify(right.body));
-    const whole = right.headers
-      .getSetCookie()
-      .map((text) => text.split(';')[0])
-      .join('; ');
-    assert.equal((await session({ cookie: whole })).status, 200);
+    assert.equal((await session(cookiesOf(right))).status, 200);
+  });
+
+  it('ends the sessions from before two-factor authentication, which would be an operator’s now', async () => {
+    const email = 'promoted@example.com';
+    await member(email);
+    const earlier = await signIn(server, api.databaseUrl, email);
+    const cookie = await signIn(server, api.databaseUrl, email);
+    await makeOperator(api.sql, email, false);
+    const { renewed } = await turnOnTwoFactor(cookie);
+    const accounts = (by: string) =>
+      call(server, 'GET', '/v1/operator/accounts?query=a', { headers: { cookie: by } });
+    assert.equal((await accounts(renewed)).status, 200);
+    for (const ended of [earlier, cookie]) assert.equal((await accounts(ended)).status, 401);
   });
 
   it('shows emails to nobody unless it is set to keep them', async () => {
@@ -304,6 +316,13 @@ describe('signing in to the console', function () {
     assert.equal((await fetch(`${server.url}/dev/mail`)).status, 200);
   });
 });
+
+function cookiesOf({ headers }: Answer): string {
+  return headers
+    .getSetCookie()
+    .map((text) => text.split(';')[0])
+    .join('; ');
+}
 
 /** better-auth spells its content type differently. */
 function bodyOf({ body }: Answer): unknown {

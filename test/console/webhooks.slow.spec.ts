@@ -70,6 +70,10 @@ describe('the webhooks page', function () {
     const signedTwice = await until(() => receiver.events[2]);
     for (const each of [secret, rolled]) verify(each, signedTwice);
 
+    await page.getByLabel('Send balance.low when less is left than').fill('5.50');
+    await button('Save').click();
+    await page.getByText('Saved.').waitFor();
+
     await choose('Disable');
     await page.getByText('Disabled', { exact: true }).waitFor();
     await choose('Enable');

@@ -5,7 +5,7 @@
 import type { WorkflowHandle } from '@temporalio/client';
 import { Client } from 'pg';
 import type { TopUp } from '../../src/store/top-ups/top-ups.ts';
-import { reportPayment, reportReversal } from '../../src/temporal/start-top-up.ts';
+import { reportPayment } from '../../src/temporal/start-top-up.ts';
 import type { TopUpProgress } from '../../workflows/messages.ts';
 import { until } from '../support/stack.ts';
 import { HISTORY_EVENTS_MAX } from '../support/short-histories.ts';
@@ -39,6 +39,12 @@ export const OUTAGE_PATHS: Readonly<Record<string, (harness: TopUpHarness) => Pr
     await harness.workflow(topUp.id).terminate();
     await reportPayment(harness.temporal, topUp);
     await harness.pay(topUp.sessionUrl);
+    return topUp;
+  },
+
+  async 'direct-stuck-then-retried'(harness) {
+    const topUp = await stuckDirectTopUp(harness);
+    await harness.workflow(topUp.id).executeUpdate('retry');
     return topUp;
   },
 
@@ -111,20 +117,22 @@ export const RUNS_UNDER_WAY: Readonly<Record<string, (harness: TopUpHarness) => 
       return topUp;
     },
 
-    async 'direct-stuck'(harness) {
-      const fault = { method: 'POST', path: '/v1/payment_intents', kind: 'error', status: 503 };
-      await harness.control('faults', { ...fault, times: 5 });
-      const result = await harness.request(await harness.newConsumer(), 'direct', 12.5);
-      if (result.kind !== 'pending') throw new Error(result.kind);
-      const workflow = harness.workflow(result.topUp.id);
-      await until(async () => (await workflow.query<TopUpProgress>('status')).stuck !== null, {
-        timeoutMs: 60_000,
-      });
-      return result.topUp;
-    },
+    'direct-stuck': stuckDirectTopUp,
   };
 
-/** On a server that ends histories early: the runs before and after, the second with a reported refund. */
+async function stuckDirectTopUp(harness: TopUpHarness): Promise<Started> {
+  const fault = { method: 'POST', path: '/v1/payment_intents', kind: 'error', status: 503 };
+  await harness.control('faults', { ...fault, times: 5 });
+  const result = await harness.request(await harness.newConsumer(), 'direct', 12.5);
+  if (result.kind !== 'pending') throw new Error(result.kind);
+  const workflow = harness.workflow(result.topUp.id);
+  await until(async () => (await workflow.query<TopUpProgress>('status')).stuck !== null, {
+    timeoutMs: 60_000,
+  });
+  return result.topUp;
+}
+
+/** On a server that ends histories early: the runs before and after. */
 export async function continuedRuns(
   harness: TopUpHarness,
 ): Promise<{ readonly before: WorkflowHandle; readonly after: WorkflowHandle }> {
@@ -132,7 +140,6 @@ export async function continuedRuns(
   const { workflow } = harness.temporal.client;
   const handle = harness.workflow(topUp.id);
   const first = (await handle.describe()).runId;
-  await reportReversal(harness.temporal, topUp);
   while (((await handle.fetchHistory()).events?.length ?? 0) < HISTORY_EVENTS_MAX) {
     await handle.executeUpdate('retry');
   }

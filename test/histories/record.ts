@@ -23,7 +23,7 @@ import { AGENT_PATHS } from './agent-paths.ts';
 import { APPROVAL_PATHS } from './approval-paths.ts';
 import { EVENT_PATHS } from './event-paths.ts';
 import { continuedRuns, OUTAGE_PATHS, RUNS_UNDER_WAY } from './outage-paths.ts';
-import { REVERSAL_PATHS } from './reversal-paths.ts';
+import { REVERSAL_PATHS, REVERSALS_UNDER_WAY } from './reversal-paths.ts';
 
 /** Each runs a top-up to its end and returns it. */
 const PATHS: Readonly<Record<string, (harness: TopUpHarness) => Promise<Pick<TopUp, 'id'>>>> = {
@@ -201,13 +201,28 @@ interface Recorder {
 }
 
 async function recordTopUps({ save, isWanted }: Recorder): Promise<void> {
-  const all = { ...PATHS, ...REVERSAL_PATHS, ...OUTAGE_PATHS };
+  const all = { ...PATHS, ...OUTAGE_PATHS };
   const paths = Object.entries(all).filter(([name]) => isWanted(name));
   if (paths.length === 0) return;
   const harness = await openTopUpHarness({ FIRST_ASK_MS: '500' });
   await harness.startWorker();
   try {
     for (const [name, path] of paths) await save(name, harness.workflow((await path(harness)).id));
+  } finally {
+    await harness.close();
+  }
+}
+
+async function recordReversals({ save, saveAsIs, isWanted }: Recorder): Promise<void> {
+  const paths = Object.entries(REVERSAL_PATHS).filter(([name]) => isWanted(name));
+  const underWay = Object.entries(REVERSALS_UNDER_WAY).filter(([name]) => isWanted(name));
+  if (paths.length + underWay.length === 0) return;
+  const harness = await openTopUpHarness({ FIRST_ASK_MS: '3600000' });
+  await harness.startWorker();
+  try {
+    for (const [name, path] of paths) await save(name, harness.reversals((await path(harness)).id));
+    for (const [name, path] of underWay)
+      await saveAsIs(name, harness.reversals((await path(harness)).id));
   } finally {
     await harness.close();
   }
@@ -236,7 +251,7 @@ async function recordContinuedRuns({ saveAsIs, isWanted }: Recorder): Promise<vo
     const { before, after } = await continuedRuns(harness);
     await after.result();
     await saveAsIs('checkout-continued', before);
-    await saveAsIs('checkout-continued-told-of-a-refund', after);
+    await saveAsIs('checkout-continued-ended', after);
   } finally {
     await harness.close();
     await temporal.stop();
@@ -357,6 +372,7 @@ const recorder: Recorder = {
 await mochaGlobalSetup();
 try {
   await recordTopUps(recorder);
+  await recordReversals(recorder);
   await recordRunsUnderWay(recorder);
   await recordContinuedRuns(recorder);
   await recordAgents(recorder);

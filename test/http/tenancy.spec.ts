@@ -260,6 +260,15 @@ describe('tenancy', () => {
             assertError(answer, 403, 'foreign_origin');
           }
         });
+
+        if (path.includes('/:id')) {
+          it(`${route} changes nothing for a stranger’s session`, async () => {
+            const answer = await api.changingNothing(() => bySession(stranger, {}));
+            if (role === 'operator') assertError(answer, 403, 'operator_required');
+            else assertError(answer, 404, NOT_FOUND.get(names ?? '') ?? 'not_found');
+            assertShowsNothingOwned(answer);
+          });
+        }
       }
     }
 

@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict';
 import type { TestAccount } from '../support/accounts.ts';
 import { startTestApi, type TestApi } from '../support/api.ts';
-import { call } from '../support/http.ts';
+import { bodyOf, call } from '../support/http.ts';
+import { LowBalanceReply } from '../../src/schemas/balance.ts';
 import { startApi, type Server } from '../support/stack.ts';
 
 describe('two API processes', () => {
@@ -39,6 +40,31 @@ describe('two API processes', () => {
     const charged = await charge(other, { tool });
     assert.equal(charged.status, 201);
     assert.equal((charged.body as { amount: number }).amount, 2);
+  });
+
+  it('tell once that a balance is low and once that it is exhausted, whichever of them charges', async () => {
+    const payer = await api.createAccount(10);
+    const { developerKey: key } = payer;
+    bodyOf(
+      await call(one, 'PATCH', '/v1/low-balance', { key, body: { threshold: 5 } }),
+      200,
+      LowBalanceReply,
+    );
+    const endpoint = { url: 'https://example.com/events' };
+    await call(other, 'POST', '/v1/webhook-endpoints', { key, body: endpoint });
+    const answers = await Promise.all(
+      Array.from({ length: 110 }, (_, n) =>
+        charge(n % 2 ? one : other, { apiKey: payer.consumerKey, tool: 'low', amount: '0.10' }),
+      ),
+    );
+    assert.equal(answers.filter(({ status }) => status === 201).length, 100);
+    const { rows } = await api.sql.query(
+      `select type, count(*)::int from farebox.events where type like 'balance.%' group by type order by type desc`,
+    );
+    assert.deepEqual(rows, [
+      { type: 'balance.low', count: 1 },
+      { type: 'balance.exhausted', count: 1 },
+    ]);
   });
 
   it('listen on one port, and keep it open when one of them exits', async () => {

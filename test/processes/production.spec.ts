@@ -20,6 +20,7 @@ const UNSAFE: readonly (readonly [string, string | undefined, RegExp])[] = [
   ['BASE_URL', undefined, /BASE_URL must begin with https/],
   ['BASE_URL', 'http://billing.example.com', /BASE_URL must begin with https/],
   ['BASE_URL', 'http://127.0.0.1:8080', /BASE_URL must begin with https/],
+  ['CONSOLE_URL', 'http://console.example.com', /CONSOLE_URL must begin with https/],
   ['STRIPE_WEBHOOK_SECRET', undefined, /STRIPE_WEBHOOK_SECRET must be set/],
   ['STRIPE_WEBHOOK_SECRET', '', /STRIPE_WEBHOOK_SECRET must be set/],
   ['STRIPE_WEBHOOK_SECRET', 'secret', /STRIPE_WEBHOOK_SECRET must be set/],

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { WEBHOOK_EVENTS } from '../../src/stripe/webhook-events.ts';
-import { callsOfFarebox } from '../conformance/calls-of-farebox.ts';
+import { callsOfFarebox, hiddenUses } from '../conformance/calls-of-farebox.ts';
 
 const PAGE = readFileSync(join(import.meta.dirname, '../../docs/stripe.md'), 'utf8');
 const READS = /\.(list|retrieve)$/;
@@ -30,6 +30,7 @@ describe('the page about Stripe', () => {
       .slice(2)
       .map((line) => line.split('|').map((cell) => cell.trim()))
       .map(([, resource, access, calls = '']) => ({ resource, access, calls: codeIn(calls) }));
+    assert.deepEqual(hiddenUses(), []);
     const listed = rows.flatMap(({ calls }) => calls);
     assert.deepEqual(listed.toSorted(), [...callsOfFarebox()].toSorted());
     for (const { resource, access, calls } of rows) {

@@ -30,7 +30,7 @@ const IS_PAID: Verdict = {
   paymentIntentId: 'pi_1',
   paidMicros: expected.amountMicros,
   taxMicros: 0 as Micros,
-  isReversed: false,
+  hasReversals: false,
 };
 const OPEN: Verdict = { kind: 'open' };
 const EXPIRED: Verdict = { kind: 'expired' };
@@ -67,7 +67,7 @@ describe('the verdict on a payment intent', () => {
     [
       'succeeded and in part refunded',
       { ...PAID, latest_charge: { disputed: false, amount_refunded: 1 } },
-      { ...IS_PAID, isReversed: true },
+      { ...IS_PAID, hasReversals: true },
     ],
     ['canceled', { status: 'canceled' }, EXPIRED],
     ['untried', { status: 'requires_payment_method' }, OPEN],

@@ -5,7 +5,14 @@ import { buildConsole } from '../../src/embedded/console-build.ts';
 import { createTestAccounts, type TestAccount } from './accounts.ts';
 import { startBrowser } from './browser.ts';
 import { signInLink } from './sessions.ts';
-import { startStack, until, type Stack, type StackOptions } from './stack.ts';
+import {
+  startStack,
+  until,
+  type Server,
+  type Stack,
+  type StackOptions,
+  type TestDatabase,
+} from './stack.ts';
 
 export interface ConsoleHarness {
   readonly stack: Stack;
@@ -52,10 +59,11 @@ export async function openConsole(options: StackOptions = {}): Promise<ConsoleHa
   };
 }
 
-async function openWindow(
-  stack: Stack,
+/** The console of an API process; `openConsole` has one with everything behind it. */
+export async function openWindow(
+  stack: { readonly api: Pick<Server, 'url'>; readonly database: Pick<TestDatabase, 'url'> },
   browser: Browser,
-  options: Parameters<Browser['newContext']>[0],
+  options?: Parameters<Browser['newContext']>[0],
 ): Promise<Window> {
   const context = await browser.newContext({ locale: 'en-US', timezoneId: 'UTC', ...options });
   const page = await context.newPage();

@@ -18,6 +18,7 @@ export async function showPaid(
     paymentIntentId: paymentIntentId ?? `pi_${id}`,
     paidMicros: asMicros(amountMicros + taxMicros),
     taxMicros,
+    hasReversals: false,
   } as const;
   assert.equal(await recordSeen(database, id, seen), true);
 }

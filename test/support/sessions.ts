@@ -10,10 +10,14 @@ export async function signInLink(
   databaseUrl: string,
   email: string,
 ): Promise<string> {
+  const token = await createSignInLinkToken(databaseUrl, email);
+  return `${server.url}/console/auth/sign-in-link?token=${token}`;
+}
+
+export async function createSignInLinkToken(databaseUrl: string, email: string): Promise<string> {
   const database = await createDatabase(databaseUrl, { maxPoolSize: 1, onError: () => {} });
   try {
-    const token = await createSignInLink(database, email, 3_600);
-    return `${server.url}/console/auth/sign-in-link?token=${token}`;
+    return await createSignInLink(database, email, 3_600);
   } finally {
     await database.end();
   }

@@ -7,6 +7,7 @@ import { randomUUID } from 'node:crypto';
 import { createServer } from 'node:http';
 import { buffer } from 'node:stream/consumers';
 import { pino } from 'pino';
+import { WorkflowNotFoundError } from '@temporalio/client';
 import { Type } from 'typebox';
 import type { Stripe } from 'stripe';
 import { wireId } from '../../src/domain/ids.ts';
@@ -23,6 +24,7 @@ import { createDatabase, row, sql } from '../../src/store/database.ts';
 import { findProcessorCustomer } from '../../src/store/top-ups/processor-customers.ts';
 import { getTopUp, listTopUpsOf, type TopUp } from '../../src/store/top-ups/top-ups.ts';
 import { createTemporalClient } from '../../src/temporal/client.ts';
+import { reversalsWorkflowId } from '../../src/temporal/start-reversals.ts';
 import { topUpWorkflowId } from '../../src/temporal/start-top-up.ts';
 import {
   requestTopUp,
@@ -54,6 +56,11 @@ const booksRow = row(
   }),
 );
 const countRow = row(Type.Object({ count: Type.Integer() }));
+
+/** Of a workflow that never started. */
+function none(error: unknown): undefined {
+  if (!(error instanceof WorkflowNotFoundError)) throw error;
+}
 
 const inMicros = (dollars: number) => asMicros(dollars * 1_000_000);
 
@@ -109,8 +116,8 @@ export async function openTopUpHarness(
     webhooks,
     simulator,
     /** Stopped at the latest when the harness is closed. */
-    async startWorker(): Promise<Server> {
-      const worker = await startWorker({ env });
+    async startWorker(more: Environment = {}): Promise<Server> {
+      const worker = await startWorker({ env: { ...env, ...more } });
       workers.push(worker);
       return worker;
     },
@@ -256,6 +263,25 @@ export async function openTopUpHarness(
       database.oneFirst(sql.type(countRow)`select count(*) as count from farebox.outbox`),
 
     workflow: (id: string) => temporal.client.workflow.getHandle(topUpWorkflowId(id)),
+
+    /** Its refunds and disputes. */
+    reversals: (id: string) => temporal.client.workflow.getHandle(reversalsWorkflowId(id)),
+
+    /** Whether no notice waits, and neither workflow of the top-up runs. */
+    async isQuiet(topUp: Pick<TopUp, 'id'>): Promise<boolean> {
+      return (await this.waitingNotices()) === 0 && this.hasEnded(topUp);
+    },
+
+    /** Whether neither workflow of the top-up runs. */
+    async hasEnded({ id }: Pick<TopUp, 'id'>): Promise<boolean> {
+      const ids = [topUpWorkflowId(id), reversalsWorkflowId(id)];
+      const found = await Promise.all(
+        ids.map((workflowId) =>
+          temporal.client.workflow.getHandle(workflowId).describe().catch(none),
+        ),
+      );
+      return found.every((run) => run?.status.name !== 'RUNNING');
+    },
 
     async close(): Promise<void> {
       await Promise.all(workers.map((worker) => worker.stop()));

@@ -1,4 +1,4 @@
-/** The password, two-factor authentication and the sessions of a user. */
+/** The password, the passkeys, two-factor authentication and the sessions of a user. */
 import {
   Alert,
   Badge,
@@ -17,6 +17,7 @@ import { useState } from 'react';
 import { auth } from '../api.ts';
 import { ScrollTable } from '../parts/lists.tsx';
 import { Card, Page } from '../parts/page.tsx';
+import { Passkeys } from '../parts/passkeys.tsx';
 import { Failed, Loaded } from '../parts/states.tsx';
 import { useSession } from '../parts/shell.tsx';
 import { CopyText, Time } from '../parts/values.tsx';
@@ -43,6 +44,7 @@ export function SecurityPage() {
   return (
     <Page title="Security" intro={email}>
       <Password email={email} />
+      <Passkeys />
       <SecondFactor />
       <Sessions />
     </Page>
@@ -90,7 +92,10 @@ function SecondFactor() {
   });
   const confirm = useMutation({
     mutationFn: () => auth('/two-factor/verify-totp', { code: code.replaceAll(' ', '') }),
-    onSuccess: () => done('Two-factor authentication is on.'),
+    onSuccess: async () => {
+      await done('Two-factor authentication is on. Your other sessions were signed out.');
+      await queries.invalidateQueries({ queryKey: ['sessions'] });
+    },
   });
   const disable = useMutation({
     mutationFn: () => auth('/two-factor/disable', { password }),

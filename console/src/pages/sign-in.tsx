@@ -12,11 +12,13 @@ import {
   TextInput,
   Title,
 } from '@mantine/core';
+import { IconFingerprint } from '@tabler/icons-react';
 import { useQueryClient } from '@tanstack/react-query';
 import { Link, useNavigate, useSearch } from '@tanstack/react-router';
 import { useEffect, useState, type FormEvent, type ReactNode } from 'react';
 import { ApiFailure, auth } from '../api.ts';
 import { Brand } from '../parts/brand.tsx';
+import { hasPasskeys, signInWithPasskey } from '../passkeys.ts';
 
 const PASSWORD_LENGTH_MIN = 10;
 
@@ -94,7 +96,7 @@ function EmailInput({ value, onChange }: EmailProps) {
 const REASONS: Readonly<Record<string, string>> = {
   ended: 'Your session has ended. Sign in to continue where you left off.',
   'two-factor':
-    'This account uses two-factor authentication. Sign in with your password and a code.',
+    'This account uses two-factor authentication. Sign in with your password and a code, or with a passkey.',
   link: 'This sign-in link has expired or was already used.',
 };
 
@@ -122,6 +124,10 @@ export function SignInPage() {
     });
     if (answer.twoFactorRedirect === true) setCode('');
     else await finish();
+  });
+  const passkey = useForm(async () => {
+    await signInWithPasskey();
+    await finish();
   });
   return (
     <Frame title="Sign in">
@@ -160,6 +166,19 @@ export function SignInPage() {
           <Button type="submit" loading={form.isBusy}>
             Sign in
           </Button>
+          {hasPasskeys() && (
+            <>
+              {passkey.note}
+              <Button
+                variant="default"
+                leftSection={<IconFingerprint size={18} />}
+                loading={passkey.isBusy}
+                onClick={passkey.submit}
+              >
+                Sign in with a passkey
+              </Button>
+            </>
+          )}
           <Group justify="space-between" gap="xs">
             <Anchor component={Link} to="/sign-up" size="sm">
               Create account

@@ -6,6 +6,7 @@ import { useState } from 'react';
 import type { NewWebhookEndpoint, WebhookEndpoint, WebhookEndpoints } from '../answers.ts';
 import { read, write } from '../api.ts';
 import { EVENT_CHOICES } from '../parts/event-types.ts';
+import { LowBalanceCard } from '../parts/low-balance.tsx';
 import { Card, Page } from '../parts/page.tsx';
 import { Empty, Failed, Loaded } from '../parts/states.tsx';
 import { CopyText } from '../parts/values.tsx';
@@ -56,6 +57,7 @@ export function WebhooksPage() {
         </Loaded>
       </Card>
       {logged && <WebhookLog key={logged.id} endpoint={logged} />}
+      <LowBalanceCard />
       <Modal opened={isCreating} onClose={() => setIsCreating(false)} title="Add endpoint">
         {isCreating && <CreateForm onMade={shown} />}
       </Modal>

@@ -5,6 +5,7 @@ import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { AccountKeys } from '../answers.ts';
 import { read, write } from '../api.ts';
+import { changesOf } from '../changes.ts';
 import { DollarsInput } from './dollars-input.tsx';
 import { Card } from './page.tsx';
 import { Failed, Loaded } from './states.tsx';
@@ -21,23 +22,26 @@ export function AccountKeysCard() {
   );
 }
 
+function bodyOf(isOpen: boolean, limit: string) {
+  return {
+    charge: isOpen ? 'open' : 'closed',
+    developerDayLimit: limit.trim() === '' ? null : limit.trim(),
+  };
+}
+
 function SettingsForm({ now }: { readonly now: AccountKeys }) {
-  const [isOpen, setOpen] = useState(now.charge === 'open');
-  const [limit, setLimit] = useState(
-    now.developerDayLimit === null ? '' : String(now.developerDayLimit),
-  );
+  const [opened, setOpened] = useState(now);
+  const [isOpen, setOpen] = useState(opened.charge === 'open');
+  const before = opened.developerDayLimit === null ? '' : String(opened.developerDayLimit);
+  const [limit, setLimit] = useState(before);
   const queries = useQueryClient();
   const save = useMutation({
-    mutationFn: () =>
-      write<AccountKeys>(
-        '/v1/account-keys',
-        {
-          charge: isOpen ? 'open' : 'closed',
-          developerDayLimit: limit.trim() === '' ? null : limit.trim(),
-        },
-        { method: 'PATCH' },
-      ),
+    mutationFn: () => {
+      const changes = changesOf(bodyOf(opened.charge === 'open', before), bodyOf(isOpen, limit));
+      return write<AccountKeys>('/v1/account-keys', changes, { method: 'PATCH' });
+    },
     onSuccess: (saved) => {
+      setOpened(saved);
       queries.setQueryData(['account-keys'], saved);
       notifications.show({ message: 'Saved. It applies within a second.' });
     },

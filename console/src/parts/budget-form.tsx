@@ -5,6 +5,7 @@ import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useRef, useState } from 'react';
 import type { Budget, NewKey } from '../answers.ts';
 import { newIdempotencyKey, write } from '../api.ts';
+import { changesOf } from '../changes.ts';
 import { DollarsInput } from './dollars-input.tsx';
 import { Failed } from './states.tsx';
 
@@ -107,10 +108,14 @@ export function ChangeBudgetForm({
   readonly budget: Budget;
   readonly onDone: () => void;
 }) {
-  const [draft, setDraft] = useState(draftOf(budget));
+  const [opened] = useState(draftOf(budget));
+  const [draft, setDraft] = useState(opened);
   const queries = useQueryClient();
   const change = useMutation({
-    mutationFn: () => write<Budget>(`/v1/budgets/${budget.id}`, bodyOf(draft), { method: 'PATCH' }),
+    mutationFn: () => {
+      const changes = changesOf(bodyOf(opened), bodyOf(draft));
+      return write<Budget>(`/v1/budgets/${budget.id}`, changes, { method: 'PATCH' });
+    },
     onSuccess: () => {
       notifications.show({ message: 'The budget was changed.' });
       onDone();

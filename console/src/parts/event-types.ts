@@ -4,6 +4,8 @@ import type { WebhookEndpoint } from '../answers.ts';
 type EventType = NonNullable<WebhookEndpoint['types']>[number];
 
 const MEANINGS: Readonly<Record<EventType, string>> = {
+  'balance.low': 'the balance is below your threshold',
+  'balance.exhausted': 'the balance is used up',
   'budget.threshold_reached': 'a budget is nearly or fully used',
   'top_up.pending': 'a top-up waits for its payment',
   'top_up.completed': 'a top-up was credited',

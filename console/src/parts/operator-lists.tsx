@@ -1,4 +1,4 @@
-/** What moved the money of an account, for operators: movements, top-ups, charges and holds. */
+/** An account for operators: its movements, top-ups, charges, holds and audit log. */
 import { Button, Table, Tabs, Text } from '@mantine/core';
 import { IconList } from '@tabler/icons-react';
 import type { ReactNode } from 'react';
@@ -9,6 +9,7 @@ import type {
   OperatorTopUps,
 } from '../answers.ts';
 import { decimalsOfAll } from '../format.ts';
+import { AuditEntries } from './audit-entries.tsx';
 import { ChargeAmount } from './charges.tsx';
 import { PagedList, ScrollTable, usePages } from './lists.tsx';
 import { OutsideLinks } from './operator.tsx';
@@ -31,6 +32,7 @@ export function AccountLists({ accountId, onRefund }: ListsProps) {
           <Tabs.Tab value="top-ups">Top-ups</Tabs.Tab>
           <Tabs.Tab value="charges">Charges</Tabs.Tab>
           <Tabs.Tab value="holds">Holds</Tabs.Tab>
+          <Tabs.Tab value="audit-log">Audit log</Tabs.Tab>
         </Tabs.List>
         <Tabs.Panel value="movements">
           <Movements path={path} />
@@ -43,6 +45,9 @@ export function AccountLists({ accountId, onRefund }: ListsProps) {
         </Tabs.Panel>
         <Tabs.Panel value="holds">
           <Holds path={path} />
+        </Tabs.Panel>
+        <Tabs.Panel value="audit-log">
+          <AuditEntries path={`/v1/operator/audit-log?accountId=${accountId}&limit=20`} />
         </Tabs.Panel>
       </Tabs>
     </Card>

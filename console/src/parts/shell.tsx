@@ -24,6 +24,7 @@ import {
   IconFileText,
   IconHeartbeat,
   IconHierarchy,
+  IconHistory,
   IconKey,
   IconLogout,
   IconMoon,
@@ -72,6 +73,7 @@ const DEVELOPER: readonly Entry[] = [
 const OPERATOR: readonly Entry[] = [
   { to: '/operator', label: 'Service', icon: IconHeartbeat },
   { to: '/operator/accounts', label: 'Accounts', icon: IconUsers },
+  { to: '/operator/audit-log', label: 'Audit log', icon: IconHistory },
 ];
 
 const RETRY_MS = 2_000;
@@ -251,6 +253,9 @@ function AccountMenu({ email }: { readonly email: string }) {
         <Menu.Label className="breaks">{email}</Menu.Label>
         <Menu.Item component={Link} to="/security" leftSection={<IconShieldLock size={16} />}>
           Security
+        </Menu.Item>
+        <Menu.Item component={Link} to="/audit-log" leftSection={<IconHistory size={16} />}>
+          Audit log
         </Menu.Item>
         <Menu.Item leftSection={<IconLogout size={16} />} onClick={() => void signOut()}>
           Sign out

@@ -1,13 +1,18 @@
 /** Code to copy, in tabs. */
 import { Group, Tabs } from '@mantine/core';
+import { useSession } from './shell.tsx';
 import { CopyText } from './values.tsx';
 
-export interface Snippet {
+interface Snippet {
   readonly name: string;
   readonly code: string;
 }
 
-export function Snippets({ snippets }: { readonly snippets: readonly Snippet[] }) {
+/** Programs may reach the API at another host than this page. */
+type Composed = (apiUrl: string) => readonly Snippet[];
+
+export function Snippets({ snippets: compose }: { readonly snippets: Composed }) {
+  const snippets = compose(useSession().data?.apiUrl ?? window.location.origin);
   return (
     <Tabs defaultValue={snippets[0]?.name ?? ''}>
       <Tabs.List>
@@ -32,8 +37,8 @@ export function Snippets({ snippets }: { readonly snippets: readonly Snippet[] }
 }
 
 /** How a consumer gives its key to an MCP server. A spend key reads its budgets, and no balance. */
-export function consumerSnippets(key: string, reads = '/v1/balance'): Snippet[] {
-  return [
+export function consumerSnippets(key: string, reads = '/v1/balance'): Composed {
+  return (apiUrl) => [
     {
       name: 'Claude Code',
       code: `claude mcp add --transport http SERVER_NAME https://SERVER_URL/mcp \\\n  --header "X-Service-Key: ${key}"`,
@@ -52,26 +57,25 @@ export function consumerSnippets(key: string, reads = '/v1/balance'): Snippet[] 
     },
     {
       name: 'curl',
-      code: `curl ${window.location.origin}${reads} \\\n  -H "Authorization: Bearer ${key}"`,
+      code: `curl ${apiUrl}${reads} \\\n  -H "Authorization: Bearer ${key}"`,
     },
   ];
 }
 
 /** How a tool server charges. */
-export function developerSnippets(key: string, tool: string, price: number): Snippet[] {
-  const { origin } = window.location;
+export function developerSnippets(key: string, tool: string, price: number): Composed {
   // Within single quotes of a shell, a quote ends them, stands alone, and begins them again.
   const body = JSON.stringify({ apiKey: 'CONSUMER_KEY', tool, amount: price }).replaceAll(
     "'",
     `'\\''`,
   );
-  return [
+  return (apiUrl) => [
     {
       name: 'Node.js',
       code: [
         `import { Farebox } from '@farebox/client';`,
         '',
-        `const farebox = new Farebox({ secretKey: '${key}', baseUrl: '${origin}' });`,
+        `const farebox = new Farebox({ secretKey: '${key}', baseUrl: '${apiUrl}' });`,
         `const charge = await farebox.charge({`,
         `  apiKey: request.headers['x-service-key'],`,
         `  tool: ${JSON.stringify(tool)},`,
@@ -85,7 +89,7 @@ export function developerSnippets(key: string, tool: string, price: number): Sni
         'import requests',
         '',
         'charge = requests.post(',
-        `    "${origin}/v1/charges",`,
+        `    "${apiUrl}/v1/charges",`,
         `    headers={"Authorization": "Bearer ${key}"},`,
         `    json={"apiKey": consumer_key, "tool": ${JSON.stringify(tool)}, "amount": ${price}},`,
         ')',
@@ -93,7 +97,7 @@ export function developerSnippets(key: string, tool: string, price: number): Sni
     },
     {
       name: 'curl',
-      code: `curl ${origin}/v1/charges \\\n  -H "Authorization: Bearer ${key}" \\\n  -H "Content-Type: application/json" \\\n  -d '${body}'`,
+      code: `curl ${apiUrl}/v1/charges \\\n  -H "Authorization: Bearer ${key}" \\\n  -H "Content-Type: application/json" \\\n  -d '${body}'`,
     },
   ];
 }

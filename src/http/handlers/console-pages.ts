@@ -42,8 +42,15 @@ export function consolePages(api: Api): Middleware {
     return file;
   };
 
+  const { consoleUrl } = api.config;
+  const own = new URL(api.config.baseUrl);
+  const isElsewhere = new URL(consoleUrl).origin !== own.origin;
+
   return async (ctx, next) => {
     const { path } = ctx;
+    if (isElsewhere && ctx.host === own.host && isPage(ctx)) {
+      return redirectTo(ctx, consoleUrl + ctx.url);
+    }
     if (path.startsWith(`${AUTH_PATH}/`)) return handleAuth(api, ctx);
     if (path === '/' && ctx.method === 'GET') return redirectTo(ctx, '/console/');
     if (path !== '/console' && !path.startsWith('/console/')) return next();
@@ -60,6 +67,12 @@ export function consolePages(api: Api): Middleware {
     const file = await fileOf(`assets/${name}`);
     send(ctx, file, extname(name), 'public, max-age=31536000, immutable');
   };
+}
+
+/** Whether it asks for the console, as opposed to the API. */
+function isPage({ method, path }: Context): boolean {
+  const isOfConsole = path === '/' || path === '/console' || path.startsWith('/console/');
+  return isOfConsole && (method === 'GET' || method === 'HEAD');
 }
 
 async function readBuilt(path: string): Promise<BuiltFile> {

@@ -54,4 +54,17 @@ export const EVENT_OPERATIONS = {
     summary: 'Send an event again',
     description: 'Sends the event again now, with the same `webhook-id` and body.',
   },
+  getLowBalance: {
+    tag: 'Events',
+    summary: 'Get when your balance is low',
+    description: 'Returns the threshold of `balance.low`.',
+  },
+  updateLowBalance: {
+    tag: 'Events',
+    summary: 'Set when your balance is low',
+    description:
+      'The charge or hold that leaves less than `threshold` makes one `balance.low` event; there is no other until a ' +
+      'credit brings the balance back to the threshold. If the balance is below it now, the first event follows after ' +
+      'such a credit.',
+  },
 } as const;

@@ -6,6 +6,7 @@ import { APPROVAL_OPERATIONS } from './approval-operations.ts';
 import { EVENT_OPERATIONS } from './event-operations.ts';
 import { HOLD_OPERATIONS } from './hold-operations.ts';
 import { LEASE_OPERATIONS } from './lease-operations.ts';
+import { OPERATOR_OPERATIONS } from './operator-operations.ts';
 
 export const TAGS = {
   Charges: 'Charge a consumer before the work is done, list charges and refund them.',
@@ -140,6 +141,7 @@ export const OPERATIONS = {
       'consumer can spend the money at once. Send `{}` to refund all that is left.',
   },
   ...LEASE_OPERATIONS,
+  ...OPERATOR_OPERATIONS,
   ...HOLD_OPERATIONS,
   verifyReceipt: {
     tag: 'Receipts',
@@ -253,6 +255,12 @@ export const OPERATIONS = {
       'Returns how often your requests were refused, by error code and tool, with the ids of the last ones. ' +
       'Kept for 30 days; up to a few seconds old.',
   },
+  listAuditEntries: {
+    tag: 'Keys',
+    summary: "List your account's audit log",
+    description:
+      'Returns who changed access to your account, or its money by hand, newest first. Charges and payments are not in it.',
+  },
   getSession: {
     tag: 'Keys',
     summary: 'Get the session',
@@ -315,58 +323,6 @@ export const OPERATIONS = {
     summary: 'Turn automatic top-ups off',
     description: 'From now on, no automatic top-up starts.',
   },
-  getOperatorStatus: {
-    tag: 'Operators',
-    summary: 'Get the state of the service',
-    description:
-      'Returns which parts answer, what waits or is stuck, what differs from the books of the payment processor, and ' +
-      'the last results of `farebox doctor`.',
-  },
-  findAccounts: {
-    tag: 'Operators',
-    summary: 'Find accounts',
-    description: 'Returns at most 20 accounts, by email address.',
-  },
-  getAccount: {
-    tag: 'Operators',
-    summary: 'Get an account',
-    description:
-      'Returns the balance and all that it adds up from: `credited` less `spent` less what is held.',
-  },
-  listMovements: {
-    tag: 'Operators',
-    summary: "List an account's movements",
-    description: 'Returns every change of `credited`, newest first.',
-  },
-  listTopUpsOfAccount: {
-    tag: 'Operators',
-    summary: "List an account's top-ups",
-    description: 'Returns them newest first, with links to the Temporal UI and to Stripe.',
-  },
-  listChargesOfAccount: {
-    tag: 'Operators',
-    summary: "List an account's charges",
-    description: 'Returns the charges that the account paid, newest first.',
-  },
-  listHoldsOfAccount: {
-    tag: 'Operators',
-    summary: "List an account's holds",
-    description: 'Returns the holds on the balance of the account, newest first.',
-  },
-  adjustBalance: {
-    tag: 'Operators',
-    summary: 'Adjust a balance',
-    description:
-      'Adds to a balance or takes from it, and stores the reason and who did it. Send an `Idempotency-Key`: the ' +
-      'same key and body change the balance once.',
-  },
-  refundTopUp: {
-    tag: 'Operators',
-    summary: 'Refund a top-up',
-    description:
-      'Takes the unspent part of a top-up, or `amount` of it, out of the balance and returns it to the card. ' +
-      'If Stripe refuses, it is credited again. Send an `Idempotency-Key` to be able to retry.',
-  },
   listKeys: {
     tag: 'Keys',
     summary: 'List your keys',
@@ -414,7 +370,7 @@ export const OPERATIONS = {
   listTools: {
     tag: 'Earnings',
     summary: 'List your tools',
-    description: 'Returns your tools in use, each with its charges and revenue.',
+    description: 'Returns your tools in use, oldest first, each with its charges and revenue.',
   },
   getTool: {
     tag: 'Earnings',

@@ -34,6 +34,7 @@ export const AUDIT_LOG_CHECKS = {
       union all select 'balance.adjusted', id, created_at from farebox.movements where kind = 'adjustment'
       union all select 'balance.opened', id, created_at from farebox.top_ups where method = 'manual'
       union all select 'session.started', id, created_at from console.sessions
+      union all select 'passkey.added', id, created_at from console.passkeys
     ) changes
     where changed_at > ${BEGINNING} and not exists (
       select from farebox.audit_entries e where e.subject_id = id and e.action = changes.action)`,

@@ -96,4 +96,35 @@ export const BALANCE_CHECKS = {
     where l.to_micros - l.from_micros < t.credited - c.taken
       or (l.to_micros > greatest(l.from_micros, o.spent_micros)
         and l.to_micros - l.from_micros > t.credited - t.taken)`,
+
+  'a charge compares the balance with the highest threshold that is armed': sql.fragment`
+    select 'consumer ' || c.id, 'notices below ' || coalesce(c.notice_below_micros::text, 'nothing') || ', armed below '
+      || coalesce(t.highest::text, 'nothing')
+    from farebox.consumers c
+    full join (
+      select ledger, consumer_id, max(below_micros) filter (where crossed_at is null) as highest
+      from farebox.thresholds group by 1, 2
+    ) t on t.ledger = c.ledger and t.consumer_id = c.id
+    where c.notice_below_micros is distinct from t.highest`,
+
+  // Where money was taken back or is held, the next charge notes it.
+  'a charge that crossed a threshold noted it': sql.fragment`
+    select 'consumer ' || c.id, t.purpose || ' is armed below ' || t.below_micros || ', balance '
+      || c.credited_micros - c.spent_micros - c.held_micros
+    from farebox.thresholds t
+    join farebox.consumers c on c.ledger = t.ledger and c.id = t.consumer_id
+    where t.crossed_at is null and c.credited_micros - c.spent_micros - c.held_micros < t.below_micros
+      and c.held_micros = c.reserved_micros
+      and not exists (
+        select from farebox.movements m where m.ledger = c.ledger and m.consumer_id = c.id and m.amount_micros < 0
+      )`,
+
+  'an account with a webhook endpoint is told when its balance is used up': sql.fragment`
+    select distinct 'account ' || a.id, 'has no threshold'
+    from farebox.webhook_endpoints e
+    join farebox.accounts a on a.id = e.account_id
+    where not exists (
+      select from farebox.thresholds t
+      where t.ledger = a.ledger and t.consumer_id = a.consumer_id and t.purpose = 'exhausted'
+    )`,
 } as const;

@@ -10,7 +10,7 @@ import { asMicros, type Micros } from '../../domain/money.ts';
 import { lockConsumer, type ConsumerRef } from '../balance/consumers.ts';
 import { row, sql, type Connection, type Database, type Transaction } from '../database.ts';
 import { insertBudget, setWindow } from './change-budgets.ts';
-import { insertKey } from './spend-keys.ts';
+import { insertKey, nextKeyNumber } from './spend-keys.ts';
 
 const DeveloperBudget = Type.Object({
   /** Of its spend key. */
@@ -25,6 +25,13 @@ const dayRow = row(Type.Object({ dayMicros: Type.Union([Type.Integer(), Type.Nul
 
 export type DeveloperBudget = Static<typeof DeveloperBudget>;
 
+export type FoundDeveloperBudget =
+  | { readonly kind: 'found'; readonly budget: DeveloperBudget }
+  /** The account has no ceiling by now. */
+  | { readonly kind: 'no_ceiling' }
+  /** The account can have no more budgets or keys, so the developer cannot be charged within the ceiling. */
+  | { readonly kind: 'full' };
+
 /** The account that is charged, and the developer that charges; ids are UUIDs. */
 export interface DeveloperOfAccount extends ConsumerRef {
   readonly accountId: string;
@@ -32,12 +39,13 @@ export interface DeveloperOfAccount extends ConsumerRef {
   readonly developerNumber: number;
 }
 
-/** Makes it when there is none. Null: the account has no ceiling by now, or cannot have more budgets. */
+/** Makes it when there is none. */
 export async function findDeveloperBudget(
   database: Database,
   asked: DeveloperOfAccount,
-): Promise<DeveloperBudget | null> {
-  return (await find(database, asked)) ?? (await make(database, asked));
+): Promise<FoundDeveloperBudget> {
+  const budget = await find(database, asked);
+  return budget ? { kind: 'found', budget } : make(database, asked);
 }
 
 /** Of all developers that charged the account's keys. Each counts on in its day. The caller has locked the consumer. */
@@ -66,19 +74,18 @@ async function find(
   `);
 }
 
-async function make(
-  database: Database,
-  asked: DeveloperOfAccount,
-): Promise<DeveloperBudget | null> {
+async function make(database: Database, asked: DeveloperOfAccount): Promise<FoundDeveloperBudget> {
   const { ledger, consumerId, accountId, developerId, developerNumber } = asked;
   return database.transaction(async (tx) => {
     await lockConsumer(tx, asked);
-    const made = await find(tx, asked);
-    if (made) return made;
+    const budget = await find(tx, asked);
+    if (budget) return { kind: 'found', budget };
     const dayMicros = await tx.oneFirst(sql.type(dayRow)`
       select developer_day_micros as "dayMicros" from farebox.accounts where consumer_id = ${consumerId}
     `);
-    if (dayMicros === null) return null;
+    if (dayMicros === null) return { kind: 'no_ceiling' };
+    // Before the budget, which would be of no use without a key.
+    if ((await nextKeyNumber(tx, asked)) === null) return { kind: 'full' };
     const whole = { ledger, consumerId, root: null };
     const inserted = await insertBudget(tx, whole, null, {
       name: `Account keys: ${wireId('developer', developerId)}`,
@@ -95,7 +102,8 @@ async function make(
       metadata: null,
       expiresAt: null,
     });
-    if (inserted.kind !== 'made') return null;
+    if (inserted.kind === 'too_many') return { kind: 'full' };
+    if (inserted.kind !== 'made') throw new Error(`a budget at the top was ${inserted.kind}`);
     const key = {
       // Of no key at all.
       hash: randomBytes(32).toString('hex'),
@@ -105,6 +113,8 @@ async function make(
       expiresAt: null,
     };
     await insertKey(tx, asked, inserted.budget.number, key, undefined, developerNumber);
-    return find(tx, asked);
+    const made = await find(tx, asked);
+    if (!made) throw new Error('the budget of a developer was made and not found');
+    return { kind: 'found', budget: made };
   });
 }

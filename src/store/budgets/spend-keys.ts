@@ -174,11 +174,8 @@ export async function insertKey(
   const { ledger, consumerId } = consumer;
   const budget = await getBudgetOfNumber(tx, consumer, budgetNumber);
   if (budget.status !== 'active') return { kind: 'closed' };
-  const number = await tx.oneFirst(sql.type(numberRow)`
-    select coalesce(max(number), 0) + 1 as number from farebox.spend_keys
-    where ledger = ${ledger} and consumer_id = ${consumerId}
-  `);
-  if (number > SPEND_KEYS_MAX) return { kind: 'too_many' };
+  const number = await nextKeyNumber(tx, consumer);
+  if (number === null) return { kind: 'too_many' };
   const id = randomUUIDv7();
   await tx.query(sql.typeAlias('nothing')`
     insert into farebox.spend_keys (id, hash, account_id, ledger, consumer_id, number, budget, path, name,
@@ -188,6 +185,18 @@ export async function insertKey(
       ${developer ?? null}, ${hashOrNull(retry?.keyHash)}, ${hashOrNull(retry?.requestHash)})
   `);
   return { kind: 'made', id, budget };
+}
+
+/** Null: the account has all the keys that it can have. The caller has locked the consumer. */
+export async function nextKeyNumber(
+  tx: Transaction,
+  { ledger, consumerId }: ConsumerRef,
+): Promise<number | null> {
+  const number = await tx.oneFirst(sql.type(numberRow)`
+    select coalesce(max(number), 0) + 1 as number from farebox.spend_keys
+    where ledger = ${ledger} and consumer_id = ${consumerId}
+  `);
+  return number > SPEND_KEYS_MAX ? null : number;
 }
 
 function inForce({ ledger, consumerId, root }: TreeView, id: string) {

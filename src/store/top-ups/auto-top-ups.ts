@@ -1,6 +1,6 @@
 /**
  * Automatic top-ups. A charge that leaves less than the threshold, or is refused, writes a notice and clears the
- * threshold (migrations/functions/post_fitting_charges.sql), so that no other charge asks. Here the notice becomes a
+ * threshold (migrations/functions/note_crossings.sql), so that no other charge asks. Here the notice becomes a
  * top-up, one at a time per consumer and within both ceilings. The end of that top-up restores the threshold. Each step
  * is one transaction.
  */

@@ -8,6 +8,7 @@ import type { Micros } from '../../domain/money.ts';
 import { recordAutoTopUpResult } from './auto-top-ups.ts';
 import { micros, row, sql, type Database, type Transaction } from '../database.ts';
 import { repayDebts } from '../balance/debts.ts';
+import { postNotice } from '../outbox.ts';
 
 export interface ManualCredit {
   readonly ledger: number;
@@ -33,7 +34,7 @@ const standingRow = row(
     isPaid: Type.Boolean(),
   }),
 );
-const automaticRow = row(Type.Object({ automatic: Type.Boolean() }));
+const completedRow = row(Type.Object({ automatic: Type.Boolean(), isUnfinished: Type.Boolean() }));
 const topUpIdRow = row(Type.Object({ topUpId: Type.String() }));
 const countRow = row(Type.Object({ count: Type.Integer() }));
 
@@ -55,13 +56,15 @@ export async function creditTopUp(database: Database, topUpId: string): Promise<
     if (isCredited) return 'credited_before';
     if (!isPaid) return 'not_paid';
     const booked = await bookCredits(tx, [credit]);
-    const completed = await tx.maybeOne(sql.type(automaticRow)`
+    const completed = await tx.maybeOne(sql.type(completedRow)`
       update farebox.top_ups
       set status = 'completed', completed_at = now(), updated_at = now(),
         failure_code = null, failure_message = null
       where id = ${topUpId} and status in ('pending', 'expired', 'failed')
-      returning automatic
+      returning automatic, reversal_reported or tax_calculation_id is not null as "isUnfinished"
     `);
+    // Refunds and disputes are to be read, or an invoice to be made.
+    if (completed?.isUnfinished) await postNotice(tx, 'reversal_reported', topUpId);
     if (completed?.automatic) await recordAutoTopUpResult(tx, credit, { status: 'completed' });
     return booked.size === 1 ? 'credited' : 'credited_before';
   });

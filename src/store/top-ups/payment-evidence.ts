@@ -15,6 +15,8 @@ export type Seen =
       readonly paidMicros: Micros;
       readonly taxMicros: Micros;
       readonly invoiceId?: string | undefined;
+      /** Refunded or disputed since: the credit has that read. */
+      readonly hasReversals: boolean;
     }
   | { readonly kind: 'expired' }
   | { readonly kind: 'failed'; readonly code: string };
@@ -40,12 +42,19 @@ export async function recordSeen(
 async function recordPaid(
   connection: Connection,
   topUpId: string,
-  { paymentIntentId, paidMicros, taxMicros, invoiceId }: Extract<Seen, { kind: 'paid' }>,
+  {
+    paymentIntentId,
+    paidMicros,
+    taxMicros,
+    invoiceId,
+    hasReversals,
+  }: Extract<Seen, { kind: 'paid' }>,
 ): Promise<boolean> {
   const { rowCount } = await connection.query(sql.typeAlias('nothing')`
     update farebox.top_ups set payment_intent_id = ${paymentIntentId}, seen_verdict = 'paid',
       seen_micros = ${paidMicros}, tax_micros = ${taxMicros},
-      invoice_id = coalesce(invoice_id, ${invoiceId ?? null}), seen_failure_code = null, seen_at = now()
+      invoice_id = coalesce(invoice_id, ${invoiceId ?? null}), seen_failure_code = null, seen_at = now(),
+      reversal_reported = reversal_reported or ${hasReversals}
     where id = ${topUpId} and coalesce(payment_intent_id, ${paymentIntentId}) = ${paymentIntentId}
   `);
   return rowCount === 1;

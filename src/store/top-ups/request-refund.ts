@@ -3,7 +3,7 @@
  * processor is called, so that no charge can spend the refunded money meanwhile.
  */
 import { randomUUIDv7 } from 'node:crypto';
-import { Type, type Static } from 'typebox';
+import { Type } from 'typebox';
 import { isTest } from '../../domain/mode.ts';
 import { MICROS_PER_CENT, type Micros } from '../../domain/money.ts';
 import { grossShare } from '../../domain/tax.ts';
@@ -138,39 +138,6 @@ async function getRefundable(
       where c.ledger = ${ledger} and c.id = ${consumerId}
       group by c.ledger, c.id
     ) u
-  `);
-}
-
-const Uncredited = Type.Object({
-  id: Type.String(),
-  processorId: Type.String(),
-  grossMicros: micros,
-  invoiceId: Type.String(),
-});
-const uncreditedRow = row(Uncredited);
-
-/** Refunds of invoiced top-ups that have no credit note yet, oldest first. */
-export async function listWithoutCreditNote(
-  connection: Connection,
-  topUpId: string,
-): Promise<readonly Static<typeof Uncredited>[]> {
-  return connection.any(sql.type(uncreditedRow)`
-    select r.id, r.processor_id as "processorId", t.invoice_id as "invoiceId",
-      coalesce(r.gross_micros, r.amount_micros) as "grossMicros"
-    from farebox.reversals r join farebox.top_ups t on t.id = r.top_up_id
-    where r.top_up_id = ${topUpId} and r.kind = 'refund' and r.status = 'made'
-      and r.credit_note_id is null and t.invoice_id is not null
-    order by r.id
-  `);
-}
-
-export async function recordCreditNote(
-  connection: Connection,
-  refundId: string,
-  creditNoteId: string,
-): Promise<void> {
-  await connection.query(sql.typeAlias('nothing')`
-    update farebox.reversals set credit_note_id = ${creditNoteId} where id = ${refundId}
   `);
 }
 

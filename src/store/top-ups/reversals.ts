@@ -86,6 +86,16 @@ export const reversalColumns = sql.fragment`
   dismissed_at is not null as "isDismissed"
 `;
 
+/** Has the credit announce the reversals of a top-up. False: it is credited already, or does not exist. */
+export async function noteEarlyReversal(connection: Connection, topUpId: string): Promise<boolean> {
+  const noted = await connection.maybeOne(sql.type(idRow)`
+    update farebox.top_ups set reversal_reported = true
+    where id = ${topUpId} and status in ('pending', 'expired', 'failed')
+    returning id
+  `);
+  return noted !== null;
+}
+
 /** Read it before the processor, and pass it to `recordReversals`. */
 export async function getReversalsVersion(
   connection: Connection,

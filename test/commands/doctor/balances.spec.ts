@@ -8,6 +8,9 @@ const SIGN = 'a movement has the sign of its kind, and a reason if nothing else 
 const BOOKED = 'the time of a movement matches its id';
 const LOT_OF_CREDIT = 'every credit has a lot, for the same top-up and no larger';
 const ORDER = 'lots are in the order of their credits';
+const COMPARED = 'a charge compares the balance with the highest threshold that is armed';
+const NOTED = 'a charge that crossed a threshold noted it';
+const TOLD = 'an account with a webhook endpoint is told when its balance is used up';
 const SIZE = 'a lot equals its credit less the amounts taken from it';
 
 /** The consumer's lots by their movement. */
@@ -21,6 +24,13 @@ const move = (id: string, kind: string, micros: number, topUp: string, reason: s
     from farebox.consumers where id = ':consumer'`;
 const setConsumer = (assignments: string) =>
   `update farebox.consumers set ${assignments} where id = ':consumer'`;
+
+/** Its balance is $33.00. */
+const setThreshold = (belowMicros: number) =>
+  `insert into farebox.thresholds (ledger, consumer_id, purpose, below_micros)
+    select ledger, id, 'low_balance', ${belowMicros} from farebox.consumers where id = ':consumer'`;
+const ENDPOINT = `insert into farebox.webhook_endpoints (id, account_id, url, secret_master)
+  values (uuidv7(), ':account', 'https://example.com', 1)`;
 
 const PLANTS: readonly Plant[] = [
   { what: 'nothing', statements: [], finds: () => [] },
@@ -212,6 +222,31 @@ const PLANTS: readonly Plant[] = [
     what: 'an account whose row is gone',
     statements: [`delete from farebox.accounts where id = ':account'`],
     finds: ({ consumer }) => [[ONE_TO_ONE, `consumer ${consumer}`]],
+  },
+  {
+    what: 'a correct threshold',
+    statements: [setThreshold(33_000_000), ENDPOINT],
+    finds: () => [],
+  },
+  {
+    what: 'a threshold that charges do not compare with',
+    statements: [setThreshold(5_000_000), setConsumer('notice_below_micros = null')],
+    finds: ({ consumer }) => [[COMPARED, `consumer ${consumer}`]],
+  },
+  {
+    what: 'a comparison with a threshold that nobody set',
+    statements: [setConsumer('notice_below_micros = 5000000')],
+    finds: ({ consumer }) => [[COMPARED, `consumer ${consumer}`]],
+  },
+  {
+    what: 'a crossing that no charge noted',
+    statements: [setThreshold(33_000_001)],
+    finds: ({ consumer }) => [[NOTED, `consumer ${consumer}`]],
+  },
+  {
+    what: 'an endpoint whose account lost its threshold',
+    statements: [ENDPOINT, `delete from farebox.thresholds where consumer_id = ':consumer'`],
+    finds: ({ account }) => [[TOLD, `account ${account}`]],
   },
 ];
 

@@ -45,6 +45,7 @@ export function describeSessions(get: () => Target): void {
       assert.equal(session.status, 'open');
       assert.equal(session.payment_status, 'unpaid');
       assert.equal(session.amount_total, CENTS);
+      assert.equal(session.adaptive_pricing?.enabled, false);
       assert.equal(session.client_reference_id, wireId('topUp', order.id));
       assert.deepEqual(verdictOfSession(session, order), { kind: 'open' });
       const created = { gte: startedAt - CLOCK_SKEW_SECONDS };
@@ -97,6 +98,7 @@ export function describeSessions(get: () => Target): void {
       assert.equal(verdict.kind, 'paid');
       const intent = session.payment_intent as Stripe.PaymentIntent;
       assert.equal(intent.metadata['top_up_id'], wireId('topUp', order.id));
+      assert.equal(intent.description, calls.DESCRIPTION);
       const event = await eventOf(get(), 'checkout.session.completed', id);
       assert.equal((event.data.object as Stripe.Checkout.Session).payment_status, 'paid');
       const { data } = await stripe.checkout.sessions.list({ payment_intent: intent.id });

@@ -1,5 +1,6 @@
 /** Keys created, rolled and revoked by their signed-in owner, as on the console's key pages. */
 import assert from 'node:assert/strict';
+import { AuditLogReply } from '../../../src/schemas/audit-log.ts';
 import { BalanceReply } from '../../../src/schemas/balance.ts';
 import { KeysReply, KeyReply, NewKeyReply, SessionReply } from '../../../src/schemas/keys.ts';
 import type { TestAccount } from '../../support/accounts.ts';
@@ -125,6 +126,13 @@ describe('keys of the signed-in owner', () => {
       );
     });
     bodyOf(await post(`/v1/keys/${last}/roll`), 201, NewKeyReply);
+    await api.sql.query('update farebox.api_keys set revoked_at = now() where id = $1', [
+      rows[1]?.id,
+    ]);
+    const raced = await Promise.all(
+      Array.from({ length: 6 }, () => post('/v1/keys', { kind: 'consumer' })),
+    );
+    assert.equal(raced.filter(({ status }) => status === 201).length, 1);
     await api.sql.query(
       "update farebox.api_keys set revoked_at = now(), changed_at = now() where last_four = 'many' and revoked_at is null",
     );
@@ -145,26 +153,42 @@ describe('keys of the signed-in owner', () => {
   it('are in the audit log, and so is the session, without any secret', async () => {
     const made = bodyOf(await post('/v1/keys', { kind: 'legacy' }), 201, NewKeyReply);
     bodyOf(await post(`/v1/keys/${made.id}/revoke`), 200, KeyReply);
-    const { rows } = await api.sql.query<{ action: string; program: string; entry: string }>(
-      `select action, program, e::text as entry from farebox.audit_entries e
-        where account_id = (select id from farebox.accounts where email = $1) order by number`,
-      [account.email],
-    );
+    const { entries } = bodyOf(await get('/v1/audit-log?limit=100'), 200, AuditLogReply);
     assert.deepEqual(
-      rows.slice(-2).map(({ action, program }) => [action, program]),
+      entries.slice(0, 2).map(({ action, subjectId, program }) => [action, subjectId, program]),
       [
-        ['key.created', 'farebox api'],
-        ['key.revoked', 'farebox api'],
+        ['key.revoked', made.id, 'farebox api'],
+        ['key.created', made.id, 'farebox api'],
       ],
     );
-    const signIns = rows.filter(({ action }) => /^(session|sign_in_link)/.test(action));
+    assert.deepEqual(entries[1]?.details, { kind: 'legacy', lastFour: made.key.slice(-4) });
+    const signIns = entries.filter(({ action }) => /^(session|sign_in_link)/.test(action));
     assert.deepEqual(
-      signIns.slice(0, 2).map(({ action }) => action),
-      ['sign_in_link.created', 'session.started'],
+      signIns.slice(-2).map(({ action }) => action),
+      ['session.started', 'sign_in_link.created'],
     );
     const [token = ''] = /session_token=([^.]+)/.exec(headers.cookie)?.slice(1) ?? [];
     assert.ok(token.length >= 32);
-    const text = rows.map(({ entry }) => entry).join('\n');
+    const text = JSON.stringify(entries);
     for (const secret of [made.key, token, account.email]) assert.ok(!text.includes(secret));
+  });
+
+  it('are in pages of the audit log, which other accounts cannot see', async () => {
+    const all = bodyOf(await get('/v1/audit-log?limit=100'), 200, AuditLogReply).entries;
+    const first = bodyOf(await get('/v1/audit-log?limit=2'), 200, AuditLogReply);
+    assert.equal(first.hasMore, true);
+    const next = await get(`/v1/audit-log?limit=98&cursor=${first.nextCursor}`);
+    const second = bodyOf(next, 200, AuditLogReply);
+    assert.deepEqual([...first.entries, ...second.entries], all.slice(0, 100));
+    for (const cursor of ['0', '-1', '1e3', 'x', '1'.repeat(16), '%27']) {
+      const answer = await get(`/v1/audit-log?cursor=${cursor}`);
+      assertError(answer, 400, 'invalid_cursor', 'cursor');
+    }
+    const stranger = await api.createAccount(0);
+    const cookie = await signIn(api, api.databaseUrl, stranger.email);
+    const theirs = await call(api, 'GET', '/v1/audit-log?limit=100', { headers: { cookie } });
+    const seen = bodyOf(theirs, 200, AuditLogReply).entries;
+    assert.ok(seen.length > 0);
+    assert.ok(!seen.some(({ number }) => all.some((own) => own.number === number)));
   });
 });

@@ -1,12 +1,15 @@
 /** Keys of an account that its owner closed for charging, or gave a ceiling for each developer and day. */
 import assert from 'node:assert/strict';
+import { BUDGETS_MAX, SPEND_KEYS_MAX } from '../../../src/domain/budget.ts';
+import { uuidOf } from '../../../src/domain/ids.ts';
 import { BalanceReply } from '../../../src/schemas/balance.ts';
 import { BudgetsReply, SpendKeysReply } from '../../../src/schemas/budgets.ts';
 import { ChargeBatchReply } from '../../../src/schemas/charge-batches.ts';
 import { ChargeReply } from '../../../src/schemas/charges.ts';
-import { AccountKeysReply } from '../../../src/schemas/keys.ts';
+import { AccountKeysReply, KeysReply, NewKeyReply } from '../../../src/schemas/keys.ts';
 import type { TestAccount } from '../../support/accounts.ts';
 import { startTestApi, type TestApi } from '../../support/api.ts';
+import { decide, tryAsk } from '../../support/approval-requests.ts';
 import { proveBooks } from '../../support/books.ts';
 import {
   changeBudget,
@@ -15,7 +18,7 @@ import {
   makeKey,
   spend,
 } from '../../support/budget-requests.ts';
-import { askHold, capture, place } from '../../support/hold-requests.ts';
+import { askCapture, askHold, capture, place } from '../../support/hold-requests.ts';
 import { assertError, bodyOf, call, charge } from '../../support/http.ts';
 import { signIn } from '../../support/sessions.ts';
 import { until, type Server } from '../../support/stack.ts';
@@ -162,6 +165,111 @@ describe('the keys of an account', () => {
     for (const server of [api, other]) {
       await until(async () => (await pay(10, account, server)).status === 201, SOON);
     }
+  });
+
+  it('that are closed or have a ceiling pay no more for a hold than it reserves', async () => {
+    const overflow = { amount: 20, over: 'overflow' };
+    const plain = await place(api, account, { amount: 1 });
+    const ended = await place(api, account, { amount: 1 });
+    await set({ developerDayLimit: 5 });
+    await until(async () => (await pay(5.000001)).status === 402, SOON);
+    const before = await balance();
+    const counted = await place(api, account, { amount: 1 });
+    // Placed before the ceiling, so no budget would count the excess.
+    const refused = await askCapture(api, account, plain.id, overflow);
+    assertError(refused, 402, 'exceeds_hold', 'amount', { remaining: 1 });
+    await capture(api, account, counted.id, { amount: 2, over: 'overflow', final: false });
+    const last = await place(api, account, { amount: 1 });
+    await set({ charge: 'closed' });
+    for (const { id } of [plain, last]) {
+      const answer = await askCapture(api, account, id, { amount: 1.5, over: 'overflow' });
+      assertError(answer, 402, 'exceeds_hold', 'amount', { remaining: 1 });
+      await capture(api, account, id, { amount: 1 });
+    }
+    // The key that placed it may be the one that was rolled.
+    await set({ charge: 'open', developerDayLimit: null });
+    const [own] = bodyOf(
+      await call(api, 'GET', '/v1/keys', { headers }),
+      200,
+      KeysReply,
+    ).keys.filter(({ kind }) => kind === 'consumer');
+    const rolled = await call(api, 'POST', `/v1/keys/${own?.id}/roll`, { headers, body: {} });
+    account = { ...account, consumerKey: bodyOf(rolled, 201, NewKeyReply).key };
+    const answer = await askCapture(api, account, ended.id, overflow);
+    assertError(answer, 402, 'exceeds_hold', 'amount', { remaining: 1 });
+    await capture(api, account, ended.id, { amount: 1, over: 'overflow' });
+    const fresh = await place(api, account, { amount: 1 });
+    await capture(api, account, fresh.id, { amount: 2, over: 'overflow' });
+    key = account.consumerKey;
+    assert.equal(Math.round((before - (await balance())) * 1e6), 5_000_000);
+  });
+
+  it('with a ceiling pay no developer for which no budget can be made', async () => {
+    const { id } = await makeBudget(api, key);
+    await api.sql.query(
+      `with last as (
+        update farebox.budgets b set number = $2 from farebox.budget_details d
+        where d.id = $1 and b.ledger = d.ledger and b.consumer_id = d.consumer_id and b.number = d.number
+      )
+      update farebox.budget_details set number = $2, path = array[$2::int] where id = $1`,
+      [uuidOf('budget', id), BUDGETS_MAX],
+    );
+    await set({ developerDayLimit: 5 });
+    await until(async () => (await pay(0.01)).status === 403, SOON);
+    assertError(await pay(5.000001), 403, 'account_keys_closed', 'apiKey');
+    assertError(await tryAsk(api, account, key, 1), 403, 'account_keys_closed', 'apiKey');
+  });
+
+  it('with a ceiling pay no developer for whose budget no key can be made, and make no budget', async () => {
+    const { id } = await makeBudget(api, key);
+    const made = await makeKey(api, key, id);
+    await api.sql.query(`update farebox.spend_keys set number = $2 where id = $1`, [
+      uuidOf('key', made.id),
+      SPEND_KEYS_MAX,
+    ]);
+    await set({ developerDayLimit: 5 });
+    await until(async () => (await pay(0.01)).status === 403, SOON);
+    assertError(await pay(0.01), 403, 'account_keys_closed', 'apiKey');
+    assert.equal((await budgets()).length, 1);
+  });
+
+  it('with a ceiling can ask for more, and closed ones cannot ask', async () => {
+    await set({ developerDayLimit: 2 });
+    await until(async () => (await pay(2.000001)).status === 402, SOON);
+    const { status, body } = await tryAsk(api, account, key, 3);
+    assert.equal(status, 201);
+    await decide(api, key, (body as { id: string }).id, 'once');
+    await until(async () => (await pay(3)).status === 201, SOON);
+    assert.equal((await pay(3)).status, 402);
+    const [budget] = await budgets();
+    await closeBudget(api, key, budget?.id ?? '');
+    await until(async () => (await pay(0.01)).status === 403, SOON);
+    const closed = { budgetId: budget?.id ?? '' };
+    const asked = await tryAsk(api, account, key, 3);
+    assertError(asked, 403, 'developer_not_allowed', undefined, closed);
+    await set({ charge: 'closed' });
+    const { developerKey } = account;
+    const byDeveloper = { apiKey: key, developerId: undefined };
+    const isClosed = async () => (await pay(0.01, stranger)).status === 403;
+    await until(isClosed, SOON);
+    assertError(
+      await tryAsk(api, account, developerKey, 1_000, byDeveloper),
+      403,
+      'account_keys_closed',
+      'apiKey',
+    );
+    assertError(await tryAsk(api, account, key, 1_000), 403, 'account_keys_closed', 'apiKey');
+  });
+
+  it('make no event of the key that nobody holds', async () => {
+    await set({ developerDayLimit: 2 });
+    await until(async () => (await pay(2.000001)).status === 402, SOON);
+    const { rows } = await api.sql.query(
+      `select e.data from farebox.events e join farebox.accounts a on a.id = e.account_id
+      where a.email = $1 and e.type like 'key.%' and e.data ->> 'budgetId' is not null`,
+      [account.email],
+    );
+    assert.deepEqual(rows, []);
   });
 
   for (const [body, code, param] of [

@@ -1,7 +1,9 @@
 /** Webhook endpoints over HTTP, without a worker: what is accepted, what is refused and what is shown. */
 import assert from 'node:assert/strict';
 import type { Static } from 'typebox';
+import { uuidOf } from '../../../src/domain/ids.ts';
 import { WEBHOOK_ENDPOINTS_MAX } from '../../../src/domain/webhook-endpoint.ts';
+import { LowBalanceReply } from '../../../src/schemas/balance.ts';
 import {
   DeletedWebhookEndpointReply,
   DeliveriesReply,
@@ -10,6 +12,8 @@ import {
   WebhookEndpointReply,
   WebhookEndpointsReply,
 } from '../../../src/schemas/webhook-endpoints.ts';
+import { createDatabase } from '../../../src/store/database.ts';
+import { recordDelivered, recordFailed } from '../../../src/store/events/deliveries.ts';
 import type { TestAccount } from '../../support/accounts.ts';
 import { startTestApi, type TestApi } from '../../support/api.ts';
 import { assertError, bodyOf, call } from '../../support/http.ts';
@@ -33,6 +37,9 @@ describe('webhook endpoints', () => {
     call(api, method, path, { key: account.developerKey, body });
   const make = async (more: object = {}): Promise<Static<typeof NewWebhookEndpointReply>> =>
     bodyOf(await ask('POST', PATH, { url: URL, ...more }), 201, NewWebhookEndpointReply);
+  const low = (body?: object) => ask(body === undefined ? 'GET' : 'PATCH', '/v1/low-balance', body);
+  const threshold = async (body?: object) =>
+    bodyOf(await low(body), 200, LowBalanceReply).threshold;
   const list = async () =>
     bodyOf(await ask('GET', PATH), 200, WebhookEndpointsReply).webhookEndpoints;
 
@@ -139,6 +146,32 @@ describe('webhook endpoints', () => {
     assert.equal((await read('?status=failed')).deliveries.length, 3);
   });
 
+  it('are not failing because the worse of two attempts at once is recorded last', async () => {
+    const { id } = await make();
+    const sent = bodyOf(await ask('POST', `${PATH}/${id}/test`), 201, DeliveryReply);
+    const attempt = {
+      endpointId: uuidOf('webhookEndpoint', id) ?? '',
+      eventId: uuidOf('event', sent.eventId) ?? '',
+      attempts: 0,
+      durationMs: 5,
+      responseStatus: 204,
+      responseBody: '',
+      error: null,
+    };
+    const database = await createDatabase(api.databaseUrl, { maxPoolSize: 1, onError: () => {} });
+    await recordDelivered(database, attempt);
+    const failed = { ...attempt, responseStatus: null, responseBody: null, error: 'No answer.' };
+    assert.equal(await recordFailed(database, failed, 1_000), false);
+    await database.end();
+    const shown = bodyOf(await ask('GET', `${PATH}/${id}`), 200, WebhookEndpointReply);
+    assert.equal(shown.failingSince, null);
+    const log = bodyOf(await ask('GET', `${PATH}/${id}/deliveries`), 200, DeliveriesReply);
+    assert.deepEqual(
+      log.deliveries.map(({ status, responseStatus }) => [status, responseStatus]),
+      [['delivered', 204]],
+    );
+  });
+
   it('have a log of their own events alone', async () => {
     const [mine, other] = [await make(), await make()];
     const { eventId } = bodyOf(await ask('POST', `${PATH}/${other.id}/test`), 201, DeliveryReply);
@@ -162,5 +195,22 @@ describe('webhook endpoints', () => {
       assertError(await ask(method, `${PATH}/${id}${path}`), 404, 'not_found');
     }
     assert.deepEqual(await list(), []);
+  });
+
+  it('have a threshold for a low balance, an amount or null, which a consumer key cannot set', async () => {
+    assert.equal(await threshold(), null);
+    assert.equal(await threshold({ threshold: '12.345678' }), 12.345678);
+    for (const wrong of [0, -1, 0.0000001, 1_000_001, 'much', '', '9'.repeat(1_000)]) {
+      assertError(await low({ threshold: wrong }), 400, 'invalid_amount', 'threshold');
+    }
+    for (const body of [{}, { threshold: true }, { threshold: [5] }, { threshold: 5, more: 1 }]) {
+      assert.equal((await low(body)).status, 400, JSON.stringify(body));
+    }
+    const key = account.consumerKey;
+    const answer = await call(api, 'PATCH', '/v1/low-balance', { key, body: { threshold: 5 } });
+    assertError(answer, 401, 'invalid_secret_key');
+    assert.equal(await threshold(), 12.345678);
+    assert.equal(await threshold({ threshold: null }), null);
+    assert.equal(await threshold(), null);
   });
 });

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { Client } from 'pg';
 import { ENDPOINTS } from '../../../src/http/routes.ts';
+import { AuditLogReply, OperatorAuditLogReply } from '../../../src/schemas/audit-log.ts';
 import {
   AccountReply,
   AccountsReply,
@@ -210,6 +211,35 @@ describe('operators', () => {
     assert.deepEqual([balance, actions], [20, []]);
   });
 
+  it('read the audit log of one account and of all, and owners read who changed theirs', async () => {
+    const reason = 'Goodwill after an outage';
+    await adjust({ amount: 2, reason });
+    const log = async (query: string) =>
+      bodyOf(await get(`/audit-log${query}`), 200, OperatorAuditLogReply).entries;
+    const [acted, adjusted] = await log(`?accountId=${accountId}`);
+    const operatorAccountId = (await find(operator.email)).accounts[0]?.id;
+    assert.deepEqual(
+      [acted?.action, acted?.accountId, acted?.details],
+      [
+        'operator.acted',
+        accountId,
+        { operatorAccountId, kind: 'adjustment', amount: 2, topUpId: null, reason },
+      ],
+    );
+    assert.deepEqual(adjusted?.details, { amount: 2, reason });
+    const all = await log('');
+    assert.deepEqual([all[0], all[1]], [acted, adjusted]);
+    assert.ok(all.some((entry) => entry.accountId !== accountId));
+    assertError(await get('/audit-log?accountId=acct_1'), 400, 'invalid_request', 'accountId');
+
+    const { cookie } = await sessionOf(account);
+    const own = await call(stack.api, 'GET', '/v1/audit-log', { headers: { cookie } });
+    const seen = bodyOf(own, 200, AuditLogReply).entries.find(
+      ({ number }) => number === acted?.number,
+    );
+    assert.deepEqual(seen?.details, { kind: 'adjustment', amount: 2, topUpId: null, reason });
+  });
+
   it('refund the unspent part of a top-up once, and not what was booked by hand', async () => {
     const topUpId = await topUp(10);
     const key = randomUUID();
@@ -255,19 +285,24 @@ describe('operators', () => {
     );
     await sql.query(
       `insert into farebox.outbox (topic, subject_id, attempts, next_attempt_at)
-       values ('payment_reported', $1, 9, now() + interval '1 day')`,
+       values ('payment_reported', $1, 9, now() + interval '1 day'),
+         ('reversal_reported', $1, 9, now() + interval '1 day')`,
       [uuid],
     );
     await farebox(['doctor', '--only', 'balances,delivery'], stack);
     const seen = await status();
     assert.deepEqual(
-      seen.stuck.map(({ kind, detail, topUpId: id, accountId: whose }) => [
+      seen.stuck.map(({ kind, detail, topUpId: id, accountId: whose, temporalUrl }) => [
         kind,
         detail,
         id,
         whose,
+        temporalUrl?.split('/').at(-1),
       ]),
-      [['notice', 'payment_reported', topUpId, accountId]],
+      [
+        ['notice', 'payment_reported', topUpId, accountId, `top-up%2F${topUpId}`],
+        ['notice', 'reversal_reported', topUpId, accountId, `reversals%2F${topUpId}`],
+      ],
     );
     assert.deepEqual(
       seen.differences.map(({ topUpId: id, processor, ledger }) => [id, processor, ledger]),

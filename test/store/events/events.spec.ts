@@ -264,7 +264,7 @@ describe('events', () => {
   });
 
   it('cover every type but those that charges write', () => {
-    const elsewhere = ['budget.threshold_reached'];
+    const elsewhere = ['balance.low', 'balance.exhausted', 'budget.threshold_reached'];
     assert.deepEqual(
       EVENT_TYPES.filter((type) => !seen.has(type) && !type.startsWith('webhook_endpoint.')),
       elsewhere,

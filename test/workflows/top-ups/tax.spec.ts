@@ -6,6 +6,7 @@ import type { Micros } from '../../../src/domain/money.ts';
 import { auditLedger } from '../../../src/store/audit/ledger-checks.ts';
 import { listDifferences } from '../../../src/store/audit/reconciliation.ts';
 import { sql } from '../../../src/store/database.ts';
+import { noteMissingInvoices } from '../../../src/store/top-ups/invoices.ts';
 import { requestRefund } from '../../../src/store/top-ups/request-refund.ts';
 import type { TopUp } from '../../../src/store/top-ups/top-ups.ts';
 import { reconcileNow } from '../../../src/temporal/reconcile-now.ts';
@@ -77,6 +78,46 @@ describe('a taxed top-up', () => {
     assert.equal(refund.kind, 'requested');
     await settled(result.topUp, 'refunded');
     assert.deepEqual(await refundsOf(result.topUp.paymentIntentId ?? ''), [1_361]);
+    assert.deepEqual(await notesOf(result.topUp), [1_361]);
+  });
+
+  it('has one paid invoice of a payment by the saved card, though every answer was lost', async () => {
+    const { payer } = await paid(20);
+    for (const path of ['', '/in_']) {
+      const fault = { method: 'POST', path: `/v1/invoices${path}`, kind: 'do_then_drop' };
+      await harness.control('faults', { ...fault, times: path === '' ? 1 : 3 });
+    }
+    const result = await harness.requestDirect(payer, 12.5);
+    assert.ok(result.kind === 'completed', result.kind);
+    await until(() => harness.isQuiet(result.topUp), { timeoutMs: 60_000 });
+    assert.deepEqual(await harness.faults(), []);
+    const [invoice, ...more] = await invoicesOf(result.topUp);
+    assert.deepEqual(more, []);
+    assert.ok(invoice?.status === 'paid');
+    assert.deepEqual([invoice.total_excluding_tax, invoice.total], [1_250, 1_361]);
+    assert.equal(invoice.lines.data[0]?.taxes?.[0]?.amount, 111);
+  });
+
+  it('is refunded while no invoice can be made, and has its documents made later', async () => {
+    const { payer } = await paid(20);
+    const down = { method: 'POST', path: '/v1/invoices', kind: 'error', status: 403, times: 1_000 };
+    await harness.control('faults', down);
+    await harness.control('webhooks', { mode: 'drop' });
+    const result = await harness.requestDirect(payer, 12.5);
+    assert.ok(result.kind === 'completed', result.kind);
+    await requestRefund(harness.database, result.topUp.id, 10_000_000 as Micros);
+    const intent = result.topUp.paymentIntentId ?? '';
+    await until(async () => (await refundsOf(intent)).length === 1);
+    await until(async () => (await harness.waitingNotices()) === 0);
+    await harness.reversals(result.topUp.id).terminate();
+    await harness.forgetFaults();
+    await harness.control('webhooks', { mode: 'deliver' });
+    assert.equal(await noteMissingInvoices(harness.database, 3_600_000), 0);
+    assert.equal(await noteMissingInvoices(harness.database, 0), 1);
+    await until(async () => (await invoicesOf(result.topUp))[0]?.status === 'paid');
+    await until(() => harness.isQuiet(result.topUp));
+    assert.deepEqual(await notesOf(result.topUp), [1_088]);
+    assert.equal(await noteMissingInvoices(harness.database, 0), 0);
   });
 
   it('fails without an address for the tax, and takes nothing', async () => {
@@ -182,11 +223,7 @@ describe('a taxed top-up', () => {
   /** The status is reached and nothing is in progress any more. */
   async function settled(topUp: Pick<TopUp, 'id'>, status: TopUp['status']): Promise<void> {
     await harness.statusBecomes(topUp, status);
-    await until(async () => {
-      const waiting = await harness.waitingNotices();
-      const { status: execution } = await harness.workflow(topUp.id).describe();
-      return waiting === 0 && execution.name === 'COMPLETED';
-    });
+    await until(() => harness.isQuiet(topUp));
     assert.equal((await harness.topUp(topUp.id)).status, status);
   }
 
@@ -202,7 +239,15 @@ describe('a taxed top-up', () => {
     return sorted(data.map(({ total }) => total));
   }
 
-  async function invoiceOf({ id }: TopUp): Promise<string> {
+  /** Of payments by the saved card. */
+  async function invoicesOf({ id }: Pick<TopUp, 'id'>): Promise<Stripe.Invoice[]> {
+    const { data } = await harness.stripe.invoices.list({ limit: 100 });
+    return data.filter(({ metadata }) => metadata?.['top_up_id'] === wireId('topUp', id));
+  }
+
+  async function invoiceOf(topUp: TopUp): Promise<string> {
+    const { id, method } = topUp;
+    if (method === 'direct') return (await invoicesOf(topUp))[0]?.id ?? '';
     const session = (await harness.topUp(id)).sessionId ?? '';
     const { invoice, client_reference_id } =
       await harness.stripe.checkout.sessions.retrieve(session);

@@ -1,6 +1,6 @@
 /** A top-up outlives any length of history: a run continues as a new one, and loses nothing. */
 import assert from 'node:assert/strict';
-import { reportPayment, reportReversal } from '../../../src/temporal/start-top-up.ts';
+import { reportReversal } from '../../../src/temporal/start-reversals.ts';
 import { until } from '../../support/stack.ts';
 import {
   HISTORY_EVENTS_MAX,
@@ -15,7 +15,11 @@ describe('a top-up with a long history', () => {
 
   before(async () => {
     temporal = await startTemporalWithShortHistories();
-    harness = await openTopUpHarness({ FIRST_ASK_MS: '3600000', ...temporal.env });
+    harness = await openTopUpHarness({
+      FIRST_ASK_MS: '3600000',
+      STEP_RETRY_MS: '10',
+      ...temporal.env,
+    });
     await harness.startWorker();
   });
 
@@ -39,20 +43,27 @@ describe('a top-up with a long history', () => {
     assert.equal((await harness.books(consumer)).credited, 25_000_000);
   });
 
-  it('processes a refund that was reported before its run continued as a new one', async () => {
-    const topUp = await harness.checkout(await harness.newConsumer(), 25);
-    const handle = harness.workflow(topUp.id);
-    const first = (await handle.describe()).runId;
-    await reportReversal(harness.temporal, topUp);
+  it('reads refunds and disputes after their run continued as a new one', async () => {
+    const result = await harness.requestDirect(await harness.newConsumer(), 10);
+    assert.ok(result.kind === 'completed');
+    const { id, paymentIntentId } = result.topUp;
+    const down = { method: 'GET', path: '/v1/disputes', kind: 'error', status: 503, times: 1_000 };
+    await harness.control('faults', down);
+    await harness.control('disputes', { payment_intent: paymentIntentId });
+    const handle = harness.reversals(id);
+    const { runId: first } = await until(() => handle.describe().catch(() => undefined));
     while (((await handle.fetchHistory()).events?.length ?? 0) < HISTORY_EVENTS_MAX) {
       await handle.executeUpdate('retry');
     }
-    await reportPayment(harness.temporal, topUp);
+    await reportReversal(harness.temporal, result.topUp);
     await until(async () => (await handle.describe()).runId !== first);
-    await harness.pay(topUp.sessionUrl);
-    await harness.statusBecomes(topUp, 'completed');
-    await handle.result();
-    const history = JSON.stringify(await handle.fetchHistory());
-    assert.ok(history.includes('"activityType":{"name":"settleTopUp"}'));
+    await harness.forgetFaults();
+    await handle.executeUpdate('retry');
+    await harness.statusBecomes(result.topUp, 'disputed');
+    assert.deepEqual(await handle.result(), {
+      status: 'disputed',
+      heldDollars: 10,
+      debtDollars: 0,
+    });
   });
 });

@@ -1,5 +1,6 @@
 /** The cost of a top-up, in events that Temporal Cloud bills as actions: the figures of docs/workflows.md. */
 import assert from 'node:assert/strict';
+import type { WorkflowHandle } from '@temporalio/client';
 import { historyToJSON } from '@temporalio/common/lib/proto-utils.js';
 import type { TopUp } from '../../../src/store/top-ups/top-ups.ts';
 import { ASK_FACTOR } from '../../../workflows/top-up-intervals.ts';
@@ -59,8 +60,19 @@ describe('a top-up costs', () => {
     assert.ok((await actionsOf(topUp)) <= 6);
   });
 
-  async function actionsOf({ id }: Pick<TopUp, 'id'>): Promise<number> {
-    const handle = harness.workflow(id);
+  it('at most 7 actions more when it is disputed', async () => {
+    const result = await harness.requestDirect(await harness.newConsumer(), 25);
+    assert.ok(result.kind === 'completed');
+    const { id, paymentIntentId } = result.topUp;
+    await harness.control('disputes', { payment_intent: paymentIntentId });
+    await harness.statusBecomes(result.topUp, 'disputed');
+    assert.ok((await actionsOf(result.topUp, harness.reversals(id))) <= 7);
+  });
+
+  async function actionsOf(
+    { id }: Pick<TopUp, 'id'>,
+    handle: WorkflowHandle = harness.workflow(id),
+  ): Promise<number> {
     await handle.result();
     const { events } = JSON.parse(historyToJSON(await handle.fetchHistory())) as {
       events: { eventType: string }[];

@@ -8,7 +8,8 @@ import { row, sql } from '../../../src/store/database.ts';
 import { auditLedger } from '../../../src/store/audit/ledger-checks.ts';
 import { requestRefund } from '../../../src/store/top-ups/request-refund.ts';
 import { getTopUp, type TopUp } from '../../../src/store/top-ups/top-ups.ts';
-import type { TopUpProgress } from '../../../workflows/messages.ts';
+import { reportReversal } from '../../../src/temporal/start-reversals.ts';
+import type { ReversalsProgress } from '../../../workflows/messages.ts';
 import { payerOf, type Payer } from '../../support/payer.ts';
 import { proveBooks } from '../../support/books.ts';
 import { farebox, until, type Server } from '../../support/stack.ts';
@@ -267,10 +268,10 @@ describe('a credited top-up', () => {
     await harness.control('disputes', { payment_intent: intent });
     const isStuck = () => found(topUp, 'Stuck = true and WaitingFor = "processor"');
     await until(isStuck);
-    const stuck = await harness.workflow(topUp.id).query<TopUpProgress>('status');
-    assert.equal(stuck.stuck?.step, 'syncReversals');
+    const stuck = await harness.reversals(topUp.id).query<ReversalsProgress>('status');
+    assert.equal(stuck.stuck?.step, 'sync');
     await harness.forgetFaults();
-    const after = await harness.workflow(topUp.id).executeUpdate<TopUpProgress, []>('retry');
+    const after = await harness.reversals(topUp.id).executeUpdate<ReversalsProgress, []>('retry');
     assert.deepEqual([after.status, after.heldDollars], ['disputed', 10]);
     assert.equal((await payer.money()).held, 10_000_000);
   });
@@ -281,12 +282,38 @@ describe('a credited top-up', () => {
     await harness.control('faults', down);
     await refund(topUp, 1_000_000);
     await until(() => found(topUp, 'ExecutionStatus = "Running"'));
-    await harness.workflow(topUp.id).terminate();
+    await harness.reversals(topUp.id).terminate();
     await harness.forgetFaults();
     await refund(topUp, 2_000_000);
     await until(async () => (await refundsOf(intent)).length === 2);
     await settled(topUp, 'partially_refunded');
     assert.deepEqual(await payer.money(), { balance: 7_000_000, held: 0, debt: 0 });
+  });
+
+  it('ends a run of the release before, which read refunds itself', async () => {
+    const consumer = await harness.newConsumer();
+    const topUp = await harness.checkout(consumer, 10);
+    const handle = harness.workflow(topUp.id);
+    await harness.control('webhooks', { mode: 'drop' });
+    await handle.signal('reversalReported');
+    await harness.pay(topUp.sessionUrl);
+    const { data } = await harness.stripe.paymentIntents.list({ limit: 1 });
+    await harness.stripe.refunds.create({ payment_intent: data[0]?.id ?? '', amount: 400 });
+    await handle.executeUpdate('retry');
+    await harness.control('webhooks', { mode: 'deliver' });
+    assert.equal((await handle.result()).status, 'partially_refunded');
+    await settled(topUp, 'partially_refunded');
+    const payer = payerOf(harness.database, consumer);
+    assert.deepEqual(await payer.money(), { balance: 6_000_000, held: 0, debt: 0 });
+  });
+
+  it('is not touched by a run of `reversals` that somebody starts before the credit', async () => {
+    const topUp = await harness.checkout(await harness.newConsumer(), 10);
+    await reportReversal(harness.temporal, topUp);
+    const view = await harness.reversals(topUp.id).result();
+    assert.deepEqual(view, { status: 'pending', heldDollars: 0, debtDollars: 0 });
+    await harness.pay(topUp.sessionUrl);
+    await settled(topUp, 'completed');
   });
 
   async function paid(dollars: number, spentDollars = 0): Promise<Paid> {
@@ -333,20 +360,16 @@ describe('a credited top-up', () => {
   /** The status is reached and nothing is in progress any more. */
   async function settled(topUp: Pick<TopUp, 'id'>, status: TopUp['status']): Promise<void> {
     await harness.statusBecomes(topUp, status);
-    await until(async () => {
-      const waiting = await harness.waitingNotices();
-      const { status: execution } = await harness.workflow(topUp.id).describe();
-      return waiting === 0 && execution.name === 'COMPLETED';
-    });
+    await until(() => harness.isQuiet(topUp));
     assert.equal((await harness.topUp(topUp.id)).status, status);
   }
 
   async function detailsOf(topUp: TopUp): Promise<string> {
-    return JSON.stringify(await harness.workflow(topUp.id).query('__temporal_workflow_metadata'));
+    return JSON.stringify(await harness.reversals(topUp.id).query('__temporal_workflow_metadata'));
   }
 
   async function found(topUp: TopUp, query: string): Promise<boolean> {
-    const id = harness.workflow(topUp.id).workflowId;
+    const id = harness.reversals(topUp.id).workflowId;
     const { count } = await harness.temporal.client.workflow.count(
       `WorkflowId = "${id}" and ${query}`,
     );

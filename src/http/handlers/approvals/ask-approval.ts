@@ -47,7 +47,7 @@ export async function postApproval(
     );
   }
   const status = asked.kind === 'asked' ? 201 : 200;
-  return { status, body: wireApproval(api, call.askedBy, asked.approval) };
+  return { status, body: wireApproval(api, caller, asked.approval) };
 }
 
 interface Call {
@@ -60,10 +60,14 @@ interface Call {
 }
 
 async function callOf(api: Api, caller: KeyOwner, body: ApprovalBody): Promise<Call> {
-  const parties =
+  const asked =
     caller.kind === 'developer'
       ? await byDeveloper(api, caller, body)
       : await byPayer(api, caller, body);
+  // A key that its owner guards asks as it pays: not at all if it is closed, else about the developer's budget.
+  const payer = await api.guards.payerOf(asked.payer, asked);
+  if (!payer) throw refusalError(api, { kind: 'account_keys_closed' });
+  const parties = { ...asked, payer };
   const { tool, amount } = body;
   if (amount !== undefined) {
     return { ...parties, tool, amountMicros: amountOf('amount', amount, CHARGEABLE) };

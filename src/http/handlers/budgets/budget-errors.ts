@@ -16,13 +16,13 @@ const OF_SCOPE: Readonly<Record<LimitScope, string>> = {
  * In the console, where the owner signs in. Refusals go to tool servers and agents, so their links must not be able to
  * change anything by themselves.
  */
-export function approvalsPage(baseUrl: string): string {
-  return `${baseUrl}/console/approvals`;
+export function approvalsPage(consoleUrl: string): string {
+  return `${consoleUrl}/console/approvals`;
 }
 
 export function budgetError(
   refusal: Exclude<BudgetRefusal, { kind: 'invalid_api_key' }>,
-  baseUrl: string,
+  consoleUrl: string,
 ): ApiError {
   const budgetId = wireId('budget', refusal.budgetId);
   switch (refusal.kind) {
@@ -39,7 +39,7 @@ export function budgetError(
             limit: limit ?? 0,
             remaining: remaining ?? 0,
             resetsAt,
-            raiseUrl: `${approvalsPage(baseUrl)}?budget=${budgetId}&scope=${scope}`,
+            raiseUrl: `${approvalsPage(consoleUrl)}?budget=${budgetId}&scope=${scope}`,
           },
         },
       );
@@ -52,7 +52,7 @@ export function budgetError(
         {
           facts: {
             budgetId,
-            approvalUrl: `${approvalsPage(baseUrl)}?budget=${budgetId}&developer=${developerId}`,
+            approvalUrl: `${approvalsPage(consoleUrl)}?budget=${budgetId}&developer=${developerId}`,
           },
         },
       );

@@ -135,7 +135,7 @@ export function refusalError(
     case 'developer_not_allowed':
     case 'lease_not_allowed':
     case 'approval_required':
-      return budgetError(refusal, config.baseUrl);
+      return budgetError(refusal, config.consoleUrl);
     case 'idempotency_key_reused':
       return new ApiError(
         'idempotency_key_reused',

@@ -84,7 +84,7 @@ export async function postCardSetup(
   const url = await atProcessor(() =>
     withCustomer({ database, stripe }, caller.accountId, (customerId) =>
       openCardSetup(stripe, customerId, {
-        returnUrl: `${api.config.baseUrl}/console/balance`,
+        returnUrl: `${api.config.consoleUrl}/console/balance`,
         terms: CONSENT_TERMS.text,
       }),
     ),

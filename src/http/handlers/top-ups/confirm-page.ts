@@ -14,9 +14,9 @@ import type { Api } from '../../services.ts';
 import { escapeHtml, respondPage, type HtmlPage } from '../html-pages.ts';
 
 /** Undefined unless the top-up waits for the cardholder. */
-export function confirmationUrlOf(baseUrl: string, topUp: TopUp): string | undefined {
+export function confirmationUrlOf(consoleUrl: string, topUp: TopUp): string | undefined {
   const isWaiting = topUp.status === 'pending' && topUp.authenticationAskedAt !== null;
-  return isWaiting ? confirmationUrl(baseUrl, topUp.id) : undefined;
+  return isWaiting ? confirmationUrl(consoleUrl, topUp.id) : undefined;
 }
 
 export function confirmPage(api: Api): Middleware {
@@ -37,7 +37,7 @@ export function postConfirmPage(api: Api): Middleware {
     if (!topUp || topUp.paymentIntentId === null) return respondPage(ctx, 404, UNKNOWN);
     if (topUp.status !== 'pending') return respondPage(ctx, 200, ended(topUp));
     const { id, paymentIntentId } = topUp;
-    const returnUrl = confirmationUrl(api.config.baseUrl, id);
+    const returnUrl = confirmationUrl(api.config.consoleUrl, id);
     try {
       const next = await api.shares.links.run(`confirm-${id}`, 1, () =>
         authenticate(api.webhooks.stripe, paymentIntentId, returnUrl),

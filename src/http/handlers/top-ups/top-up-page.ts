@@ -191,7 +191,7 @@ function amountOf(text: string): Micros | undefined {
 
 /** Tells the page to which people return which link they came from; another browser sees less. */
 function linkCookie(api: Api, topUp: TopUp, link: string, returnUrl = ''): string {
-  const secure = api.config.baseUrl.startsWith('https:') ? '; Secure' : '';
+  const secure = api.config.consoleUrl.startsWith('https:') ? '; Secure' : '';
   return (
     `${cookieName(topUp.id)}=${link}~${encodeURIComponent(returnUrl)}; Path=/top-up; HttpOnly; ` +
     `SameSite=Lax; Max-Age=${COOKIE_SECONDS}${secure}`

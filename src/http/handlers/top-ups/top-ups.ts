@@ -77,7 +77,7 @@ export async function postCheckout(
 /** Where to pay; a test top-up needs no payment, so its page says that it is done. Null while Stripe has not answered. */
 export function checkoutUrlOf({ config }: Pick<Api, 'config'>, topUp: TopUp): string | null {
   if (!isTest(topUp)) return topUp.sessionUrl;
-  return `${config.baseUrl}/top-up?id=${wireId('topUp', topUp.id)}&result=test`;
+  return `${config.consoleUrl}/top-up?id=${wireId('topUp', topUp.id)}&result=test`;
 }
 
 /** What a top-up would cost now, before it is requested. Asks Stripe if tax is on. */
@@ -245,6 +245,6 @@ function isTaxKnown({ seenVerdict, taxCalculationId }: TopUp): boolean {
 /** Where the payer can pay or confirm, while that is possible. */
 function sessionUrlOf({ config }: Api, topUp: TopUp): { readonly sessionUrl?: string } {
   const open = topUp.status === 'pending' ? topUp.sessionUrl : null;
-  const sessionUrl = open ?? confirmationUrlOf(config.baseUrl, topUp);
+  const sessionUrl = open ?? confirmationUrlOf(config.consoleUrl, topUp);
   return sessionUrl === undefined ? {} : { sessionUrl };
 }

@@ -1,0 +1,155 @@
+/** Entries of the audit log, in words. */
+import { Anchor, Table, Text } from '@mantine/core';
+import { IconHistory } from '@tabler/icons-react';
+import { Link } from '@tanstack/react-router';
+import type { AuditLog, OperatorAuditLog } from '../answers.ts';
+import { localTime, usd } from '../format.ts';
+import { PagedList, ScrollTable, usePages } from './lists.tsx';
+import { Empty } from './states.tsx';
+import { Time } from './values.tsx';
+
+type Entry = AuditLog['entries'][number] & Partial<OperatorAuditLog['entries'][number]>;
+
+export function AuditEntries({ path }: { readonly path: string }) {
+  const list = usePages<AuditLog>({ queryKey: ['audit-log', path], path });
+  const entries: readonly Entry[] = list.data?.pages.flatMap((page) => page.entries) ?? [];
+  return (
+    <PagedList
+      list={list}
+      isEmpty={entries.length === 0}
+      empty={
+        <Empty icon={<IconHistory size={22} />} title="No entries">
+          Nobody has changed access or adjusted a balance yet.
+        </Empty>
+      }
+    >
+      <ScrollTable
+        label="Audit log"
+        minWidth={280}
+        head={
+          <>
+            <Table.Th>Time</Table.Th>
+            <Table.Th>What</Table.Th>
+            <Table.Th visibleFrom="xs">By</Table.Th>
+          </>
+        }
+      >
+        {entries.map((entry) => (
+          <Table.Tr key={entry.number} style={{ verticalAlign: 'top' }}>
+            <Table.Td>
+              <Time iso={entry.happenedAt} />
+            </Table.Td>
+            <Table.Td>
+              {ACTIONS[entry.action] ?? entry.action}
+              <Details entry={entry} />
+              <Text size="xs" c="dimmed" hiddenFrom="xs">
+                By: {programOf(entry)}
+              </Text>
+            </Table.Td>
+            <Table.Td visibleFrom="xs">
+              {programOf(entry)}
+              {entry.databaseRole !== undefined && (
+                <Text size="xs" c="dimmed">
+                  Entry {entry.number}, role {entry.databaseRole}
+                </Text>
+              )}
+            </Table.Td>
+          </Table.Tr>
+        ))}
+      </ScrollTable>
+    </PagedList>
+  );
+}
+
+function Details({ entry }: { readonly entry: Entry }) {
+  const { before, ...details } = entry.details;
+  const earlier = (before ?? {}) as Readonly<Record<string, unknown>>;
+  const words = Object.entries(details)
+    // Budgets have numbers only inside the database.
+    .filter(([name, value]) => name !== 'budget' && (value !== null || name in earlier))
+    .map(([name, value]) => {
+      const shown = `${nameOf(name)}: ${textOf(name, value)}`;
+      return name in earlier ? `${shown} (was ${textOf(name, earlier[name])})` : shown;
+    });
+  return (
+    <Text size="xs" c="dimmed" className="breaks">
+      {words.join(', ')}
+      {entry.accountId != null && (
+        <>
+          {words.length > 0 && ', '}
+          <Anchor
+            inherit
+            underline="always"
+            renderRoot={(props) => (
+              <Link
+                to="/operator/accounts/$accountId"
+                params={{ accountId: entry.accountId as string }}
+                {...props}
+              />
+            )}
+          >
+            account
+          </Anchor>
+        </>
+      )}
+    </Text>
+  );
+}
+
+/** `lastFour` becomes `last four`. */
+function nameOf(name: string): string {
+  return name.replaceAll(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
+}
+
+const AMOUNTS = new Set(['amount', 'threshold', 'ceiling', 'consentCeiling', 'dailyLimit']);
+
+function textOf(name: string, value: unknown): string {
+  if (value === null) return 'none';
+  if (typeof value === 'boolean') return value ? 'on' : 'off';
+  if (typeof value === 'number' && AMOUNTS.has(name)) return usd(value);
+  if (typeof value === 'string' && /^\d{4}-\d\d-\d\dT\d/.test(value)) return localTime(value);
+  return typeof value === 'string' ? value : JSON.stringify(value);
+}
+
+function programOf({ program }: Entry): string {
+  return PROGRAMS[program] ?? (program || 'Unnamed program');
+}
+
+const PROGRAMS: Readonly<Record<string, string>> = {
+  'farebox api': 'Console or API',
+  'farebox worker': 'Farebox',
+};
+
+const ACTIONS: Readonly<Record<string, string>> = {
+  'account.created': 'Account created',
+  'account.claimed': 'Account claimed by its owner',
+  'account_keys.changed': 'Limits of the account’s keys changed',
+  'approval.decided': 'Approval decided',
+  'auto_top_up.set': 'Automatic top-up set',
+  'auto_top_up.removed': 'Automatic top-up turned off',
+  'balance.adjusted': 'Balance adjusted',
+  'balance.opened': 'Account opened with a balance',
+  'card.chosen': 'Card for top-ups chosen',
+  'consent.changed': 'Monthly limit of card payments changed',
+  'key.created': 'Key created',
+  'key.expiry_set': 'Key set to expire',
+  'key.revoked': 'Key revoked',
+  'operator.acted': 'Changed by an operator',
+  'operator.changed': 'Operator rights changed',
+  'passkey.added': 'Passkey added',
+  'passkey.removed': 'Passkey removed',
+  'password.set': 'Password set',
+  'refund.requested': 'Refund of a top-up requested',
+  'session.started': 'Signed in',
+  'session.ended': 'Session ended',
+  'sign_in_link.created': 'Sign-in link created',
+  'spend_key.created': 'Spend key created',
+  'spend_key.expiry_set': 'Spend key set to expire',
+  'spend_key.revoked': 'Spend key revoked',
+  'two_factor.changed': 'Two-factor authentication changed',
+  'warning.dismissed': 'Fraud warning dismissed',
+  'webhook_endpoint.created': 'Webhook endpoint created',
+  'webhook_endpoint.deleted': 'Webhook endpoint deleted',
+  'webhook_endpoint.secret_rolled': 'Webhook secret rolled',
+  'webhook_endpoint.url_changed': 'URL of a webhook endpoint changed',
+};

@@ -1,0 +1,65 @@
+/** The balance below which webhook endpoints get `balance.low`. */
+import { Button, Group, Stack, Text } from '@mantine/core';
+import { notifications } from '@mantine/notifications';
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { useState } from 'react';
+import type { LowBalance } from '../answers.ts';
+import { read, write } from '../api.ts';
+import { DollarsInput } from './dollars-input.tsx';
+import { Card } from './page.tsx';
+import { Failed, Loaded } from './states.tsx';
+
+export function LowBalanceCard() {
+  const setting = useQuery({
+    queryKey: ['low-balance'],
+    queryFn: () => read<LowBalance>('/v1/low-balance'),
+  });
+  return (
+    <Card title="Low balance">
+      <Loaded query={setting}>{(now) => <ThresholdForm now={now} />}</Loaded>
+    </Card>
+  );
+}
+
+function ThresholdForm({ now }: { readonly now: LowBalance }) {
+  const [threshold, setThreshold] = useState(now.threshold === null ? '' : String(now.threshold));
+  const queries = useQueryClient();
+  const save = useMutation({
+    mutationFn: () => {
+      const asked = threshold.trim();
+      const body = { threshold: asked === '' ? null : asked };
+      return write<LowBalance>('/v1/low-balance', body, { method: 'PATCH' });
+    },
+    onSuccess: (saved) => {
+      queries.setQueryData(['low-balance'], saved);
+      notifications.show({ message: 'Saved.' });
+    },
+  });
+  return (
+    <form
+      onSubmit={(event) => {
+        event.preventDefault();
+        save.mutate();
+      }}
+    >
+      <Stack gap="md">
+        <DollarsInput
+          label="Send balance.low when less is left than"
+          description="Leave it empty for no event. The balance.exhausted event needs no setting."
+          maw={420}
+          value={threshold}
+          onValue={setThreshold}
+        />
+        <Text size="sm" c="dimmed">
+          One event is sent, and another only after a top-up has raised the balance again.
+        </Text>
+        {save.error && <Failed error={save.error} />}
+        <Group>
+          <Button type="submit" variant="default" loading={save.isPending}>
+            Save
+          </Button>
+        </Group>
+      </Stack>
+    </form>
+  );
+}

@@ -1,0 +1,40 @@
+/** `farebox account low-balance`: the balance below which an account is told so, by the event `balance.low`. */
+import type { Command } from 'commander';
+import { dollarsOf, type Micros } from '../domain/money.ts';
+import { findLowBalance, setLowBalance } from '../store/balance/thresholds.ts';
+import { nullIfNone, orNone } from './budget-arguments.ts';
+import { dataDirOption } from './data-dir-option.ts';
+import { getAccount, table, withDatabase } from './database-command.ts';
+import { parsePositiveDollars } from './dollars.ts';
+
+interface Options {
+  readonly threshold?: Micros | 'none';
+  readonly json: boolean;
+  readonly dataDir: string;
+}
+
+export function registerLowBalance(account: Command): void {
+  account
+    .command('low-balance <account>')
+    .description(
+      'send the event balance.low when a charge leaves too little; without options, show the current setting',
+    )
+    .option(
+      '--threshold <dollars>',
+      'send it when less is left, or none',
+      orNone(parsePositiveDollars),
+    )
+    .option('--json', 'print JSON', false)
+    .addOption(dataDirOption())
+    .action(lowBalance);
+}
+
+async function lowBalance(who: string, { threshold, json, dataDir }: Options): Promise<void> {
+  const below = await withDatabase(dataDir, async (database) => {
+    const account = await getAccount(database, who);
+    if (threshold !== undefined) await setLowBalance(database, account, nullIfNone(threshold));
+    return findLowBalance(database, account);
+  });
+  const shown = { threshold: below === null ? null : dollarsOf(below) };
+  process.stdout.write(json ? `${JSON.stringify(shown)}\n` : table(shown));
+}

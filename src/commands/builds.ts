@@ -1,0 +1,82 @@
+/** `farebox builds`: the builds of workflow code that Temporal knows, and where their runs continue. */
+import type { Command } from 'commander';
+import { readTemporalConfig } from '../config.ts';
+import { environmentOf } from '../embedded/environment.ts';
+import {
+  abandonedOf,
+  describeDeployment,
+  makeCurrent,
+  takeOver,
+  UNVERSIONED,
+  type Build,
+  type Deployment,
+} from '../temporal/builds.ts';
+import { createTemporalClient, type TemporalClient } from '../temporal/client.ts';
+import { columns } from './columns.ts';
+import { dataDirOption } from './data-dir-option.ts';
+import { CommandError } from './database-command.ts';
+
+const UNVERSIONED_NAME = 'unversioned';
+
+interface BuildsOptions {
+  readonly makeCurrent?: string;
+  readonly takeOver?: string;
+  readonly dataDir: string;
+}
+
+export function register(command: Command): void {
+  command
+    .option('--make-current <build>', 'start new workflows on this build')
+    .option('--take-over <build>', 'continue the workflows pinned to this build on the current one')
+    .addOption(dataDirOption())
+    .action(async ({ dataDir, ...options }: BuildsOptions) => {
+      const temporal = createTemporalClient(readTemporalConfig(await environmentOf(dataDir)));
+      try {
+        await change(temporal, options);
+        process.stdout.write(report(await describeDeployment(temporal)));
+      } finally {
+        await temporal.close();
+      }
+    });
+}
+
+async function change(
+  temporal: TemporalClient,
+  { makeCurrent: wanted, takeOver: left }: Omit<BuildsOptions, 'dataDir'>,
+): Promise<void> {
+  const deployment = await describeDeployment(temporal);
+  if (wanted !== undefined) {
+    const { buildId } = find(deployment, wanted);
+    await makeCurrent(temporal, buildId, deployment?.token ?? null);
+  }
+  if (left !== undefined) {
+    const { buildId, isCurrent } = find(deployment, left);
+    if (isCurrent && wanted === undefined) throw new CommandError(`${left} is the current build.`);
+    const moved = await takeOver(temporal, buildId);
+    process.stdout.write(`Moved ${moved} workflows to the current build.\n`);
+  }
+}
+
+function find(deployment: Deployment | undefined, name: string): Build {
+  const found = deployment?.builds.find(({ buildId }) => nameOf(buildId) === name);
+  if (!found) throw new CommandError(`Temporal knows no build ${name}.`);
+  return found;
+}
+
+function nameOf(buildId: string): string {
+  return buildId === UNVERSIONED ? UNVERSIONED_NAME : buildId;
+}
+
+function report(deployment: Deployment | undefined): string {
+  if (!deployment) return 'No worker has run with WORKER_VERSIONING=on.\n';
+  const abandoned = new Set(abandonedOf(deployment).map(({ buildId }) => buildId));
+  return columns(
+    deployment.builds.map(({ buildId, isCurrent, polledAtMs, pinned }) => ({
+      build: nameOf(buildId),
+      'new workflows': isCurrent ? 'yes' : 'no',
+      'pinned workflows': pinned,
+      'worker polled': polledAtMs === null ? null : new Date(polledAtMs).toISOString(),
+      abandoned: abandoned.has(buildId) ? 'yes' : 'no',
+    })),
+  );
+}

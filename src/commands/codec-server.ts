@@ -1,0 +1,37 @@
+/** `farebox codec-server`: shows encrypted payloads in the Temporal UI of whoever runs it. */
+import { InvalidArgumentError, type Command } from 'commander';
+import { readTemporalConfig } from '../config.ts';
+import { environmentOf } from '../embedded/environment.ts';
+import { serveCodec } from '../temporal/codec-server.ts';
+import { payloadCodec } from '../temporal/payload-codec.ts';
+import { dataDirOption } from './data-dir-option.ts';
+import { CommandError } from './database-command.ts';
+import { untilStopped } from './until-stopped.ts';
+
+interface CodecServerOptions {
+  readonly port: number;
+  readonly dataDir: string;
+}
+
+export function register(command: Command): void {
+  command
+    .option('--port <port>', 'the port on this machine; by default a free one', portOf, 0)
+    .addOption(dataDirOption())
+    .action(async ({ port, dataDir }: CodecServerOptions) => {
+      const { payloadKeys, uiUrl } = readTemporalConfig(await environmentOf(dataDir));
+      if (!payloadKeys) {
+        throw new CommandError('TEMPORAL_PAYLOAD_KEYS is not set: payloads are not encrypted.');
+      }
+      const uiOrigin = uiUrl === undefined ? undefined : new URL(uiUrl).origin;
+      const server = await serveCodec(payloadCodec(payloadKeys), { port, uiOrigin });
+      process.stdout.write(`${server.url}\n`);
+      await untilStopped();
+      await server.close();
+    });
+}
+
+function portOf(text: string): number {
+  const port = Number(text);
+  if (!/^\d+$/.test(text) || port > 65_535) throw new InvalidArgumentError('Not a port.');
+  return port;
+}

@@ -1,0 +1,27 @@
+/**
+ * The threshold of `balance.low`. With the developer key or in the console, as webhook endpoints: tool servers have consumer
+ * keys.
+ */
+import { dollarsOf } from '../../../domain/money.ts';
+import type { LowBalanceBody, LowBalanceReply } from '../../../schemas/balance.ts';
+import { findLowBalance, setLowBalance } from '../../../store/balance/thresholds.ts';
+import { amountOf, CHARGEABLE } from '../../amounts.ts';
+import type { Reply, Request } from '../../endpoint.ts';
+import type { Api } from '../../services.ts';
+
+export async function getLowBalance(
+  api: Api,
+  { caller }: Pick<Request, 'caller'>,
+): Promise<Reply<LowBalanceReply>> {
+  const below = await findLowBalance(api.database, caller);
+  return { status: 200, body: { threshold: below === null ? null : dollarsOf(below) } };
+}
+
+export async function patchLowBalance(
+  api: Api,
+  { caller, body: { threshold } }: Request<LowBalanceBody>,
+): Promise<Reply<LowBalanceReply>> {
+  const below = threshold === null ? null : amountOf('threshold', threshold, CHARGEABLE);
+  await setLowBalance(api.database, caller, below);
+  return getLowBalance(api, { caller });
+}

@@ -1,0 +1,62 @@
+/** The prose of the API reference for operators. */
+export const OPERATOR_OPERATIONS = {
+  getOperatorStatus: {
+    tag: 'Operators',
+    summary: 'Get the state of the service',
+    description:
+      'Returns which parts answer, what waits or is stuck, what differs from the books of the payment processor, and ' +
+      'the last results of `farebox doctor`.',
+  },
+  listAllAuditEntries: {
+    tag: 'Operators',
+    summary: 'List the audit log',
+    description:
+      'Returns who changed access to accounts, or money by hand, newest first: of all accounts, or of one. ' +
+      '`farebox doctor` verifies the chain of hashes.',
+  },
+  findAccounts: {
+    tag: 'Operators',
+    summary: 'Find accounts',
+    description: 'Returns at most 20 accounts, by email address.',
+  },
+  getAccount: {
+    tag: 'Operators',
+    summary: 'Get an account',
+    description:
+      'Returns the balance and all that it adds up from: `credited` less `spent` less what is held.',
+  },
+  listMovements: {
+    tag: 'Operators',
+    summary: "List an account's movements",
+    description: 'Returns every change of `credited`, newest first.',
+  },
+  listTopUpsOfAccount: {
+    tag: 'Operators',
+    summary: "List an account's top-ups",
+    description: 'Returns them newest first, with links to the Temporal UI and to Stripe.',
+  },
+  listChargesOfAccount: {
+    tag: 'Operators',
+    summary: "List an account's charges",
+    description: 'Returns the charges that the account paid, newest first.',
+  },
+  listHoldsOfAccount: {
+    tag: 'Operators',
+    summary: "List an account's holds",
+    description: 'Returns the holds on the balance of the account, newest first.',
+  },
+  adjustBalance: {
+    tag: 'Operators',
+    summary: 'Adjust a balance',
+    description:
+      'Adds to a balance or takes from it, and stores the reason and who did it. Send an `Idempotency-Key`: the ' +
+      'same key and body change the balance once.',
+  },
+  refundTopUp: {
+    tag: 'Operators',
+    summary: 'Refund a top-up',
+    description:
+      'Takes the unspent part of a top-up, or `amount` of it, out of the balance and returns it to the card. ' +
+      'If Stripe refuses, it is credited again. Send an `Idempotency-Key` to be able to retry.',
+  },
+} as const;

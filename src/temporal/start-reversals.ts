@@ -1,0 +1,39 @@
+/** Starts the workflow of a top-up's refunds and disputes, or tells it to read them again. */
+import { wireId } from '../domain/ids.ts';
+import { dollarsOf } from '../domain/money.ts';
+import type { TopUp } from '../store/top-ups/top-ups.ts';
+import { reversalReported } from '../../workflows/messages.ts';
+import type { reversals } from '../../workflows/reversals.ts';
+import type { TemporalClient } from './client.ts';
+import { double, keyword, REPORT_TIMEOUT_MS } from './starts.ts';
+
+export function reversalsWorkflowId(topUpId: string): string {
+  return `reversals/${wireId('topUp', topUpId)}`;
+}
+
+/** The top-up must be credited. A workflow that has ended starts again, even years later. */
+export async function reportReversal(
+  temporal: TemporalClient,
+  topUp: Pick<TopUp, 'id' | 'consumerId' | 'status' | 'amountMicros'>,
+): Promise<void> {
+  const topUpId = wireId('topUp', topUp.id);
+  const consumerId = wireId('consumer', topUp.consumerId);
+  const dollars = dollarsOf(topUp.amountMicros);
+  await temporal.client.withDeadline(Date.now() + REPORT_TIMEOUT_MS, () =>
+    temporal.client.workflow.signalWithStart<typeof reversals>('reversals', {
+      workflowId: reversalsWorkflowId(topUp.id),
+      taskQueue: temporal.taskQueue,
+      args: [{ topUpId }],
+      signal: reversalReported,
+      workflowIdReusePolicy: 'ALLOW_DUPLICATE',
+      staticSummary: `Refunds and disputes of a top-up of $${dollars}`,
+      staticDetails: `Refunds and disputes of top-up \`${topUpId}\` of consumer \`${consumerId}\`.`,
+      typedSearchAttributes: [
+        keyword('TopUpStatus', topUp.status),
+        keyword('ConsumerId', consumerId),
+        keyword('WaitingFor', 'processor'),
+        double('AmountDollars', dollars),
+      ],
+    }),
+  );
+}

@@ -1,0 +1,72 @@
+/** What a taxed top-up costs, in a real browser: every amount is on a page before anything is paid. */
+import assert from 'node:assert/strict';
+import type { Page } from 'playwright-core';
+import { call } from '../support/http.ts';
+import { openConsole, type ConsoleHarness, type Window } from '../support/console.ts';
+import { until } from '../support/stack.ts';
+
+describe('the price of a taxed top-up', function () {
+  // A stack, a browser and a build, on a busy machine.
+  this.timeout(180_000);
+  let harness: ConsoleHarness;
+  let window: Window;
+  let page: Page;
+
+  before(async () => {
+    harness = await openConsole({ env: { STRIPE_TAX: 'automatic' } });
+  });
+  after(() => harness?.close());
+  beforeEach(async () => {
+    window = await harness.open();
+    ({ page } = window);
+  });
+  afterEach(() => window.close());
+
+  const see = (text: string | RegExp) => page.getByText(text).first().waitFor();
+  const lines = async () => (await page.locator('dd').allInnerTexts()).join(' ');
+
+  it('is shown by the console, the checkout and the saved card before it is paid', async () => {
+    const account = await harness.newAccount(0);
+    await window.enter(account);
+    await see('Tax is added at the checkout, by your address.');
+    await page.getByRole('button', { name: 'Pay $25.00' }).click();
+
+    // $25.00 in New York, then in California: 8.875 % and 7.25 %.
+    await page.waitForURL(`${harness.stack.simulator.url}/**`);
+    assert.equal(await lines(), '$25.00 $2.22 $27.22');
+    await page.getByLabel('State').fill('CA');
+    await page.getByRole('button', { name: 'Pay $27.22' }).click();
+    await see('The tax at this address changes the total.');
+    assert.equal(await lines(), '$25.00 $1.81 $26.81');
+    await page.getByRole('button', { name: 'Pay $26.81' }).click();
+    await see('$25.00 was added to your balance.');
+    await see('and $1.81 tax');
+
+    // Now that Stripe knows the address, the console shows the tax itself.
+    await page.getByText('$100', { exact: true }).click();
+    await see('$100.00 is added to your balance. You pay $7.25 tax on top of it.');
+    await page.getByRole('button', { name: 'Pay $107.25' }).waitFor();
+    const { body } = await call(harness.stack.api, 'GET', '/v1/balance', {
+      key: account.consumerKey,
+    });
+    assert.equal((body as { balance: number }).balance, 25);
+  });
+
+  it('is what the payer then paid', async () => {
+    const account = await harness.newAccount(0);
+    await window.enter(account);
+    await page.getByRole('button', { name: 'Pay $25.00' }).click();
+    await page.waitForURL(`${harness.stack.simulator.url}/**`);
+    await page.getByRole('button', { name: 'Pay $27.22' }).click();
+    await see('$25.00 was added to your balance.');
+    const topUp = await until(async () => {
+      const { body } = await call(harness.stack.api, 'GET', '/v1/top-up', {
+        key: account.consumerKey,
+      });
+      const [first] = (body as { topUps: { status: string; amount: number; tax?: number }[] })
+        .topUps;
+      return first?.status === 'completed' && first;
+    });
+    assert.deepEqual([topUp.amount, topUp.tax], [25, 2.22]);
+  });
+});

@@ -1,0 +1,170 @@
+/**
+ * The image, built by buildah and run with the commands and settings of docker-compose.yml, beside a PostgreSQL and a
+ * Temporal server of the test: `npm run test:images`. Takes about six minutes, most of them for packages. In the
+ * environment:
+ *
+ *   IMAGE                 tries this image, which buildah has, instead of building one
+ *   IMAGE_BUILD_OPTIONS   options for `buildah bud`, such as `--volume` for the certificates of a private registry, or
+ *                         `--pull-never` when the base image was made on this machine.
+ */
+import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { parse } from 'yaml';
+import { choosePort } from '../../src/embedded/ports.ts';
+import { createEmptyDatabase, createTestNamespace, until } from '../support/stack.ts';
+import { buildImage, createContainer, ROOT, type Container, type Running } from './container.ts';
+
+const BUILT = 'farebox:test';
+
+interface Created {
+  readonly consumerKey: string;
+  readonly developerKey: string;
+}
+
+describe('the image', function () {
+  this.timeout(20 * 60_000);
+  let container: Container;
+  let env: Record<string, string>;
+  let drop: () => Promise<void>;
+
+  before(async () => {
+    const given = process.env['IMAGE'];
+    if (!given) await buildImage(BUILT, process.env['IMAGE_BUILD_OPTIONS'] ?? '');
+    container = await createContainer(given ?? BUILT);
+    const database = await createEmptyDatabase();
+    drop = () => database.drop();
+    env = {
+      ...(await composeEnvironment()),
+      DATABASE_URL: database.url,
+      TEMPORAL_ADDRESS: process.env['TEST_TEMPORAL_ADDRESS'] as string,
+      TEMPORAL_NAMESPACE: await createTestNamespace(),
+      HOST: '127.0.0.1',
+    };
+  });
+
+  after(async () => {
+    await container?.remove();
+    await drop?.();
+  });
+
+  it('runs as a user who can write nothing in it', async () => {
+    assert.equal(container.config.User, 'node');
+    assert.match(await container.exec(['id']), /^uid=1000\(node\) gid=1000\(node\)/);
+    const writable = 'find / -xdev -writable -not -type l -not -path "/proc/*" -not -path "/sys/*"';
+    const found = (await container.exec(['sh', '-c', `${writable} 2>/dev/null || true`])).split(
+      '\n',
+    );
+    const expected =
+      /^$|^\/(dev|tmp|var\/tmp|run\/lock|home\/node|etc\/(hosts|resolv\.conf))(\/|$)/;
+    assert.deepEqual(
+      found.filter((path) => !expected.test(path)),
+      [],
+    );
+  });
+
+  it('contains what runs in production, and nothing else of ours', async () => {
+    const files = (await container.exec(['ls', '-A', '/app'])).split('\n');
+    assert.deepEqual(files, [
+      'activities',
+      'client',
+      'console',
+      'examples',
+      'migrations',
+      'node_modules',
+      'package-lock.json',
+      'package.json',
+      'src',
+      'workflows',
+    ]);
+    const packages = await container.exec(['ls', '/app/node_modules']);
+    for (const development of ['mocha', 'typescript', 'vite', 'playwright-core'])
+      assert.ok(!packages.split('\n').includes(development), development);
+  });
+
+  it('migrates, charges, answers its health checks and ends when told to', async () => {
+    await container.exec([...container.config.Entrypoint, 'migrate'], env);
+    const created = JSON.parse(
+      await container.exec(
+        [
+          ...container.config.Entrypoint,
+          'account',
+          'create',
+          '--email',
+          'owner@farebox.example',
+          '--balance',
+          '1',
+          '--json',
+        ],
+        env,
+      ),
+    ) as Created;
+
+    const ports = { api: await choosePort(), worker: await choosePort() };
+    const apiPort = await choosePort();
+    const api = await container.start(['api'], {
+      ...env,
+      PORT: String(apiPort),
+      METRICS_PORT: String(ports.api),
+    });
+    const worker = await container.start(['worker'], {
+      ...env,
+      METRICS_PORT: String(ports.worker),
+    });
+    try {
+      const [, ...check] = container.config.Healthcheck.Test;
+      for (const port of [ports.api, ports.worker]) {
+        const probe = check.map((word) => word.replace('9464', String(port)));
+        await until(() =>
+          container.exec(probe).then(
+            () => true,
+            () => false,
+          ),
+        );
+      }
+      const answer = await fetch(`http://127.0.0.1:${apiPort}/v1/charges`, {
+        method: 'POST',
+        headers: {
+          authorization: `Bearer ${created.developerKey}`,
+          'content-type': 'application/json',
+        },
+        body: JSON.stringify({ apiKey: created.consumerKey, tool: 'search', amount: 0.02 }),
+      });
+      assert.equal(answer.status, 201, await answer.clone().text());
+      assert.equal(((await answer.json()) as { balance: number }).balance, 0.98);
+    } finally {
+      await endsWell(api);
+      await endsWell(worker);
+    }
+    const parts = 'schema,balances,charges,holds,budgets,earnings,audit-log';
+    await container.exec([...container.config.Entrypoint, 'doctor', '--only', parts], env);
+  });
+});
+
+async function endsWell({ pid, exited, output }: Running): Promise<void> {
+  process.kill(pid, 'SIGTERM');
+  assert.equal(await exited, 0, output());
+}
+
+/** Of the service `api`, with made-up values for what .env would hold. */
+async function composeEnvironment(): Promise<Record<string, string>> {
+  const { services } = parse(await readFile(join(ROOT, 'docker-compose.yml'), 'utf8'), {
+    merge: true,
+  }) as { services: { api: { environment: Record<string, string> } } };
+  const given: Record<string, string> = {
+    MASTER_SECRET: randomBytes(32).toString('base64url'),
+    STRIPE_SECRET_KEY: `sk_live_${randomBytes(12).toString('hex')}`,
+    STRIPE_WEBHOOK_SECRET: `whsec_${randomBytes(12).toString('hex')}`,
+    BASE_URL: 'https://farebox.example',
+  };
+  return Object.fromEntries(
+    Object.entries(services.api.environment).map(([name, value]) => [
+      name,
+      value.replaceAll(
+        /\$\{(\w+)(?::[-?]([^}]*))?\}/g,
+        (_, variable: string, fallback: string) => given[variable] ?? fallback,
+      ),
+    ]),
+  );
+}
