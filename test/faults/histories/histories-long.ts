@@ -1,8 +1,7 @@
 /**
  * `npm run test:faults:histories`: records histories of concurrent clients under faults and kills, and proves each
- * linearizable for each consumer; then plants every bug, and shows which witness finds it. Where Go is installed,
- * porcupine judges the histories as well.
- * `-- --runs 50 --seed N --bugs 0` for other numbers; `--only "refund"` plants only some bugs.
+ * linearizable for each consumer; then plants every bug, and shows which witness finds it.
+ * `-- --runs 50 --seed N` for other numbers; `--only "refund"` plants only some bugs.
  */
 import assert from 'node:assert/strict';
 import { parseArgs } from 'node:util';

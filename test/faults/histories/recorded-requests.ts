@@ -50,7 +50,7 @@ export class RecordedRequests {
   }
 
   /**
-   * Once nothing is in flight any more. A retry that is refused does not say what became of an earlier attempt, whose
+   * Called when nothing is in flight. A retry that is refused does not tell the outcome of an earlier attempt, whose
    * statement may have waited in Postgres longer than its API process lived: the same key, sent again, does.
    */
   async resolve(): Promise<void> {
