@@ -1,5 +1,4 @@
 /** A connection to Postgres that the network resets: reads are refused for now, and the outcome of writes is unknown. */
-import assert from 'node:assert/strict';
 import { BalanceReply } from '../../src/schemas/balance.ts';
 import { ChargeReply } from '../../src/schemas/charges.ts';
 import { startTestApi, type TestApi } from '../support/api.ts';
