@@ -10,8 +10,8 @@ import { PLANTED_BUGS } from './planted-bugs.ts';
 const SIZE = { consumers: 2, clientsEach: 4, stepsEach: 15, kills: false };
 /** One of the database, one of the code. */
 const PLANTED = [
-  'a charge is stored and not debited',
-  'a refund is answered before it is credited',
+  'a charge is answered with the balance before it',
+  'a refund is answered and lost',
 ];
 
 describe(`recorded histories (SEED=${SEED})`, () => {
