@@ -19,6 +19,9 @@ const SESSION_LOST = /^(08|57P|58|XX)/;
 /** Serialization and deadlock, lock not available, cancelled (statement_timeout), out of resources, read-only. */
 const ROLLED_BACK_FOR_NOW = /^(40|53|55P03|57014|25006)/;
 
+/** The driver passes errors of its socket on as they are, when a network resets it. */
+const SOCKET_LOST = new Set(['ECONNRESET', 'EPIPE', 'ETIMEDOUT']);
+
 const LOCK_NOT_AVAILABLE = '55P03';
 
 export function classifyFailure(error: unknown, isSent: boolean): StatementFailure {
@@ -31,7 +34,19 @@ export function classifyFailure(error: unknown, isSent: boolean): StatementFailu
 /** The connection broke during a statement, which may have committed. */
 export function isConnectionLost(error: unknown): boolean {
   return (
-    error instanceof BackendTerminatedError || error instanceof BackendTerminatedUnexpectedlyError
+    error instanceof BackendTerminatedError ||
+    error instanceof BackendTerminatedUnexpectedlyError ||
+    isSocketLost(error)
+  );
+}
+
+function isSocketLost(error: unknown): boolean {
+  return (
+    error instanceof Error &&
+    'syscall' in error &&
+    (error.syscall === 'read' || error.syscall === 'write') &&
+    'code' in error &&
+    SOCKET_LOST.has(String(error.code))
   );
 }
 

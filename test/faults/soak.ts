@@ -45,6 +45,8 @@ interface Sample extends Interval {
   readonly deadRows: number;
 }
 
+const isCompleted = ({ status }: { status: string }) => status === 'completed';
+
 const print = (text: string) => process.stdout.write(`${text}\n`);
 const startedAt = new Date();
 
@@ -73,7 +75,7 @@ async function run(): Promise<void> {
   try {
     const payers = await createPayers(stack);
     const hooked = await call(stack.api, 'POST', '/v1/webhook-endpoints', {
-      key: payers[0]?.consumerKey ?? '',
+      key: payers[0]?.developerKey ?? '',
       body: { url: receiver.url },
     });
     assert.equal(hooked.status, 201, JSON.stringify(hooked.body));
@@ -104,8 +106,6 @@ async function run(): Promise<void> {
     await receiver.stop();
   }
 }
-
-const isCompleted = ({ status }: { status: string }) => status === 'completed';
 
 async function createPayers(stack: Stack): Promise<Payer[]> {
   const accounts = await createTestAccounts(stack.database.url, PAYERS, 100_000);
@@ -184,10 +184,13 @@ function judge(samples: readonly Sample[]) {
   return growth;
 }
 
-const times = (factor: number) => `x ${factor.toFixed(2)}`;
+function times(factor: number): string {
+  return `x ${factor.toFixed(2)}`;
+}
 
-const mean = (values: readonly number[]) =>
-  values.reduce((sum, value) => sum + value, 0) / values.length;
+function mean(values: readonly number[]): number {
+  return values.reduce((sum, value) => sum + value, 0) / values.length;
+}
 
 async function report({
   samples,

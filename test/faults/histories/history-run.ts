@@ -16,6 +16,7 @@ import { Random } from '../../support/random.ts';
 import {
   createTestDatabase,
   startApi,
+  until,
   WITHOUT_RATE_LIMITS,
   type Environment,
   type Server,
@@ -103,6 +104,8 @@ export async function recordHistories(options: HistoryRunOptions): Promise<Histo
     );
     isOver = true;
     const faultCount = await faults;
+    await until(async () => (await countRunning(sql)) === 0);
+    for (const { requests } of workloads) await requests.resolve();
     for (const workload of workloads) await workload.readBalance();
     const all = workloads.flatMap(({ requests }) => requests.operations);
     return {
@@ -116,7 +119,7 @@ export async function recordHistories(options: HistoryRunOptions): Promise<Histo
           workloads.flatMap(({ requests }) => requests.violations),
         ),
         ...found('checker', workloads.flatMap(findNoOrder)),
-        ...found('ledger', await compareCharges(sql, accounts, workloads)),
+        ...found('ledger', await compareRows(sql, accounts, workloads)),
         ...found('doctor', await findingsOfDoctor(testDatabase.url)),
       },
     };
@@ -188,19 +191,35 @@ function findNoOrder({ requests }: Workload): string[] {
   return [`no order: after ${ordered} of ${operations.length} operations, ${next.join(' or ')}`];
 }
 
-/** Every charge that was answered is stored, and no other. */
-async function compareCharges(
+/** Statements of API processes, also of those that were killed. */
+async function countRunning(sql: Client): Promise<number> {
+  const { rows } = await sql.query<{ count: number }>(`
+    select count(*)::int as count from pg_stat_activity
+    where datname = current_database() and pid <> pg_backend_pid() and state <> 'idle'
+  `);
+  return rows[0]?.count ?? 0;
+}
+
+/** Every charge and hold that was answered is stored, and no other. */
+async function compareRows(
   sql: Client,
   accounts: readonly TestAccount[],
   workloads: readonly Workload[],
 ): Promise<string[]> {
-  const { rows } = await sql.query<{ id: string; micros: number }>(
-    'select id, amount_micros::int as micros from farebox.charges where consumer_id = any($1)',
+  const { rows } = await sql.query<{ kind: 'charge' | 'hold'; id: string; micros: number }>(
+    `select 'charge' as kind, id, amount_micros::int as micros from farebox.charges where consumer_id = any($1)
+     union all select 'hold', id, amount_micros::int from farebox.holds where consumer_id = any($1)`,
     [accounts.map(({ consumerId }) => uuidOf('consumer', consumerId))],
   );
-  const stored = new Map(rows.map(({ id, micros }) => [wireId('charge', id), micros]));
+  const stored = new Map(rows.map(({ kind, id, micros }) => [wireId(kind, id), micros]));
   const answered = new Map(
-    workloads.flatMap(({ made }) => made.map(({ id, micros }) => [id, micros] as const)),
+    workloads
+      .flatMap(({ requests }) => requests.operations)
+      .flatMap(({ effect }) =>
+        effect.kind === 'charge' || effect.kind === 'hold' || effect.kind === 'capture'
+          ? [[effect.id, effect.micros] as const]
+          : [],
+      ),
   );
   const lost = [...answered].filter(([id, micros]) => stored.get(id) !== micros);
   const extra = [...stored.keys()].filter((id) => !answered.has(id));

@@ -36,6 +36,7 @@ export class RecordedRequests {
   /** How often each answer came, by status and code. */
   readonly answers = new Map<string, number>();
   readonly #servers: readonly Server[];
+  readonly #undecided: { readonly request: Request; readonly unknownMs: number }[] = [];
   #attempts = 0;
 
   /** The attempts go to the servers in turn. */
@@ -44,10 +45,23 @@ export class RecordedRequests {
   }
 
   /** One operation, asked for by any number of clients at once with one key. Returns its effect. */
-  async make(request: Request, clients = 1): Promise<Effect | undefined> {
+  make(request: Request, clients = 1): Promise<Effect | undefined> {
+    return this.#decide(request, clients, Infinity);
+  }
+
+  /**
+   * Called when nothing is in flight. A retry that is refused does not tell the outcome of an earlier attempt, whose
+   * statement may have waited in Postgres longer than its API process lived: the same key, sent again, does.
+   */
+  async resolve(): Promise<void> {
+    for (const { request, unknownMs } of this.#undecided.splice(0)) {
+      await this.#decide(request, 1, unknownMs);
+    }
+  }
+
+  /** `unknownMs`: when the first attempt was sent that may have done something without saying so. */
+  async #decide(request: Request, clients: number, unknownMs: number): Promise<Effect | undefined> {
     const effects = new Map<string, { effect: Effect; attempt: Attempt; isReplay: boolean }[]>();
-    /** When the first attempt was sent that may have done something without saying so. */
-    let unknownMs = Infinity;
     const decide = async () => {
       const startedMs = performance.now();
       for (;;) {
@@ -76,7 +90,11 @@ export class RecordedRequests {
     await Promise.all(Array.from({ length: clients }, decide));
     for (const { effect, attempt } of effects.get('other') ?? []) this.#record(effect, attempt);
     const done = effects.get('done') ?? [];
-    if (done.length === 0) return effects.get('other')?.[0]?.effect;
+    if (done.length === 0) {
+      const isKeyed = request.idempotencyKey !== undefined;
+      if (isKeyed && unknownMs < Infinity) this.#undecided.push({ request, unknownMs });
+      return effects.get('other')?.[0]?.effect;
+    }
     return this.#recordDone(request, done, unknownMs);
   }
 

@@ -33,11 +33,6 @@ export class Workload {
     this.#random = random;
   }
 
-  /** Ids of charges, captures included, that were answered. */
-  get made(): readonly Made[] {
-    return this.#charges;
-  }
-
   /** One client: one thing after the other. */
   async act(steps: number): Promise<void> {
     for (let step = 0; step < steps && this.requests.violations.length === 0; step += 1) {
