@@ -27,6 +27,8 @@ const keysOf = (text: string) => {
   return payloadKeys;
 };
 
+const codecOf = (text: string) => payloadCodec(keysOf(text));
+
 describe('payloads with TEMPORAL_PAYLOAD_KEYS', () => {
   const text = `1:${key()}`;
   const keys = keysOf(text);
@@ -60,8 +62,13 @@ describe('payloads with TEMPORAL_PAYLOAD_KEYS', () => {
   const show = async (id: string, ...options: readonly string[]) => {
     const { address, namespace } = harness.config.temporal;
     const { stdout } = await promisify(execFile)(process.env['TEST_TEMPORAL_PROGRAM'] ?? '', [
-      ...['workflow', 'show', '--detailed', '--workflow-id', topUpWorkflowId(id)],
-      ...['--address', address, '--namespace', namespace, ...options],
+      'workflow',
+      'show',
+      '--detailed',
+      `--workflow-id=${topUpWorkflowId(id)}`,
+      `--address=${address}`,
+      `--namespace=${namespace}`,
+      ...options,
     ]);
     return stdout;
   };
@@ -150,8 +157,6 @@ describe('payloads with TEMPORAL_PAYLOAD_KEYS', () => {
 
 describe('the payload codec', () => {
   const [first, second] = [key(), key()];
-  const codecOf = (text: string) => payloadCodec(keysOf(text));
-
   it('reads what an earlier key encrypted, as long as that key is listed', async () => {
     const given = json('hello');
     const [old] = await codecOf(`1:${first}`).encode([given]);
