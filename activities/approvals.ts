@@ -11,8 +11,9 @@ import {
   type Decision,
 } from '../src/domain/approval.ts';
 import { wireId } from '../src/domain/ids.ts';
+import { isTest } from '../src/domain/mode.ts';
 import { formatDollars, microsOfDollars } from '../src/domain/money.ts';
-import { findAccount } from '../src/store/accounts/accounts.ts';
+import { findOwnerEmail } from '../src/store/accounts/accounts.ts';
 import { findApproval, type Approval } from '../src/store/approvals/approval.ts';
 import { decideApproval, type Answer } from '../src/store/approvals/decide-approval.ts';
 import { noteBegun, noteMailed } from '../src/store/approvals/progress.ts';
@@ -57,11 +58,12 @@ export function createApprovalActivities({ database, linkTo, send }: ApprovalDep
       const id = rowIdOf('approval', approvalId);
       const approval = await findApproval(database, id);
       if (approval?.status !== 'pending' || approval.isMailed) return 'ended';
-      const account = await findAccount(database, { uuid: approval.accountId });
-      if (!account) return 'ended';
+      const recipient = await findOwnerEmail(database, approval.accountId);
+      if (recipient === null) return 'ended';
+      const inTestMode = isTest(approval) ? ' in test mode' : '';
       const isSent = await send({
-        recipient: account.email,
-        subject: `Approve a charge of ${formatDollars(approval.amountMicros)}?`,
+        recipient,
+        subject: `Approve a charge of ${formatDollars(approval.amountMicros)}${inTestMode}?`,
         body: bodyOf(approval, linkTo(approval)),
       });
       if (!isSent) return 'not_configured';
@@ -128,6 +130,7 @@ function bodyOf(approval: Approval, link: string): string {
   return (
     `A call for ${formatDollars(approval.amountMicros)} was refused, and you are asked to allow it.\n\n` +
     `${reasonOf(approval)}\n\n` +
+    (isTest(approval) ? 'The call is with a test key, so no real money moves.\n\n' : '') +
     `Open this link to see the question and to answer it. It works until ${approval.expiresAt}.\n\n${link}\n\n` +
     'If you do nothing, the call stays refused. Everybody who has this link can answer, so do not forward it.\n'
   );

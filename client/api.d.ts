@@ -156,6 +156,8 @@ export type BatchMember =
          * With `approval_required`: the page of the console where the owner can approve the developer.
          */
         approvalUrl?: string;
+        /** With `invalid_api_key` and `invalid_secret_key`: the page of the console with the keys. */
+        keysUrl?: string;
         /** The top-up that failed. */
         topUpId?: string;
         /** With `consent_ceiling_reached`: the dollars left of the monthly limit. */
@@ -293,7 +295,7 @@ export interface ApprovalReply {
   code: 'approval_required' | 'spend_limit_reached' | 'insufficient_balance';
   /** The budget that refused. Null: the balance did. */
   budgetId: string | null;
-  /** The name of the budget. Always null to developers. */
+  /** The name of the budget. Null to developers, and to spend keys of budgets below it. */
   budgetName: string | null;
   /**
    * The limit that refused: in all, of the current window, or of one call. Null with other codes.
@@ -1132,6 +1134,8 @@ export interface ErrorReply {
      * With `approval_required`: the page of the console where the owner can approve the developer.
      */
     approvalUrl?: string;
+    /** With `invalid_api_key` and `invalid_secret_key`: the page of the console with the keys. */
+    keysUrl?: string;
     /** The top-up that failed. */
     topUpId?: string;
     /** With `consent_ceiling_reached`: the dollars left of the monthly limit. */
@@ -1854,6 +1858,8 @@ export interface SettlementReply {
            * With `approval_required`: the page of the console where the owner can approve the developer.
            */
           approvalUrl?: string;
+          /** With `invalid_api_key` and `invalid_secret_key`: the page of the console with the keys. */
+          keysUrl?: string;
           /** The top-up that failed. */
           topUpId?: string;
           /** With `consent_ceiling_reached`: the dollars left of the monthly limit. */
@@ -1982,6 +1988,10 @@ export interface ToolsReply {
     /** Dollars it has earned, less refunds. */
     totalRevenue: number;
   }[];
+  /** Whether another page follows. */
+  hasMore: boolean;
+  /** Send it as `cursor` to get the next page. Null on the last page. */
+  nextCursor: string | null;
 }
 export interface TopUpBody {
   /**

@@ -173,7 +173,7 @@ function getTools(ledger, { query }) {
   const tools = [...ledger.tools.values()].filter(
     (tool) => tool.archived === isArchived && (name === null || tool.name === name),
   );
-  return done({ tools: tools.map((tool) => withRevenue(ledger, tool)) });
+  return listOf('tools', tools, query, (tool) => withRevenue(ledger, tool));
 }
 
 function getTool(ledger, { id }) {

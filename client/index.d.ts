@@ -397,9 +397,16 @@ export declare class Farebox<Mode extends OnUnavailable = 'fail'> {
 
 /** Your tools and their prices. */
 export interface Tools {
-  /** The tools in use, or with `archived` the archived ones. With `name`, only the tool with that name. */
+  /**
+   * The tools in use, or with `archived` the archived ones, oldest first. With `name`, only the tool with that name.
+   * `limit` is the number of tools per page.
+   */
   list(
-    filter?: { archived?: boolean | undefined; name?: string | undefined },
+    filter?: {
+      archived?: boolean | undefined;
+      name?: string | undefined;
+      limit?: number | undefined;
+    },
     options?: CallOptions,
   ): List<ToolsReply['tools'][number], ToolsReply>;
   get(id: string, options?: CallOptions): Promise<ChangedToolReply>;

@@ -11,8 +11,8 @@ export class Tools {
     this.#calls = calls;
   }
 
-  list({ archived, name } = {}, options) {
-    return listAt(this.#calls, '/v1/tools', 'tools', { archived, name }, options);
+  list({ archived, name, limit } = {}, options) {
+    return listAt(this.#calls, '/v1/tools', 'tools', { archived, name, limit }, options);
   }
 
   get(id, options) {

@@ -431,6 +431,7 @@ create index charges_developer on only farebox.charges using btree (developer, i
 create index charges_idempotency on only farebox.charges using btree (idempotency_hash) where (idempotency_hash is not null);
 
 create table farebox.charges_rest partition of farebox.charges default;
+create trigger charges_rest_copied after insert on farebox.charges_rest for each row execute function farebox.copy_from_rest('charges');
 
 -- Every change of accounts.consent_ceiling_micros, never edited. A null ceiling withdraws the consent.
 create table farebox.consents (
@@ -650,6 +651,7 @@ create index holds_developer on only farebox.holds using btree (developer, id);
 create index holds_idempotency on only farebox.holds using btree (idempotency_hash) where (idempotency_hash is not null);
 
 create table farebox.holds_rest partition of farebox.holds default;
+create trigger holds_rest_copied after insert or update on farebox.holds_rest for each row execute function farebox.copy_from_rest('holds');
 
 create table farebox.invocations (
   id uuid not null,
@@ -1306,6 +1308,10 @@ create function farebox.audit_hash(previous bytea, entry farebox.audit_entries)
 create function farebox.budget_marks(p_limit bigint, out percent integer, out micros bigint)
   returns setof record
   language sql immutable parallel safe;
+
+create function farebox.copy_from_rest()
+  returns trigger
+  language plpgsql volatile;
 
 create function farebox.count_agent_words(added tsvector[], removed tsvector[])
   returns void

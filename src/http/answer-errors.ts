@@ -2,13 +2,13 @@
 import type { Context, Middleware } from 'koa';
 import type { Logger } from 'pino';
 import { ChargeFailure } from '../charging/charge-failure.ts';
-import { ApiError, errorTypeOf } from '../domain/errors.ts';
+import { ApiError, errorTypeOf, type ErrorCode } from '../domain/errors.ts';
 import type { ErrorReply } from '../schemas/errors.ts';
 import { isConnectionLost, isDatabaseUnavailable } from '../store/failures.ts';
 import { requestIdOf, respondJson } from './respond.ts';
 import type { Traffic } from './traffic.ts';
 
-export function answerErrors(log: Logger, docsUrl: string, traffic: Traffic): Middleware {
+export function answerErrors(log: Logger, baseUrl: string, traffic: Traffic): Middleware {
   return async (ctx, next) => {
     try {
       await next();
@@ -19,7 +19,7 @@ export function answerErrors(log: Logger, docsUrl: string, traffic: Traffic): Mi
       traffic.failed(ctx, known);
       if (known.status === 500) log.error({ err: error, requestId }, `answered ${known.code}`);
       if (known.status === 503) log.warn({ requestId }, known.message);
-      sendError(ctx, known, docsUrl);
+      sendError(ctx, known, baseUrl);
     }
   };
 }
@@ -74,7 +74,7 @@ function outcomeUnknown(cause: unknown): ApiError {
   );
 }
 
-function sendError(ctx: Context, error: ApiError, docsUrl: string): void {
+function sendError(ctx: Context, error: ApiError, baseUrl: string): void {
   const { retryAfterSeconds } = error.details;
   const headers: Record<string, string> = { ...error.details.headers };
   if (error.details.allow !== undefined) headers['Allow'] = error.details.allow;
@@ -82,20 +82,28 @@ function sendError(ctx: Context, error: ApiError, docsUrl: string): void {
   if (error.status === 401) headers['WWW-Authenticate'] = 'Bearer';
   // The unread rest of a body that is too large would be parsed as the next request.
   if (error.code === 'payload_too_large') headers['Connection'] = 'close';
-  const body = errorBody(error, docsUrl, requestIdOf(ctx));
+  const body = errorBody(error, baseUrl, requestIdOf(ctx));
   respondJson(ctx, { status: error.status, body, headers });
 }
 
-export function errorBody(error: ApiError, docsUrl: string, requestId: string): ErrorReply {
+/** The pages of the console where an owner gets a key, for the errors that ask for one. */
+const KEY_PAGES: Readonly<Partial<Record<ErrorCode, string>>> = {
+  invalid_api_key: '/console/keys',
+  invalid_secret_key: '/console/developer/settings',
+};
+
+export function errorBody(error: ApiError, baseUrl: string, requestId: string): ErrorReply {
   const { param, facts } = error.details;
+  const keyPage = KEY_PAGES[error.code];
   return {
     error: {
       type: errorTypeOf(error.code),
       code: error.code,
       message: error.message,
       ...(param === undefined ? {} : { param }),
-      docUrl: `${docsUrl}#${error.code}`,
+      docUrl: `${baseUrl}/docs/errors#${error.code}`,
       requestId,
+      ...(keyPage === undefined ? {} : { keysUrl: `${baseUrl}${keyPage}` }),
       ...facts,
     },
   };

@@ -20,7 +20,7 @@ import { postStripeWebhook } from './handlers/top-ups/webhooks.ts';
 
 export function createApp(api: Api): Koa {
   const app = new AnsweringKoa();
-  app.use(answerErrors(api.log, `${api.config.baseUrl}/docs/errors`, api.traffic));
+  app.use(answerErrors(api.log, api.config.baseUrl, api.traffic));
   const all: readonly Route[] = [
     ...ENDPOINTS.map(({ method, path, middleware }) => ({
       method,

@@ -36,7 +36,7 @@ interface ListenOptions {
 export async function listen(
   app: Koa,
   { host, port, sharesPort, connectionsPerAddress }: ListenOptions,
-  docsUrl: string,
+  baseUrl: string,
   traffic: Traffic,
 ): Promise<ListeningServer> {
   const answer = app.callback();
@@ -60,12 +60,12 @@ export async function listen(
     },
     (request, response) => {
       if (isTarget(request.url ?? '')) return void answer(request, response);
-      refuse(response.socket, 'The request has no valid path.', docsUrl, traffic);
+      refuse(response.socket, 'The request has no valid path.', baseUrl, traffic);
     },
   );
   server.maxConnections = CONNECTIONS_MAX;
   capConnections(server, connectionsPerAddress);
-  answerUnparsable(server, docsUrl, traffic);
+  answerUnparsable(server, baseUrl, traffic);
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
     server.listen({ port, host, reusePort: sharesPort }, resolve);
@@ -80,9 +80,9 @@ export async function listen(
 }
 
 /** Requests that are not valid HTTP also get an error in our shape, and the connection is closed. */
-function answerUnparsable(server: Server, docsUrl: string, traffic: Traffic): void {
+function answerUnparsable(server: Server, baseUrl: string, traffic: Traffic): void {
   server.on('clientError', (_, socket) => {
-    refuse(socket, 'This is not a valid HTTP request.', docsUrl, traffic);
+    refuse(socket, 'This is not a valid HTTP request.', baseUrl, traffic);
   });
 }
 
@@ -91,12 +91,12 @@ function isTarget(target: string): boolean {
   return target.startsWith('/') || URL.canParse(target);
 }
 
-function refuse(socket: Duplex | null, message: string, docsUrl: string, traffic: Traffic): void {
+function refuse(socket: Duplex | null, message: string, baseUrl: string, traffic: Traffic): void {
   if (!socket?.writable) return;
   const error = new ApiError('invalid_request', message);
   const requestId = newRequestId();
   traffic.unparsable(requestId, error);
-  const body = JSON.stringify(errorBody(error, docsUrl, requestId));
+  const body = JSON.stringify(errorBody(error, baseUrl, requestId));
   socket.end(
     `HTTP/1.1 400 Bad Request\r\nContent-Type: application/json; charset=utf-8\r\n` +
       `X-Content-Type-Options: nosniff\r\nX-Request-Id: ${requestId}\r\nConnection: close\r\n` +

@@ -84,9 +84,8 @@ export async function runApi(config: Config, log: Logger): Promise<Running> {
   const warn = (message: string) => (error: unknown) => log.warn({ err: error }, message);
   const onError = warn('a connection to Postgres broke');
   await checkStart(config, log);
-  const { putOff, kept } = await ensureChargePartitions(config.databaseUrl, Date.now());
-  if (kept.length > 0) log.warn({ kept }, 'the default partitions keep these months');
-  if (putOff.length > 0) log.warn({ putOff }, 'could not create partitions under load');
+  const { putOff } = await ensureChargePartitions(config.databaseUrl, Date.now(), 'leave');
+  if (putOff.length > 0) log.warn({ putOff }, 'the workers will create these partitions');
   const lookUps = await createDatabase(config.databaseUrl, { ...LOOK_UPS, onError });
   const clock = new DatabaseClock(lookUps, warn('could not read the clock of Postgres'));
   // Open connections would keep a process alive that cannot start.
@@ -196,7 +195,7 @@ export async function runApi(config: Config, log: Logger): Promise<Running> {
     await database.end();
   };
   // An open resource would keep the process alive without serving, and no supervisor would restart it.
-  const server = await listen(app, config, `${config.baseUrl}/docs/errors`, traffic).catch(
+  const server = await listen(app, config, config.baseUrl, traffic).catch(
     async (error: unknown) => {
       await release();
       throw error;

@@ -71,7 +71,7 @@ export const ApprovalReply = Closed({
   ),
   budgetName: orNull(
     Type.String(),
-    'The name of the budget. Always null to developers.',
+    'The name of the budget. Null to developers, and to spend keys of budgets below it.',
     'Research agent',
   ),
   scope: orNull(

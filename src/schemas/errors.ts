@@ -30,6 +30,12 @@ const facts = {
       'https://billing.example.com/console/approvals',
     ),
   ),
+  keysUrl: Type.Optional(
+    Text(
+      'With `invalid_api_key` and `invalid_secret_key`: the page of the console with the keys.',
+      'https://billing.example.com/console/keys',
+    ),
+  ),
   topUpId: Type.Optional(Id('topUp', 'The top-up that failed.')),
   left: Type.Optional(
     Dollars('With `consent_ceiling_reached`: the dollars left of the monthly limit.'),

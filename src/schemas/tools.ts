@@ -6,6 +6,8 @@ import {
   Dollars,
   DollarsAsked,
   Id,
+  pageMarks,
+  pageParameters,
   PlainText,
   Text,
   Timestamp,
@@ -62,6 +64,7 @@ export const ChangedToolReply = Closed({
 export type ChangedToolReply = Static<typeof ChangedToolReply>;
 
 export const ToolsQuery = Closed({
+  ...pageParameters,
   name: Type.Optional(
     Type.String({ description: 'Only the tool with this name.', examples: ['search'] }),
   ),
@@ -83,5 +86,6 @@ export const ToolsReply = Closed({
       totalRevenue: Dollars('Dollars it has earned, less refunds.', 0.15),
     }),
   ),
+  ...pageMarks,
 });
 export type ToolsReply = Static<typeof ToolsReply>;

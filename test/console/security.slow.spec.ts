@@ -5,6 +5,8 @@ import { buildConsole } from '../../src/embedded/console-build.ts';
 import { startTestApi, type TestApi } from '../support/api.ts';
 import { startBrowser } from '../support/browser.ts';
 import { openWindow, type Window } from '../support/console.ts';
+import { call } from '../support/http.ts';
+import { until } from '../support/stack.ts';
 
 describe('security in the console', function () {
   this.timeout(120_000);
@@ -14,7 +16,11 @@ describe('security in the console', function () {
   let page: Page;
 
   before(async () => {
-    [api, browser] = await Promise.all([startTestApi(), startBrowser(), buildConsole()]);
+    [api, browser] = await Promise.all([
+      startTestApi({ env: { DEV_MAIL: 'true' } }),
+      startBrowser(),
+      buildConsole(),
+    ]);
   });
   after(async () => {
     await browser?.close();
@@ -76,6 +82,10 @@ describe('security in the console', function () {
     await window.go('/security');
     await button('Remove Laptop').click();
     await page.getByText('No passkeys yet').waitFor();
+    await window.go('/audit-log');
+    const log = page.getByRole('region', { name: 'Audit log' });
+    await log.getByText('Passkey removed').waitFor();
+    await log.getByText('name: Laptop').first().waitFor();
     await signOut();
     await button('Sign in with a passkey').click();
     await page.getByText('Passkey not found').waitFor();
@@ -109,6 +119,29 @@ describe('security in the console', function () {
     })()`);
     assert.match(refusal.message, /did not verify who used it/);
     assert.equal((await api.sql.query('select from console.passkeys')).rowCount, 0);
+  });
+
+  it('leads back to where the user was, once a session has expired and the user signed in again', async () => {
+    const { email } = await api.createAccount(3);
+    const headers = { origin: site().api.url };
+    await call(api, 'POST', '/console/auth/sign-up', { headers, body: { email } });
+    const token = await until(async () => {
+      const { rows } = await api.sql.query<{ token: string }>(
+        `select substring(body from 'token=([[:alnum:]_-]+)') as token from console.mails`,
+      );
+      return rows[0]?.token;
+    });
+    const newPassword = 'correct horse battery';
+    const set = { headers, body: { token, newPassword } };
+    assert.equal((await call(api, 'POST', '/console/auth/reset-password', set)).status, 200);
+    await window.enter({ email }, '/statements?as=developer');
+    await api.sql.query(`update console.sessions set expires_at = now() - interval '1 second'`);
+    await page.getByText('Balance', { exact: true }).last().click();
+    await page.getByText('Your session has ended').waitFor();
+    await page.getByLabel('Email').fill(email);
+    await page.getByLabel('Password', { exact: true }).fill(newPassword);
+    await button('Sign in').click();
+    await page.getByRole('heading', { name: 'Statements' }).waitFor();
   });
 
   it('ends another session, which then has to sign in again', async () => {

@@ -1,10 +1,15 @@
 /** API and worker are killed, and the connection to Temporal is cut, while an agent waits for its owner: nothing is lost. */
 import assert from 'node:assert/strict';
-import { decide, showApproval } from '../support/approval-requests.ts';
+import { ask, decide, showApproval, tryDecide } from '../support/approval-requests.ts';
 import { openApprovalHarness, type ApprovalHarness } from '../support/approval-harness.ts';
 import { proveBooks } from '../support/books.ts';
 import { spend } from '../support/budget-requests.ts';
-import { startApi, startWorker, until, type Server } from '../support/stack.ts';
+import { assertError } from '../support/http.ts';
+import { farebox, startApi, startWorker, until, type Server } from '../support/stack.ts';
+
+/** By the saved card. The balance of the account was opened by hand. */
+const TOP_UPS = `select t.status, t.completed_at from farebox.top_ups t join farebox.accounts a on a.id = t.account_id
+  where a.email = $1 and t.method = 'direct'`;
 
 describe('a pending approval, while processes are killed', () => {
   let harness: ApprovalHarness;
@@ -58,6 +63,59 @@ describe('a pending approval, while processes are killed', () => {
       status: 'denied',
       decision: 'deny',
     });
+    await proveBooks(stack.env, { processor: false });
+  });
+
+  it('of a balance is answered by a top-up, and the agent continues within two seconds of its credit', async () => {
+    const { account, sql } = harness;
+    await farebox(['account', 'consent', account.email, '--ceiling', '2000'], harness.stack);
+    const { spendKey } = await harness.budget({});
+    const asked = await ask(api, account, spendKey, 1_010);
+    const waiting = showApproval(api, spendKey, asked.id, 50);
+    await decide(api, account.consumerKey, asked.id, 'top_up', { amount: 25 });
+    const { status, decision } = await waiting;
+    const toldAt = Date.now();
+    assert.deepEqual([status, decision], ['approved', 'top_up']);
+    const { rows } = await sql.query<{ completed_at: Date }>(TOP_UPS, [account.email]);
+    const tookMs = toldAt - (rows[0]?.completed_at.getTime() ?? 0);
+    assert.ok(tookMs < 2_000, `told after ${tookMs} ms`);
+    assert.equal((await spend(api, account, spendKey, 1_010)).status, 201);
+    assert.deepEqual(await harness.workflow(asked.id).result(), { status, decision });
+    // The same answer again, and another one.
+    const again = await decide(api, account.consumerKey, asked.id, 'top_up', { amount: 25 });
+    assert.equal(again.decision, 'top_up');
+    const late = await tryDecide(api, account.consumerKey, asked.id, { decision: 'deny' });
+    assertError(late, 409, 'approval_closed', undefined, { status });
+    assert.equal((await sql.query(TOP_UPS, [account.email])).rowCount, 1);
+  });
+
+  it('of a balance survives kills of the worker and the API between the answer and its payment', async () => {
+    const { account, sql, stack } = harness;
+    const { spendKey } = await harness.budget({});
+    const asked = await ask(api, account, spendKey, 1_000);
+    await kill(worker);
+    const [waiting, deciding] = [
+      showApproval(api, spendKey, asked.id, 50),
+      decide(api, account.consumerKey, asked.id, 'top_up', { amount: 990 }),
+    ].map((answer) => answer.catch((error: unknown) => error));
+    await until(async () => (await sql.query(TOP_UPS, [account.email])).rowCount === 2);
+    await kill(api);
+    for (const cut of [await waiting, await deciding]) assert.ok(cut instanceof Error);
+
+    [api, worker] = await Promise.all([
+      startApi({ env: stack.env }),
+      startWorker({ env: stack.env }),
+    ]);
+    const { status, decision } = await showApproval(api, spendKey, asked.id, 50);
+    assert.deepEqual([status, decision], ['approved', 'top_up']);
+    await decide(api, account.consumerKey, asked.id, 'top_up', { amount: 990 });
+    assert.equal((await spend(api, account, spendKey, 1_000)).status, 201);
+    assert.deepEqual(await harness.workflow(asked.id).result(), { status, decision });
+    const { rows } = await sql.query<{ status: string }>(TOP_UPS, [account.email]);
+    assert.deepEqual(
+      rows.map((topUp) => topUp.status),
+      ['completed', 'completed'],
+    );
     await proveBooks(stack.env, { processor: false });
   });
 

@@ -55,7 +55,7 @@ export async function openApprovalHarness(extra: Environment = {}) {
       return until(async () => {
         const { rows } = await sql.query<{ subject: string; body: string; recipient: string }>(
           'select subject, body, recipient from console.mails where subject like $1',
-          [`Approve a charge of $${amount.toFixed(2)}?`],
+          [`Approve a charge of $${amount.toFixed(2)}%`],
         );
         return rows[0];
       });

@@ -203,7 +203,7 @@ async function shownTo(tx: Connection, developer: Party, todayMs: number): Promi
   const range = rangeAround(todayMs);
   const byTool = await sumEarningsByTool(tx, who, {}, todayMs);
   const ranged = await sumEarningsByTool(tx, who, range, todayMs);
-  const tools = await listTools(tx as Database, who, { isArchived: false });
+  const tools = await listTools(tx as Database, who, { isArchived: false, limit: 1_000 });
   const topUps = await listAttributedTopUps(tx, who, { limit: 1_000 });
   const series = async (interval: 'hour' | 'day') =>
     (await listEarnings(tx, who, {}, interval)).map(

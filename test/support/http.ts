@@ -121,6 +121,11 @@ export function assertErrorBody(
     assert.match(url, /\/console\/approvals\?budget=bdg_[0-9a-f]{32}&/);
     delete rest[name];
   }
+  if (code === 'invalid_api_key' || code === 'invalid_secret_key') {
+    const page = code === 'invalid_api_key' ? 'keys' : 'developer/settings';
+    assert.equal(rest['keysUrl'], `${new URL(String(docUrl)).origin}/console/${page}`);
+    delete rest['keysUrl'];
+  }
   assert.deepEqual(rest, {
     type: errorTypeOf(code),
     code,

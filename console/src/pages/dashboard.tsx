@@ -179,7 +179,7 @@ function FirstSteps({ hasCharges }: { readonly hasCharges: boolean }) {
 function useTools() {
   return useQuery({
     queryKey: ['tools', false],
-    queryFn: () => read<Tools>('/v1/tools?archived=false'),
+    queryFn: () => read<Tools>('/v1/tools?archived=false&limit=100'),
   });
 }
 

@@ -1,9 +1,9 @@
 /** The top-ups that paid for charges by the developer. */
-import { Anchor, Table } from '@mantine/core';
+import { Anchor, Table, Text } from '@mantine/core';
 import { IconBuildingStore } from '@tabler/icons-react';
 import { Link } from '@tanstack/react-router';
 import type { DeveloperTopUps } from '../answers.ts';
-import { decimalsOfAll } from '../format.ts';
+import { decimalsOfAll, statusText } from '../format.ts';
 import { PagedList, ScrollTable, usePages } from '../parts/lists.tsx';
 import { Card, Page } from '../parts/page.tsx';
 import { Empty } from '../parts/states.tsx';
@@ -34,12 +34,14 @@ export function DeveloperTopUpsPage() {
         >
           <ScrollTable
             label="Top-ups"
-            minWidth={620}
+            minWidth={300}
             head={
               <>
                 <Table.Th>Time</Table.Th>
-                <Table.Th>Status</Table.Th>
-                <Table.Th className="money">Amount</Table.Th>
+                <Table.Th visibleFrom="sm">Status</Table.Th>
+                <Table.Th className="money" visibleFrom="sm">
+                  Amount
+                </Table.Th>
                 <Table.Th className="money">Spent on your tools</Table.Th>
                 <Table.Th className="money">Charges</Table.Th>
               </>
@@ -49,11 +51,14 @@ export function DeveloperTopUpsPage() {
               <Table.Tr key={topUp.id}>
                 <Table.Td>
                   <Time iso={topUp.createdAt} />
+                  <Text size="xs" c="dimmed" hiddenFrom="sm">
+                    {statusText[topUp.status]}, <Money dollars={topUp.amount} />
+                  </Text>
                 </Table.Td>
-                <Table.Td>
+                <Table.Td visibleFrom="sm">
                   <Status status={topUp.status} />
                 </Table.Td>
-                <Table.Td className="money">
+                <Table.Td className="money" visibleFrom="sm">
                   <Money dollars={topUp.amount} decimals={amounts} />
                 </Table.Td>
                 <Table.Td className="money">

@@ -73,7 +73,7 @@ function Found({ accounts }: OperatorAccounts) {
         head={
           <>
             <Table.Th>Email</Table.Th>
-            <Table.Th>Created</Table.Th>
+            <Table.Th visibleFrom="xs">Created</Table.Th>
             <Table.Th className="money">Balance</Table.Th>
           </>
         }
@@ -91,7 +91,7 @@ function Found({ accounts }: OperatorAccounts) {
                 {email}
               </Anchor>
             </Table.Td>
-            <Table.Td>
+            <Table.Td visibleFrom="xs">
               <Time iso={createdAt} relative />
             </Table.Td>
             <Table.Td className="money">

@@ -14,26 +14,27 @@ import {
   VisuallyHidden,
 } from '@mantine/core';
 import { IconPlus, IconTool } from '@tabler/icons-react';
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { Link, useNavigate, useSearch } from '@tanstack/react-router';
 import { useState } from 'react';
 import type { Tool, Tools } from '../answers.ts';
-import { read, write } from '../api.ts';
+import { write } from '../api.ts';
 import { changesOf } from '../changes.ts';
 import { decimalsOfAll, plural } from '../format.ts';
-import { ScrollTable } from '../parts/lists.tsx';
+import { PagedList, ScrollTable, usePages } from '../parts/lists.tsx';
 import { Card, Page } from '../parts/page.tsx';
-import { Empty, Failed, Loaded } from '../parts/states.tsx';
+import { Empty, Failed } from '../parts/states.tsx';
 import { Money } from '../parts/values.tsx';
 
 export function ToolsPage() {
   const { archived } = useSearch({ from: '/shell/developer/tools' });
   const isArchived = archived === 'true';
   const navigate = useNavigate({ from: '/developer/tools' });
-  const tools = useQuery({
-    queryKey: ['tools', isArchived],
-    queryFn: () => read<Tools>(`/v1/tools?archived=${isArchived}`),
+  const list = usePages<Tools>({
+    queryKey: ['tools', 'pages', String(isArchived)],
+    path: `/v1/tools?archived=${isArchived}&limit=100`,
   });
+  const tools = list.data?.pages.flatMap((page) => page.tools) ?? [];
   const [edited, setEdited] = useState<Tool | 'new'>();
   const close = () => setEdited(undefined);
   return (
@@ -60,22 +61,22 @@ export function ToolsPage() {
         />
       </Group>
       <Card flush>
-        <Loaded query={tools}>
-          {({ tools: all }) =>
-            all.length === 0 ? (
-              <Empty
-                icon={<IconTool size={22} />}
-                title={isArchived ? 'No archived tools' : 'No tools yet'}
-              >
-                {isArchived
-                  ? 'Archived tools appear here with their revenue.'
-                  : 'Register a tool, or charge for one: a new tool appears here with its first charge.'}
-              </Empty>
-            ) : (
-              <ToolTable tools={all} isArchived={isArchived} onEdit={setEdited} />
-            )
+        <PagedList
+          list={list}
+          isEmpty={tools.length === 0}
+          empty={
+            <Empty
+              icon={<IconTool size={22} />}
+              title={isArchived ? 'No archived tools' : 'No tools yet'}
+            >
+              {isArchived
+                ? 'Archived tools appear here with their revenue.'
+                : 'Register a tool, or charge for one: a new tool appears here with its first charge.'}
+            </Empty>
           }
-        </Loaded>
+        >
+          <ToolTable tools={tools} isArchived={isArchived} onEdit={setEdited} />
+        </PagedList>
       </Card>
       <Modal
         opened={edited !== undefined}

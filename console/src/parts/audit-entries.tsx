@@ -25,12 +25,12 @@ export function AuditEntries({ path }: { readonly path: string }) {
     >
       <ScrollTable
         label="Audit log"
-        minWidth={560}
+        minWidth={280}
         head={
           <>
             <Table.Th>Time</Table.Th>
             <Table.Th>What</Table.Th>
-            <Table.Th>By</Table.Th>
+            <Table.Th visibleFrom="xs">By</Table.Th>
           </>
         }
       >
@@ -42,9 +42,12 @@ export function AuditEntries({ path }: { readonly path: string }) {
             <Table.Td>
               {ACTIONS[entry.action] ?? entry.action}
               <Details entry={entry} />
+              <Text size="xs" c="dimmed" hiddenFrom="xs">
+                By: {programOf(entry)}
+              </Text>
             </Table.Td>
-            <Table.Td>
-              {PROGRAMS[entry.program] ?? (entry.program || 'Unnamed program')}
+            <Table.Td visibleFrom="xs">
+              {programOf(entry)}
               {entry.databaseRole !== undefined && (
                 <Text size="xs" c="dimmed">
                   Entry {entry.number}, role {entry.databaseRole}
@@ -62,7 +65,8 @@ function Details({ entry }: { readonly entry: Entry }) {
   const { before, ...details } = entry.details;
   const earlier = (before ?? {}) as Readonly<Record<string, unknown>>;
   const words = Object.entries(details)
-    .filter(([name, value]) => value !== null || name in earlier)
+    // Budgets have numbers only inside the database.
+    .filter(([name, value]) => name !== 'budget' && (value !== null || name in earlier))
     .map(([name, value]) => {
       const shown = `${nameOf(name)}: ${textOf(name, value)}`;
       return name in earlier ? `${shown} (was ${textOf(name, earlier[name])})` : shown;
@@ -75,6 +79,7 @@ function Details({ entry }: { readonly entry: Entry }) {
           {words.length > 0 && ', '}
           <Anchor
             inherit
+            underline="always"
             renderRoot={(props) => (
               <Link
                 to="/operator/accounts/$accountId"
@@ -102,8 +107,12 @@ function textOf(name: string, value: unknown): string {
   if (value === null) return 'none';
   if (typeof value === 'boolean') return value ? 'on' : 'off';
   if (typeof value === 'number' && AMOUNTS.has(name)) return usd(value);
-  if (typeof value === 'string' && name.endsWith('At')) return localTime(value);
+  if (typeof value === 'string' && /^\d{4}-\d\d-\d\dT\d/.test(value)) return localTime(value);
   return typeof value === 'string' ? value : JSON.stringify(value);
+}
+
+function programOf({ program }: Entry): string {
+  return PROGRAMS[program] ?? (program || 'Unnamed program');
 }
 
 const PROGRAMS: Readonly<Record<string, string>> = {

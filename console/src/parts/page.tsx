@@ -41,7 +41,11 @@ interface CardProps {
 
 export function Card({ title, aside, children, flush = false }: CardProps) {
   return (
-    <Paper component="section" p={flush ? 0 : 'lg'} style={{ overflow: 'hidden' }}>
+    <Paper
+      component="section"
+      {...(flush ? { p: 0 } : { p: { base: 'md', xs: 'lg' } })}
+      style={{ overflow: 'hidden' }}
+    >
       {title !== undefined && (
         <Group
           justify="space-between"

@@ -370,7 +370,7 @@ export const OPERATIONS = {
   listTools: {
     tag: 'Earnings',
     summary: 'List your tools',
-    description: 'Returns your tools in use, each with its charges and revenue.',
+    description: 'Returns your tools in use, oldest first, each with its charges and revenue.',
   },
   getTool: {
     tag: 'Earnings',

@@ -192,6 +192,25 @@ export async function findAccount(
   `);
 }
 
+/** Where the owner of an account gets mail: of a test account, at the address of the live one. */
+export async function findOwnerEmail(
+  connection: Connection,
+  accountId: string,
+): Promise<string | null> {
+  return connection.maybeOneFirst(sql.type(emailRow)`
+    select coalesce(l.email, a.email) as email
+    from farebox.accounts a left join farebox.accounts l on l.id = a.live_account_id
+    where a.id = ${accountId}
+  `);
+}
+
+/** Others that lock the account wait until the transaction ends, so what is counted meanwhile holds. No charge locks it. */
+export async function lockAccount(tx: Transaction, id: string): Promise<void> {
+  await tx.query(sql.typeAlias('nothing')`
+    select from farebox.accounts where id = ${id} for no key update
+  `);
+}
+
 export async function getAccountOf(connection: Connection, id: string): Promise<Account> {
   const account = await findAccount(connection, { uuid: id });
   if (!account) throw new Error(`there is no account ${id}`);

@@ -22,9 +22,10 @@ const Approval = Type.Object({
   tool: Type.String(),
   amountMicros: micros,
   code: Type.Enum(ASKABLE_CODES),
-  /** The number of the node that refused, its id and its name; null: the balance did. */
+  /** The number of the node that refused, its id, its path from the root and its name; null: the balance did. */
   budget: nullable(Type.Integer()),
   budgetId: nullable(Type.String()),
+  budgetPath: nullable(Type.Array(Type.Integer())),
   budgetName: nullable(Type.String()),
   scope: nullable(Type.Enum(APPROVAL_SCOPES)),
   limitMicros: nullable(micros),
@@ -52,6 +53,8 @@ export const approvalColumns = sql.fragment`
   a.developer_id as "developerId", a.tool, a.amount_micros as "amountMicros", a.code, a.budget,
   (select d.id from farebox.budget_details d
     where d.ledger = a.ledger and d.consumer_id = a.consumer_id and d.number = a.budget) as "budgetId",
+  (select d.path from farebox.budget_details d
+    where d.ledger = a.ledger and d.consumer_id = a.consumer_id and d.number = a.budget) as "budgetPath",
   (select d.name from farebox.budget_details d
     where d.ledger = a.ledger and d.consumer_id = a.consumer_id and d.number = a.budget) as "budgetName",
   a.scope, a.limit_micros as "limitMicros", a.asked_by as "askedBy", a.reason,

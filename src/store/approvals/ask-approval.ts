@@ -11,6 +11,7 @@ import {
   type Asker,
 } from '../../domain/approval.ts';
 import type { Micros } from '../../domain/money.ts';
+import { lockAccount } from '../accounts/accounts.ts';
 import type { ConsumerRef } from '../balance/consumers.ts';
 import { row, sql, type Database, type Transaction } from '../database.ts';
 import { postNotice } from '../outbox.ts';
@@ -43,10 +44,7 @@ const countsRow = row(
 
 export async function askApproval(database: Database, ask: Ask): Promise<AskResult> {
   return database.transaction(async (tx) => {
-    // One at a time for each account, so that the limits are exact. No charge locks this row.
-    await tx.query(sql.typeAlias('nothing')`
-      select from farebox.accounts where id = ${ask.accountId} for no key update
-    `);
+    await lockAccount(tx, ask.accountId);
     await settleApprovals(tx, { accountId: ask.accountId });
     const known = await findSame(tx, ask);
     if (known) return { kind: 'known', approval: await get(tx, known) };

@@ -5,46 +5,36 @@
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { Client, DatabaseError } from 'pg';
-import { uuidFloor } from '../../domain/ids.ts';
 import { withSessionOptions } from '../session.ts';
+import { monthPartition, type Month, type PartitionedTable } from './month-partition.ts';
+import { moveRest } from './move-rest.ts';
 
-/** Holds change once or twice, soon after they are placed. The free space keeps the new version on the same page. */
-const TABLES = { charges: '', holds: 'with (fillfactor = 55)' } as const;
+const TABLES: readonly PartitionedTable[] = ['charges', 'holds'];
 const MONTHS_AHEAD = 3;
 /** Waiting for a lock blocks every later request for it, so the wait is short and is retried. */
 const LOCK_TIMEOUT_MS = 500;
 const ATTEMPTS = 4;
-/** Another process is making them. */
+/** Another process is making them. Longer than that takes, unless it moves rows. */
 const TURN_TIMEOUT_MS = 10_000;
-/** For moving rows out of the default partition, while no more can arrive there. */
+/** For a change of the catalog alone, while charges wait for it. */
 const STATEMENT_TIMEOUT_MS = 1_000;
-/** Moving these takes a tenth of a second, during which charges wait. More stay where they are. */
-const MOVED_ROWS_MAX = 5_000;
 const RETRY_MS = 200;
-
-interface Month {
-  readonly table: keyof typeof TABLES;
-  /** The partition's name. */
-  readonly name: string;
-  readonly fromId: string;
-  readonly toId: string;
-}
 
 export interface EnsuredPartitions {
   readonly made: readonly string[];
-  /** Could not be created because of traffic. Nothing is lost, and the next call tries again. */
+  /** Could not be created because of traffic, or left. Nothing is lost, and the next call tries again. */
   readonly putOff: readonly string[];
-  /**
-   * Not created: the default partition holds too many rows of these months to move them beside traffic. It keeps these
-   * months. They are read as before, only not pruned.
-   */
-  readonly kept: readonly string[];
 }
 
-/** Creates the missing partitions of charges and holds for this month and the next three. */
+/**
+ * Creates the missing partitions of charges and holds for this month and the next three. If a default partition has
+ * rows, they have to be moved first, which takes a minute for some millions; a process that starts leaves that to
+ * others.
+ */
 export async function ensureChargePartitions(
   databaseUrl: string,
   nowMs: number,
+  rows: 'move' | 'leave' = 'move',
 ): Promise<EnsuredPartitions> {
   const client = new Client({
     connectionString: withSessionOptions(databaseUrl, { lock_timeout: TURN_TIMEOUT_MS }),
@@ -52,17 +42,16 @@ export async function ensureChargePartitions(
   });
   await client.connect();
   try {
-    const months = monthsFrom(nowMs);
-    const ensured = { made: [] as string[], putOff: [] as string[], kept: [] as string[] };
-    if ((await missing(client, months)).length === 0) return ensured;
-    // One process at a time; the lock ends with the session.
-    await client.query(`select pg_advisory_lock(hashtext('farebox.charge_partitions'))`);
-    for (const month of await missing(client, months)) {
-      if (await isKept(client, month)) ensured.kept.push(month.name);
-      // What stopped one would stop the others too.
-      else if (ensured.putOff.length === 0 && (await makePatiently(client, month))) {
-        ensured.made.push(month.name);
-      } else ensured.putOff.push(month.name);
+    const ensured = { made: [] as string[], putOff: [] as string[] };
+    if ((await findMissing(client, nowMs)).length === 0) return ensured;
+    const isOurTurn = await takeTurn(client);
+    const missing = await findMissing(client, nowMs);
+    if (!isOurTurn) return { ...ensured, putOff: missing.map(({ name }) => name) };
+    for (const table of TABLES) {
+      const months = missing.filter((month) => month.table === table);
+      const made = months.length > 0 ? await makeAll(client, table, months, rows) : [];
+      ensured.made.push(...made);
+      ensured.putOff.push(...months.map(({ name }) => name).filter((name) => !made.includes(name)));
     }
     return ensured;
   } finally {
@@ -70,44 +59,72 @@ export async function ensureChargePartitions(
   }
 }
 
-function monthsFrom(nowMs: number): Month[] {
-  const now = new Date(nowMs);
-  const begin = (ahead: number) => Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + ahead);
-  return Array.from({ length: MONTHS_AHEAD + 1 }, (_, ahead) => ({
-    month: new Date(begin(ahead)).toISOString().slice(0, 7).replace('-', '_'),
-    fromId: uuidFloor(begin(ahead)),
-    toId: uuidFloor(begin(ahead + 1)),
-  })).flatMap(({ month, ...bounds }) =>
-    (['charges', 'holds'] as const).map((table) => ({
-      table,
-      name: `${table}_${month}`,
-      ...bounds,
-    })),
-  );
+/** One process at a time; the lock ends with the session. False: another one moves rows. */
+async function takeTurn(client: Client): Promise<boolean> {
+  try {
+    await client.query(`select pg_advisory_lock(hashtext('farebox.charge_partitions'))`);
+    return true;
+  } catch (error) {
+    if (stateOf(error) === LOCK_NOT_AVAILABLE) return false;
+    throw error;
+  }
 }
 
-async function missing(client: Client, months: readonly Month[]): Promise<Month[]> {
+async function findMissing(client: Client, nowMs: number): Promise<Month[]> {
   const { rows } = await client.query<{ name: string }>(`
     select c.relname as name from pg_inherits i join pg_class c on c.oid = i.inhrelid
     where i.inhparent in ('farebox.charges'::regclass, 'farebox.holds'::regclass)
   `);
   const there = new Set(rows.map(({ name }) => name));
-  return months.filter(({ name }) => !there.has(name));
+  const now = new Date(nowMs);
+  return TABLES.flatMap((table) =>
+    Array.from({ length: MONTHS_AHEAD + 1 }, (_, ahead) =>
+      monthPartition(table, Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + ahead)),
+    ),
+  ).filter(({ name }) => !there.has(name));
 }
 
-/** Reads without a lock that charges would wait for. Almost always the default partition is empty. */
-async function isKept(client: Client, { table, fromId, toId }: Month): Promise<boolean> {
-  const { rows } = await client.query(
-    `select from farebox.${table}_rest where id >= $1 and id < $2 limit $3`,
-    [fromId, toId, MOVED_ROWS_MAX + 1],
+/** Almost always the default partition is empty, and a month is an empty table that has only to be attached. */
+async function makeAll(
+  client: Client,
+  table: PartitionedTable,
+  months: readonly Month[],
+  rows: 'move' | 'leave',
+): Promise<readonly string[]> {
+  const { rowCount } = await client.query(`select from farebox.${table}_rest limit 1`);
+  if (rowCount !== 0) {
+    if (rows === 'leave') return [];
+    return (await moveRest(client, table, months, (work) => briefly(client, work))) ?? [];
+  }
+  const made: string[] = [];
+  for (const month of months) {
+    // What stopped one would stop the others too.
+    if (!(await briefly(client, () => make(client, month)))) break;
+    made.push(month.name);
+  }
+  return made;
+}
+
+/** A plain table first, then ATTACH, which takes a weaker lock on the parent than CREATE ... PARTITION OF. */
+async function make(client: Client, { table, name, fromId, toId, storage }: Month): Promise<void> {
+  await client.query(
+    `create table if not exists farebox.${name} (like farebox.${table} including all) ${storage}`,
   );
-  return rows.length > MOVED_ROWS_MAX;
+  await client.query(
+    `alter table farebox.${table} attach partition farebox.${name}
+     for values from ('${fromId}') to ('${toId}')`,
+  );
 }
 
-async function makePatiently(client: Client, month: Month): Promise<boolean> {
+/** False: traffic did not let it through. */
+async function briefly(client: Client, work: () => Promise<void>): Promise<boolean> {
   for (let attempt = 1; attempt <= ATTEMPTS; attempt += 1) {
     try {
-      await make(client, month);
+      await client.query('begin');
+      await client.query(`set local lock_timeout = ${LOCK_TIMEOUT_MS}`);
+      await client.query(`set local statement_timeout = ${STATEMENT_TIMEOUT_MS}`);
+      await work();
+      await client.query('commit');
       return true;
     } catch (error) {
       await client.query('rollback');
@@ -118,31 +135,6 @@ async function makePatiently(client: Client, month: Month): Promise<boolean> {
     await delay(RETRY_MS * attempt);
   }
   return false;
-}
-
-/**
- * A plain table first, then ATTACH, which takes a weaker lock on the parent than CREATE ... PARTITION OF. It fails
- * while the default partition holds a row of the month, so these rows move first, under a lock that keeps others out.
- */
-async function make(client: Client, { table, name, fromId, toId }: Month): Promise<void> {
-  await client.query('begin');
-  await client.query(`set local lock_timeout = ${LOCK_TIMEOUT_MS}`);
-  await client.query(`set local statement_timeout = ${STATEMENT_TIMEOUT_MS}`);
-  await client.query(
-    `create table if not exists farebox.${name} (like farebox.${table} including all) ${TABLES[table]}`,
-  );
-  await client.query(`lock table farebox.${table}_rest in access exclusive mode`);
-  await client.query(
-    `with moved as (
-       delete from farebox.${table}_rest where id >= '${fromId}' and id < '${toId}' returning *
-     )
-     insert into farebox.${name} select * from moved`,
-  );
-  await client.query(
-    `alter table farebox.${table} attach partition farebox.${name}
-     for values from ('${fromId}') to ('${toId}')`,
-  );
-  await client.query('commit');
 }
 
 const LOCK_NOT_AVAILABLE = '55P03';

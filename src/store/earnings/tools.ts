@@ -2,7 +2,15 @@
 import { randomUUIDv7 } from 'node:crypto';
 import { Type, type Static } from 'typebox';
 import type { Micros } from '../../domain/money.ts';
-import { micros, nullable, row, sql, type Connection, type Database } from '../database.ts';
+import {
+  micros,
+  nullable,
+  row,
+  sql,
+  type Connection,
+  type Database,
+  type Transaction,
+} from '../database.ts';
 import { earnedIn } from './earnings.ts';
 
 const PricedTool = Type.Object({
@@ -54,10 +62,12 @@ const UNREGISTERED_MAX = 1_000;
  * developers of the others have too many already.
  */
 export async function noteToolNames(
-  connection: Connection,
+  database: Database,
   tools: readonly ToolName[],
 ): Promise<readonly PricedTool[]> {
-  await connection.query(sql.typeAlias('nothing')`
+  return database.transaction(async (tx) => {
+    await lockTools(tx, [...new Set(tools.map(({ developerId }) => developerId))]);
+    await tx.query(sql.typeAlias('nothing')`
     with asked as (
       select a.*, row_number() over (partition by developer_id order by name) as place
       from ${sql.unnest(
@@ -78,7 +88,8 @@ export async function noteToolNames(
     order by developer_id, name
     on conflict on constraint tools_name_unique do nothing
   `);
-  return findPricedTools(connection, tools);
+    return findPricedTools(tx, tools);
+  });
 }
 
 const Tool = Type.Object({
@@ -99,7 +110,7 @@ const toolColumns = sql.fragment`
   created_at as "createdAt"
 `;
 
-/** The most registered tools per developer, archived ones included. Limits what a list of them reads and sends. */
+/** The most registered tools per developer, archived ones included. Limits the rows that one account can write. */
 export const REGISTERED_MAX = 1_000;
 
 const mayRegister = (developerId: string) => sql.fragment`
@@ -107,32 +118,43 @@ const mayRegister = (developerId: string) => sql.fragment`
     < ${REGISTERED_MAX}
 `;
 
+/** The developers add tools one request at a time until the transaction ends, so the counts hold. Charges take no such lock. */
+async function lockTools(tx: Transaction, developerIds: readonly string[]): Promise<void> {
+  await tx.query(sql.typeAlias('nothing')`
+    select from farebox.accounts where developer_id = any (${sql.array([...developerIds], 'uuid')})
+    order by developer_id for no key update
+  `);
+}
+
 const existsRow = row(Type.Object({ exists: Type.Boolean() }));
 
 /** `exists` when the name is already registered. A name that was only charged keeps its id. */
 export async function registerTool(
-  connection: Connection,
+  database: Database,
   developerId: string,
   tool: { readonly name: string; readonly description: string; readonly price: Micros | null },
 ): Promise<Tool | 'exists' | 'too_many'> {
-  const registered = await connection.maybeOne(sql.type(toolRow)`
-    insert into farebox.tools (id, developer_id, name, description, price_micros, registered_at)
-    select ${randomUUIDv7()}, ${developerId}, ${tool.name}, ${tool.description}, ${tool.price}::int8, now()
-    where ${mayRegister(developerId)}
-    on conflict on constraint tools_name_unique do update
-      set description = excluded.description, price_micros = excluded.price_micros,
-        registered_at = now(), changed_at = now()
-      where tools.registered_at is null
-    returning ${toolColumns}
-  `);
-  if (registered) return registered;
-  const exists = await connection.oneFirst(sql.type(existsRow)`
-    select exists(
-      select from farebox.tools
-      where developer_id = ${developerId} and name = ${tool.name} and registered_at is not null
-    )
-  `);
-  return exists ? 'exists' : 'too_many';
+  return database.transaction(async (tx) => {
+    await lockTools(tx, [developerId]);
+    const registered = await tx.maybeOne(sql.type(toolRow)`
+      insert into farebox.tools (id, developer_id, name, description, price_micros, registered_at)
+      select ${randomUUIDv7()}, ${developerId}, ${tool.name}, ${tool.description}, ${tool.price}::int8, now()
+      where ${mayRegister(developerId)}
+      on conflict on constraint tools_name_unique do update
+        set description = excluded.description, price_micros = excluded.price_micros,
+          registered_at = now(), changed_at = now()
+        where tools.registered_at is null
+      returning ${toolColumns}
+    `);
+    if (registered) return registered;
+    const exists = await tx.oneFirst(sql.type(existsRow)`
+      select exists(
+        select from farebox.tools
+        where developer_id = ${developerId} and name = ${tool.name} and registered_at is not null
+      )
+    `);
+    return exists ? 'exists' : 'too_many';
+  });
 }
 
 /** By id or by name; null when the developer has no such tool. */
@@ -160,24 +182,27 @@ export interface ToolChanges {
  * registration. Null when the developer has no such tool.
  */
 export async function changeTool(
-  connection: Connection,
+  database: Database,
   developerId: string,
   id: string,
   { description, price, isArchived }: ToolChanges,
 ): Promise<Tool | 'too_many' | null> {
-  const changed = await connection.maybeOne(sql.type(toolRow)`
-    update farebox.tools
-    set description = coalesce(${description ?? null}, description),
-      price_micros = ${price === undefined ? sql.fragment`price_micros` : sql.fragment`${price}::int8`},
-      archived_at = case ${isArchived ?? null}::bool
-        when true then coalesce(archived_at, now()) when false then null else archived_at end,
-      registered_at = coalesce(registered_at, now()), changed_at = now()
-    where id = ${id} and developer_id = ${developerId}
-      and (registered_at is not null or ${mayRegister(developerId)})
-    returning ${toolColumns}
-  `);
-  if (changed) return changed;
-  return (await findTool(connection, developerId, { id })) && 'too_many';
+  return database.transaction(async (tx) => {
+    await lockTools(tx, [developerId]);
+    const changed = await tx.maybeOne(sql.type(toolRow)`
+      update farebox.tools
+      set description = coalesce(${description ?? null}, description),
+        price_micros = ${price === undefined ? sql.fragment`price_micros` : sql.fragment`${price}::int8`},
+        archived_at = case ${isArchived ?? null}::bool
+          when true then coalesce(archived_at, now()) when false then null else archived_at end,
+        registered_at = coalesce(registered_at, now()), changed_at = now()
+      where id = ${id} and developer_id = ${developerId}
+        and (registered_at is not null or ${mayRegister(developerId)})
+      returning ${toolColumns}
+    `);
+    if (changed) return changed;
+    return (await findTool(tx, developerId, { id })) && 'too_many';
+  });
 }
 
 const ListedTool = Type.Object({
@@ -193,23 +218,35 @@ export type ListedTool = Static<typeof ListedTool>;
 
 const listedRow = row(ListedTool);
 
-/**
- * A developer's tools, either archived or active, oldest first, each with its earnings. With a name, only that tool.
- */
+interface WhichTools {
+  readonly isArchived: boolean;
+  /** Only the tool with this name. */
+  readonly name?: string | undefined;
+  /** The last tool of the previous page. */
+  readonly afterId?: string | undefined;
+  readonly limit: number;
+}
+
+/** A developer's tools, either archived or active, oldest first, each with its earnings. */
 export async function listTools(
   database: Database,
   developer: { readonly developerId: string; readonly developerNumber: number },
-  { isArchived, name }: { readonly isArchived: boolean; readonly name?: string | undefined },
+  { isArchived, name, afterId, limit }: WhichTools,
 ): Promise<readonly ListedTool[]> {
   return database.any(sql.type(listedRow)`
+    with page as (
+      select id, name, description, price_micros from farebox.tools
+      where developer_id = ${developer.developerId} and (archived_at is not null) = ${isArchived}
+        and ${name === undefined ? sql.fragment`true` : sql.fragment`name = ${name}`}
+        and ${afterId === undefined ? sql.fragment`true` : sql.fragment`id > ${afterId}`}
+      order by id limit ${limit}
+    )
     select t.id, t.name, t.description, t.price_micros as "priceMicros",
       coalesce(c.charges, 0) as "totalCharges", coalesce(c.micros, 0) as "totalRevenueMicros"
-    from farebox.tools t left join (
+    from page t left join (
       select tool, sum(charges)::int8 as charges, sum(amount_micros)::int8 as micros
-      from (${earnedIn(developer, {})}) e group by tool
+      from (${earnedIn(developer, {})}) e where tool in (select name from page) group by tool
     ) c on c.tool = t.name
-    where t.developer_id = ${developer.developerId} and (t.archived_at is not null) = ${isArchived}
-      and ${name === undefined ? sql.fragment`true` : sql.fragment`t.name = ${name}`}
     order by t.id
   `);
 }

@@ -121,7 +121,7 @@ export async function recordFailed(
   const { endpointId, eventId } = attempt;
   return database.transaction(async (tx) => {
     const failingDays = await lockFailing(tx, endpointId);
-    await tx.query(sql.typeAlias('nothing')`
+    const { rowCount } = await tx.query(sql.typeAlias('nothing')`
       update farebox.webhook_deliveries set ${recorded(attempt)},
         status = case when is_old then 'failed' else 'waiting' end,
         next_attempt_at = case when not is_old then now() + ${retryMs}::float8 * interval '1 ms' end
@@ -131,6 +131,8 @@ export async function recordFailed(
       ) e
       where ${isMine(attempt)}
     `);
+    // The same attempt twice at once: what the other one met counts, which may be success.
+    if (rowCount === 0) return false;
     if (failingDays !== null) return failingDays > GIVEN_UP_AFTER_DAYS;
     await tx.query(sql.typeAlias('nothing')`
       update farebox.webhook_endpoints set failing_since = now() where id = ${endpointId}

@@ -16,6 +16,7 @@ import {
   type Database,
   type Transaction,
 } from '../database.ts';
+import { lockAccount } from '../accounts/accounts.ts';
 import { postNotice } from '../outbox.ts';
 import { postEvent } from './events.ts';
 
@@ -78,10 +79,7 @@ export async function makeWebhookEndpoint(
   { url, types, description }: EndpointSettings,
 ): Promise<WebhookEndpoint | null> {
   return database.transaction(async (tx) => {
-    // One at a time, so that the limit holds.
-    await tx.one(sql.type(idRow)`
-      select id from farebox.accounts where id = ${accountId} for no key update
-    `);
+    await lockAccount(tx, accountId);
     const count = await tx.oneFirst(sql.type(countRow)`
       select count(*) as count from farebox.webhook_endpoints where account_id = ${accountId}
     `);

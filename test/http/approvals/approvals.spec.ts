@@ -247,6 +247,27 @@ describe('approvals', () => {
       );
     });
 
+    it('tells the holder of a spend key what its own budget is called, and nothing of one above', async () => {
+      const root = await makeBudget(api, key, { name: 'above', limit: 1, mayDelegate: true });
+      const leaf = await makeBudget(api, key, { name: 'own', parentId: root.id, maxPerCall: 5 });
+      const [upper, lower] = [await makeKey(api, key, root.id), await makeKey(api, key, leaf.id)];
+      for (const [amount, own, budgetId] of [
+        [2, null, root.id],
+        [6, 'own', leaf.id],
+      ] as const) {
+        if (amount === 6) await changeBudget(api, key, root.id, { limit: 100 });
+        const asked = await ask(api, account, lower.key, amount);
+        assert.deepEqual([asked.budgetName, asked.budgetId], [own, budgetId]);
+        const listed = await call(api, 'GET', '/v1/approvals', { key: lower.key });
+        const [newest] = bodyOf(listed, 200, ApprovalsReply).approvals;
+        const seen = await showApproval(api, lower.key, asked.id);
+        assert.deepEqual([newest?.budgetName, seen.budgetName], [own, own]);
+        const name = amount === 6 ? 'own' : 'above';
+        assert.equal((await showApproval(api, key, asked.id)).budgetName, name);
+        if (own) assert.equal((await showApproval(api, upper.key, asked.id)).budgetName, own);
+      }
+    });
+
     it('comes from the developer in the name of a key that it was given, and it sees the answer', async () => {
       const { spendKey } = await budgetWith({ limit: 1 });
       const body = { apiKey: spendKey, tool: 'search', amount: 2 };

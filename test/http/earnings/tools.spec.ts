@@ -114,7 +114,7 @@ describe('/v1/tools', () => {
     });
     assert.equal((await charge(api, account, { tool: 'one more' })).status, 201);
     assertError(await post({ name: 'one more' }), 400, 'too_many_tools');
-    const [charged] = (await list()).filter(({ name }) => name === 'one more');
+    const [charged] = await list(account, '?name=one%20more');
     await api.changingNothing(async () => {
       for (const body of [{ price: 1 }, { archived: true }, {}]) {
         assertError(await patch(charged?.id ?? '', body), 400, 'too_many_tools');
@@ -122,6 +122,61 @@ describe('/v1/tools', () => {
     });
     await api.sql.query("delete from farebox.tools where name = 'tool 1'");
     assert.equal((await change(charged?.id ?? '', { price: 1 })).price, 1);
+  });
+
+  it('registers no tool too many and notes no name too many, however many come at once', async () => {
+    const fill = (count: number, registeredAt: string) =>
+      api.sql.query(
+        `insert into farebox.tools (id, developer_id, name, registered_at)
+         select uuidv7(), replace($1, 'dev_', '')::uuid, 'tool ' || uuidv7(), ${registeredAt}
+         from generate_series(1, $2) n`,
+        [account.developerId, count],
+      );
+    await fill(998, 'now()');
+    await fill(998, 'null');
+    const statuses = await Promise.all(
+      Array.from({ length: 8 }, async (_, n) => {
+        const server = api.processes[n % 2] ?? api;
+        const { developerKey: key } = account;
+        const body = { name: `raced ${n}`, price: 1 };
+        const { status } = await call(server, 'POST', '/v1/tools', { key, body });
+        await charge(server, account, { tool: `new ${n}`, amount: 0.01 });
+        return status;
+      }),
+    );
+    assert.equal(statuses.filter((status) => status === 201).length, 2);
+    const { rows } = await api.sql.query<{ registered: string; noted: string }>(
+      `select count(registered_at) as registered, count(*) filter (where registered_at is null) as noted
+       from farebox.tools where developer_id = replace($1, 'dev_', '')::uuid`,
+      [account.developerId],
+    );
+    assert.deepEqual(rows, [{ registered: '1000', noted: '1000' }]);
+  });
+
+  it('lists page by page, oldest first', async () => {
+    for (const name of ['a', 'b', 'c']) await register({ name });
+    await charge(api, account, { tool: 'c', amount: 0.5 });
+    const page = async (query: string) =>
+      bodyOf(
+        await call(api, 'GET', `/v1/tools?${query}`, { key: account.developerKey }),
+        200,
+        ToolsReply,
+      );
+    const first = await page('limit=2');
+    assert.deepEqual([first.tools.map(({ name }) => name), first.hasMore], [['a', 'b'], true]);
+    const last = await page(`limit=2&cursor=${first.nextCursor ?? ''}`);
+    assert.deepEqual(
+      last.tools.map(({ name, totalRevenue }) => [name, totalRevenue]),
+      [['c', 0.5]],
+    );
+    assert.deepEqual([last.hasMore, last.nextCursor], [false, null]);
+    for (const [query, code] of [
+      ['limit=101', 'invalid_request'],
+      ['cursor=tool_1', 'invalid_cursor'],
+    ] as const) {
+      const answer = await call(api, 'GET', `/v1/tools?${query}`, { key: account.developerKey });
+      assertError(answer, 400, code, query.split('=')[0]);
+    }
   });
 
   it('accepts the price as a decimal string, at registration and in a change', async () => {

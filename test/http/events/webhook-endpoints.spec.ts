@@ -1,6 +1,7 @@
 /** Webhook endpoints over HTTP, without a worker: what is accepted, what is refused and what is shown. */
 import assert from 'node:assert/strict';
 import type { Static } from 'typebox';
+import { uuidOf } from '../../../src/domain/ids.ts';
 import { WEBHOOK_ENDPOINTS_MAX } from '../../../src/domain/webhook-endpoint.ts';
 import { LowBalanceReply } from '../../../src/schemas/balance.ts';
 import {
@@ -11,6 +12,8 @@ import {
   WebhookEndpointReply,
   WebhookEndpointsReply,
 } from '../../../src/schemas/webhook-endpoints.ts';
+import { createDatabase } from '../../../src/store/database.ts';
+import { recordDelivered, recordFailed } from '../../../src/store/events/deliveries.ts';
 import type { TestAccount } from '../../support/accounts.ts';
 import { startTestApi, type TestApi } from '../../support/api.ts';
 import { assertError, bodyOf, call } from '../../support/http.ts';
@@ -141,6 +144,32 @@ describe('webhook endpoints', () => {
     // Disabling gives up what waits.
     await ask('PATCH', `${PATH}/${id}`, { enabled: false });
     assert.equal((await read('?status=failed')).deliveries.length, 3);
+  });
+
+  it('are not failing because the worse of two attempts at once is recorded last', async () => {
+    const { id } = await make();
+    const sent = bodyOf(await ask('POST', `${PATH}/${id}/test`), 201, DeliveryReply);
+    const attempt = {
+      endpointId: uuidOf('webhookEndpoint', id) ?? '',
+      eventId: uuidOf('event', sent.eventId) ?? '',
+      attempts: 0,
+      durationMs: 5,
+      responseStatus: 204,
+      responseBody: '',
+      error: null,
+    };
+    const database = await createDatabase(api.databaseUrl, { maxPoolSize: 1, onError: () => {} });
+    await recordDelivered(database, attempt);
+    const failed = { ...attempt, responseStatus: null, responseBody: null, error: 'No answer.' };
+    assert.equal(await recordFailed(database, failed, 1_000), false);
+    await database.end();
+    const shown = bodyOf(await ask('GET', `${PATH}/${id}`), 200, WebhookEndpointReply);
+    assert.equal(shown.failingSince, null);
+    const log = bodyOf(await ask('GET', `${PATH}/${id}/deliveries`), 200, DeliveriesReply);
+    assert.deepEqual(
+      log.deliveries.map(({ status, responseStatus }) => [status, responseStatus]),
+      [['delivered', 204]],
+    );
   });
 
   it('have a log of their own events alone', async () => {

@@ -48,7 +48,7 @@ describe('the partitions of charges', () => {
   const MONTHS = ['2026_11', '2026_12', '2027_01', '2027_02'];
   const AHEAD = MONTHS.map((month) => `charges_${month}`);
   /** In the order of creation. */
-  const BOTH = MONTHS.flatMap((month) => [`charges_${month}`, `holds_${month}`]);
+  const BOTH = [...AHEAD, ...MONTHS.map((month) => `holds_${month}`)];
 
   /** Charges at these times, oldest first. */
   const chargeAt = async (consumer: Consumer, ...times: number[]) => {
@@ -66,7 +66,7 @@ describe('the partitions of charges', () => {
   };
 
   it('are made for this month and three more, over the end of the year', async () => {
-    assert.deepEqual(await ensure(), { made: BOTH, putOff: [], kept: [] });
+    assert.deepEqual(await ensure(), { made: BOTH, putOff: [] });
     assert.deepEqual(await partitions(), [...AHEAD, 'charges_rest']);
     assert.deepEqual(await partitions('holds'), [...MONTHS.map((m) => `holds_${m}`), 'holds_rest']);
     const { rows } = await client.query<{ bound: string }>(
@@ -82,7 +82,6 @@ describe('the partitions of charges', () => {
     assert.deepEqual(await ensure(Date.UTC(2026, 11)), {
       made: ['charges_2027_03', 'holds_2027_03'],
       putOff: [],
-      kept: [],
     });
   });
 
@@ -90,20 +89,21 @@ describe('the partitions of charges', () => {
     await ensure();
     await client.query('begin');
     await client.query('lock table farebox.charges, farebox.charges_rest in access exclusive mode');
-    assert.deepEqual(await ensure(), { made: [], putOff: [], kept: [] });
+    assert.deepEqual(await ensure(), { made: [], putOff: [] });
     await client.query('rollback');
   });
 
   it('wait for traffic by short turns, and are put off when it does not end', async () => {
     await client.query('begin');
     await client.query('select from farebox.charges_rest');
-    assert.deepEqual(await ensure(), { made: [], putOff: BOTH, kept: [] });
+    const holds = BOTH.filter((name) => !AHEAD.includes(name));
+    assert.deepEqual(await ensure(), { made: holds, putOff: AHEAD });
     const patient = ensure();
     const waits = `select from pg_locks where relation = 'farebox.charges_rest'::regclass
       and not granted`;
     await until(async () => (await client.query(waits)).rowCount);
     await client.query('rollback');
-    assert.deepEqual(await patient, { made: BOTH, putOff: [], kept: [] });
+    assert.deepEqual(await patient, { made: AHEAD, putOff: [] });
   });
 
   it('take over what fell into the rest before they were made', async () => {
@@ -112,9 +112,9 @@ describe('the partitions of charges', () => {
     const [early, late] = await chargeAt(consumer, Date.UTC(2027, 3, 30), Date.UTC(2027, 4, 2));
     assert.deepEqual(await whereIs(late), ['charges_rest']);
     const { made } = await ensure(Date.UTC(2027, 4, 3));
-    assert.equal(made.length, 8);
+    assert.equal(made.length, 9);
     assert.deepEqual(await whereIs(late), ['charges_2027_05']);
-    assert.deepEqual(await whereIs(early), ['charges_rest']);
+    assert.deepEqual(await whereIs(early), ['charges_2027_04']);
     const listed = await listConsumerCharges(database, consumer, {}, { limit: 10 });
     assert.deepEqual(
       listed.map(({ id }) => id),
@@ -122,38 +122,53 @@ describe('the partitions of charges', () => {
     );
   });
 
-  it('leave a month in the rest that is too large to move beside charges, and are made for the others', async () => {
-    const [november, december] = [Date.UTC(2026, 10, 5), Date.UTC(2026, 11, 5)];
-    await client.query(
-      `insert into farebox.charges (amount_micros, spent_micros, balance_micros, id, consumer_id,
-         developer, ledger, receipt_key, tool, metadata)
-       select 1, n, 0, (lpad(to_hex(at + n), 12, '0') || '70008' || lpad(to_hex(n), 15, '0'))::uuid,
-         uuidv7(), 1, 0, 1, 'search', ''
-       from unnest($1::int8[], $2::int[]) as month(at, rows), generate_series(1, rows) n`,
-      [
-        [november, december],
-        [5_001, 1_000],
-      ],
-    );
-    assert.deepEqual(await ensure(), {
-      made: BOTH.filter((name) => name !== 'charges_2026_11'),
-      putOff: [],
-      kept: ['charges_2026_11'],
+  it('are left by a process that starts while the rest has rows, and taken over by the next that does not', async () => {
+    const [id] = await chargeAt(await consumerOf(), NOVEMBER);
+    assert.deepEqual(await ensureChargePartitions(testDatabase.url, NOVEMBER, 'leave'), {
+      made: MONTHS.map((month) => `holds_${month}`),
+      putOff: AHEAD,
     });
-    const { rows } = await client.query<{ name: string; rows: string }>(
-      `select tableoid::regclass::text as name, count(*) as rows from farebox.charges group by 1 order by 1`,
-    );
-    assert.deepEqual(
-      rows.map(({ name, rows: count }) => [name.replace('farebox.', ''), Number(count)]),
-      [
-        ['charges_2026_12', 1_000],
-        ['charges_rest', 5_001],
-      ],
-    );
-    const consumer = await consumerOf();
-    const [id] = await chargeAt(consumer, Date.UTC(2026, 10, 6));
     assert.deepEqual(await whereIs(id), ['charges_rest']);
-    assert.deepEqual((await ensure()).kept, ['charges_2026_11']);
+    assert.deepEqual((await ensure()).made, AHEAD);
+    assert.deepEqual(await whereIs(id), ['charges_2026_11']);
+  });
+
+  it('leave rows in the rest that a reader with an older snapshot still needs', async () => {
+    const [id] = await chargeAt(await consumerOf(), NOVEMBER);
+    const reader = new Client({ connectionString: testDatabase.url });
+    await reader.connect();
+    await reader.query('begin isolation level repeatable read');
+    await reader.query('select from farebox.accounts');
+    const ensured = ensure();
+    await until(async () => {
+      const copy = `select to_regclass('farebox_moving.charges_2026_11') is not null as exists`;
+      if (!(await client.query<{ exists: boolean }>(copy)).rows[0]?.exists) return false;
+      return (await client.query('select from farebox_moving.charges_2026_11')).rowCount === 1;
+    });
+    const { rows } = await reader.query<{ id: string }>('select id from farebox.charges');
+    assert.deepEqual(rows, [{ id }]);
+    await reader.query('commit');
+    await reader.end();
+    assert.deepEqual((await ensured).made.toSorted(), BOTH.toSorted());
+    assert.deepEqual(await whereIs(id), ['charges_2026_11']);
+  });
+
+  it('take over nothing twice after a process died on the way', async () => {
+    const consumer = await consumerOf();
+    const [before] = await chargeAt(consumer, NOVEMBER);
+    await client.query(`create table farebox_moving.charges_rest (like farebox.charges including all);
+      create table farebox_moving.charges_2026_11 (like farebox.charges including all)`);
+    // The trigger copies these, to a table that is then thrown away.
+    const [during] = await chargeAt(consumer, NOVEMBER + 1);
+    const [other] = await chargeAt(consumer, Date.UTC(2031, 0));
+    const { rows } = await client.query(
+      'select id from farebox_moving.charges_2026_11 union all select id from farebox_moving.charges_rest',
+    );
+    assert.deepEqual(rows, [{ id: during }, { id: other }]);
+    await ensure();
+    assert.deepEqual(await whereIs(before), ['charges_2026_11']);
+    assert.deepEqual(await whereIs(during), ['charges_2026_11']);
+    assert.deepEqual(await whereIs(other), ['charges_2031_01']);
   });
 
   it('are made from a table that was left behind unattached', async () => {

@@ -1,11 +1,12 @@
 /** An approval's workflow: it mails the owner, shows the question to operators, and ends with the row, which decides. */
 import assert from 'node:assert/strict';
 import { WorkflowUpdateFailedError } from '@temporalio/client';
-import { decide, showApproval } from '../../support/approval-requests.ts';
+import { ask, decide, showApproval } from '../../support/approval-requests.ts';
 import { openApprovalHarness, type ApprovalHarness } from '../../support/approval-harness.ts';
 import { proveBooks } from '../../support/books.ts';
-import { showBudget, spend } from '../../support/budget-requests.ts';
+import { makeBudget, makeKey, showBudget, spend } from '../../support/budget-requests.ts';
 import { until } from '../../support/stack.ts';
+import { testSideOf } from '../../support/test-mode.ts';
 
 const linkIn = (text: string) => /http:\S+/.exec(text)?.[0] ?? '';
 const open = async (url: string) => {
@@ -94,6 +95,24 @@ describe('the workflow of an approval', () => {
     const denied = await answer(otherLink, { decision: 'deny' });
     assert.match(denied.html, /Denied/);
     assert.equal((await showApproval(harness.stack.api, spendKey, other.id)).status, 'denied');
+  });
+
+  it('mails the owner about a call in test mode too, and says so', async () => {
+    const { api, database } = harness.stack;
+    const test = await testSideOf(api, database.url, harness.account, 10);
+    const { id } = await makeBudget(api, test.consumerKey, { limit: 1 });
+    const made = await makeKey(api, test.consumerKey, id);
+    const asked = await ask(api, test, made.key, 7);
+    const { recipient, subject, body } = await harness.mailAbout(asked);
+    assert.deepEqual(
+      [recipient, subject],
+      [harness.account.email, 'Approve a charge of $7.00 in test mode?'],
+    );
+    assert.match(body, /no real money/);
+    const link = linkIn(body);
+    assert.match((await open(link)).html, /play money/);
+    assert.equal((await answer(link, { decision: 'once' })).status, 200);
+    await until(async () => (await spend(api, test, made.key, 7)).status === 201);
   });
 
   it('raises a limit by the link', async () => {

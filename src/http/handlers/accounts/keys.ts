@@ -14,7 +14,7 @@ import type {
   RollBody,
   SessionReply,
 } from '../../../schemas/keys.ts';
-import { createKey, getAccountOf } from '../../../store/accounts/accounts.ts';
+import { createKey, getAccountOf, lockAccount } from '../../../store/accounts/accounts.ts';
 import {
   expireKey,
   listKeys,
@@ -23,7 +23,7 @@ import {
   type StoredKey,
 } from '../../../store/accounts/api-keys.ts';
 import { ensureTestAccount, type Holder } from '../../../store/accounts/test-accounts.ts';
-import type { Connection } from '../../../store/database.ts';
+import type { Connection, Transaction } from '../../../store/database.ts';
 import type { Reply, Request } from '../../endpoint.ts';
 import type { Api } from '../../services.ts';
 import { isSignedIn } from '../../authenticate.ts';
@@ -59,9 +59,8 @@ export async function postKey(
   api: Api,
   { caller, body }: Request<KeyBody>,
 ): Promise<Reply<NewKeyReply, 201>> {
-  await refuseTooMany(api, caller);
   const { kind, name = null, mode } = body;
-  if (mode !== 'test') return made(await makeKey(api, api.database, caller, kind, name));
+  if (mode !== 'test') return made(await makeAnother(api, caller, caller, kind, name));
   if (kind === 'legacy') {
     throw new ApiError('invalid_request', 'There are no legacy test keys: they move no money.', {
       param: 'kind',
@@ -69,7 +68,7 @@ export async function postKey(
   }
   const { ledgerCount } = api.config;
   const test = await ensureTestAccount(api.database, caller.accountId, ledgerCount);
-  return made(await makeKey(api, api.database, test, kind, name));
+  return made(await makeAnother(api, caller, test, kind, name));
 }
 
 /** A new key with the same kind, mode and name. The old one stops working at once, or after the overlap. */
@@ -82,9 +81,9 @@ export async function postKeyRoll(
   const spendKey = await rolled(api, caller, which.id, overlapSeconds);
   if (spendKey) return made(spendKey);
   if (!isSignedIn(caller)) throw noSuchKey();
-  // With an overlap, both keys are active.
-  if (overlapSeconds > 0) await refuseTooMany(api, caller);
   return api.database.transaction(async (tx) => {
+    // With an overlap, both keys are active.
+    if (overlapSeconds > 0) await refuseTooMany(tx, caller);
     const old =
       overlapSeconds === 0
         ? await revokeKey(tx, which)
@@ -111,8 +110,24 @@ export async function postKeyRevocation(
   return { status: 200, body: listed(key) };
 }
 
-async function refuseTooMany(api: Api, { accountId }: KeyOwner): Promise<void> {
-  const keys = await listKeys(api.database, accountId);
+/** A key beside those that the account has. */
+function makeAnother(
+  api: Api,
+  caller: KeyOwner,
+  owner: Pick<Holder, 'accountId' | 'ledger'>,
+  kind: StoredKey['kind'],
+  name: string | null,
+) {
+  return api.database.transaction(async (tx) => {
+    await refuseTooMany(tx, caller);
+    return makeKey(api, tx, owner, kind, name);
+  });
+}
+
+/** In a transaction that makes the key. */
+async function refuseTooMany(tx: Transaction, { accountId }: KeyOwner): Promise<void> {
+  await lockAccount(tx, accountId);
+  const keys = await listKeys(tx, accountId);
   if (keys.filter(isInForce).length < KEYS_MAX) return;
   throw new ApiError(
     'invalid_request',

@@ -6,6 +6,7 @@ import type { Context, Middleware } from 'koa';
 import { canAnswer } from '../../../domain/approval.ts';
 import { ApiError } from '../../../domain/errors.ts';
 import { wireId } from '../../../domain/ids.ts';
+import { isTest } from '../../../domain/mode.ts';
 import { formatDollars, microsOfDollars, type Micros } from '../../../domain/money.ts';
 import { findApproval, type Approval } from '../../../store/approvals/approval.ts';
 import { settleApprovals } from '../../../store/approvals/settle-approvals.ts';
@@ -95,7 +96,7 @@ async function pageOf(
     title: 'Approve a call',
     isCard: true,
     body:
-      `${BRAND}<h1>Allow a call for ${usd(amountMicros)}?</h1><p>${escapeHtml(questionOf(approval))}</p>` +
+      `${BRAND}<h1>Allow a call for ${usd(amountMicros)}${isTest(approval) ? ' of play money' : ''}?</h1><p>${escapeHtml(questionOf(approval))}</p>` +
       (problem === undefined ? '' : `<p class="problem" role="alert">${escapeHtml(problem)}</p>`) +
       `<dl><dt>Tool</dt><dd><bdi>${escapeHtml(tool)}</bdi></dd>` +
       `<dt>Developer</dt><dd><code>${wireId('developer', developerId)}</code></dd>` +

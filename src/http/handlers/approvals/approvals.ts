@@ -1,6 +1,5 @@
 /** Approvals as the owner, the holder of a spend key and a developer see them, and the wait for a decision. */
 import { ApiError } from '../../../domain/errors.ts';
-import type { Asker } from '../../../domain/approval.ts';
 import { uuidOf, wireId } from '../../../domain/ids.ts';
 import { dollarsOf } from '../../../domain/money.ts';
 import type {
@@ -32,7 +31,6 @@ export async function getApproval(
   const { caller, params, query } = request;
   const { accountId } = caller;
   const { wait = 0 } = query;
-  const asker = caller.kind === 'developer' ? 'developer' : 'payer';
   const found = await api.shares.waits.run(accountId, 1, async () => {
     const view = await viewOf(api, caller);
     const seen = await getSeen(api, view, params);
@@ -43,7 +41,7 @@ export async function getApproval(
   });
   const waitMs = isToldAlready(found) ? 0 : wait * 1_000;
   const decided = await api.approvals.wait(found.id, accountId, waitMs, request);
-  return { status: 200, body: wireApproval(api, asker, decided ?? found) };
+  return { status: 200, body: wireApproval(api, caller, decided ?? found) };
 }
 
 /** A change that was decided a moment ago may not be seen by every process yet. */
@@ -65,7 +63,7 @@ export async function getApprovals(
   const { rows, ...marks } = await listPage(query, 'approval', (page) =>
     listApprovals(api.database, accountId, view, filter, page),
   );
-  const approvals = rows.map((each) => wireApproval(api, 'payer', each));
+  const approvals = rows.map((each) => wireApproval(api, caller, each));
   return { status: 200, body: { approvals, ...marks } };
 }
 
@@ -90,8 +88,7 @@ export async function getSeen(
   return found;
 }
 
-/** A developer does not learn what the budget is called. */
-export function wireApproval(api: Api, reader: Asker, approval: Approval): ApprovalReply {
+export function wireApproval(api: Api, reader: KeyOwner, approval: Approval): ApprovalReply {
   const { budgetId, limitMicros, raisedToMicros } = approval;
   const id = wireId('approval', approval.id);
   return {
@@ -99,7 +96,7 @@ export function wireApproval(api: Api, reader: Asker, approval: Approval): Appro
     status: approval.status,
     code: approval.code,
     budgetId: budgetId === null ? null : wireId('budget', budgetId),
-    budgetName: reader === 'payer' ? approval.budgetName : null,
+    budgetName: maySeeBudget(reader, approval) ? approval.budgetName : null,
     scope: approval.scope,
     limit: limitMicros === null ? null : dollarsOf(limitMicros),
     developerId: wireId('developer', approval.developerId),
@@ -115,4 +112,10 @@ export function wireApproval(api: Api, reader: Asker, approval: Approval): Appro
     expiresAt: approval.expiresAt,
     decidedAt: approval.decidedAt,
   };
+}
+
+/** Who reads a budget by its id reads its name here: not a developer, and not the holder of a key below it. */
+function maySeeBudget({ kind, spend }: KeyOwner, { budgetPath }: Approval): boolean {
+  if (kind === 'developer') return false;
+  return spend === null || (budgetPath?.includes(spend.path.at(-1) ?? 0) ?? false);
 }

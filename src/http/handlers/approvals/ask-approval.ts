@@ -47,7 +47,7 @@ export async function postApproval(
     );
   }
   const status = asked.kind === 'asked' ? 201 : 200;
-  return { status, body: wireApproval(api, call.askedBy, asked.approval) };
+  return { status, body: wireApproval(api, caller, asked.approval) };
 }
 
 interface Call {

@@ -48,7 +48,7 @@ export async function postDecision(
   } else {
     await decide(api, approval, answerOf(body.decision, body.limit));
   }
-  return { status: 200, body: wireApproval(api, 'payer', await getSeen(api, view, params)) };
+  return { status: 200, body: wireApproval(api, caller, await getSeen(api, view, params)) };
 }
 
 /** Throws the ApiError of a decision that could not be made. */
@@ -90,6 +90,8 @@ async function topUp(
   { caller, body, idempotencyKey = '' }: Request<DecisionBody>,
   approval: Approval,
 ): Promise<void> {
+  // The same answer again, after a lost reply.
+  if (approval.decision === 'top_up') return;
   if (approval.status !== 'pending') throw errorOf({ kind: 'closed', approval });
   const amount = body.amount ?? dollarsOf(await shortfallOf(api, approval));
   const key = idempotencyKey || wireId('approval', approval.id);

@@ -74,6 +74,5 @@ function errorResult(
   if (known.status === 500) {
     api.log.error({ err: error, requestId }, `a member of a batch: ${known.code}`);
   }
-  const docsUrl = `${api.config.baseUrl}/docs/errors`;
-  return { status: known.status, ...errorBody(known, docsUrl, requestId) };
+  return { status: known.status, ...errorBody(known, api.config.baseUrl, requestId) };
 }

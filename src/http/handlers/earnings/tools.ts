@@ -21,6 +21,7 @@ import {
 import { amountOf, CHARGEABLE } from '../../amounts.ts';
 import type { Api } from '../../services.ts';
 import type { Reply, Request } from '../../endpoint.ts';
+import { listPage } from '../../pagination.ts';
 
 export async function postTool(
   api: Api,
@@ -74,19 +75,19 @@ export async function getTool(
   return { status: 200, body: { ...wireTool(tool), archived: tool.isArchived } };
 }
 
-/** The tools in use, or with `archived=true` the archived ones. With `name`, only that one, if it exists. */
+/** The tools in use, or with `archived=true` the archived ones, oldest first. With `name`, only that one, if it exists. */
 export async function getTools(
   api: Api,
   { caller, query }: Request<undefined, ToolsQuery>,
 ): Promise<Reply<ToolsReply>> {
-  const tools = await listTools(api.database, caller, {
-    isArchived: query.archived ?? false,
-    name: query.name,
-  });
+  const { archived: isArchived = false, name, ...page } = query;
+  const { rows, ...marks } = await listPage(page, 'tool', ({ limit, beforeId: afterId }) =>
+    listTools(api.database, caller, { isArchived, name, afterId, limit }),
+  );
   return {
     status: 200,
     body: {
-      tools: tools.map((tool) => ({
+      tools: rows.map((tool) => ({
         id: wireId('tool', tool.id),
         name: tool.name,
         description: tool.description,
@@ -94,6 +95,7 @@ export async function getTools(
         totalCharges: tool.totalCharges,
         totalRevenue: dollarsOf(tool.totalRevenueMicros),
       })),
+      ...marks,
     },
   };
 }

@@ -154,13 +154,13 @@ export async function postSettlement(
     })),
   });
   const { lease, outcomes } = settled;
-  const docsUrl = `${api.config.baseUrl}/docs/errors`;
+  const { baseUrl } = api.config;
   const results = entries.map(({ sequence, tool }, n): SettlementMember => {
     const outcome = outcomes[n];
     if (!outcome) throw new Error(`entry ${n} was not decided`);
     if (!('chargeId' in outcome)) {
       const error = entryError(outcome, lease);
-      return { sequence, status: error.status, ...errorBody(error, docsUrl, requestId) };
+      return { sequence, status: error.status, ...errorBody(error, baseUrl, requestId) };
     }
     const { chargeId: id, amountMicros, receiptKey } = outcome;
     const { consumerId, developerId } = lease;

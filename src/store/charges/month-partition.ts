@@ -1,0 +1,31 @@
+/** The partition of a month of `charges` or `holds`. */
+import { uuidFloor } from '../../domain/ids.ts';
+
+/** Holds change once or twice, soon after they are placed. The free space keeps the new version on the same page. */
+const STORAGE = { charges: '', holds: 'with (fillfactor = 55)' } as const;
+
+export type PartitionedTable = keyof typeof STORAGE;
+
+export interface Month {
+  readonly table: PartitionedTable;
+  /** The partition's name. */
+  readonly name: string;
+  readonly fromId: string;
+  readonly toId: string;
+  /** Storage parameters, as in `create table`. */
+  readonly storage: string;
+}
+
+/** `timeMs`: any time in the UTC month. */
+export function monthPartition(table: PartitionedTable, timeMs: number): Month {
+  const time = new Date(timeMs);
+  const begin = (ahead: number) => Date.UTC(time.getUTCFullYear(), time.getUTCMonth() + ahead);
+  const month = new Date(begin(0)).toISOString().slice(0, 7).replace('-', '_');
+  return {
+    table,
+    name: `${table}_${month}`,
+    fromId: uuidFloor(begin(0)),
+    toId: uuidFloor(begin(1)),
+    storage: STORAGE[table],
+  };
+}
