@@ -1,4 +1,4 @@
-/** `farebox codec-server`: shows encrypted payloads in the Temporal UI of whoever runs it. */
+/** `farebox codec-server`: decrypts payloads for the Temporal UI, on the operator's machine. */
 import { InvalidArgumentError, type Command } from 'commander';
 import { readTemporalConfig } from '../config.ts';
 import { environmentOf } from '../embedded/environment.ts';

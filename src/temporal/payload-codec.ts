@@ -49,7 +49,7 @@ function encrypt(keys: PayloadKeys, { metadata, data }: Payload): Payload {
   };
 }
 
-/** Payloads from before the codec was on stay as they are. */
+/** Returns a payload that is not encrypted unchanged: it was written before the codec was on. */
 function decrypt(keys: PayloadKeys, payload: Payload): Payload {
   const { encoding, ...sealed } = payload.metadata ?? {};
   if (!encoding || Buffer.from(encoding).toString() !== ENCRYPTED) return payload;

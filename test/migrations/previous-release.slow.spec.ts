@@ -136,7 +136,7 @@ describe(`the API of ${commit ?? 'the commit before'}, on the current schema`, f
       await balanceOf(stack.api, charger!),
       (1_000_000_000 - load.charges * 10_000) / 1e6,
     );
-    // Webhooks, the relay or the workflow's own questions: a payment is credited whoever stopped.
+    // Processes stopped during payments; another one credits those.
     await until(async () => (await balanceOf(stack.api, payer!)) === 1_000 + load.payments * 5);
   });
 
@@ -169,7 +169,7 @@ async function startPreviousProcess(
   return { ...child, url: '', logFile };
 }
 
-/** Stops processes in the middle of the load, in order, and waits until the load goes on without them. */
+/** Stops processes under load, in order, and waits until clients have charged and paid without them. */
 async function replaced(old: readonly Server[], load: Load): Promise<void> {
   await load.goesOn();
   for (const server of old) {
@@ -214,7 +214,7 @@ function startLoad(api: Server, charger: TestAccount, payer: TestAccount) {
     }
   };
   const all = Promise.all([...Array.from({ length: CLIENTS }, chargeOn), payOn()]);
-  all.catch(() => {}); // whoever waits is told
+  all.catch(() => {}); // goesOn and stop report the error
   return load;
 }
 
