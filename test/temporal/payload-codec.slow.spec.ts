@@ -76,8 +76,11 @@ describe('payloads with TEMPORAL_PAYLOAD_KEYS', () => {
   it('are in no history, the URLs of sessions, summaries and failures included', async () => {
     const plain = await harness.startWorker();
     const before = await harness.checkout(consumer, 11);
-    const readable = await storedBy(before.id);
-    assert.ok(readable.includes(before.sessionUrl ?? '-'));
+    // The row has the URL before Temporal has the step's result.
+    const readable = await until(async () => {
+      const stored = await storedBy(before.id);
+      return stored.includes(before.sessionUrl ?? '-') && stored;
+    });
     assert.ok(readable.includes('Claim the top-up'));
     await plain.stop();
 
@@ -96,6 +99,9 @@ describe('payloads with TEMPORAL_PAYLOAD_KEYS', () => {
       const now = await harness.topUp(topUp.id);
       return now.sessionUrl !== null && now;
     });
+    const decoded = () => show(topUp.id, `--codec-endpoint=${codec.url}`);
+    await until(async () => (await decoded()).includes(sessionUrl ?? '-'));
+    assert.ok(!(await show(topUp.id)).includes(sessionUrl ?? '-'));
     const sealed = await storedBy(topUp.id);
     assert.ok(sealed.includes('binary/encrypted'));
     assert.ok(sealed.includes('Encoded failure'));
@@ -118,10 +124,6 @@ describe('payloads with TEMPORAL_PAYLOAD_KEYS', () => {
       },
       await handle.fetchHistory(),
     );
-
-    assert.ok(!(await show(topUp.id)).includes(sessionUrl ?? '-'));
-    const decoded = await show(topUp.id, '--codec-endpoint', codec.url);
-    assert.ok(decoded.includes(sessionUrl ?? '-'));
   });
 
   it('are decrypted for nobody without the URL, and for pages of the Temporal UI alone', async () => {
