@@ -1,4 +1,4 @@
-/** `farebox codec-server`: shows its user encrypted payloads in the Temporal UI. */
+/** `farebox codec-server`: decrypts payloads for the Temporal UI, on the operator's machine. */
 import { InvalidArgumentError, type Command } from 'commander';
 import { readTemporalConfig } from '../config.ts';
 import { environmentOf } from '../embedded/environment.ts';

@@ -32,7 +32,8 @@ export interface Deployment {
 /** A waiting worker polls again at least every 60 s, so after this there is none. */
 export const GONE_AFTER_MS = 90_000;
 
-const NOT_FOUND = 5;
+/** Status codes of gRPC: NOT_FOUND. */
+const MISSING: ReadonlySet<number> = new Set([5]);
 const LOOK_AGAIN_MS = 60_000;
 const RETRY_MS = 1_000;
 
@@ -196,6 +197,6 @@ function pinnedTo({ taskQueue }: TemporalClient, buildId: string): string {
 }
 
 function noneIfNotFound(error: unknown): undefined {
-  if (isGrpcServiceError(error) && Number(error.code) === NOT_FOUND) return undefined;
+  if (isGrpcServiceError(error) && MISSING.has(error.code)) return undefined;
   throw error;
 }

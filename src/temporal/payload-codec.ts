@@ -49,7 +49,7 @@ function encrypt(keys: PayloadKeys, { metadata, data }: Payload): Payload {
   };
 }
 
-/** Payloads that were written before the codec was on are not changed. */
+/** Returns a payload that is not encrypted unchanged: it was written before the codec was on. */
 function decrypt(keys: PayloadKeys, payload: Payload): Payload {
   const { encoding, ...sealed } = payload.metadata ?? {};
   if (!encoding || Buffer.from(encoding).toString() !== ENCRYPTED) return payload;

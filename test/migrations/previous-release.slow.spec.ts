@@ -1,9 +1,11 @@
 /**
  * During a rollout, processes of the previous release still run on the new schema. So the API of
- * the commit before the last schema change charges, refunds and reads here, and the books are correct afterwards.
+ * the commit before the last schema change charges, refunds and reads here; then both releases replace each other under
+ * load; and the books are correct afterwards.
  */
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
+import { Farebox } from '@farebox/client';
 import { startChild } from '../../src/embedded/child.ts';
 import { choosePort } from '../../src/embedded/ports.ts';
 import { dumpSchema } from '../../src/store/audit/schema-dump.ts';
@@ -12,11 +14,14 @@ import { migrate } from '../../src/store/migrations.ts';
 import { createTestAccounts, type TestAccount } from '../support/accounts.ts';
 import { proveBooks } from '../support/books.ts';
 import { call, charge } from '../support/http.ts';
-import { openCheckout, pay, topUpsOf } from '../support/payments.ts';
+import { balanceOf, openCheckout, pay, topUpsOf } from '../support/payments.ts';
 import {
   createEmptyDatabase,
+  startApi,
   startStack,
+  startWorker,
   until,
+  type Environment,
   type Server,
   type Stack,
 } from '../support/stack.ts';
@@ -38,15 +43,18 @@ describe(`the API of ${commit ?? 'the commit before'}, on the current schema`, f
   let stack: Stack;
   let previous: Server;
   let account: TestAccount;
+  /** Those that replaced the previous release. */
+  let ours: readonly Server[] = [];
 
   before(async () => {
     checkout = await checkOut(commit);
-    stack = await startStack();
+    stack = await startStack({ env: { SHARE_PORT: 'true' } });
     previous = await startPrevious(checkout.folder, stack);
     [account] = (await createTestAccounts(stack.database.url, 1, 10)) as [TestAccount];
   });
   after(async () => {
     await previous?.stop();
+    await Promise.all(ours.map((server) => server.stop()));
     await stack?.stop();
     await checkout?.remove();
   });
@@ -108,6 +116,30 @@ describe(`the API of ${commit ?? 'the commit before'}, on the current schema`, f
     }
   });
 
+  it('is replaced, and replaces this release, while clients charge and pay, and none sees a failure', async () => {
+    const [charger, payer] = await createTestAccounts(stack.database.url, 2, 1_000);
+    const load = startLoad(stack.api, charger!, payer!);
+    const { env } = stack;
+    try {
+      await load.goesOn();
+      const older = await Promise.all([
+        startPreviousProcess(checkout.folder, 'api', env),
+        startPreviousProcess(checkout.folder, 'worker', env),
+      ]);
+      await replaced([stack.api, stack.worker], load);
+      ours = await Promise.all([startApi({ env }), startWorker({ env })]);
+      await replaced(older, load);
+    } finally {
+      await load.stop();
+    }
+    assert.equal(
+      await balanceOf(stack.api, charger!),
+      (1_000_000_000 - load.charges * 10_000) / 1e6,
+    );
+    // Processes stopped during payments; another one credits those.
+    await until(async () => (await balanceOf(stack.api, payer!)) === 1_000 + load.payments * 5);
+  });
+
   it('leaves the books correct', async () => {
     await proveBooks(stack.env);
   });
@@ -116,14 +148,77 @@ describe(`the API of ${commit ?? 'the commit before'}, on the current schema`, f
 async function startPrevious(folder: string, { env }: Stack): Promise<Server> {
   const port = await choosePort();
   const url = `http://127.0.0.1:${port}`;
+  const own = { ...env, SHARE_PORT: 'false', PORT: String(port), BASE_URL: url };
+  return { ...(await startPreviousProcess(folder, 'api', own)), url };
+}
+
+async function startPreviousProcess(
+  folder: string,
+  command: 'api' | 'worker',
+  env: Environment,
+): Promise<Server> {
   const { PATH, HOME } = process.env;
-  const logFile = join(folder, 'api.log');
+  const logFile = join(folder, `${command}-${env['PORT']}.log`);
   const child = await startChild({
-    name: 'previous api',
-    command: [process.execPath, join(folder, 'src/cli.ts'), 'api'],
-    env: { PATH, HOME, ...env, PORT: String(port), BASE_URL: url },
+    name: `previous ${command}`,
+    command: [process.execPath, join(folder, 'src/cli.ts'), command],
+    env: { PATH, HOME, ...env },
     logFile,
     ready: 'message',
   });
-  return { ...child, url, logFile };
+  return { ...child, url: '', logFile };
+}
+
+/** Stops processes under load, in order, and waits until clients have charged and paid without them. */
+async function replaced(old: readonly Server[], load: Load): Promise<void> {
+  await load.goesOn();
+  for (const server of old) {
+    server.kill('SIGTERM');
+    assert.equal(await server.exited, 'exit code 0');
+  }
+  await load.goesOn();
+}
+
+type Load = ReturnType<typeof startLoad>;
+
+const CLIENTS = 8;
+
+/** Charges by our client, which retries as it always does, and checkouts that are paid. */
+function startLoad(api: Server, charger: TestAccount, payer: TestAccount) {
+  const farebox = new Farebox({ secretKey: charger.developerKey, baseUrl: api.url });
+  const load = {
+    isStopped: false,
+    charges: 0,
+    payments: 0,
+    /** Resolves when charges and a payment were made after this. Rejects if the load has ended with an error. */
+    goesOn: async () => {
+      const [charges, payments] = [load.charges, load.payments];
+      const hasGoneOn = until(() => load.charges > charges + 20 && load.payments > payments);
+      await Promise.race([hasGoneOn, all.then(() => hasGoneOn)]);
+    },
+    stop: async () => {
+      load.isStopped = true;
+      await all;
+    },
+  };
+  const chargeOn = async () => {
+    while (!load.isStopped) {
+      await farebox.charge({ apiKey: charger.consumerKey, tool: 'search', amount: 0.01 });
+      load.charges += 1;
+    }
+  };
+  const payOn = async () => {
+    while (!load.isStopped) {
+      const opened = await openCheckout(api, payer, 5).catch(undefinedIfCut);
+      if (opened && (await pay(opened.sessionUrl))) load.payments += 1;
+    }
+  };
+  const all = Promise.all([...Array.from({ length: CLIENTS }, chargeOn), payOn()]);
+  all.catch(() => {}); // goesOn and stop report the error
+  return load;
+}
+
+/** `fetch` rejects when a connection is cut. Only our client repeats such requests by itself. */
+function undefinedIfCut(error: unknown): undefined {
+  if (!(error instanceof TypeError)) throw error;
 }

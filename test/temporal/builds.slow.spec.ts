@@ -22,6 +22,7 @@ import { openTopUpHarness, type Consumer } from '../support/top-up-harness.ts';
 import { ROOT } from '../tree/sources.ts';
 
 const OURS = workflowBuildId();
+const later = () => Date.now() + GONE_AFTER_MS + 1_000;
 const log = pino({ level: 'silent' });
 
 describe('workers with versioning', () => {
@@ -48,7 +49,6 @@ describe('workers with versioning', () => {
 
   const builds = async () => (await describeDeployment(harness.temporal))?.builds ?? [];
   const current = async () => (await builds()).find(({ isCurrent }) => isCurrent)?.buildId;
-  const later = () => Date.now() + GONE_AFTER_MS + 1_000;
 
   async function pay({ id, sessionUrl }: TopUp): Promise<void> {
     await harness.pay(sessionUrl);
@@ -109,7 +109,7 @@ describe('workers with versioning', () => {
   });
 
   it('give way to workers without versioning, once none is left', async () => {
-    open['back'] = await harness.checkout(consumer, 14);
+    const back = await harness.checkout(consumer, 14);
     await next.stop();
     await tendBuilds(harness.temporal, UNVERSIONED, log);
     assert.equal(await current(), theirs);
@@ -118,21 +118,10 @@ describe('workers with versioning', () => {
     assert.equal(await current(), UNVERSIONED);
     const listed = await farebox(['builds'], harness);
     assert.match(listed, /^unversioned +yes/m);
-    await pay(open['back']!);
+    await pay(back);
     await pay(await harness.checkout(consumer, 15));
     await worker.stop();
   });
-
-  /** Its workflow code has another comment, which is enough for another build. */
-  async function copyOfTheProgram(): Promise<string> {
-    const copy = await mkdtemp(join(tmpdir(), 'farebox-build-'));
-    for (const part of ['src', 'workflows', 'activities', 'migrations', 'package.json']) {
-      await cp(join(ROOT, part), join(copy, part), { recursive: true });
-    }
-    await symlink(join(ROOT, 'node_modules'), join(copy, 'node_modules'));
-    await appendFile(join(copy, 'workflows/top-up.ts'), '// The next release.\n');
-    return copy;
-  }
 
   function startCopy(): Promise<Child> {
     const { PATH, HOME } = process.env;
@@ -145,3 +134,14 @@ describe('workers with versioning', () => {
     });
   }
 });
+
+/** Its workflow code has another comment, which is enough for another build. */
+async function copyOfTheProgram(): Promise<string> {
+  const copy = await mkdtemp(join(tmpdir(), 'farebox-build-'));
+  for (const part of ['src', 'workflows', 'activities', 'migrations', 'package.json']) {
+    await cp(join(ROOT, part), join(copy, part), { recursive: true });
+  }
+  await symlink(join(ROOT, 'node_modules'), join(copy, 'node_modules'));
+  await appendFile(join(copy, 'workflows/top-up.ts'), '// The next release.\n');
+  return copy;
+}
