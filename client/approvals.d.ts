@@ -15,7 +15,7 @@ export interface AskOptions {
   reason?: string | undefined;
   /** Seconds until the question expires, 60 to 604,800. Default 86,400. */
   expiresIn?: number | undefined;
-  /** How long charge() waits for the answer. Default 300,000 (five minutes). The question lives on. */
+  /** How long charge(), or a paid call, waits for the answer. Default 300,000 (five minutes). The question lives on. */
   timeoutMs?: number | undefined;
 }
 

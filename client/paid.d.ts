@@ -1,4 +1,5 @@
 /** Options of paid calls, for all frameworks. */
+import type { AskOptions } from './approvals.js';
 import type { Amount, Charge, OnUnavailable } from './index.js';
 
 interface CommonOptions {
@@ -8,6 +9,11 @@ interface CommonOptions {
   timeoutMs?: number | undefined;
   /** `run_unpaid`: when Farebox cannot be reached, the call runs without payment. Default `fail`. */
   onUnavailable?: OnUnavailable | undefined;
+  /**
+   * Asks the owner of the account when a budget or the balance refuses the call, waits for the answer, and then runs the
+   * call. Its `timeoutMs` should be shorter than your callers wait.
+   */
+  ask?: true | AskOptions | undefined;
 }
 
 /** A price known in advance: fixed, or computed from the call's arguments. */

@@ -2,6 +2,7 @@
  * A paid call: hold the price, run, capture the cost. A failed call releases the hold, so the caller never pays for it.
  * If the release is lost, the hold expires.
  */
+import { askAndRetry } from './approvals.js';
 import { createError, FareboxError } from './errors.js';
 import { usd } from './money.js';
 
@@ -13,15 +14,19 @@ const RELEASE = { timeoutMs: 1_000 };
 
 /** Holds the price, or the most that the call may cost. If it raises FareboxError, the call must not run. */
 export async function openPayment(farebox, options, { apiKey, input, signal }) {
-  const { tool, price, max, onUnavailable, timeoutMs = TIMEOUT_MS } = options;
+  const { tool, price, max, onUnavailable, ask, timeoutMs = TIMEOUT_MS } = options;
   if ((price === undefined) === (max === undefined) || (max !== undefined && !options.settle)) {
     throw new TypeError('Farebox: a paid call needs a price, or max and settle');
   }
   const amount = typeof price === 'function' ? await price(...input) : (price ?? max);
   const expiresIn = Math.min(86_400, Math.ceil(timeoutMs / 1_000) + HOLD_MARGIN_SECONDS);
   const request = { apiKey, tool, amount, expiresIn, idempotencyKey: crypto.randomUUID() };
+  const place = () => farebox.holds.place(request, { signal });
   try {
-    return new Payment(farebox, options, await farebox.holds.place(request, { signal }));
+    const hold = ask
+      ? await askAndRetry(farebox.approvals, ask, { apiKey, tool, amount }, place, { signal })
+      : await place();
+    return new Payment(farebox, options, hold);
   } catch (error) {
     if (error.outcome === 'unknown') void giveUp(farebox, request);
     if (!mayRunUnpaid(onUnavailable, error)) throw error;

@@ -1,5 +1,5 @@
 /**
- * Runs of `topUp` that began before there was the workflow `reversals` read refunds and disputes themselves, once the
+ * Runs of `topUp` that began before the workflow `reversals` existed read refunds and disputes themselves, once the
  * top-up was credited. This lets them end. Nothing starts such a run any more: delete this file with the release after
  * the next.
  */

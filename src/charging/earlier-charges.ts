@@ -1,11 +1,12 @@
 /**
- * Finds the charge that an idempotency key made earlier. Used before refusing a request with a key: a refusal says that
- * nothing was charged, which would be false for a retry of a successful charge.
+ * Finds the charge or hold that an idempotency key made earlier. Used before refusing a request with a key: a refusal says
+ * that nothing happened, which would be false for a retry of a successful request.
  */
 import { hash } from 'node:crypto';
 import type { KeyOwner } from '../store/accounts/api-keys.ts';
 import { findFormerKeyOwner } from '../store/accounts/api-keys.ts';
 import { findChargeByKey, type ChargeOutcome } from '../store/charges/post-charges.ts';
+import { isHoldKey } from '../store/holds/post-hold-entries.ts';
 import type { Database } from '../store/database.ts';
 import type { DatabaseClock } from './database-clock.ts';
 import { canPay } from './find-key-owner.ts';
@@ -29,6 +30,11 @@ export class EarlierCharges {
   async find(identity: ChargeIdentity): Promise<ChargeOutcome | undefined> {
     const window = replayWindow(this.#clock.checkedNowMs());
     return (await findChargeByKey(this.#database, identity, window)) ?? undefined;
+  }
+
+  /** Whether a hold was placed, for this body or another. */
+  hasHold(identity: ChargeIdentity): Promise<boolean> {
+    return isHoldKey(this.#database, identity, replayWindow(this.#clock.checkedNowMs()));
   }
 
   /** The owner of a consumer key that has since been revoked, rolled or expired. */

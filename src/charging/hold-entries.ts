@@ -3,12 +3,14 @@
  * developer, or one capture or extension of one hold. The fingerprint covers the request as sent, as with charges.
  */
 import { hash, randomUUIDv7 } from 'node:crypto';
+import { kindOfKey } from '../domain/api-keys.ts';
 import { HOLD_SECONDS_DEFAULT } from '../domain/hold.ts';
-import type { Micros } from '../domain/money.ts';
+import { asMicros, type Micros } from '../domain/money.ts';
 import type { CaptureBody, ExtendBody, HoldBody } from '../schemas/holds.ts';
 import type { KeyOwner } from '../store/accounts/api-keys.ts';
 import type { ChargeDraft } from '../store/charges/post-charges.ts';
-import { comparable, hashIdentity, type ChargeRequest } from './charge.ts';
+import { comparable, hashIdentity, type ChargeRequest, type ChargingDeps } from './charge.ts';
+import { findKeyOwner } from './find-key-owner.ts';
 import type { HoldEntry } from '../store/holds/post-hold-entries.ts';
 
 /** The hold that a request names, and the developer that sent it. */
@@ -33,6 +35,34 @@ export function placeEntry(draft: ChargeDraft, request: PlaceRequest): HoldEntry
     fingerprint: identity ? fingerprintOf([identity.fingerprint, expiresIn ?? null]) : null,
     seconds: expiresIn ?? HOLD_SECONDS_DEFAULT,
   };
+}
+
+/**
+ * For a request that is refused by now: the entry that repeats its answer, if it has placed a hold. The ledger looks the
+ * key up before anything else, so it looks at neither the amount nor the budget.
+ */
+export async function replayEntry(
+  deps: ChargingDeps,
+  request: PlaceRequest,
+): Promise<HoldEntry | undefined> {
+  const { developer, body, idempotencyKey } = request;
+  const { apiKey, tool } = body;
+  if (idempotencyKey === undefined || typeof apiKey !== 'string') return undefined;
+  if (kindOfKey(deps.keyPrefix, apiKey) !== 'consumer') return undefined;
+  const owner =
+    (await findKeyOwner(deps, apiKey, 'payer')) ?? (await deps.earlier.findFormerOwner(apiKey));
+  if (!owner) return undefined;
+  const { ledger, consumerId } = owner;
+  const { developerId, developerNumber } = developer;
+  const payer = { ledger, consumerId, spend: null, developerId, developerNumber };
+  const asked = { id: randomUUIDv7(), tool, amountMicros: asMicros(1), metadata: null };
+  const entry = placeEntry(
+    { ...payer, ...asked, idempotencyHash: null, fingerprint: null },
+    request,
+  );
+  const { idempotencyHash, fingerprint } = entry;
+  if (idempotencyHash === null || fingerprint === null) return undefined;
+  return (await deps.earlier.hasHold({ idempotencyHash, fingerprint })) ? entry : undefined;
 }
 
 /** `amountMicros` is the body's amount; null captures everything that is left. */

@@ -92,7 +92,7 @@ export async function createSession(
     client_reference_id: id,
     metadata: { top_up_id: id },
     payment_intent_data: { metadata: { top_up_id: id }, description: DESCRIPTION },
-    // Whatever the dashboard says: the page, the payment and its refunds are in dollars.
+    // The page, the payment and its refunds are in dollars, even if the dashboard turns this on.
     adaptive_pricing: { enabled: false },
     ...(topUp.savesCard
       ? {

@@ -32,8 +32,11 @@ describe('client: approvals', () => {
     return (await owner.budgets.createKey(id)).key;
   };
   /** The first question that is pending, once it is there. */
-  const asked = () =>
-    until(async () => (await owner.approvals.list({ status: 'pending' }).page()).approvals[0]);
+  const asked = (because?: string) =>
+    until(async () => {
+      const { approvals } = await owner.approvals.list({ status: 'pending' }).page();
+      return approvals.find(({ reason }) => because === undefined || reason === because);
+    });
 
   it('ask, wait and charge again, by each budget that refuses, with one key', async () => {
     const apiKey = await keyFor({ limit: 1, approveDevelopers: true });
@@ -89,6 +92,28 @@ describe('client: approvals', () => {
     await owner.approvals.decide(id, { decision: 'once' });
     assert.equal((await waiting).status, 'approved');
     assert.equal((await owner.approvals.get(id)).used, false);
+  });
+
+  it('let a paid MCP tool ask, wait, and run once when the owner agrees, or not at all', async () => {
+    const apiKey = await keyFor({ limit: 1 });
+    let runs = 0;
+    const reason = 'The report needs it.';
+    const tool = paidTool(farebox, { tool: 'search', price: 2, ask: { reason } }, async () => {
+      runs += 1;
+      return { content: [] };
+    });
+    const headers = new Headers({ 'x-service-key': apiKey });
+    const call = tool as unknown as (input: object, context: object) => Promise<Partial<Refused>>;
+    const paying = call({}, { requestInfo: { headers } });
+    const first = await asked(reason);
+    assert.deepEqual([first.amount, runs], [2, 0]);
+    await owner.approvals.decide(first.id, { decision: 'once' });
+    assert.equal((await paying).structuredContent, undefined);
+    assert.equal(runs, 1);
+    const refused = call({}, { requestInfo: { headers } });
+    await owner.approvals.decide((await asked(reason)).id, { decision: 'deny' });
+    assert.match((await refused).structuredContent?.error.raiseUrl ?? '', /approvals/);
+    assert.equal(runs, 1);
   });
 
   it('are named in the result of a paid MCP tool, with the page for the owner', async () => {

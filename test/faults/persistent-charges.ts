@@ -2,6 +2,7 @@
  * Clients that charge under faults as the documentation tells them to: each charge has a key, and is sent
  * again with it until it is decided. Records every answer that was wrong.
  */
+import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { TestAccount } from '../support/accounts.ts';
 import { call, type Answer } from '../support/http.ts';
@@ -28,6 +29,8 @@ export class PersistentCharges {
   readonly outcomes = new Map<Outcome, number>();
   readonly #servers: readonly Pick<Server, 'url'>[];
   readonly #developerKey: string;
+  /** Two of these on one account use different keys. */
+  readonly #name = randomUUID();
   #isStopped = false;
   #keys = 0;
   #attempts = 0;
@@ -54,7 +57,7 @@ export class PersistentCharges {
 
   async #make(account: Payer, amount: number): Promise<void> {
     this.#keys += 1;
-    const key = `job ${this.#keys}`;
+    const key = `${this.#name} ${this.#keys}`;
     // Until an attempt may have reached the ledger, there is nothing to replay.
     let isUnknown = false;
     for (;;) {

@@ -168,11 +168,11 @@ try {
       () => false,
       (error: unknown) => error instanceof DeterminismViolationError,
     );
-    console.log(`${isCaught ? 'noticed' : 'MISSED'}: ${what} (${history})`);
+    process.stdout.write(`${isCaught ? 'noticed' : 'MISSED'}: ${what} (${history})\n`);
     if (!isCaught) missed.push(what);
   }
 } finally {
   rmSync(COPY, { recursive: true, force: true });
 }
-console.log(`${MUTATIONS.length - missed.length} of ${MUTATIONS.length} mutations noticed`);
+process.stdout.write(`${MUTATIONS.length - missed.length} of ${MUTATIONS.length} mutations noticed\n`);
 process.exitCode = missed.length === 0 ? 0 : 1;

@@ -17,15 +17,18 @@ export interface OwnServer {
   crash(signal?: NodeJS.Signals): Promise<void>;
   /** Starts it again after its end; resolves when it accepts calls. */
   restart(): Promise<void>;
+  /** Whether it is not running. */
+  hasEnded(): boolean;
   /** Stops it and removes its data. */
   remove(): Promise<void>;
 }
 
-/** At the newest schema, with its own database. `more` are settings of the server. */
+/** At the newest schema, with its own database. `more` are settings of the server; `folder` is removed at the end. */
 export async function startOwnPostgres(
   more: Readonly<Record<string, string>> = {},
+  folder?: string,
 ): Promise<OwnServer & { readonly url: string; readonly superuserUrl: string }> {
-  const folder = await newFolder();
+  folder ??= await newFolder();
   const options = {
     dataDir: join(folder, 'postgres'),
     logFile: join(folder, 'postgres.log'),
@@ -62,6 +65,15 @@ function newFolder(): Promise<string> {
 
 function ownServer(folder: string, first: Child, start: () => Promise<Child>): OwnServer {
   let running = first;
+  let hasEnded = false;
+  const watch = (child: Child) => {
+    running = child;
+    hasEnded = false;
+    void child.exited.finally(() => {
+      if (running === child) hasEnded = true;
+    });
+  };
+  watch(first);
   return {
     kill: (signal) => running.kill(signal),
     crash: async (signal = 'SIGKILL') => {
@@ -70,8 +82,9 @@ function ownServer(folder: string, first: Child, start: () => Promise<Child>): O
     },
     restart: async () => {
       await running.exited;
-      running = await start();
+      watch(await start());
     },
+    hasEnded: () => hasEnded,
     remove: async () => {
       await running.stop();
       await rm(folder, { recursive: true, force: true });

@@ -56,6 +56,9 @@ export interface Stack {
 export interface StackOptions {
   /** In addition to the usual environment of the stack's api and worker. */
   readonly env?: Environment;
+  /** For one of them alone. */
+  readonly apiEnv?: Environment;
+  readonly workerEnv?: Environment;
 }
 
 const ROOT = join(import.meta.dirname, '../..');
@@ -258,8 +261,12 @@ export async function startStack(options: StackOptions = {}): Promise<Stack> {
       ...options.env,
     };
     const [api, worker] = await Promise.all([
-      startApi({ env }).then((server) => (undo.push(() => server.stop()), server)),
-      startWorker({ env }).then((server) => (undo.push(() => server.stop()), server)),
+      startApi({ env: { ...env, ...options.apiEnv } }).then(
+        (server) => (undo.push(() => server.stop()), server),
+      ),
+      startWorker({ env: { ...env, ...options.workerEnv } }).then(
+        (server) => (undo.push(() => server.stop()), server),
+      ),
     ]);
     return { database, simulator, api, worker, env, stop };
   } catch (error) {

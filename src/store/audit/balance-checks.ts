@@ -45,7 +45,7 @@ export const BALANCE_CHECKS = {
         else amount_micros < 0 end
       or (kind in ('adjustment', 'charge_refund') and coalesce(reason, '') = '')`,
 
-  // The time determines the month of a statement. Ids use the processes' clocks, times PostgreSQL's.
+  // The time determines the month of a statement.
   'the time of a movement matches its id': sql.fragment`
     select 'movement ' || id, 'booked at ' || created_at || ', its id was made at '
       || coalesce(uuid_extract_timestamp(id)::text, 'no time')

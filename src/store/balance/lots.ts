@@ -4,7 +4,6 @@
  * end at `credited`. Only unspent positions ever move, so the past never changes. All functions here require that the
  * caller's transaction has locked the consumer.
  */
-import { randomUUIDv7 } from 'node:crypto';
 import { Type } from 'typebox';
 import type { ConsumerRef } from './consumers.ts';
 import { row, sql, type Transaction } from '../database.ts';
@@ -26,6 +25,7 @@ export interface Movement {
 }
 
 const roomRow = row(Type.Object({ hasRoom: Type.Boolean() }));
+const idRow = row(Type.Object({ id: Type.String() }));
 const cutRow = row(Type.Object({ cut: Type.Integer() }));
 
 /** Amounts are exact up to here, and `consumers_credited_is_exact` lets nothing beyond it: 9 billion dollars. */
@@ -124,12 +124,12 @@ async function insertMovement(
   { kind, topUpId, reversalId, reason }: Movement,
   signedMicros: number,
 ): Promise<string> {
-  const id = randomUUIDv7();
-  await tx.query(sql.typeAlias('nothing')`
+  // The id has the time of Postgres: the clock of this machine may be wrong.
+  return tx.oneFirst(sql.type(idRow)`
     insert into farebox.movements
       (ledger, consumer_id, id, kind, amount_micros, top_up_id, reversal_id, reason)
-    values (${ledger}, ${consumerId}, ${id}, ${kind}, ${signedMicros}, ${topUpId ?? null},
+    values (${ledger}, ${consumerId}, uuidv7(), ${kind}, ${signedMicros}, ${topUpId ?? null},
       ${reversalId ?? null}, ${reason ?? null})
+    returning id
   `);
-  return id;
 }

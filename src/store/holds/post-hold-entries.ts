@@ -106,6 +106,27 @@ export async function settleEntries(
 
 const idRow = row(Type.Object({ id: Type.String() }));
 
+/** Whether the idempotency key has placed a hold, for this request or another. */
+export async function isHoldKey(
+  connection: Connection,
+  key: { readonly idempotencyHash: string; readonly fingerprint: string },
+  replay: ReplayWindow,
+): Promise<boolean> {
+  const found = await connection.maybeOne(sql.type(idRow)`
+    with asked as (
+      select ('x' || ${key.idempotencyHash.slice(0, 16)})::bit(64)::int8 as hash,
+        ('x' || ${key.idempotencyHash.slice(16) + key.fingerprint})::bit(64)::int8 as fingerprint
+    )
+    select h.id from asked a cross join lateral (
+      select id from farebox.holds
+      where idempotency_hash = a.hash and (request_fingerprint # a.fingerprint) >> 40 = 0
+        and id >= ${replay.fromId} and id < ${replay.toId}
+      limit 1
+    ) h
+  `);
+  return found !== null;
+}
+
 /** The holds that another transaction has locked now, or whose consumer it has. Does not wait for locks. */
 export async function findLockedHolds(
   connection: Connection,

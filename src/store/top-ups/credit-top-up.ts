@@ -122,11 +122,12 @@ export async function bookCredits(
   const booked = await tx.anyFirst(sql.type(topUpIdRow)`
     with booked as (
       insert into farebox.movements (ledger, consumer_id, id, kind, amount_micros, top_up_id)
-      select ledger, consumer_id, id, 'top_up', amount_micros, top_up_id
+      -- The id has the time of Postgres: the clock of this machine may be wrong.
+      select ledger, consumer_id, uuidv7(), 'top_up', amount_micros, top_up_id
       from ${sql.unnest(
-        credits.map((c) => [c.ledger, c.consumerId, randomUUIDv7(), c.amountMicros, c.topUpId]),
-        ['int2', 'uuid', 'uuid', 'int8', 'uuid'],
-      )} as m (ledger, consumer_id, id, amount_micros, top_up_id)
+        credits.map((c) => [c.ledger, c.consumerId, c.amountMicros, c.topUpId]),
+        ['int2', 'uuid', 'int8', 'uuid'],
+      )} as m (ledger, consumer_id, amount_micros, top_up_id)
       on conflict (ledger, top_up_id) where kind = 'top_up' do nothing
       returning ledger, consumer_id, id, amount_micros, top_up_id
     ),

@@ -2,6 +2,8 @@
 import assert from 'node:assert/strict';
 import { KeyReply } from '../../../src/schemas/keys.ts';
 import { ChargeReply, RefundReply } from '../../../src/schemas/charges.ts';
+import { ChargeBatchReply } from '../../../src/schemas/charge-batches.ts';
+import { PlacedHoldReply } from '../../../src/schemas/holds.ts';
 import { createDatabase, type Database } from '../../../src/store/database.ts';
 import { expireHolds } from '../../../src/store/holds/expire-holds.ts';
 import type { TestAccount } from '../../support/accounts.ts';
@@ -15,8 +17,16 @@ import {
   showBudget,
   spend,
 } from '../../support/budget-requests.ts';
-import { askCapture, askHold, capture, place, release } from '../../support/hold-requests.ts';
+import {
+  askCapture,
+  askHold,
+  capture,
+  keyed,
+  place,
+  release,
+} from '../../support/hold-requests.ts';
 import { assertError, bodyOf, call } from '../../support/http.ts';
+import { until } from '../../support/stack.ts';
 
 describe('budgets beside holds and refunds', () => {
   let api: TestApi;
@@ -174,6 +184,39 @@ describe('budgets beside holds and refunds', () => {
     assertError(answer, 402, 'exceeds_hold', 'amount', { remaining: 0.5 });
     await capture(api, account, expires.id);
     assert.deepEqual(await used(), [3.1, 3.1, 3.1]);
+  });
+
+  it('that refuse a hold by now still answer its retry, since a refusal says that nothing was reserved', async () => {
+    const made = await makeKey(api, key, leaf);
+    const by = { ...account, consumerKey: made.key };
+    const first = bodyOf(await askHold(api, by, {}, keyed('made')), 201, PlacedHoldReply);
+    const retried = async () => {
+      const again = await askHold(api, by, {}, keyed('made'));
+      assert.equal(again.headers.get('idempotency-replayed'), 'true');
+      assert.deepEqual(bodyOf(again, 201, PlacedHoldReply), first);
+      const other = await askHold(api, by, { amount: 2 }, keyed('made'));
+      assertError(other, 422, 'idempotency_key_reused');
+      const batch = await call(api, 'POST', '/v1/charges/batch', {
+        key: account.developerKey,
+        body: {
+          charges: [
+            { op: 'hold', apiKey: made.key, tool: 'search', amount: 1, idempotencyKey: 'made' },
+          ],
+        },
+      });
+      const { results } = bodyOf(batch, 200, ChargeBatchReply);
+      assert.deepEqual(
+        results.map((each) => [each.status, (each as { replayed?: boolean }).replayed]),
+        [[201, true]],
+      );
+    };
+    await changeBudget(api, key, root, { tools: ['other'] });
+    assert.equal((await askHold(api, by, {}, keyed('new'))).status, 403);
+    await retried();
+    bodyOf(await call(api, 'POST', `/v1/keys/${made.id}/revoke`, { key }), 200, KeyReply);
+    await until(async () => (await askHold(api, by, {}, keyed('new'))).status === 401);
+    await retried();
+    assert.deepEqual(await used(), [1, 1, 1]);
   });
 
   it('that are closed release what holds by their keys and those below reserve, when they are asked to', async () => {

@@ -285,19 +285,24 @@ describe('operators', () => {
     );
     await sql.query(
       `insert into farebox.outbox (topic, subject_id, attempts, next_attempt_at)
-       values ('payment_reported', $1, 9, now() + interval '1 day')`,
+       values ('payment_reported', $1, 9, now() + interval '1 day'),
+         ('reversal_reported', $1, 9, now() + interval '1 day')`,
       [uuid],
     );
     await farebox(['doctor', '--only', 'balances,delivery'], stack);
     const seen = await status();
     assert.deepEqual(
-      seen.stuck.map(({ kind, detail, topUpId: id, accountId: whose }) => [
+      seen.stuck.map(({ kind, detail, topUpId: id, accountId: whose, temporalUrl }) => [
         kind,
         detail,
         id,
         whose,
+        temporalUrl?.split('/').at(-1),
       ]),
-      [['notice', 'payment_reported', topUpId, accountId]],
+      [
+        ['notice', 'payment_reported', topUpId, accountId, `top-up%2F${topUpId}`],
+        ['notice', 'reversal_reported', topUpId, accountId, `reversals%2F${topUpId}`],
+      ],
     );
     assert.deepEqual(
       seen.differences.map(({ topUpId: id, processor, ledger }) => [id, processor, ledger]),

@@ -98,24 +98,25 @@ describe('a taxed top-up', () => {
     assert.equal(invoice.lines.data[0]?.taxes?.[0]?.amount, 111);
   });
 
-  it('has its invoice made later if the workflow was terminated before', async () => {
+  it('is refunded while no invoice can be made, and has its documents made later', async () => {
     const { payer } = await paid(20);
     const down = { method: 'POST', path: '/v1/invoices', kind: 'error', status: 403, times: 1_000 };
     await harness.control('faults', down);
+    await harness.control('webhooks', { mode: 'drop' });
     const result = await harness.requestDirect(payer, 12.5);
     assert.ok(result.kind === 'completed', result.kind);
-    const handle = harness.reversals(result.topUp.id);
-    await until(() =>
-      handle.terminate().then(
-        () => true,
-        () => false,
-      ),
-    );
+    await requestRefund(harness.database, result.topUp.id, 10_000_000 as Micros);
+    const intent = result.topUp.paymentIntentId ?? '';
+    await until(async () => (await refundsOf(intent)).length === 1);
+    await until(async () => (await harness.waitingNotices()) === 0);
+    await harness.reversals(result.topUp.id).terminate();
     await harness.forgetFaults();
+    await harness.control('webhooks', { mode: 'deliver' });
     assert.equal(await noteMissingInvoices(harness.database, 3_600_000), 0);
     assert.equal(await noteMissingInvoices(harness.database, 0), 1);
     await until(async () => (await invoicesOf(result.topUp))[0]?.status === 'paid');
     await until(() => harness.isQuiet(result.topUp));
+    assert.deepEqual(await notesOf(result.topUp), [1_088]);
     assert.equal(await noteMissingInvoices(harness.database, 0), 0);
   });
 

@@ -7,6 +7,7 @@ import {
   extendEntry,
   placeEntry,
   releaseEntry,
+  replayEntry,
   type HoldRequest,
   type PlaceRequest,
 } from '../../../charging/hold-entries.ts';
@@ -61,8 +62,10 @@ export async function preparePlacement(api: Api, asked: PlaceRequest): Promise<H
   const prepared = await prepareCharge(api, { ...asked, idempotencyKey: undefined });
   if (prepared.kind === 'decided') throw new Error('a hold was decided as a charge');
   if (prepared.kind === 'on_demand') throw errorOnDemand(api, prepared);
-  if (prepared.kind !== 'ready') throw refusalError(api, prepared);
-  return placeEntry(prepared.draft, asked);
+  if (prepared.kind === 'ready') return placeEntry(prepared.draft, asked);
+  const replay = await replayEntry(api, asked);
+  if (replay) return replay;
+  throw refusalError(api, prepared);
 }
 
 export function placedHold({ caller }: Asking, { hold, balanceMicros }: Decided): PlacedHoldReply {

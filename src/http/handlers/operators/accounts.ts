@@ -24,6 +24,7 @@ import type { Reply, Request } from '../../endpoint.ts';
 import { listPage } from '../../pagination.ts';
 import type { Api } from '../../services.ts';
 import { wireHold } from '../holds/holds.ts';
+import { topUpWorkflowId } from '../../../temporal/start-top-up.ts';
 import { customerUrlOf, linksOf } from './links.ts';
 
 const FOUND_MAX = 20;
@@ -137,7 +138,7 @@ export async function getTopUpsOfAccount(
     failure: topUp.failureMessage,
     createdAt: topUp.createdAt,
     completedAt: topUp.completedAt,
-    ...(topUp.method === 'manual' ? NO_LINKS : linksOf(api, topUp.id, topUp)),
+    ...(topUp.method === 'manual' ? NO_LINKS : linksOf(api, topUpWorkflowId(topUp.id), topUp)),
   }));
   return { status: 200, body: { topUps, ...marks } };
 }

@@ -1,6 +1,5 @@
 /** Links for operators: to the workflow in the Temporal UI, and to the payment in Stripe's dashboard. */
 import { dashboardUrlOf } from '../../../stripe/dashboard.ts';
-import { topUpWorkflowId } from '../../../temporal/start-top-up.ts';
 import type { Api } from '../../services.ts';
 
 interface Payment {
@@ -8,9 +7,9 @@ interface Payment {
   readonly sessionId?: string | null;
 }
 
-export function linksOf({ config }: Api, topUpId: string, payment: Payment) {
+export function linksOf({ config }: Api, workflowId: string, payment: Payment) {
   const { uiUrl, namespace } = config.temporal;
-  const workflow = encodeURIComponent(topUpWorkflowId(topUpId));
+  const workflow = encodeURIComponent(workflowId);
   return {
     temporalUrl:
       uiUrl === undefined

@@ -9,6 +9,8 @@ import { listDifferences } from '../../../store/audit/reconciliation.ts';
 import { listStuck, type Stuck } from '../../../store/audit/stuck.ts';
 import type { Reply } from '../../endpoint.ts';
 import type { Api } from '../../services.ts';
+import { reversalsWorkflowId } from '../../../temporal/start-reversals.ts';
+import { topUpWorkflowId } from '../../../temporal/start-top-up.ts';
 import { linksOf } from './links.ts';
 
 /** The most items of each kind on the page. */
@@ -40,7 +42,7 @@ export async function getOperatorStatus(api: Api): Promise<Reply<OperatorStatusR
         processor: dollarsOf(difference.processorMicros),
         ledger: dollarsOf(difference.ledgerMicros),
         since: difference.since,
-        ...linksOf(api, difference.topUpId, {
+        ...linksOf(api, workflowIdOf(difference.topUpId, difference.kind === 'reversals'), {
           paymentIntentId: difference.paymentIntentIds[0] ?? null,
         }),
       })),
@@ -54,10 +56,16 @@ export async function getOperatorStatus(api: Api): Promise<Reply<OperatorStatusR
   };
 }
 
+/** Of the top-up's payment, or of its refunds and disputes. */
+function workflowIdOf(topUpId: string, isReversal: boolean): string {
+  return isReversal ? reversalsWorkflowId(topUpId) : topUpWorkflowId(topUpId);
+}
+
 function wireStuck(api: Api, stuck: Stuck): OperatorStatusReply['stuck'][number] {
   const { kind, detail, subjectId, accountId, amountMicros, since } = stuck;
   // A notice may be about something else than a top-up, which then has no account here.
   const isTopUp = accountId !== null;
+  const isReversal = kind === 'refund' || detail === 'reversal_reported';
   return {
     kind,
     detail,
@@ -65,6 +73,8 @@ function wireStuck(api: Api, stuck: Stuck): OperatorStatusReply['stuck'][number]
     accountId: accountId && wireId('account', accountId),
     amount: amountMicros === null ? null : dollarsOf(asMicros(amountMicros)),
     since,
-    ...(isTopUp ? linksOf(api, subjectId, stuck) : { temporalUrl: null, processorUrl: null }),
+    ...(isTopUp
+      ? linksOf(api, workflowIdOf(subjectId, isReversal), stuck)
+      : { temporalUrl: null, processorUrl: null }),
   };
 }

@@ -1,0 +1,24 @@
+/**
+ * Lines between API and Postgres, worker and Temporal, worker and processor that reset, go silent or lose answers: callers
+ * see only what the API promises, and charges and top-ups work again within 10 seconds.
+ */
+import { SEED } from '../support/random.ts';
+import { shortTrials } from './line-trials.ts';
+import { openLinedSite, type LinedSite } from './lined-site.ts';
+
+describe(`faults of the lines between the parts (SEED=${SEED})`, () => {
+  let site: LinedSite;
+
+  before(async () => {
+    site = await openLinedSite({ seed: SEED });
+  });
+  after(() => site?.close());
+
+  for (const trial of shortTrials()) {
+    it(`charges and top-ups recover: ${trial.name}`, async () => {
+      await site.run(trial);
+    });
+  }
+
+  it('leaves the books whole', () => site.proveBooks());
+});

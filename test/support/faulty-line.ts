@@ -1,0 +1,152 @@
+/**
+ * A TCP proxy on the line between two parts of Farebox, with the faults that networks have. Bytes keep their order, and
+ * no fault changes them.
+ */
+import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
+
+export type LineFault =
+  /** Every piece of data arrives this much later. */
+  | { readonly kind: 'delayed'; readonly ms: number }
+  | { readonly kind: 'narrow'; readonly bytesPerSecond: number }
+  /** This part of the pieces resets their connection instead of arriving. */
+  | { readonly kind: 'resetting'; readonly part: number }
+  /** Nothing arrives in either direction, not even the end of a connection, until the line is mended. */
+  | { readonly kind: 'silent' }
+  /** Requests arrive, answers do not until the line is mended. */
+  | { readonly kind: 'half_open' }
+  /** Connections are reset, and new ones too. */
+  | { readonly kind: 'cut' };
+
+export interface FaultyLine {
+  readonly port: number;
+  /** From now on, instead of any earlier fault. */
+  damage(fault: LineFault): void;
+  mend(): void;
+  /** Nothing passes on connections that are open now, ever, like at a firewall that forgot them. New ones work. */
+  forget(): void;
+  stop(): Promise<void>;
+}
+
+interface Line {
+  fault: LineFault | undefined;
+  /** Resolves when the line is mended or damaged in another way. */
+  changed: PromiseWithResolvers<void>;
+  readonly random: () => number;
+}
+
+export async function startFaultyLine(
+  target: { readonly host: string; readonly port: number },
+  random: () => number = Math.random,
+): Promise<FaultyLine> {
+  const line: Line = { fault: undefined, changed: Promise.withResolvers(), random };
+  const connections = new Set<Connection>();
+  const server = createServer((client) => {
+    if (line.fault?.kind === 'cut') {
+      client.resetAndDestroy();
+      return;
+    }
+    const connection = new Connection(line, client, connect(target.port, target.host));
+    connections.add(connection);
+    void connection.ended.then(() => connections.delete(connection));
+  });
+  const change = (fault: LineFault | undefined) => {
+    line.fault = fault;
+    line.changed.resolve();
+    line.changed = Promise.withResolvers();
+    if (fault?.kind === 'cut') for (const connection of connections) connection.reset();
+  };
+  await new Promise<void>((resolve) => {
+    server.listen(0, '127.0.0.1', resolve);
+  });
+  return {
+    port: (server.address() as AddressInfo).port,
+    damage: change,
+    mend: () => change(undefined),
+    forget: () => {
+      for (const connection of connections) connection.isForgotten = true;
+    },
+    stop: async () => {
+      const closed = closeServer(server);
+      change({ kind: 'cut' });
+      await closed;
+    },
+  };
+}
+
+function closeServer(server: Server): Promise<void> {
+  return new Promise((resolve) => {
+    server.close(() => resolve());
+  });
+}
+
+class Connection {
+  isForgotten = false;
+  readonly ended: Promise<unknown>;
+  readonly #line: Line;
+  readonly #sockets: readonly [Socket, Socket];
+
+  constructor(line: Line, client: Socket, upstream: Socket) {
+    this.#line = line;
+    this.#sockets = [client, upstream];
+    for (const socket of this.#sockets) socket.setNoDelay(true).on('error', () => {});
+    this.ended = Promise.all([
+      this.#pass(client, upstream, false),
+      this.#pass(upstream, client, true),
+    ]);
+  }
+
+  reset(): void {
+    for (const socket of this.#sockets) socket.resetAndDestroy();
+  }
+
+  /** One direction, until its end. */
+  async #pass(from: Socket, to: Socket, isAnswer: boolean): Promise<void> {
+    /** When the last byte of the previous piece is through a narrow line. */
+    let freeAtMs = 0;
+    const pieces: { readonly data: Buffer | undefined; readonly atMs: number }[] = [];
+    let arrived = Promise.withResolvers<void>();
+    const take = (data: Buffer | undefined) => {
+      pieces.push({ data, atMs: performance.now() });
+      arrived.resolve();
+    };
+    from.on('data', take);
+    from.on('close', () => take(undefined));
+    for (;;) {
+      const piece = pieces.shift();
+      if (!piece) {
+        arrived = Promise.withResolvers();
+        await arrived.promise;
+        continue;
+      }
+      while (this.#isHeld(isAnswer)) await this.#line.changed.promise;
+      if (this.isForgotten) {
+        // Everything is dropped, the end too.
+        if (piece.data) continue;
+        return;
+      }
+      const { fault } = this.#line;
+      if (!piece.data) {
+        to.destroy();
+        return;
+      }
+      if (fault?.kind === 'resetting' && this.#line.random() < fault.part) {
+        this.reset();
+        return;
+      }
+      if (fault?.kind === 'delayed')
+        await delay(Math.max(piece.atMs + fault.ms - performance.now(), 0));
+      if (fault?.kind === 'narrow') {
+        const tookMs = (piece.data.length / fault.bytesPerSecond) * 1_000;
+        freeAtMs = Math.max(freeAtMs, performance.now()) + tookMs;
+        await delay(Math.max(freeAtMs - performance.now(), 0));
+      }
+      if (!to.destroyed) to.write(piece.data);
+    }
+  }
+
+  #isHeld(isAnswer: boolean): boolean {
+    const { fault } = this.#line;
+    return fault?.kind === 'silent' || (fault?.kind === 'half_open' && isAnswer);
+  }
+}
