@@ -174,5 +174,7 @@ try {
 } finally {
   rmSync(COPY, { recursive: true, force: true });
 }
-process.stdout.write(`${MUTATIONS.length - missed.length} of ${MUTATIONS.length} mutations noticed\n`);
+process.stdout.write(
+  `${MUTATIONS.length - missed.length} of ${MUTATIONS.length} mutations noticed\n`,
+);
 process.exitCode = missed.length === 0 ? 0 : 1;
