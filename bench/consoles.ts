@@ -96,6 +96,10 @@ function median(measured: readonly Measured[], of: (each: Measured) => number): 
   return measured.map(of).toSorted((a, b) => a - b)[Math.floor(measured.length / 2)] ?? 0;
 }
 
+function p99(measured: readonly Measured[]): string {
+  return median(measured, ({ p99Ms = 0 }) => p99Ms).toFixed(1);
+}
+
 async function compare(url: string, ledger: Ledger): Promise<boolean> {
   const asked = await record(url, ledger.databaseUrl);
   if (asked.length === 0) throw new Error('the dashboard asked for nothing');
@@ -121,11 +125,10 @@ async function compare(url: string, ledger: Ledger): Promise<boolean> {
   }
   const [none, some] = [alone, beside].map((each) => median(each, ({ perSecond }) => perSecond));
   const ratio = (some ?? 0) / (none ?? 1);
-  const p99 = (each: readonly Measured[]) => median(each, ({ p99Ms = 0 }) => p99Ms).toFixed(1);
   say(
     `${some?.toFixed(0)} charges/s (p99 ${p99(beside)} ms) with ${CONSOLES} consoles open, which made ${requests} requests; ` +
       `${none?.toFixed(0)} (p99 ${p99(alone)} ms) with none: ratio ${ratio.toFixed(3)} (at least ${RATIO_MIN}), ` +
-      `${ratio >= RATIO_MIN ? 'met' : 'NOT MET'}`,
+      (ratio >= RATIO_MIN ? 'met' : 'NOT MET'),
   );
   return ratio >= RATIO_MIN;
 }
