@@ -14,7 +14,7 @@ import { createLedger, proveWhole, type Ledger } from './ledger.ts';
 import { chargeOverHttp, loadGenerator } from './load.ts';
 import { fillMonths } from './months.ts';
 import type { Measured } from './rounds.ts';
-import { startApi, startStack } from './stack.ts';
+import { startApi, startStack, withClient } from './stack.ts';
 
 const { values: options } = parseArgs({
   options: {
@@ -96,11 +96,17 @@ function median(measured: readonly Measured[], of: (each: Measured) => number): 
   return measured.map(of).toSorted((a, b) => a - b)[Math.floor(measured.length / 2)] ?? 0;
 }
 
+function p99(measured: readonly Measured[]): string {
+  return median(measured, ({ p99Ms = 0 }) => p99Ms).toFixed(1);
+}
+
 async function compare(url: string, ledger: Ledger): Promise<boolean> {
   const asked = await record(url, ledger.databaseUrl);
   if (asked.length === 0) throw new Error('the dashboard asked for nothing');
   const cookies: string[] = [];
   for (let n = 0; n < CONSOLES; n += 1) {
+    // All of them sign in from one address, which is limited.
+    await withClient(ledger.databaseUrl, (sql) => sql.query('delete from console.rate_limits'));
     cookies.push(await signIn({ url }, ledger.databaseUrl, emailOf(n)));
   }
   say(`An open dashboard makes ${asked.length} requests in ${RECORDED_MS / 1_000} s.`);
@@ -119,11 +125,10 @@ async function compare(url: string, ledger: Ledger): Promise<boolean> {
   }
   const [none, some] = [alone, beside].map((each) => median(each, ({ perSecond }) => perSecond));
   const ratio = (some ?? 0) / (none ?? 1);
-  const p99 = (each: readonly Measured[]) => median(each, ({ p99Ms = 0 }) => p99Ms).toFixed(1);
   say(
     `${some?.toFixed(0)} charges/s (p99 ${p99(beside)} ms) with ${CONSOLES} consoles open, which made ${requests} requests; ` +
       `${none?.toFixed(0)} (p99 ${p99(alone)} ms) with none: ratio ${ratio.toFixed(3)} (at least ${RATIO_MIN}), ` +
-      `${ratio >= RATIO_MIN ? 'met' : 'NOT MET'}`,
+      (ratio >= RATIO_MIN ? 'met' : 'NOT MET'),
   );
   return ratio >= RATIO_MIN;
 }

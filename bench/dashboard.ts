@@ -27,7 +27,7 @@ const USABLE_MS_MAX = 1_500;
 /** The account with half of the charges, in both roles. */
 const EMAIL = 'bench+0@example.com';
 
-/** Shown once a user can work with the page. */
+/** The texts and the table that a page shows once a user can work with it. */
 const PAGES = [
   {
     name: 'Developer Dashboard',
@@ -102,7 +102,7 @@ try {
       say(
         `${page.name}: usable after ${tookMs[Math.floor(LOADS / 2)]?.toFixed(0)} ms (median of ${LOADS}), ` +
           `at most ${slowest.toFixed(0)} ms (target ${USABLE_MS_MAX}), the very first ${first.toFixed(0)} ms: ` +
-          `${isMet ? 'met' : 'NOT MET'}`,
+          (isMet ? 'met' : 'NOT MET'),
       );
     }
   } finally {

@@ -13,6 +13,8 @@ const SECRET_BYTES: Readonly<Record<string, number>> = {
   MASTER_SECRET: 32,
 };
 
+const OPTIONAL = new Set(['CONSOLE_URL']);
+
 export function register(command: Command): void {
   command
     .option('--file <path>', 'where to write it', '.env')
@@ -23,7 +25,8 @@ export function register(command: Command): void {
         return bytes === undefined ? line : `${name}=${randomBytes(bytes).toString('hex')}`;
       });
       await writeNew(file, text);
-      const missing = [...text.matchAll(/^([A-Z_]+)=$/gm)].map(([, name]) => name);
+      const empty = [...text.matchAll(/^([A-Z_]+)=$/gm)].map(([, name = '']) => name);
+      const missing = empty.filter((name) => !OPTIONAL.has(name));
       process.stdout.write(`Wrote ${file}. Add ${missing.join(' and ')}, and set BASE_URL.\n`);
     });
 }

@@ -166,11 +166,6 @@ describe('the console on bad days', function () {
     for (const tab of [page, second]) {
       await tab.getByRole('button', { name: 'Edit shared' }).click();
     }
-    const save = async (tab: Page, label: string, text: string) => {
-      await tab.getByRole('dialog').getByLabel(label).fill(text);
-      await tab.getByRole('dialog').getByRole('button', { name: 'Save' }).click();
-      await tab.getByRole('dialog').waitFor({ state: 'detached' });
-    };
     await save(second, 'Price per call in dollars', '0.5');
     await save(page, 'Description', 'Words of the first tab.');
     await page.getByText('Words of the first tab.').waitFor();
@@ -298,3 +293,11 @@ describe('the console on bad days', function () {
     }
   });
 });
+
+/** In the dialog that is open in the tab. */
+async function save(tab: Page, label: string, text: string): Promise<void> {
+  const form = tab.getByRole('dialog');
+  await form.getByLabel(label).fill(text);
+  await form.getByRole('button', { name: 'Save' }).click();
+  await form.waitFor({ state: 'detached' });
+}
