@@ -142,9 +142,9 @@ describe('the image', function () {
   });
 });
 
-async function endsWell({ pid, exited, output }: Running): Promise<void> {
-  process.kill(pid, 'SIGTERM');
-  assert.equal(await exited, 0, output());
+async function endsWell(running: Running): Promise<void> {
+  process.kill(running.pid, 'SIGTERM');
+  assert.equal(await running.exited, 0, running.output());
 }
 
 /** Of the service `api`, with made-up values for what .env would hold. */
