@@ -190,9 +190,8 @@ describe('client: the whole API', () => {
         const isFirst = url.searchParams.get('cursor') === null;
         const rows = [{ id: isFirst ? 'first' : 'second' }];
         // The list's name in the reply: one for each kind of list.
-        const names = 'charges holds topUps budgets keys deliveries leases approvals usage'.split(
-          ' ',
-        );
+        const names =
+          'charges holds topUps budgets keys deliveries leases approvals usage tools'.split(' ');
         const lists = Object.fromEntries(names.map((each) => [each, rows]));
         return { ...lists, hasMore: isFirst, nextCursor: isFirst ? 'next' : null };
       });
