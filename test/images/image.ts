@@ -67,9 +67,11 @@ describe('the image', function () {
   it('contains what runs in production, and nothing else of ours', async () => {
     const files = (await container.exec(['ls', '-A', '/app'])).split('\n');
     assert.deepEqual(files, [
+      'README.md',
       'activities',
       'client',
       'console',
+      'docs',
       'examples',
       'migrations',
       'node_modules',
