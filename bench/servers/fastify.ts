@@ -3,7 +3,7 @@
  * prepared statement that debits the consumer and inserts the charge. It omits Farebox's other features (idempotency
  * keys, tools, revocation within a second, batches).
  */
-import { createHash, createHmac, randomUUIDv7 } from 'node:crypto';
+import { createHash, createHmac } from 'node:crypto';
 import Fastify from 'fastify';
 import { LRUCache } from 'lru-cache';
 import { Pool } from 'pg';
@@ -49,12 +49,15 @@ async function findOwner(key: string, kind: 'consumer' | 'developer'): Promise<O
   return rows[0];
 }
 
-/** The statement of debit.sql. Resolves with the balance, or undefined when it is too low. */
+/**
+ * The statement of debit.sql, which creates the id under the consumer's lock, so charges are in the order of their ids.
+ * Resolves to undefined when the balance is too low.
+ */
 async function debit(
   consumer: Owner,
-  charge: { id: string; developerNumber: number; tool: string; micros: number },
-): Promise<number | undefined> {
-  const { rows } = await pool.query<{ balance_micros: string }>({
+  charge: { developerNumber: number; tool: string; micros: number },
+): Promise<{ id: string; balance: number } | undefined> {
+  const { rows } = await pool.query<{ id: string; balance_micros: string }>({
     name: 'debit',
     text: `with debited as (
         update farebox.consumers set spent_micros = spent_micros + $3
@@ -63,18 +66,17 @@ async function debit(
       )
       insert into farebox.charges (amount_micros, spent_micros, balance_micros, id, consumer_id,
         developer, ledger, receipt_key, tool)
-      select $3, spent_micros, balance, $4, id, $5, $1, 1, $6 from debited
-      returning balance_micros`,
+      select $3, spent_micros, balance, uuidv7(), id, $4, $1, 1, $5 from debited
+      returning id, balance_micros`,
     values: [
       consumer.ledger,
       consumer.consumer_id,
       charge.micros,
-      charge.id,
       charge.developerNumber,
       charge.tool,
     ],
   });
-  return rows[0] && Number(rows[0].balance_micros) / 1e6;
+  return rows[0] && { id: rows[0].id, balance: Number(rows[0].balance_micros) / 1e6 };
 }
 
 const shown = (prefix: string, uuid: string) => `${prefix}_${uuid.replaceAll('-', '')}`;
@@ -126,17 +128,16 @@ app.post<{ Body: Body }>(
     if (!developer) return reply.code(401).send({ error: { code: 'invalid_secret_key' } });
     const consumer = await findOwner(apiKey, 'consumer');
     if (!consumer) return reply.code(401).send({ error: { code: 'invalid_api_key' } });
-    const id = randomUUIDv7();
     const micros = Math.round(amount * 1e6);
-    const balance = await debit(consumer, {
-      id,
+    const debited = await debit(consumer, {
       developerNumber: developer.developer_number,
       tool,
       micros,
     });
-    if (balance === undefined) {
+    if (!debited) {
       return reply.code(402).send({ error: { code: 'insufficient_balance' } });
     }
+    const { id, balance } = debited;
     const charge = {
       id: shown('chg', id),
       consumerId: shown('cns', consumer.consumer_id),

@@ -74,6 +74,8 @@ interface Reading<R extends Replies, Q extends TObject> extends Contract {
   readonly role: Role;
   /** It may wait, so it takes no share of the account's reads. Its handler has one of its own. */
   readonly waits?: true;
+  /** It may read many rows, so it takes the account's share of such reads. */
+  readonly scans?: true;
   readonly query?: Q;
   readonly replies: R;
   readonly handle: (api: Api, request: Request<undefined, Static<Q>>) => Promise<ReplyOf<R>>;
@@ -107,9 +109,10 @@ interface Writing<B extends TSchema, R extends Replies, A extends TSchema = B> e
 
 export function get<R extends Replies, Q extends TObject = typeof NoQuery>(
   path: string,
-  { handle, waits, ...contract }: Reading<R, Q>,
+  { handle, waits, scans, ...contract }: Reading<R, Q>,
 ): Endpoint {
   const read = queryReader(contract.query ?? NoQuery) as (query: Context['query']) => Static<Q>;
+  const share = scans ? 'scans' : 'reads';
   return {
     ...contract,
     method: 'get',
@@ -120,7 +123,7 @@ export function get<R extends Replies, Q extends TObject = typeof NoQuery>(
       const headers = await api.rateLimits.reads.count(caller.accountId);
       const request = new CheckedRequest(ctx, caller, undefined, read(ctx.query));
       const answer = () => handle(api, request);
-      const reply = await (waits ? answer() : api.shares.reads.run(caller.accountId, 1, answer));
+      const reply = await (waits ? answer() : api.shares[share].run(caller.accountId, 1, answer));
       respondJson(ctx, { ...reply, headers: { ...headers, ...reply.headers } });
     },
   };

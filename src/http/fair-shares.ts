@@ -2,7 +2,10 @@
 import { AccountGate } from './account-gate.ts';
 
 /** Of the 8 connections for reads: two accounts that flood the API leave some for the others. */
-const READS = { weightMax: 3, waitMsMax: 2_000, waitingMax: 100 };
+const READS = { weightMax: 2, waitMsMax: 2_000, waitingMax: 100 };
+
+/** Each may keep a core of Postgres busy for seconds. One at a time leaves the other cores to charges. */
+const SCANS = { weightMax: 1, waitMsMax: 2_000, waitingMax: 100 };
 
 /** An export lasts as long as its reader takes. Each page is a statement of a few milliseconds. */
 const EXPORTS = { weightMax: 3, waitMsMax: 2_000, waitingMax: 20 };
@@ -22,11 +25,12 @@ const LINKS = { weightMax: 1, waitMsMax: 15_000, waitingMax: 10 };
 /** The first look of requests that then wait. One account may send hundreds of them at once. */
 const WAITS = { weightMax: 2, waitMsMax: 10_000, waitingMax: 2_000 };
 
-export type Share = 'reads' | 'waits' | 'exports' | 'refunds' | 'batches' | 'links';
+export type Share = 'reads' | 'scans' | 'waits' | 'exports' | 'refunds' | 'batches' | 'links';
 
 export function createFairShares(): Readonly<Record<Share, AccountGate>> {
   return {
     reads: new AccountGate(READS),
+    scans: new AccountGate(SCANS),
     waits: new AccountGate(WAITS),
     exports: new AccountGate(EXPORTS),
     refunds: new AccountGate(REFUNDS),

@@ -109,6 +109,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
   get('/v1/charges', {
     operation: 'listCharges',
     role: 'developer',
+    scans: true,
     query: ChargesQuery,
     replies: { 200: ChargesReply },
     errors: ['charges_archived'],
@@ -224,6 +225,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
   get('/v1/usage', {
     operation: 'listUsage',
     role: 'consumer',
+    scans: true,
     query: UsageQuery,
     replies: { 200: UsageReply },
     errors: ['charges_archived'],
@@ -232,6 +234,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
   get('/v1/usage/daily', {
     operation: 'listUsageByDay',
     role: 'consumer',
+    scans: true,
     query: UsageByDayQuery,
     replies: { 200: UsageByDayReply },
     handle: getUsageByDay,
@@ -303,6 +306,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
   get('/v1/earnings', {
     operation: 'getEarnings',
     role: 'developer',
+    scans: true,
     query: EarningsQuery,
     replies: { 200: EarningsReply },
     handle: getEarnings,
@@ -324,6 +328,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
   get('/v1/tools', {
     operation: 'listTools',
     role: 'developer',
+    scans: true,
     query: ToolsQuery,
     replies: { 200: ToolsReply },
     handle: getTools,
@@ -348,6 +353,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
   get('/v1/top-ups', {
     operation: 'listDeveloperTopUps',
     role: 'developer',
+    scans: true,
     query: PageQuery,
     replies: { 200: DeveloperTopUpsReply },
     handle: getDeveloperTopUps,
@@ -384,6 +390,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
   get('/v1/statements/:month', {
     operation: 'getStatement',
     role: 'either',
+    scans: true,
     params: monthParams,
     query: StatementQuery,
     replies: { 200: StatementReply },

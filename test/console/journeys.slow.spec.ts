@@ -458,7 +458,7 @@ describe('the console', function () {
     await form.getByText('never goes below zero').waitFor();
     await form.getByLabel('Amount in dollars').fill('-1.5');
     await form.getByRole('button', { name: 'Adjust by −$1.50' }).click();
-    await page.getByText('Adjusted by −$1.50.').waitFor();
+    await page.getByText('Adjusted by −$1.50.', { exact: true }).waitFor();
     await books.getByText('$28.499875').waitFor();
     await page.getByText(/ops@example.com adjusted by .* Charged twice/).waitFor();
 

@@ -118,11 +118,16 @@ const mayRegister = (developerId: string) => sql.fragment`
     < ${REGISTERED_MAX}
 `;
 
-/** The developers add tools one request at a time until the transaction ends, so the counts hold. Charges take no such lock. */
+/**
+ * The developers add tools one request at a time until the transaction ends, so the counts hold. A charge by a new name
+ * waits for this lock, so it is not that of the account's row, which top-ups and keys hold.
+ */
 async function lockTools(tx: Transaction, developerIds: readonly string[]): Promise<void> {
   await tx.query(sql.typeAlias('nothing')`
-    select from farebox.accounts where developer_id = any (${sql.array([...developerIds], 'uuid')})
-    order by developer_id for no key update
+    select pg_advisory_xact_lock(lock) from (
+      select hashtextextended('farebox.tools ' || developer, 0) as lock
+      from unnest(${sql.array([...developerIds], 'text')}) as d (developer) order by 1
+    ) ordered
   `);
 }
 

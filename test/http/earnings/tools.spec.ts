@@ -5,6 +5,7 @@ import { ChangedToolReply, ToolReply, ToolsReply } from '../../../src/schemas/to
 import type { TestAccount } from '../../support/accounts.ts';
 import { startTestApi, type TestApi } from '../../support/api.ts';
 import { assertError, bodyOf, call, charge } from '../../support/http.ts';
+import { holdAccount } from '../../support/row-locks.ts';
 import { until } from '../../support/stack.ts';
 
 describe('/v1/tools', () => {
@@ -122,6 +123,15 @@ describe('/v1/tools', () => {
     });
     await api.sql.query("delete from farebox.tools where name = 'tool 1'");
     assert.equal((await change(charged?.id ?? '', { price: 1 })).price, 1);
+  });
+
+  it('are charged by a new name while the row of the account is locked', async () => {
+    const held = await holdAccount(api.databaseUrl, account.consumerId);
+    try {
+      bodyOf(await charge(api, account, { tool: 'new', amount: 0.01 }), 201, ChargeReply);
+    } finally {
+      await held.release();
+    }
   });
 
   it('keeps both limits, on tools and on unregistered names, under concurrent requests', async () => {
