@@ -84,7 +84,7 @@ export class AccountGate {
   }
 }
 
-function tooMany(): ApiError {
+export function tooMany(): ApiError {
   return new ApiError(
     'rate_limited',
     'Too many requests of this account are in progress; try again once they have finished.',

@@ -5,6 +5,8 @@ import { ChargeFailure } from '../charging/charge-failure.ts';
 import { ApiError, errorTypeOf, type ErrorCode } from '../domain/errors.ts';
 import type { ErrorReply } from '../schemas/errors.ts';
 import { isConnectionLost, isDatabaseUnavailable } from '../store/failures.ts';
+import { NoTurnError } from '../store/accounts/turns.ts';
+import { tooMany } from './account-gate.ts';
 import { requestIdOf, respondJson } from './respond.ts';
 import type { Traffic } from './traffic.ts';
 
@@ -28,6 +30,7 @@ export function answerErrors(log: Logger, baseUrl: string, traffic: Traffic): Mi
 export function apiErrorOf(error: unknown): ApiError {
   if (error instanceof ApiError) return error;
   if (error instanceof ChargeFailure) return chargeError(error);
+  if (error instanceof NoTurnError) return tooMany();
   if (isDatabaseUnavailable(error)) {
     return new ApiError(
       'service_unavailable',

@@ -38,7 +38,7 @@ export const APPROVAL_ENDPOINTS: readonly Endpoint[] = [
   get('/v1/approvals/:id', {
     operation: 'getApproval',
     role: 'asker',
-    waits: true,
+    hasOwnShare: true,
     params: approvalParams,
     query: WaitQuery,
     replies: { 200: ApprovalReply },

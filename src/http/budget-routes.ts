@@ -66,7 +66,6 @@ export const BUDGET_ENDPOINTS: readonly Endpoint[] = [
   get('/v1/budgets/:id/usage', {
     operation: 'getBudgetUsage',
     role: 'payer',
-    scans: true,
     params: budgetParams,
     query: BudgetUsageQuery,
     replies: { 200: BudgetUsageReply },

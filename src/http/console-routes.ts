@@ -228,7 +228,6 @@ export const CONSOLE_ENDPOINTS: readonly Endpoint[] = [
   get('/v1/operator/accounts/:id/charges', {
     operation: 'listChargesOfAccount',
     role: 'operator',
-    scans: true,
     params: accountParams,
     query: PageQuery,
     replies: { 200: OperatorChargesReply },

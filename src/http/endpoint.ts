@@ -10,6 +10,8 @@ import { whenKnown } from '../charging/maybe-promise.ts';
 import type { ErrorCode } from '../domain/errors.ts';
 import { NoQuery } from '../schemas/shapes.ts';
 import type { KeyOwner } from '../store/accounts/api-keys.ts';
+import { takeTurn } from '../store/accounts/turns.ts';
+import type { Connection } from '../store/database.ts';
 import { writeErrorOf } from './answer-errors.ts';
 import { authenticate, type Role } from './authenticate.ts';
 import type { Api } from './services.ts';
@@ -72,13 +74,21 @@ export interface Endpoint extends Contract {
 
 interface Reading<R extends Replies, Q extends TObject> extends Contract {
   readonly role: Role;
-  /** It may wait, so it takes no share of the account's reads. Its handler has one of its own. */
-  readonly waits?: true;
-  /** It may read many rows, so it takes the account's share of such reads. */
-  readonly scans?: true;
+  /** It takes no share of the account's reads. Its handler has one of its own. */
+  readonly hasOwnShare?: true;
   readonly query?: Q;
   readonly replies: R;
   readonly handle: (api: Api, request: Request<undefined, Static<Q>>) => Promise<ReplyOf<R>>;
+}
+
+/** What the handler of a `scan` may use: it reads in one transaction. */
+export type ScanApi = Omit<Api, 'database'> & { readonly database: Connection };
+
+interface Scanning<R extends Replies, Q extends TObject> extends Contract {
+  readonly role: Role;
+  readonly query?: Q;
+  readonly replies: R;
+  readonly handle: (api: ScanApi, request: Request<undefined, Static<Q>>) => Promise<ReplyOf<R>>;
 }
 
 interface Publishing<R extends Replies> extends Omit<Contract, 'role' | 'query' | 'body'> {
@@ -109,10 +119,9 @@ interface Writing<B extends TSchema, R extends Replies, A extends TSchema = B> e
 
 export function get<R extends Replies, Q extends TObject = typeof NoQuery>(
   path: string,
-  { handle, waits, scans, ...contract }: Reading<R, Q>,
+  { handle, hasOwnShare, ...contract }: Reading<R, Q>,
 ): Endpoint {
   const read = queryReader(contract.query ?? NoQuery) as (query: Context['query']) => Static<Q>;
-  const share = scans ? 'scans' : 'reads';
   return {
     ...contract,
     method: 'get',
@@ -123,10 +132,29 @@ export function get<R extends Replies, Q extends TObject = typeof NoQuery>(
       const headers = await api.rateLimits.reads.count(caller.accountId);
       const request = new CheckedRequest(ctx, caller, undefined, read(ctx.query));
       const answer = () => handle(api, request);
-      const reply = await (waits ? answer() : api.shares[share].run(caller.accountId, 1, answer));
+      const reply = await (hasOwnShare
+        ? answer()
+        : api.shares.reads.run(caller.accountId, 1, answer));
       respondJson(ctx, { ...reply, headers: { ...headers, ...reply.headers } });
     },
   };
+}
+
+/** A read of many rows, which may keep a core of Postgres busy. An account has one of these in progress at a time. */
+export function scan<R extends Replies, Q extends TObject = typeof NoQuery>(
+  path: string,
+  { handle, ...contract }: Scanning<R, Q>,
+): Endpoint {
+  return get<R, Q>(path, {
+    ...contract,
+    hasOwnShare: true,
+    handle: (api, request) => {
+      const { accountId } = request.caller;
+      return api.shares.scans.run(accountId, 1, () =>
+        takeTurn(api.database, accountId, (database) => handle({ ...api, database }, request)),
+      );
+    },
+  });
 }
 
 /** A list as a downloadable file. */
@@ -211,7 +239,7 @@ export function post<B extends TSchema, R extends Replies, A extends TSchema = B
         if (!share) return respond();
         // A body is not read while it waits: it stays with its sender.
         const weight = share === 'batches' ? bodyBytesOf(ctx.req) : 1;
-        return api.shares[share].run(caller.accountId, weight, respond);
+        return api.shares.reads.run(caller.accountId, weight, respond);
       }),
   };
 }

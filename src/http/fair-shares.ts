@@ -4,7 +4,10 @@ import { AccountGate } from './account-gate.ts';
 /** Of the 8 connections for reads: two accounts that flood the API leave some for the others. */
 const READS = { weightMax: 2, waitMsMax: 2_000, waitingMax: 100 };
 
-/** Each may keep a core of Postgres busy for seconds. One at a time leaves the other cores to charges. */
+/**
+ * Each may keep a core of Postgres busy for seconds. One at a time, in all processes, leaves the other cores to
+ * charges.
+ */
 const SCANS = { weightMax: 1, waitMsMax: 2_000, waitingMax: 100 };
 
 /** An export lasts as long as its reader takes. Each page is a statement of a few milliseconds. */

@@ -2,20 +2,24 @@
 import { ApiError } from '../domain/errors.ts';
 import { uuidTimeMs } from '../domain/ids.ts';
 import { readArchivedBefore } from '../store/charges/archived.ts';
+import type { Connection } from '../store/database.ts';
 import type { TimeRange } from './filters.ts';
-import type { Api } from './services.ts';
+
+interface Reading {
+  readonly database: Connection;
+}
 
 /** For lists. A list without bounds ends with the oldest charge that is not archived. */
-export function refuseArchivedRange(api: Api, { fromMs, toMs }: TimeRange): Promise<void> {
+export function refuseArchivedRange(api: Reading, { fromMs, toMs }: TimeRange): Promise<void> {
   return refuse(api, Math.min(fromMs ?? Infinity, toMs ?? Infinity));
 }
 
 /** For a charge that was not found: whether it may be among the archived ones. UUID. */
-export function refuseArchivedCharge(api: Api, chargeId: string): Promise<void> {
+export function refuseArchivedCharge(api: Reading, chargeId: string): Promise<void> {
   return refuse(api, uuidTimeMs(chargeId));
 }
 
-async function refuse({ database }: Api, timeMs: number): Promise<void> {
+async function refuse({ database }: Reading, timeMs: number): Promise<void> {
   if (timeMs === Infinity) return;
   const beforeMs = await readArchivedBefore(database);
   if (timeMs >= beforeMs) return;

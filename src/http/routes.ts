@@ -38,7 +38,7 @@ import { BUDGET_ENDPOINTS } from './budget-routes.ts';
 import { LEASE_ENDPOINTS } from './lease-routes.ts';
 import { EVENT_ENDPOINTS } from './event-routes.ts';
 import { RECEIPT_ENDPOINTS } from './receipt-routes.ts';
-import { act, csv, get, patch, post, type Endpoint } from './endpoint.ts';
+import { act, csv, get, patch, post, scan, type Endpoint } from './endpoint.ts';
 import { getDeveloper, patchDeveloper } from './handlers/accounts/developer-settings.ts';
 import { postAgent, postIntentPreview, postResolve } from './handlers/agents/agents.ts';
 import { getGrant, postGrant, postGrantRevocation } from './handlers/agents/grants.ts';
@@ -106,10 +106,9 @@ export const ENDPOINTS: readonly Endpoint[] = [
     reportsOutcome: true,
     handle: postChargeBatch,
   }),
-  get('/v1/charges', {
+  scan('/v1/charges', {
     operation: 'listCharges',
     role: 'developer',
-    scans: true,
     query: ChargesQuery,
     replies: { 200: ChargesReply },
     errors: ['charges_archived'],
@@ -222,19 +221,17 @@ export const ENDPOINTS: readonly Endpoint[] = [
     replies: { 200: BalanceReply },
     handle: getBalance,
   }),
-  get('/v1/usage', {
+  scan('/v1/usage', {
     operation: 'listUsage',
     role: 'consumer',
-    scans: true,
     query: UsageQuery,
     replies: { 200: UsageReply },
     errors: ['charges_archived'],
     handle: getUsage,
   }),
-  get('/v1/usage/daily', {
+  scan('/v1/usage/daily', {
     operation: 'listUsageByDay',
     role: 'consumer',
-    scans: true,
     query: UsageByDayQuery,
     replies: { 200: UsageByDayReply },
     handle: getUsageByDay,
@@ -303,10 +300,9 @@ export const ENDPOINTS: readonly Endpoint[] = [
   ...EVENT_ENDPOINTS,
 
   // Developers (section 4.2)
-  get('/v1/earnings', {
+  scan('/v1/earnings', {
     operation: 'getEarnings',
     role: 'developer',
-    scans: true,
     query: EarningsQuery,
     replies: { 200: EarningsReply },
     handle: getEarnings,
@@ -328,7 +324,6 @@ export const ENDPOINTS: readonly Endpoint[] = [
   get('/v1/tools', {
     operation: 'listTools',
     role: 'developer',
-    scans: true,
     query: ToolsQuery,
     replies: { 200: ToolsReply },
     handle: getTools,
@@ -350,10 +345,9 @@ export const ENDPOINTS: readonly Endpoint[] = [
     errors: ['invalid_amount', 'not_found', 'too_many_tools'],
     handle: patchTool,
   }),
-  get('/v1/top-ups', {
+  scan('/v1/top-ups', {
     operation: 'listDeveloperTopUps',
     role: 'developer',
-    scans: true,
     query: PageQuery,
     replies: { 200: DeveloperTopUpsReply },
     handle: getDeveloperTopUps,
@@ -387,10 +381,9 @@ export const ENDPOINTS: readonly Endpoint[] = [
     errors: ['invalid_request'],
     handle: exportStatement,
   }),
-  get('/v1/statements/:month', {
+  scan('/v1/statements/:month', {
     operation: 'getStatement',
     role: 'either',
-    scans: true,
     params: monthParams,
     query: StatementQuery,
     replies: { 200: StatementReply },

@@ -1,20 +1,18 @@
 /**
- * Monthly statements of a consumer and of a developer: the opening figure, the changes, the closing figure. Each is
- * read in one snapshot, so it adds up while charges and rollups continue.
+ * Monthly statements of a consumer and of a developer: the opening figure, the changes, the closing figure. They must be
+ * read in one snapshot to add up while charges and rollups continue.
  */
 import { Type, type Static } from 'typebox';
 import { uuidFloor } from '../../domain/ids.ts';
 import { asMicros, type Micros } from '../../domain/money.ts';
 import type { ConsumerRef } from '../balance/consumers.ts';
 import {
-  inOneSnapshot,
   micros,
   nullable,
   row,
   sql,
   timestampOf,
   type Connection,
-  type Database,
   type DeveloperRef,
 } from '../database.ts';
 import { listToolEarnings, type ToolIntervalEarnings } from './earnings-by-tool.ts';
@@ -86,69 +84,65 @@ const TAX = sql.fragment`
 `;
 
 export async function readConsumerStatement(
-  database: Database,
+  tx: Connection,
   consumer: ConsumerRef,
   { fromMs, toMs }: Month,
 ): Promise<ConsumerStatement> {
   const own = sql.fragment`ledger = ${consumer.ledger} and consumer_id = ${consumer.consumerId}`;
-  return inOneSnapshot(database, async (tx) => {
-    const credited = await tx.oneFirst(sql.type(sumRow)`
-      select coalesce(sum(amount_micros), 0)::int8 as sum from farebox.movements
-      where ${own} and created_at < ${timestampOf(fromMs)}
-    `);
-    const opening = asMicros(credited - (await spentBefore(tx, consumer, fromMs)));
-    const movements = await tx.any(sql.type(movementRow)`
-      select kind, amount_micros as "amountMicros", ${TAX} as "taxMicros", top_up_id as "topUpId", reason,
-        created_at as "createdAt"
-      from farebox.movements m
-      where ${own} and created_at >= ${timestampOf(fromMs)} and created_at < ${timestampOf(toMs)}
-      order by created_at, id
-    `);
-    const charges = await tx.any(sql.type(toolRow)`
-      select tool, sum(charges)::int8 as charges, sum(amount_micros)::int8 as "amountMicros"
-      from (
-        select tool, 1 as charges, amount_micros from farebox.charges
-        where ${own} and id >= ${uuidFloor(fromMs)} and id < ${uuidFloor(toMs)}
-        union all
-        select tool, charges, amount_micros from farebox.archived_charges
-        where ${own} and month = (${timestampOf(fromMs)} at time zone 'UTC')::date
-      ) c group by tool order by tool
-    `);
-    const closing = asMicros(opening + sum(movements) - sum(charges));
-    return { opening, movements, charges, closing };
-  });
+  const credited = await tx.oneFirst(sql.type(sumRow)`
+    select coalesce(sum(amount_micros), 0)::int8 as sum from farebox.movements
+    where ${own} and created_at < ${timestampOf(fromMs)}
+  `);
+  const opening = asMicros(credited - (await spentBefore(tx, consumer, fromMs)));
+  const movements = await tx.any(sql.type(movementRow)`
+    select kind, amount_micros as "amountMicros", ${TAX} as "taxMicros", top_up_id as "topUpId", reason,
+      created_at as "createdAt"
+    from farebox.movements m
+    where ${own} and created_at >= ${timestampOf(fromMs)} and created_at < ${timestampOf(toMs)}
+    order by created_at, id
+  `);
+  const charges = await tx.any(sql.type(toolRow)`
+    select tool, sum(charges)::int8 as charges, sum(amount_micros)::int8 as "amountMicros"
+    from (
+      select tool, 1 as charges, amount_micros from farebox.charges
+      where ${own} and id >= ${uuidFloor(fromMs)} and id < ${uuidFloor(toMs)}
+      union all
+      select tool, charges, amount_micros from farebox.archived_charges
+      where ${own} and month = (${timestampOf(fromMs)} at time zone 'UTC')::date
+    ) c group by tool order by tool
+  `);
+  const closing = asMicros(opening + sum(movements) - sum(charges));
+  return { opening, movements, charges, closing };
 }
 
 /** Rows (tools and days) per query. */
 const EARNED_ROWS = 5_000;
 
 export async function readDeveloperStatement(
-  database: Database,
+  tx: Connection,
   developer: DeveloperRef,
   month: Month,
 ): Promise<DeveloperStatement> {
-  return inOneSnapshot(database, async (tx) => {
-    const opening = await tx.oneFirst(sql.type(sumRow)`
-      select coalesce(sum(amount_micros), 0)::int8 as sum
-      from (${earnedIn(developer, { toMs: month.fromMs })}) earned
-    `);
-    const net = await readNetEarnings(tx, developer, month);
-    const refunds = await tx.any(sql.type(refundsRow)`
-      select tool, date_trunc('day', uuid_extract_timestamp(id), 'UTC') as day, count(*) as refunds,
-        sum(amount_micros)::int8 as "amountMicros"
-      from farebox.charge_refunds
-      where developer = ${developer.developerNumber}
-        and id >= ${uuidFloor(month.fromMs)} and id < ${uuidFloor(month.toMs)}
-      group by 1, 2 order by 1, 2
-    `);
-    const inMonth = net.reduce((total, { earnings }) => total + earnings, 0);
-    return {
-      opening: asMicros(opening),
-      earned: beforeRefunds(net, refunds),
-      refunds,
-      closing: asMicros(opening + inMonth),
-    };
-  });
+  const opening = await tx.oneFirst(sql.type(sumRow)`
+    select coalesce(sum(amount_micros), 0)::int8 as sum
+    from (${earnedIn(developer, { toMs: month.fromMs })}) earned
+  `);
+  const net = await readNetEarnings(tx, developer, month);
+  const refunds = await tx.any(sql.type(refundsRow)`
+    select tool, date_trunc('day', uuid_extract_timestamp(id), 'UTC') as day, count(*) as refunds,
+      sum(amount_micros)::int8 as "amountMicros"
+    from farebox.charge_refunds
+    where developer = ${developer.developerNumber}
+      and id >= ${uuidFloor(month.fromMs)} and id < ${uuidFloor(month.toMs)}
+    group by 1, 2 order by 1, 2
+  `);
+  const inMonth = net.reduce((total, { earnings }) => total + earnings, 0);
+  return {
+    opening: asMicros(opening),
+    earned: beforeRefunds(net, refunds),
+    refunds,
+    closing: asMicros(opening + inMonth),
+  };
 }
 
 async function readNetEarnings(

@@ -16,7 +16,7 @@ import { getCounters } from '../../../store/balance/consumers.ts';
 import type { Api } from '../../services.ts';
 import { rangeOf } from '../earnings/earnings.ts';
 import { listedCharge } from '../charges/charges.ts';
-import type { Reply, Request } from '../../endpoint.ts';
+import type { Reply, Request, ScanApi } from '../../endpoint.ts';
 import { chargeFilterOf, timeRangeOf } from '../../filters.ts';
 import { listPage } from '../../pagination.ts';
 import { refuseArchivedRange } from '../../refuse-archived.ts';
@@ -42,15 +42,15 @@ export async function getBalance(api: Api, { caller }: Request): Promise<Reply<B
  * own time. So the totals of two months add up to the total of both.
  */
 export async function getUsage(
-  api: Api,
+  api: ScanApi,
   { caller, query }: Request<undefined, UsageQuery>,
 ): Promise<Reply<UsageReply>> {
   await refuseArchivedRange(api, timeRangeOf(query));
   const filter = chargeFilterOf(query);
-  const [{ rows, hasMore, nextCursor }, total] = await Promise.all([
-    listPage(query, 'charge', (page) => listConsumerCharges(api.database, caller, filter, page)),
-    sumConsumerUsage(api.database, caller, filter),
-  ]);
+  const { rows, hasMore, nextCursor } = await listPage(query, 'charge', (page) =>
+    listConsumerCharges(api.database, caller, filter, page),
+  );
+  const total = await sumConsumerUsage(api.database, caller, filter);
   const charges = rows.map((charge) => listedCharge(api, charge));
   return { status: 200, body: { charges, total: dollarsOf(total), hasMore, nextCursor } };
 }
@@ -61,7 +61,7 @@ const DAY_MS = 86_400_000;
 
 /** Charges less refunds on each UTC day since `from`, which must be the beginning of a UTC day. */
 export async function getUsageByDay(
-  api: Api,
+  api: ScanApi,
   { caller, query }: Request<undefined, UsageByDayQuery>,
 ): Promise<Reply<UsageByDayReply>> {
   const { fromMs } = rangeOf(query, 'day');

@@ -27,7 +27,7 @@ import {
 import { CHARGEABLE, invalidAmount } from '../../amounts.ts';
 import { budgetError } from '../budgets/budget-errors.ts';
 import type { Api } from '../../services.ts';
-import type { Reply, Request } from '../../endpoint.ts';
+import type { Reply, Request, ScanApi } from '../../endpoint.ts';
 import { developerChargeFilterOf, timeRangeOf } from '../../filters.ts';
 import { listPage } from '../../pagination.ts';
 import { refuseArchivedCharge, refuseArchivedRange } from '../../refuse-archived.ts';
@@ -231,7 +231,7 @@ export function listedCharge(api: Pick<Api, 'receipts'>, stored: StoredCharge): 
 }
 
 export async function listCharges(
-  api: Api,
+  api: ScanApi,
   { caller, query }: Request<undefined, ChargesQuery>,
 ): Promise<Reply<ChargesReply>> {
   await refuseArchivedRange(api, timeRangeOf(query));
@@ -256,7 +256,7 @@ export async function getCharge(
   return { status: 200, body: developerView(api, found) };
 }
 
-function developerView(api: Api, stored: StoredCharge): DeveloperChargeReply {
+function developerView(api: Pick<Api, 'receipts'>, stored: StoredCharge): DeveloperChargeReply {
   return {
     ...listedCharge(api, stored),
     consumerId: wireId('consumer', stored.consumerId),

@@ -14,8 +14,7 @@ import {
   type HourRange,
   type Interval,
 } from '../../../store/earnings/earnings.ts';
-import type { Api } from '../../services.ts';
-import type { Reply, Request } from '../../endpoint.ts';
+import type { Reply, Request, ScanApi } from '../../endpoint.ts';
 import { timeRangeOf } from '../../filters.ts';
 
 const INTERVAL_MS: Readonly<Record<Interval, number>> = { hour: 3_600_000, day: 86_400_000 };
@@ -23,7 +22,7 @@ const INTERVAL_MS: Readonly<Record<Interval, number>> = { hour: 3_600_000, day: 
 const POINTS_MAX = 1_000;
 
 export async function getEarnings(
-  api: Api,
+  api: ScanApi,
   { caller, query }: Request<undefined, EarningsQuery>,
 ): Promise<Reply<EarningsReply>> {
   const { interval } = query;
@@ -62,7 +61,7 @@ export function rangeOf(query: TimeQuery, unit: Interval): HourRange {
 }
 
 /** Every interval from `from` to `to`, or up to the current one. */
-async function seriesOf(api: Api, caller: KeyOwner, range: HourRange, interval: Interval) {
+async function seriesOf(api: ScanApi, caller: KeyOwner, range: HourRange, interval: Interval) {
   const { fromMs, toMs = Date.now() } = range;
   if (fromMs === undefined) {
     throw new ApiError('invalid_request', 'from is required with interval.', { param: 'from' });

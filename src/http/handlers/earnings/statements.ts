@@ -14,12 +14,13 @@ import {
   type DeveloperStatement,
   type Month,
 } from '../../../store/earnings/statements.ts';
+import { takeTurn } from '../../../store/accounts/turns.ts';
 import type { Api } from '../../services.ts';
 import type { Cell, Export } from '../../csv.ts';
-import type { Reply, Request } from '../../endpoint.ts';
+import type { Reply, Request, ScanApi } from '../../endpoint.ts';
 
 export async function getStatement(
-  api: Api,
+  api: ScanApi,
   { caller, params }: Request,
 ): Promise<Reply<StatementReply>> {
   const month = monthOf(params['month'] ?? '');
@@ -49,9 +50,11 @@ export function exportStatement(api: Api, { caller, params }: Request): Export {
     name: `statement-${nameOf(month)}`,
     header: ['date', 'entry', 'tool', 'topUpId', 'reason', 'count', 'amount', 'tax'],
     pages: (async function* () {
-      yield caller.kind === 'consumer'
-        ? consumerRows(month, await readConsumerStatement(api.database, caller, month))
-        : developerRows(month, await readDeveloperStatement(api.database, caller, month));
+      yield await takeTurn(api.database, caller.accountId, async (database) =>
+        caller.kind === 'consumer'
+          ? consumerRows(month, await readConsumerStatement(database, caller, month))
+          : developerRows(month, await readDeveloperStatement(database, caller, month)),
+      );
     })(),
   };
 }

@@ -4,12 +4,11 @@ import { dollarsOf } from '../../../domain/money.ts';
 import type { PageQuery } from '../../../schemas/shapes.ts';
 import type { DeveloperTopUpsReply } from '../../../schemas/top-ups.ts';
 import { listAttributedTopUps } from '../../../store/earnings/top-up-attribution.ts';
-import type { Api } from '../../services.ts';
-import type { Reply, Request } from '../../endpoint.ts';
+import type { Reply, Request, ScanApi } from '../../endpoint.ts';
 import { listPage } from '../../pagination.ts';
 
 export async function getDeveloperTopUps(
-  api: Api,
+  api: ScanApi,
   { caller, query }: Request<undefined, PageQuery>,
 ): Promise<Reply<DeveloperTopUpsReply>> {
   const { rows, hasMore, nextCursor } = await listPage(query, 'topUp', (page) =>

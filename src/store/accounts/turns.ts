@@ -1,0 +1,33 @@
+/** The turns of accounts at reading many rows, across all processes. */
+import { inOneSnapshot, sql, type Connection, type Database } from '../database.ts';
+import { isLockTimeout } from '../failures.ts';
+
+const WAIT_MS_MAX = 2_000;
+
+/** The account's turn did not come in time. */
+export class NoTurnError extends Error {
+  override readonly name = 'NoTurnError';
+}
+
+/**
+ * Reads in one snapshot while no other process reads for this account in its turn. The snapshot is of the time when the
+ * wait began. Rejects with a NoTurnError.
+ */
+export function takeTurn<T>(
+  database: Database,
+  accountId: string,
+  read: (connection: Connection) => Promise<T>,
+): Promise<T> {
+  return inOneSnapshot(database, async (tx) => {
+    const turn = tx.query(sql.typeAlias('nothing')`
+      select set_config('lock_timeout', ${`${WAIT_MS_MAX}ms`}, true),
+        pg_advisory_xact_lock(hashtextextended('farebox.turns ' || ${accountId}, 0)),
+        set_config('lock_timeout', usual, true)
+      from (select current_setting('lock_timeout') as usual offset 0) as settings
+    `);
+    await turn.catch((error: unknown) => {
+      throw isLockTimeout(error) ? new NoTurnError(undefined, { cause: error }) : error;
+    });
+    return read(tx);
+  });
+}
