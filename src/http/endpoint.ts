@@ -239,7 +239,7 @@ export function post<B extends TSchema, R extends Replies, A extends TSchema = B
         if (!share) return respond();
         // A body is not read while it waits: it stays with its sender.
         const weight = share === 'batches' ? bodyBytesOf(ctx.req) : 1;
-        return api.shares.reads.run(caller.accountId, weight, respond);
+        return api.shares[share].run(caller.accountId, weight, respond);
       }),
   };
 }
