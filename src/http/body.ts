@@ -26,10 +26,14 @@ export function readBody(request: IncomingMessage, bytesMax: number): Promise<Bu
     });
     request.on('end', () => resolve(chunks ? Buffer.concat(chunks) : (only ?? Buffer.alloc(0))));
     // The client disconnected midway: not our failure, and nobody is left to receive a response.
-    request.on('error', (error) =>
-      reject(new ApiError('invalid_request', 'The body did not arrive completely.', {}, error)),
-    );
+    request.on('error', (error) => reject(incomplete(error)));
+    // It disconnected before: while its key was looked up, or its account's other work was in progress.
+    if (request.destroyed) reject(incomplete(request.errored));
   });
+}
+
+function incomplete(cause: unknown): ApiError {
+  return new ApiError('invalid_request', 'The body did not arrive completely.', {}, cause);
 }
 
 /** The announced length; without one, the largest size of a batch. */

@@ -4,10 +4,12 @@ import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { Client } from 'pg';
+import { ChargeBatchReply } from '../../src/schemas/charge-batches.ts';
 import { ChargeReply } from '../../src/schemas/charges.ts';
 import type { TestAccount } from '../support/accounts.ts';
 import { startTestApi, type TestApi } from '../support/api.ts';
 import { assertError, bodyOf, call, charge } from '../support/http.ts';
+import { holdConsumer } from '../support/row-locks.ts';
 import { until } from '../support/stack.ts';
 
 const READS_PER_SECOND = 20;
@@ -142,5 +144,40 @@ describe('limits', () => {
     } finally {
       await blocker.end();
     }
+  });
+
+  it('do not count batches among reads, and forget batches whose senders have left', async () => {
+    const locked = await holdConsumer(api.databaseUrl, account.consumerId);
+    const member = { apiKey: account.consumerKey, tool: 'search', amount: 0.000001 };
+    const left = new AbortController();
+    try {
+      // Two of them are what an account may have in progress, so the others wait unread.
+      const charges = Array.from({ length: 1_000 }, () => member);
+      const batches = Array.from({ length: 6 }, () =>
+        fetch(`${api.url}/v1/charges/batch`, {
+          method: 'POST',
+          headers: {
+            authorization: `Bearer ${account.developerKey}`,
+            'content-type': 'application/json',
+          },
+          body: JSON.stringify({ charges }),
+          signal: left.signal,
+        }),
+      );
+      await locked.waited(1);
+      assert.equal((await balance(account)).status, 200);
+      left.abort();
+      await Promise.allSettled(batches);
+    } finally {
+      await locked.release();
+    }
+    bodyOf(
+      await call(api, 'POST', '/v1/charges/batch', {
+        key: account.developerKey,
+        body: { charges: [member] },
+      }),
+      200,
+      ChargeBatchReply,
+    );
   });
 });
