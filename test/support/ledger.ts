@@ -14,8 +14,7 @@ export async function openTestLedger(maxPoolSize = 10): Promise<TestLedger> {
 export async function backUpLedger(ledger: TestLedger, maxPoolSize = 10): Promise<TestLedger[]> {
   await ledger.database.end();
   const copy = await copyTestDatabase(ledger.url);
-  const { url, drop } = ledger;
-  return Promise.all([{ url, drop }, copy].map((each) => openLedger(each, maxPoolSize)));
+  return Promise.all([ledger, copy].map((each) => openLedger(each, maxPoolSize)));
 }
 
 async function openLedger(testDatabase: TestDatabase, maxPoolSize: number): Promise<TestLedger> {
