@@ -11,7 +11,7 @@ import { environmentOf } from '../embedded/environment.ts';
 import { auditProcessor, PROCESSOR_CHECK } from '../stripe/audit-processor.ts';
 import { createStripe } from '../stripe/calls.ts';
 import { failureReason } from '../stripe/failure-reason.ts';
-import { recordExaminations } from '../store/audit/examinations.ts';
+import { recordExaminations } from '../store/audit/last-findings.ts';
 import {
   auditLedger,
   checkNames,

@@ -50,7 +50,7 @@ export const SESSION_MINUTES_MAX = 24 * 60;
 
 /**
  * Automatic top-ups of a consumer. `waiting`: one is due but postponed. `off` with a reason: they turned themselves
- * off, for example after `AUTO_TOP_UP_DECLINES_MAX` declines in a row.
+ * off, for example after declines in a row (src/store/top-ups/auto-top-ups.ts).
  */
 export const AUTO_TOP_UP_STATUSES = ['on', 'waiting', 'off'] as const;
 
@@ -59,4 +59,3 @@ export interface AutoTopUpState {
   /** Why it waits or turned itself off: the code of the decline, or of the ceiling that it reached. */
   readonly reason: string | null;
 }
-export const AUTO_TOP_UP_DECLINES_MAX = 3;

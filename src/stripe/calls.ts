@@ -7,6 +7,7 @@ import type { Config } from '../config.ts';
 import { CONSENT_TERMS } from '../domain/consent-terms.ts';
 import { wireId } from '../domain/ids.ts';
 import { centsOf, type Micros } from '../domain/money.ts';
+import { TAXED_SESSION } from './tax.ts';
 
 export interface Payable {
   readonly id: string;
@@ -125,14 +126,6 @@ export async function createSession(
   if (session.url === null) throw new Error(`${session.id} came without a URL`);
   return { id: session.id, url: session.url };
 }
-
-/** The page asks for the address and shows the tax before it is paid; the invoice shows both. */
-const TAXED_SESSION = {
-  automatic_tax: { enabled: true },
-  tax_id_collection: { enabled: true },
-  customer_update: { address: 'auto', name: 'auto' },
-  invoice_creation: { enabled: true },
-} satisfies Partial<Stripe.Checkout.SessionCreateParams>;
 
 /** Expands the payment intent and charge, which show the outcome of a delayed payment and later refunds or disputes. */
 export async function readSession(

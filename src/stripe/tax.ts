@@ -1,4 +1,4 @@
-/** Stripe's tax on payments without a hosted page, which would calculate it. */
+/** Stripe's tax on top-ups: a hosted page calculates it; for payments without one, it is calculated here. */
 import { Stripe } from 'stripe';
 import { centsOf, microsOfCents, type Micros } from '../domain/money.ts';
 
@@ -11,6 +11,14 @@ export interface TaxCalculation {
   readonly calculationId: string;
   readonly micros: Micros;
 }
+
+/** For a checkout: the page asks for the address and shows the tax before it is paid; the invoice shows both. */
+export const TAXED_SESSION = {
+  automatic_tax: { enabled: true },
+  tax_id_collection: { enabled: true },
+  customer_update: { address: 'auto', name: 'auto' },
+  invoice_creation: { enabled: true },
+} satisfies Partial<Stripe.Checkout.SessionCreateParams>;
 
 /** Undefined: Stripe does not know the customer's address, which a checkout asks for. */
 export async function calculateTax(

@@ -7,7 +7,6 @@
 import { randomUUIDv7 } from 'node:crypto';
 import { Type, type Static } from 'typebox';
 import {
-  AUTO_TOP_UP_DECLINES_MAX,
   AUTO_TOP_UP_STATUSES,
   type AutoTopUpState,
   type TopUpFailure,
@@ -31,6 +30,9 @@ import {
   postponeNotice,
   type Notice,
 } from '../outbox.ts';
+
+/** In a row. Then automatic top-ups turn themselves off. */
+const DECLINES_MAX = 3;
 
 const State = Type.Object({
   status: Type.Enum(AUTO_TOP_UP_STATUSES),
@@ -213,7 +215,7 @@ async function countEnding(
     case 'failed':
       return tx.maybeOne(sql.type(stateRow)`
         update farebox.auto_top_ups set declines = declines + 1, reason = ${ending.failure.code},
-          status = case when declines + 1 < ${AUTO_TOP_UP_DECLINES_MAX} then 'waiting' else 'off' end,
+          status = case when declines + 1 < ${DECLINES_MAX} then 'waiting' else 'off' end,
           not_before = now() + ${ending.retryMs}::int8 * 2 ^ declines * interval '1 ms'
         where ledger = ${ledger} and consumer_id = ${consumerId} and status <> 'off'
         returning status, reason

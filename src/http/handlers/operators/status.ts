@@ -4,7 +4,7 @@ import { wireId } from '../../../domain/ids.ts';
 import { asMicros, dollarsOf } from '../../../domain/money.ts';
 import type { OperatorStatusReply } from '../../../schemas/operators.ts';
 import { readBacklog } from '../../../store/audit/backlog.ts';
-import { findWalkedUntil, listExaminations } from '../../../store/audit/examinations.ts';
+import { findWalkedUntil, listExaminations } from '../../../store/audit/last-findings.ts';
 import { listDifferences } from '../../../store/audit/reconciliation.ts';
 import { listStuck, type Stuck } from '../../../store/audit/stuck.ts';
 import type { Reply } from '../../endpoint.ts';
