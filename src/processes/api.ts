@@ -140,7 +140,6 @@ export async function runApi(config: Config, log: Logger): Promise<Running> {
   );
   let metrics: MetricsServer | undefined;
   if (registry && metricsPort !== undefined) {
-    const pools = { charges: charges, holds: holds, lookUps, invocations, reads: database };
     const waitingCharges = () => batcher.waiting + entries.waiting;
     registerApi(registry, {
       traffic,

@@ -5,10 +5,11 @@
  */
 import { Client } from 'pg';
 
-const { connect } = Client.prototype;
-
-/** From now on, every client of this process has a listener. */
-Client.prototype.connect = function connectHeard(this: Client, ...args: unknown[]) {
-  this.on('error', () => {});
-  return Reflect.apply(connect, this, args);
-} as typeof connect;
+/** From now on, every client of this process has a listener. Call it once. */
+export function listenToClients(): void {
+  const connect: unknown = Reflect.get(Client.prototype, 'connect');
+  Client.prototype.connect = function connectHeard(this: Client, ...args: unknown[]): unknown {
+    this.on('error', () => {});
+    return Reflect.apply(connect as () => unknown, this, args);
+  } as typeof Client.prototype.connect;
+}
