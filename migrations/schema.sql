@@ -195,8 +195,7 @@ create table farebox.archived_charges (
   constraint archived_charges_pkey primary key (ledger, consumer_id, month, developer, tool)
 );
 
--- What each spend key charged in archived charges, less their refunds, which are final: doctor compares budgets
--- with it.
+-- What each spend key charged in archived charges, before their refunds: doctor compares budgets with it.
 create table farebox.archived_key_spending (
   micros bigint not null,
   consumer_id uuid not null,

@@ -8,20 +8,10 @@ import { AccountKeyGuard } from '../charging/account-key-guard.ts';
 import { ApprovalLinks } from '../charging/approval-links.ts';
 import { BudgetRulesCache } from '../charging/budget-rules.ts';
 import { createBatcher } from '../charging/create-batcher.ts';
-import { DatabaseClock } from '../charging/database-clock.ts';
 import { EarlierCharges } from '../charging/earlier-charges.ts';
 import { createKeyCache } from '../charging/find-key-owner.ts';
 import { createEntryBatcher } from '../charging/create-entry-batcher.ts';
 import { LastUsedRecorder } from '../charging/last-used-recorder.ts';
-import {
-  CHARGE_LOCK_TIMEOUT_MS,
-  CHARGE_SILENCE_MS_MAX,
-  CHARGE_STATEMENT_TIMEOUT_MS,
-  EXCEPTION_LANES,
-  LANES,
-  LEASE_LANES,
-  LEASE_WAIT_MS_MAX,
-} from '../charging/limits.ts';
 import { PublicReceipts } from '../charging/public-receipts.ts';
 import { ReceiptSigner } from '../charging/receipts.ts';
 import { WebhookSigner } from '../events/signing.ts';
@@ -43,38 +33,13 @@ import { observeFlushes } from '../metrics/flush-metrics.ts';
 import { serveMetrics, type MetricsServer } from '../metrics/serve-metrics.ts';
 import { createStripe } from '../stripe/calls.ts';
 import { isLiveKey } from '../stripe/webhook.ts';
-import { createDatabase } from '../store/database.ts';
 import { ensureChargePartitions } from '../store/charges/partitions.ts';
 import { createTemporalClient } from '../temporal/client.ts';
 import { STARTS_AT_ONCE_MAX } from '../agents/request-invocation.ts';
 import { Semaphore } from '../temporal/semaphore.ts';
+import { closePools, openApiPools } from './api-pools.ts';
 import { checkStart } from './check-start.ts';
-
-/** Connections of one API process besides its charge lanes, with limits for waiting and for use. */
-const READS = {
-  maxPoolSize: 8,
-  usesOneCore: true,
-  statementTimeoutMs: 5_000,
-  silenceMsMax: 6_000,
-  waitMsMax: 1_000,
-} as const;
-/** For keys, prices, their changes, and readiness. Charges wait for these, so they must not queue behind reads. */
-const LOOK_UPS = {
-  maxPoolSize: 3,
-  statementTimeoutMs: 1_000,
-  silenceMsMax: 2_000,
-  waitMsMax: 1_000,
-} as const;
-/**
- * For grants and invocations: reads must not keep them from being accepted, nor may they keep charges from their look-ups.
- * A burst of them may wait longer than a read, since an invocation is done even if its answer comes late.
- */
-const INVOCATIONS = {
-  maxPoolSize: 3,
-  statementTimeoutMs: 1_500,
-  silenceMsMax: 2_500,
-  waitMsMax: 5_000,
-} as const;
+import { startPatience } from './patience.ts';
 
 export interface Running {
   readonly port: number;
@@ -83,47 +48,23 @@ export interface Running {
 
 export async function runApi(config: Config, log: Logger): Promise<Running> {
   const warn = (message: string) => (error: unknown) => log.warn({ err: error }, message);
-  const onError = warn('a connection to Postgres broke');
-  await checkStart(config, log);
-  const { putOff } = await ensureChargePartitions(config.databaseUrl, Date.now(), 'leave');
+  const patiently = startPatience(log);
+  await patiently(() => checkStart(config, log));
+  const { putOff } = await patiently(() =>
+    ensureChargePartitions(config.databaseUrl, Date.now(), 'leave'),
+  );
   if (putOff.length > 0) log.warn({ putOff }, 'the workers will create these partitions');
-  const lookUps = await createDatabase(config.databaseUrl, { ...LOOK_UPS, onError });
-  const clock = new DatabaseClock(lookUps, warn('could not read the clock of Postgres'));
-  // Open connections would keep a process alive that cannot start.
-  await clock.start().catch(async (error: unknown) => {
-    clock.stop();
-    await lookUps.end();
-    throw error;
-  });
-  const database = await createDatabase(config.databaseUrl, { ...READS, onError });
-  const invocations = await createDatabase(config.databaseUrl, { ...INVOCATIONS, onError });
-  const laneCount = config.sharesPort ? LANES.besideOthers : LANES.alone;
-  const lanes = {
-    maxPoolSize: laneCount + EXCEPTION_LANES,
-    lockTimeoutMs: CHARGE_LOCK_TIMEOUT_MS,
-    statementTimeoutMs: CHARGE_STATEMENT_TIMEOUT_MS,
-    silenceMsMax: CHARGE_SILENCE_MS_MAX,
-    onError,
-  };
-  const chargePool = await createDatabase(config.databaseUrl, lanes);
-  const holdPool = await createDatabase(config.databaseUrl, lanes);
-  const leasePool = await createDatabase(config.databaseUrl, {
-    maxPoolSize: LEASE_LANES,
-    lockTimeoutMs: CHARGE_LOCK_TIMEOUT_MS,
-    statementTimeoutMs: CHARGE_STATEMENT_TIMEOUT_MS,
-    silenceMsMax: CHARGE_SILENCE_MS_MAX,
-    waitMsMax: LEASE_WAIT_MS_MAX,
-    onError,
-  });
+  const { laneCount, pools, clock } = await openApiPools(config, log, patiently);
+  const { database, lookUps, invocations, charges, holds, leases } = pools;
   const receipts = new ReceiptSigner(config.masterSecrets);
   const { host, metricsPort } = config;
   const registry = metricsPort === undefined ? undefined : new Registry();
   const onFlush = registry && observeFlushes(registry);
   const { activeKey } = receipts;
   const notPosted = warn('could not post charges');
-  const batcher = createBatcher(chargePool, laneCount, activeKey, clock, notPosted, onFlush);
+  const batcher = createBatcher(charges, laneCount, activeKey, clock, notPosted, onFlush);
   const notHeld = warn('could not post holds');
-  const entries = createEntryBatcher(holdPool, laneCount, activeKey, clock, notHeld, onFlush);
+  const entries = createEntryBatcher(holds, laneCount, activeKey, clock, notHeld, onFlush);
   const keys = createKeyCache(lookUps, warn('could not read changed keys'));
   const tools = new ToolPrices(lookUps, warn('could not read changed tools'));
   const budgets = new BudgetRulesCache(lookUps, warn('could not read changed budgets'));
@@ -144,7 +85,7 @@ export async function runApi(config: Config, log: Logger): Promise<Running> {
     database,
     batcher,
     entries,
-    leasePool,
+    leasePool: leases,
     clock,
     receiptKey: receipts.activeKey,
     keys,
@@ -188,12 +129,7 @@ export async function runApi(config: Config, log: Logger): Promise<Running> {
     await lastUsed.stop();
     await refusals.stop();
     await temporal.close();
-    await chargePool.end();
-    await holdPool.end();
-    await leasePool.end();
-    await lookUps.end();
-    await invocations.end();
-    await database.end();
+    await closePools(pools);
   };
   // An open resource would keep the process alive without serving, and no supervisor would restart it.
   const server = await listen(app, config, config.baseUrl, traffic).catch(
@@ -204,9 +140,12 @@ export async function runApi(config: Config, log: Logger): Promise<Running> {
   );
   let metrics: MetricsServer | undefined;
   if (registry && metricsPort !== undefined) {
-    const pools = { charges: chargePool, holds: holdPool, lookUps, invocations, reads: database };
     const waitingCharges = () => batcher.waiting + entries.waiting;
-    registerApi(registry, { traffic, waitingCharges, pools });
+    registerApi(registry, {
+      traffic,
+      waitingCharges,
+      pools: { charges, holds, lookUps, invocations, reads: database },
+    });
     metrics = await serveMetrics({ host, port: metricsPort, log }, registry).catch(
       async (error: unknown) => {
         await server.close();

@@ -50,6 +50,7 @@ import { keepSchedules, schedulesOf } from '../temporal/schedules.ts';
 import { workflowBuildId, workflowBundle } from '../temporal/workflow-bundle.ts';
 import { checkStart } from './check-start.ts';
 import { ownerMails } from './owner-mails.ts';
+import { startPatience } from './patience.ts';
 
 export interface RunningWorker {
   /** Rejects if the worker ends by itself. It cannot continue then, and its process should be restarted. */
@@ -91,14 +92,17 @@ export async function runWorker(
   log: Logger,
   signal?: AbortSignal,
 ): Promise<RunningWorker> {
-  await checkStart(config, log);
+  const patiently = startPatience(log, signal && { signal });
+  await patiently(() => checkStart(config, log));
   // Keeps a process alive, so it comes after what may refuse to start.
   installRuntime(log);
-  const database = await createDatabase(config.databaseUrl, {
-    maxPoolSize: DATABASE_CONNECTIONS,
-    silenceMsMax: DATABASE_SILENCE_MS_MAX,
-    onError: (error) => log.warn({ err: error }, 'a connection to Postgres broke'),
-  });
+  const database = await patiently(() =>
+    createDatabase(config.databaseUrl, {
+      maxPoolSize: DATABASE_CONNECTIONS,
+      silenceMsMax: DATABASE_SILENCE_MS_MAX,
+      onError: (error) => log.warn({ err: error }, 'a connection to Postgres broke'),
+    }),
+  );
   const temporal = createTemporalClient(config.temporal);
   const relay = new Relay({
     database,

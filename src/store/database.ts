@@ -19,6 +19,9 @@ import type { Micros } from '../domain/money.ts';
 import { boundWaiting } from './bounded-pool.ts';
 import { explainConnectFailure, withSessionOptions } from './session.ts';
 import { withDeadline } from './statement-deadline.ts';
+import { listenToClients } from './unheard-errors.ts';
+
+listenToClients();
 
 /** Anything that runs queries: the pool, or a transaction's connection. */
 export type Connection = CommonQueryMethods;

@@ -60,6 +60,27 @@ export function isDatabaseUnavailable(error: unknown): boolean {
   );
 }
 
+/** Errors of a network that may pass: what refuses connections may be restarting. */
+const NETWORK_AWAY = new Set([...SOCKET_LOST, 'ECONNREFUSED', 'EHOSTUNREACH', 'EAI_AGAIN']);
+/** Postgres starts, stops or has no connection to spare; it ended the session. */
+const SERVER_AWAY = /^(08|53|57P)/;
+/** Errors of the driver, which have no code. */
+const DRIVER_AWAY =
+  /^(Connection terminated|Client has encountered a connection error|timeout expired|Query read timeout)/;
+
+/**
+ * Postgres cannot be reached for now, for a process that starts. Not for a wrong password, database or name of a host,
+ * which time does not mend.
+ */
+export function isDatabaseAway(error: unknown): boolean {
+  for (let at = error; at instanceof Error; at = at.cause) {
+    const code = 'code' in at ? String(at.code) : '';
+    if (NETWORK_AWAY.has(code) || SERVER_AWAY.test(code) || DRIVER_AWAY.test(at.message))
+      return true;
+  }
+  return false;
+}
+
 /** The statement timed out waiting for a row that another transaction has locked, and was rolled back. */
 export function isLockTimeout(error: unknown): boolean {
   return sqlStateOf(error) === LOCK_NOT_AVAILABLE;

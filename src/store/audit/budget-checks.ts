@@ -45,6 +45,9 @@ const counted = sql.fragment`
     where state = 0 and spend_key > 0
     union all
     select ledger, consumer_id, spend_key, null, null, micros from farebox.archived_key_spending
+    union all
+    select ledger, consumer_id, spend_key, null, null, -amount_micros from farebox.charge_refunds
+    where spend_key is not null and uuid_extract_timestamp(charge_id) < ${ARCHIVED_BEFORE}
   ), sums as (
     select b.ledger, b.consumer_id, b.number, sum(a.micros) as micros,
       sum(a.micros) filter (where b.window_unit > 0
@@ -175,10 +178,8 @@ export const BUDGET_CHECKS = {
         select ledger, consumer_id, ${keyOf} as spend_key, amount_micros as micros from farebox.charges c
         where origin <> '' and ${keyOf} > 0
         union all
-        select r.ledger, r.consumer_id, r.spend_key, -r.amount_micros from farebox.charge_refunds r
-        where r.spend_key is not null and exists (
-          select from farebox.charges c
-          where c.ledger = r.ledger and c.consumer_id = r.consumer_id and c.id = r.charge_id)
+        select ledger, consumer_id, spend_key, -amount_micros from farebox.charge_refunds
+        where spend_key is not null
         union all
         select ledger, consumer_id, spend_key, micros from farebox.archived_key_spending
         union all

@@ -40,6 +40,8 @@ export async function ensureChargePartitions(
     connectionString: withSessionOptions(databaseUrl, { lock_timeout: TURN_TIMEOUT_MS }),
     connectionTimeoutMillis: 5_000,
   });
+  // A connection that breaks fails its query too.
+  client.on('error', () => {});
   await client.connect();
   try {
     const ensured = { made: [] as string[], putOff: [] as string[] };

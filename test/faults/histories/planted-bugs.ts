@@ -99,8 +99,8 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   sqlBug(
     'a refusal shows the balance less what was refused',
     CAREFUL,
-    "then 'posted' else 'insufficient' end, id, amount,\n    available - total",
-    "then 'posted' else 'insufficient' end, id, amount,\n    available - total - case when accepted then 0 else 10000 end",
+    'available - total as balance,',
+    'available - total - case when accepted then 0 else 10000 end as balance,',
   ),
   // Holds and captures.
   sqlBug(

@@ -85,14 +85,14 @@ describe('an archived month', () => {
       body: { amount },
     });
 
-  /** As if a spend key had made the oldest charge. */
+  /** As if a spend key had made the oldest charge, and the one that is refunded while its month is archived. */
   async function chargedByASpendKey(): Promise<void> {
     const budget = await makeBudget(api, consumer.consumerKey, { limit: 9 });
     await makeKey(api, consumer.consumerKey, budget.id);
     await api.sql.query(`
-      update farebox.charges set origin = int4send(1) where amount_micros = 1000000
+      update farebox.charges set origin = int4send(1) where amount_micros in (1000000, 4000000)
     `);
-    await api.sql.query('update farebox.budgets set used_micros = 1000000');
+    await api.sql.query('update farebox.budgets set used_micros = 5000000');
     await rebuildRollups(harness.database);
     budgetId = budget.id;
   }
@@ -299,7 +299,11 @@ describe('an archived month', () => {
     assert.equal(hasMore, false);
   });
 
-  it('waits for what reads charges, and tries again', async () => {
+  it('waits for what reads charges, tries again, and misses no refund that is made meanwhile', async () => {
+    const { rows } = await api.sql.query<{ id: string }>(
+      'select id from farebox.charges where amount_micros = 4000000',
+    );
+    const lateId = wireId('charge', (rows[0] ?? assert.fail()).id);
     await api.sql.query('begin');
     await api.sql.query('select from farebox.charges limit 1');
     const archiving = archive(LATER);
@@ -307,8 +311,11 @@ describe('an archived month', () => {
       and wait_event_type = 'Lock' and query like '%detach partition%'`;
     await until(async () => (await harness.client.query(waits)).rowCount === 1);
     await until(async () => (await harness.client.query(waits)).rowCount === 0);
+    // The sums of the month are made by now, and its charges are not gone yet.
+    assert.equal((await refund(lateId, 0.75)).status, 201);
     await api.sql.query('rollback');
     assert.equal((await archiving).kind, 'archived');
+    assertError(await refund(lateId, 0.1), 410, 'charges_archived');
     assert.deepEqual(await auditLedger(harness.database), []);
   });
 });
