@@ -6,6 +6,7 @@ import { readFileSync } from 'node:fs';
 import { loadClientConnectConfig } from '@temporalio/envconfig';
 import { microsOfDollars, type Micros } from './domain/money.ts';
 import { REVIEW_AFTER_MS, STEP_RETRY_MS } from './domain/retries.ts';
+import { DEFAULT_TASK_QUEUE } from './domain/task-queues.ts';
 import { SESSION_MINUTES_MAX, SESSION_MINUTES_MIN } from './domain/top-up.ts';
 import { WEBHOOK_RETRY_MS } from './domain/webhook-endpoint.ts';
 
@@ -160,7 +161,7 @@ export function readTemporalConfig(env: Environment): TemporalConfig {
   const { namespace = 'default', connectionOptions } = temporalProfile(env);
   const { address, tls, apiKey, metadata } = connectionOptions;
   const hasFile = Boolean(env['TEMPORAL_CONFIG_FILE']);
-  const taskQueue = env['TEMPORAL_TASK_QUEUE'] ?? 'farebox';
+  const taskQueue = env['TEMPORAL_TASK_QUEUE'] ?? DEFAULT_TASK_QUEUE;
   return Object.freeze({
     address: address ?? required(env, 'TEMPORAL_ADDRESS'),
     namespace,

@@ -164,6 +164,7 @@ function intentOf(
     amount: session.amount_total ?? 0,
     customer,
     description: notes.intentDescription,
+    descriptorSuffix: notes.descriptorSuffix ?? null,
     metadata: notes.intentMetadata,
     setupFutureUsage: usage,
     allowedTypes: session.payment_method_types,

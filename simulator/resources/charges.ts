@@ -9,6 +9,7 @@ import { record } from '../events.ts';
 import { newId } from '../ids.ts';
 import { listPage } from '../http/lists.ts';
 import { laterOf } from './payment-methods.ts';
+import { descriptorOf } from './statement-descriptor.ts';
 
 export function createCharge(
   context: Context,
@@ -27,7 +28,7 @@ export function createCharge(
     application_fee_amount: null,
     balance_transaction: null,
     billing_details: { ...method.billing_details },
-    calculated_statement_descriptor: 'FAREBOX',
+    calculated_statement_descriptor: descriptorOf(intent.statement_descriptor_suffix),
     captured: !decline,
     created: context.now,
     currency: intent.currency,
@@ -55,7 +56,7 @@ export function createCharge(
     source: null,
     source_transfer: null,
     statement_descriptor: null,
-    statement_descriptor_suffix: null,
+    statement_descriptor_suffix: intent.statement_descriptor_suffix,
     status: decline ? 'failed' : 'succeeded',
     transfer_data: null,
     transfer_group: null,

@@ -13,6 +13,7 @@ import { listPage } from '../http/lists.ts';
 import type { Params } from '../http/params.ts';
 import { cancel, checkAmount, getIntent } from './payment-intents.ts';
 import { newSetupIntent } from './setup-intents.ts';
+import { suffixIn } from './statement-descriptor.ts';
 import { addressOfCustomer, taxOf } from './tax.ts';
 
 const EXPIRES_AFTER_SECONDS = { min: 30 * 60, max: 24 * 60 * 60 } as const;
@@ -24,6 +25,7 @@ export interface SessionNotes {
   readonly title: string;
   readonly intentMetadata: Stripe.Metadata;
   readonly intentDescription: string | null;
+  readonly descriptorSuffix: string | null;
   readonly setupFutureUsage: Stripe.PaymentIntent.SetupFutureUsage | null;
   /** The same for cards alone. */
   readonly cardFutureUsage: Stripe.PaymentIntent.SetupFutureUsage | null;
@@ -56,12 +58,13 @@ export const createSession: Handler = (context, params) => {
     title,
     intentMetadata: intent?.metadata() ?? {},
     intentDescription: intent?.string('description') ?? null,
+    descriptorSuffix: suffixIn(intent),
     setupFutureUsage: intent?.oneOf('setup_future_usage', ['off_session', 'on_session']) ?? null,
     cardFutureUsage: card?.oneOf('setup_future_usage', ['off_session', 'on_session']) ?? null,
     updatesAddress: update?.oneOf('address', ['auto', 'never']) === 'auto',
     offersSave: saving?.oneOf('payment_method_save', ['enabled', 'disabled']) === 'enabled',
   };
-  intent?.ignore('receipt_email', 'statement_descriptor_suffix');
+  intent?.ignore('receipt_email');
   const session: Stripe.Checkout.Session = {
     ...blankSession(context, amount),
     mode,

@@ -14,6 +14,7 @@ import { record } from '../events.ts';
 import { newId, randomText } from '../ids.ts';
 import { listPage } from '../http/lists.ts';
 import type { Params } from '../http/params.ts';
+import { suffixIn } from './statement-descriptor.ts';
 import { checkCalculation } from './tax.ts';
 import { isSetUp, usageOf } from './setup-intents.ts';
 import {
@@ -39,6 +40,7 @@ export interface IntentFields {
   readonly amount: number;
   readonly customer: string | null;
   readonly description: string | null;
+  readonly descriptorSuffix: string | null;
   readonly metadata: Stripe.Metadata;
   readonly setupFutureUsage: Stripe.PaymentIntent.SetupFutureUsage | null;
   /** The same for cards alone. */
@@ -91,7 +93,7 @@ export function newIntent(context: Context, fields: IntentFields): Stripe.Paymen
     shipping: null,
     source: null,
     statement_descriptor: null,
-    statement_descriptor_suffix: null,
+    statement_descriptor_suffix: fields.descriptorSuffix,
     status: 'requires_payment_method',
     transfer_data: null,
     transfer_group: null,
@@ -223,6 +225,7 @@ export const createPaymentIntent: Handler = (context, params) => {
     amount,
     customer: customer ?? null,
     description: params.string('description') ?? null,
+    descriptorSuffix: suffixIn(params),
     metadata: params.metadata(),
     setupFutureUsage: params.oneOf('setup_future_usage', ['off_session', 'on_session']) ?? null,
     allowedTypes: params.strings('allowed_payment_method_types') ?? null,
@@ -231,7 +234,7 @@ export const createPaymentIntent: Handler = (context, params) => {
     intent.hooks = { inputs: { tax: { calculation } } };
     context.store.update(intent);
   }
-  params.ignore('receipt_email', 'statement_descriptor', 'statement_descriptor_suffix');
+  params.ignore('receipt_email', 'statement_descriptor');
   const method = methodIn(context, params);
   const presence = presenceIn(params);
   const returnUrl = params.url('return_url');
@@ -284,6 +287,7 @@ export const cancelPaymentIntent: Handler = (context, params, id) => {
 export const updatePaymentIntent: Handler = (context, params, id) => {
   const intent = getIntent(context, id);
   intent.description = params.string('description') ?? intent.description;
+  intent.statement_descriptor_suffix = suffixIn(params) ?? intent.statement_descriptor_suffix;
   intent.metadata = params.metadata(intent.metadata);
   context.store.update(intent);
   return ok(intent);

@@ -20,7 +20,7 @@ import {
   type Finding,
   type LedgerPart,
 } from '../store/audit/ledger-checks.ts';
-import { abandonedOf, describeDeployment } from '../temporal/builds.ts';
+import { abandonedOf, describeDeployment, offenderOf } from '../temporal/builds.ts';
 import { createTemporalClient } from '../temporal/client.ts';
 import { listFailingWorkflows } from '../temporal/failing-workflows.ts';
 import { listMissingSchedules, schedulesOf } from '../temporal/schedules.ts';
@@ -140,13 +140,11 @@ async function auditTemporal(env: Environment): Promise<Finding[]> {
     return [
       ...findingsOf(SCHEDULES_CHECK, missing, 'not found'),
       ...findingsOf(WORKFLOWS_CHECK, failing, 'cannot continue; its history shows the error'),
-      ...abandoned.flatMap(({ buildId, pinned, isCurrent }) =>
-        findingsOf(
-          BUILDS_CHECK,
-          [buildId],
-          isCurrent ? 'new workflows start on it' : `${pinned} pinned`,
-        ),
-      ),
+      ...firstOf(abandoned.map(offenderOf)).map((each) => ({
+        part: 'temporal' as const,
+        check: BUILDS_CHECK,
+        ...each,
+      })),
     ];
   } finally {
     await temporal.close();

@@ -45,7 +45,7 @@ async function refund(topUp: string, { amount, json, dataDir }: RefundOptions): 
   process.stdout.write(
     json
       ? `${JSON.stringify(asked)}\n`
-      : `${table(asked)}\nRemoved from the balance. The workflow top-up/${topUp} refunds it through Stripe.\n` +
+      : `${table(asked)}\nRemoved from the balance. Its workflow reversals refunds it through Stripe.\n` +
           'If that fails, the amount is credited again.\n',
   );
 }

@@ -1,7 +1,22 @@
 /**
- * The task queues of a deployment. Workflows and steps that need only Postgres use the one that the setting names. Steps
- * that call others have separate queues, so that nothing waits behind a party that hangs.
+ * The task queues of a deployment, and the ids of its workflows. Workflows and steps that need only Postgres use the queue
+ * that the setting names. Steps that call others have separate queues, so that nothing waits behind a party that hangs.
  */
+
+export const DEFAULT_TASK_QUEUE = 'farebox';
+
+/**
+ * `top-up/tu_...` in the default deployment, `<queue>/top-up/tu_...` in any other. Deployments that share a namespace may
+ * have rows with the same ids, such as staging with a copy of production's database, and must not share their workflows.
+ */
+export function workflowIdIn(
+  { taskQueue }: { readonly taskQueue: string },
+  kind: string,
+  subjectId: string,
+): string {
+  const id = `${kind}/${subjectId}`;
+  return taskQueue === DEFAULT_TASK_QUEUE ? id : `${taskQueue}/${id}`;
+}
 
 /** For calls of agents. */
 export function agentTaskQueue(taskQueue: string): string {

@@ -72,6 +72,14 @@ export function abandonedOf(deployment: Deployment | undefined, nowMs = Date.now
   );
 }
 
+/** An abandoned build as `farebox doctor` reports it. */
+export function offenderOf({ buildId, isCurrent, pinned }: Build) {
+  return {
+    subject: buildId === UNVERSIONED ? 'unversioned' : buildId,
+    detail: isCurrent ? 'new workflows start on it' : `${pinned} pinned`,
+  };
+}
+
 function isGone({ polledAtMs }: Build, nowMs: number): boolean {
   return polledAtMs === null || nowMs - polledAtMs > GONE_AFTER_MS;
 }

@@ -15,6 +15,9 @@ export interface TemporalClient {
   close(): Promise<void>;
 }
 
+/** Anything that names a deployment: its task queue does. */
+export type Deployed = Pick<TemporalClient, 'taskQueue'>;
+
 /** About 1.5 seconds of attempts: enough for a server that restarts, without waiting for one that is down. */
 const CALL_ATTEMPTS_MAX = 5;
 const PROBE_TIMEOUT_MS = 1_000;

@@ -1,14 +1,15 @@
 /** Starts the workflow of an approval and sends it messages. */
 import { wireId } from '../domain/ids.ts';
 import { dollarsOf } from '../domain/money.ts';
+import { workflowIdIn } from '../domain/task-queues.ts';
 import type { Approval } from '../store/approvals/approval.ts';
 import type { approval as approvalWorkflow } from '../../workflows/approval.ts';
 import { approvalDecided } from '../../workflows/messages.ts';
-import type { TemporalClient } from './client.ts';
+import type { Deployed, TemporalClient } from './client.ts';
 import { double, keyword, ONE_END, REPORT_TIMEOUT_MS, unlessEnded } from './starts.ts';
 
-export function approvalWorkflowId(approvalId: string): string {
-  return `approval/${wireId('approval', approvalId)}`;
+export function approvalWorkflowId(temporal: Deployed, approvalId: string): string {
+  return workflowIdIn(temporal, 'approval', wireId('approval', approvalId));
 }
 
 /** Starts the workflow of an approval, or signals it to read its row. A workflow that has completed needs no signal. */
@@ -31,7 +32,7 @@ function startOptions(temporal: TemporalClient, approval: Approval) {
   const developerId = wireId('developer', approval.developerId);
   const dollars = dollarsOf(approval.amountMicros);
   return {
-    workflowId: approvalWorkflowId(approval.id),
+    workflowId: approvalWorkflowId(temporal, approval.id),
     taskQueue: temporal.taskQueue,
     args: [{ approvalId }] as [{ approvalId: string }],
     staticSummary: `Approval of $${dollars}, ${approval.code}`,

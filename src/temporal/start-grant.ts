@@ -1,13 +1,14 @@
 /** Starts the workflow of a grant and sends it messages. */
 import { wireId } from '../domain/ids.ts';
+import { workflowIdIn } from '../domain/task-queues.ts';
 import type { Grant } from '../store/agents/grants.ts';
 import type { grant as grantWorkflow } from '../../workflows/grant.ts';
 import { grantRevoked, grantUsed } from '../../workflows/messages.ts';
-import type { TemporalClient } from './client.ts';
+import type { Deployed, TemporalClient } from './client.ts';
 import { keyword, ONE_END, REPORT_TIMEOUT_MS, unlessEnded } from './starts.ts';
 
-export function grantWorkflowId(grantId: string): string {
-  return `grant/${wireId('grant', grantId)}`;
+export function grantWorkflowId(temporal: Deployed, grantId: string): string {
+  return workflowIdIn(temporal, 'grant', wireId('grant', grantId));
 }
 
 /** Starts the workflow of a grant, or signals it to read its row. A workflow that has completed needs no signal. */
@@ -27,7 +28,7 @@ function startOptions(temporal: TemporalClient, grant: Grant) {
   const grantId = wireId('grant', grant.id);
   const accountId = wireId('account', grant.accountId);
   return {
-    workflowId: grantWorkflowId(grant.id),
+    workflowId: grantWorkflowId(temporal, grant.id),
     taskQueue: temporal.taskQueue,
     args: [{ grantId }] as [{ grantId: string }],
     staticSummary: `Grant, ${grant.type}, for ${grant.targetAgentId}`,

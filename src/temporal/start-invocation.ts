@@ -1,10 +1,11 @@
 /** Starts the workflow of an invocation and sends it messages. */
 import { wireId } from '../domain/ids.ts';
+import { workflowIdIn } from '../domain/task-queues.ts';
 import type { InvocationView } from '../domain/invocation.ts';
 import type { Invocation } from '../store/agents/invocations.ts';
 import type { invocation as invocationWorkflow } from '../../workflows/invocation.ts';
 import { invocationOutcome } from '../../workflows/messages.ts';
-import type { TemporalClient } from './client.ts';
+import type { Deployed, TemporalClient } from './client.ts';
 import {
   answerOf,
   keyword,
@@ -14,8 +15,8 @@ import {
   type Answer,
 } from './starts.ts';
 
-export function invocationWorkflowId(invocationId: string): string {
-  return `invocation/${wireId('invocation', invocationId)}`;
+export function invocationWorkflowId(temporal: Deployed, invocationId: string): string {
+  return workflowIdIn(temporal, 'invocation', wireId('invocation', invocationId));
 }
 
 /** Resolves when Temporal has accepted the workflow, which then calls the agent. */
@@ -38,7 +39,7 @@ export async function awaitInvocation(
   invocationId: string,
   { timeoutMs }: { readonly timeoutMs: number },
 ): Promise<Answer<InvocationView>> {
-  const handle = temporal.client.workflow.getHandle(invocationWorkflowId(invocationId));
+  const handle = temporal.client.workflow.getHandle(invocationWorkflowId(temporal, invocationId));
   try {
     const value = await temporal.client.withDeadline(Date.now() + timeoutMs, () =>
       handle.executeUpdate(invocationOutcome),
@@ -54,7 +55,7 @@ function startOptions(temporal: TemporalClient, invocation: Invocation) {
   const accountId = wireId('account', invocation.accountId);
   const { targetAgentId } = invocation;
   return {
-    workflowId: invocationWorkflowId(invocation.id),
+    workflowId: invocationWorkflowId(temporal, invocation.id),
     taskQueue: temporal.taskQueue,
     args: [{ invocationId }] as [{ invocationId: string }],
     staticSummary: `Invocation of ${targetAgentId}`,

@@ -1,14 +1,15 @@
 /** Starts the workflow of a top-up's refunds and disputes, or tells it to read them again. */
 import { wireId } from '../domain/ids.ts';
 import { dollarsOf } from '../domain/money.ts';
+import { workflowIdIn } from '../domain/task-queues.ts';
 import type { TopUp } from '../store/top-ups/top-ups.ts';
 import { reversalReported } from '../../workflows/messages.ts';
 import type { reversals } from '../../workflows/reversals.ts';
-import type { TemporalClient } from './client.ts';
+import type { Deployed, TemporalClient } from './client.ts';
 import { double, keyword, REPORT_TIMEOUT_MS } from './starts.ts';
 
-export function reversalsWorkflowId(topUpId: string): string {
-  return `reversals/${wireId('topUp', topUpId)}`;
+export function reversalsWorkflowId(temporal: Deployed, topUpId: string): string {
+  return workflowIdIn(temporal, 'reversals', wireId('topUp', topUpId));
 }
 
 /** The top-up must be credited. A workflow that has ended starts again, even years later. */
@@ -21,7 +22,7 @@ export async function reportReversal(
   const dollars = dollarsOf(topUp.amountMicros);
   await temporal.client.withDeadline(Date.now() + REPORT_TIMEOUT_MS, () =>
     temporal.client.workflow.signalWithStart<typeof reversals>('reversals', {
-      workflowId: reversalsWorkflowId(topUp.id),
+      workflowId: reversalsWorkflowId(temporal, topUp.id),
       taskQueue: temporal.taskQueue,
       args: [{ topUpId }],
       signal: reversalReported,

@@ -3,10 +3,11 @@ import { WithStartWorkflowOperation } from '@temporalio/client';
 import type { UpdateDefinition } from '@temporalio/common';
 import { wireId } from '../domain/ids.ts';
 import { dollarsOf } from '../domain/money.ts';
+import { workflowIdIn } from '../domain/task-queues.ts';
 import type { TopUp } from '../store/top-ups/top-ups.ts';
 import { outcome, paymentReported, sessionUrl, type TopUpView } from '../../workflows/messages.ts';
 import type { topUp as topUpWorkflow } from '../../workflows/top-up.ts';
-import type { TemporalClient } from './client.ts';
+import type { Deployed, TemporalClient } from './client.ts';
 import { answerOf, double, keyword, REPORT_TIMEOUT_MS, type Answer } from './starts.ts';
 
 type Startable = Pick<
@@ -14,8 +15,8 @@ type Startable = Pick<
   'id' | 'consumerId' | 'method' | 'automatic' | 'status' | 'amountMicros'
 >;
 
-export function topUpWorkflowId(topUpId: string): string {
-  return `top-up/${wireId('topUp', topUpId)}`;
+export function topUpWorkflowId(temporal: Deployed, topUpId: string): string {
+  return workflowIdIn(temporal, 'top-up', wireId('topUp', topUpId));
 }
 
 /** Starts or joins the workflow; resolves when the checkout can be paid. */
@@ -89,7 +90,7 @@ function startOptions(temporal: TemporalClient, topUp: Startable) {
   const dollars = dollarsOf(topUp.amountMicros);
   const how = topUp.automatic ? 'automatic' : topUp.method;
   return {
-    workflowId: topUpWorkflowId(topUp.id),
+    workflowId: topUpWorkflowId(temporal, topUp.id),
     taskQueue: temporal.taskQueue,
     args: [{ topUpId }] as [{ topUpId: string }],
     staticSummary: `Top-up of $${dollars}, ${how}`,

@@ -1,12 +1,13 @@
 /** Starts the workflow of a webhook endpoint, or tells it to look at its rows. */
 import { wireId } from '../domain/ids.ts';
+import { workflowIdIn } from '../domain/task-queues.ts';
 import { webhookEndpointChanged } from '../../workflows/messages.ts';
 import type { webhookEndpoint } from '../../workflows/webhook-endpoint.ts';
-import type { TemporalClient } from './client.ts';
+import type { Deployed, TemporalClient } from './client.ts';
 import { REPORT_TIMEOUT_MS } from './starts.ts';
 
-export function webhookWorkflowId(endpointId: string): string {
-  return `webhooks/${wireId('webhookEndpoint', endpointId)}`;
+export function webhookWorkflowId(temporal: Deployed, endpointId: string): string {
+  return workflowIdIn(temporal, 'webhooks', wireId('webhookEndpoint', endpointId));
 }
 
 /** A workflow that has ended starts again: its endpoint may have been enabled. One without an endpoint ends at once. */
@@ -14,7 +15,7 @@ export async function reportWebhookEndpoint(temporal: TemporalClient, id: string
   const endpointId = wireId('webhookEndpoint', id);
   await temporal.client.withDeadline(Date.now() + REPORT_TIMEOUT_MS, () =>
     temporal.client.workflow.signalWithStart<typeof webhookEndpoint>('webhookEndpoint', {
-      workflowId: webhookWorkflowId(id),
+      workflowId: webhookWorkflowId(temporal, id),
       taskQueue: temporal.taskQueue,
       args: [{ endpointId }],
       signal: webhookEndpointChanged,

@@ -262,10 +262,11 @@ export async function openTopUpHarness(
     waitingNotices: (): Promise<number> =>
       database.oneFirst(sql.type(countRow)`select count(*) as count from farebox.outbox`),
 
-    workflow: (id: string) => temporal.client.workflow.getHandle(topUpWorkflowId(id)),
+    workflow: (id: string) => temporal.client.workflow.getHandle(topUpWorkflowId(temporal, id)),
 
     /** Its refunds and disputes. */
-    reversals: (id: string) => temporal.client.workflow.getHandle(reversalsWorkflowId(id)),
+    reversals: (id: string) =>
+      temporal.client.workflow.getHandle(reversalsWorkflowId(temporal, id)),
 
     /** Whether no notice waits, and neither workflow of the top-up runs. */
     async isQuiet(topUp: Pick<TopUp, 'id'>): Promise<boolean> {
@@ -274,7 +275,7 @@ export async function openTopUpHarness(
 
     /** Whether neither workflow of the top-up runs. */
     async hasEnded({ id }: Pick<TopUp, 'id'>): Promise<boolean> {
-      const ids = [topUpWorkflowId(id), reversalsWorkflowId(id)];
+      const ids = [topUpWorkflowId(temporal, id), reversalsWorkflowId(temporal, id)];
       const found = await Promise.all(
         ids.map((workflowId) =>
           temporal.client.workflow.getHandle(workflowId).describe().catch(none),

@@ -13,6 +13,7 @@ import {
   abandonedOf,
   describeDeployment,
   GONE_AFTER_MS,
+  offenderOf,
   tendBuilds,
   UNVERSIONED,
 } from '../../src/temporal/builds.ts';
@@ -92,17 +93,15 @@ describe('workers with versioning', () => {
   it('take over the runs of a build without workers, and report them until then', async () => {
     await ours.stop();
     const left = async (nowMs: number) =>
-      abandonedOf(await describeDeployment(harness.temporal), nowMs).map(({ buildId, pinned }) => [
-        buildId,
-        pinned,
-      ]);
+      abandonedOf(await describeDeployment(harness.temporal), nowMs).map(offenderOf);
     // A worker that is only restarting keeps its runs.
     assert.deepEqual(await left(Date.now()), []);
     const [first] = await until(async () => {
       const found = await left(later());
       return found.length > 0 && found;
     });
-    assert.deepEqual(first, [OURS, 1]);
+    // As doctor reports it.
+    assert.deepEqual(first, { subject: OURS, detail: '1 pinned' });
     await tendBuilds(harness.temporal, theirs, log, later());
     await pay(open['waits']!);
     assert.equal(await buildOf(open['waits']!), theirs);

@@ -54,7 +54,7 @@ describe('payloads with TEMPORAL_PAYLOAD_KEYS', () => {
   async function storedBy(id: string): Promise<string> {
     const { history } = await temporal.client.workflowService.getWorkflowExecutionHistory({
       namespace: harness.config.temporal.namespace,
-      execution: { workflowId: topUpWorkflowId(id) },
+      execution: { workflowId: topUpWorkflowId(temporal, id) },
     });
     return textsIn(history).join('\n');
   }
@@ -65,7 +65,7 @@ describe('payloads with TEMPORAL_PAYLOAD_KEYS', () => {
       'workflow',
       'show',
       '--detailed',
-      `--workflow-id=${topUpWorkflowId(id)}`,
+      `--workflow-id=${topUpWorkflowId(temporal, id)}`,
       `--address=${address}`,
       `--namespace=${namespace}`,
       ...options,
@@ -106,7 +106,7 @@ describe('payloads with TEMPORAL_PAYLOAD_KEYS', () => {
     assert.ok(sealed.includes('binary/encrypted'));
     assert.ok(sealed.includes('Encoded failure'));
     for (const word of [sessionUrl ?? '-', 'Claim the top-up', topUp.id, 'Stripe']) {
-      assert.ok(!sealed.replaceAll(topUpWorkflowId(topUp.id), '').includes(word), word);
+      assert.ok(!sealed.replaceAll(topUpWorkflowId(temporal, topUp.id), '').includes(word), word);
     }
 
     // A run that began without keys ends with them.
@@ -115,7 +115,7 @@ describe('payloads with TEMPORAL_PAYLOAD_KEYS', () => {
     await harness.pay(sessionUrl);
     await harness.statusBecomes(topUp, 'completed');
 
-    const handle = temporal.client.workflow.getHandle(topUpWorkflowId(topUp.id));
+    const handle = temporal.client.workflow.getHandle(topUpWorkflowId(temporal, topUp.id));
     assert.equal(((await handle.result()) as { status: string }).status, 'completed');
     await Worker.runReplayHistory(
       {

@@ -1,6 +1,7 @@
 /** docker-compose.yml and Dockerfile: mistakes that an engine would accept. */
 import assert from 'node:assert/strict';
 import { parse } from 'yaml';
+import { readTemporalConfig } from '../../src/config.ts';
 import { LEAN_ENVIRONMENT, LEAN_NODE } from '../../src/embedded/parts.ts';
 import { read } from './sources.ts';
 
@@ -115,8 +116,27 @@ describe('docker-compose.yml', () => {
     assert.ok(named.length >= 4);
     assert.deepEqual(
       named.filter(([, , rest]) => rest !== ':?set it in .env').map(([whole]) => whole),
-      [],
+      ['${TEMPORAL_PAYLOAD_KEYS:-}'],
     );
+  });
+
+  it('gives our processes the same build and payload settings, which start as they are in .env.example', () => {
+    const listed = Object.fromEntries(
+      [...read('.env.example').matchAll(/^([A-Z_]+)=(.*)$/gm)].map(([, name = '', value = '']) => [
+        name,
+        value,
+      ]),
+    );
+    for (const name of ['migrate', 'api', 'worker']) {
+      const { WORKER_VERSIONING, TEMPORAL_PAYLOAD_KEYS } = services.get(name)?.environment ?? {};
+      assert.equal(WORKER_VERSIONING, '${WORKER_VERSIONING:-off}');
+      assert.equal(TEMPORAL_PAYLOAD_KEYS, '${TEMPORAL_PAYLOAD_KEYS:-}');
+    }
+    const { isVersioned, payloadKeys } = readTemporalConfig({
+      ...listed,
+      TEMPORAL_ADDRESS: 'temporal:7233',
+    });
+    assert.deepEqual([isVersioned, payloadKeys], [false, undefined]);
   });
 
   it('takes from .env exactly the settings in .env.example', () => {

@@ -17,6 +17,7 @@ interface Container {
   readonly livenessProbe?: Probe;
   readonly startupProbe?: Probe;
   readonly volumeMounts: readonly { readonly name: string; readonly mountPath: string }[];
+  readonly env?: readonly object[];
   readonly securityContext: object;
 }
 
@@ -157,6 +158,21 @@ describe('deploy/kubernetes', () => {
         }
       }
     }
+  });
+
+  it('gives the API and the worker the payload keys, if the secret has them', () => {
+    for (const [name, { spec }] of pods) {
+      if (name === 'farebox-migrate') continue;
+      assert.deepEqual(spec.containers[0].env, [
+        {
+          name: 'TEMPORAL_PAYLOAD_KEYS',
+          valueFrom: {
+            secretKeyRef: { name: 'farebox', key: 'temporal-payload-keys', optional: true },
+          },
+        },
+      ]);
+    }
+    assert.equal(settings['WORKER_VERSIONING'], 'off');
   });
 
   it('gives containers no right that they do not need', () => {

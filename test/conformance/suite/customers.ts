@@ -31,6 +31,9 @@ export function describeCustomers(get: () => Target): void {
       const { id } = await stripe.customers.create({ metadata: { a: '1', b: '2' } });
       const customer = await stripe.customers.update(id, { name: 'Ada', metadata: { a: '' } });
       assert.equal(customer.name, 'Ada');
+      assert.equal(customer.email, null);
+      const { email } = await stripe.customers.update(id, { email: 'ada@example.com' });
+      assert.equal(email, 'ada@example.com');
       assert.deepEqual(customer.metadata, { b: '2' });
       assert.equal(customer.livemode, false);
     });

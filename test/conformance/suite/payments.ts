@@ -105,6 +105,31 @@ export function describePayments(get: () => Target): void {
       assert.equal(updated.metadata['note'], 'x');
     });
 
+    it('show the suffix of the statement descriptor, in the charge and on the statement', async () => {
+      const { stripe } = get();
+      const payment: Stripe.PaymentIntentCreateParams = {
+        amount: CENTS,
+        currency: 'usd',
+        payment_method: 'pm_card_visa',
+        confirm: true,
+        allowed_payment_method_types: ['card'],
+      };
+      const intent = await stripe.paymentIntents.create({
+        ...payment,
+        statement_descriptor_suffix: 'TOP-UP',
+        expand: ['latest_charge'],
+      });
+      const charge = intent.latest_charge as Stripe.Charge;
+      assert.equal(intent.statement_descriptor_suffix, 'TOP-UP');
+      assert.equal(charge.statement_descriptor_suffix, 'TOP-UP');
+      assert.match(charge.calculated_statement_descriptor ?? '', /\* TOP-UP$/);
+      const error = await errorOf(
+        stripe.paymentIntents.create({ ...payment, statement_descriptor_suffix: '12*34' }),
+      );
+      assert.equal(error.statusCode, 400);
+      assert.equal(error.param, 'statement_descriptor_suffix');
+    });
+
     for (const [card, code, declineCode] of DECLINES) {
       it(`are declined with ${declineCode ?? code} for ${card}`, async () => {
         const error = await errorOf(

@@ -100,6 +100,10 @@ export function describeReversals(get: () => Target): void {
       });
       await eventOf(get(), 'charge.dispute.created', dispute.id);
       await eventOf(get(), 'charge.dispute.funds_withdrawn', dispute.id);
+      const [taken] = (await stripe.disputes.retrieve(dispute.id)).balance_transactions;
+      assert.ok(taken && taken.fee > 0, 'the bank’s dispute has a fee');
+      assert.deepEqual([taken.type, taken.amount], ['adjustment', -CENTS]);
+      assert.equal(taken.net, taken.amount - taken.fee);
       const error = await errorOf(stripe.refunds.create({ payment_intent: intent.id }));
       assert.equal(error.code, 'charge_disputed');
       await answered(dispute.id, 'winning_evidence', 'won');

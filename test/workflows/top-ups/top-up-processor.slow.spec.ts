@@ -54,14 +54,14 @@ describe('a top-up and its processor', () => {
     await harness.workflow(topUp.id).executeUpdate('cancel');
   });
 
-  it('is stuck at once, and can be canceled, when Retry-After is a day', async () => {
+  it('is stuck at once with the status and id of the request, and can be canceled, when Retry-After is a day', async () => {
     const topUp = await harness.checkout(await harness.newConsumer(), 25);
-    const headers = { 'retry-after': '86400' };
+    const headers = { 'retry-after': '86400', 'request-id': 'req_busy' };
     const fault = { method: 'GET', path: '/v1/checkout', kind: 'error', status: 429, headers };
     await harness.control('faults', fault);
     await reportPayment(harness.temporal, topUp);
     const stuck = await until(async () => (await progressOf(topUp)).stuck);
-    assert.match(stuck.message, /\(StripeRateLimitError, status 429\)/);
+    assert.match(stuck.message, /\(StripeRateLimitError, status 429, request req_busy\)/);
     const after = await harness.workflow(topUp.id).executeUpdate<TopUpProgress, []>('cancel');
     assert.equal(after.status, 'expired');
   });

@@ -138,7 +138,9 @@ export async function getTopUpsOfAccount(
     failure: topUp.failureMessage,
     createdAt: topUp.createdAt,
     completedAt: topUp.completedAt,
-    ...(topUp.method === 'manual' ? NO_LINKS : linksOf(api, topUpWorkflowId(topUp.id), topUp)),
+    ...(topUp.method === 'manual'
+      ? NO_LINKS
+      : linksOf(api, topUpWorkflowId(api.config.temporal, topUp.id), topUp)),
   }));
   return { status: 200, body: { topUps, ...marks } };
 }

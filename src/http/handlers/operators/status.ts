@@ -42,7 +42,7 @@ export async function getOperatorStatus(api: Api): Promise<Reply<OperatorStatusR
         processor: dollarsOf(difference.processorMicros),
         ledger: dollarsOf(difference.ledgerMicros),
         since: difference.since,
-        ...linksOf(api, workflowIdOf(difference.topUpId, difference.kind === 'reversals'), {
+        ...linksOf(api, workflowIdOf(api, difference.topUpId, difference.kind === 'reversals'), {
           paymentIntentId: difference.paymentIntentIds[0] ?? null,
         }),
       })),
@@ -57,8 +57,8 @@ export async function getOperatorStatus(api: Api): Promise<Reply<OperatorStatusR
 }
 
 /** Of the top-up's payment, or of its refunds and disputes. */
-function workflowIdOf(topUpId: string, isReversal: boolean): string {
-  return isReversal ? reversalsWorkflowId(topUpId) : topUpWorkflowId(topUpId);
+function workflowIdOf({ config }: Api, topUpId: string, isReversal: boolean): string {
+  return (isReversal ? reversalsWorkflowId : topUpWorkflowId)(config.temporal, topUpId);
 }
 
 function wireStuck(api: Api, stuck: Stuck): OperatorStatusReply['stuck'][number] {
@@ -74,7 +74,7 @@ function wireStuck(api: Api, stuck: Stuck): OperatorStatusReply['stuck'][number]
     amount: amountMicros === null ? null : dollarsOf(asMicros(amountMicros)),
     since,
     ...(isTopUp
-      ? linksOf(api, workflowIdOf(subjectId, isReversal), stuck)
+      ? linksOf(api, workflowIdOf(api, subjectId, isReversal), stuck)
       : { temporalUrl: null, processorUrl: null }),
   };
 }
