@@ -1,13 +1,23 @@
 /** A ledger for tests of the store: a separate database at the newest schema, and a pool of connections to it. */
 import { createDatabase, type Database } from '../../src/store/database.ts';
-import { createTestDatabase, type TestDatabase } from './stack.ts';
+import { copyTestDatabase, createTestDatabase, type TestDatabase } from './stack.ts';
 
 export interface TestLedger extends TestDatabase {
   readonly database: Database;
 }
 
 export async function openTestLedger(maxPoolSize = 10): Promise<TestLedger> {
-  const testDatabase = await createTestDatabase();
+  return openLedger(await createTestDatabase(), maxPoolSize);
+}
+
+/** Pools of connections to the database itself and to a copy of it, which is its backup. Ends the present one. */
+export async function backUpLedger(ledger: TestLedger, maxPoolSize = 10): Promise<TestLedger[]> {
+  await ledger.database.end();
+  const copy = await copyTestDatabase(ledger.url);
+  return Promise.all([ledger, copy].map((each) => openLedger(each, maxPoolSize)));
+}
+
+async function openLedger(testDatabase: TestDatabase, maxPoolSize: number): Promise<TestLedger> {
   const { url } = testDatabase;
   const database = await createDatabase(url, { maxPoolSize, onError: () => {} });
   return {

@@ -99,6 +99,11 @@ export async function createTestDatabase(): Promise<TestDatabase> {
   return createFrom(template.pathname.slice(1));
 }
 
+/** A copy of a database that nobody is connected to. */
+export function copyTestDatabase(databaseUrl: string): Promise<TestDatabase> {
+  return createFrom(new URL(databaseUrl).pathname.slice(1));
+}
+
 /** A database without our schema, for tests of its creation. */
 export function createEmptyDatabase(): Promise<TestDatabase> {
   return createFrom('template0');

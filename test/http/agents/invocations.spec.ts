@@ -99,9 +99,11 @@ describe('invocations while Temporal is away', () => {
     await api.sql.query('begin');
     await api.sql.query('lock table farebox.top_ups');
     try {
-      const reads = [maker, caller, stranger].flatMap(({ consumerKey: key }) =>
-        [1, 2, 3].map(() => call(api, 'GET', '/v1/top-up', { key })),
-      );
+      const reads = [maker, caller, stranger].flatMap(({ consumerKey, developerKey }) => [
+        call(api, 'GET', '/v1/top-up', { key: consumerKey }),
+        call(api, 'GET', '/v1/top-up', { key: consumerKey }),
+        call(api, 'GET', '/v1/top-ups', { key: developerKey }),
+      ]);
       await until(async () => (await waitingReads()) === READ_CONNECTIONS);
       await work();
       await api.sql.query('commit');

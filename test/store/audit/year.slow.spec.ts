@@ -1,6 +1,6 @@
 /**
  * Doctor finds no fault in correct books: a year of charges, repeated keys, credits, refunds, disputes,
- * automatic top-ups, months of partitions and roll-ups. Charges have ids of their time; the rows that PostgreSQL
+ * automatic top-ups, months of partitions, archives, roll-ups and restored backups. Charges have ids of their time; the rows that PostgreSQL
  * dates are moved to it after each step.
  */
 import assert from 'node:assert/strict';
@@ -20,14 +20,26 @@ import { rebuildRollups, rollUp } from '../../../src/store/earnings/rollups.ts';
 import { requestRefund } from '../../../src/store/top-ups/request-refund.ts';
 import { setAutoTopUp } from '../../../src/store/top-ups/auto-top-ups.ts';
 import { newDraft } from '../../support/charge-drafts.ts';
-import { openTestLedger, type TestLedger } from '../../support/ledger.ts';
-import { dispute, newPayer, processorId, refund, type Payer } from '../../support/payer.ts';
+import { backUpLedger, openTestLedger, type TestLedger } from '../../support/ledger.ts';
+import {
+  dispute,
+  newPayer,
+  payerOf,
+  processorId,
+  refund,
+  type Consumer,
+  type Payer,
+} from '../../support/payer.ts';
 import { Random, SEED } from '../../support/random.ts';
 
 const DAY_MS = 86_400_000;
 const DAYS = 365;
 const STEPS_A_DAY = 1;
 const RECEIPT_KEY = 1;
+const POOL = 2;
+/** The days of backups, and of the restores that follow: the second one loses the archiving of a month. */
+const BACKUPS = [100, 255];
+const RESTORES = [115, 275];
 /** Few, so that each recurs, within its retention and after it. */
 const KEYS = Array.from({ length: 6 }, (_, n) => `${n + 1}`.repeat(22));
 
@@ -35,24 +47,43 @@ const countRow = row(Type.Object({ months: Type.Integer() }));
 
 interface PaidTopUp {
   readonly id: string;
-  readonly payer: Payer;
+  readonly consumer: Consumer;
   dispute?: string;
 }
 
+/** What was made so far, and is in the database. */
+interface Made {
+  readonly topUps: readonly PaidTopUp[];
+  readonly charges: readonly string[];
+  readonly keys: ReadonlySet<string>;
+}
+
 class Year {
-  readonly #database: Database;
+  #database: Database;
   readonly #random: Random;
-  readonly #payers: readonly Payer[];
-  readonly #topUps: PaidTopUp[] = [];
-  readonly #charges: string[] = [];
-  readonly #keys = new Set<string>();
+  readonly #consumers: readonly Consumer[];
+  #topUps: PaidTopUp[] = [];
+  #charges: string[] = [];
+  #keys = new Set<string>();
   /** How often a key made another charge. */
   forgottenKeys = 0;
 
-  constructor(database: Database, random: Random, payers: readonly Payer[]) {
+  constructor(database: Database, random: Random, consumers: readonly Consumer[]) {
     this.#database = database;
     this.#random = random;
-    this.#payers = payers;
+    this.#consumers = consumers;
+  }
+
+  get made(): Made {
+    return structuredClone({ topUps: this.#topUps, charges: this.#charges, keys: this.#keys });
+  }
+
+  /** With a database in which only this was made. */
+  continueWith(database: Database, { topUps, charges, keys }: Made): void {
+    this.#database = database;
+    this.#topUps = [...topUps];
+    this.#charges = [...charges];
+    this.#keys = new Set(keys);
   }
 
   async step(nowMs: number): Promise<void> {
@@ -62,8 +93,9 @@ class Year {
 
   async #act(nowMs: number): Promise<void> {
     const random = this.#random;
-    const payer = random.pick(this.#payers);
     const database = this.#database;
+    const consumer = random.pick(this.#consumers);
+    const payer = payerOf(database, consumer);
     const step = random.weighted({
       charge: 12,
       topUp: 4,
@@ -79,7 +111,10 @@ class Year {
       case 'charge':
         return this.#charge(payer, nowMs);
       case 'topUp':
-        this.#topUps.push({ id: await payer.topUp(random.between(1, 40) * 500_000), payer });
+        this.#topUps.push({
+          id: await payer.topUp(random.between(1, 40) * 500_000),
+          consumer,
+        });
         return;
       case 'adjust': {
         const amountMicros = asMicros(random.pick([-2, -1, 1, 3]) * 700_001);
@@ -103,7 +138,7 @@ class Year {
         const topUp = this.#topUps.find((each) => !each.dispute && random.chance(0.3));
         if (!topUp) return;
         topUp.dispute = processorId('dp');
-        return topUp.payer.report(topUp.id, dispute(topUp.dispute, 500_000));
+        return payerOf(database, topUp.consumer).report(topUp.id, dispute(topUp.dispute, 500_000));
       }
       case 'decide': {
         const topUp = this.#topUps.find((each) => each.dispute && random.chance(0.5));
@@ -111,7 +146,7 @@ class Year {
         const reported = random.chance(0.2)
           ? refund(processorId('re'), 10_000)
           : dispute(topUp.dispute, 500_000, random.pick(['won', 'lost']));
-        return topUp.payer.report(topUp.id, reported);
+        return payerOf(database, topUp.consumer).report(topUp.id, reported);
       }
       case 'automatic': {
         const settings = random.chance(0.3)
@@ -157,20 +192,33 @@ describe('doctor, after a year', () => {
   let ledger: TestLedger;
 
   before(async () => {
-    ledger = await openTestLedger(2);
+    ledger = await openTestLedger(POOL);
   });
   after(() => ledger?.drop());
 
   it(`finds no fault in correct books (SEED=${SEED})`, async function () {
     this.timeout(120_000);
-    const { database, url } = ledger;
     const random = new Random(SEED);
-    const payers = await Promise.all([1, 2, 3].map(() => newPayer(database)));
-    const year = new Year(database, random, payers);
+    const consumers = await Promise.all([1, 2, 3].map(() => newConsumer(ledger.database)));
+    const year = new Year(ledger.database, random, consumers);
+    let backup: { readonly ledger: TestLedger; readonly made: Made } | undefined;
     const beginsMs = Date.now() - DAYS * DAY_MS;
     let archived = 0;
     for (let step = 0; step < DAYS * STEPS_A_DAY; step += 1) {
       const nowMs = beginsMs + (step / STEPS_A_DAY) * DAY_MS;
+      if (BACKUPS.includes(step)) {
+        const [present, copy] = await backUpLedger(ledger, POOL);
+        assert.ok(present && copy);
+        ledger = present;
+        backup = { ledger: copy, made: year.made };
+        year.continueWith(ledger.database, backup.made);
+      } else if (backup && RESTORES.includes(step)) {
+        await ledger.drop();
+        ledger = backup.ledger;
+        year.continueWith(ledger.database, backup.made);
+        assert.deepEqual(await auditLedger(ledger.database), []);
+      }
+      const { database, url } = ledger;
       if (step % (30 * STEPS_A_DAY) === 0) {
         await ensureChargePartitions(url, nowMs);
         if (await archiveOldest(database, nowMs)) archived += 1;
@@ -178,6 +226,7 @@ describe('doctor, after a year', () => {
       await year.step(nowMs);
       if (step % (60 * STEPS_A_DAY) === 0) assert.deepEqual(await auditLedger(database), []);
     }
+    const { database } = ledger;
     assert.deepEqual(await auditLedger(database), []);
     await rebuildRollups(database);
     assert.deepEqual(await auditLedger(database), []);
@@ -189,6 +238,11 @@ describe('doctor, after a year', () => {
     assert.ok(months + archived > 10, `charges in ${months} partitions`);
   });
 });
+
+async function newConsumer(database: Database): Promise<Consumer> {
+  const { ledger, consumerId, accountId } = await newPayer(database);
+  return { ledger, consumerId, accountId };
+}
 
 /** Archives the oldest month, if that is over for long enough. */
 async function archiveOldest(database: Database, nowMs: number): Promise<boolean> {

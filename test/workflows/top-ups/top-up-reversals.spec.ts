@@ -12,6 +12,7 @@ import { reportReversal } from '../../../src/temporal/start-reversals.ts';
 import type { ReversalsProgress } from '../../../workflows/messages.ts';
 import { payerOf, type Payer } from '../../support/payer.ts';
 import { proveBooks } from '../../support/books.ts';
+import { holdConsumer } from '../../support/row-locks.ts';
 import { farebox, until, type Server } from '../../support/stack.ts';
 import {
   openTopUpHarness,
@@ -296,10 +297,16 @@ describe('a credited top-up', () => {
     const handle = harness.workflow(topUp.id);
     await harness.control('webhooks', { mode: 'drop' });
     await handle.signal('reversalReported');
+    // The run may see the payment by itself. It must not end before the refund is made.
+    const { databaseUrl } = harness.config;
+    const held = await holdConsumer(databaseUrl, wireId('consumer', consumer.consumerId));
     await harness.pay(topUp.sessionUrl);
     const { data } = await harness.stripe.paymentIntents.list({ limit: 1 });
     await harness.stripe.refunds.create({ payment_intent: data[0]?.id ?? '', amount: 400 });
-    await handle.executeUpdate('retry');
+    const retried = handle.executeUpdate('retry');
+    await held.waited(1);
+    await held.release();
+    await retried;
     await harness.control('webhooks', { mode: 'deliver' });
     assert.equal((await handle.result()).status, 'partially_refunded');
     await settled(topUp, 'partially_refunded');
