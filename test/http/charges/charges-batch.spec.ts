@@ -145,7 +145,7 @@ describe('POST /v1/charges/batch', () => {
 
   it('accepts a thousand charges', async () => {
     const consumer = await api.createAccount(0.5);
-    // Not ASCII: the reply's length is in bytes, whatever it is written in.
+    // Not ASCII, because the reply's length is in bytes, not characters.
     const tool = 'Übersetzung';
     const one = member({ apiKey: consumer.consumerKey, amount: 0.001, tool });
     const results = resultsOf(await post(Array.from({ length: 1_000 }, () => one)));
