@@ -19,6 +19,7 @@ import type { EarlierCharges } from './earlier-charges.ts';
 import { findKeyOwner, type KeyDeps } from './find-key-owner.ts';
 import { answerOnDemand } from './answer-on-demand.ts';
 import type { LastUsedRecorder } from './last-used-recorder.ts';
+import { settleInSlices } from './map-in-slices.ts';
 import { whenKnown, type MaybePromise } from './maybe-promise.ts';
 import type { ToolPrices } from './tool-prices.ts';
 
@@ -93,13 +94,9 @@ export async function chargeAll(
   requests: readonly ChargeRequest[],
   requester: Requester,
 ): Promise<PromiseSettledResult<ChargeResult>[]> {
-  const prepared = await Promise.allSettled(
-    requests.map(async (request) => prepareCharge(deps, request)),
-  );
-  return Promise.allSettled(
-    prepared.map((each) =>
-      each.status === 'fulfilled' ? post(deps, each.value, requester) : Promise.reject(each.reason),
-    ),
+  const prepared = await settleInSlices(requests, async (request) => prepareCharge(deps, request));
+  return settleInSlices(prepared, (each) =>
+    each.status === 'fulfilled' ? post(deps, each.value, requester) : Promise.reject(each.reason),
   );
 }
 

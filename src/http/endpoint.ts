@@ -22,6 +22,7 @@ import { idempotencyKeyOf } from './idempotency-key-header.ts';
 import type { OperationId } from './openapi/operations.ts';
 import { queryReader } from './query.ts';
 import { requestIdOf, respondJson, type Reply } from './respond.ts';
+import { respondInSlices } from './respond-in-slices.ts';
 import { bodyValidator } from './validation.ts';
 
 export type { Reply };
@@ -112,6 +113,8 @@ interface Writing<B extends TSchema, R extends Replies, A extends TSchema = B> e
   readonly bodyBytesMax?: number;
   /** How many of these requests an account may have in progress. Unlimited if not set. */
   readonly share?: Share;
+  /** The reply is a list, and may be long. */
+  readonly repliesInSlices?: true;
   /** It changes nothing, or it reports unknown outcomes itself. */
   readonly reportsOutcome?: true;
   readonly handle: (api: Api, request: Request<Static<A>>) => Promise<ReplyOf<R>>;
@@ -210,6 +213,7 @@ export function post<B extends TSchema, R extends Replies, A extends TSchema = B
     bodyBytesMax = BODY_BYTES_MAX,
     reportsOutcome,
     share,
+    repliesInSlices,
     ...contract
   }: Writing<B, R, A>,
 ): Endpoint {
@@ -225,12 +229,13 @@ export function post<B extends TSchema, R extends Replies, A extends TSchema = B
       whenKnown(authenticate(api, ctx.req, contract.role), async (caller) => {
         const headers =
           share === 'refunds' ? await api.rateLimits.refunds.count(caller.accountId) : undefined;
-        const respond = async () => {
+        const respond = async (): Promise<void> => {
           if (ctx.req.url?.includes('?')) readNoQuery(ctx.query);
           const isEmpty = contract.isBodyOptional && !hasBody(ctx.req);
           const body = validate(isEmpty ? {} : await readJson(ctx.req, bodyBytesMax));
           ctx.state['body'] = body;
           const reply = await handle(api, new CheckedRequest(ctx, caller, body, undefined));
+          if (repliesInSlices) return respondInSlices(ctx, reply);
           respondJson(
             ctx,
             headers ? { ...reply, headers: { ...headers, ...reply.headers } } : reply,

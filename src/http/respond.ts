@@ -16,7 +16,7 @@ export interface Reply<Body = unknown, Status extends number = 200> {
 /** The header of a reply that repeats an earlier one with the same idempotency key. */
 export const REPLAYED = { 'Idempotency-Replayed': 'true' } as const;
 
-const JSON_TYPE = 'application/json; charset=utf-8';
+export const JSON_TYPE = 'application/json; charset=utf-8';
 
 export function respondJson(ctx: Context, { status, body, headers }: Reply<unknown, number>): void {
   // By default, caches store only replies to GET, and a balance must never be cached.
@@ -33,13 +33,7 @@ export function respond(
 ): void {
   ctx.respond = false;
   const length = Buffer.byteLength(body);
-  ctx.res.writeHead(status, {
-    'Content-Type': type,
-    'Content-Length': length,
-    'X-Request-Id': requestIdOf(ctx),
-    'X-Content-Type-Options': 'nosniff',
-    ...headers,
-  });
+  ctx.res.writeHead(status, replyHeaders(ctx, type, length, headers));
   // ASCII text is written faster when Node need not encode it.
   ctx.res.end(body, length === body.length ? 'latin1' : 'utf8');
 }
@@ -53,14 +47,23 @@ export function respondBytes(
   headers: Readonly<Record<string, string>> = {},
 ): void {
   ctx.respond = false;
-  ctx.res.writeHead(status, {
+  ctx.res.writeHead(status, replyHeaders(ctx, type, body.length, headers));
+  ctx.res.end(body);
+}
+
+export function replyHeaders(
+  ctx: Context,
+  type: string,
+  length: number,
+  headers: Readonly<Record<string, string | string[]>> = {},
+) {
+  return {
     'Content-Type': type,
-    'Content-Length': body.length,
+    'Content-Length': length,
     'X-Request-Id': requestIdOf(ctx),
     'X-Content-Type-Options': 'nosniff',
     ...headers,
-  });
-  ctx.res.end(body);
+  };
 }
 
 /** The id that a client can quote and our log contains. Every response has it, including the bodies of errors. */

@@ -102,6 +102,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
     accepts: ChargeBatchEnvelope,
     bodyBytesMax: BATCH_BYTES_MAX,
     share: 'batches',
+    repliesInSlices: true,
     replies: { 200: ChargeBatchReply },
     reportsOutcome: true,
     handle: postChargeBatch,

@@ -19,6 +19,7 @@ import {
 interface Result {
   readonly status: number;
   readonly id?: string;
+  readonly tool?: string;
   readonly balance?: number;
   readonly replayed?: true;
   readonly error?: object;
@@ -144,14 +145,15 @@ describe('POST /v1/charges/batch', () => {
 
   it('accepts a thousand charges', async () => {
     const consumer = await api.createAccount(0.5);
-    const one = member({ apiKey: consumer.consumerKey, amount: 0.001 });
-    const statuses = resultsOf(await post(Array.from({ length: 1_000 }, () => one))).map(
-      ({ status }) => status,
-    );
+    // Not ASCII, because the reply's length is in bytes, not characters.
+    const tool = 'Übersetzung';
+    const one = member({ apiKey: consumer.consumerKey, amount: 0.001, tool });
+    const results = resultsOf(await post(Array.from({ length: 1_000 }, () => one)));
     assert.deepEqual(
-      statuses,
+      results.map(({ status }) => status),
       Array.from({ length: 1_000 }, (_, n) => (n < 500 ? 201 : 402)),
     );
+    assert.ok(results.slice(0, 500).every((result) => result.tool === tool));
   });
 
   const malformed: Readonly<Record<string, unknown>> = {

@@ -1,5 +1,6 @@
 /** Many charges, holds, captures and releases in one request. Each is decided and answered on its own, as if sent alone. */
 import { chargeAll, type ChargeRequest } from '../../../charging/charge.ts';
+import { mapInSlices } from '../../../charging/map-in-slices.ts';
 import { ApiError } from '../../../domain/errors.ts';
 import type {
   BatchMember,
@@ -26,10 +27,12 @@ export async function postChargeBatch(
       'A batch has no key of its own: give each charge an idempotencyKey.',
     );
   }
-  const members = request.body.charges.map((member) => parseMember(request.caller, member));
+  const members = await mapInSlices(request.body.charges, (member) =>
+    parseMember(request.caller, member),
+  );
   const wellFormed = members.filter((each): each is AskedMember => !(each instanceof ApiError));
   const settled = (await results(api, request, wellFormed)).values();
-  const answers = members.map((member, index): BatchMember => {
+  const answers = await mapInSlices(members, (member, index): BatchMember => {
     const done = member instanceof ApiError ? undefined : settled.next().value;
     try {
       if (member instanceof ApiError) throw member;

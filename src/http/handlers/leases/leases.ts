@@ -1,4 +1,5 @@
 /** Leases: reserve money that a client spends by itself, settle its calls in batches, renew the lease or release it. */
+import { mapInSlices } from '../../../charging/map-in-slices.ts';
 import { receiptPayload } from '../../../charging/receipts.ts';
 import {
   requestLease,
@@ -155,7 +156,7 @@ export async function postSettlement(
   });
   const { lease, outcomes } = settled;
   const { baseUrl } = api.config;
-  const results = entries.map(({ sequence, tool }, n): SettlementMember => {
+  const results = await mapInSlices(entries, ({ sequence, tool }, n): SettlementMember => {
     const outcome = outcomes[n];
     if (!outcome) throw new Error(`entry ${n} was not decided`);
     if (!('chargeId' in outcome)) {
