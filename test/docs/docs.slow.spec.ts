@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createAccount } from '../support/accounts.ts';
 import { startStack, type Stack } from '../support/stack.ts';
+import { runClientReadme } from './client-readme.ts';
 import { blocksOf } from './pages.ts';
 import { followPage } from './page-run.ts';
 
@@ -52,6 +53,10 @@ describe('the documentation', () => {
       await followPage(page, folder, { url: stack.api.url, account, env: stack.env });
     });
   }
+
+  it('has programs in the client’s README that do what they say', async () => {
+    await runClientReadme(folder, stack.api.url, stack.env);
+  });
 
   it('has no other page to follow', async () => {
     const names = (await readdir('docs')).filter((name) => name.endsWith('.md'));
