@@ -4,7 +4,7 @@ import { BudgetReply, BudgetsReply, SpendKeysReply } from '../../../src/schemas/
 import { KeyReply, NewKeyReply } from '../../../src/schemas/keys.ts';
 import type { TestAccount } from '../../support/accounts.ts';
 import { startTestApi, type TestApi } from '../../support/api.ts';
-import { makeBudget, makeKey, spend } from '../../support/budget-requests.ts';
+import { closeBudget, makeBudget, makeKey, spend } from '../../support/budget-requests.ts';
 import { assertError, bodyOf, call } from '../../support/http.ts';
 
 describe('the creation of budgets and spend keys under an idempotency key', () => {
@@ -44,6 +44,15 @@ describe('the creation of budgets and spend keys under an idempotency key', () =
     // Even when its expiry, which nobody could ask for any more, has passed.
     while (Date.now() <= Date.parse(body.expiresAt)) await listed();
     assert.ok(ids.has(bodyOf(await askBudget(body, 'once'), 201, BudgetReply).id));
+  });
+
+  it('answers the retry for a budget whose parent was closed since', async () => {
+    const { id: parentId } = await makeBudget(api, key);
+    const body = { name: 'agent', parentId };
+    const made = bodyOf(await askBudget(body, 'child'), 201, BudgetReply);
+    await closeBudget(api, key, parentId);
+    assert.equal(bodyOf(await askBudget(body, 'child'), 201, BudgetReply).id, made.id);
+    assertError(await askBudget(body, 'late'), 409, 'budget_closed');
   });
 
   it('refuses an idempotency key that made another budget', async () => {
@@ -88,5 +97,8 @@ describe('the creation of budgets and spend keys under an idempotency key', () =
     // Another idempotency key, another key.
     const next = bodyOf(await ask(path, body, 'next'), 201, NewKeyReply);
     assert.notEqual(next.key, made?.key);
+    await closeBudget(api, key, id);
+    assert.deepEqual(bodyOf(await ask(path, body, 'key'), 201, NewKeyReply), made);
+    assertError(await ask(path, body, 'late'), 409, 'budget_closed');
   });
 });
