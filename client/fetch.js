@@ -11,7 +11,7 @@ export function paidRoute(farebox, options, handler) {
         input: [request],
         signal: request.signal,
         run: async () => handler(request, ...rest),
-        hasFailed: ({ status }) => status >= 400,
+        hasFailed,
       });
       const response = new Response(result.body, result);
       for (const header of Object.entries(chargeHeaders(charge))) response.headers.set(...header);
@@ -22,4 +22,9 @@ export function paidRoute(farebox, options, handler) {
       return Response.json({ error: refusal.error }, { status: refusal.status });
     }
   };
+}
+
+/** Also when the response cannot be sent: it is a network error, or its body was read. */
+function hasFailed({ status, body, bodyUsed }) {
+  return status === 0 || status >= 400 || bodyUsed || body?.locked === true;
 }

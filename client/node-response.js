@@ -3,9 +3,12 @@
 /** Aborted when the caller disconnects before the response is finished. */
 export function signalOf(response) {
   const caller = new AbortController();
-  response.once('close', () => {
+  const abort = () => {
     if (!response.writableFinished) caller.abort();
-  });
+  };
+  // The caller may have left while something before the paid route was waiting, such as a body parser.
+  if (response.closed) abort();
+  else response.once('close', abort);
   return caller.signal;
 }
 

@@ -49,6 +49,7 @@ class Payment {
   #farebox;
   #options;
   #hold;
+  #isReleased = false;
 
   constructor(farebox, options, hold) {
     this.#farebox = farebox;
@@ -61,6 +62,8 @@ class Payment {
     const { settle, onUnavailable } = this.#options;
     try {
       const amount = settle && (await settle(result));
+      // The caller has left. That release may have been lost, so a capture could still succeed.
+      if (this.#isReleased) throw givenUp();
       if (amount !== undefined && isNothing(amount)) return await this.release();
       return { paid: true, ...(await this.#capture(amount)) };
     } catch (error) {
@@ -71,6 +74,7 @@ class Payment {
   }
 
   async release() {
+    this.#isReleased = true;
     await this.#farebox.holds.release({ holdId: this.#hold.id }, RELEASE).catch(() => {});
   }
 
@@ -96,13 +100,15 @@ class Payment {
 export async function runPaid(farebox, options, { apiKey, input, signal, run, hasFailed }) {
   const payment = await openPayment(farebox, options, { apiKey, input, signal });
   let result;
+  let failed;
   try {
     result = await inTime(run, options, signal);
+    failed = hasFailed(result);
   } catch (error) {
     await payment.release();
     throw error;
   }
-  if (!hasFailed(result)) return { result, charge: await payment.settle(result) };
+  if (!failed) return { result, charge: await payment.settle(result) };
   await payment.release();
   return { result };
 }
@@ -129,11 +135,15 @@ export function limitTime({ timeoutMs = TIMEOUT_MS }, giveUp) {
   return () => clearTimeout(timer);
 }
 
+function givenUp() {
+  return createError('aborted', 'The caller gave up; nothing was charged.');
+}
+
 async function inTime(run, options, signal) {
   let stopTimer;
   let abort;
   const ended = new Promise((_, reject) => {
-    abort = () => reject(createError('aborted', 'The caller gave up; nothing was charged.'));
+    abort = () => reject(givenUp());
     stopTimer = limitTime(options, reject);
     signal?.addEventListener('abort', abort);
     if (signal?.aborted) abort();

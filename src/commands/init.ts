@@ -13,7 +13,7 @@ const SECRET_BYTES: Readonly<Record<string, number>> = {
   MASTER_SECRET: 32,
 };
 
-const OPTIONAL = new Set(['CONSOLE_URL']);
+const OPTIONAL = new Set(['CONSOLE_URL', 'TEMPORAL_PAYLOAD_KEYS']);
 
 export function register(command: Command): void {
   command

@@ -24,7 +24,7 @@ describe('client: paid routes', () => {
     api = await startTestApi();
   });
   beforeEach(async () => {
-    Object.assign(ran, { times: 0, late: Promise.withResolvers<void>() });
+    Object.assign(ran, { times: 0, inFront: 0, late: Promise.withResolvers<void>() });
     account = await api.createAccount(10);
     books = new PaidBooks(api, account);
   });
@@ -102,6 +102,38 @@ describe('client: paid routes', () => {
         assert.deepEqual([await books.charges(), await books.balance()], [[], 10]);
       });
 
+      it('do not run for a caller who left before the price was held', async () => {
+        await open();
+        const caller = new AbortController();
+        const init = { headers: keyOf(account), signal: caller.signal };
+        const asked = site.ask('/left', init).catch(() => undefined);
+        await until(() => ran.inFront === 1);
+        caller.abort();
+        await asked;
+        assert.equal((await site.ask('/ok', { headers: keyOf(account) })).status, 200);
+        assert.deepEqual([await books.holds(), ran.times], [['captured'], 1]);
+      });
+
+      it('are not paid when their caller leaves and the release is lost, though they answer later', async () => {
+        // The request for the hold and its answer pass, that for the release does not; then all pass.
+        let chunks = 0;
+        const fate = () => ((chunks += 1) === 3 ? ('before' as const) : undefined);
+        await using proxy = await CuttingProxy.start(api.url, fate);
+        await open({ baseUrl: proxy.url, maxRetries: 0 });
+        const caller = new AbortController();
+        const init = { headers: keyOf(account), signal: caller.signal };
+        const asked = site.ask('/slow', init).catch(() => undefined);
+        await until(() => ran.times === 1);
+        caller.abort();
+        await asked;
+        await until(() => chunks >= 3);
+        ran.late.resolve();
+        const answered = await site.ask('/ok', { headers: keyOf(account) });
+        assert.equal(answered.status, 200);
+        const ids = (await books.charges()).map(({ id }) => id);
+        assert.deepEqual(ids, [answered.headers.get('x-charge-id')]);
+      });
+
       it('do not run when the balance is too low, and refuse as the API does', async () => {
         await open();
         const poor = await api.createAccount(0.2);
@@ -170,6 +202,17 @@ describe('client: paid routes', () => {
         assert.doesNotMatch(await response.text(), /otters/);
         assert.deepEqual([await books.charges(), ran.times], [[], 1]);
       });
+
+      if (name !== 'fetch') return;
+
+      for (const path of ['/nothing', '/unsendable', '/read']) {
+        it(`are not paid when there is no response to send: ${path}`, async () => {
+          await open();
+          const response = await site.ask(path, { headers: keyOf(account) });
+          assert.equal(response.status, 500);
+          assert.deepEqual([await books.charges(), await books.holds()], [[], ['released']]);
+        });
+      }
     });
   }
 });

@@ -32,6 +32,9 @@ const broken = (): ReturnType<typeof text> => {
   throw new Error('the tool is broken');
 };
 
+/** A handler in JavaScript that forgets to return its result. */
+const silent = () => undefined as unknown as ReturnType<typeof text>;
+
 const failed = () => ({ ...text('no'), isError: true });
 
 function createV1(farebox: AnyFarebox): McpServerV1 {
@@ -58,6 +61,7 @@ function createV1(farebox: AnyFarebox): McpServerV1 {
   );
   server.registerTool('fails', {}, paidTool(farebox, { tool: 'fails', price: 1 }, failed));
   server.registerTool('throws', {}, paidTool(farebox, { tool: 'throws', price: 1 }, broken));
+  server.registerTool('silent', {}, paidTool(farebox, { tool: 'silent', price: 1 }, silent));
   server.registerTool('waits', {}, paidTool(farebox, { tool: 'waits', price: 1 }, never));
   const hasty = { tool: 'late', price: 1, timeoutMs: 50 };
   server.registerTool('late', {}, paidTool(farebox, hasty, never));
@@ -84,6 +88,7 @@ function createV2(farebox: AnyFarebox): McpServer {
   );
   server.registerTool('fails', {}, paidTool(farebox, { tool: 'fails', price: 1 }, failed));
   server.registerTool('throws', {}, paidTool(farebox, { tool: 'throws', price: 1 }, broken));
+  server.registerTool('silent', {}, paidTool(farebox, { tool: 'silent', price: 1 }, silent));
   server.registerTool('waits', {}, paidTool(farebox, { tool: 'waits', price: 1 }, never));
   const hasty = { tool: 'late', price: 1, timeoutMs: 50 };
   server.registerTool('late', {}, paidTool(farebox, hasty, never));

@@ -1,6 +1,6 @@
 /** The same paid site in each framework. */
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
+import { once, type EventEmitter } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { Router } from '@koa/router';
@@ -11,7 +11,7 @@ import * as forFetch from '@farebox/client/fetch';
 import * as forHono from '@farebox/client/hono';
 import * as forKoa from '@farebox/client/koa';
 import express from 'express';
-import { fastify } from 'fastify';
+import { fastify, type FastifyReply } from 'fastify';
 import { Hono } from 'hono';
 import Koa from 'koa';
 
@@ -25,8 +25,21 @@ const settled = { tool: 'search', max: 2, settle: () => '0.25' };
 const price = { tool: 'search', price: '0.5' };
 const hasty = { ...price, timeoutMs: 50 };
 
-/** How often a handler ran, and what ends the wait of `/late`. */
-export const ran = { times: 0, late: Promise.withResolvers<void>() };
+/** How often a handler ran, how many requests wait in front of `/left`, and what ends the waits of `/late` and `/slow`. */
+export const ran = { times: 0, inFront: 0, late: Promise.withResolvers<void>() };
+
+/** What a body parser or a sign-in does that ends after the caller has left. */
+async function untilLeft(response: EventEmitter): Promise<void> {
+  ran.inFront += 1;
+  await once(response, 'close');
+}
+
+const untilReplyLeft = (_request: unknown, { raw }: FastifyReply) => untilLeft(raw);
+
+async function untilAborted(signal: AbortSignal): Promise<void> {
+  ran.inFront += 1;
+  await once(signal, 'abort');
+}
 
 const found = () => {
   ran.times += 1;
@@ -40,6 +53,9 @@ const never = <T>(): Promise<T> => {
   ran.times += 1;
   return new Promise<T>(() => {});
 };
+
+/** A handler in JavaScript that forgets to return its response. */
+const nothing = () => undefined as unknown as Response;
 
 const late = async () => {
   const answer = found();
@@ -63,7 +79,10 @@ async function onNode(
   };
 }
 
-/** `/ok`, `/settled`, `/fails`, `/throws`, `/waits` for ever and `/late`, which has 50 ms and takes longer. */
+/**
+ * `/ok`, `/settled`, `/fails`, `/throws`, `/waits` for ever, `/late`, which has 50 ms and takes longer, `/slow`, which has
+ * time, and `/left`, whose caller leaves before it is asked to pay.
+ */
 export const SITES: Readonly<Record<string, (farebox: Farebox) => Promise<Site>>> = {
   koa: (farebox) => {
     const app = new Koa();
@@ -77,6 +96,14 @@ export const SITES: Readonly<Record<string, (farebox: Farebox) => Promise<Site>>
     router.get('/late', forKoa.paidRoute(farebox, hasty), async (ctx) => {
       ctx.body = await late();
     });
+    router.get('/slow', paid, async (ctx) => {
+      ctx.body = await late();
+    });
+    router.get('/left', async ({ res }, next) => {
+      await untilLeft(res);
+      await next();
+    });
+    router.get('/left', paid, (ctx) => void (ctx.body = found()));
     router.get('/settled', forKoa.paidRoute(farebox, settled), (ctx) => {
       ctx.body = found();
     });
@@ -93,6 +120,14 @@ export const SITES: Readonly<Record<string, (farebox: Farebox) => Promise<Site>>
     app.get('/late', forExpress.paidRoute(farebox, hasty), async (_request, response) => {
       response.status(201).json(await late());
     });
+    app.get('/slow', paid, async (_request, response) => {
+      response.json(await late());
+    });
+    app.get('/left', async (_request, response, next) => {
+      await untilLeft(response);
+      next();
+    });
+    app.get('/left', paid, (_request, response) => void response.json(found()));
     const charged = forExpress.paidRoute(farebox, settled);
     app.get('/settled', charged, (_request, response) => {
       response.writeHead(200, 'OK', { 'content-type': 'application/json' });
@@ -114,6 +149,8 @@ export const SITES: Readonly<Record<string, (farebox: Farebox) => Promise<Site>>
     app.get('/throws', paid, async () => broken());
     app.get('/waits', paid, () => never());
     app.get('/late', forFastify.paidRoute(farebox, hasty), late);
+    app.get('/slow', paid, late);
+    app.get('/left', { ...paid, onRequest: untilReplyLeft }, async () => found());
     app.get('/settled', forFastify.paidRoute(farebox, settled), async () => found());
     const url = await app.listen({ port: 0, host: '127.0.0.1' });
     return {
@@ -135,6 +172,12 @@ export const SITES: Readonly<Record<string, (farebox: Farebox) => Promise<Site>>
     app.get('/late', forHono.paidRoute(farebox, hasty), async (context) =>
       context.json(await late()),
     );
+    app.get('/slow', paid, async (context) => context.json(await late()));
+    app.get('/left', async ({ req }, next) => {
+      await untilAborted(req.raw.signal);
+      await next();
+    });
+    app.get('/left', paid, (context) => context.json(found()));
     app.get('/settled', forHono.paidRoute(farebox, settled), (context) => context.json(found()));
     return {
       ask: async (path, init) => app.request(path, init),
@@ -149,6 +192,18 @@ export const SITES: Readonly<Record<string, (farebox: Farebox) => Promise<Site>>
       '/throws': paid(broken),
       '/waits': paid(() => never()),
       '/late': forFetch.paidRoute(farebox, hasty, async () => Response.json(await late())),
+      '/slow': paid(async () => Response.json(await late())),
+      '/left': async (request) => {
+        await untilAborted(request.signal);
+        return paid(() => Response.json(found()))(request);
+      },
+      '/nothing': paid(nothing),
+      '/unsendable': paid(() => Response.error()),
+      '/read': paid(async () => {
+        const response = Response.json(found());
+        await response.text();
+        return response;
+      }),
       '/settled': forFetch.paidRoute(farebox, settled, () => Response.json(found())),
     };
     return {

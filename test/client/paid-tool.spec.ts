@@ -83,7 +83,7 @@ describe('client: paid MCP tools', () => {
         assert.deepEqual(await books.holds(), ['captured', 'captured']);
       });
 
-      for (const name of ['fails', 'throws', 'late']) {
+      for (const name of ['fails', 'throws', 'silent', 'late']) {
         it(`are not paid when they fail: "${name}"`, async () => {
           await open();
           const { isError, charge } = await call(name);

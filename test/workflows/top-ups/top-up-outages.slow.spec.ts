@@ -65,9 +65,9 @@ describe('a top-up and outages', () => {
     );
     await harness.pay(topUp.sessionUrl);
     await held.waited(1);
-    const second = await harness.startWorker();
     first.kill('SIGKILL');
     await first.exited;
+    const second = await harness.startWorker();
     await held.release();
     await harness.statusBecomes(topUp, 'completed');
     // So after 5 s, and not after the 15 s that a step may take.
