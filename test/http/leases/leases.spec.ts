@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { BalanceReply } from '../../../src/schemas/balance.ts';
 import { ChargesReply } from '../../../src/schemas/charges.ts';
-import { LeaseReply, LeasesReply, PlacedLeaseReply } from '../../../src/schemas/leases.ts';
+import { LeasesReply } from '../../../src/schemas/leases.ts';
 import { ToolReply } from '../../../src/schemas/tools.ts';
 import { createDatabase, type Database } from '../../../src/store/database.ts';
 import { expireHolds } from '../../../src/store/holds/expire-holds.ts';
@@ -31,7 +31,6 @@ import {
   showLease,
   takeLease,
 } from '../../support/lease-requests.ts';
-import { until } from '../../support/stack.ts';
 
 const NOTHING = `lse_${'0'.repeat(32)}`;
 const numbered = (from: number, to: number) =>
@@ -464,68 +463,6 @@ describe('leases', () => {
       assertError(await refused(old.id), 409, 'lease_not_renewable');
       assert.equal((await askLeaseRelease(api, account, old.id)).status, 200);
     });
-  });
-
-  it('answer the retry of a placement or renewal that would be refused by now', async () => {
-    const { spendKey, keyId, budgetId } = await makeLeasable(api, key);
-    const tool = await register('priced', 0.07);
-    const body = { tools: ['priced'], amount: 1 };
-    const lease = bodyOf(
-      await askLease(api, account, spendKey, body, keyed('placed')),
-      201,
-      PlacedLeaseReply,
-    );
-    const first = bodyOf(
-      await askRenewal(api, account, lease.id, { expiresIn: 900 }, keyed('renewed')),
-      200,
-      LeaseReply,
-    );
-    const retried = async () => {
-      const placed = await askLease(api, account, spendKey, body, keyed('placed'));
-      assert.equal(placed.headers.get('idempotency-replayed'), 'true');
-      assert.equal(bodyOf(placed, 201, PlacedLeaseReply).id, lease.id);
-      const renewed = await askRenewal(
-        api,
-        account,
-        lease.id,
-        { expiresIn: 900 },
-        keyed('renewed'),
-      );
-      assert.equal(renewed.headers.get('idempotency-replayed'), 'true');
-      assert.equal(bodyOf(renewed, 200, LeaseReply).fence, first.fence);
-      const larger = await askLease(
-        api,
-        account,
-        spendKey,
-        { ...body, amount: 2 },
-        keyed('placed'),
-      );
-      assertError(larger, 422, 'idempotency_key_reused');
-      const later = await askRenewal(api, account, lease.id, { expiresIn: 901 }, keyed('renewed'));
-      assertError(later, 422, 'idempotency_key_reused');
-    };
-    /** More than the balance, so that no lease is placed before every change is seen. */
-    const probe = async () =>
-      (await askLease(api, account, spendKey, { ...body, amount: 11 }, keyed('new'))).status;
-    const refusedWith = async (status: number) => {
-      await until(async () => (await probe()) === status);
-      const renewal = await askRenewal(api, account, lease.id, { expiresIn: 1_000 }, keyed('new'));
-      assert.equal(renewal.status, status);
-      await api.changingNothing(retried);
-    };
-    const archive = (archived: boolean) =>
-      call(api, 'PATCH', `/v1/tools/${tool}`, { key: account.developerKey, body: { archived } });
-    await archive(true);
-    await refusedWith(400);
-    await archive(false);
-    await changeBudget(api, key, budgetId, { allowLeases: false });
-    await refusedWith(403);
-    await changeBudget(api, key, budgetId, { allowLeases: true });
-    await call(api, 'POST', `/v1/keys/${keyId}/revoke`, { key });
-    await refusedWith(401);
-    await closeBudget(api, key, budgetId);
-    await refusedWith(401);
-    assert.equal((await showBudget(api, key, budgetId)).used, 1);
   });
 
   it('give everything back at expiry, ten thousand at once', async function () {
