@@ -47,10 +47,7 @@ export async function replayEntry(
 ): Promise<HoldEntry | undefined> {
   const { developer, body, idempotencyKey } = request;
   const { apiKey, tool } = body;
-  if (idempotencyKey === undefined || typeof apiKey !== 'string') return undefined;
-  if (kindOfKey(deps.keyPrefix, apiKey) !== 'consumer') return undefined;
-  const owner =
-    (await findKeyOwner(deps, apiKey, 'payer')) ?? (await deps.earlier.findFormerOwner(apiKey));
+  const owner = await findRetryingPayer(deps, apiKey, idempotencyKey);
   if (!owner) return undefined;
   const { ledger, consumerId } = owner;
   const { developerId, developerNumber } = developer;
@@ -63,6 +60,19 @@ export async function replayEntry(
   const { idempotencyHash, fingerprint } = entry;
   if (idempotencyHash === null || fingerprint === null) return undefined;
   return (await deps.earlier.hasHold({ idempotencyHash, fingerprint })) ? entry : undefined;
+}
+
+/** The owner of the key in a request that may be a retry, even if the key has ended since. */
+export async function findRetryingPayer(
+  deps: Pick<ChargingDeps, 'keys' | 'keyPrefix' | 'earlier'>,
+  apiKey: unknown,
+  idempotencyKey: string | undefined,
+): Promise<KeyOwner | undefined> {
+  if (idempotencyKey === undefined || typeof apiKey !== 'string') return undefined;
+  if (kindOfKey(deps.keyPrefix, apiKey) !== 'consumer') return undefined;
+  return (
+    (await findKeyOwner(deps, apiKey, 'payer')) ?? (await deps.earlier.findFormerOwner(apiKey))
+  );
 }
 
 /** `amountMicros` is the body's amount; null captures everything that is left. */

@@ -9,21 +9,22 @@ import { isSameMode } from '../domain/mode.ts';
 import type { Micros } from '../domain/money.ts';
 import type { KeyOwner } from '../store/accounts/api-keys.ts';
 import type { Database } from '../store/database.ts';
-import { findLease, type LeasedTool } from '../store/leases/lease.ts';
-import { placeLease, type PlacedLease } from '../store/leases/place-lease.ts';
-import { renewLease, type RenewedLease } from '../store/leases/renew-lease.ts';
+import { isHoldKey } from '../store/holds/post-hold-entries.ts';
+import { findLease, type Lease, type LeasedTool } from '../store/leases/lease.ts';
+import { placeLease, type LeaseEntry, type PlacedLease } from '../store/leases/place-lease.ts';
+import { findRenewed, renewLease, type RenewedLease } from '../store/leases/renew-lease.ts';
 import { settleLease, type SettledLease } from '../store/leases/settle-lease.ts';
 import type { BudgetRefusal } from './budget-rules.ts';
 import { comparable, type ChargingDeps } from './charge.ts';
 import type { DatabaseClock } from './database-clock.ts';
 import { findKeyOwner } from './find-key-owner.ts';
-import { withTailOf } from './hold-entries.ts';
+import { findRetryingPayer, withTailOf } from './hold-entries.ts';
 import { replayWindow } from './replay-window.ts';
 
 /** `leasePool` is for leases alone: a settlement is a transaction of some ten milliseconds. */
 export interface LeaseDeps extends Pick<
   ChargingDeps,
-  'tools' | 'budgets' | 'keys' | 'keyPrefix' | 'lastUsed'
+  'tools' | 'budgets' | 'keys' | 'keyPrefix' | 'lastUsed' | 'earlier'
 > {
   readonly leasePool: Database;
   readonly clock: DatabaseClock;
@@ -83,47 +84,89 @@ export type LeaseRefusal =
   | { readonly kind: 'mode_mismatch' }
   | { readonly kind: 'not_spendable' };
 
+/** What is allowed to be placed. */
+interface Allowed {
+  readonly kind: 'allowed';
+  readonly consumer: KeyOwner;
+  readonly tools: readonly LeasedTool[];
+}
+
 export async function requestLease(
   deps: LeaseDeps,
   request: LeaseRequest,
 ): Promise<PlacedLease | LeaseRefusal> {
-  const { developer, apiKey, amountMicros } = request;
+  const found = await allowedLease(deps, request);
+  if (found.kind !== 'allowed') return (await placedBefore(deps, request)) ?? found;
+  const { consumer, tools } = found;
+  const nowMs = deps.clock.checkedNowMs();
+  const entry = entryOf(request, consumer, nowMs);
+  return placeLease(deps.leasePool, entry, tools, deps.receiptKey, replayWindow(nowMs));
+}
+
+async function allowedLease(
+  deps: LeaseDeps,
+  { developer, apiKey, tools: asked, amountMicros }: LeaseRequest,
+): Promise<Allowed | LeaseRefusal> {
   const consumer = apiKey === undefined ? undefined : await findKeyOwner(deps, apiKey, 'payer');
   if (!consumer) return { kind: 'invalid_api_key' };
   if (!isSameMode(consumer, developer)) return { kind: 'mode_mismatch' };
   if (!consumer.spend) return { kind: 'not_spendable' };
   deps.lastUsed.add(consumer.keyId);
-  const tools = await priced(deps, developer, request.tools);
+  const tools = await priced(deps, developer, asked);
   if ('kind' in tools) return tools;
   const refusal = await deps.budgets.leaseRefusalOf(
     consumer,
     callsOf(developer, tools),
     amountMicros,
   );
-  if (refusal) return refusal;
+  return refusal ?? { kind: 'allowed', consumer, tools };
+}
+
+/**
+ * For a request that is refused by now: the lease that its idempotency key placed earlier. The ledger looks the key up
+ * before anything else, and within the same range of time as the check, so nothing new is placed.
+ */
+async function placedBefore(
+  deps: LeaseDeps,
+  request: LeaseRequest,
+): Promise<PlacedLease | undefined> {
+  const owner = await findRetryingPayer(deps, request.apiKey, request.idempotencyKey);
+  if (!owner) return undefined;
   const nowMs = deps.clock.checkedNowMs();
-  const { ledger, consumerId, spend } = consumer;
-  const id = withTailOf(consumerId, stampedUuid(randomUUIDv7(), nowMs, 0));
-  const seconds = request.expiresIn ?? LEASE_SECONDS_DEFAULT;
-  const sent = [request.tools, amountMicros, seconds];
-  const entry = {
+  const replay = replayWindow(nowMs);
+  const entry = entryOf(request, owner, nowMs);
+  const { idempotencyHash, fingerprint } = entry;
+  if (idempotencyHash === null || fingerprint === null) return undefined;
+  const isKnown = await isHoldKey(deps.leasePool, { idempotencyHash, fingerprint }, replay);
+  return isKnown ? placeLease(deps.leasePool, entry, [], deps.receiptKey, replay) : undefined;
+}
+
+/** The hold that reserves the money. */
+function entryOf(
+  { developer, tools, amountMicros, expiresIn, idempotencyKey }: LeaseRequest,
+  { ledger, consumerId, spend }: KeyOwner,
+  nowMs: number,
+): LeaseEntry {
+  const { developerId, developerNumber } = developer;
+  const seconds = expiresIn ?? LEASE_SECONDS_DEFAULT;
+  const sent = [tools, amountMicros, seconds];
+  return {
     kind: 'place',
-    id,
+    id: withTailOf(consumerId, stampedUuid(randomUUIDv7(), nowMs, 0)),
     ledger,
     consumerId,
-    developerId: developer.developerId,
-    developerNumber: developer.developerNumber,
+    developerId,
+    developerNumber,
     tool: '',
     amountMicros,
-    ...identityOf(`lease${consumerId}${developer.developerId}`, request.idempotencyKey, sent),
+    ...identityOf(`lease${consumerId}${developerId}`, idempotencyKey, sent),
     metadata: null,
     spend,
     seconds,
-  } as const;
-  return placeLease(deps.leasePool, entry, tools, deps.receiptKey, replayWindow(nowMs));
+  };
 }
 
-/** What would refuse a new lease refuses the renewal too. */
+/** What would refuse a new lease refuses the renewal too, but not the retry of one that was made. */
 export async function requestRenewal(
   deps: LeaseDeps,
   { developer, leaseId, expiresIn, fence, idempotencyKey }: RenewRequest,
@@ -132,31 +175,31 @@ export async function requestRenewal(
   const lease = await findLease(deps.leasePool, { kind: 'developer', developerNumber }, leaseId);
   if (!lease) return { kind: 'unknown_lease' };
   const seconds = expiresIn ?? LEASE_SECONDS_DEFAULT;
-  const identity = identityOf(`renew${leaseId}${developerId}`, idempotencyKey, [
+  const sent = [seconds, fence ?? null];
+  const identity = identityOf(`renew${leaseId}${developerId}`, idempotencyKey, sent);
+  const tools = await renewableTools(deps, developer, lease);
+  if ('kind' in tools) return (await findRenewed(deps.leasePool, lease, identity)) ?? tools;
+  return renewLease(deps.leasePool, {
+    developerNumber,
+    leaseId,
+    fence: fence ?? null,
     seconds,
-    fence ?? null,
-  ]);
-  const renew = (pricesMicros: readonly Micros[]) =>
-    renewLease(deps.leasePool, {
-      developerNumber,
-      leaseId,
-      fence: fence ?? null,
-      seconds,
-      pricesMicros,
-      ...identity,
-    });
-  const tools = await priced(deps, developer, lease.tools);
+    pricesMicros: tools.map(({ priceMicros }) => priceMicros),
+    ...identity,
+  });
+}
+
+/** The lease's tools at the prices of now, or why it cannot be renewed. */
+async function renewableTools(
+  deps: LeaseDeps,
+  developer: Developer,
+  { consumerId, spendKey, path, remainingMicros, tools: leased }: Lease,
+): Promise<readonly LeasedTool[] | LeaseRefusal> {
+  const tools = await priced(deps, developer, leased);
   if ('kind' in tools) return tools;
-  const payer = {
-    consumerId: lease.consumerId,
-    spend: { number: lease.spendKey, path: [...lease.path] },
-  };
-  const refusal = await deps.budgets.leaseRefusalOf(
-    payer,
-    callsOf(developer, tools),
-    lease.remainingMicros,
-  );
-  return refusal ?? renew(tools.map(({ priceMicros }) => priceMicros));
+  const payer = { consumerId, spend: { number: spendKey, path: [...path] } };
+  const calls = callsOf(developer, tools);
+  return (await deps.budgets.leaseRefusalOf(payer, calls, remainingMicros)) ?? tools;
 }
 
 export async function requestSettlement(

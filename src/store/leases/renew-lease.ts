@@ -6,7 +6,7 @@ import { Type } from 'typebox';
 import { HOLD_SECONDS_MAX } from '../../domain/hold.ts';
 import type { Micros } from '../../domain/money.ts';
 import { limitReached, type LimitReached } from '../budgets/budget.ts';
-import { row, sql, type Database, type Transaction } from '../database.ts';
+import { row, sql, type Connection, type Database, type Transaction } from '../database.ts';
 import { findLease, type Lease } from './lease.ts';
 
 export interface Renewal {
@@ -52,8 +52,8 @@ export async function renewLease(database: Database, renewal: Renewal): Promise<
     const find = () => findLease(tx, { kind: 'developer', developerNumber }, leaseId);
     const lease = await find();
     if (!lease) return { kind: 'unknown_lease' };
-    const isSame = await findEarlier(tx, renewal);
-    if (isSame !== null) return isSame ? { kind: 'replayed', lease } : { kind: 'key_reused' };
+    const earlier = await findRenewed(tx, lease, renewal);
+    if (earlier) return earlier;
     if (fence !== null && fence !== lease.fence) return { kind: 'fenced', lease };
     if (lease.status !== 'open') return { kind: 'closed', lease };
     const refusal = await findRefusal(tx, renewal, lease);
@@ -65,17 +65,20 @@ export async function renewLease(database: Database, renewal: Renewal): Promise<
   });
 }
 
-/** Null: this key has renewed nothing. */
-async function findEarlier(
-  tx: Transaction,
-  { leaseId, idempotencyHash, fingerprint }: Renewal,
-): Promise<boolean | null> {
+/** The answer to a retry; null when this key has renewed nothing. */
+export async function findRenewed(
+  connection: Connection,
+  lease: Lease,
+  { idempotencyHash, fingerprint }: Pick<Renewal, 'idempotencyHash' | 'fingerprint'>,
+): Promise<RenewedLease | null> {
   if (idempotencyHash === null) return null;
   const [hash, request] = identityOf(idempotencyHash, fingerprint);
-  return tx.maybeOneFirst(sql.type(sameRow)`
+  const isSame = await connection.maybeOneFirst(sql.type(sameRow)`
     select request_fingerprint = ${request} as "isSame" from farebox.hold_extensions
-    where hold_id = ${leaseId} and idempotency_hash = ${hash}
+    where hold_id = ${lease.id} and idempotency_hash = ${hash}
   `);
+  if (isSame === null) return null;
+  return isSame ? { kind: 'replayed', lease } : { kind: 'key_reused' };
 }
 
 async function findRefusal(

@@ -372,6 +372,9 @@ describe('approvals', () => {
         undefined,
         { status: 'approved' },
       );
+      // The answer was carried out, so its retry is not refused for what happened since.
+      await closeBudget(api, key, budget);
+      assert.equal((await tryDecide(api, key, id, { decision: 'raise', limit })).status, 200);
     });
 
     it('comes too late after the expiry, and changes nothing', async () => {

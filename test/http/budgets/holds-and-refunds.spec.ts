@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { KeyReply } from '../../../src/schemas/keys.ts';
 import { ChargeReply, RefundReply } from '../../../src/schemas/charges.ts';
 import { ChargeBatchReply } from '../../../src/schemas/charge-batches.ts';
-import { PlacedHoldReply } from '../../../src/schemas/holds.ts';
+import { CaptureReply, PlacedHoldReply } from '../../../src/schemas/holds.ts';
 import { createDatabase, type Database } from '../../../src/store/database.ts';
 import { expireHolds } from '../../../src/store/holds/expire-holds.ts';
 import type { TestAccount } from '../../support/accounts.ts';
@@ -143,7 +143,13 @@ describe('budgets beside holds and refunds', () => {
     await closeBudget(api, key, root);
     const answer = await askCapture(api, account, hold.id, { amount: 3, over: 'overflow' });
     assertError(answer, 402, 'exceeds_hold', 'amount', { remaining: 2 });
-    await capture(api, account, hold.id, { amount: 1.5 });
+    const part = () =>
+      askCapture(api, account, hold.id, { amount: 0.5, final: false }, keyed('part'));
+    const first = bodyOf(await part(), 201, CaptureReply);
+    await capture(api, account, hold.id, { amount: 1 });
+    const again = await part();
+    assert.equal(again.headers.get('idempotency-replayed'), 'true');
+    assert.equal(bodyOf(again, 201, CaptureReply).id, first.id);
     assert.deepEqual(await used(), [1.5, 1.5, 1.5]);
   });
 

@@ -1,13 +1,28 @@
-/** Budgets and spend keys are made once under one idempotency key, and the retry shows the same key again. */
+/**
+ * Budgets, spend keys and leases are made once under one idempotency key. The retry is answered as the first request was,
+ * even if a new request would be refused by now.
+ */
 import assert from 'node:assert/strict';
 import { BudgetReply, BudgetsReply, SpendKeysReply } from '../../../src/schemas/budgets.ts';
 import { KeyReply, NewKeyReply } from '../../../src/schemas/keys.ts';
+import { LeaseReply, PlacedLeaseReply } from '../../../src/schemas/leases.ts';
+import { ToolReply } from '../../../src/schemas/tools.ts';
 import type { TestAccount } from '../../support/accounts.ts';
 import { startTestApi, type TestApi } from '../../support/api.ts';
-import { makeBudget, makeKey, spend } from '../../support/budget-requests.ts';
+import {
+  changeBudget,
+  closeBudget,
+  makeBudget,
+  makeKey,
+  showBudget,
+  spend,
+} from '../../support/budget-requests.ts';
+import { keyed } from '../../support/hold-requests.ts';
 import { assertError, bodyOf, call } from '../../support/http.ts';
+import { askLease, askRenewal, makeLeasable } from '../../support/lease-requests.ts';
+import { until } from '../../support/stack.ts';
 
-describe('the creation of budgets and spend keys under an idempotency key', () => {
+describe('the creation of budgets, spend keys and leases under an idempotency key', () => {
   let api: TestApi;
   let account: TestAccount;
   let key: string;
@@ -44,6 +59,15 @@ describe('the creation of budgets and spend keys under an idempotency key', () =
     // Even when its expiry, which nobody could ask for any more, has passed.
     while (Date.now() <= Date.parse(body.expiresAt)) await listed();
     assert.ok(ids.has(bodyOf(await askBudget(body, 'once'), 201, BudgetReply).id));
+  });
+
+  it('answers the retry for a budget whose parent was closed since', async () => {
+    const { id: parentId } = await makeBudget(api, key);
+    const body = { name: 'agent', parentId };
+    const made = bodyOf(await askBudget(body, 'child'), 201, BudgetReply);
+    await closeBudget(api, key, parentId);
+    assert.equal(bodyOf(await askBudget(body, 'child'), 201, BudgetReply).id, made.id);
+    assertError(await askBudget(body, 'late'), 409, 'budget_closed');
   });
 
   it('refuses an idempotency key that made another budget', async () => {
@@ -88,5 +112,72 @@ describe('the creation of budgets and spend keys under an idempotency key', () =
     // Another idempotency key, another key.
     const next = bodyOf(await ask(path, body, 'next'), 201, NewKeyReply);
     assert.notEqual(next.key, made?.key);
+    await closeBudget(api, key, id);
+    assert.deepEqual(bodyOf(await ask(path, body, 'key'), 201, NewKeyReply), made);
+    assertError(await ask(path, body, 'late'), 409, 'budget_closed');
+  });
+
+  it('answers the retry of a lease or renewal that would be refused by now', async () => {
+    const { spendKey, keyId, budgetId } = await makeLeasable(api, key);
+    const owner = { key: account.developerKey };
+    const priced = { ...owner, body: { name: 'priced', price: 0.07 } };
+    const tool = bodyOf(await call(api, 'POST', '/v1/tools', priced), 201, ToolReply).id;
+    const body = { tools: ['priced'], amount: 1 };
+    const lease = bodyOf(
+      await askLease(api, account, spendKey, body, keyed('placed')),
+      201,
+      PlacedLeaseReply,
+    );
+    const first = bodyOf(
+      await askRenewal(api, account, lease.id, { expiresIn: 900 }, keyed('renewed')),
+      200,
+      LeaseReply,
+    );
+    const retried = async () => {
+      const placed = await askLease(api, account, spendKey, body, keyed('placed'));
+      assert.equal(placed.headers.get('idempotency-replayed'), 'true');
+      assert.equal(bodyOf(placed, 201, PlacedLeaseReply).id, lease.id);
+      const renewed = await askRenewal(
+        api,
+        account,
+        lease.id,
+        { expiresIn: 900 },
+        keyed('renewed'),
+      );
+      assert.equal(renewed.headers.get('idempotency-replayed'), 'true');
+      assert.equal(bodyOf(renewed, 200, LeaseReply).fence, first.fence);
+      const larger = await askLease(
+        api,
+        account,
+        spendKey,
+        { ...body, amount: 2 },
+        keyed('placed'),
+      );
+      assertError(larger, 422, 'idempotency_key_reused');
+      const later = await askRenewal(api, account, lease.id, { expiresIn: 901 }, keyed('renewed'));
+      assertError(later, 422, 'idempotency_key_reused');
+    };
+    /** More than the balance, so that no lease is placed before every change is seen. */
+    const probe = async () =>
+      (await askLease(api, account, spendKey, { ...body, amount: 11 }, keyed('new'))).status;
+    const refusedWith = async (status: number) => {
+      await until(async () => (await probe()) === status);
+      const renewal = await askRenewal(api, account, lease.id, { expiresIn: 1_000 }, keyed('new'));
+      assert.equal(renewal.status, status);
+      await api.changingNothing(retried);
+    };
+    const archive = (archived: boolean) =>
+      call(api, 'PATCH', `/v1/tools/${tool}`, { ...owner, body: { archived } });
+    await archive(true);
+    await refusedWith(400);
+    await archive(false);
+    await changeBudget(api, key, budgetId, { allowLeases: false });
+    await refusedWith(403);
+    await changeBudget(api, key, budgetId, { allowLeases: true });
+    await call(api, 'POST', `/v1/keys/${keyId}/revoke`, { key });
+    await refusedWith(401);
+    await closeBudget(api, key, budgetId);
+    await refusedWith(401);
+    assert.equal((await showBudget(api, key, budgetId)).used, 1);
   });
 });
