@@ -139,6 +139,8 @@ class PageRun implements AsyncDisposable {
   async #runShell(code: string): Promise<string> {
     // The exported variables of one block are those of the next.
     const script = `[ ! -f .state ] || . ./.state\nset -eu -o pipefail\n${code}\nexport -p > .state`;
+    // A new file: a program that an earlier block left running still writes into its own.
+    await rm(join(this.#folder, '.output'), { force: true });
     const log = await open(join(this.#folder, '.output'), 'w');
     const shell = spawn('bash', ['-c', script], {
       cwd: this.#folder,
