@@ -2,7 +2,7 @@
 import { Button, Group, Table } from '@mantine/core';
 import { useInfiniteQuery } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
-import { read } from '../api.ts';
+import { pagedRead, type PageOfList } from '../paged-read.ts';
 import { Failed } from './states.tsx';
 
 interface ScrollTableProps {
@@ -39,11 +39,7 @@ export function ScrollTable(props: ScrollTableProps) {
   );
 }
 
-interface Page {
-  readonly nextCursor: string | null;
-}
-
-interface Source<Reply extends Page> {
+interface Source<Reply extends PageOfList> {
   readonly queryKey: readonly string[];
   /** With its query string, to which the cursor is added. */
   readonly path: string;
@@ -52,13 +48,9 @@ interface Source<Reply extends Page> {
 }
 
 /** A list of the API, as the pages loaded so far. */
-export function usePages<Reply extends Page>({ queryKey, path, pollMs }: Source<Reply>) {
+export function usePages<Reply extends PageOfList>({ queryKey, path, pollMs }: Source<Reply>) {
   return useInfiniteQuery({
-    queryKey,
-    queryFn: ({ pageParam }) => read<Reply>(`${path}${pageParam}`),
-    initialPageParam: '',
-    getNextPageParam: ({ nextCursor }) =>
-      nextCursor === null ? undefined : `&cursor=${nextCursor}`,
+    ...pagedRead<Reply>(queryKey, path),
     refetchInterval: ({ state }) => pollMs?.(state.data?.pages ?? []) ?? false,
   });
 }
