@@ -12,6 +12,8 @@ interface ScrollTableProps {
   /** The cells of the header row. */
   readonly head: ReactNode;
   readonly highlightOnHover?: boolean;
+  /** On a phone each row is a block of lines instead: every cell but the first needs its heading as `data-label`. */
+  readonly stacks?: boolean;
   /** In pixels: a longer table scrolls. */
   readonly maxHeight?: number;
   /** The rows. */
@@ -19,7 +21,15 @@ interface ScrollTableProps {
 }
 
 export function ScrollTable(props: ScrollTableProps) {
-  const { label, minWidth, head, highlightOnHover = false, maxHeight, children } = props;
+  const {
+    label,
+    minWidth,
+    head,
+    highlightOnHover = false,
+    stacks = false,
+    maxHeight,
+    children,
+  } = props;
   return (
     <Table.ScrollContainer
       minWidth={minWidth}
@@ -27,6 +37,7 @@ export function ScrollTable(props: ScrollTableProps) {
       tabIndex={0}
       role="region"
       aria-label={label}
+      {...(stacks ? { className: 'stacks' } : {})}
       {...(maxHeight === undefined ? {} : { mah: maxHeight })}
     >
       <Table highlightOnHover={highlightOnHover}>
