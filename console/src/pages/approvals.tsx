@@ -172,6 +172,7 @@ function PastTable({ approvals }: { readonly approvals: readonly Approval[] }) {
   return (
     <ScrollTable
       label="Past approvals"
+      stacks
       minWidth={560}
       head={
         <>
@@ -187,7 +188,7 @@ function PastTable({ approvals }: { readonly approvals: readonly Approval[] }) {
           <Table.Td>
             <Time iso={createdAt} relative />
           </Table.Td>
-          <Table.Td>
+          <Table.Td data-label="Tool">
             <bdi className="one-line" title={tool}>
               {tool}
             </bdi>
@@ -197,8 +198,10 @@ function PastTable({ approvals }: { readonly approvals: readonly Approval[] }) {
               </Text>
             )}
           </Table.Td>
-          <Table.Td className="money">{usd(amount)}</Table.Td>
-          <Table.Td>
+          <Table.Td data-label="Amount" className="money">
+            {usd(amount)}
+          </Table.Td>
+          <Table.Td data-label="Answer">
             <Badge
               variant="dot"
               color={decision === null || decision === 'deny' ? 'gray' : 'green'}

@@ -41,8 +41,9 @@ import {
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { Link, Outlet, useNavigate, useRouterState } from '@tanstack/react-router';
 import { useEffect, useSyncExternalStore, type ComponentType } from 'react';
-import type { Approvals, Session } from '../answers.ts';
+import type { Approvals } from '../answers.ts';
 import { auth, isUnreachable, read, watchConnection } from '../api.ts';
+import { sessionRead } from '../page-reads.ts';
 import { Brand } from './brand.tsx';
 import { Loaded } from './states.tsx';
 
@@ -79,11 +80,7 @@ const OPERATOR: readonly Entry[] = [
 const RETRY_MS = 2_000;
 
 export function useSession() {
-  return useQuery({
-    queryKey: ['session'],
-    queryFn: () => read<Session>('/v1/session'),
-    staleTime: 60_000,
-  });
+  return useQuery(sessionRead);
 }
 
 export function Shell() {
