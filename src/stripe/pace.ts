@@ -15,7 +15,8 @@ export class Pace {
     const nowMs = performance.now();
     const dueMs = Math.max(nowMs, this.#nextMs);
     this.#nextMs = dueMs + this.#intervalMs;
-    if (dueMs > nowMs) await delay(dueMs - nowMs);
+    // Timers drop fractions of a millisecond, which would be too early.
+    if (dueMs > nowMs) await delay(Math.ceil(dueMs - nowMs));
   }
 }
 
