@@ -245,7 +245,8 @@ export function readStripeConfig(env: Environment): StripeConfig {
   return Object.freeze({
     secretKey: required(env, 'STRIPE_SECRET_KEY'),
     apiBase: env['STRIPE_API_BASE'] === undefined ? undefined : url(env, 'STRIPE_API_BASE', ''),
-    webhookSecrets: required(env, 'STRIPE_WEBHOOK_SECRET').split(','),
+    // A comma at the end is no secret.
+    webhookSecrets: required(env, 'STRIPE_WEBHOOK_SECRET').split(',').filter(Boolean),
     // At most 12 s: a step may take 15 s, and it is Stripe's silence that should be reported.
     timeoutMs: integer(env, 'STRIPE_TIMEOUT_MS', 10_000, 100, 12_000),
     // A step makes one to four calls, at most two of the same kind, and Stripe accepts 25 of a kind per second.
