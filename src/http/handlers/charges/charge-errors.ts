@@ -132,7 +132,7 @@ export function failureError(failure: ChargeFailure): ApiError {
     case 'key_in_flight':
       return new ApiError(
         'idempotency_key_in_use',
-        'A charge with this Idempotency-Key is still in flight; try again for its outcome.',
+        'The first request with this Idempotency-Key is still running; try again for its outcome.',
         { retryAfterSeconds: 1 },
       );
     case 'outcome_unknown':
