@@ -1,3 +1,4 @@
+/** How long work waits for the share of its account. */
 import assert from 'node:assert/strict';
 import { ApiError } from '../../src/domain/errors.ts';
 import { AccountGate } from '../../src/http/account-gate.ts';
