@@ -189,14 +189,16 @@ function PastTable({ approvals }: { readonly approvals: readonly Approval[] }) {
             <Time iso={createdAt} relative />
           </Table.Td>
           <Table.Td data-label="Tool">
-            <bdi className="one-line" title={tool}>
-              {tool}
-            </bdi>
-            {budgetName !== null && (
-              <Text size="xs" c="dimmed">
-                <bdi>{budgetName}</bdi>
-              </Text>
-            )}
+            <div>
+              <bdi className="one-line" title={tool}>
+                {tool}
+              </bdi>
+              {budgetName !== null && (
+                <Text size="xs" c="dimmed">
+                  <bdi>{budgetName}</bdi>
+                </Text>
+              )}
+            </div>
           </Table.Td>
           <Table.Td data-label="Amount" className="money">
             {usd(amount)}
