@@ -242,8 +242,8 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   ),
   codeBug(
     'different idempotency keys are taken for the same',
-    'src/charging/charge.ts',
-    "hash('sha256', consumerId + developer.developerId + idempotencyKey)",
-    "hash('sha256', consumerId + developer.developerId + idempotencyKey.slice(0, 11))",
+    'src/charging/idempotency.ts',
+    "hash('sha256', space + idempotencyKey)",
+    "hash('sha256', space + idempotencyKey.slice(0, 11))",
   ),
 ];
