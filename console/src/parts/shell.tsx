@@ -43,7 +43,9 @@ import { Link, Outlet, useNavigate, useRouterState } from '@tanstack/react-route
 import { useEffect, useSyncExternalStore, type ComponentType } from 'react';
 import type { Approvals, Session } from '../answers.ts';
 import { auth, isUnreachable, read, watchConnection } from '../api.ts';
+import { forgetAccount, nowSignedIn } from '../session.ts';
 import { Brand } from './brand.tsx';
+import { SignInAgain } from './sign-in-again.tsx';
 import { Loaded } from './states.tsx';
 
 interface Entry {
@@ -81,7 +83,7 @@ const RETRY_MS = 2_000;
 export function useSession() {
   return useQuery({
     queryKey: ['session'],
-    queryFn: () => read<Session>('/v1/session'),
+    queryFn: async () => nowSignedIn(await read<Session>('/v1/session')),
     staleTime: 60_000,
   });
 }
@@ -149,6 +151,7 @@ export function Shell() {
           <Loaded query={session}>{() => <Outlet />}</Loaded>
         </div>
       </AppShell.Main>
+      <SignInAgain />
     </AppShell>
   );
 }
@@ -238,6 +241,7 @@ function AccountMenu({ email }: { readonly email: string }) {
   const navigate = useNavigate();
   const queries = useQueryClient();
   const signOut = async () => {
+    forgetAccount();
     await auth('/sign-out', {});
     queries.clear();
     await navigate({ to: '/sign-in' });
