@@ -1,12 +1,13 @@
 /** The Developer Dashboard: earnings, revenue by tool, and recent charges as they come in. */
 import { Anchor, SegmentedControl, Select, SimpleGrid, Text, Title } from '@mantine/core';
 import { IconReceipt } from '@tabler/icons-react';
-import { useQuery } from '@tanstack/react-query';
+import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { Link, useNavigate } from '@tanstack/react-router';
-import { useState } from 'react';
+import { useEffect, useState } from 'react';
 import type { Charges, Earnings, Keys, Tools } from '../answers.ts';
 import { read } from '../api.ts';
 import { daysAgo, utcDay } from '../format.ts';
+import { useLive } from '../live.ts';
 import { BarsCard } from '../parts/bars.tsx';
 import { ChargeTable } from '../parts/charges.tsx';
 import { Card, Page } from '../parts/page.tsx';
@@ -16,20 +17,32 @@ import { Steps } from '../parts/steps.tsx';
 import { TryCharge } from '../parts/try-charge.tsx';
 import { Money } from '../parts/values.tsx';
 
+/** While the events do not arrive. */
 const POLL_MS = 3_000;
 const TOOLS_SHOWN = 10;
 
 export function DashboardPage() {
+  const [isLoaded, setIsLoaded] = useState(false);
+  const queries = useQueryClient();
+  const isLive = useLive('/v1/earnings/live', 'earnings', isLoaded, () =>
+    Promise.all(
+      ['earnings', 'recent-charges'].map((name) => queries.invalidateQueries({ queryKey: [name] })),
+    ),
+  );
+  const refetchInterval = isLive ? false : POLL_MS;
   const earnings = useQuery({
     queryKey: ['earnings'],
     queryFn: () => read<Earnings>('/v1/earnings'),
-    refetchInterval: POLL_MS,
+    refetchInterval,
   });
   const recent = useQuery({
     queryKey: ['recent-charges'],
     queryFn: () => read<Charges>('/v1/charges?limit=10'),
-    refetchInterval: POLL_MS,
+    refetchInterval,
   });
+  const hasBoth = earnings.data !== undefined && recent.data !== undefined;
+  // The first figures come first.
+  useEffect(() => setIsLoaded((before) => before || hasBoth), [hasBoth]);
   const navigate = useNavigate();
   return (
     <Page title="Developer Dashboard" intro="Amounts are net of refunds. Days are UTC days.">
