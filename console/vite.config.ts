@@ -28,5 +28,13 @@ export default defineConfig({
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
     chunkSizeWarningLimit: 800,
+    rolldownOptions: {
+      output: {
+        // What most pages share is one file: twenty small ones would keep the data waiting for a connection.
+        codeSplitting: {
+          groups: [{ name: 'shared', test: /node_modules/, minShareCount: 8 }],
+        },
+      },
+    },
   },
 });

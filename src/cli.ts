@@ -43,6 +43,10 @@ const COMMANDS: Readonly<Record<string, Listed>> = {
     description: 'list, create, change and close budgets and their spend keys',
     load: () => import('./commands/budget.ts'),
   },
+  webhook: {
+    description: 'list, add, change, test and remove webhook endpoints, and send events again',
+    load: () => import('./commands/webhook.ts'),
+  },
   archive: {
     description: 'move the charges of the oldest month out of the ledger, and keep their sums',
     load: () => import('./commands/archive.ts'),

@@ -77,7 +77,15 @@ export interface ScheduleConfig {
   readonly reconcileEverySeconds: number;
 }
 
-export interface Config extends LedgerConfig, ScheduleConfig {
+/** Enough to add a webhook endpoint. */
+export interface EndpointConfig {
+  /** The secrets from which receipt keys and others are derived, by number. The highest number signs; all verify. */
+  readonly masterSecrets: ReadonlyMap<number, string>;
+  /** Whether agents and webhook endpoints may be on loopback and private addresses: in development, never in public. */
+  readonly allowPrivateEndpoints: boolean;
+}
+
+export interface Config extends LedgerConfig, ScheduleConfig, EndpointConfig {
   readonly host: string;
   readonly port: number;
   /** The port on which Prometheus reads this process's metrics; undefined: none. */
@@ -90,8 +98,6 @@ export interface Config extends LedgerConfig, ScheduleConfig {
   readonly baseUrl: string;
   /** Where people open the console and the pages of links. The same processes answer there and at `baseUrl`. */
   readonly consoleUrl: string;
-  /** The secrets from which receipt keys are derived, by number. The highest number signs; all verify. */
-  readonly masterSecrets: ReadonlyMap<number, string>;
   readonly temporal: TemporalConfig;
   readonly stripe: StripeConfig;
   readonly mail: MailConfig;
@@ -123,8 +129,6 @@ export interface Config extends LedgerConfig, ScheduleConfig {
     readonly refundsPerSecond: number;
     readonly failedKeysPerSecond: number;
   };
-  /** Whether agents and webhook endpoints may be on loopback and private addresses: in development, never in public. */
-  readonly allowPrivateEndpoints: boolean;
   /** How long a failed delivery to a webhook endpoint waits before its first retry. Longer pauses change in proportion. */
   readonly webhookRetryMs: number;
   /** How long one attempt to call an agent may take. */
@@ -234,6 +238,13 @@ function keyOf(apiKey: TemporalConnectionOptions['apiKey']): string | undefined 
   return typeof apiKey === 'string' ? apiKey : undefined;
 }
 
+export function readEndpointConfig(env: Environment): EndpointConfig {
+  return Object.freeze({
+    masterSecrets: readMasterSecrets(env),
+    allowPrivateEndpoints: env['ALLOW_PRIVATE_ENDPOINTS'] === 'true',
+  });
+}
+
 export function readScheduleConfig(env: Environment): ScheduleConfig {
   return Object.freeze({
     rollUpEverySeconds: integer(env, 'ROLL_UP_EVERY_SECONDS', 60, 1, 86_400),
@@ -245,7 +256,8 @@ export function readStripeConfig(env: Environment): StripeConfig {
   return Object.freeze({
     secretKey: required(env, 'STRIPE_SECRET_KEY'),
     apiBase: env['STRIPE_API_BASE'] === undefined ? undefined : url(env, 'STRIPE_API_BASE', ''),
-    webhookSecrets: required(env, 'STRIPE_WEBHOOK_SECRET').split(','),
+    // A comma at the end is no secret.
+    webhookSecrets: required(env, 'STRIPE_WEBHOOK_SECRET').split(',').filter(Boolean),
     // At most 12 s: a step may take 15 s, and it is Stripe's silence that should be reported.
     timeoutMs: integer(env, 'STRIPE_TIMEOUT_MS', 10_000, 100, 12_000),
     // A step makes one to four calls, at most two of the same kind, and Stripe accepts 25 of a kind per second.
@@ -281,7 +293,7 @@ export function readConfig(env: Environment): Config {
     sharesPort: env['SHARE_PORT'] === 'true',
     baseUrl,
     consoleUrl: readConsoleUrl(env, baseUrl),
-    masterSecrets: readMasterSecrets(env),
+    ...readEndpointConfig(env),
     temporal: readTemporalConfig(env),
     stripe: readStripeConfig(env),
     mail: readMailConfig(env),
@@ -307,7 +319,6 @@ export function readConfig(env: Environment): Config {
       failedKeysPerSecond: integer(env, 'FAILED_KEYS_PER_SECOND', 100, 0, 1_000_000),
     },
     connectionsPerAddress: integer(env, 'CONNECTIONS_PER_ADDRESS', 1_000, 0, 10_000),
-    allowPrivateEndpoints: env['ALLOW_PRIVATE_ENDPOINTS'] === 'true',
     webhookRetryMs: integer(env, 'WEBHOOK_RETRY_MS', WEBHOOK_RETRY_MS, 10, 600_000),
     ...readScheduleConfig(env),
     // Stripe lists its events for 30 days.

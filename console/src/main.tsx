@@ -40,7 +40,7 @@ createRoot(document.getElementById('root') as HTMLElement).render(
     <MantineProvider theme={theme} defaultColorScheme="auto" cssVariablesResolver={cssVariables}>
       <QueryClientProvider client={queries}>
         <Notifications position="bottom-right" />
-        <RouterProvider router={router} />
+        <RouterProvider router={router} context={{ queries }} />
       </QueryClientProvider>
     </MantineProvider>
   </StrictMode>,

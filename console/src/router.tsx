@@ -1,11 +1,13 @@
 /** Maps paths to pages. List filters are in the URL, so that a view can be shared. */
+import type { QueryClient } from '@tanstack/react-query';
 import {
-  createRootRoute,
+  createRootRouteWithContext,
   createRoute,
   createRouter,
   lazyRouteComponent,
   redirect,
 } from '@tanstack/react-router';
+import { readBalancePage, readDashboard } from './page-reads.ts';
 import { Shell } from './parts/shell.tsx';
 import { NotFound } from './parts/states.tsx';
 
@@ -21,7 +23,12 @@ const words =
         .map((name) => [name, String(search[name])]),
     ) as { [Key in Name]?: string };
 
-const root = createRootRoute({ notFoundComponent: NotFound });
+/** Ahead of the data that it shows. */
+const loadChart = (): void => void import('./parts/chart.tsx').catch(() => undefined);
+
+const root = createRootRouteWithContext<{ readonly queries: QueryClient }>()({
+  notFoundComponent: NotFound,
+});
 const shell = createRoute({ getParentRoute: () => root, id: 'shell', component: Shell });
 const charges = words('tool', 'from', 'to', 'consumerId', 'charge');
 
@@ -55,6 +62,10 @@ const routes = root.addChildren([
       getParentRoute: () => shell,
       path: '/balance',
       component: lazyRouteComponent(() => import('./pages/balance.tsx'), 'BalancePage'),
+      loader: ({ context }) => {
+        readBalancePage(context.queries);
+        loadChart();
+      },
       validateSearch: words('topUp', 'result'),
     }),
     createRoute({
@@ -100,6 +111,10 @@ const routes = root.addChildren([
       getParentRoute: () => shell,
       path: '/developer',
       component: lazyRouteComponent(() => import('./pages/dashboard.tsx'), 'DashboardPage'),
+      loader: ({ context }) => {
+        readDashboard(context.queries);
+        loadChart();
+      },
     }),
     createRoute({
       getParentRoute: () => shell,
@@ -172,6 +187,8 @@ const routes = root.addChildren([
 
 export const router = createRouter({
   routeTree: routes,
+  // RouterProvider has it.
+  context: { queries: undefined as unknown as QueryClient },
   basepath: '/console',
   // The default parser turns ids that look like numbers into numbers; ours are all text.
   parseSearch: (text) => Object.fromEntries(new URLSearchParams(text)),

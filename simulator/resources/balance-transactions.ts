@@ -9,7 +9,7 @@ import { listPage } from '../http/lists.ts';
 /** 2.9 % and 30 cents: Stripe's price for a card in the United States. */
 const FEE_RATE = 0.029;
 const FEE_FIXED_CENTS = 30;
-/** Stripe's fee for a dispute. */
+/** Stripe's fee for a dispute in the United States, also when it is won. */
 export const DISPUTE_FEE_CENTS = 1_500;
 
 export function chargeFee(amountCents: number): number {
@@ -30,7 +30,7 @@ export interface Movement {
 
 export function move(context: Context, movement: Movement): Stripe.BalanceTransaction {
   const { amount, fee } = movement;
-  const description = fee < 0 ? 'Returned processing fees' : 'Stripe processing fees';
+  const description = 'Stripe processing fees';
   const transaction: Stripe.BalanceTransaction = {
     id: newId('txn'),
     object: 'balance_transaction',

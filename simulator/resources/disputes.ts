@@ -1,6 +1,6 @@
 /**
  * Disputes: opened and closed by the controls, as the cardholder's bank would. Opening takes the amount and a
- * fee out of our balance at once; only a won dispute brings them back.
+ * fee out of our balance at once. A won dispute brings the amount back, and the fee is lost in any case.
  */
 import type Stripe from 'stripe';
 import { endWarnings } from './fraud-warnings.ts';
@@ -132,7 +132,7 @@ export function closeDispute(
   if (status === 'won') {
     const movement = { type: 'adjustment', category: 'dispute_reversal', source: id } as const;
     const { amount } = dispute;
-    const returned = move(context, { ...movement, amount, fee: -DISPUTE_FEE_CENTS });
+    const returned = move(context, { ...movement, amount, fee: 0 });
     dispute.balance_transactions.push(returned);
     dispute.is_charge_refundable = true;
   }

@@ -234,7 +234,7 @@ export const createPaymentIntent: Handler = (context, params) => {
     intent.hooks = { inputs: { tax: { calculation } } };
     context.store.update(intent);
   }
-  params.ignore('receipt_email', 'statement_descriptor');
+  params.ignore('receipt_email');
   const method = methodIn(context, params);
   const presence = presenceIn(params);
   const returnUrl = params.url('return_url');

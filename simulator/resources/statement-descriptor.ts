@@ -3,7 +3,7 @@ import { invalidParam } from '../http/errors.ts';
 import type { Params } from '../http/params.ts';
 
 const PREFIX = 'FAREBOX';
-/** Card networks show no more. */
+/** Stripe truncates what is longer. */
 const LENGTH_MAX = 22;
 
 export function suffixIn(params: Params | undefined): string | null {

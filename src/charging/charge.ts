@@ -3,7 +3,7 @@
  * hands it to the batcher. Refusals are data. A charge that could not be decided throws a ChargeFailure, which says
  * what is known.
  */
-import { hash, randomUUIDv7 } from 'node:crypto';
+import { randomUUIDv7 } from 'node:crypto';
 import { kindOfKey } from '../domain/api-keys.ts';
 import { MAGIC_REFUSALS, type MagicRefusal } from '../domain/magic-amounts.ts';
 import { isSameMode, isTest } from '../domain/mode.ts';
@@ -17,6 +17,7 @@ import type { BudgetRefusal, BudgetRulesCache } from './budget-rules.ts';
 import type { ChargeBatcher } from './create-batcher.ts';
 import type { EarlierCharges } from './earlier-charges.ts';
 import { findKeyOwner, type KeyDeps } from './find-key-owner.ts';
+import { hashIdentity } from './idempotency.ts';
 import { answerOnDemand } from './answer-on-demand.ts';
 import type { LastUsedRecorder } from './last-used-recorder.ts';
 import { settleInSlices } from './map-in-slices.ts';
@@ -268,46 +269,4 @@ function draftCharge(
 function parseAmount(dollars: number | string): Micros | undefined {
   const amount = microsOfDollars(dollars);
   return amount !== undefined && isChargeable(amount) ? amount : undefined;
-}
-
-/**
- * An idempotency key names one charge of one consumer by one developer. The fingerprint covers the request as sent, not
- * the resulting amount: a price that changed meanwhile does not turn a retry into another request, and neither does
- * another order of the metadata's members. An amount sent as a number equals the same amount sent as a string.
- */
-export function hashIdentity(
-  { developer, body, idempotencyKey }: ChargeRequest,
-  consumerId: string,
-) {
-  if (idempotencyKey === undefined) return undefined;
-  const sent = JSON.stringify([
-    body.tool,
-    ...comparable({ amount: body.amount, metadata: body.metadata }),
-  ]);
-  return {
-    idempotencyHash: hash('sha256', consumerId + developer.developerId + idempotencyKey).slice(
-      0,
-      22,
-    ),
-    fingerprint: hash('sha256', sent).slice(0, 10),
-  };
-}
-
-/** Amount and metadata in a canonical form: equal for equal meaning. */
-export function comparable({
-  amount,
-  metadata,
-}: {
-  readonly amount: ChargeBody['amount'] | undefined;
-  readonly metadata: ChargeBody['metadata'] | undefined;
-}) {
-  return [numberOf(amount), metadata ? Object.entries(metadata).toSorted(byName) : null] as const;
-}
-
-function byName([a]: [string, unknown], [b]: [string, unknown]): number {
-  return a < b ? -1 : 1;
-}
-
-function numberOf(amount: number | string | undefined): number | null {
-  return amount === undefined ? null : Number(amount);
 }

@@ -13,7 +13,7 @@ import type { Connection, Database } from '../store/database.ts';
 import { Batcher, type Flush } from './batcher.ts';
 import { BATCH_MAX, QUEUE_DEADLINE_MS, QUEUE_MAX, QUEUE_MAX_BY_DEVELOPER } from './limits.ts';
 import type { DatabaseClock } from './database-clock.ts';
-import { replayWindow } from './replay-window.ts';
+import { replayWindow } from './idempotency.ts';
 
 export type ChargeBatcher = Batcher<ChargeDraft, ChargeOutcome>;
 

@@ -18,7 +18,7 @@ import {
 import { Batcher, type Flush, type Requester } from './batcher.ts';
 import type { DatabaseClock } from './database-clock.ts';
 import { BATCH_MAX, QUEUE_DEADLINE_MS, QUEUE_MAX, QUEUE_MAX_BY_DEVELOPER } from './limits.ts';
-import { replayWindow } from './replay-window.ts';
+import { replayWindow } from './idempotency.ts';
 
 /** The outcome is of the entry's kind. */
 export interface EntryBatcher {

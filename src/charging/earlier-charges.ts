@@ -10,12 +10,7 @@ import { isHoldKey } from '../store/holds/post-hold-entries.ts';
 import type { Database } from '../store/database.ts';
 import type { DatabaseClock } from './database-clock.ts';
 import { canPay } from './find-key-owner.ts';
-import { replayWindow } from './replay-window.ts';
-
-export interface ChargeIdentity {
-  readonly idempotencyHash: string;
-  readonly fingerprint: string;
-}
+import { replayWindow, type Identity } from './idempotency.ts';
 
 export class EarlierCharges {
   readonly #database: Database;
@@ -27,13 +22,13 @@ export class EarlierCharges {
   }
 
   /** The outcome for a retry: `replayed`, or `key_reused` for another body. */
-  async find(identity: ChargeIdentity): Promise<ChargeOutcome | undefined> {
+  async find(identity: Identity): Promise<ChargeOutcome | undefined> {
     const window = replayWindow(this.#clock.checkedNowMs());
     return (await findChargeByKey(this.#database, identity, window)) ?? undefined;
   }
 
   /** Whether a hold was placed, for this body or another. */
-  hasHold(identity: ChargeIdentity): Promise<boolean> {
+  hasHold(identity: Identity): Promise<boolean> {
     return isHoldKey(this.#database, identity, replayWindow(this.#clock.checkedNowMs()));
   }
 

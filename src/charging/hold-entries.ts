@@ -1,16 +1,14 @@
-/**
- * Turns a request about a hold into an entry for the ledger. An idempotency key names one hold of one consumer by one
- * developer, or one capture or extension of one hold. The fingerprint covers the request as sent, as with charges.
- */
-import { hash, randomUUIDv7 } from 'node:crypto';
+/** Turns a request about a hold into an entry for the ledger. */
+import { randomUUIDv7 } from 'node:crypto';
 import { kindOfKey } from '../domain/api-keys.ts';
 import { HOLD_SECONDS_DEFAULT } from '../domain/hold.ts';
 import { asMicros, type Micros } from '../domain/money.ts';
 import type { CaptureBody, ExtendBody, HoldBody } from '../schemas/holds.ts';
 import type { KeyOwner } from '../store/accounts/api-keys.ts';
 import type { ChargeDraft } from '../store/charges/post-charges.ts';
-import { comparable, hashIdentity, type ChargeRequest, type ChargingDeps } from './charge.ts';
+import type { ChargeRequest, ChargingDeps } from './charge.ts';
 import { findKeyOwner } from './find-key-owner.ts';
+import { comparable, fingerprintOf, hashIdentity, hashKey } from './idempotency.ts';
 import type { HoldEntry } from '../store/holds/post-hold-entries.ts';
 
 /** The hold that a request names, and the developer that sent it. */
@@ -114,15 +112,9 @@ function ofHold(
     developerId,
     developerNumber,
     holdId,
-    idempotencyHash: isKeyed
-      ? hash('sha256', action + holdId + developerId + idempotencyKey).slice(0, 22)
-      : null,
+    idempotencyHash: isKeyed ? hashKey(action + holdId + developerId, idempotencyKey) : null,
     fingerprint: isKeyed ? fingerprintOf(sent) : null,
   };
-}
-
-function fingerprintOf(sent: readonly unknown[]): string {
-  return hash('sha256', JSON.stringify(sent)).slice(0, 10);
 }
 
 const TAIL_DIGITS = 4;

@@ -2,7 +2,7 @@
  * Leases from request to outcome: finds the key, the prices of the tools and what the budgets allow, then asks the store.
  * Refusals are data. An entry of a settlement is named by its number, as a charge is by its idempotency key.
  */
-import { hash, randomUUIDv7 } from 'node:crypto';
+import { randomUUIDv7 } from 'node:crypto';
 import { stampedUuid } from '../domain/ids.ts';
 import { LEASE_SECONDS_DEFAULT } from '../domain/lease.ts';
 import { isSameMode } from '../domain/mode.ts';
@@ -15,11 +15,11 @@ import { placeLease, type LeaseEntry, type PlacedLease } from '../store/leases/p
 import { findRenewed, renewLease, type RenewedLease } from '../store/leases/renew-lease.ts';
 import { settleLease, type SettledLease } from '../store/leases/settle-lease.ts';
 import type { BudgetRefusal } from './budget-rules.ts';
-import { comparable, type ChargingDeps } from './charge.ts';
+import type { ChargingDeps } from './charge.ts';
 import type { DatabaseClock } from './database-clock.ts';
 import { findKeyOwner } from './find-key-owner.ts';
 import { findRetryingPayer, withTailOf } from './hold-entries.ts';
-import { replayWindow } from './replay-window.ts';
+import { comparable, fingerprintOf, hashKey, replayWindow } from './idempotency.ts';
 
 /** `leasePool` is for leases alone: a settlement is a transaction of some ten milliseconds. */
 export interface LeaseDeps extends Pick<
@@ -210,12 +210,11 @@ export async function requestSettlement(
   const nowMs = deps.clock.checkedNowMs();
   const settled = entries.map(({ sequence, tool, amountMicros, metadata }, index) => {
     const [, members] = comparable({ amount: undefined, metadata });
-    const named = `settle${leaseId}${developerId}${sequence}`;
     return {
       id: stampedUuid(randomUUIDv7(), nowMs, index),
       tool,
       amountMicros,
-      idempotencyHash: hash('sha256', named).slice(0, 22),
+      idempotencyHash: hashKey(`settle${leaseId}${developerId}`, String(sequence)),
       fingerprint: fingerprintOf([tool, amountMicros, members]),
       metadata: metadata === undefined ? null : JSON.stringify(metadata),
     };
@@ -262,11 +261,7 @@ function callsOf({ developerId }: Developer, tools: readonly LeasedTool[]) {
 function identityOf(space: string, idempotencyKey: string | undefined, sent: readonly unknown[]) {
   if (idempotencyKey === undefined) return { idempotencyHash: null, fingerprint: null };
   return {
-    idempotencyHash: hash('sha256', space + idempotencyKey).slice(0, 22),
+    idempotencyHash: hashKey(space, idempotencyKey),
     fingerprint: fingerprintOf(sent),
   };
-}
-
-function fingerprintOf(sent: readonly unknown[]): string {
-  return hash('sha256', JSON.stringify(sent)).slice(0, 10);
 }

@@ -1,5 +1,5 @@
 /** `farebox account list` and `farebox account show`: accounts and what they have. For operators. */
-import { InvalidArgumentError, type Command } from 'commander';
+import type { Command } from 'commander';
 import { uuidOf, wireId } from '../domain/ids.ts';
 import { asMicros, dollarsOf } from '../domain/money.ts';
 import { listKeys } from '../store/accounts/api-keys.ts';
@@ -9,8 +9,7 @@ import { findAutoTopUp } from '../store/top-ups/auto-top-ups.ts';
 import { columns } from './columns.ts';
 import { dataDirOption } from './data-dir-option.ts';
 import { CommandError, getAccount, table, withDatabase } from './database-command.ts';
-
-const LIMIT_MAX = 1_000;
+import { limitOf, LIMIT_MAX } from './limit.ts';
 
 interface Common {
   readonly json: boolean;
@@ -96,9 +95,3 @@ async function show(who: string, { json, dataDir }: Common): Promise<void> {
 }
 
 const isPast = (time: string | null) => time !== null && Date.parse(time) <= Date.now();
-
-function limitOf(text: string): number {
-  const limit = Number(text);
-  if (/^\d+$/.test(text) && limit >= 1 && limit <= LIMIT_MAX) return limit;
-  throw new InvalidArgumentError(`It must be a number from 1 to ${LIMIT_MAX}.`);
-}

@@ -6,8 +6,7 @@ import { listAuditEntries, type AuditEntry } from '../store/audit/audit-log.ts';
 import { columns } from './columns.ts';
 import { dataDirOption } from './data-dir-option.ts';
 import { getAccount, withDatabase } from './database-command.ts';
-
-const LIMIT_MAX = 1_000;
+import { limitOf, LIMIT_MAX } from './limit.ts';
 
 interface AuditOptions {
   readonly account?: string;
@@ -69,12 +68,6 @@ function brief(entry: ReturnType<typeof shown>) {
     databaseRole: entry.databaseRole,
     details: JSON.stringify(entry.details),
   };
-}
-
-function limitOf(text: string): number {
-  const limit = Number(text);
-  if (/^\d+$/.test(text) && limit >= 1 && limit <= LIMIT_MAX) return limit;
-  throw new InvalidArgumentError(`It must be a number from 1 to ${LIMIT_MAX}.`);
 }
 
 function numberOf(text: string): number {

@@ -33,8 +33,13 @@ export class AccountGate {
   }
 
   /** Rejects with `rate_limited` when the account's own work does not make room in time. */
-  async run<T>(accountId: string, weight: number, work: () => Promise<T>): Promise<T> {
-    const entry = await this.#enter(accountId, weight);
+  async run<T>(
+    accountId: string,
+    weight: number,
+    work: () => Promise<T>,
+    waitMs = this.#options.waitMsMax,
+  ): Promise<T> {
+    const entry = await this.#enter(accountId, weight, waitMs);
     try {
       return await work();
     } finally {
@@ -42,7 +47,7 @@ export class AccountGate {
     }
   }
 
-  async #enter(accountId: string, weight: number): Promise<Entry> {
+  async #enter(accountId: string, weight: number, waitMs: number): Promise<Entry> {
     let entry = this.#accounts.get(accountId);
     if (!entry) {
       entry = { inProgress: 0, waiting: new Set() };
@@ -63,7 +68,7 @@ export class AccountGate {
     const timer = setTimeout(() => {
       queue.delete(waiting);
       reject(tooMany());
-    }, this.#options.waitMsMax);
+    }, waitMs);
     await promise.finally(() => clearTimeout(timer));
     return entry;
   }

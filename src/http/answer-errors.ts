@@ -7,18 +7,23 @@ import type { ErrorReply } from '../schemas/errors.ts';
 import { isConnectionLost, isDatabaseUnavailable } from '../store/failures.ts';
 import { NoTurnError } from '../store/accounts/turns.ts';
 import { tooMany } from './account-gate.ts';
+import { failureError, outcomeUnknown } from './handlers/charges/charge-errors.ts';
 import { requestIdOf, respondJson } from './respond.ts';
-import type { Traffic } from './traffic.ts';
+import type { ResponseRecorder } from './response-recorder.ts';
 
-export function answerErrors(log: Logger, baseUrl: string, traffic: Traffic): Middleware {
+export function answerErrors(
+  log: Logger,
+  baseUrl: string,
+  responses: ResponseRecorder,
+): Middleware {
   return async (ctx, next) => {
     try {
       await next();
-      traffic.succeeded(ctx);
+      responses.succeeded(ctx);
     } catch (error) {
       const known = apiErrorOf(error);
       const requestId = requestIdOf(ctx);
-      traffic.failed(ctx, known);
+      responses.failed(ctx, known);
       if (known.status === 500) log.error({ err: error, requestId }, `answered ${known.code}`);
       if (known.status === 503) log.warn({ requestId }, known.message);
       sendError(ctx, known, baseUrl);
@@ -29,7 +34,7 @@ export function answerErrors(log: Logger, baseUrl: string, traffic: Traffic): Mi
 /** A database that fails during a read changed nothing; unrecognized errors are internal. */
 export function apiErrorOf(error: unknown): ApiError {
   if (error instanceof ApiError) return error;
-  if (error instanceof ChargeFailure) return chargeError(error);
+  if (error instanceof ChargeFailure) return failureError(error);
   if (error instanceof NoTurnError) return tooMany();
   if (isDatabaseUnavailable(error)) {
     return new ApiError(
@@ -45,36 +50,6 @@ export function apiErrorOf(error: unknown): ApiError {
 /** The error of a write: its connection may have been lost after the commit. */
 export function writeErrorOf(error: unknown): unknown {
   return isConnectionLost(error) ? outcomeUnknown(error) : error;
-}
-
-function chargeError(failure: ChargeFailure): ApiError {
-  switch (failure.kind) {
-    case 'not_made':
-      return new ApiError(
-        'service_unavailable',
-        `${failure.message} Nothing was charged; try again shortly.`,
-        { retryAfterSeconds: 1 },
-        failure,
-      );
-    case 'key_in_flight':
-      return new ApiError(
-        'idempotency_key_in_use',
-        'A charge with this Idempotency-Key is still in flight; try again for its outcome.',
-        { retryAfterSeconds: 1 },
-      );
-    case 'outcome_unknown':
-      return outcomeUnknown(failure);
-  }
-}
-
-function outcomeUnknown(cause: unknown): ApiError {
-  return new ApiError(
-    'outcome_unknown',
-    'The connection to the database was lost, so the outcome is unknown. ' +
-      'Send it again with the same Idempotency-Key to find out.',
-    {},
-    cause,
-  );
 }
 
 function sendError(ctx: Context, error: ApiError, baseUrl: string): void {

@@ -21,7 +21,7 @@ import { postStripeWebhook } from './handlers/top-ups/webhooks.ts';
 
 export function createApp(api: Api): Koa {
   const app = new AnsweringKoa();
-  app.use(answerErrors(api.log, api.config.baseUrl, api.traffic));
+  app.use(answerErrors(api.log, api.config.baseUrl, api.responses));
   const all: readonly Route[] = [
     ...ENDPOINTS.map(({ method, path, middleware }) => ({
       method,
@@ -50,7 +50,7 @@ export function createApp(api: Api): Koa {
   const routes = all.map(({ method, path, middleware }) => ({
     method,
     path,
-    middleware: api.traffic.counted(method, path, middleware),
+    middleware: api.responses.counted(method, path, middleware),
   }));
   const router = new Router();
   for (const { method, path, middleware } of routes) router[method](path, middleware);

@@ -25,8 +25,11 @@ const BATCHES = { weightMax: 256 * 1024, waitMsMax: 5_000, waitingMax: 256 };
 /** By link, one at a time, so that its checkouts are counted exactly within a process. */
 const LINKS = { weightMax: 1, waitMsMax: 15_000, waitingMax: 10 };
 
-/** The first look of requests that then wait. One account may send hundreds of them at once. */
-const WAITS = { weightMax: 2, waitMsMax: 10_000, waitingMax: 2_000 };
+/**
+ * The first look of requests that then wait. One account may send hundreds of them at once, and each may wait here for
+ * as long as it asked to wait.
+ */
+export const WAITS = { weightMax: 2, waitMsMax: 10_000, waitingMax: 2_000 };
 
 export type Share = 'reads' | 'scans' | 'waits' | 'exports' | 'refunds' | 'batches' | 'links';
 

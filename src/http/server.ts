@@ -7,7 +7,7 @@ import { ApiError } from '../domain/errors.ts';
 import { errorBody } from './answer-errors.ts';
 import { capConnections } from './connection-cap.ts';
 import { newRequestId } from './respond.ts';
-import type { Traffic } from './traffic.ts';
+import type { ResponseRecorder } from './response-recorder.ts';
 
 /** A client that sends more slowly only occupies a socket. */
 const HEADERS_TIMEOUT_MS = 10_000;
@@ -37,7 +37,7 @@ export async function listen(
   app: Koa,
   { host, port, sharesPort, connectionsPerAddress }: ListenOptions,
   baseUrl: string,
-  traffic: Traffic,
+  responses: ResponseRecorder,
 ): Promise<ListeningServer> {
   const answer = app.callback();
   let isClosing = false;
@@ -60,12 +60,12 @@ export async function listen(
     },
     (request, response) => {
       if (isTarget(request.url ?? '')) return void answer(request, response);
-      refuse(response.socket, 'The request has no valid path.', baseUrl, traffic);
+      refuse(response.socket, 'The request has no valid path.', baseUrl, responses);
     },
   );
   server.maxConnections = CONNECTIONS_MAX;
   capConnections(server, connectionsPerAddress);
-  answerUnparsable(server, baseUrl, traffic);
+  answerUnparsable(server, baseUrl, responses);
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
     server.listen({ port, host, reusePort: sharesPort }, resolve);
@@ -80,9 +80,9 @@ export async function listen(
 }
 
 /** Requests that are not valid HTTP also get an error in our shape, and the connection is closed. */
-function answerUnparsable(server: Server, baseUrl: string, traffic: Traffic): void {
+function answerUnparsable(server: Server, baseUrl: string, responses: ResponseRecorder): void {
   server.on('clientError', (_, socket) => {
-    refuse(socket, 'This is not a valid HTTP request.', baseUrl, traffic);
+    refuse(socket, 'This is not a valid HTTP request.', baseUrl, responses);
   });
 }
 
@@ -91,11 +91,16 @@ function isTarget(target: string): boolean {
   return target.startsWith('/') || URL.canParse(target);
 }
 
-function refuse(socket: Duplex | null, message: string, baseUrl: string, traffic: Traffic): void {
+function refuse(
+  socket: Duplex | null,
+  message: string,
+  baseUrl: string,
+  responses: ResponseRecorder,
+): void {
   if (!socket?.writable) return;
   const error = new ApiError('invalid_request', message);
   const requestId = newRequestId();
-  traffic.unparsable(requestId, error);
+  responses.unparsable(requestId, error);
   const body = JSON.stringify(errorBody(error, baseUrl, requestId));
   socket.end(
     `HTTP/1.1 400 Bad Request\r\nContent-Type: application/json; charset=utf-8\r\n` +

@@ -20,7 +20,7 @@ import type { Readiness } from './readiness.ts';
 import type { WebhookSigner } from '../events/signing.ts';
 import type { TopUps } from '../top-ups/request-top-up.ts';
 import type { WebhookDeps } from '../stripe/webhook.ts';
-import type { Traffic } from './traffic.ts';
+import type { ResponseRecorder } from './response-recorder.ts';
 
 export interface Api extends ChargingDeps, LeaseDeps {
   readonly config: Config;
@@ -40,7 +40,7 @@ export interface Api extends ChargingDeps, LeaseDeps {
   readonly invocations: Invocations;
   readonly webhooks: WebhookDeps;
   readonly console: Console;
-  readonly traffic: Traffic;
+  readonly responses: ResponseRecorder;
   readonly readiness: Readiness;
   readonly shares: Readonly<Record<Share, AccountGate>>;
   readonly rateLimits: RateLimits;

@@ -1,17 +1,17 @@
 /** Exposes an API process's own counts as Prometheus metrics, computed at each scrape. */
 import { Counter, Gauge, type Registry } from '@prometheus-io/client';
-import type { Traffic } from '../http/traffic.ts';
+import type { ResponseRecorder } from '../http/response-recorder.ts';
 import { registerProcess, type Pools } from './process-metrics.ts';
 
 export interface ApiSources {
-  readonly traffic: Pick<Traffic, 'routes' | 'refusals'>;
+  readonly responses: Pick<ResponseRecorder, 'routes' | 'refusals'>;
   /** Charges waiting for a flush. */
   readonly waitingCharges: () => number;
   readonly pools: Pools;
 }
 
 export function registerApi(registry: Registry, sources: ApiSources): void {
-  const { traffic, waitingCharges, pools } = sources;
+  const { responses, waitingCharges, pools } = sources;
   const registers = [registry];
   registerProcess(registry, pools);
   const requests = new Counter({
@@ -21,7 +21,7 @@ export function registerApi(registry: Registry, sources: ApiSources): void {
     registers,
     collect() {
       requests.reset();
-      for (const { method, route, succeeded, failed } of traffic.routes) {
+      for (const { method, route, succeeded, failed } of responses.routes) {
         requests.inc({ method, route, outcome: 'success' }, succeeded);
         for (const [code, count] of failed) requests.inc({ method, route, outcome: code }, count);
       }
@@ -34,7 +34,7 @@ export function registerApi(registry: Registry, sources: ApiSources): void {
     registers,
     collect() {
       refusals.reset();
-      for (const { developerId: developer, tool, code, count } of traffic.refusals.list()) {
+      for (const { developerId: developer, tool, code, count } of responses.refusals.list()) {
         refusals.inc({ developer, tool, code }, count);
       }
     },

@@ -28,7 +28,7 @@ import { createRateLimits } from '../http/rate-limits.ts';
 import { Readiness } from '../http/readiness.ts';
 import { listen } from '../http/server.ts';
 import { RefusalRecorder } from '../http/refusal-recorder.ts';
-import { Traffic } from '../http/traffic.ts';
+import { ResponseRecorder } from '../http/response-recorder.ts';
 import { registerApi } from '../metrics/api-metrics.ts';
 import { observeFlushes } from '../metrics/flush-metrics.ts';
 import { serveMetrics, type MetricsServer } from '../metrics/serve-metrics.ts';
@@ -73,7 +73,7 @@ export async function runApi(config: Config, log: Logger): Promise<Running> {
   const rollupFallback = startRollupFallback(database, warn('fallback rollup failed'));
   await Promise.all([keys.start(), tools.start(), budgets.start()]);
   const refusals = new RefusalRecorder(database, warn('could not record refusals'));
-  const traffic = new Traffic(log, keys, refusals);
+  const responses = new ResponseRecorder(log, keys, refusals);
   const stripe = createStripe(config.stripe);
   const temporal = createTemporalClient(config.temporal);
 
@@ -117,7 +117,7 @@ export async function runApi(config: Config, log: Logger): Promise<Running> {
       isLive: isLiveKey(config.stripe.secretKey),
     },
     console: consoleSessions,
-    traffic,
+    responses,
     shares: createFairShares(),
     rateLimits: createRateLimits(config.rateLimits),
     readiness: new Readiness(lookUps, () => temporal.isUp()),
@@ -135,7 +135,7 @@ export async function runApi(config: Config, log: Logger): Promise<Running> {
     await closePools(pools);
   };
   // An open resource would keep the process alive without serving, and no supervisor would restart it.
-  const server = await listen(app, config, config.baseUrl, traffic).catch(
+  const server = await listen(app, config, config.baseUrl, responses).catch(
     async (error: unknown) => {
       await release();
       throw error;
@@ -145,7 +145,7 @@ export async function runApi(config: Config, log: Logger): Promise<Running> {
   if (registry && metricsPort !== undefined) {
     const waitingCharges = () => batcher.waiting + entries.waiting;
     registerApi(registry, {
-      traffic,
+      responses,
       waitingCharges,
       pools: { charges, holds, lookUps, invocations, reads: database },
     });

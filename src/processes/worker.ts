@@ -74,6 +74,11 @@ const WEBHOOK_ENDPOINTS_MAX = 200;
  * while Stripe hangs.
  */
 const STEP_SECONDS_MAX = 15;
+/**
+ * One step of a reconciliation compares many top-ups. With half the rate of steps and one call to each endpoint, they
+ * need what other steps leave of Stripe's 25 calls per second and endpoint.
+ */
+const COMPARED_PER_STEP = 0.5;
 /** How long a task waits for the worker that has the workflow cached; that worker may have been killed. */
 const STICKY_TIMEOUT = '2s';
 /** An activity takes up to 15 s. Another worker retries the ones that this cuts off. */
@@ -286,6 +291,7 @@ function createStripeActivities({ config, database, stripe, temporal, log }: Act
     ...createReconciliationActivities({
       database,
       stripe,
+      comparedPerSecond: config.stripe.stepsPerSecond * COMPARED_PER_STEP,
       reviewAfterMs: config.reconcileReviewMs,
       nudges: {
         payment: (topUp) => reportPayment(temporal, topUp),

@@ -1,5 +1,5 @@
 /**
- * Every page with a month of use, at three widths: no page slides sideways, axe finds nothing, in light and dark colors,
+ * Every page with a month of use, at three widths: no page slides sideways, no table is cut on a phone, axe finds nothing, in light and dark colors,
  * the browser reports nothing, and no other host is asked. `SCREENSHOTS=docs/screenshots` writes the pictures of the
  * documentation.
  */
@@ -94,6 +94,7 @@ describe('the pages of the console', function () {
           if (await slides(page)) found.push(`${path} is wider than ${width}`);
           await picture(page, `${name}-${width}-${colorScheme}`);
           if (width !== PHONE) return;
+          for (const table of await cutTables(page)) found.push(`${path}: ${table} is cut`);
           for (const problem of await violations(page)) found.push(`${path}: ${problem}`);
         };
         try {
@@ -117,6 +118,14 @@ async function settle(page: Page): Promise<void> {
 
 function slides(page: Page): Promise<boolean> {
   return page.evaluate('document.documentElement.scrollWidth > window.innerWidth');
+}
+
+/** The tables with text that a user has to scroll sideways for. */
+function cutTables(page: Page): Promise<readonly string[]> {
+  return page.evaluate(`[...document.querySelectorAll('[role=region]:has(table)')]
+    .filter((region) => [region, ...region.querySelectorAll('*')].some(
+      (each) => each.scrollWidth > each.clientWidth + 1 && /auto|scroll/.test(getComputedStyle(each).overflowX)))
+    .map((region) => region.getAttribute('aria-label'))`);
 }
 
 /** What axe objects to, and then which colors it objects to in the other scheme. */

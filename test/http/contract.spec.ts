@@ -1,6 +1,8 @@
 /** What checks the replies: the compiler for handlers, and the tests' own `call` for replies on the wire. */
 import assert from 'node:assert/strict';
 import { get, type Reply } from '../../src/http/endpoint.ts';
+import { errorCodesOf } from '../../src/http/openapi/errors.ts';
+import { ENDPOINTS } from '../../src/http/routes.ts';
 import { IntentReply } from '../../src/schemas/agents.ts';
 import { BalanceReply } from '../../src/schemas/balance.ts';
 import { assertInContract } from '../support/contract.ts';
@@ -67,5 +69,17 @@ describe('a reply', () => {
       requestId: 'req_1',
     };
     assert.throws(received(402, { error }), /not documented/);
+  });
+
+  it('may say that a key is in use wherever requests wait for their turn in a batch', () => {
+    const documented = ENDPOINTS.filter((endpoint) =>
+      errorCodesOf(endpoint).has('idempotency_key_in_use'),
+    );
+    assert.deepEqual(documented.map(({ operation }) => operation).toSorted(), [
+      'captureHold',
+      'createCharge',
+      'createHold',
+      'extendHold',
+    ]);
   });
 });

@@ -1,4 +1,4 @@
-/** Intervals from the environment: their defaults, and one clear error for an invalid value. */
+/** Intervals and secrets from the environment: their defaults, and one clear error for an invalid value. */
 import assert from 'node:assert/strict';
 import { ConfigError, readConfig } from '../../src/config.ts';
 
@@ -44,4 +44,11 @@ describe('the intervals of a process', () => {
       );
     });
   }
+});
+
+describe('the signing secrets of the webhook', () => {
+  it('are a list, in which a comma at the end is no secret', () => {
+    const env = { ...REQUIRED, STRIPE_WEBHOOK_SECRET: 'whsec_1,whsec_2,' };
+    assert.deepEqual(readConfig(env).stripe.webhookSecrets, ['whsec_1', 'whsec_2']);
+  });
 });

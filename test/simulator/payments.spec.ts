@@ -212,7 +212,7 @@ describe('simulated payments', () => {
   });
 
   for (const status of ['won', 'lost'] as const) {
-    it(`opens a dispute, takes the money, and reports when it is ${status}`, async () => {
+    it(`opens a dispute, takes the money and a fee, and reports when it is ${status}`, async () => {
       const intent = await charge(await customerWith('pm_card_visa'));
       const { id } = await simulator.control<Stripe.Dispute>('POST', 'disputes', {
         payment_intent: intent.id,
@@ -230,7 +230,7 @@ describe('simulated payments', () => {
       const closed = await stripe.disputes.retrieve(id);
       assert.equal(closed.status, status);
       const kept = closed.balance_transactions.reduce((sum, { net }) => sum + net, 0);
-      assert.equal(kept, status === 'won' ? 0 : -3_500);
+      assert.equal(kept, status === 'won' ? -1_500 : -3_500);
     });
   }
 

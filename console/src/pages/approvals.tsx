@@ -172,6 +172,7 @@ function PastTable({ approvals }: { readonly approvals: readonly Approval[] }) {
   return (
     <ScrollTable
       label="Past approvals"
+      stacks
       minWidth={560}
       head={
         <>
@@ -187,18 +188,22 @@ function PastTable({ approvals }: { readonly approvals: readonly Approval[] }) {
           <Table.Td>
             <Time iso={createdAt} relative />
           </Table.Td>
-          <Table.Td>
-            <bdi className="one-line" title={tool}>
-              {tool}
-            </bdi>
-            {budgetName !== null && (
-              <Text size="xs" c="dimmed">
-                <bdi>{budgetName}</bdi>
-              </Text>
-            )}
+          <Table.Td data-label="Tool">
+            <div>
+              <bdi className="one-line" title={tool}>
+                {tool}
+              </bdi>
+              {budgetName !== null && (
+                <Text size="xs" c="dimmed">
+                  <bdi>{budgetName}</bdi>
+                </Text>
+              )}
+            </div>
           </Table.Td>
-          <Table.Td className="money">{usd(amount)}</Table.Td>
-          <Table.Td>
+          <Table.Td data-label="Amount" className="money">
+            {usd(amount)}
+          </Table.Td>
+          <Table.Td data-label="Answer">
             <Badge
               variant="dot"
               color={decision === null || decision === 'deny' ? 'gray' : 'green'}

@@ -1,14 +1,15 @@
 /** The consumer's first page: the balance, topping it up, spending by day, and past top-ups. */
 import { Alert, Anchor, SimpleGrid, Table, Text } from '@mantine/core';
 import { IconWallet } from '@tabler/icons-react';
-import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { useInfiniteQuery, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useSearch } from '@tanstack/react-router';
-import { useEffect } from 'react';
-import type { Balance, Budgets, Keys, TopUp, TopUps, Usage, UsageByDay } from '../answers.ts';
+import { useEffect, useRef } from 'react';
+import type { Budgets, TopUp, Usage } from '../answers.ts';
 import { read } from '../api.ts';
-import { daysAgo, decimalsOfAll, usd, utcDay } from '../format.ts';
+import { decimalsOfAll, usd, utcDay } from '../format.ts';
+import { balanceRead, DAYS, keysRead, topUpsRead, usageByDayRead } from '../page-reads.ts';
 import { BarsCard } from '../parts/bars.tsx';
-import { PagedList, ScrollTable, usePages } from '../parts/lists.tsx';
+import { PagedList, ScrollTable } from '../parts/lists.tsx';
 import { Card, Page } from '../parts/page.tsx';
 import { Empty, Loaded } from '../parts/states.tsx';
 import { SavedCardCards } from '../parts/saved-card.tsx';
@@ -17,17 +18,17 @@ import { TopUpForm } from '../parts/top-up-form.tsx';
 import { Money, Status, Time } from '../parts/values.tsx';
 
 const POLL_MS = 4_000;
-const DAYS = 30;
 
 export function BalancePage() {
-  const balance = useQuery({
-    queryKey: ['balance'],
-    queryFn: () => read<Balance>('/v1/balance'),
-    refetchInterval: POLL_MS,
-  });
+  const balance = useQuery({ ...balanceRead, refetchInterval: POLL_MS });
   const queries = useQueryClient();
   const dollars = balance.data?.balance;
+  const shown = useRef(dollars);
   useEffect(() => {
+    // The first balance comes with everything else.
+    const hasChanged = shown.current !== undefined && shown.current !== dollars;
+    shown.current = dollars;
+    if (!hasChanged) return;
     for (const name of ['top-ups', 'usage-by-day', 'consent']) {
       void queries.invalidateQueries({ queryKey: [name] });
     }
@@ -65,11 +66,7 @@ export function BalancePage() {
 }
 
 function useSpending() {
-  return useQuery({
-    queryKey: ['usage-by-day'],
-    queryFn: () => read<UsageByDay>(`/v1/usage/daily?from=${daysAgo(DAYS - 1)}`),
-    refetchInterval: 30_000,
-  });
+  return useQuery({ ...usageByDayRead, refetchInterval: 30_000 });
 }
 
 /** How long the balance lasts at the rate of the last 7 days. */
@@ -88,21 +85,26 @@ function RunsOut({ dollars }: { readonly dollars: number }) {
 }
 
 function FirstSteps() {
-  const keys = useQuery({ queryKey: ['keys', '/v1/keys'], queryFn: () => read<Keys>('/v1/keys') });
+  const { data: keys } = useQuery(keysRead);
+  const { data: topUps } = useInfiniteQuery(topUpsRead);
+  const { data: spending } = useSpending();
+  const hasKey = keys?.keys.some(({ kind, mode }) => kind === 'consumer' && mode === 'live');
+  const hasSpent = spending?.days.some(({ spent }) => spent > 0);
+  // Asked only of accounts whose other data do not show it.
   const budgets = useQuery({
     queryKey: ['budgets-any'],
     queryFn: () => read<Budgets>('/v1/budgets?limit=1'),
-  });
-  const topUps = useQuery({
-    queryKey: ['top-ups-any'],
-    queryFn: () => read<TopUps>('/v1/top-up?limit=5'),
+    enabled: hasKey === false,
   });
   const usage = useQuery({
     queryKey: ['usage-any'],
     queryFn: () => read<Usage>('/v1/usage?limit=1'),
+    enabled: hasSpent === false,
     refetchInterval: ({ state }) => (state.data?.charges.length === 0 ? POLL_MS : false),
   });
-  if (!keys.data || !budgets.data || !topUps.data || !usage.data) return null;
+  const canPay = hasKey === true || (budgets.data && budgets.data.budgets.length > 0);
+  const hasPaid = hasSpent === true || (usage.data && usage.data.charges.length > 0);
+  if (!topUps || canPay === undefined || hasPaid === undefined) return null;
   return (
     <Steps
       title="Get started"
@@ -110,20 +112,20 @@ function FirstSteps() {
         {
           title: 'Add money',
           text: 'Top up with a card. $5.00 is enough to try it.',
-          isDone: topUps.data.topUps.some(({ status }) => status === 'completed'),
+          isDone: topUps.pages.some((page) =>
+            page.topUps.some(({ status }) => status === 'completed'),
+          ),
         },
         {
           title: 'Create a spend key',
           text: 'Set a limit, and copy the key into your MCP client. It can spend no more than that.',
           to: '/budgets',
-          isDone:
-            budgets.data.budgets.length > 0 ||
-            keys.data.keys.some(({ kind, mode }) => kind === 'consumer' && mode === 'live'),
+          isDone: canPay,
         },
         {
           title: 'Use a paid tool',
           text: 'Your first charge appears here automatically.',
-          isDone: usage.data.charges.length > 0,
+          isDone: hasPaid,
         },
       ]}
     />
@@ -190,11 +192,10 @@ function Spending() {
 }
 
 function TopUpHistory() {
-  const list = usePages<TopUps>({
-    queryKey: ['top-ups'],
-    path: '/v1/top-up?limit=20',
-    pollMs: ([first]) =>
-      first?.topUps.some(({ status }) => status === 'pending') ? POLL_MS : false,
+  const list = useInfiniteQuery({
+    ...topUpsRead,
+    refetchInterval: ({ state }) =>
+      state.data?.pages[0]?.topUps.some(({ status }) => status === 'pending') ? POLL_MS : false,
   });
   const topUps = list.data?.pages.flatMap((page) => page.topUps) ?? [];
   const decimals = decimalsOfAll(topUps.map(({ amount }) => amount));

@@ -1,13 +1,20 @@
 /** The Developer Dashboard: earnings, revenue by tool, and recent charges as they come in. */
 import { Anchor, SegmentedControl, Select, SimpleGrid, Text, Title } from '@mantine/core';
 import { IconReceipt } from '@tabler/icons-react';
-import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { keepPreviousData, useQuery, useQueryClient } from '@tanstack/react-query';
 import { Link, useNavigate } from '@tanstack/react-router';
 import { useEffect, useState } from 'react';
-import type { Charges, Earnings, Keys, Tools } from '../answers.ts';
-import { read } from '../api.ts';
-import { daysAgo, utcDay } from '../format.ts';
+import type { Earnings } from '../answers.ts';
+import { utcDay } from '../format.ts';
 import { useLive } from '../live.ts';
+import {
+  DAYS,
+  earningsByDayRead,
+  earningsRead,
+  keysRead,
+  recentChargesRead,
+  toolsRead,
+} from '../page-reads.ts';
 import { BarsCard } from '../parts/bars.tsx';
 import { ChargeTable } from '../parts/charges.tsx';
 import { Card, Page } from '../parts/page.tsx';
@@ -26,20 +33,14 @@ export function DashboardPage() {
   const queries = useQueryClient();
   const isLive = useLive('/v1/earnings/live', 'earnings', isLoaded, () =>
     Promise.all(
-      ['earnings', 'recent-charges'].map((name) => queries.invalidateQueries({ queryKey: [name] })),
+      [earningsRead, recentChargesRead].map(({ queryKey }) =>
+        queries.invalidateQueries({ queryKey }),
+      ),
     ),
   );
   const refetchInterval = isLive ? false : POLL_MS;
-  const earnings = useQuery({
-    queryKey: ['earnings'],
-    queryFn: () => read<Earnings>('/v1/earnings'),
-    refetchInterval,
-  });
-  const recent = useQuery({
-    queryKey: ['recent-charges'],
-    queryFn: () => read<Charges>('/v1/charges?limit=10'),
-    refetchInterval,
-  });
+  const earnings = useQuery({ ...earningsRead, refetchInterval });
+  const recent = useQuery({ ...recentChargesRead, refetchInterval });
   const hasBoth = earnings.data !== undefined && recent.data !== undefined;
   // The first figures come first.
   useEffect(() => setIsLoaded((before) => before || hasBoth), [hasBoth]);
@@ -48,17 +49,15 @@ export function DashboardPage() {
     <Page title="Developer Dashboard" intro="Amounts are net of refunds. Days are UTC days.">
       <FirstSteps hasCharges={(recent.data?.charges.length ?? 1) > 0} />
       <Loaded query={earnings}>
-        {({ totalEarnings, todayEarnings, byTool }) => (
-          <>
-            <SimpleGrid cols={{ base: 1, xs: 2 }} spacing="lg">
-              <Figure label="Total earnings" dollars={totalEarnings} />
-              <Figure label="Today’s revenue" dollars={todayEarnings} />
-            </SimpleGrid>
-            <OverTime />
-            <ByTool byTool={byTool} />
-          </>
+        {({ totalEarnings, todayEarnings }) => (
+          <SimpleGrid cols={{ base: 1, xs: 2 }} spacing="lg">
+            <Figure label="Total earnings" dollars={totalEarnings} />
+            <Figure label="Today’s revenue" dollars={todayEarnings} />
+          </SimpleGrid>
         )}
       </Loaded>
+      <OverTime />
+      {earnings.data && <ByTool byTool={earnings.data.byTool} />}
       <Card
         title="Recent charges"
         flush
@@ -107,10 +106,10 @@ const RANGES = [
 ];
 
 function OverTime() {
-  const [days, setDays] = useState('30');
+  const [days, setDays] = useState(String(DAYS));
   const series = useQuery({
-    queryKey: ['earnings-series', days],
-    queryFn: () => read<Earnings>(`/v1/earnings?interval=day&from=${daysAgo(Number(days) - 1)}`),
+    ...earningsByDayRead(Number(days)),
+    placeholderData: keepPreviousData,
     refetchInterval: 15_000,
   });
   return (
@@ -160,8 +159,8 @@ function ByTool({ byTool }: { readonly byTool: Earnings['byTool'] }) {
 }
 
 function FirstSteps({ hasCharges }: { readonly hasCharges: boolean }) {
-  const keys = useQuery({ queryKey: ['keys', '/v1/keys'], queryFn: () => read<Keys>('/v1/keys') });
-  const tools = useTools();
+  const keys = useQuery(keysRead);
+  const tools = useQuery(toolsRead);
   if (!keys.data || !tools.data) return null;
   return (
     <Steps
@@ -189,15 +188,8 @@ function FirstSteps({ hasCharges }: { readonly hasCharges: boolean }) {
   );
 }
 
-function useTools() {
-  return useQuery({
-    queryKey: ['tools', false],
-    queryFn: () => read<Tools>('/v1/tools?archived=false&limit=100'),
-  });
-}
-
 function Snippet() {
-  const priced = useTools().data?.tools.filter(({ price }) => price !== null) ?? [];
+  const priced = useQuery(toolsRead).data?.tools.filter(({ price }) => price !== null) ?? [];
   const [chosen, setChosen] = useState<string | null>(null);
   const tool = priced.find(({ name }) => name === chosen) ?? priced[0];
   const name = tool?.name ?? 'search';

@@ -34,6 +34,7 @@ export function DeveloperTopUpsPage() {
         >
           <ScrollTable
             label="Top-ups"
+            stacks
             minWidth={300}
             head={
               <>
@@ -55,16 +56,16 @@ export function DeveloperTopUpsPage() {
                     {statusText[topUp.status]}, <Money dollars={topUp.amount} />
                   </Text>
                 </Table.Td>
-                <Table.Td visibleFrom="sm">
+                <Table.Td data-label="Status" visibleFrom="sm">
                   <Status status={topUp.status} />
                 </Table.Td>
-                <Table.Td className="money" visibleFrom="sm">
+                <Table.Td data-label="Amount" className="money" visibleFrom="sm">
                   <Money dollars={topUp.amount} decimals={amounts} />
                 </Table.Td>
-                <Table.Td className="money">
+                <Table.Td data-label="Spent on your tools" className="money">
                   <Money dollars={topUp.charged} decimals={charged} />
                 </Table.Td>
-                <Table.Td className="money">
+                <Table.Td data-label="Charges" className="money">
                   <Anchor
                     inherit
                     renderRoot={(props) => (

@@ -116,6 +116,7 @@ function Stuck({ items }: { readonly items: OperatorStatus['stuck'] }) {
     <Problems title="Stuck" count={items.length} none="Nothing is stuck">
       <ScrollTable
         label="Stuck"
+        stacks
         minWidth={640}
         head={
           <>
@@ -135,13 +136,13 @@ function Stuck({ items }: { readonly items: OperatorStatus['stuck'] }) {
                 {item.topUpId !== null && ` · ${item.topUpId}`}
               </Text>
             </Table.Td>
-            <Table.Td>
+            <Table.Td data-label="Since">
               <Time iso={item.since} relative />
             </Table.Td>
-            <Table.Td className="money">
+            <Table.Td data-label="Amount" className="money">
               {item.amount !== null && <Money dollars={item.amount} decimals={decimals} />}
             </Table.Td>
-            <Table.Td>
+            <Table.Td data-label="Open in">
               <OutsideLinks {...item} />
             </Table.Td>
           </Table.Tr>
@@ -159,6 +160,7 @@ function Differences({ differences }: { readonly differences: OperatorStatus['di
     <Problems title="Differences from Stripe" count={differences.length} none="No differences">
       <ScrollTable
         label="Differences from Stripe"
+        stacks
         minWidth={720}
         head={
           <>
@@ -178,16 +180,16 @@ function Differences({ differences }: { readonly differences: OperatorStatus['di
                 {each.topUpId}
               </Text>
             </Table.Td>
-            <Table.Td>
+            <Table.Td data-label="Since">
               <Time iso={each.since} relative />
             </Table.Td>
-            <Table.Td className="money">
+            <Table.Td data-label="Stripe" className="money">
               <Money dollars={each.processor} decimals={decimals} />
             </Table.Td>
-            <Table.Td className="money">
+            <Table.Td data-label="Ledger" className="money">
               <Money dollars={each.ledger} decimals={decimals} />
             </Table.Td>
-            <Table.Td>
+            <Table.Td data-label="Open in">
               <OutsideLinks {...each} topUpId={each.topUpId} />
             </Table.Td>
           </Table.Tr>

@@ -62,6 +62,7 @@ function RefusalTable({ refusals }: Refusals) {
   return (
     <ScrollTable
       label="Refused calls"
+      stacks
       minWidth={560}
       head={
         <>
@@ -86,11 +87,13 @@ function RefusalTable({ refusals }: Refusals) {
               </Text>
             )}
           </Table.Td>
-          <Table.Td className="money">{count.toLocaleString('en-US')}</Table.Td>
-          <Table.Td>
+          <Table.Td data-label="Count" className="money">
+            {count.toLocaleString('en-US')}
+          </Table.Td>
+          <Table.Td data-label="Last">
             <Time iso={lastAt} relative />
           </Table.Td>
-          <Table.Td>
+          <Table.Td data-label="Request ids">
             <RequestIds ids={requestIds} />
           </Table.Td>
         </Table.Tr>

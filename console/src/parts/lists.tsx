@@ -2,7 +2,7 @@
 import { Button, Group, Table } from '@mantine/core';
 import { useInfiniteQuery } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
-import { read } from '../api.ts';
+import { pagedRead, type PageOfList } from '../paged-read.ts';
 import { Failed } from './states.tsx';
 
 interface ScrollTableProps {
@@ -12,6 +12,8 @@ interface ScrollTableProps {
   /** The cells of the header row. */
   readonly head: ReactNode;
   readonly highlightOnHover?: boolean;
+  /** On a phone each row is a block of lines instead: every cell but the first needs its heading as `data-label`. */
+  readonly stacks?: boolean;
   /** In pixels: a longer table scrolls. */
   readonly maxHeight?: number;
   /** The rows. */
@@ -19,7 +21,15 @@ interface ScrollTableProps {
 }
 
 export function ScrollTable(props: ScrollTableProps) {
-  const { label, minWidth, head, highlightOnHover = false, maxHeight, children } = props;
+  const {
+    label,
+    minWidth,
+    head,
+    highlightOnHover = false,
+    stacks = false,
+    maxHeight,
+    children,
+  } = props;
   return (
     <Table.ScrollContainer
       minWidth={minWidth}
@@ -27,6 +37,7 @@ export function ScrollTable(props: ScrollTableProps) {
       tabIndex={0}
       role="region"
       aria-label={label}
+      {...(stacks ? { className: 'stacks' } : {})}
       {...(maxHeight === undefined ? {} : { mah: maxHeight })}
     >
       <Table highlightOnHover={highlightOnHover}>
@@ -39,11 +50,7 @@ export function ScrollTable(props: ScrollTableProps) {
   );
 }
 
-interface Page {
-  readonly nextCursor: string | null;
-}
-
-interface Source<Reply extends Page> {
+interface Source<Reply extends PageOfList> {
   readonly queryKey: readonly string[];
   /** With its query string, to which the cursor is added. */
   readonly path: string;
@@ -52,13 +59,9 @@ interface Source<Reply extends Page> {
 }
 
 /** A list of the API, as the pages loaded so far. */
-export function usePages<Reply extends Page>({ queryKey, path, pollMs }: Source<Reply>) {
+export function usePages<Reply extends PageOfList>({ queryKey, path, pollMs }: Source<Reply>) {
   return useInfiniteQuery({
-    queryKey,
-    queryFn: ({ pageParam }) => read<Reply>(`${path}${pageParam}`),
-    initialPageParam: '',
-    getNextPageParam: ({ nextCursor }) =>
-      nextCursor === null ? undefined : `&cursor=${nextCursor}`,
+    ...pagedRead<Reply>(queryKey, path),
     refetchInterval: ({ state }) => pollMs?.(state.data?.pages ?? []) ?? false,
   });
 }

@@ -126,6 +126,7 @@ function TopUps({ path, onRefund }: { readonly path: string } & Pick<ListsProps,
     <PagedList list={list} isEmpty={topUps.length === 0} empty={NONE('top-ups')}>
       <ScrollTable
         label="Top-ups"
+        stacks
         minWidth={720}
         head={
           <>
@@ -145,7 +146,7 @@ function TopUps({ path, onRefund }: { readonly path: string } & Pick<ListsProps,
                 {topUp.automatic ? 'automatic' : topUp.method}
               </Text>
             </Table.Td>
-            <Table.Td>
+            <Table.Td data-label="Status">
               <Status status={topUp.status} />
               {topUp.failure !== null && (
                 <Text size="xs" c="dimmed">
@@ -153,13 +154,13 @@ function TopUps({ path, onRefund }: { readonly path: string } & Pick<ListsProps,
                 </Text>
               )}
             </Table.Td>
-            <Table.Td className="money">
+            <Table.Td data-label="Amount" className="money">
               <Money dollars={topUp.amount} decimals={decimals} />
             </Table.Td>
-            <Table.Td>
+            <Table.Td data-label="Open in">
               <OutsideLinks temporalUrl={topUp.temporalUrl} processorUrl={topUp.processorUrl} />
             </Table.Td>
-            <Table.Td ta="right">
+            <Table.Td data-label="" ta="right">
               {topUp.method !== 'manual' && REFUNDABLE.includes(topUp.status) && (
                 <Button size="xs" variant="default" onClick={() => onRefund(topUp)}>
                   Refund
@@ -229,6 +230,7 @@ function Holds({ path }: { readonly path: string }) {
     <PagedList list={list} isEmpty={holds.length === 0} empty={NONE('holds')}>
       <ScrollTable
         label="Holds"
+        stacks
         minWidth={560}
         head={
           <>
@@ -245,18 +247,18 @@ function Holds({ path }: { readonly path: string }) {
             <Table.Td>
               <Time iso={createdAt} />
             </Table.Td>
-            <Table.Td>
+            <Table.Td data-label="Tool">
               <bdi className="one-line" title={tool}>
                 {tool}
               </bdi>
             </Table.Td>
-            <Table.Td>
+            <Table.Td data-label="Status">
               <Status status={status} />
             </Table.Td>
-            <Table.Td className="money">
+            <Table.Td data-label="Amount" className="money">
               <Money dollars={amount} decimals={decimals} />
             </Table.Td>
-            <Table.Td className="money">
+            <Table.Td data-label="Still held" className="money">
               <Money dollars={remaining} decimals={decimals} />
             </Table.Td>
           </Table.Tr>

@@ -5,13 +5,14 @@ import { useState } from 'react';
 import type { Cards, CardSetup, Consent } from '../answers.ts';
 import { read, write } from '../api.ts';
 import { isPayable, localDay, usd } from '../format.ts';
+import { consentRead } from '../page-reads.ts';
 import { DollarsInput } from './dollars-input.tsx';
 import { Card } from './page.tsx';
 import { Failed, Loaded } from './states.tsx';
 import { Money } from './values.tsx';
 
 export function useConsent() {
-  return useQuery({ queryKey: ['consent'], queryFn: () => read<Consent>('/v1/consent') });
+  return useQuery(consentRead);
 }
 
 export function useCards() {

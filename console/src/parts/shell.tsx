@@ -41,9 +41,10 @@ import {
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { Link, Outlet, useNavigate, useRouterState } from '@tanstack/react-router';
 import { useEffect, useSyncExternalStore, type ComponentType } from 'react';
-import type { Approvals, Session } from '../answers.ts';
+import type { Approvals } from '../answers.ts';
 import { auth, isUnreachable, read, watchConnection } from '../api.ts';
-import { forgetAccount, nowSignedIn } from '../session.ts';
+import { sessionRead } from '../page-reads.ts';
+import { forgetAccount } from '../session.ts';
 import { Brand } from './brand.tsx';
 import { SignInAgain } from './sign-in-again.tsx';
 import { Loaded } from './states.tsx';
@@ -81,11 +82,7 @@ const OPERATOR: readonly Entry[] = [
 const RETRY_MS = 2_000;
 
 export function useSession() {
-  return useQuery({
-    queryKey: ['session'],
-    queryFn: async () => nowSignedIn(await read<Session>('/v1/session')),
-    staleTime: 60_000,
-  });
+  return useQuery(sessionRead);
 }
 
 export function Shell() {

@@ -29,8 +29,7 @@ export async function ensureTestAccount(
   liveAccountId: string,
   ledgerCount: number,
 ): Promise<Holder> {
-  const find = (connection: Connection) =>
-    connection.maybeOne(sql.type(holderRow)`${holder} where live_account_id = ${liveAccountId}`);
+  const find = (connection: Connection) => findTestAccount(connection, liveAccountId);
   return (
     (await find(database)) ??
     database.transaction(async (tx) => {
@@ -50,6 +49,16 @@ export async function ensureTestAccount(
       if (!made) throw new Error(`account ${liveAccountId} did not get a test account`);
       return made;
     })
+  );
+}
+
+/** Null before the first test key. */
+export function findTestAccount(
+  connection: Connection,
+  liveAccountId: string,
+): Promise<Holder | null> {
+  return connection.maybeOne(
+    sql.type(holderRow)`${holder} where live_account_id = ${liveAccountId}`,
   );
 }
 

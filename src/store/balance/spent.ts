@@ -24,44 +24,77 @@ const spentRow = row(Type.Object({ spent: Type.Integer() }));
 /** The sum of all charges with ids from before that time. In the archived time, it must be the beginning of a month. */
 export async function spentBefore(
   connection: Connection,
-  { ledger, consumerId }: ConsumerRef,
+  consumer: ConsumerRef,
   timeMs: number,
 ): Promise<Micros> {
-  if (timeMs < (await readArchivedBefore(connection))) {
-    return sumArchivedCharges(connection, { ledger, consumerId }, { timeMs });
+  const [spent] = await spentBeforeEach(connection, consumer, [timeMs]);
+  return spent ?? asMicros(0);
+}
+
+/** The same for several times, in one statement: planning it takes longer than running it. */
+export async function spentBeforeEach(
+  connection: Connection,
+  consumer: ConsumerRef,
+  timesMs: readonly number[],
+): Promise<Micros[]> {
+  const archivedBeforeMs = await readArchivedBefore(connection);
+  const unarchived = timesMs.filter((timeMs) => timeMs >= archivedBeforeMs);
+  const found = unarchived.length > 0 ? await findSpent(connection, consumer, unarchived) : [];
+  const spent: Micros[] = [];
+  for (const timeMs of timesMs) {
+    spent.push(
+      timeMs < archivedBeforeMs
+        ? await sumArchivedCharges(connection, consumer, { timeMs })
+        : asMicros(found[unarchived.indexOf(timeMs)] ?? 0),
+    );
   }
+  return spent;
+}
+
+async function findSpent(
+  connection: Connection,
+  { ledger, consumerId }: ConsumerRef,
+  timesMs: readonly number[],
+): Promise<readonly number[]> {
   const own = sql.fragment`ledger = ${ledger} and consumer_id = ${consumerId}`;
-  const spent = await connection.oneFirst(sql.type(spentRow)`
+  const times = timesMs.map(
+    (timeMs, place) =>
+      sql.fragment`(${place}::int4, ${timestampOf(timeMs)}, ${uuidFloor(timeMs)}::uuid,
+        ${uuidFloor(Math.max(timeMs - DISORDER_MS_MAX, 0))}::uuid)`,
+  );
+  const rows = await connection.any(sql.type(spentRow)`
     with consumer as materialized (
       select spent_micros, least(disorder, make_interval(secs => ${DISORDER_MS_MAX / 1_000})) as disorder
       from farebox.consumers where ledger = ${ledger} and id = ${consumerId}
     ), next as materialized (
-      select id, ${floorOf(
-        sql.fragment`uuid_extract_timestamp(id) + (select disorder from consumer) + interval '1 millisecond'`,
+      select t.*, n.id as next_id, ${floorOf(
+        sql.fragment`uuid_extract_timestamp(n.id) + (select disorder from consumer) + interval '1 millisecond'`,
       )} as beyond
-      from farebox.next_charge(${ledger}::int2, ${consumerId}, ${uuidFloor(timeMs)}) as id where id is not null
+      from (values ${sql.join(times, sql.fragment`, `)}) as t (place, at, floor_id, earliest_id)
+      left join lateral farebox.next_charge(${ledger}::int2, ${consumerId}, t.floor_id) as n (id) on true
     ), later as materialized (
       -- The position at which the first later charge begins. Without a later charge, everything is earlier.
-      select coalesce(
+      select next.*, coalesce(
         (select min(spent_micros - amount_micros) from farebox.charges
-          where ${own} and id >= (select id from next) and id < (select beyond from next)),
+          where ${own} and id >= next_id and id < beyond),
         (select spent_micros from consumer)
       ) as begins
+      from next
     )
     select (begins + coalesce((
       select sum(amount_micros) from farebox.charges
-      where ${own} and id >= ${uuidFloor(Math.max(timeMs - DISORDER_MS_MAX, 0))}
-        and id >= (select ${floorOf(sql.fragment`${timestampOf(timeMs)} - disorder`)} from consumer)
-        and id < ${uuidFloor(timeMs)} and spent_micros > begins
+      where ${own} and id >= earliest_id
+        and id >= ${floorOf(sql.fragment`later.at - (select disorder from consumer)`)}
+        and id < floor_id and spent_micros > begins
     ), 0) + coalesce((
       -- Archived charges were made earlier, and at the end of a month a few may lie behind later ones.
-      select sum(upper(beyond) - lower(beyond))
+      select sum(upper(after) - lower(after))
       from farebox.archived_spending cross join lateral
-        unnest(stretches * int8multirange(int8range(begins, null))) as beyond
+        unnest(stretches * int8multirange(int8range(begins, null))) as after
       where ${own}
-    ), 0))::int8 as spent from later
+    ), 0))::int8 as spent from later order by place
   `);
-  return asMicros(spent);
+  return rows.map(({ spent }) => spent);
 }
 
 /** Like `uuidFloor`, for a timestamptz. */

@@ -1,8 +1,8 @@
-/** A consumer's spending by day: a few index probes per day, for any number of charges. */
+/** A consumer's spending by day, in one statement with a few index probes per day, for any number of charges. */
 import { Type } from 'typebox';
 import { uuidFloor } from '../../domain/ids.ts';
 import type { ConsumerRef } from '../balance/consumers.ts';
-import { spentBefore } from '../balance/spent.ts';
+import { spentBeforeEach } from '../balance/spent.ts';
 import { row, sql, type Connection } from '../database.ts';
 
 const DAY_MS = 86_400_000;
@@ -26,12 +26,10 @@ export async function listUsageByDay(
     group by 1
   `);
   const refunded = new Map(refunds.map((each) => [each.dayMs, each.refunded]));
-  const found: { fromMs: number; spent: number }[] = [];
-  let before: number = await spentBefore(connection, consumer, fromMs);
-  for (let dayMs = fromMs; dayMs < toMs; dayMs += DAY_MS) {
-    const after = await spentBefore(connection, consumer, dayMs + DAY_MS);
-    found.push({ fromMs: dayMs, spent: after - before - (refunded.get(dayMs) ?? 0) });
-    before = after;
-  }
-  return found;
+  const ends = Array.from({ length: days + 1 }, (_, day) => fromMs + day * DAY_MS);
+  const spent = await spentBeforeEach(connection, consumer, ends);
+  return ends.slice(0, -1).map((dayMs, day) => ({
+    fromMs: dayMs,
+    spent: (spent[day + 1] ?? 0) - (spent[day] ?? 0) - (refunded.get(dayMs) ?? 0),
+  }));
 }

@@ -116,15 +116,16 @@ export async function findWebhookEndpoint(
   `);
 }
 
-type EndpointChanges = {
+/** `isEnabled` true starts anew after a failure; false gives up what waits. */
+export type EndpointChanges = {
   readonly [Setting in keyof EndpointSettings]: EndpointSettings[Setting] | undefined;
-};
+} & { readonly isEnabled: boolean | undefined };
 
-/** Changes the defined members. `isEnabled` true starts anew after a failure; false gives up what waits. */
+/** Changes the defined members. */
 export async function changeWebhookEndpoint(
   database: Database,
   which: WhichEndpoint,
-  changes: EndpointChanges & { readonly isEnabled: boolean | undefined },
+  changes: EndpointChanges,
 ): Promise<WebhookEndpoint | null> {
   const { url, types, description, isEnabled } = changes;
   return database.transaction(async (tx) => {

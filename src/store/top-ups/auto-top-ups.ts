@@ -11,7 +11,7 @@ import {
   type AutoTopUpState,
   type TopUpFailure,
 } from '../../domain/top-up.ts';
-import { lockConsent, type Consent } from './monthly-ceiling.ts';
+import { lockConsent, obstacleTo } from './monthly-ceiling.ts';
 import { lockConsumer, type ConsumerRef } from '../balance/consumers.ts';
 import {
   micros,
@@ -160,12 +160,6 @@ async function findDue(tx: Transaction, consumerId: string): Promise<Due | null>
     join farebox.consumers c on c.ledger = o.ledger and c.id = o.consumer_id
     where o.consumer_id = ${consumerId}
   `);
-}
-
-function obstacleTo(due: Due, { ceiling, taken, takenAutomatically }: Consent): string | null {
-  if (ceiling === null) return 'consent_required';
-  if (taken + due.amountMicros > ceiling) return 'consent_ceiling_reached';
-  return takenAutomatically + due.amountMicros > due.ceilingMicros ? 'ceiling_reached' : null;
 }
 
 export type Ending =

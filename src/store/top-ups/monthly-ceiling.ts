@@ -1,10 +1,11 @@
 /**
- * How much may be charged to the saved card in a UTC month. The caller locks the account's row until its transaction
- * ends, so that sums are exact under concurrency.
+ * How much may be charged to the saved card in a UTC month: the ceiling that the owner consented to, a lower one for
+ * automatic top-ups, and what either leaves of the month. The caller locks the account's row until its transaction ends,
+ * so that sums are exact under concurrency.
  */
 import { randomUUIDv7 } from 'node:crypto';
 import { Type, type Static } from 'typebox';
-import type { Micros } from '../../domain/money.ts';
+import { asMicros, type Micros } from '../../domain/money.ts';
 import {
   micros,
   nullable,
@@ -43,6 +44,25 @@ export async function lockConsent(tx: Transaction, consumerId: string): Promise<
   `);
   // A separate statement, whose snapshot has everything committed while the lock was awaited.
   return { ceiling, ...(await sumTaken(tx, consumerId)) };
+}
+
+/** What may still be charged to the saved card this month: not below zero, also when the owner lowered the ceiling. */
+export function leftOfMonth({ ceiling, taken }: Pick<Consent, 'ceiling' | 'taken'>): Micros {
+  return asMicros(Math.max((ceiling ?? 0) - taken, 0));
+}
+
+/** Why an automatic top-up has to wait: the reason that its owner reads. Null if it may start. */
+export function obstacleTo(
+  {
+    amountMicros,
+    ceilingMicros,
+  }: { readonly amountMicros: number; readonly ceilingMicros: number },
+  consent: Consent,
+): 'consent_required' | 'consent_ceiling_reached' | 'ceiling_reached' | null {
+  if (consent.ceiling === null) return 'consent_required';
+  if (amountMicros > leftOfMonth(consent)) return 'consent_ceiling_reached';
+  const left = leftOfMonth({ ceiling: ceilingMicros, taken: consent.takenAutomatically });
+  return amountMicros > left ? 'ceiling_reached' : null;
 }
 
 /** For showing it; decide by `lockConsent`. */

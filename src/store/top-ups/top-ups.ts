@@ -14,7 +14,7 @@ import {
   type TopUpFailure,
 } from '../../domain/top-up.ts';
 import { recordAutoTopUpResult, type Ending } from './auto-top-ups.ts';
-import { lockConsent } from './monthly-ceiling.ts';
+import { leftOfMonth, lockConsent } from './monthly-ceiling.ts';
 import { lockConsumer } from '../balance/consumers.ts';
 import { postNotice } from '../outbox.ts';
 import {
@@ -124,10 +124,8 @@ export async function admitTopUp(database: Database, request: NewTopUp): Promise
     if (known) return sameRequest(known, request) ? { kind: 'known', topUp: known } : REUSED;
     if (consent?.ceiling === null) return { kind: 'consent_required' };
     if (consent && isDirect) {
-      const left = (consent.ceiling ?? 0) - consent.taken;
-      if (request.amountMicros > left) {
-        return { kind: 'consent_ceiling_reached', leftMicros: Math.max(left, 0) as Micros };
-      }
+      const leftMicros = leftOfMonth(consent);
+      if (request.amountMicros > leftMicros) return { kind: 'consent_ceiling_reached', leftMicros };
       const retryAfterMs = await findDeclinedWait(tx, request.consumerId);
       if (retryAfterMs > 0) return { kind: 'declined_too_often', retryAfterMs };
     }

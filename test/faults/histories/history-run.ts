@@ -93,7 +93,7 @@ export async function recordHistories(options: HistoryRunOptions): Promise<Histo
     }
     let isOver = false;
     const faults = disturb({ line, sql, random, apis, env, ...options }, () => isOver);
-    await Promise.all(
+    const acting = Promise.all(
       workloads.map(async (workload) => {
         await workload.begin();
         const clients = Array.from({ length: options.clientsEach }, () =>
@@ -101,8 +101,12 @@ export async function recordHistories(options: HistoryRunOptions): Promise<Histo
         );
         await Promise.all(clients);
       }),
-    );
-    isOver = true;
+    ).finally(() => {
+      isOver = true;
+    });
+    // If one fails, the other still ends before its connections do.
+    await Promise.allSettled([acting, faults]);
+    await acting;
     const faultCount = await faults;
     await until(async () => (await countRunning(sql)) === 0);
     for (const { requests } of workloads) await requests.resolve();

@@ -4,7 +4,7 @@ import { randomUUIDv7 } from 'node:crypto';
 import { Client } from 'pg';
 import { stampedUuid } from '../../../src/domain/ids.ts';
 import { ensureChargePartitions } from '../../../src/store/charges/partitions.ts';
-import { spentBefore } from '../../../src/store/balance/spent.ts';
+import { spentBefore, spentBeforeEach } from '../../../src/store/balance/spent.ts';
 import { newConsumers, newDraft, post, type Consumer } from '../../support/charge-drafts.ts';
 import { openTestLedger, type TestLedger } from '../../support/ledger.ts';
 import { startExplaining, type Explaining } from '../nested-plans.ts';
@@ -69,6 +69,15 @@ describe('what a consumer had spent at an instant', () => {
       );
       assert.equal(await spentBefore(ledger.database, consumer, timeMs), Number(rows[0]?.sum));
     }
+  });
+
+  it('is the same for several instants at once, in the order in which they are asked for', async () => {
+    const times = [0.5, 1.1, 0, 0.333].map((part) => Math.floor(beginMs + SPAN_MS * part));
+    const alone: number[] = [];
+    for (const timeMs of times) alone.push(await spentBefore(ledger.database, consumer, timeMs));
+    assert.ok(new Set(alone).size === 4, String(alone));
+    assert.deepEqual(await spentBeforeEach(ledger.database, consumer, times), alone);
+    assert.deepEqual(await spentBeforeEach(ledger.database, consumer, []), []);
   });
 
   it('reads the charges of the minutes around it, and no others, where charges were swapped by as much', async () => {

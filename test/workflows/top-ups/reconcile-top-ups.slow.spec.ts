@@ -175,6 +175,16 @@ describe('reconciliation', () => {
     assert.equal((await harness.books(consumer)).credited, 0);
   });
 
+  it('lists two such payments of one top-up that it finds at once', async () => {
+    const topUp = await harness.checkout(consumer, 25);
+    const metadata = { top_up_id: wireId('topUp', topUp.id) };
+    const intents = [await payElsewhere(2_600, metadata), await payElsewhere(2_700, metadata)];
+    await reconcile();
+    assert.deepEqual(await differencesOf(topUp), [['payment_mismatch', 53, 0]]);
+    for (const { id } of intents) await harness.stripe.refunds.create({ payment_intent: id });
+    assert.equal((await reconcile()).differing, 0);
+  });
+
   it('lists a second payment of one top-up, until it is refunded', async () => {
     const topUp = await harness.checkout(consumer, 25);
     await harness.pay(topUp.sessionUrl);
@@ -313,15 +323,22 @@ describe('reconciliation', () => {
     assert.deepEqual(Object.keys(answer), ['ok', 'looked', 'nudged', 'differences']);
   });
 
-  it('goes through more than one page of each list', async () => {
+  it('goes through more than one page of each list, and compares several top-ups at a time', async () => {
     const topUps = await Promise.all(
       Array.from({ length: 25 }, async () => harness.checkout(await harness.newConsumer(), 5)),
     );
     for (const { sessionUrl } of topUps) await harness.pay(sessionUrl);
     for (let n = 0; n < 105; n += 1) await payElsewhere(100, {});
+    const delayMs = 2_000;
+    const path = '/v1/checkout/sessions';
+    await harness.control('faults', { method: 'GET', path, kind: 'delay', ms: delayMs, times: 25 });
+    const startedAtMs = Date.now();
     const { looked } = await reconcile();
+    const tookMs = Date.now() - startedAtMs;
     assert.ok(looked >= 25);
+    assert.ok(tookMs < 25 * delayMs, `one after the other: ${tookMs} ms`);
     for (const topUp of topUps) await harness.statusBecomes(topUp, 'completed');
+    await harness.forgetFaults();
   });
 
   it('respects the processor’s Retry-After', async () => {

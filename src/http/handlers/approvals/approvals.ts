@@ -18,6 +18,7 @@ import {
 import type { Decider } from '../../../store/approvals/decide-approval.ts';
 import { settleApprovals } from '../../../store/approvals/settle-approvals.ts';
 import type { Reply, Request } from '../../endpoint.ts';
+import { WAITS } from '../../fair-shares.ts';
 import { listPage } from '../../pagination.ts';
 import type { Api } from '../../services.ts';
 import { approvalsPage } from '../budgets/budget-errors.ts';
@@ -31,15 +32,20 @@ export async function getApproval(
   const { caller, params, query } = request;
   const { accountId } = caller;
   const { wait = 0 } = query;
-  const found = await api.shares.waits.run(accountId, 1, async () => {
+  const askedAt = performance.now();
+  const look = async () => {
     const view = await viewOf(api, caller);
     const seen = await getSeen(api, view, params);
     // For those that wait, the watch does this for all at once.
     if (seen.status !== 'pending' || wait > 0) return seen;
     await settleApprovals(api.database, { ids: [seen.id] });
     return getSeen(api, view, params);
-  });
-  const waitMs = isToldAlready(found) ? 0 : wait * 1_000;
+  };
+  const inQueueMsMax = Math.max(wait * 1_000, WAITS.waitMsMax);
+  const found = await api.shares.waits.run(accountId, 1, look, inQueueMsMax);
+  // The time in the queue was a part of the wait.
+  const leftMs = Math.max(askedAt + wait * 1_000 - performance.now(), 0);
+  const waitMs = isToldAlready(found) ? 0 : leftMs;
   const decided = await api.approvals.wait(found.id, accountId, waitMs, request);
   return { status: 200, body: wireApproval(api, caller, decided ?? found) };
 }

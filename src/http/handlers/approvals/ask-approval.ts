@@ -16,7 +16,7 @@ import { findRefusing, type Refusing } from '../../../store/approvals/find-refus
 import { amountOf, CHARGEABLE } from '../../amounts.ts';
 import type { Reply, Request } from '../../endpoint.ts';
 import type { Api } from '../../services.ts';
-import { refusalError } from '../charges/charges.ts';
+import { refusalError } from '../charges/charge-errors.ts';
 import { wireApproval } from './approvals.ts';
 
 /** 201, or 200 with the approval that the same question has already. */

@@ -73,7 +73,7 @@ function errorResult(
   error: unknown,
 ): BatchMember {
   const known = apiErrorOf(error);
-  api.traffic.failedMember(caller, requestId, member, known);
+  api.responses.failedMember(caller, requestId, member, known);
   if (known.status === 500) {
     api.log.error({ err: error, requestId }, `a member of a batch: ${known.code}`);
   }

@@ -1,8 +1,13 @@
-/** An account's webhook endpoints. The URL is checked here as text, and its addresses whenever something is sent. */
+/** An account's webhook endpoints. */
 import { ApiError } from '../../../domain/errors.ts';
 import { uuidOf, wireId } from '../../../domain/ids.ts';
 import { SECRET_OVERLAP_SECONDS, WEBHOOK_ENDPOINTS_MAX } from '../../../domain/webhook-endpoint.ts';
-import { webhookProblem } from '../../../egress/post.ts';
+import {
+  addEndpoint,
+  changeEndpoint,
+  rollSecret,
+  type UrlRefused,
+} from '../../../events/webhook-endpoints.ts';
 import type {
   DeletedWebhookEndpointReply,
   NewWebhookEndpointReply,
@@ -14,12 +19,9 @@ import type {
   WebhookEndpointsReply,
 } from '../../../schemas/webhook-endpoints.ts';
 import {
-  changeWebhookEndpoint,
   deleteWebhookEndpoint,
   findWebhookEndpoint,
   listWebhookEndpoints,
-  makeWebhookEndpoint,
-  rollWebhookSecret,
   type WebhookEndpoint,
   type WhichEndpoint,
 } from '../../../store/events/webhook-endpoints.ts';
@@ -33,12 +35,15 @@ export async function postEndpoint(
   api: Api,
   { caller, body }: Request<WebhookEndpointBody>,
 ): Promise<Reply<NewWebhookEndpointReply, 201>> {
-  const { types = null, description = '' } = body;
-  const url = checkedUrl(api, body.url);
-  const { activeMaster } = api.webhookSigner;
-  const settings = { url, types, description };
-  const made = await makeWebhookEndpoint(api.database, caller.accountId, activeMaster, settings);
-  if (!made) {
+  const { url, types = null, description = '' } = body;
+  const added = await addEndpoint(
+    api.database,
+    caller.accountId,
+    { url, types, description },
+    rulesOf(api),
+  );
+  if (added.kind === 'url_refused') throw refusedUrl(added);
+  if (added.kind === 'too_many') {
     throw new ApiError(
       'invalid_request',
       `An account has at most ${WEBHOOK_ENDPOINTS_MAX} webhook endpoints. Delete one.`,
@@ -46,7 +51,7 @@ export async function postEndpoint(
   }
   return {
     status: 201,
-    body: { ...wireEndpoint(made), secret: secretOf(api, made) },
+    body: { ...wireEndpoint(added.endpoint), secret: added.secret },
     headers: NO_STORE,
   };
 }
@@ -72,13 +77,13 @@ export async function patchEndpoint(
   api: Api,
   { caller, params, body }: Request<WebhookEndpointChanges>,
 ): Promise<Reply<WebhookEndpointReply>> {
-  const changed = await changeWebhookEndpoint(api.database, whichOf({ caller, params }), {
-    url: body.url === undefined ? undefined : checkedUrl(api, body.url),
-    types: body.types,
-    description: body.description,
-    isEnabled: body.enabled,
-  });
-  return { status: 200, body: wireEndpoint(known(changed)) };
+  const which = whichOf({ caller, params });
+  const { url, types, description, enabled: isEnabled } = body;
+  const changes = { url, types, description, isEnabled };
+  const changed = await changeEndpoint(api.database, which, changes, rulesOf(api));
+  if (changed.kind === 'url_refused') throw refusedUrl(changed);
+  if (changed.kind === 'unknown') throw noSuchEndpoint();
+  return { status: 200, body: wireEndpoint(changed.endpoint) };
 }
 
 export async function deleteEndpoint(
@@ -94,20 +99,19 @@ export async function postSecretRoll(
   api: Api,
   { caller, params, body }: Request<RollSecretBody>,
 ): Promise<Reply<RolledSecretReply>> {
-  const rolled = known(
-    await rollWebhookSecret(
-      api.database,
-      whichOf({ caller, params }),
-      api.webhookSigner.activeMaster,
-      body.overlapSeconds ?? SECRET_OVERLAP_SECONDS,
-    ),
+  const rolled = await rollSecret(
+    api.database,
+    whichOf({ caller, params }),
+    body.overlapSeconds ?? SECRET_OVERLAP_SECONDS,
+    api.webhookSigner,
   );
+  if (!rolled) throw noSuchEndpoint();
   return {
     status: 200,
     body: {
-      id: wireId('webhookEndpoint', rolled.id),
-      secret: secretOf(api, rolled),
-      previousSecretExpiresAt: rolled.previousSecretUntil,
+      id: wireId('webhookEndpoint', rolled.endpoint.id),
+      secret: rolled.secret,
+      previousSecretExpiresAt: rolled.endpoint.previousSecretUntil,
     },
     headers: NO_STORE,
   };
@@ -129,14 +133,12 @@ function noSuchEndpoint(): ApiError {
   return new ApiError('not_found', 'There is no such webhook endpoint.');
 }
 
-function checkedUrl({ config }: Api, url: string): string {
-  const problem = webhookProblem(url, { allowPrivate: config.allowPrivateEndpoints });
-  if (problem) throw new ApiError('invalid_request', `url ${problem}`, { param: 'url' });
-  return url;
+function refusedUrl({ problem }: UrlRefused): ApiError {
+  return new ApiError('invalid_request', `url ${problem}`, { param: 'url' });
 }
 
-function secretOf(api: Api, { id, secret, secretMaster }: WebhookEndpoint): string {
-  return api.webhookSigner.secretOf(id, { secret, master: secretMaster });
+function rulesOf({ config, webhookSigner }: Api) {
+  return { signer: webhookSigner, allowPrivate: config.allowPrivateEndpoints };
 }
 
 function wireEndpoint(endpoint: WebhookEndpoint): WebhookEndpointReply {

@@ -26,12 +26,8 @@ import type {
 import type { Hold } from '../../../store/holds/hold.ts';
 import type { HoldEntry, HoldOutcome } from '../../../store/holds/post-hold-entries.ts';
 import { amountOf, type AmountRule } from '../../amounts.ts';
-import {
-  errorOnDemand,
-  insufficientBalance,
-  refusalError,
-  wireCharge,
-} from '../charges/charges.ts';
+import { errorOnDemand, insufficientBalance, refusalError } from '../charges/charge-errors.ts';
+import { wireCharge } from '../charges/charges.ts';
 import type { Api } from '../../services.ts';
 import type { Reply, Request } from '../../endpoint.ts';
 import { REPLAYED } from '../../respond.ts';

@@ -33,7 +33,7 @@ import type { Reply, Request } from '../../endpoint.ts';
 import { listPage } from '../../pagination.ts';
 import { REPLAYED } from '../../respond.ts';
 import type { Api } from '../../services.ts';
-import { insufficientBalance, refusalError } from '../charges/charges.ts';
+import { insufficientBalance, refusalError } from '../charges/charge-errors.ts';
 
 /** 201; `Idempotency-Replayed: true` when this key has already placed the lease. */
 export async function postLease(

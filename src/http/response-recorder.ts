@@ -27,7 +27,7 @@ const NO_ROUTE = 'none';
 
 type RefusalSink = Pick<RefusalRecorder, 'add'>;
 
-export class Traffic {
+export class ResponseRecorder {
   readonly routes: RouteTally[] = [];
   readonly refusals = new RefusalCounts();
   readonly #refusalLog: RefusalLog;

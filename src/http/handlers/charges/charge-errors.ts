@@ -1,0 +1,152 @@
+/** The errors of refused and undecided charges, holds and leases. Those of budgets are in budget-errors.ts. */
+import type { ChargeRefusal, DecidedCharge, OnDemand } from '../../../charging/charge.ts';
+import type { ChargeFailure } from '../../../charging/charge-failure.ts';
+import { ApiError } from '../../../domain/errors.ts';
+import { asMicros, dollarsOf, formatDollars, type Micros } from '../../../domain/money.ts';
+import { CHARGEABLE, invalidAmount } from '../../amounts.ts';
+import type { Api } from '../../services.ts';
+import { budgetError } from '../budgets/budget-errors.ts';
+
+/** The error of a charge, hold or lease that was refused. */
+export function refusalError(
+  { config }: Pick<Api, 'config'>,
+  refusal: Exclude<ChargeRefusal, OnDemand> | { readonly kind: 'idempotency_key_reused' },
+): ApiError {
+  switch (refusal.kind) {
+    case 'invalid_api_key':
+      return new ApiError('invalid_api_key', 'apiKey must be an active consumer key.', {
+        param: 'apiKey',
+      });
+    case 'account_keys_closed':
+      return new ApiError(
+        'account_keys_closed',
+        'The consumer closed the keys of its account for charging. Ask for a spend key.',
+        { param: 'apiKey' },
+      );
+    case 'mode_mismatch':
+      return new ApiError(
+        'mode_mismatch',
+        'apiKey and the secret key are of different modes: one is a test key, the other a live key.',
+        { param: 'apiKey' },
+      );
+    case 'invalid_amount':
+      return invalidAmount('amount', refusal.sent, CHARGEABLE.says);
+    case 'amount_required':
+      return new ApiError('invalid_amount', 'The tool has no price, so amount is required.', {
+        param: 'amount',
+      });
+    case 'unknown_tool':
+      return new ApiError(
+        'unknown_tool',
+        'The tool is not registered: pass an amount or register it (POST /v1/tools). ' +
+          'At most 1,000 unregistered names can be charged.',
+        { param: 'tool' },
+      );
+    case 'tool_archived':
+      return new ApiError(
+        'tool_archived',
+        'The tool is archived, so its price no longer applies: pass an amount, or unarchive it ' +
+          '(PATCH /v1/tools/:id).',
+        { param: 'tool' },
+      );
+    case 'limit_reached':
+    case 'tool_not_allowed':
+    case 'developer_not_allowed':
+    case 'lease_not_allowed':
+    case 'approval_required':
+      return budgetError(refusal, config.consoleUrl);
+    case 'idempotency_key_reused':
+      return new ApiError(
+        'idempotency_key_reused',
+        'This Idempotency-Key was used for a charge with another body; a new charge needs a new key.',
+      );
+  }
+}
+
+/** What the amount of a test charge asks for: the error that the real cause would give. */
+export function errorOnDemand(
+  api: Pick<Api, 'topUpLinks' | 'config'>,
+  onDemand: OnDemand,
+): ApiError {
+  const { code, amountMicros } = onDemand;
+  switch (code) {
+    case 'invalid_api_key':
+      return refusalError(api, { kind: code });
+    case 'insufficient_balance':
+      return insufficientBalance(api, onDemand, asMicros(0));
+    case 'spend_limit_reached':
+      return refusalError(api, {
+        kind: 'limit_reached',
+        budgetId: NO_BUDGET,
+        scope: 'total',
+        limitMicros: amountMicros,
+        remainingMicros: asMicros(0),
+        resetsAt: null,
+      });
+    case 'rate_limited':
+      return new ApiError(code, 'Too many requests; try again shortly.', { retryAfterSeconds: 1 });
+    case 'service_unavailable':
+      return new ApiError(code, 'Nothing was charged; try again shortly.', {
+        retryAfterSeconds: 1,
+      });
+  }
+}
+
+/** The key may have no budget. */
+const NO_BUDGET = '00000000-0000-0000-0000-000000000000';
+
+/** For a charge or hold: a 402 with a link to pay the shortfall. */
+export function insufficientBalance(
+  api: Pick<Api, 'topUpLinks'>,
+  { consumerId, developerId, amountMicros: required }: DecidedDraft,
+  balance: Micros,
+): ApiError {
+  const shortfall = asMicros(required - balance);
+  return new ApiError(
+    'insufficient_balance',
+    `The balance of ${formatDollars(balance)} does not cover ${formatDollars(required)}; ` +
+      'the consumer has to top up.',
+    {
+      facts: {
+        balance: dollarsOf(balance),
+        required: dollarsOf(required),
+        shortfall: dollarsOf(shortfall),
+        topUpUrl: api.topUpLinks.urlFor(consumerId, developerId, shortfall),
+      },
+    },
+  );
+}
+
+type DecidedDraft = Pick<DecidedCharge['draft'], 'consumerId' | 'developerId' | 'amountMicros'>;
+
+/** The error of a charge that could not be decided. */
+export function failureError(failure: ChargeFailure): ApiError {
+  switch (failure.kind) {
+    case 'not_made':
+      return new ApiError(
+        'service_unavailable',
+        `${failure.message} Nothing was charged; try again shortly.`,
+        { retryAfterSeconds: 1 },
+        failure,
+      );
+    case 'key_in_flight':
+      return new ApiError(
+        'idempotency_key_in_use',
+        'The first request with this Idempotency-Key is still running; try again for its outcome.',
+        { retryAfterSeconds: 1 },
+      );
+    case 'outcome_unknown':
+      return outcomeUnknown(failure);
+  }
+}
+
+/** The connection was lost after a write was sent. */
+export function outcomeUnknown(cause: unknown): ApiError {
+  return new ApiError(
+    'outcome_unknown',
+    'The connection to the database was lost, so the outcome is unknown. ' +
+      'Send it again with the same Idempotency-Key to find out.',
+    {},
+    cause,
+  );
+}
