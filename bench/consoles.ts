@@ -1,7 +1,7 @@
 /**
  * Single charges per second while 20 Developer Dashboards are open, compared to none, in turns. A real Chromium opens the
- * dashboard once and records which requests it makes when; 20 signed-in developers then repeat these, so that no browser
- * takes the service's cores. Fails when the ratio of the medians is below 0.95, or a request is refused: run it on a machine
+ * dashboard once and records which requests it makes when; 20 signed-in developers then repeat these, and listen to the
+ * stream as it does, so that no browser takes the service's cores. Fails when the ratio of the medians is below 0.95, or a request is refused: run it on a machine
  * that does nothing else. `npm run bench:consoles -- [--charges 1000000] [--consoles 20] [--seconds 10] [--rounds 5]`
  */
 import { loadavg } from 'node:os';
@@ -41,18 +41,26 @@ interface Asked {
   readonly afterMs: number;
 }
 
-/** What an open dashboard asks the API for, once it has loaded. */
+/** A dashboard listens to this, and asks for these after an event, at most this often. */
+const STREAM = '/v1/earnings/live';
+const ON_EVENT = ['/v1/earnings', '/v1/charges?limit=10'];
+const REFRESH_MS = 2_000;
+
+/** What an open dashboard asks the API for by itself, once it has loaded. */
 async function record(url: string, databaseUrl: string): Promise<readonly Asked[]> {
   const browser = await startBrowser();
   try {
     const page = await browser.newPage();
     await page.goto(await signInLink({ url }, databaseUrl, emailOf(0)));
     await page.waitForURL('**/console/balance');
-    await page.goto(`${url}/console/developer`, { waitUntil: 'networkidle' });
+    await page.goto(`${url}/console/developer`);
+    await page.locator('.recharts-surface').first().waitFor();
+    await page.getByLabel('Loading').first().waitFor({ state: 'detached' });
     const asked: Asked[] = [];
     const start = performance.now();
     page.on('request', (request) => {
       const { pathname, search } = new URL(request.url());
+      if (ON_EVENT.includes(pathname + search) || pathname === STREAM) return;
       asked.push({ path: pathname + search, afterMs: performance.now() - start });
     });
     await delay(RECORDED_MS);
@@ -72,7 +80,30 @@ function open(url: string, cookies: readonly string[], asked: readonly Asked[]) 
     if (answer.status !== 200) throw new Error(`${path} was answered with ${answer.status}`);
     count += 1;
   };
-  const consoles = cookies.map(async (cookie, n) => {
+  const listen = async (cookie: string) => {
+    const { signal } = closing;
+    const answer = await fetch(url + STREAM, { headers: { cookie }, signal });
+    if (!answer.body) throw new Error(`${STREAM} was answered with ${answer.status}`);
+    let isDue = false;
+    const refreshing = (async () => {
+      while (!signal.aborted) {
+        if (isDue) {
+          isDue = false;
+          await Promise.all(ON_EVENT.map((path) => ask(path, cookie)));
+        }
+        await delay(REFRESH_MS, undefined, { signal }).catch(() => undefined);
+      }
+    })();
+    try {
+      for await (const chunk of answer.body.pipeThrough(new TextDecoderStream())) {
+        isDue ||= chunk.includes('event:');
+      }
+    } catch (error) {
+      if (!signal.aborted) throw error;
+    }
+    await refreshing;
+  };
+  const poll = async (cookie: string, n: number) => {
     // Each at another moment of the recording.
     const opened = performance.now() - (n / cookies.length) * RECORDED_MS;
     for (let turn = 0; ; turn += 1) {
@@ -84,7 +115,8 @@ function open(url: string, cookies: readonly string[], asked: readonly Asked[]) 
         await ask(path, cookie);
       }
     }
-  });
+  };
+  const consoles = cookies.flatMap((cookie, n) => [listen(cookie), poll(cookie, n)]);
   return async () => {
     closing.abort();
     await Promise.all(consoles);
@@ -109,7 +141,9 @@ async function compare(url: string, ledger: Ledger): Promise<boolean> {
     await withClient(ledger.databaseUrl, (sql) => sql.query('delete from console.rate_limits'));
     cookies.push(await signIn({ url }, ledger.databaseUrl, emailOf(n)));
   }
-  say(`An open dashboard makes ${asked.length} requests in ${RECORDED_MS / 1_000} s.`);
+  say(
+    `An open dashboard polls ${asked.length} times in ${RECORDED_MS / 1_000} s, and asks after events.`,
+  );
   const charge = (seconds: number) =>
     chargeOverHttp({ ...ledger, url }, { connections: CONNECTIONS, seconds, seed: 1 });
   // Code that is compiled first is slow, and is not measured.

@@ -1476,6 +1476,16 @@ export interface ListedCharge {
   /** The lease in which the call was settled, if any. */
   leaseId?: string;
 }
+export interface LiveEarnings {
+  /** Your developer id. */
+  developerId: string;
+  /** Dollars earned in total. */
+  totalEarnings: number;
+  /** Dollars earned since 00:00 UTC. */
+  todayEarnings: number;
+  /** How many charges were made in total. */
+  charges: number;
+}
 export interface LowBalanceBody {
   /**
    * A charge or hold that leaves less than this, in dollars, makes a `balance.low` event. A number, or a decimal string such as "5.00". Null: no event.

@@ -2,6 +2,9 @@
  * Requests to our own API, authenticated by the session cookie. A failed request throws ApiFailure, whose message
  * can be shown to the user; so does a network failure. `watchConnection` reports whether the API can be reached.
  */
+import type { Session } from './answers.ts';
+import { maySend, signedInAgain } from './session.ts';
+
 const unreachable = { current: false };
 const watchers = new Set<() => void>();
 
@@ -21,6 +24,20 @@ export class ApiFailure extends Error {
   }
 }
 
+/** Without a cookie, after signing out in another tab, the API asks for a key instead of a session. */
+const ENDED = new Set([
+  'session_required',
+  'invalid_api_key',
+  'invalid_secret_key',
+  // From the sign-in endpoints.
+  'UNAUTHORIZED',
+]);
+
+/** Whether the failure says that nobody is signed in anymore; a key that was typed into a form has a `param`. */
+export function hasSessionEnded(error: unknown): boolean {
+  return error instanceof ApiFailure && ENDED.has(error.code) && error.param === undefined;
+}
+
 interface WriteOptions {
   readonly method?: 'POST' | 'PATCH' | 'DELETE';
   /** A repeated request under the same key happens once. */
@@ -31,22 +48,32 @@ export function newIdempotencyKey(): string {
   return Array.from(crypto.getRandomValues(new Uint32Array(4)), (n) => n.toString(36)).join('-');
 }
 
-export const read = <T>(path: string): Promise<T> => request<T>('GET', path);
+export const read = <T>(path: string): Promise<T> => request<T>('GET', path, {});
 export const write = <T>(
   path: string,
   body: object = {},
   { method = 'POST', idempotencyKey }: WriteOptions = {},
-): Promise<T> => request<T>(method, path, body, idempotencyKey);
+): Promise<T> => request<T>(method, path, { body, idempotencyKey });
 /** The sign-in endpoints, which Better Auth serves. */
 export const auth = <T>(path: string, body?: object): Promise<T> =>
-  request<T>(body ? 'POST' : 'GET', `/console/auth${path}`, body);
+  request<T>(body ? 'POST' : 'GET', `/console/auth${path}`, { body });
+/** The same for those that sign somebody in. */
+export const prove = <T>(path: string, body?: object): Promise<T> =>
+  request<T>(body ? 'POST' : 'GET', `/console/auth${path}`, { body, waits: false });
+/** Whose session it is now. Fails when it has ended. */
+export const readSession = (): Promise<Session> =>
+  request<Session>('GET', '/v1/session', { waits: false });
 
-async function request<T>(
-  method: string,
-  path: string,
-  body?: object,
-  idempotencyKey?: string,
-): Promise<T> {
+interface RequestOptions {
+  readonly body?: object | undefined;
+  readonly idempotencyKey?: string | undefined;
+  /** Whether it waits for the account to sign in again when the session has ended. */
+  readonly waits?: boolean;
+}
+
+async function request<T>(method: string, path: string, options: RequestOptions): Promise<T> {
+  const { body, idempotencyKey, waits = true } = options;
+  if (waits) await maySend();
   const response = await fetch(path, {
     method,
     credentials: 'same-origin',
@@ -69,7 +96,11 @@ async function request<T>(
   if (response.ok) return answer as T;
   // Our API wraps its errors; the sign-in endpoints do not.
   const error = (answer['error'] ?? answer) as Record<string, unknown>;
-  throw new ApiFailure(response.status, error, sentenceOf(response, error));
+  const failure = new ApiFailure(response.status, error, sentenceOf(response, error));
+  if (waits && hasSessionEnded(failure) && (await signedInAgain())) {
+    return request(method, path, options);
+  }
+  throw failure;
 }
 
 /** A 503 says that nothing happened; a line that is lost during a change does not. */

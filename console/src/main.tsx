@@ -8,18 +8,13 @@ import { MutationCache, QueryCache, QueryClient, QueryClientProvider } from '@ta
 import { RouterProvider } from '@tanstack/react-router';
 import { StrictMode } from 'react';
 import { createRoot } from 'react-dom/client';
-import { ApiFailure } from './api.ts';
+import { ApiFailure, hasSessionEnded } from './api.ts';
 import { router } from './router.tsx';
 import { cssVariables, theme } from './theme.ts';
 
-/** Without a cookie, after signing out in another tab, the API asks for a key instead of a session. */
-const ENDED = new Set(['session_required', 'invalid_api_key', 'invalid_secret_key']);
-
-/** Sends a user whose session has ended to the sign-in page, which leads back to this page. */
+/** A page that is opened without a session leads to the sign-in page, and from there back. */
 function leaveWhenEnded(error: Error): void {
-  if (!(error instanceof ApiFailure) || !ENDED.has(error.code)) return;
-  // A key that the user typed into a form.
-  if (error.param !== undefined) return;
+  if (!hasSessionEnded(error)) return;
   const { pathname, searchStr } = router.state.location;
   if (pathname.startsWith('/sign-in')) return;
   void router.navigate({ to: '/sign-in', search: { next: pathname + searchStr, reason: 'ended' } });

@@ -18,13 +18,14 @@ import type {
 import { read } from './api.ts';
 import { daysAgo } from './format.ts';
 import { pagedRead } from './paged-read.ts';
+import { nowSignedIn } from './session.ts';
 
 /** How many days a chart shows at first, today included. */
 export const DAYS = 30;
 
 export const sessionRead = queryOptions({
   queryKey: ['session'],
-  queryFn: () => read<Session>('/v1/session'),
+  queryFn: async () => nowSignedIn(await read<Session>('/v1/session')),
   staleTime: 60_000,
 });
 

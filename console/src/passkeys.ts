@@ -1,5 +1,5 @@
 /** Passkeys in this browser, by its own WebAuthn functions. Failures are errors with a message for the user. */
-import { ApiFailure, auth } from './api.ts';
+import { ApiFailure, auth, prove } from './api.ts';
 
 /** What the browser says, in the words of a user. */
 const FAILURES: Readonly<Record<string, string>> = {
@@ -30,7 +30,7 @@ export async function addPasskey(name: string): Promise<void> {
 }
 
 export async function signInWithPasskey(): Promise<void> {
-  const options = await auth<PublicKeyCredentialRequestOptionsJSON>(
+  const options = await prove<PublicKeyCredentialRequestOptionsJSON>(
     '/passkey/generate-authenticate-options',
   );
   const response = await ask(() =>
@@ -42,7 +42,7 @@ export async function signInWithPasskey(): Promise<void> {
       }),
     }),
   );
-  await auth('/passkey/verify-authentication', { response });
+  await prove('/passkey/verify-authentication', { response });
 }
 
 async function ask(request: () => Promise<Credential | null>): Promise<unknown> {

@@ -14,7 +14,8 @@ export type { ConsoleDeps } from './auth.ts';
 const SESSION_COOKIE = /(?:^|;\s*)(?:__Secure-)?farebox\.session_token=/;
 
 /** An account's owner, signed in. */
-export type SignedInOwner = KeyOwner & Pick<AccountOwner, 'isOperator' | 'hasSecondFactor'>;
+export type SignedInOwner = KeyOwner &
+  Pick<AccountOwner, 'isOperator' | 'hasSecondFactor'> & { readonly sessionId: string };
 
 interface Loaded {
   readonly auth: Auth;
@@ -62,7 +63,9 @@ export class Console {
     const found = await auth.api.getSession({ headers: headersOf(request.headers) });
     const owner = found && (await findAccountOfUser(this.#deps.database, found.user.id));
     if (!owner) return undefined;
-    return { ...owner, keyId: '', hash: '', kind, expiresAt: null, spend: null, guard: null };
+    const { id: sessionId } = found.session;
+    const noKey = { keyId: '', hash: '', expiresAt: null, spend: null, guard: null };
+    return { ...owner, ...noKey, kind, sessionId };
   }
 
   async end(): Promise<void> {

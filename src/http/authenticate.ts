@@ -9,6 +9,7 @@ import { findKeyOwner, type KeyDeps } from '../charging/find-key-owner.ts';
 import type { Console, SignedInOwner } from '../console/console.ts';
 import { KEY_LENGTH_MAX, kindOfKey } from '../domain/api-keys.ts';
 import { ApiError, type ErrorCode } from '../domain/errors.ts';
+import type { Credential } from '../store/accounts/active-credentials.ts';
 import type { KeyOwner } from '../store/accounts/api-keys.ts';
 import type { LastUsedRecorder } from '../charging/last-used-recorder.ts';
 import type { RateLimits } from './rate-limits.ts';
@@ -131,6 +132,13 @@ function asksAsDeveloper({ url = '' }: IncomingMessage): boolean {
 /** By session, and not by key. */
 export function isSignedIn({ keyId }: KeyOwner): boolean {
   return keyId === '';
+}
+
+/** The key or the session that authenticated the caller. */
+export function credentialOf(caller: KeyOwner | SignedInOwner): Credential {
+  return 'sessionId' in caller
+    ? { kind: 'session', id: caller.sessionId }
+    : { kind: 'key', id: caller.keyId };
 }
 
 function bearerOf({ headers }: IncomingMessage): string | undefined {

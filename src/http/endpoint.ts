@@ -20,8 +20,9 @@ import type { Share } from './fair-shares.ts';
 import { respondCsv, type Export } from './csv.ts';
 import { idempotencyKeyOf } from './idempotency-key-header.ts';
 import type { OperationId } from './openapi/operations.ts';
+import { EVENT_STREAM_TYPE, openEventStream, type EventStream } from './event-stream.ts';
 import { queryReader } from './query.ts';
-import { requestIdOf, respondJson, type Reply } from './respond.ts';
+import { requestIdOf, respond, respondJson, type Reply } from './respond.ts';
 import { respondInSlices } from './respond-in-slices.ts';
 import { bodyValidator } from './validation.ts';
 
@@ -47,6 +48,12 @@ type ReplyOf<R extends Replies> = {
   [Status in keyof R & number]: Reply<Static<R[Status]>, Status>;
 }[keyof R & number];
 
+/** The events of a stream: their name, and the schema of their data. */
+interface EventContract {
+  readonly name: string;
+  readonly data: TSchema;
+}
+
 /** The parts of a row that the API reference and the tests read. */
 export interface Contract {
   readonly operation: OperationId;
@@ -58,7 +65,8 @@ export interface Contract {
   readonly body?: TSchema;
   /** A request without a body is one with an empty object. */
   readonly isBodyOptional?: true;
-  readonly replies: Replies | 'csv';
+  readonly replies: Replies | 'csv' | 'events';
+  readonly event?: EventContract;
   /** Specific error codes, besides those that follow from the rest of the row. */
   readonly errors?: readonly ErrorCode[];
   /** The Idempotency-Key header makes a repeated request take effect once. */
@@ -102,6 +110,16 @@ interface Exporting<Q extends TObject> extends Omit<Contract, 'replies'> {
   readonly role: Role;
   readonly query?: Q;
   readonly handle: (api: Api, request: Request<undefined, Static<Q>>) => Export;
+}
+
+/** Answers the request with a stream, which the handler's service then writes to. */
+export type OpenStream = (onEnd: () => void) => EventStream;
+
+interface Streaming extends Omit<Contract, 'replies' | 'query' | 'body'> {
+  readonly role: Role;
+  readonly event: EventContract;
+  /** Refuses before it opens the stream, or not at all. */
+  readonly handle: (api: Api, request: Request, open: OpenStream) => void;
 }
 
 interface Writing<B extends TSchema, R extends Replies, A extends TSchema = B> extends Contract {
@@ -186,6 +204,26 @@ export function csv<Q extends TObject = typeof NoQuery>(
 }
 
 const readNoQuery = queryReader(NoQuery);
+
+/** A GET whose reply stays open. It takes no share of the account's reads: a stream that waits does nothing. */
+export function stream(path: string, { handle, ...contract }: Streaming): Endpoint {
+  return {
+    ...contract,
+    replies: 'events',
+    method: 'get',
+    path,
+    isWrite: false,
+    middleware: (api) => async (ctx) => {
+      const caller = await authenticate(api, ctx.req, contract.role);
+      const headers = await api.rateLimits.reads.count(caller.accountId);
+      readNoQuery(ctx.query);
+      if (ctx.method === 'HEAD') return respond(ctx, 200, EVENT_STREAM_TYPE, '', { ...headers });
+      handle(api, new CheckedRequest(ctx, caller, undefined, undefined), (onEnd) =>
+        openEventStream(ctx, { ...headers }, onEnd),
+      );
+    },
+  };
+}
 
 /** A GET that needs no key. */
 export function open<R extends Replies>(

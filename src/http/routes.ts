@@ -15,7 +15,12 @@ import { ChargesFileQuery, ChargesQuery, ChargesReply } from '../schemas/charges
 import { DeveloperChargeReply, RefundBody, RefundReply } from '../schemas/charges.ts';
 import { UsageFileQuery, UsageQuery } from '../schemas/charges.ts';
 import { DeveloperChanges, DeveloperReply } from '../schemas/developers.ts';
-import { EarningsFileQuery, EarningsQuery, EarningsReply } from '../schemas/earnings.ts';
+import {
+  EarningsFileQuery,
+  EarningsQuery,
+  EarningsReply,
+  LiveEarnings,
+} from '../schemas/earnings.ts';
 import { GrantBody, GrantReply } from '../schemas/grants.ts';
 import { CaptureBody, CaptureReply, ExtendBody, HoldBody, HoldReply } from '../schemas/holds.ts';
 import { HoldsQuery, HoldsReply, ListedHold, PlacedHoldReply } from '../schemas/holds.ts';
@@ -38,7 +43,7 @@ import { BUDGET_ENDPOINTS } from './budget-routes.ts';
 import { LEASE_ENDPOINTS } from './lease-routes.ts';
 import { EVENT_ENDPOINTS } from './event-routes.ts';
 import { RECEIPT_ENDPOINTS } from './receipt-routes.ts';
-import { act, csv, get, patch, post, scan, type Endpoint } from './endpoint.ts';
+import { act, csv, get, patch, post, scan, stream, type Endpoint } from './endpoint.ts';
 import { getDeveloper, patchDeveloper } from './handlers/accounts/developer-settings.ts';
 import { postAgent, postIntentPreview, postResolve } from './handlers/agents/agents.ts';
 import { getGrant, postGrant, postGrantRevocation } from './handlers/agents/grants.ts';
@@ -53,6 +58,7 @@ import { getCharge, listCharges, postCharge } from './handlers/charges/charges.t
 import { getHold, getHolds } from './handlers/holds/hold-lists.ts';
 import { postCapture, postExtension, postHold, postRelease } from './handlers/holds/holds.ts';
 import { getEarnings } from './handlers/earnings/earnings.ts';
+import { streamEarnings } from './handlers/earnings/live-earnings.ts';
 import { exportStatement, getStatement } from './handlers/earnings/statements.ts';
 import { getTool, getTools, patchTool, postTool } from './handlers/earnings/tools.ts';
 import { getRefusals } from './handlers/refusals/refusals.ts';
@@ -309,6 +315,12 @@ export const ENDPOINTS: readonly Endpoint[] = [
     query: EarningsQuery,
     replies: { 200: EarningsReply },
     handle: getEarnings,
+  }),
+  stream('/v1/earnings/live', {
+    operation: 'streamEarnings',
+    role: 'developer',
+    event: { name: 'earnings', data: LiveEarnings },
+    handle: streamEarnings,
   }),
   csv('/v1/earnings.csv', {
     operation: 'exportEarnings',

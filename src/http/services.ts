@@ -12,6 +12,7 @@ import type { TopUpLinks } from '../charging/top-up-links.ts';
 import type { Console } from '../console/console.ts';
 import type { ApprovalLinks } from '../charging/approval-links.ts';
 import type { ApprovalWatch } from './approval-watch.ts';
+import type { EarningsWatch } from './earnings-watch.ts';
 import type { AccountGate } from './account-gate.ts';
 import type { Share } from './fair-shares.ts';
 import type { RateLimits } from './rate-limits.ts';
@@ -32,6 +33,7 @@ export interface Api extends ChargingDeps, LeaseDeps {
   readonly topUpLinks: TopUpLinks;
   readonly approvalLinks: ApprovalLinks;
   readonly approvals: ApprovalWatch;
+  readonly earnings: EarningsWatch;
   readonly publicReceipts: PublicReceipts;
   readonly webhookSigner: WebhookSigner;
   readonly topUps: TopUps;

@@ -22,6 +22,7 @@ import type { Config } from '../config.ts';
 import { Console } from '../console/console.ts';
 import { createApp } from '../http/app.ts';
 import { ApprovalWatch } from '../http/approval-watch.ts';
+import { EarningsWatch } from '../http/earnings-watch.ts';
 import { createFairShares } from '../http/fair-shares.ts';
 import { createRateLimits } from '../http/rate-limits.ts';
 import { Readiness } from '../http/readiness.ts';
@@ -77,6 +78,7 @@ export async function runApi(config: Config, log: Logger): Promise<Running> {
   const temporal = createTemporalClient(config.temporal);
 
   const approvals = new ApprovalWatch(database, warn('could not look for decided approvals'));
+  const earnings = new EarningsWatch(database, warn('could not read earnings for streams'));
   const consoleSessions = new Console({ config, database, log });
   const app = createApp({
     config,
@@ -98,6 +100,7 @@ export async function runApi(config: Config, log: Logger): Promise<Running> {
     topUpLinks: new TopUpLinks(config.masterSecrets, config.consoleUrl),
     approvalLinks: new ApprovalLinks(config.masterSecrets, config.consoleUrl),
     approvals,
+    earnings,
     publicReceipts: new PublicReceipts(config.masterSecrets),
     webhookSigner: new WebhookSigner(config.masterSecrets),
     topUps: { database, temporal, log, answerMs: config.topUpAnswerMs },
@@ -159,6 +162,7 @@ export async function runApi(config: Config, log: Logger): Promise<Running> {
     stop: async () => {
       // Requests that wait for a decision are answered with the present state. Their senders ask again elsewhere.
       approvals.stop();
+      earnings.stop();
       await server.close();
       await metrics?.close();
       await release();

@@ -13,6 +13,15 @@ export const EarningsQuery = Closed({
 });
 export type EarningsQuery = Static<typeof EarningsQuery>;
 
+/** What an event of the stream of earnings says. */
+export const LiveEarnings = Closed({
+  developerId: Id('developer', 'Your developer id.'),
+  totalEarnings: Dollars('Dollars earned in total.', 12.5),
+  todayEarnings: Dollars('Dollars earned since 00:00 UTC.', 0.15),
+  charges: Count('How many charges were made in total.'),
+});
+export type LiveEarnings = Static<typeof LiveEarnings>;
+
 export const EarningsFileQuery = Closed({
   ...timeRange,
   interval: Type.Optional({

@@ -204,12 +204,20 @@ describe('the console', function () {
 
   it('shows a developer earnings as they come in', async () => {
     const account = await harness.newAccount(100);
+    const polling = await harness.open();
+    await polling.page.route('**/v1/earnings/live', (route) => route.abort());
+    await polling.enter(account, '/developer');
+    await polling.page.getByText('No charges yet').waitFor();
+    // Without timers, only an event of the stream can tell the page.
+    await page.addInitScript('window.setInterval = () => 0');
     await window.enter(account, '/developer');
     await page.getByText('No charges yet').waitFor();
     await charge(harness.stack.api, account, { tool: 'search', amount: 0.02 });
     await charge(harness.stack.api, account, { tool: 'translate', amount: 1.000001 });
     await seeMoney('$1.020001');
     assert.equal(await page.getByText('$1.020001', { exact: true }).count(), 2);
+    await polling.page.getByText('$1.020001', { exact: true }).first().waitFor();
+    await polling.close();
     const rows = page.getByRole('region', { name: 'Charges' }).getByRole('row');
     await until(async () => (await rows.count()) === 3);
     await page

@@ -1,12 +1,17 @@
 /** How people prove who they are in the console, in a real browser: passkeys, and sessions that are ended. */
 import assert from 'node:assert/strict';
 import type { Browser, Page } from 'playwright-core';
+import { wireId } from '../../src/domain/ids.ts';
 import { buildConsole } from '../../src/embedded/console-build.ts';
 import { startTestApi, type TestApi } from '../support/api.ts';
 import { startBrowser } from '../support/browser.ts';
 import { openWindow, type Window } from '../support/console.ts';
 import { call } from '../support/http.ts';
+import { makeOperator, signInLink } from '../support/sessions.ts';
 import { until } from '../support/stack.ts';
+import { totp } from '../support/totp.ts';
+
+const PASSWORD = 'correct horse battery';
 
 describe('security in the console', function () {
   this.timeout(120_000);
@@ -17,7 +22,7 @@ describe('security in the console', function () {
 
   before(async () => {
     [api, browser] = await Promise.all([
-      startTestApi({ env: { DEV_MAIL: 'true' } }),
+      startTestApi({ env: { DEV_MAIL: 'true', TOP_UP_ANSWER_MS: '100' } }),
       startBrowser(),
       buildConsole(),
     ]);
@@ -121,27 +126,163 @@ describe('security in the console', function () {
     assert.equal((await api.sql.query('select from console.passkeys')).rowCount, 0);
   });
 
-  it('leads back to where the user was, once a session has expired and the user signed in again', async () => {
-    const { email } = await api.createAccount(3);
+  const dialog = (tab = page) => tab.getByRole('dialog', { name: 'Your session has ended' });
+
+  async function setPassword(email: string): Promise<void> {
     const headers = { origin: site().api.url };
     await call(api, 'POST', '/console/auth/sign-up', { headers, body: { email } });
     const token = await until(async () => {
       const { rows } = await api.sql.query<{ token: string }>(
-        `select substring(body from 'token=([[:alnum:]_-]+)') as token from console.mails`,
+        `select substring(body from 'token=([[:alnum:]_-]+)') as token from console.mails
+         where recipient = $1`,
+        [email],
       );
       return rows[0]?.token;
     });
-    const newPassword = 'correct horse battery';
-    const set = { headers, body: { token, newPassword } };
+    const set = { headers, body: { token, newPassword: PASSWORD } };
     assert.equal((await call(api, 'POST', '/console/auth/reset-password', set)).status, 200);
-    await window.enter({ email }, '/statements?as=developer');
-    await api.sql.query(`update console.sessions set expires_at = now() - interval '1 second'`);
-    await page.getByText('Balance', { exact: true }).last().click();
+  }
+
+  /** In the dialog over the page; `code` as the authenticator app shows it. */
+  async function signInAgain(code?: () => string, tab = page): Promise<void> {
+    const over = dialog(tab);
+    await over.getByLabel('Password', { exact: true }).fill(PASSWORD);
+    await over.getByRole('button', { name: 'Sign in', exact: true }).click();
+    if (code) {
+      await over.getByLabel('Code from your authenticator app').fill(code());
+      await over.getByRole('button', { name: 'Sign in', exact: true }).click();
+    }
+    await over.waitFor({ state: 'detached' });
+  }
+
+  const expireSessions = () =>
+    api.sql.query(`update console.sessions set expires_at = now() - interval '1 second'`);
+
+  it('keeps what was typed when the session ends, and sends it after signing in again', async () => {
+    const account = await api.createAccount(3);
+    const { email } = account;
+    await setPassword(email);
+    await window.enter(account, '/developer/tools');
+    await button('Register tool').first().click();
+    const form = page.getByRole('dialog', { name: 'Register tool' });
+    await form.getByLabel('Name').fill('search');
+    await form.getByLabel('Description').fill('Typed for an hour.');
+    await expireSessions();
+    await form.getByRole('button', { name: 'Register tool' }).click();
+    await dialog().getByLabel('Email').waitFor();
+    assert.equal(await dialog().getByLabel('Email').inputValue(), email);
+    await dialog().getByLabel('Password', { exact: true }).fill('not the password');
+    await dialog().getByRole('button', { name: 'Sign in', exact: true }).click();
+    await dialog().getByText('Invalid email or password.').waitFor();
+    await page.keyboard.press('Escape');
+    assert.equal(await form.getByLabel('Description').inputValue(), 'Typed for an hour.');
+    await signInAgain();
+    await page.getByRole('link', { name: 'search' }).waitFor();
+    await page.getByText('Typed for an hour.').waitFor();
+
+    await window.go('/developer/webhooks');
+    await button('Add endpoint').first().click();
+    await page.getByLabel('URL').fill('https://example.com/typed');
+    // As after signing out elsewhere: the browser has no cookie either.
+    await window.context.clearCookies();
+    await page.getByRole('dialog').getByRole('button', { name: 'Add endpoint' }).click();
+    await signInAgain();
+    await page.getByText('https://example.com/typed').first().waitFor();
+
+    await window.go('/balance');
+    await page.getByLabel('Amount in dollars').fill('37.50');
+    await button('Pay $37.50').waitFor();
+    await expireSessions();
+    await button('Pay $37.50').click();
+    await signInAgain();
+    const amounts = await until(async () => {
+      const { rows } = await api.sql.query<{ dollars: string }>(
+        `select (amount_micros / 1e6)::float8 as dollars from farebox.top_ups where method = 'checkout'`,
+      );
+      return rows.length > 0 && rows;
+    });
+    assert.deepEqual(amounts, [{ dollars: 37.5 }]);
+    assert.equal(await page.getByLabel('Amount in dollars').inputValue(), '37.50');
+  });
+
+  it('asks an operator for the code as well, and then makes the adjustment once', async () => {
+    const account = await api.createAccount(3);
+    await setPassword(account.email);
+    await window.enter(account, '/security');
+    await page.getByLabel('Your password').fill(PASSWORD);
+    await button('Set up').click();
+    const secret = await page.locator('code').first().innerText();
+    await page.getByLabel('Code', { exact: true }).fill(totp(secret));
+    await button('Turn on').click();
+    await page.getByText('Two-factor authentication is on.').waitFor();
+    await makeOperator(api.sql, account.email);
+    const { rows } = await api.sql.query<{ id: string }>(
+      'select id from farebox.accounts where email = $1',
+      [account.email],
+    );
+    await window.go(`/operator/accounts/${wireId('account', rows[0]?.id ?? assert.fail())}`);
+    await button('Adjust balance').click();
+    const form = page.getByRole('dialog', { name: 'Adjust balance' });
+    await form.getByLabel('Amount in dollars').fill('-1.25');
+    await form.getByLabel('Reason').fill('Charged twice');
+    await api.sql.query('delete from console.sessions');
+    await form.getByRole('button', { name: 'Adjust by −$1.25' }).click();
+    await signInAgain(() => totp(secret));
+    await page.getByText('Adjusted by −$1.25.', { exact: true }).waitFor();
+    await page.getByText('$1.75', { exact: true }).first().waitFor();
+  });
+
+  it('leaves the page when another account signs in over it, and sends nothing', async () => {
+    const [account, other] = [await api.createAccount(3), await api.createAccount(4)];
+    await setPassword(other.email);
+    await window.enter(account, '/developer/tools');
+    await button('Register tool').first().click();
+    const form = page.getByRole('dialog', { name: 'Register tool' });
+    await form.getByLabel('Name').fill('private');
+    await expireSessions();
+    await form.getByRole('button', { name: 'Register tool' }).click();
+    await dialog().getByLabel('Email').fill(other.email);
+    await dialog().getByLabel('Password', { exact: true }).fill(PASSWORD);
+    await dialog().getByRole('button', { name: 'Sign in', exact: true }).click();
+    await page.getByText('$4.00', { exact: true }).first().waitFor();
+    assert.match(page.url(), /console\/balance$/);
+    await window.go('/developer/tools');
+    await page.getByText('No tools yet').waitFor();
+    const { rowCount } = await api.sql.query(`select from farebox.tools where name = 'private'`);
+    assert.equal(rowCount, 0);
+  });
+
+  it('continues in every tab after signing in in one, and leaves the tabs of another account', async () => {
+    const [account, other] = [await api.createAccount(3), await api.createAccount(4)];
+    await setPassword(account.email);
+    await window.enter(account, '/developer/tools');
+    const second = await window.context.newPage();
+    await second.goto(`${site().api.url}/console/usage`);
+    await second.getByRole('heading', { name: 'Usage' }).waitFor();
+    await expireSessions();
+    for (const tab of [page, second]) {
+      await tab.getByRole('link', { name: 'Statements' }).click();
+      await dialog(tab).waitFor();
+    }
+    await signInAgain(undefined, second);
+    await dialog().waitFor({ state: 'detached' });
+    await page.getByRole('heading', { name: 'Statements' }).waitFor();
+
+    await second.goto(await signInLink(site().api, api.databaseUrl, other.email));
+    await page.waitForURL('**/console/balance');
+    await page.getByText('$4.00', { exact: true }).first().waitFor();
+  });
+
+  it('leads back to where the user was when a page is opened without a session', async () => {
+    const { email } = await api.createAccount(3);
+    await setPassword(email);
+    await window.go('/statements?as=developer');
     await page.getByText('Your session has ended').waitFor();
     await page.getByLabel('Email').fill(email);
-    await page.getByLabel('Password', { exact: true }).fill(newPassword);
+    await page.getByLabel('Password', { exact: true }).fill(PASSWORD);
     await button('Sign in').click();
     await page.getByRole('heading', { name: 'Statements' }).waitFor();
+    assert.match(page.url(), /statements\?as=developer$/);
   });
 
   it('ends another session, which then has to sign in again', async () => {

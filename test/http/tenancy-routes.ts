@@ -110,6 +110,7 @@ export const ROUTES: Readonly<Record<string, Row>> = {
   'GET /v1/top-up/:id': { role: 'consumer', names: 'topUp' },
   'POST /v1/checkout': { role: 'consumer', body: () => ({ amount: 10 }) },
   'GET /v1/earnings': { role: 'developer' },
+  'GET /v1/earnings/live': { role: 'developer' },
   'GET /v1/earnings.csv': { role: 'developer' },
   'GET /v1/statements/:month.csv': { role: 'either' },
   'GET /v1/statements/:month': { role: 'either' },

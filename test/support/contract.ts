@@ -41,6 +41,8 @@ export function assertInContract(method: string, path: string, received: Receive
     assert.ok(errorCodesOf(endpoint).has(code), `not documented: ${where}`);
   } else if (endpoint.replies === 'csv') {
     assert.match(headers.get('content-type') ?? '', /^text\/csv/, where);
+  } else if (endpoint.replies === 'events') {
+    assert.equal(headers.get('content-type'), 'text/event-stream', where);
   } else {
     const schema = endpoint.replies[status];
     assert.ok(schema, `not documented: ${where}`);

@@ -44,7 +44,8 @@ export async function call(
     },
     ...(sent === undefined ? {} : { body: sent }),
   });
-  const answer = await response.text();
+  const isStream = response.headers.get('content-type') === 'text/event-stream';
+  const answer = isStream ? await firstEventOf(response) : await response.text();
   const isJson = response.headers.get('content-type') === 'application/json; charset=utf-8';
   const received = {
     status: response.status,
@@ -52,6 +53,16 @@ export async function call(
     body: isJson && answer !== '' ? JSON.parse(answer) : answer,
   };
   assertInContract(method, path, received);
+  return received;
+}
+
+/** The text of a stream up to its first event. Closes the stream. */
+async function firstEventOf({ body }: Response): Promise<string> {
+  let received = '';
+  for await (const chunk of body?.pipeThrough(new TextDecoderStream()) ?? []) {
+    received += chunk;
+    if (/^data: .*\n\n/m.test(received)) break;
+  }
   return received;
 }
 

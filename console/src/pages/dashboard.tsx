@@ -1,11 +1,12 @@
 /** The Developer Dashboard: earnings, revenue by tool, and recent charges as they come in. */
 import { Anchor, SegmentedControl, Select, SimpleGrid, Text, Title } from '@mantine/core';
 import { IconReceipt } from '@tabler/icons-react';
-import { keepPreviousData, useQuery } from '@tanstack/react-query';
+import { keepPreviousData, useQuery, useQueryClient } from '@tanstack/react-query';
 import { Link, useNavigate } from '@tanstack/react-router';
-import { useState } from 'react';
+import { useEffect, useState } from 'react';
 import type { Earnings } from '../answers.ts';
 import { utcDay } from '../format.ts';
+import { useLive } from '../live.ts';
 import {
   DAYS,
   earningsByDayRead,
@@ -23,12 +24,26 @@ import { Steps } from '../parts/steps.tsx';
 import { TryCharge } from '../parts/try-charge.tsx';
 import { Money } from '../parts/values.tsx';
 
+/** While the events do not arrive. */
 const POLL_MS = 3_000;
 const TOOLS_SHOWN = 10;
 
 export function DashboardPage() {
-  const earnings = useQuery({ ...earningsRead, refetchInterval: POLL_MS });
-  const recent = useQuery({ ...recentChargesRead, refetchInterval: POLL_MS });
+  const [isLoaded, setIsLoaded] = useState(false);
+  const queries = useQueryClient();
+  const isLive = useLive('/v1/earnings/live', 'earnings', isLoaded, () =>
+    Promise.all(
+      [earningsRead, recentChargesRead].map(({ queryKey }) =>
+        queries.invalidateQueries({ queryKey }),
+      ),
+    ),
+  );
+  const refetchInterval = isLive ? false : POLL_MS;
+  const earnings = useQuery({ ...earningsRead, refetchInterval });
+  const recent = useQuery({ ...recentChargesRead, refetchInterval });
+  const hasBoth = earnings.data !== undefined && recent.data !== undefined;
+  // The first figures come first.
+  useEffect(() => setIsLoaded((before) => before || hasBoth), [hasBoth]);
   const navigate = useNavigate();
   return (
     <Page title="Developer Dashboard" intro="Amounts are net of refunds. Days are UTC days.">

@@ -9,16 +9,15 @@ import {
   PasswordInput,
   Stack,
   Text,
-  TextInput,
   Title,
 } from '@mantine/core';
-import { IconFingerprint } from '@tabler/icons-react';
 import { useQueryClient } from '@tanstack/react-query';
 import { Link, useNavigate, useSearch } from '@tanstack/react-router';
-import { useEffect, useState, type FormEvent, type ReactNode } from 'react';
+import { useEffect, useState, type ReactNode } from 'react';
 import { ApiFailure, auth } from '../api.ts';
 import { Brand } from '../parts/brand.tsx';
-import { hasPasskeys, signInWithPasskey } from '../passkeys.ts';
+import { EmailInput, SignInForm, useForm } from '../parts/sign-in-form.tsx';
+import { forgetAccount } from '../session.ts';
 
 const PASSWORD_LENGTH_MIN = 10;
 
@@ -54,45 +53,6 @@ function Frame({ title, intro, children }: FrameProps) {
   );
 }
 
-/** Submits a form. After a failure, shows the message and keeps the input. */
-function useForm(send: () => Promise<void>) {
-  const [problem, setProblem] = useState<string>();
-  const [isBusy, setBusy] = useState(false);
-  const submit = async (event: FormEvent) => {
-    event.preventDefault();
-    setBusy(true);
-    setProblem(undefined);
-    await send().catch((error: Error) => setProblem(error.message));
-    setBusy(false);
-  };
-  const note = problem !== undefined && (
-    <Alert color="red" role="alert" p="sm">
-      {problem}
-    </Alert>
-  );
-  return { isBusy, note, submit: (event: FormEvent) => void submit(event) };
-}
-
-interface EmailProps {
-  readonly value: string;
-  readonly onChange: (email: string) => void;
-}
-
-function EmailInput({ value, onChange }: EmailProps) {
-  return (
-    <TextInput
-      label="Email"
-      type="email"
-      autoComplete="username"
-      required
-      withAsterisk={false}
-      maxLength={254}
-      value={value}
-      onChange={(event) => onChange(event.currentTarget.value)}
-    />
-  );
-}
-
 const REASONS: Readonly<Record<string, string>> = {
   ended: 'Your session has ended. Sign in to continue where you left off.',
   'two-factor':
@@ -104,91 +64,35 @@ export function SignInPage() {
   const { next, reason } = useSearch({ from: '/sign-in' });
   const navigate = useNavigate();
   const queries = useQueryClient();
-  const [email, setEmail] = useState('');
-  const [password, setPassword] = useState('');
-  const [code, setCode] = useState<string>();
   const finish = async () => {
+    forgetAccount();
     queries.clear();
     // Only a path within the console: a full URL could lead to another site.
     const isOwn = next !== undefined && /^\/(?![/\\])/.test(next);
     await navigate({ href: isOwn ? next : '/balance' });
   };
-  const form = useForm(async () => {
-    if (code !== undefined) {
-      await auth('/two-factor/verify-totp', { code: code.replaceAll(' ', '') });
-      return finish();
-    }
-    const answer = await auth<{ twoFactorRedirect?: boolean }>('/sign-in/email', {
-      email,
-      password,
-    });
-    if (answer.twoFactorRedirect === true) setCode('');
-    else await finish();
-  });
-  const passkey = useForm(async () => {
-    await signInWithPasskey();
-    await finish();
-  });
   return (
     <Frame title="Sign in">
-      <form onSubmit={form.submit}>
-        <Stack gap="md" mt="md">
-          {reason !== undefined && REASONS[reason] !== undefined && (
+      <SignInForm
+        note={
+          reason !== undefined &&
+          REASONS[reason] !== undefined && (
             <Alert color="blue" p="sm">
               {REASONS[reason]}
             </Alert>
-          )}
-          {code === undefined ? (
-            <>
-              <EmailInput value={email} onChange={setEmail} />
-              <PasswordInput
-                label="Password"
-                autoComplete="current-password"
-                required
-                withAsterisk={false}
-                value={password}
-                onChange={(event) => setPassword(event.currentTarget.value)}
-              />
-            </>
-          ) : (
-            <TextInput
-              label="Code from your authenticator app"
-              autoComplete="one-time-code"
-              inputMode="numeric"
-              autoFocus
-              required
-              withAsterisk={false}
-              value={code}
-              onChange={(event) => setCode(event.currentTarget.value)}
-            />
-          )}
-          {form.note}
-          <Button type="submit" loading={form.isBusy}>
-            Sign in
-          </Button>
-          {hasPasskeys() && (
-            <>
-              {passkey.note}
-              <Button
-                variant="default"
-                leftSection={<IconFingerprint size={18} />}
-                loading={passkey.isBusy}
-                onClick={passkey.submit}
-              >
-                Sign in with a passkey
-              </Button>
-            </>
-          )}
-          <Group justify="space-between" gap="xs">
-            <Anchor component={Link} to="/sign-up" size="sm">
-              Create account
-            </Anchor>
-            <Anchor component={Link} to="/sign-up" size="sm">
-              Forgot password?
-            </Anchor>
-          </Group>
-        </Stack>
-      </form>
+          )
+        }
+        onSignedIn={finish}
+      >
+        <Group justify="space-between" gap="xs">
+          <Anchor component={Link} to="/sign-up" size="sm">
+            Create account
+          </Anchor>
+          <Anchor component={Link} to="/sign-up" size="sm">
+            Forgot password?
+          </Anchor>
+        </Group>
+      </SignInForm>
     </Frame>
   );
 }

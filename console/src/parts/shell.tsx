@@ -44,7 +44,9 @@ import { useEffect, useSyncExternalStore, type ComponentType } from 'react';
 import type { Approvals } from '../answers.ts';
 import { auth, isUnreachable, read, watchConnection } from '../api.ts';
 import { sessionRead } from '../page-reads.ts';
+import { forgetAccount } from '../session.ts';
 import { Brand } from './brand.tsx';
+import { SignInAgain } from './sign-in-again.tsx';
 import { Loaded } from './states.tsx';
 
 interface Entry {
@@ -146,6 +148,7 @@ export function Shell() {
           <Loaded query={session}>{() => <Outlet />}</Loaded>
         </div>
       </AppShell.Main>
+      <SignInAgain />
     </AppShell>
   );
 }
@@ -235,6 +238,7 @@ function AccountMenu({ email }: { readonly email: string }) {
   const navigate = useNavigate();
   const queries = useQueryClient();
   const signOut = async () => {
+    forgetAccount();
     await auth('/sign-out', {});
     queries.clear();
     await navigate({ to: '/sign-in' });

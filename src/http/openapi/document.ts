@@ -110,12 +110,21 @@ const MEANINGS: Readonly<Record<number, string>> = {
   202: 'Accepted. It continues after this reply.',
 };
 
-function successes({ replies, isIdempotent }: Endpoint): Json {
+function successes({ replies, event, isIdempotent }: Endpoint): Json {
   if (replies === 'csv') {
     const schema = { type: 'string' };
     const description = 'The file, in UTF-8, with a header row.';
     return {
       200: { description, headers: REQUEST_ID, content: { 'text/csv': { schema } } },
+    };
+  }
+  if (replies === 'events' && event) {
+    return {
+      200: {
+        description: 'Server-sent events, until either side ends them.',
+        headers: REQUEST_ID,
+        content: { 'text/event-stream': eventsOf(event) },
+      },
     };
   }
   const replayed = {
@@ -128,6 +137,24 @@ function successes({ replies, isIdempotent }: Endpoint): Json {
       { description: MEANINGS[Number(status)], headers, content: content(schema) },
     ]),
   );
+}
+
+/** As OpenAPI 3.2 describes a stream: an array of its events. */
+function eventsOf({ name, data }: NonNullable<Endpoint['event']>): Json {
+  const item = {
+    type: 'object',
+    required: ['event', 'data'],
+    properties: {
+      event: { type: 'string', const: name },
+      data: {
+        type: 'string',
+        contentMediaType: 'application/json',
+        contentSchema: componentOf(data),
+      },
+    },
+  };
+  const example = [{ event: name, data: JSON.stringify(exampleOf(data)) }];
+  return { schema: { type: 'array', items: item }, example };
 }
 
 function content(schema: TSchema): Json {

@@ -222,6 +222,16 @@ export const OPERATIONS = {
       'Returns what your tools earned, less refunds. `from` and `to` must be the beginning of a UTC ' +
       'hour; with `interval=day`, of a UTC day. A series has up to 1,000 intervals.',
   },
+  streamEarnings: {
+    tag: 'Earnings',
+    summary: 'Stream your earnings',
+    description:
+      'Keeps the reply open and sends an event `earnings` at the start and whenever your earnings have changed, at most ' +
+      'one a second. Its data is JSON as in `LiveEarnings`. A comment every 15 seconds shows that the stream lives. ' +
+      'The stream ends when the key or the session that opened it does, and when the server stops: connect again ' +
+      'then. The next stream begins with the present state, so no change is lost. An account may have 50 streams ' +
+      'open at each server.',
+  },
   exportEarnings: {
     tag: 'Earnings',
     summary: 'Download your earnings as CSV',

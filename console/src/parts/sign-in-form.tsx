@@ -1,0 +1,126 @@
+/** Signing in by password and code or by passkey: on a page of its own, or over the page whose session ended. */
+import { Alert, Button, PasswordInput, Stack, TextInput } from '@mantine/core';
+import { IconFingerprint } from '@tabler/icons-react';
+import { useState, type FormEvent, type ReactNode } from 'react';
+import { prove } from '../api.ts';
+import { hasPasskeys, signInWithPasskey } from '../passkeys.ts';
+
+/** Submits a form. After a failure, shows the message and keeps the input. */
+export function useForm(send: () => Promise<void>) {
+  const [problem, setProblem] = useState<string>();
+  const [isBusy, setBusy] = useState(false);
+  const submit = async (event: FormEvent) => {
+    event.preventDefault();
+    setBusy(true);
+    setProblem(undefined);
+    await send().catch((error: Error) => setProblem(error.message));
+    setBusy(false);
+  };
+  const note = problem !== undefined && (
+    <Alert color="red" role="alert" p="sm">
+      {problem}
+    </Alert>
+  );
+  return { isBusy, note, submit: (event: FormEvent) => void submit(event) };
+}
+
+interface EmailProps {
+  readonly value: string;
+  readonly onChange: (email: string) => void;
+}
+
+export function EmailInput({ value, onChange }: EmailProps) {
+  return (
+    <TextInput
+      label="Email"
+      type="email"
+      autoComplete="username"
+      required
+      withAsterisk={false}
+      maxLength={254}
+      value={value}
+      onChange={(event) => onChange(event.currentTarget.value)}
+    />
+  );
+}
+
+interface SignInProps {
+  readonly email?: string;
+  /** Above the fields. */
+  readonly note?: ReactNode;
+  /** Below the buttons. */
+  readonly children: ReactNode;
+  readonly onSignedIn: () => Promise<void>;
+}
+
+export function SignInForm({ email: known = '', note, children, onSignedIn }: SignInProps) {
+  const [email, setEmail] = useState(known);
+  const [password, setPassword] = useState('');
+  const [code, setCode] = useState<string>();
+  const form = useForm(async () => {
+    if (code !== undefined) {
+      await prove('/two-factor/verify-totp', { code: code.replaceAll(' ', '') });
+      return onSignedIn();
+    }
+    const answer = await prove<{ twoFactorRedirect?: boolean }>('/sign-in/email', {
+      email,
+      password,
+    });
+    if (answer.twoFactorRedirect === true) setCode('');
+    else await onSignedIn();
+  });
+  const passkey = useForm(async () => {
+    await signInWithPasskey();
+    await onSignedIn();
+  });
+  return (
+    <form onSubmit={form.submit}>
+      <Stack gap="md" mt="md">
+        {note}
+        {code === undefined ? (
+          <>
+            <EmailInput value={email} onChange={setEmail} />
+            <PasswordInput
+              label="Password"
+              autoComplete="current-password"
+              required
+              withAsterisk={false}
+              data-autofocus={known !== '' || undefined}
+              value={password}
+              onChange={(event) => setPassword(event.currentTarget.value)}
+            />
+          </>
+        ) : (
+          <TextInput
+            label="Code from your authenticator app"
+            autoComplete="one-time-code"
+            inputMode="numeric"
+            autoFocus
+            required
+            withAsterisk={false}
+            value={code}
+            onChange={(event) => setCode(event.currentTarget.value)}
+          />
+        )}
+        {form.note}
+        <Button type="submit" loading={form.isBusy}>
+          Sign in
+        </Button>
+        {hasPasskeys() && (
+          <>
+            {passkey.note}
+            <Button
+              variant="default"
+              leftSection={<IconFingerprint size={18} />}
+              loading={passkey.isBusy}
+              onClick={passkey.submit}
+            >
+              Sign in with a passkey
+            </Button>
+          </>
+        )}
+        {children}
+      </Stack>
+    </form>
+  );
+}

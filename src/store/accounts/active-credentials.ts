@@ -1,0 +1,30 @@
+/** Which credentials of open streams still work, in one statement. Everything else authenticates each request. */
+import { Type } from 'typebox';
+import { row, sql, type Connection } from '../database.ts';
+
+/** A key of an account, or a session of the console. */
+export interface Credential {
+  readonly kind: 'key' | 'session';
+  readonly id: string;
+}
+
+const idRow = row(Type.Object({ id: Type.String() }));
+
+/** The ids of those that work. */
+export async function findActiveCredentials(
+  connection: Connection,
+  credentials: readonly Credential[],
+): Promise<ReadonlySet<string>> {
+  const ids = (kind: Credential['kind']) =>
+    sql.array(
+      credentials.filter((each) => each.kind === kind).map(({ id }) => id),
+      'uuid',
+    );
+  const active = await connection.anyFirst(sql.type(idRow)`
+    select id from farebox.api_keys
+    where id = any (${ids('key')}) and revoked_at is null and (expires_at is null or expires_at > now())
+    union all
+    select id from console.sessions where id = any (${ids('session')}) and expires_at > now()
+  `);
+  return new Set(active);
+}
