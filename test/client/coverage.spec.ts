@@ -43,6 +43,7 @@ const LEFT_OUT: Readonly<Record<string, string>> = {
   exportEarnings: 'a file for people; `earnings()` has the same sums',
   exportBudgetUsage: 'a file for people; `budgets.usage()` has the same sums',
   exportStatement: 'a file for people; `statement()` has the same sums',
+  streamEarnings: 'server-sent events for pages; `earnings()` has the same sums',
 };
 
 type Client = { readonly farebox: Farebox; readonly consumer: FareboxConsumer };

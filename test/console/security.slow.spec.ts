@@ -158,6 +158,24 @@ describe('security in the console', function () {
   const expireSessions = () =>
     api.sql.query(`update console.sessions set expires_at = now() - interval '1 second'`);
 
+  /**
+   * Lets the session expire when the page sends its POST to `path`. Before the click, a page that reads in the
+   * background could ask to sign in again and cover the button.
+   */
+  async function expireAtPost(path: string): Promise<void> {
+    let isExpired = false;
+    await page.route(
+      (url) => url.pathname === path,
+      async (route) => {
+        if (route.request().method() === 'POST' && !isExpired) {
+          isExpired = true;
+          await expireSessions();
+        }
+        await route.fallback();
+      },
+    );
+  }
+
   it('keeps what was typed when the session ends, and sends it after signing in again', async () => {
     const account = await api.createAccount(3);
     const { email } = account;
@@ -167,7 +185,7 @@ describe('security in the console', function () {
     const form = page.getByRole('dialog', { name: 'Register tool' });
     await form.getByLabel('Name').fill('search');
     await form.getByLabel('Description').fill('Typed for an hour.');
-    await expireSessions();
+    await expireAtPost('/v1/tools');
     await form.getByRole('button', { name: 'Register tool' }).click();
     await dialog().getByLabel('Email').waitFor();
     assert.equal(await dialog().getByLabel('Email').inputValue(), email);
@@ -192,7 +210,7 @@ describe('security in the console', function () {
     await window.go('/balance');
     await page.getByLabel('Amount in dollars').fill('37.50');
     await button('Pay $37.50').waitFor();
-    await expireSessions();
+    await expireAtPost('/v1/checkout');
     await button('Pay $37.50').click();
     await signInAgain();
     const amounts = await until(async () => {
