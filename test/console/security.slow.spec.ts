@@ -257,7 +257,7 @@ describe('security in the console', function () {
     await button('Register tool').first().click();
     const form = page.getByRole('dialog', { name: 'Register tool' });
     await form.getByLabel('Name').fill('private');
-    await expireSessions();
+    await expireAtPost('/v1/tools');
     await form.getByRole('button', { name: 'Register tool' }).click();
     await dialog().getByLabel('Email').fill(other.email);
     await dialog().getByLabel('Password', { exact: true }).fill(PASSWORD);
