@@ -5,6 +5,7 @@
 import { ApplicationFailure } from '@temporalio/activity';
 import { wireId } from '../src/domain/ids.ts';
 import type { Verdict } from '../src/domain/verdict.ts';
+import { isCardRefused } from '../src/store/top-ups/payment-evidence.ts';
 import { findChosenCard } from '../src/store/top-ups/processor-customers.ts';
 import {
   getTopUp,
@@ -22,7 +23,13 @@ import { withCustomer } from '../src/stripe/customer.ts';
 import { isMissing } from '../src/stripe/missing.ts';
 import { recall } from '../src/stripe/recall.ts';
 import { calculateTax, type TaxSettings } from '../src/stripe/tax.ts';
-import { failureOf, isUnconfirmed, verdictOfIntent } from '../src/stripe/verdict.ts';
+import {
+  failureOf,
+  isUnconfirmed,
+  refusedFor,
+  storedFailureOf,
+  verdictOfIntent,
+} from '../src/stripe/verdict.ts';
 import { rowIdOf } from './row-id.ts';
 
 export interface TopUpPaymentDeps extends AskDeps {
@@ -97,13 +104,22 @@ async function chargeSavedCard(deps: TopUpPaymentDeps, asked: TopUp): Promise<Ve
   if (earlier && !isUnconfirmed(earlier) && !(isLate && earlier.status === 'canceled')) {
     return seen(deps, topUp, verdictOfIntent(earlier, topUp));
   }
-  if (isLate) return seen(deps, topUp, { kind: 'failed', failure: failureOf('payment_too_late') });
+  if (isLate) {
+    // The intent may be canceled because it was declined, which is recorded before that.
+    const recorded = await getTopUp(database, topUp.id);
+    const isDeclined = recorded.seenVerdict === 'failed';
+    const tooLate = { kind: 'failed', failure: failureOf('payment_too_late') } as const;
+    return seen(deps, topUp, isDeclined ? storedFailureOf(recorded) : tooLate);
+  }
 
   const { customerId, cardId } = await withCustomer(deps, topUp.accountId, (customerId) =>
     cardOf(deps, topUp, customerId),
   );
   if (cardId === undefined) {
     return seen(deps, topUp, { kind: 'failed', failure: failureOf('no_saved_card') });
+  }
+  if (await isCardRefused(database, topUp.consumerId, cardId)) {
+    return seen(deps, topUp, refusedFor(cardId));
   }
 
   const taxed = earlier ? topUp : await withTax(deps, topUp, customerId);

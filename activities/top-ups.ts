@@ -79,9 +79,14 @@ export function createTopUpActivities(deps: TopUpDeps) {
      * the caller's is only for the history.
      */
     async failTopUp(topUpId: string, _failure?: TopUpFailure): Promise<AutoTopUpState | null> {
-      const { id, status, seenFailureCode } = await shownAs('failed', topUpId);
-      if (status !== 'pending') return null;
-      return failTopUp(database, id, storedFailureOf(seenFailureCode), autoTopUpRetryMs);
+      const topUp = await shownAs('failed', topUpId);
+      if (topUp.status !== 'pending') return null;
+      const { failure, refusedCardId } = storedFailureOf(topUp);
+      return failTopUp(database, topUp.id, {
+        failure,
+        retryMs: autoTopUpRetryMs,
+        isFinal: refusedCardId !== undefined,
+      });
     },
   };
 

@@ -3,7 +3,9 @@
  * sizes.
  */
 import { randomUUID } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
 import { createLedger, proveWhole, type Ledger } from './ledger.ts';
+import { makeSpendKeys } from './spend-keys.ts';
 import { startApi, withClient, type HttpServer, type Stack } from './stack.ts';
 
 const CHARGES = 200_000;
@@ -19,15 +21,21 @@ export interface ChargeSize {
   readonly parts: Readonly<Record<string, number>>;
 }
 
-export async function measureBytes(stack: Stack, seed: number): Promise<ChargeSize> {
-  const ledger = await createLedger(stack, 'bytes', seed);
+/** By keys of accounts, or by spend keys three budgets deep. */
+export async function measureBytes(
+  stack: Stack,
+  seed: number,
+  payers: 'accounts' | 'spend_keys' = 'accounts',
+): Promise<ChargeSize> {
+  const ledger = await createLedger(stack, `bytes_${payers}`, seed);
+  const keys = payers === 'accounts' ? ledger.consumerKeys : await spendKeysOf(ledger, stack);
   const api = await startApi(stack, ledger.databaseUrl);
   try {
     let left = CHARGES / PER_REQUEST;
     const loop = async (): Promise<void> => {
       while (left > 0) {
         left -= 1;
-        await chargeWithKeys(ledger, api);
+        await chargeWithKeys(ledger, keys, api);
       }
     };
     await Promise.all(Array.from({ length: REQUESTS_AT_ONCE }, loop));
@@ -44,9 +52,18 @@ function draw<T>(from: readonly T[]): T | undefined {
   return from[Math.floor(Math.random() * from.length)];
 }
 
-async function chargeWithKeys(ledger: Ledger, api: HttpServer): Promise<void> {
+async function spendKeysOf(ledger: Ledger, { directory }: Stack): Promise<readonly string[]> {
+  const files = await makeSpendKeys(ledger, directory);
+  return (await readFile(files[3], 'utf8')).split('\n');
+}
+
+async function chargeWithKeys(
+  ledger: Ledger,
+  keys: readonly string[],
+  api: HttpServer,
+): Promise<void> {
   const charges = Array.from({ length: PER_REQUEST }, () => ({
-    apiKey: draw(ledger.consumerKeys),
+    apiKey: draw(keys),
     tool: 'search',
     amount: 0.0001,
     idempotencyKey: randomUUID(),

@@ -14,15 +14,18 @@ export const SELDOM = 500;
 
 /**
  * Consumer 1 has every other charge. So does developer 1, in pairs, who also has the rare tools. Consumer 2 has none.
+ * $2 is the number of spend keys that take turns in paying for consumer 1, each at one developer; 0: keys of the account.
  */
 const CHARGE = `
   insert into farebox.charges (amount_micros, spent_micros, balance_micros, id, consumer_id, developer,
-    ledger, receipt_key, tool)
+    ledger, receipt_key, tool, origin)
   select 100, 100 * seq, ${BALANCE} - 100 * seq,
     uuidv7(make_interval(secs => -${DAYS} * 86400.0 * (1 - slot / $1::float8))),
-    c.id, case when slot / 2 % 2 = 0 then 1 else 2 + slot % 999 end, c.ledger, 1,
+    c.id, case when slot / 2 % 2 = 0 then 1 when n = 1 and $2 > 0 then 2 + slot / 2 % $2 % 999
+      else 2 + slot % 999 end, c.ledger, 1,
     case when slot % ($1 / ${RARE}) = 0 then 'rare' when slot % ($1 / ${SELDOM}) = 0 then 'seldom'
-      else 'search' end
+      else 'search' end,
+    case when n = 1 and $2 > 0 then int4send((1 + slot / 2 % $2)::int4) else '' end
   from (
     select slot, n, row_number() over (partition by n order by slot) as seq
     from (
@@ -45,11 +48,15 @@ export function daysAgo(days: number): string {
   return new Date(Date.now() - days * DAY_MS).toISOString();
 }
 
-export async function fillMonths({ databaseUrl }: Ledger, charges: number): Promise<void> {
+export async function fillMonths(
+  { databaseUrl }: Ledger,
+  charges: number,
+  spendKeys = 0,
+): Promise<void> {
   for (let month = MONTHS; month >= 0; month -= 1) {
     await ensureChargePartitions(databaseUrl, Date.now() - month * 30 * DAY_MS);
   }
-  await withClient(databaseUrl, (client) => client.query(CHARGE, [charges]));
+  await withClient(databaseUrl, (client) => client.query(CHARGE, [charges, spendKeys]));
   const database = await createDatabase(databaseUrl, { maxPoolSize: 1, onError: () => {} });
   await rebuildRollups(database);
   await database.end();

@@ -6,7 +6,7 @@ import { cpus, loadavg } from 'node:os';
 import { parseArgs } from 'node:util';
 import { asMicros } from '../src/domain/money.ts';
 import { createAccounts } from '../src/store/accounts/accounts.ts';
-import { registerAgent } from '../src/store/agents/agents.ts';
+import { AGENTS_MAX, registerAgent } from '../src/store/agents/agents.ts';
 import { createDatabase } from '../src/store/database.ts';
 import { migrate } from '../src/store/migrations.ts';
 import { latenciesOf } from './latencies.ts';
@@ -100,14 +100,18 @@ async function registerAgents(databaseUrl: string): Promise<string> {
     onError: () => {},
   });
   try {
-    const account = { email: 'bench@example.com', balance: asMicros(0) };
+    const accounts = Array.from({ length: Math.ceil(AGENTS / AGENTS_MAX) }, (_, n) => ({
+      email: `bench-${n}@example.com`,
+      balance: asMicros(0),
+    }));
     const settings = { keyPrefix: 'fare', ledgerCount: 16, consentCeiling: undefined };
-    const result = await createAccounts(database, [account], settings);
+    const result = await createAccounts(database, accounts, settings);
     if (result.kind !== 'created' || !result.accounts[0]) throw new Error('no account was made');
-    const { accountId, legacyKey } = result.accounts[0];
+    const { legacyKey } = result.accounts[0];
     let registered = 0;
     await byCallers(REGISTERING, () => {
       if (registered >= AGENTS) return undefined;
+      const { accountId = '' } = result.accounts[Math.floor(registered / AGENTS_MAX)] ?? {};
       const agent = madeUpAgent((registered += 1));
       if (registered % 100 === 0) asked.push(agent);
       return async () => void (await registerAgent(database, accountId, agent));

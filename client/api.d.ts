@@ -835,6 +835,39 @@ export interface CheckoutReply {
     | 'disputed'
     | 'charged_back';
 }
+export interface ConsumerChargeReply {
+  /** The id of the charge. */
+  id: string;
+  /** The name of the tool. */
+  tool: string;
+  /** Dollars charged. */
+  amount: number;
+  /** The developer who made the charge. */
+  developerId: string;
+  /** The signed receipt. Verify it with `POST /v1/receipts/verify`. */
+  receipt: string;
+  /** When it was made, in UTC. */
+  createdAt: string;
+  /** Dollars of the charge refunded so far. */
+  refunded: number;
+  /** The hold from which the charge was captured, if any. */
+  holdId?: string;
+  /** The lease in which the call was settled, if any. */
+  leaseId?: string;
+  /** The credits that paid for the charge, oldest first. They add up to its amount. */
+  paidBy: {
+    /**
+     * What credited the balance: a top-up, an adjustment by an operator, or the refund of an earlier charge.
+     */
+    source: 'top_up' | 'adjustment' | 'charge_refund';
+    /** The top-up, if it was one. */
+    topUpId?: string;
+    /** When it was credited. */
+    creditedAt: string;
+    /** Dollars of this credit that the charge spent. */
+    amount: number;
+  }[];
+}
 export interface ConsumerStatementReply {
   /** A UTC month: the current or an earlier one. */
   month: string;
@@ -1285,7 +1318,9 @@ export interface InvocationBody {
   grantId: string;
   /** Printable text of 1 to 200 characters, not all blank. */
   capability: string;
-  /** The input of the capability. The agent receives it unchanged. */
+  /**
+   * The input of the capability. The agent receives it unchanged. Nested at most 100 levels deep.
+   */
   payload: {
     [k: string]: unknown;
   };
@@ -1541,6 +1576,7 @@ export interface NewWebhookEndpointReply {
         | 'warning.won'
         | 'charge.refunded'
         | 'hold.expired'
+        | 'lease.expired'
         | 'key.created'
         | 'key.rolled'
         | 'key.revoked'
@@ -2163,6 +2199,7 @@ export interface WebhookEndpointBody {
         | 'warning.won'
         | 'charge.refunded'
         | 'hold.expired'
+        | 'lease.expired'
         | 'key.created'
         | 'key.rolled'
         | 'key.revoked'
@@ -2200,6 +2237,7 @@ export interface WebhookEndpointChanges {
         | 'warning.won'
         | 'charge.refunded'
         | 'hold.expired'
+        | 'lease.expired'
         | 'key.created'
         | 'key.rolled'
         | 'key.revoked'
@@ -2241,6 +2279,7 @@ export interface WebhookEndpointReply {
         | 'warning.won'
         | 'charge.refunded'
         | 'hold.expired'
+        | 'lease.expired'
         | 'key.created'
         | 'key.rolled'
         | 'key.revoked'

@@ -32,6 +32,10 @@ export class FareboxConsumer {
     return listAt(this.#calls, '/v1/usage', 'charges', { tool, from, to, limit }, options);
   }
 
+  findCharge(id, options) {
+    return this.#calls.get(`/v1/usage/${idInPath(id)}`, {}, options);
+  }
+
   usageByDay({ from } = {}, options) {
     return this.#calls.get('/v1/usage/daily', { from }, options);
   }

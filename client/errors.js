@@ -31,6 +31,7 @@ export class FareboxError extends Error {
     this.required = facts.required;
     this.shortfall = facts.shortfall;
     this.topUpUrl = facts.topUpUrl;
+    this.keysUrl = facts.keysUrl;
     this.raiseUrl = facts.raiseUrl;
     this.approvalUrl = facts.approvalUrl;
     this.approvalId = facts.approvalId;

@@ -1,8 +1,10 @@
 /** The books of a FakeFarebox, in memory: balances, charges, refunds and holds, by the rules of the service. */
+import { FakeApprovals } from './fake-approvals.js';
+import { FakeBudgets, giveBack } from './fake-budgets.js';
 import { refuseOnDemand } from './fake-magic.js';
 import { refuse } from './fake-refusal.js';
+import { microsOf, newId, newKey, now } from './fake-values.js';
 
-const CHARGE_MICROS_MAX = 1_000_000_000_000;
 const MICROS_PER_DOLLAR = 1_000_000;
 
 export class FakeLedger {
@@ -14,10 +16,12 @@ export class FakeLedger {
   holds = new Map();
   /** By name. */
   tools = new Map();
+  budgets = new FakeBudgets(this.developerId);
+  approvals = new FakeApprovals();
   #answers = new Map();
 
   addConsumer(balance) {
-    const apiKey = `fare_ck_test_${randomHex().padEnd(38, 'x')}`;
+    const apiKey = newKey();
     this.consumers.set(apiKey, { id: newId('cns'), apiKey, micros: microsOf('balance', balance) });
     return { apiKey, consumerId: this.consumers.get(apiKey).id };
   }
@@ -26,6 +30,12 @@ export class FakeLedger {
     return (
       this.consumers.get(apiKey) ?? refuse(code, 'apiKey must be an active consumer key.', 'apiKey')
     );
+  }
+
+  /** The consumer that a key pays for, and the spend key if it is one. */
+  payerOf(apiKey) {
+    const key = this.budgets.activeKey(apiKey);
+    return key ? { consumer: key.consumer, key } : { consumer: this.consumerOf(apiKey) };
   }
 
   /** What a key made before is answered again; the same key for something else is refused. */
@@ -44,14 +54,15 @@ export class FakeLedger {
   }
 
   charge({ apiKey, tool, amount, metadata }, idempotencyKey) {
-    const consumer = this.consumerOf(apiKey);
+    const payer = this.payerOf(apiKey);
+    const { consumer } = payer;
     const sent = amount === undefined ? null : microsOf('amount', amount);
     const request = { tool, sent, metadata };
     return this.once(['charge', consumer.id], idempotencyKey, request, () => {
-      const micros = sent ?? this.#priceOf(tool);
+      const micros = sent ?? this.priceOf(tool);
       refuseOnDemand(micros, () => refuseForBalance(consumer, 0, micros));
-      this.#take(consumer, micros);
-      return this.#record(consumer, { tool, micros, metadata });
+      const counted = this.#take(payer, { tool, micros });
+      return this.#record(payer, { tool, micros, metadata, counted });
     });
   }
 
@@ -68,20 +79,31 @@ export class FakeLedger {
       const micros = asked ?? left;
       charge.refunded += micros;
       charge.consumer.micros += micros;
+      giveBack(charge.counted, micros);
       return { id: newId('rf'), chargeId, micros, refunded: charge.refunded, createdAt: now() };
     });
   }
 
   place({ apiKey, tool, amount, expiresIn = 600, metadata }, idempotencyKey) {
-    const consumer = this.consumerOf(apiKey);
+    const payer = this.payerOf(apiKey);
+    const { consumer, key } = payer;
     const sent = amount === undefined ? null : microsOf('amount', amount);
     const request = { tool, sent, expiresIn, metadata };
     return this.once(['hold', consumer.id], idempotencyKey, request, () => {
-      const micros = sent ?? this.#priceOf(tool);
+      const micros = sent ?? this.priceOf(tool);
       refuseOnDemand(micros, () => refuseForBalance(consumer, 0, micros));
-      this.#take(consumer, micros);
+      const counted = this.#take(payer, { tool, micros });
       const createdAt = now();
-      const hold = { id: newId('hld'), consumer, tool, micros, captured: 0, remaining: micros };
+      const hold = {
+        id: newId('hld'),
+        consumer,
+        key,
+        counted,
+        tool,
+        micros,
+        captured: 0,
+        remaining: micros,
+      };
       Object.assign(hold, { state: 'open', createdAt, metadata: metadata ?? null });
       hold.expiresMs = Date.parse(createdAt) + expiresIn * 1_000;
       this.holds.set(hold.id, hold);
@@ -95,19 +117,20 @@ export class FakeLedger {
     const request = { sent, final, over, metadata };
     return this.once(['capture', holdId], idempotencyKey, request, () => {
       this.#assertOpen(hold);
-      const { consumer, tool, remaining } = hold;
+      const { tool, remaining } = hold;
       const asked = sent ?? remaining;
       if (asked > remaining && over === 'reject') {
         const message = `Only ${remaining / MICROS_PER_DOLLAR} of the hold is left.`;
         const facts = { remaining: remaining / MICROS_PER_DOLLAR };
         refuse('exceeds_hold', message, 'amount', facts);
       }
-      if (asked > remaining && over === 'overflow') this.#take(consumer, asked - remaining);
+      if (asked > remaining && over === 'overflow') this.#takeMore(hold, asked);
       const micros = over === 'overflow' ? asked : Math.min(asked, remaining);
       hold.captured += micros;
       hold.remaining -= Math.min(micros, remaining);
       if (final || hold.remaining === 0) this.#close(hold, 'captured');
-      const charge = this.#record(consumer, { tool, micros, metadata, holdId });
+      const { counted } = hold;
+      const charge = this.#record(hold, { tool, micros, metadata, holdId, counted });
       return { ...charge, hold };
     });
   }
@@ -146,6 +169,14 @@ export class FakeLedger {
     for (const hold of this.holds.values()) this.stateOf(hold);
   }
 
+  /** Of the keys that have ended. */
+  releaseHoldsOf(isOf) {
+    for (const hold of this.holds.values()) {
+      if (hold.key && isOf(hold.key) && this.stateOf(hold) === 'open')
+        this.#close(hold, 'released');
+    }
+  }
+
   #assertOpen(hold) {
     const status = this.stateOf(hold);
     if (status === 'open') return;
@@ -155,10 +186,11 @@ export class FakeLedger {
 
   #close(hold, state) {
     hold.consumer.micros += hold.remaining;
+    giveBack(hold.counted, hold.remaining);
     Object.assign(hold, { state, remaining: 0 });
   }
 
-  #priceOf(name) {
+  priceOf(name) {
     const tool = this.tools.get(name);
     if (!tool) refuse('unknown_tool', 'The tool is not registered: pass an amount.', 'tool');
     if (tool.archived) refuse('tool_archived', 'The tool is archived: pass an amount.', 'tool');
@@ -166,15 +198,47 @@ export class FakeLedger {
     return refuse('invalid_amount', 'The tool has no price, so amount is required.', 'amount');
   }
 
-  #take(consumer, micros) {
+  /** What refuses the call now, a budget or the balance; undefined when nothing does. */
+  refusalOf({ consumer, key }, call, once) {
     this.expireHolds();
-    if (consumer.micros < micros) refuseForBalance(consumer, consumer.micros, micros);
-    consumer.micros -= micros;
+    const ofBudget = key && this.budgets.refusalOf(key, call, once);
+    if (ofBudget || consumer.micros >= call.micros) return ofBudget;
+    return { code: 'insufficient_balance' };
   }
 
-  #record(consumer, { tool, micros, metadata = null, holdId }) {
+  /** Takes it from the balance and counts it at the budgets. */
+  #take(payer, call) {
+    const { consumer, key } = payer;
+    const uses = [];
+    const refusal = this.refusalOf(payer, call, (found) => {
+      const approval = this.approvals.onceFor(key, call, found);
+      if (approval) uses.push(approval);
+      return approval !== undefined;
+    });
+    if (refusal?.node) refuse(refusal.code, refusal.message, refusal.param, refusal.facts);
+    if (refusal) refuseForBalance(consumer, consumer.micros, call.micros);
+    for (const approval of uses) approval.isUsed = true;
+    consumer.micros -= call.micros;
+    return this.budgets.count(key, call.micros);
+  }
+
+  /** Only if a new charge by the same key would be allowed too; no approval is used up. */
+  #takeMore({ consumer, key, tool, remaining, captured }, asked) {
+    if (key && !this.budgets.mayExceed(key, tool)) {
+      const facts = { remaining: remaining / MICROS_PER_DOLLAR };
+      refuse('exceeds_hold', 'The key may not be charged any more.', 'amount', facts);
+    }
+    const micros = asked - remaining;
+    const refusal = this.refusalOf({ consumer, key }, { tool, micros, perCall: captured + asked });
+    if (refusal?.node) refuse(refusal.code, refusal.message, refusal.param, refusal.facts);
+    if (refusal) refuseForBalance(consumer, consumer.micros, micros);
+    consumer.micros -= micros;
+    this.budgets.count(key, micros);
+  }
+
+  #record({ consumer, key }, { tool, micros, metadata = null, holdId, counted }) {
     const charge = { id: newId('chg'), consumer, tool, micros, metadata, holdId, refunded: 0 };
-    Object.assign(charge, { createdAt: now() });
+    Object.assign(charge, { key, counted, createdAt: now() });
     this.charges.set(charge.id, charge);
     return { charge, balance: consumer.micros };
   }
@@ -187,29 +251,4 @@ function refuseForBalance(consumer, left, micros) {
   const topUpUrl = `https://fake.farebox.example/top-up?link=${consumer.id}`;
   const message = `The balance of $${balance} does not cover $${required}; the consumer has to top up.`;
   refuse('insufficient_balance', message, undefined, { balance, required, shortfall, topUpUrl });
-}
-
-/** Whole micro-dollars of a number or a decimal string. */
-export function microsOf(param, dollars) {
-  const micros = Math.round(Number(dollars) * MICROS_PER_DOLLAR);
-  const isExact =
-    typeof dollars === 'string'
-      ? /^\d+(\.\d{1,6})?$/.test(dollars)
-      : micros / MICROS_PER_DOLLAR === dollars;
-  const isAllowed = param === 'balance' ? micros >= 0 : micros > 0 && micros <= CHARGE_MICROS_MAX;
-  if (isExact && isAllowed) return micros;
-  const message = `${param} is ${JSON.stringify(dollars)}. It must be more than $0, with at most six decimals.`;
-  return refuse('invalid_amount', message, param);
-}
-
-export function newId(prefix) {
-  return `${prefix}_${randomHex()}`;
-}
-
-function randomHex() {
-  return crypto.randomUUID().replaceAll('-', '');
-}
-
-export function now() {
-  return new Date().toISOString();
 }

@@ -14,10 +14,17 @@ const STATUSES = {
   insufficient_balance: 402,
   spend_limit_reached: 402,
   exceeds_hold: 402,
+  approval_required: 403,
+  delegation_not_allowed: 403,
+  developer_not_allowed: 403,
+  tool_not_allowed: 403,
   consent_required: 403,
   consent_ceiling_reached: 403,
   not_found: 404,
   hold_not_found: 404,
+  approval_closed: 409,
+  approval_not_needed: 409,
+  budget_closed: 409,
   hold_closed: 409,
   tool_exists: 409,
   idempotency_key_reused: 422,
@@ -34,13 +41,21 @@ const TYPES = {
   503: 'api_error',
 };
 
+const KEY_PAGES = {
+  invalid_api_key: '/console/keys',
+  invalid_secret_key: '/console/developer/settings',
+};
+
 export class FakeRefusal extends Error {
   constructor(code, message, param, facts) {
     super(message);
     this.status = STATUSES[code];
     const type = TYPES[this.status] ?? 'invalid_request_error';
     const docUrl = `https://fake.farebox.example/docs/errors#${code}`;
-    this.error = { type, code, message, ...(param && { param }), docUrl, ...facts };
+    const keyPage = KEY_PAGES[code];
+    const keysUrl = keyPage && `https://fake.farebox.example${keyPage}`;
+    const extra = { ...(param && { param }), ...(keysUrl && { keysUrl }), ...facts };
+    this.error = { type, code, message, docUrl, ...extra };
   }
 }
 

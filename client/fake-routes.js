@@ -1,13 +1,14 @@
 /** What a FakeFarebox answers: the routes of the service that charging needs. Each gives `{ status, body }`. */
-import { microsOf, newId, now } from './fake-ledger.js';
+import { BUDGET_ROUTES } from './fake-budget-routes.js';
+import { microsOf, newId, now } from './fake-values.js';
 import { answerOnDemand, refuseTopUpOnDemand } from './fake-magic.js';
 import { FAKE_RECEIPT_KEYS, signReceipt } from './fake-receipts.js';
 import { FakeRefusal, refuse } from './fake-refusal.js';
+import { done, listOf } from './fake-replies.js';
 
-const PAGE = 50;
 const TOP_UP_MICROS_MIN = 500_000;
 
-/** By method and path, where `:id` stands for an id; `as` says whose key it takes. */
+/** By method and path, where `:id` stands for an id; then whose key it takes, as in the service. */
 const ROUTES = [
   ['POST /v1/charges', 'developer', postCharge],
   ['POST /v1/charges/batch', 'developer', postBatch],
@@ -29,6 +30,7 @@ const ROUTES = [
   ['GET /v1/balance', 'consumer', getBalance],
   ['GET /v1/usage', 'consumer', getUsage],
   ['POST /v1/top-up', 'consumer', postTopUp],
+  ...BUDGET_ROUTES,
 ].map(([route, role, handle]) => {
   const pattern = new RegExp(`^${route.replace(':id', '([^/]+)')}$`);
   return { pattern, role, handle };
@@ -46,14 +48,12 @@ export async function answerOf(ledger, secretKey, { method, url, headers, body, 
       refuse('invalid_secret_key', 'Send a developer secret key.');
     }
     const consumer = role === 'consumer' ? ledger.consumerOf(key) : undefined;
+    const isPayer = role === 'payer' || (role === 'asker' && key !== secretKey);
+    const payer = isPayer ? ledger.payerOf(key) : undefined;
     const idempotencyKey = headers.get('idempotency-key') ?? undefined;
-    return handle(ledger, { id: match[1], query, body, consumer, idempotencyKey, signal });
+    return handle(ledger, { id: match[1], query, body, consumer, payer, idempotencyKey, signal });
   }
   return refuse('not_found', `FakeFarebox does not have ${name}.`);
-}
-
-function done(body, { status = 200, replayed = false } = {}) {
-  return { status, body, replayed };
 }
 
 async function postCharge(ledger, { body, idempotencyKey, signal }) {
@@ -188,9 +188,10 @@ function patchTool(ledger, { id, body: { description, price, archived } }) {
   return done(wireTool(tool));
 }
 
-function getEarnings(ledger) {
+function getEarnings(ledger, { query }) {
   const byTool = new Map();
   for (const { tool, micros, refunded } of ledger.charges.values()) {
+    if (tool !== (query.get('tool') ?? tool)) continue;
     byTool.set(tool, (byTool.get(tool) ?? 0) + micros - refunded);
   }
   const total = [...byTool.values()].reduce((sum, micros) => sum + micros, 0);
@@ -230,15 +231,6 @@ function matching(ledger, query) {
   const tool = query.get('tool');
   const charges = [...ledger.charges.values()].toReversed();
   return tool === null ? charges : charges.filter((charge) => charge.tool === tool);
-}
-
-/** The cursor is how many items came before. */
-async function listOf(name, items, query, view) {
-  const from = Number(query.get('cursor') ?? 0);
-  const end = from + Number(query.get('limit') ?? PAGE);
-  const hasMore = end < items.length;
-  const page = await Promise.all(items.slice(from, end).map(view));
-  return done({ [name]: page, hasMore, nextCursor: hasMore ? String(end) : null });
 }
 
 async function listed(ledger, charge) {

@@ -107,8 +107,8 @@ export class Farebox {
     return this.#calls.get(`/v1/charges/${idInPath(id)}`, {}, options);
   }
 
-  earnings({ from, to, interval } = {}, options) {
-    return this.#calls.get('/v1/earnings', { from, to, interval }, options);
+  earnings({ from, to, tool, interval } = {}, options) {
+    return this.#calls.get('/v1/earnings', { from, to, tool, interval }, options);
   }
 
   statement(month, options) {

@@ -6,9 +6,9 @@
 import type {
   BalanceReply,
   BatchMember,
-  ChangedToolReply,
   ChargesReply,
   CheckoutReply,
+  ConsumerChargeReply,
   ConsumerStatementReply,
   DeveloperChanges,
   DeveloperChargeReply,
@@ -19,8 +19,6 @@ import type {
   ListedCharge,
   LowBalanceReply,
   RefusalsReply,
-  ToolReply,
-  ToolsReply,
   TopUpQuoteReply,
   TopUpRecord,
   TopUpReply,
@@ -36,20 +34,13 @@ import type { Lease, LeasedCharge, LeaseOptions, Leases } from './leases.js';
 import type { ServiceUnavailableError } from './errors.js';
 import type { BatchRequest, Hold, Holds, HoldsFilter } from './holds.js';
 import type { Amount } from './money.js';
+import type { Tools } from './tools.js';
 import type { WebhookEndpoints } from './webhook-endpoints.js';
 
 export type * as Api from './api.js';
 export type { Approvals, AskOptions, OwnerApprovals, WaitOptions } from './approvals.js';
 export type { Budgets } from './budgets.js';
-export type {
-  Lease,
-  LeaseCall,
-  LeasedCharge,
-  LeasedTool,
-  LeaseOptions,
-  Leases,
-  SettledCall,
-} from './leases.js';
+export type * from './leases.js';
 export {
   FareboxError,
   InsufficientBalanceError,
@@ -57,6 +48,7 @@ export {
   ServiceUnavailableError,
 } from './errors.js';
 export type { BatchRequest, Capture, CaptureRequest, Hold, HoldRequest, Holds } from './holds.js';
+export type { Tools } from './tools.js';
 export type { WebhookEndpoints } from './webhook-endpoints.js';
 export { usd, type Amount, type Rounding, type Usd } from './money.js';
 
@@ -135,7 +127,7 @@ export interface ChargesFilter extends UsageFilter {
   consumerId?: string | undefined;
 }
 
-export interface EarningsFilter extends TimeRange {
+export interface EarningsFilter extends Omit<UsageFilter, 'limit'> {
   /** Adds a `series`, starting at `from`. */
   interval?: 'hour' | 'day' | undefined;
 }
@@ -392,35 +384,6 @@ export declare class Farebox<Mode extends OnUnavailable = 'fail'> {
   ): PricedFarebox<Tool, Mode>;
 }
 
-/** Your tools and their prices. */
-export interface Tools {
-  /** The tools in use, or with `archived` the archived ones. `name`: only that one. `limit`: tools per page. */
-  list(
-    filter?: {
-      archived?: boolean | undefined;
-      name?: string | undefined;
-      limit?: number | undefined;
-    },
-    options?: CallOptions,
-  ): List<ToolsReply['tools'][number], ToolsReply>;
-  get(id: string, options?: CallOptions): Promise<ChangedToolReply>;
-  /** Raises `tool_exists`, with `toolId`, when the name is taken. Not retried when an answer is lost. */
-  create(
-    tool: { name: string; description?: string | undefined; price?: Amount | null | undefined },
-    options?: CallOptions,
-  ): Promise<ToolReply>;
-  /** Omitted members are not changed. `price: null` removes the price. */
-  update(
-    id: string,
-    changes: {
-      description?: string | undefined;
-      price?: Amount | null | undefined;
-      archived?: boolean | undefined;
-    },
-    options?: CallOptions,
-  ): Promise<ChangedToolReply>;
-}
-
 export interface FareboxConsumerOptions extends ConnectionOptions {
   /** Default: the environment's `FAREBOX_CONSUMER_KEY`. */
   consumerKey?: string | undefined;
@@ -445,6 +408,8 @@ export declare class FareboxConsumer {
   balance(options?: CallOptions): Promise<BalanceReply>;
   /** Your charges, newest first. Each page has the `total` of all matches. */
   usage(filter?: UsageFilter, options?: CallOptions): List<ListedCharge, UsageReply>;
+  /** A charge to your balance, with the credits that paid for it (`paidBy`). Raises `not_found` when there is none. */
+  findCharge(id: string, options?: CallOptions): Promise<ConsumerChargeReply>;
   /** What you were charged on each UTC day, from `from` (at most 100 days ago) to today. */
   usageByDay(
     filter?: { from?: string | undefined },

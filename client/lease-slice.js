@@ -23,6 +23,8 @@ export class Slice {
   writing = 0;
   /** The key of a renewal whose answer was lost. */
   renewalKey;
+  /** The calls of the settlement that is being sent. */
+  sending = [];
   #batch = [];
   #full = [];
   #metadataChars = 0;
@@ -62,11 +64,27 @@ export class Slice {
 
   /** The oldest calls; empty when all are taken. */
   takeBatch() {
-    if (this.#full.length > 0) return this.#full.shift();
-    const batch = this.#batch;
+    if (this.#full.length > 0) {
+      this.sending = this.#full.shift();
+      return this.sending;
+    }
+    this.sending = this.#batch;
     this.#batch = [];
     this.#metadataChars = 0;
-    return batch;
+    return this.sending;
+  }
+
+  /** Of the calls without an answer, what names and explains them. */
+  unsettled() {
+    return [...this.sending, ...this.#full.flat(), ...this.#batch].map(
+      ({ sequence, tool, micros, metadata }) => ({
+        leaseId: this.id,
+        sequence,
+        tool,
+        amount: dollarsOf(micros),
+        ...(metadata !== undefined && { metadata }),
+      }),
+    );
   }
 
   /** Runs one request after the other. */

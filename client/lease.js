@@ -10,6 +10,8 @@ import { checkInteger } from './settings.js';
 
 const SETTLE_AFTER_MS = 1_000;
 const RETRY_MS = 500;
+/** Less than the time that service managers grant a process to end. */
+const CLOSE_MS = 8_000;
 /** A lease has to last much longer than the margin before its end. */
 const EXPIRES_IN_SECONDS_MIN = 5;
 
@@ -40,10 +42,14 @@ class Lease {
   #refusal;
   #timers = new Map();
   #settling = new Map();
-  #retiring = new Set();
+  /** By lease that is not used any more: its last settlement. */
+  #retiring = new Map();
   /** Calls of all leases. */
   #unsettled = 0;
   #isClosed = false;
+  #closing;
+  /** Nothing is sent again. */
+  #isAbandoned = false;
 
   constructor(leases, options, journal) {
     this.#leases = leases;
@@ -94,10 +100,31 @@ class Lease {
     await Promise.all([this.#slice, this.#spare].map((slice) => slice && this.#settle(slice)));
   }
 
-  /** Settles everything and releases the rest. */
-  async close() {
-    if (this.#isClosed) return;
+  /** Settles everything and releases the rest, as far as there is time. Returns the calls that are not settled. */
+  close({ timeoutMs = CLOSE_MS } = {}) {
+    checkInteger('timeoutMs', timeoutMs, 0);
+    this.#closing ??= this.#close(timeoutMs);
+    return this.#closing;
+  }
+
+  async #close(timeoutMs) {
     this.#isClosed = true;
+    const slices = () => [this.#slice, this.#spare, ...this.#retiring.keys()];
+    const ending = this.#end();
+    let timer;
+    const timeout = new Promise((resolve) => {
+      timer = setTimeout(resolve, timeoutMs);
+    });
+    await Promise.race([ending, timeout]);
+    clearTimeout(timer);
+    this.#isAbandoned = true;
+    for (const settlement of this.#timers.values()) clearTimeout(settlement);
+    await this.#journal?.close();
+    const unsettled = [...new Set(slices())].flatMap((slice) => slice?.unsettled() ?? []);
+    return { unsettled };
+  }
+
+  async #end() {
     this.#slice.deadline = 0;
     await this.#taking;
     for (const slice of [this.#slice, this.#spare]) {
@@ -105,8 +132,7 @@ class Lease {
       slice.deadline = 0;
       this.#retire(slice);
     }
-    await Promise.all(this.#retiring);
-    await this.#journal?.close();
+    await Promise.all(this.#retiring.values());
   }
 
   /** The journal has the entry before the caller has the answer. */
@@ -236,7 +262,7 @@ class Lease {
     if (current) return current;
     const settling = this.#settleAll(slice).finally(() => {
       this.#settling.delete(slice);
-      if (slice.count > 0) this.#settleLater(slice, SETTLE_AFTER_MS);
+      if (slice.count > 0 && !this.#isAbandoned) this.#settleLater(slice, SETTLE_AFTER_MS);
     });
     this.#settling.set(slice, settling);
     return settling;
@@ -245,14 +271,16 @@ class Lease {
   async #settleAll(slice) {
     for (let batch = slice.takeBatch(); batch.length > 0; batch = slice.takeBatch()) {
       const answer = await this.#send(slice, batch);
+      if (!answer || this.#isAbandoned) return;
       this.#report(slice.id, batch, answer);
+      slice.sending = [];
     }
   }
 
-  /** Sends the batch until the service has answered. */
+  /** Sends the batch until the service has answered; undefined when it was given up. */
   async #send(slice, batch, final) {
     const entries = batch.map(wireEntry);
-    for (;;) {
+    while (!this.#isAbandoned) {
       try {
         return await slice.inTurn(() =>
           this.#leases.settle({ leaseId: slice.id, fence: slice.fence, entries, final }),
@@ -268,6 +296,7 @@ class Lease {
         }
       }
     }
+    return undefined;
   }
 
   #report(leaseId, batch, { results = [], error }) {
@@ -286,11 +315,11 @@ class Lease {
     const retire = async () => {
       while (slice.writing > 0) await pause(1);
       do await this.#settle(slice);
-      while (slice.count > 0);
+      while (slice.count > 0 && !this.#isAbandoned);
       await this.#send(slice, [], true);
+      if (!this.#isAbandoned) this.#retiring.delete(slice);
     };
-    const retiring = retire().finally(() => this.#retiring.delete(retiring));
-    this.#retiring.add(retiring);
+    this.#retiring.set(slice, retire());
   }
 
   async #settleFormer(leaseId, entries) {
@@ -319,6 +348,7 @@ function priceOf(tool, amount, price) {
   throw createError('invalid_amount', message, { param: 'amount' });
 }
 
+/** As a settlement takes it. */
 function wireEntry({ sequence, tool, micros, metadata }) {
   return { sequence, tool, amount: dollarsOf(micros), metadata };
 }

@@ -54,6 +54,25 @@ export interface LeaseCall {
   metadata?: ChargeRequest['metadata'];
 }
 
+export interface LeaseClosing {
+  /** How long to wait for settlements, in milliseconds. Default 8000. */
+  timeoutMs?: number | undefined;
+}
+
+export interface ClosedLease {
+  unsettled: UnsettledCall[];
+}
+
+/** The service did not answer its settlement, so it may be settled or not. Settling it again charges it once. */
+export interface UnsettledCall {
+  leaseId: string;
+  sequence: number;
+  tool: string;
+  /** Dollars. */
+  amount: number;
+  metadata?: ChargeRequest['metadata'];
+}
+
 /** `Answer` is a promise when there is a journal. */
 export interface Lease<Answer = LeasedCharge> {
   /**
@@ -64,8 +83,12 @@ export interface Lease<Answer = LeasedCharge> {
   charge(call: LeaseCall): Answer;
   /** Settles now what is decided so far. It is settled anyway after one second or 1,000 calls. */
   settle(): Promise<void>;
-  /** Settles everything, when Farebox is away once it is back, and releases the rest. Call it before your process ends. */
-  close(): Promise<void>;
+  /**
+   * Settles everything and releases the rest. Call it before your process ends. It returns after at most `timeoutMs`, also
+   * while Farebox is unreachable, with the calls that are not settled, which is none of them otherwise. The next lease with
+   * the same journal settles them, as does `farebox.leases.settle()` until the lease expires; afterwards you lose them.
+   */
+  close(options?: LeaseClosing): Promise<ClosedLease>;
   /** The id of the current lease. */
   readonly leaseId: string;
   /** Dollars that can still be decided without a request. */

@@ -30,7 +30,7 @@ export function refusalOf(error) {
 /** For the model: what happened, how to fix it, and whether another call helps. */
 export function explain(tool, error) {
   const { code, message, outcome, required, balance, topUpUrl, resetsAt } = error;
-  const { raiseUrl, approvalUrl } = error;
+  const { raiseUrl, approvalUrl, keysUrl } = error;
   switch (code) {
     case 'spend_limit_reached':
       return (
@@ -49,7 +49,8 @@ export function explain(tool, error) {
     case 'invalid_api_key':
       return (
         `${tool} is a paid tool. The X-Service-Key header must carry the user's Farebox consumer ` +
-        'key; it is missing or not valid. Calling again without it will fail.'
+        `key; it is missing or not valid.${keysUrl ? ` The user can make one at ${keysUrl}.` : ''} ` +
+        'Calling again without it will fail.'
       );
     case 'account_keys_closed':
       return (

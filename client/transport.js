@@ -8,17 +8,7 @@ import { sendBy } from './send-by.js';
 // The connection was never made, so the request was never sent. After any other network error, it may have been sent.
 const NEVER_SENT = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'UND_ERR_CONNECT_TIMEOUT']);
 
-// Any other 409 means that the first request with this key is still running.
-const REFUSES_409 = new Set([
-  'approval_closed',
-  'approval_not_needed',
-  'budget_closed',
-  'hold_closed',
-  'lease_closed',
-  'lease_fenced',
-  'lease_not_renewable',
-  'tool_exists',
-]);
+const IN_USE = 'idempotency_key_in_use';
 const LOOKS_UP = new Set([
   'approval_required',
   'developer_not_allowed',
@@ -71,7 +61,9 @@ export function failureOf({ status, header, json, cause, signal }) {
   }
   const error = typeof json?.error?.code === 'string' ? json.error : undefined;
   const didNothing = status === 503 ? error !== undefined : status >= 300 && status < 500;
-  const unknown = (status === 409 && !REFUSES_409.has(error?.code)) || !didNothing;
+  // The first request with this key is still running, or a 409 of somebody else. Every other 409 of Farebox is a refusal.
+  const mayBeRunning = status === 409 && (error?.code ?? IN_USE) === IN_USE;
+  const unknown = mayBeRunning || !didNothing;
   return {
     status,
     error,

@@ -326,6 +326,9 @@ create table farebox.budget_details (
 );
 create index budget_details_changed on farebox.budget_details using btree (changed_at) where (changed_at is not null);
 create unique index budget_details_idempotency on farebox.budget_details using btree (ledger, consumer_id, idempotency_hash) where (idempotency_hash is not null);
+create constraint trigger budget_details_audit_close after update of closed_at on farebox.budget_details deferrable initially deferred for each row when (old.closed_at is distinct from new.closed_at) execute function farebox.audit_change('budget.closed', 'consumer_id', 'closed_at');
+create constraint trigger budget_details_audit_insert after insert on farebox.budget_details deferrable initially deferred for each row execute function farebox.audit_change('budget.created', 'consumer_id', 'parent_id', 'limit_micros', 'window_unit', 'window_limit_micros', 'max_per_call_micros', 'allow_leases', 'max_lease_micros', 'tools', 'developers', 'approve_developers', 'approved_developers', 'may_delegate', 'expires_at');
+create constraint trigger budget_details_audit_update after update of max_per_call_micros, allow_leases, max_lease_micros, tools, developers, approve_developers, approved_developers, may_delegate, expires_at on farebox.budget_details deferrable initially deferred for each row when (old.max_per_call_micros is distinct from new.max_per_call_micros or old.allow_leases is distinct from new.allow_leases or old.max_lease_micros is distinct from new.max_lease_micros or old.tools is distinct from new.tools or old.developers is distinct from new.developers or old.approve_developers is distinct from new.approve_developers or old.approved_developers is distinct from new.approved_developers or old.may_delegate is distinct from new.may_delegate or old.expires_at is distinct from new.expires_at) execute function farebox.audit_change('budget.changed', 'consumer_id', 'max_per_call_micros', 'allow_leases', 'max_lease_micros', 'tools', 'developers', 'approve_developers', 'approved_developers', 'may_delegate', 'expires_at');
 
 -- What each node has used. Narrow, and without an index on what changes, so that updates stay in place (HOT).
 -- What a charge does not change is in budget_details.
@@ -362,6 +365,8 @@ create table farebox.budgets (
   constraint budgets_within_limits check ((used_micros <= limit_micros or used_micros <= used_at_limit_micros) and (window_used_micros <= window_limit_micros or window_used_micros <= window_used_at_limit_micros))
 ) with (fillfactor=70);
 create trigger budgets_arm_marks after update on farebox.budgets for each row when (new.window_began > old.window_began or old.limit_micros is distinct from new.limit_micros or old.window_limit_micros is distinct from new.window_limit_micros) execute function farebox.arm_budget_marks();
+create trigger budgets_arm_marks_insert after insert on farebox.budgets for each row when (new.limit_micros is not null or new.window_limit_micros is not null) execute function farebox.arm_budget_marks();
+create constraint trigger budgets_audit_limits after update of limit_micros, window_unit, window_limit_micros on farebox.budgets deferrable initially deferred for each row when (old.limit_micros is distinct from new.limit_micros or old.window_unit is distinct from new.window_unit or old.window_limit_micros is distinct from new.window_limit_micros) execute function farebox.audit_change('budget.changed', 'consumer_id', 'limit_micros', 'window_unit', 'window_limit_micros');
 create constraint trigger budgets_note_marks after update on farebox.budgets deferrable initially deferred for each row when (new.used_micros >= new.notice_at or new.window_used_micros >= new.window_notice_at) execute function farebox.note_budget_marks();
 
 -- Immutable: the charge stays as it is. Developer and tool are the charge's; the time of the refund is in `id`,
@@ -1061,6 +1066,9 @@ create table farebox.top_ups (
   invoice_id text,
   -- a refund or dispute was reported or seen before the credit, which then has it read.
   reversal_reported boolean not null default false,
+  -- the saved card (pm_...) that its bank declined permanently when this top-up was to be paid. it is never
+  -- charged again.
+  refused_card_id text,
   constraint top_ups_pkey primary key (id),
   constraint top_ups_idempotency_unique unique (consumer_id, idempotency_key),
   constraint top_ups_payment_intent_unique unique (payment_intent_id),
@@ -1428,6 +1436,15 @@ create function farebox.post_hold_entries(p_kind smallint[], p_id uuid[], p_hold
 create function farebox.post_key_event()
   returns trigger
   language plpgsql volatile;
+
+create function farebox.post_lease_events(p_lease uuid[])
+  returns void
+  language plpgsql volatile
+  set plan_cache_mode=force_generic_plan
+  set enable_seqscan=off
+  set enable_bitmapscan=off
+  set enable_hashjoin=off
+  set enable_mergejoin=off;
 
 create function farebox.post_reversal_event()
   returns trigger

@@ -1,8 +1,10 @@
-/** The files that are made from the table of routes: the OpenAPI document and the client's types. */
+/** The files that are made from the table of routes and the types of events: the OpenAPI document, the client's types, a page. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { compile } from 'json-schema-to-typescript';
 import { openApiDocument } from '../src/http/openapi/document.ts';
+import { eventsPage } from '../src/http/openapi/event-examples.ts';
+import { EVENT_MEANINGS } from '../src/http/openapi/webhooks.ts';
 import { ENDPOINTS } from '../src/http/routes.ts';
 
 const ROOT = join(import.meta.dirname, '..');
@@ -20,6 +22,7 @@ export async function apiFiles(): Promise<Readonly<Record<string, string>>> {
   const document = openApiDocument(ENDPOINTS, version);
   return {
     'docs/openapi.json': `${JSON.stringify(document, null, 2)}\n`,
+    'docs/events.md': eventsPage(EVENT_MEANINGS),
     'client/api.d.ts': await typesOf(document),
   };
 }

@@ -18,6 +18,8 @@ export interface Decline {
   readonly code: string;
   readonly declineCode: string | undefined;
   readonly message: string;
+  /** The bank's advice about another attempt. */
+  readonly adviceCode?: 'do_not_try_again' | undefined;
 }
 
 interface Card {
@@ -67,8 +69,8 @@ const PROCESSING = decline(
   'processing_error',
   'An error occurred while processing your card. Try again in a little bit.',
 );
-const LOST = decline('card_declined', 'lost_card', DECLINED);
-const STOLEN = decline('card_declined', 'stolen_card', DECLINED);
+const LOST = decline('card_declined', 'lost_card', DECLINED, 'do_not_try_again');
+const STOLEN = decline('card_declined', 'stolen_card', DECLINED, 'do_not_try_again');
 const NOT_A_TEST_CARD = decline(
   'card_declined',
   'test_mode_live_card',
@@ -82,6 +84,9 @@ export const AUTHENTICATION_REQUIRED = decline(
   'Your card was declined. This transaction requires authentication.',
 );
 
+/** Declined permanently. */
+export const LOST_CARD = '4000000000009987';
+
 const CARDS: readonly Card[] = [
   card('4242424242424242', 'visa'),
   card('5555555555554444', 'mastercard'),
@@ -90,7 +95,7 @@ const CARDS: readonly Card[] = [
   card('4000000000000069', 'visa', 'always', EXPIRED),
   card('4000000000000127', 'visa', 'always', WRONG_CVC),
   card('4000000000000119', 'visa', 'always', PROCESSING),
-  card('4000000000009987', 'visa', 'always', LOST),
+  card(LOST_CARD, 'visa', 'always', LOST),
   card('4000000000009979', 'visa', 'always', STOLEN),
   card('4000000000000341', 'visa', 'charges', GENERIC),
   { ...card('4000000000000259', 'visa'), later: disputed('fraudulent') },
@@ -190,6 +195,11 @@ function bankAccount(number: string, failure: Decline | undefined): BankAccount 
   return { type: 'us_bank_account', number, failure };
 }
 
-function decline(code: string, declineCode: string | undefined, message: string): Decline {
-  return { code, declineCode, message };
+function decline(
+  code: string,
+  declineCode: string | undefined,
+  message: string,
+  adviceCode?: Decline['adviceCode'],
+): Decline {
+  return { code, declineCode, message, adviceCode };
 }

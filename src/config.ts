@@ -4,11 +4,21 @@
  */
 import { readFileSync } from 'node:fs';
 import { loadClientConnectConfig } from '@temporalio/envconfig';
-import { microsOfDollars, type Micros } from './domain/money.ts';
+import type { Micros } from './domain/money.ts';
 import { REVIEW_AFTER_MS, STEP_RETRY_MS } from './domain/retries.ts';
 import { DEFAULT_TASK_QUEUE } from './domain/task-queues.ts';
 import { SESSION_MINUTES_MAX, SESSION_MINUTES_MIN } from './domain/top-up.ts';
 import { WEBHOOK_RETRY_MS } from './domain/webhook-endpoint.ts';
+import {
+  ConfigError,
+  dollars,
+  integer,
+  matching,
+  milliseconds,
+  required,
+  url,
+  type Environment,
+} from './read-setting.ts';
 
 /** The ledger's settings: enough for commands that only need Postgres. */
 export interface LedgerConfig {
@@ -60,6 +70,13 @@ export interface TaxConfig {
   readonly code: string | undefined;
 }
 
+/** The sampler decides which traces are recorded. Where they are sent, OpenTelemetry's packages read themselves. */
+export interface TracesConfig {
+  readonly sampler: (typeof SAMPLERS)[number];
+  /** The part of traces that a ratio sampler records, 0 to 1. */
+  readonly ratio: number;
+}
+
 export interface MailConfig {
   /** If undefined, mails are kept or dropped. */
   readonly smtpUrl: string | undefined;
@@ -90,6 +107,8 @@ export interface Config extends LedgerConfig, ScheduleConfig, EndpointConfig {
   readonly port: number;
   /** The port on which Prometheus reads this process's metrics; undefined: none. */
   readonly metricsPort: number | undefined;
+  /** Undefined: no traces are made. */
+  readonly traces: TracesConfig | undefined;
   /** How long Stripe's events and ours are kept. */
   readonly logRetentionDays: number;
   /** Whether other API processes listen on the same port, in which case the kernel distributes connections. */
@@ -139,15 +158,18 @@ export interface Config extends LedgerConfig, ScheduleConfig, EndpointConfig {
   readonly invocationDeadlineMs: number;
 }
 
+/** By OpenTelemetry's names. */
+const SAMPLERS = [
+  'always_on',
+  'always_off',
+  'traceidratio',
+  'parentbased_always_on',
+  'parentbased_always_off',
+  'parentbased_traceidratio',
+] as const;
+
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
-
-type Environment = Readonly<Record<string, string | undefined>>;
-
-/** A setting is missing or wrong; the message names it and says what it must be. */
-export class ConfigError extends Error {
-  override readonly name = 'ConfigError';
-}
 
 export function readLedgerConfig(env: Environment): LedgerConfig {
   const ceiling = env['DEFAULT_CONSENT_CEILING'];
@@ -290,6 +312,7 @@ export function readConfig(env: Environment): Config {
     host: env['HOST'] ?? '127.0.0.1',
     port,
     metricsPort: env['METRICS_PORT'] ? integer(env, 'METRICS_PORT', 0, 1, 65_535) : undefined,
+    traces: readTraces(env),
     sharesPort: env['SHARE_PORT'] === 'true',
     baseUrl,
     consoleUrl: readConsoleUrl(env, baseUrl),
@@ -327,6 +350,24 @@ export function readConfig(env: Environment): Config {
     agentGraceMs: integer(env, 'AGENT_GRACE_MS', agentTimeoutMs, 0, 600_000),
     invocationDeadlineMs: integer(env, 'INVOCATION_DEADLINE_MS', DAY_MS, 1_000, 30 * DAY_MS),
   });
+}
+
+/** OpenTelemetry's own settings. Without an endpoint, nothing is sent anywhere. */
+function readTraces(env: Environment): TracesConfig | undefined {
+  const names = ['OTEL_EXPORTER_OTLP_TRACES_ENDPOINT', 'OTEL_EXPORTER_OTLP_ENDPOINT'];
+  const given = names.filter((name) => env[name]);
+  if (given.length === 0 || env['OTEL_SDK_DISABLED'] === 'true') return undefined;
+  for (const name of given) url(env, name, '');
+  if (matching(env, 'OTEL_TRACES_EXPORTER', 'otlp', /^(otlp|none)$/) === 'none') return undefined;
+  matching(env, 'OTEL_EXPORTER_OTLP_PROTOCOL', 'http/json', /^http\/(json|protobuf)$/);
+  const name = env['OTEL_TRACES_SAMPLER'] || 'parentbased_always_on';
+  const sampler = SAMPLERS.find((each) => each === name);
+  if (!sampler) throw new ConfigError(`OTEL_TRACES_SAMPLER must be ${SAMPLERS.join(', ')}`);
+  const ratio = Number(env['OTEL_TRACES_SAMPLER_ARG'] || '1');
+  if (!(ratio >= 0 && ratio <= 1)) {
+    throw new ConfigError('OTEL_TRACES_SAMPLER_ARG must be a number from 0 to 1');
+  }
+  return Object.freeze({ sampler, ratio });
 }
 
 function readConsoleUrl(env: Environment, baseUrl: string): string {
@@ -432,64 +473,4 @@ export function readMasterSecrets(env: Environment): ReadonlyMap<number, string>
     throw new ConfigError('MASTER_SECRET: two secrets have the same number; write 1:old,2:new');
   }
   return secrets;
-}
-
-function required(env: Environment, name: string): string {
-  const value = env[name];
-  if (!value)
-    throw new ConfigError(`${name} is not set; \`npm start\` sets it, or see docs/settings.md`);
-  return value;
-}
-
-function integer(
-  env: Environment,
-  name: string,
-  fallback: number,
-  min: number,
-  max: number,
-): number {
-  const text = env[name];
-  if (text === undefined) return fallback;
-  const value = Number(text);
-  if (!/^\d+$/.test(text) || value < min || value > max) {
-    throw new ConfigError(`${name} must be an integer from ${min} to ${max}, not "${text}"`);
-  }
-  return value;
-}
-
-/** Whole milliseconds with commas between them. */
-function milliseconds(
-  env: Environment,
-  name: string,
-  fallback: readonly number[],
-): readonly number[] {
-  const text = env[name];
-  if (text === undefined) return fallback;
-  if (/^[1-9]\d{0,5}(,[1-9]\d{0,5}){0,9}$/.test(text)) return text.split(',').map(Number);
-  throw new ConfigError(
-    `${name} must be one to ten integers from 1 to 999999 with commas, not "${text}"`,
-  );
-}
-
-function matching(env: Environment, name: string, fallback: string, pattern: RegExp): string {
-  const value = env[name] ?? fallback;
-  if (!pattern.test(value)) throw new ConfigError(`${name} must match ${pattern}, not "${value}"`);
-  return value;
-}
-
-function url(env: Environment, name: string, fallback: string): URL {
-  const text = env[name] ?? fallback;
-  const value = URL.parse(text);
-  if (value?.protocol !== 'http:' && value?.protocol !== 'https:') {
-    throw new ConfigError(`${name} must be an http(s) URL, not "${text}"`);
-  }
-  return value;
-}
-
-function dollars(name: string, text: string): Micros {
-  const value = microsOfDollars(text);
-  if (value === undefined || value <= 0) {
-    throw new ConfigError(`${name} must be a positive amount of dollars, not "${text}"`);
-  }
-  return value;
 }

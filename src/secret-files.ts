@@ -3,7 +3,7 @@
  * `MASTER_SECRET`. A file is not shown by `docker inspect` and does not reach child processes.
  */
 import { readFileSync } from 'node:fs';
-import { ConfigError } from './config.ts';
+import { ConfigError, type Environment } from './read-setting.ts';
 
 export const SECRET_SETTINGS = [
   'DATABASE_URL',
@@ -13,9 +13,8 @@ export const SECRET_SETTINGS = [
   'TEMPORAL_API_KEY',
   'TEMPORAL_PAYLOAD_KEYS',
   'SMTP_URL',
+  'OTEL_EXPORTER_OTLP_HEADERS',
 ] as const;
-
-type Environment = Readonly<Record<string, string | undefined>>;
 
 /** The environment with secrets in place of the files that contain them. Line breaks at the end are not part of a secret. */
 export function withSecretFiles(env: Environment): Environment {

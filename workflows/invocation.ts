@@ -113,9 +113,11 @@ function inPostgres(summary: string): InvocationActivities {
   });
 }
 
+/** Waits for a worker until the deadline at most. */
 function toAgent(run: Run): InvocationAttemptActivities {
   return proxyActivities<InvocationAttemptActivities>({
     taskQueue: agentTaskQueue(workflowInfo().taskQueue),
+    scheduleToStartTimeout: Math.max(run.deadlineAtMs - Date.now(), 1_000),
     startToCloseTimeout: run.attemptTimeoutMs + 15_000,
     heartbeatTimeout: '10s',
     retry: ONCE,

@@ -1,6 +1,6 @@
 /**
- * Compares the processor's books with ours, part by part: our unfinished top-ups, then everything that the processor
- * booked since the last run. It nudges the workflows of top-ups that differ, which correct what they can, and records
+ * Compares the processor's books with ours, part by part: everything that the processor booked since the last run,
+ * then our unfinished top-ups. It nudges the workflows of top-ups that differ, which correct what they can, and records
  * the remaining differences. Started by a schedule; if a run ends early, the next one starts from the same point.
  */
 import { continueAsNew, patched, proxyActivities, sleep, workflowInfo } from '@temporalio/workflow';
@@ -19,6 +19,8 @@ export interface Reconciliation {
   readonly nudged: number;
   /** Top-ups that still differ. */
   readonly differing: number;
+  /** Whether `stage` counts the walks first. Runs that began in an earlier release count our unfinished top-ups first. */
+  readonly isWalkFirst?: boolean;
   /** When to look again at what differs. Histories that were recorded earlier do not have it. */
   readonly reviewAfterMs?: readonly number[];
 }
@@ -54,21 +56,22 @@ const walking =
   ({ since, until, after }) =>
     atProcessor(`Read the processor's ${list}`).walkPage({ list, since, until, after });
 
-const STAGES: readonly Stage[] = [
-  ({ after }) => atProcessor('Check unfinished top-ups').examineUnsettled(after),
+const WALKS: readonly Stage[] = [
   walking('balanceTransactions'),
   walking('refunds'),
   walking('disputes'),
   walking('earlyFraudWarnings'),
 ];
-/** Runs that began in a release without fraud warnings end with the disputes. */
-const STAGES_BEFORE = STAGES.slice(0, 4);
+/** After the walks, which find a payment that nobody reported: many unfinished top-ups must not delay its credit. */
+const UNSETTLED: Stage = ({ after }) =>
+  atProcessor('Check unfinished top-ups').examineUnsettled(after);
 
 export async function reconcileTopUps(begun?: Reconciliation): Promise<Reconciliation> {
   const plan = begun ?? (await inPostgres('Plan the comparison').planWalk());
-  const start = { stage: 0, after: null, looked: 0, nudged: 0, differing: 0 };
+  const isWalkFirst = begun ? begun.isWalkFirst === true : patched('walk-first');
+  const start = { stage: 0, after: null, looked: 0, nudged: 0, differing: 0, isWalkFirst };
   let progress: Reconciliation = begun ?? { ...start, ...plan };
-  const stages = patched('fraud-warnings') ? STAGES : STAGES_BEFORE;
+  const stages = isWalkFirst ? [...WALKS, UNSETTLED] : stagesBefore();
   for (let stage = stages[progress.stage]; stage; stage = stages[progress.stage]) {
     if (workflowInfo().continueAsNewSuggested) {
       await continueAsNew<typeof reconcileTopUps>(progress);
@@ -84,6 +87,11 @@ export async function reconcileTopUps(begun?: Reconciliation): Promise<Reconcili
   }
   await inPostgres('Record how far the comparison got').endWalk(progress.until);
   return { ...progress, differing: await review(progress) };
+}
+
+/** Of runs that began in an earlier release; the earliest had no fraud warnings. */
+function stagesBefore(): readonly Stage[] {
+  return [UNSETTLED, ...(patched('fraud-warnings') ? WALKS : WALKS.slice(0, 3))];
 }
 
 /** The number of top-ups that still differ, after the nudged workflows had time to finish. */

@@ -92,7 +92,7 @@ function stateOf(topUp: Displayed): string {
 function nextOf(autoTopUp: AutoTopUpState | null): string {
   if (autoTopUp?.status === 'off') {
     return (
-      'Automatic top-ups of this consumer **turned themselves off**: the card was declined too often.' +
+      'Automatic top-ups of this consumer **turned themselves off**: the card was declined too often, or permanently.' +
       ' Only the owner can turn them on again (`farebox account auto-top-up`).'
     );
   }

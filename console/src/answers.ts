@@ -1,6 +1,8 @@
 /** The API's reply types, under the names that the pages use. */
 import type { ToolsReply } from '../../src/schemas/tools.ts';
 
+export type { ChangedToolReply as OneTool } from '../../src/schemas/tools.ts';
+
 export type {
   ApprovalReply as Approval,
   ApprovalsReply as Approvals,
@@ -20,7 +22,10 @@ export type {
   BudgetsReply as Budgets,
   BudgetUsageReply as BudgetUsage,
 } from '../../src/schemas/budgets.ts';
-export type { ChargesReply as Charges } from '../../src/schemas/charges.ts';
+export type {
+  ChargesReply as Charges,
+  ConsumerChargeReply as PaidCharge,
+} from '../../src/schemas/charges.ts';
 export type { CardSetupReply as CardSetup, CardsReply as Cards } from '../../src/schemas/cards.ts';
 export type { ConsentReply as Consent } from '../../src/schemas/consent.ts';
 export type { DeveloperReply as Developer } from '../../src/schemas/developers.ts';

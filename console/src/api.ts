@@ -14,9 +14,12 @@ export class ApiFailure extends Error {
   readonly code: string;
   readonly param: string | undefined;
   readonly requestId: string | undefined;
+  /** Whether the request was sent with the session, and not with a key. */
+  readonly isOfSession: boolean;
 
-  constructor(status: number, body: Record<string, unknown>, message: string) {
+  constructor(status: number, body: Record<string, unknown>, message: string, isOfSession = true) {
     super(message);
+    this.isOfSession = isOfSession;
     this.status = status;
     this.code = (body['code'] as string | undefined) ?? 'unreachable';
     this.param = body['param'] as string | undefined;
@@ -35,13 +38,20 @@ const ENDED = new Set([
 
 /** Whether the failure says that nobody is signed in anymore; a key that was typed into a form has a `param`. */
 export function hasSessionEnded(error: unknown): boolean {
-  return error instanceof ApiFailure && ENDED.has(error.code) && error.param === undefined;
+  return (
+    error instanceof ApiFailure &&
+    error.isOfSession &&
+    ENDED.has(error.code) &&
+    error.param === undefined
+  );
 }
 
 interface WriteOptions {
   readonly method?: 'POST' | 'PATCH' | 'DELETE';
   /** A repeated request under the same key happens once. */
   readonly idempotencyKey?: string;
+  /** Sent in place of the session, as a program would. */
+  readonly apiKey?: string;
 }
 
 export function newIdempotencyKey(): string {
@@ -52,8 +62,8 @@ export const read = <T>(path: string): Promise<T> => request<T>('GET', path, {})
 export const write = <T>(
   path: string,
   body: object = {},
-  { method = 'POST', idempotencyKey }: WriteOptions = {},
-): Promise<T> => request<T>(method, path, { body, idempotencyKey });
+  { method = 'POST', ...options }: WriteOptions = {},
+): Promise<T> => request<T>(method, path, { body, ...options });
 /** The sign-in endpoints, which Better Auth serves. */
 export const auth = <T>(path: string, body?: object): Promise<T> =>
   request<T>(body ? 'POST' : 'GET', `/console/auth${path}`, { body });
@@ -64,15 +74,14 @@ export const prove = <T>(path: string, body?: object): Promise<T> =>
 export const readSession = (): Promise<Session> =>
   request<Session>('GET', '/v1/session', { waits: false });
 
-interface RequestOptions {
+interface RequestOptions extends Omit<WriteOptions, 'method'> {
   readonly body?: object | undefined;
-  readonly idempotencyKey?: string | undefined;
   /** Whether it waits for the account to sign in again when the session has ended. */
   readonly waits?: boolean;
 }
 
 async function request<T>(method: string, path: string, options: RequestOptions): Promise<T> {
-  const { body, idempotencyKey, waits = true } = options;
+  const { body, idempotencyKey, apiKey, waits = true } = options;
   if (waits) await maySend();
   const response = await fetch(path, {
     method,
@@ -82,6 +91,7 @@ async function request<T>(method: string, path: string, options: RequestOptions)
           headers: {
             'Content-Type': 'application/json',
             ...(idempotencyKey === undefined ? {} : { 'Idempotency-Key': idempotencyKey }),
+            ...(apiKey === undefined ? {} : { Authorization: `Bearer ${apiKey}` }),
           },
           body: JSON.stringify(body),
         }
@@ -96,7 +106,8 @@ async function request<T>(method: string, path: string, options: RequestOptions)
   if (response.ok) return answer as T;
   // Our API wraps its errors; the sign-in endpoints do not.
   const error = (answer['error'] ?? answer) as Record<string, unknown>;
-  const failure = new ApiFailure(response.status, error, sentenceOf(response, error));
+  const sentence = sentenceOf(response, error);
+  const failure = new ApiFailure(response.status, error, sentence, apiKey === undefined);
   if (waits && hasSessionEnded(failure) && (await signedInAgain())) {
     return request(method, path, options);
   }

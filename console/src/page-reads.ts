@@ -70,10 +70,18 @@ export const recentChargesRead = queryOptions({
   queryFn: () => read<Charges>('/v1/charges?limit=10'),
 });
 
-export const earningsByDayRead = (days: number) =>
+/** Of one tool, or of all. */
+export const earningsByDayRead = (days: number, tool?: string) =>
   queryOptions({
-    queryKey: ['earnings-by-day', days],
-    queryFn: () => read<Earnings>(`/v1/earnings?interval=day&from=${daysAgo(days - 1)}`),
+    queryKey: ['earnings-by-day', days, tool],
+    queryFn: () => {
+      const asked = {
+        interval: 'day',
+        from: daysAgo(days - 1),
+        ...(tool !== undefined && { tool }),
+      };
+      return read<Earnings>(`/v1/earnings?${new URLSearchParams(asked)}`);
+    },
   });
 
 export const toolsRead = queryOptions({

@@ -115,6 +115,7 @@ const routes = root.addChildren([
         readDashboard(context.queries);
         loadChart();
       },
+      validateSearch: words('tool', 'days'),
     }),
     createRoute({
       getParentRoute: () => shell,
@@ -133,6 +134,13 @@ const routes = root.addChildren([
     }),
     createRoute({
       getParentRoute: () => shell,
+      path: '/developer/tools/$toolId',
+      component: lazyRouteComponent(() => import('./pages/tool.tsx'), 'ToolPage'),
+      loader: loadChart,
+      validateSearch: words('days'),
+    }),
+    createRoute({
+      getParentRoute: () => shell,
       path: '/developer/top-ups',
       component: lazyRouteComponent(
         () => import('./pages/developer-top-ups.tsx'),
@@ -143,7 +151,7 @@ const routes = root.addChildren([
       getParentRoute: () => shell,
       path: '/developer/refusals',
       component: lazyRouteComponent(() => import('./pages/refusals.tsx'), 'RefusalsPage'),
-      validateSearch: words('hours'),
+      validateSearch: words('hours', 'code', 'tool'),
     }),
     createRoute({
       getParentRoute: () => shell,

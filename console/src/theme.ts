@@ -6,6 +6,7 @@ export const theme = createTheme({
   primaryShade: 8,
   defaultRadius: 'md',
   autoContrast: true,
+  respectReducedMotion: true,
   fontFamily: 'system-ui, -apple-system, "Segoe UI", Roboto, sans-serif',
   fontFamilyMonospace: 'ui-monospace, "SF Mono", Menlo, Consolas, monospace',
   headings: {

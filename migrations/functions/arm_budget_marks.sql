@@ -1,4 +1,4 @@
--- Sets the next mark of a limit that was changed: the first above what is used, so what an owner's own change passes
+-- Sets the next mark of a limit that was set or changed: the first above what is used, so what an owner's own change passes
 -- makes no event. A new window has all marks before it, even if its first spend passes them.
 create or replace function farebox.arm_budget_marks() returns trigger language plpgsql
 -- A probe of the primary key, for the reasons in post_fitting_charges.sql.
@@ -23,4 +23,7 @@ end $$;
 create or replace trigger budgets_arm_marks after update on farebox.budgets
   for each row when (new.window_began > old.window_began or old.limit_micros is distinct from new.limit_micros
     or old.window_limit_micros is distinct from new.window_limit_micros)
+  execute function farebox.arm_budget_marks();
+create or replace trigger budgets_arm_marks_insert after insert on farebox.budgets
+  for each row when (new.limit_micros is not null or new.window_limit_micros is not null)
   execute function farebox.arm_budget_marks();

@@ -1,5 +1,8 @@
 -- Appends a changed row to the audit log, when its transaction commits. Arguments: the action, the column that leads to the
--- account, and the columns that go into the details.
+-- account, and the columns that go into the details. Who makes the change, if the transaction says so, is added as `by`
+-- (src/store/audit/actor.ts).
+-- A new ceiling for each developer and day changes a budget for each of them, up to 100,000 at once. It is in the entry
+-- account_keys.changed, so budgets that follow it have none: the log would be locked for all others meanwhile.
 create or replace function farebox.audit_change() returns trigger language plpgsql as $$
 declare
   after jsonb := to_jsonb(case tg_op when 'DELETE' then old else new end);
@@ -7,9 +10,29 @@ declare
   shown text[] := coalesce(tg_argv[2:], '{}');
   changed text[] := array(select name from unnest(shown) name where after -> name <> before -> name);
   owner text := after ->> tg_argv[1];
+  acting text := nullif(current_setting('farebox.changed_by', true), '');
   previous bytea;
   entry farebox.audit_entries;
 begin
+  if tg_table_name = 'budgets' then
+    if old.limit_micros is not distinct from new.limit_micros and exists (
+      select from farebox.spend_keys k join farebox.accounts a on a.consumer_id = k.consumer_id
+      where (k.ledger, k.consumer_id, k.budget) = (new.ledger, new.consumer_id, new.number)
+        and k.developer is not null and a.developer_day_micros = new.window_limit_micros
+        and new.window_unit = 2 -- day
+    ) then
+      return null;
+    end if;
+    -- A budget has two rows. Its id is in the other one.
+    after := after || (select jsonb_build_object('id', d.id) from farebox.budget_details d
+      where (d.ledger, d.consumer_id, d.number) = (new.ledger, new.consumer_id, new.number));
+  elsif tg_table_name = 'budget_details' and tg_op = 'INSERT' then
+    after := after || (select jsonb_build_object('limit_micros', b.limit_micros,
+        'window_limit_micros', b.window_limit_micros, 'window_unit', b.window_unit,
+        'parent_id', (select id from farebox.budget_details p
+          where (p.ledger, p.consumer_id, p.number) = (b.ledger, b.consumer_id, new.path[cardinality(new.path) - 1])))
+      from farebox.budgets b where (b.ledger, b.consumer_id, b.number) = (new.ledger, new.consumer_id, new.number));
+  end if;
   entry.happened_at := now();
   entry.action := tg_argv[0];
   entry.account_id := case tg_argv[1]
@@ -24,6 +47,7 @@ begin
     entry.details := entry.details || jsonb_build_object('before',
       (select jsonb_object_agg(name, before -> name) from unnest(changed) name));
   end if;
+  if acting is not null then entry.details := entry.details || jsonb_build_object('by', acting::jsonb); end if;
   entry.program := current_setting('application_name');
   entry.database_role := session_user;
 

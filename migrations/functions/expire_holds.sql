@@ -2,7 +2,7 @@
 -- each skips the rows of hold_expiries that another one has locked. A hold that was captured or released meanwhile is
 -- not touched; one that was extended has a later row too.
 -- Locks, as everywhere: holds by (ledger, id), then consumers by (ledger, id).
--- Each developer gets an event for each hold.
+-- Each developer gets an event for each hold and each lease.
 -- Takes at most p_rows rows. Returns how many it took, how many holds it closed, and the consumers whose balance rose:
 -- the caller must repay their debts in the same transaction.
 create or replace function farebox.expire_holds(
@@ -63,6 +63,8 @@ begin
     update farebox.leases l set released_micros = a.micros
     from unnest(e_id, e_micros, e_is_lease) as a(id, micros, is_lease)
     where a.is_lease and l.id = any (array[a.id]);
+    perform farebox.post_lease_events(
+      (select array_agg(a.id) from unnest(e_id, e_is_lease) as a(id, is_lease) where a.is_lease));
   end if;
   perform farebox.post_event(d.id, 'hold.expired', json_build_object(
     'id', farebox.wire_id('hld', h.id),

@@ -17,6 +17,7 @@
  *   POST   /async/:session           {outcome: succeeded | failed} ends its bank debit
  *   POST   /refunds/:id/fail         fails a refund that had succeeded
  *   POST   /cards/:id/expire         has a saved card (pm_...) expire
+ *   POST   /cards/:id/lose           has its bank decline a saved card permanently
  *   POST   /sessions/:id/expire-now  expires an open session, as its time would
  *   DELETE /idempotency-keys         forgets all idempotency keys, as Stripe does after a day
  *
@@ -30,7 +31,7 @@ import { closeDispute, escalateDispute, openDispute } from '../resources/dispute
 import { warn } from '../resources/fraud-warnings.ts';
 import { noSuch, refused } from '../http/errors.ts';
 import type { Fault, Faults } from './faults.ts';
-import { expireCard } from '../resources/payment-methods.ts';
+import { expireCard, loseCard } from '../resources/payment-methods.ts';
 import { failRefund } from '../resources/refunds.ts';
 import { run, type Simulation } from '../simulation.ts';
 import type { WebhookSettings } from '../webhooks.ts';
@@ -105,6 +106,8 @@ const CONTROLS: Readonly<Record<string, Control>> = {
     run(simulation, null, (context) => failRefund(context, id)),
   'POST cards/:id/expire': ({ simulation, id }) =>
     run(simulation, null, (context) => expireCard(context, id)),
+  'POST cards/:id/lose': ({ simulation, id }) =>
+    run(simulation, null, (context) => loseCard(context, id)),
   'POST sessions/:id/expire-now': ({ simulation, id }) =>
     run(simulation, null, (context) => {
       const session = getSession(context, id);

@@ -102,7 +102,7 @@ export const listCharges: Handler = (context, params) => {
 
 function outcomeOf(decline: Decline | undefined): Stripe.Charge.Outcome {
   return {
-    advice_code: null,
+    advice_code: decline?.adviceCode ?? null,
     network_advice_code: null,
     network_decline_code: null,
     network_status: decline ? 'declined_by_network' : 'approved_by_network',

@@ -1,6 +1,13 @@
 /** Payment methods: cards (and bank accounts, created only by the hosted page) and their owners. */
 import type Stripe from 'stripe';
-import { findSource, numberOfTestId, type Decline, type Later, type Source } from '../cards.ts';
+import {
+  findSource,
+  LOST_CARD,
+  numberOfTestId,
+  type Decline,
+  type Later,
+  type Source,
+} from '../cards.ts';
 import { ok } from '../http/answers.ts';
 import type { Context, Handler } from '../context.ts';
 import { getCustomer } from './customers.ts';
@@ -60,6 +67,14 @@ export function expireCard(context: Context, id: string): Stripe.PaymentMethod {
   if (!method.card) throw refused(`${id} is no card.`);
   method.card.exp_year = new Date(context.now * 1_000).getUTCFullYear() - 1;
   context.store.update(method);
+  return method;
+}
+
+/** Reports a card as lost: it stays saved, and its bank declines every later charge permanently. */
+export function loseCard(context: Context, id: string): Stripe.PaymentMethod {
+  const method = getPaymentMethod(context, id);
+  if (!method.card) throw refused(`${id} is no card.`);
+  context.store.note(id, { ...context.store.notesOf(id), number: LOST_CARD });
   return method;
 }
 
@@ -134,6 +149,7 @@ export function cardError(decline: Decline) {
     code: decline.code,
     decline_code: decline.declineCode,
     message: decline.message,
+    ...(decline.adviceCode && { advice_code: decline.adviceCode }),
   } as const;
 }
 

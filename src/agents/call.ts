@@ -3,6 +3,7 @@
  * again. All attempts of an invocation carry the same idempotency key.
  */
 import type { InvocationErrorCode } from '../domain/invocation.ts';
+import { isNestedDeeperThan, NESTING_MAX } from '../domain/nesting.ts';
 import {
   FetchFault,
   openGuardedFetch,
@@ -45,12 +46,19 @@ export async function callAgent(
   }
   const guarded = openGuardedFetch({ allowPrivate, signal, bytesMax: ANSWER_BYTES_MAX });
   try {
-    return await adapter(request, guarded);
+    return checked(await adapter(request, guarded));
   } catch (error) {
     return meaningOf(error, guarded);
   } finally {
     await guarded.close();
   }
+}
+
+/** An answer that cannot be stored would make the agent be called until the deadline. */
+function checked(answer: AgentAnswer): AgentAnswer {
+  return answer.kind === 'answered' && isNestedDeeperThan(NESTING_MAX, answer.value)
+    ? failed('invalid_answer', `Its answer is nested more than ${NESTING_MAX} levels deep.`)
+    : answer;
 }
 
 function meaningOf(error: unknown, guarded: GuardedFetch): AgentAnswer {

@@ -10,10 +10,12 @@ import { postFittingSpends, postSpends } from '../store/charges/post-spends.ts';
 import { stampedUuid } from '../domain/ids.ts';
 import { findLockedConsumers } from '../store/balance/consumers.ts';
 import type { Connection, Database } from '../store/database.ts';
-import { Batcher, type Flush } from './batcher.ts';
+import type { Tracing } from '../tracing/tracing.ts';
+import { Batcher, type BatcherOptions, type Flush } from './batcher.ts';
 import { BATCH_MAX, QUEUE_DEADLINE_MS, QUEUE_MAX, QUEUE_MAX_BY_DEVELOPER } from './limits.ts';
 import type { DatabaseClock } from './database-clock.ts';
 import { replayWindow } from './idempotency.ts';
+import { createTracedBatcher } from './traced-batcher.ts';
 
 export type ChargeBatcher = Batcher<ChargeDraft, ChargeOutcome>;
 
@@ -34,6 +36,7 @@ export function createBatcher(
   clock: DatabaseClock,
   onFailure: (error: unknown) => void,
   onFlush: ((flush: Flush) => void) | undefined,
+  tracing?: Tracing,
 ): ChargeBatcher {
   const send =
     <Outcome>(statement: ChargeStatement<Outcome>) =>
@@ -49,7 +52,7 @@ export function createBatcher(
         onSent();
         return statement(connection, stamped, receiptKey, replayWindow(nowMs));
       });
-  return new Batcher({
+  const options: BatcherOptions<ChargeDraft, ChargeOutcome> = {
     payerOf: ({ consumerId }) => consumerId,
     execute: send(unlessSpends(postFittingCharges, postFittingSpends)),
     decide: send(unlessSpends(postCharges, postSpends)),
@@ -61,7 +64,8 @@ export function createBatcher(
     queueMax: QUEUE_MAX,
     queueMaxByDeveloper: QUEUE_MAX_BY_DEVELOPER,
     deadlineMs: QUEUE_DEADLINE_MS,
-  });
+  };
+  return tracing ? createTracedBatcher(options, 'flush charges', tracing) : new Batcher(options);
 }
 
 /** A batch of nothing but plain charges pays nothing for budgets: it goes through the statement of its own. */

@@ -15,10 +15,12 @@ import {
   type HoldEntry,
   type HoldOutcome,
 } from '../store/holds/post-hold-entries.ts';
-import { Batcher, type Flush, type Requester } from './batcher.ts';
+import type { Tracing } from '../tracing/tracing.ts';
+import { Batcher, type BatcherOptions, type Flush, type Requester } from './batcher.ts';
 import type { DatabaseClock } from './database-clock.ts';
 import { BATCH_MAX, QUEUE_DEADLINE_MS, QUEUE_MAX, QUEUE_MAX_BY_DEVELOPER } from './limits.ts';
 import { replayWindow } from './idempotency.ts';
+import { createTracedBatcher } from './traced-batcher.ts';
 
 /** The outcome is of the entry's kind. */
 export interface EntryBatcher {
@@ -43,6 +45,7 @@ export function createEntryBatcher(
   clock: DatabaseClock,
   onFailure: (error: unknown) => void,
   onFlush: ((flush: Flush) => void) | undefined,
+  tracing?: Tracing,
 ): EntryBatcher {
   const send =
     <Outcome>(statement: EntryStatement<Outcome>) =>
@@ -53,7 +56,7 @@ export function createEntryBatcher(
         onSent();
         return statement(connection, stamped, receiptKey, replayWindow(nowMs));
       });
-  return new Batcher<LedgerEntry, EntryOutcome>({
+  const options: BatcherOptions<LedgerEntry, EntryOutcome> = {
     payerOf: (entry) => ('consumerId' in entry ? entry.consumerId : entry.holdId),
     execute: send(postEntries),
     decide: send(settleEntries),
@@ -65,7 +68,11 @@ export function createEntryBatcher(
     queueMax: QUEUE_MAX,
     queueMaxByDeveloper: QUEUE_MAX_BY_DEVELOPER,
     deadlineMs: QUEUE_DEADLINE_MS,
-  }) as unknown as EntryBatcher;
+  };
+  const batcher = tracing
+    ? createTracedBatcher(options, 'flush holds', tracing)
+    : new Batcher(options);
+  return batcher as unknown as EntryBatcher;
 }
 
 /** New holds and charges get their time by Postgres' clock when they are sent, as all charges do. */

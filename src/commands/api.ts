@@ -3,12 +3,13 @@ import type { Command } from 'commander';
 import { readConfig } from '../config.ts';
 import { runApi } from '../processes/api.ts';
 import { createLog } from '../processes/log.ts';
+import { traceIds } from '../tracing/tracing.ts';
 import { untilStopped } from './until-stopped.ts';
 
 export function register(command: Command): void {
   command.action(async () => {
     const config = readConfig(process.env);
-    const log = createLog('api', config.logLevel);
+    const log = createLog('api', config.logLevel, config.traces && traceIds);
     const api = await runApi(config, log);
     log.info({ port: api.port }, 'the API is listening');
     process.send?.({ ready: true, port: api.port });

@@ -47,7 +47,7 @@ Parts:
   charges    reads every charge
   earnings   sums of earnings; reads every charge
   temporal   schedules, workflows that cannot continue, and builds without workers
-  processor  payments, refunds and disputes at Stripe; lists all of them
+  processor  payments, refunds and disputes at Stripe; lists all of them, or with --since those of newer top-ups
 
 Run \`farebox doctor --only schema,balances,top-ups,delivery,audit-log,approvals,temporal\` every minute and all parts every night.
 Exit codes: 0 if every check passed, 1 if a check failed, 2 if doctor could not check.
@@ -57,6 +57,8 @@ interface DoctorOptions {
   readonly json: boolean;
   readonly only?: readonly Part[];
   readonly processor: boolean;
+  /** Unix milliseconds. */
+  readonly since?: number;
   readonly dataDir: string;
 }
 
@@ -64,17 +66,18 @@ export function register(command: Command): void {
   command
     .option('--json', 'print JSON', false)
     .option('--only <parts>', 'check these parts, separated by commas', partsOf)
+    .option('--since <time>', 'at the processor, compare top-ups requested since then', timeOf)
     .option('--no-processor', 'skip the payment processor and Temporal')
     .addOption(dataDirOption())
     .addHelpText('after', HELP)
     .action(examine);
 }
 
-async function examine({ json, only, processor, dataDir }: DoctorOptions): Promise<void> {
+async function examine({ json, only, processor, since, dataDir }: DoctorOptions): Promise<void> {
   const parts = (only ?? PARTS).filter((part) => processor || isOfLedger(part));
   await inspect(
     { json },
-    () => findFaults(dataDir, parts),
+    () => findFaults(dataDir, parts, since),
     ({ findings, checks }) => {
       const ok = findings.length === 0;
       process.stdout.write(
@@ -93,7 +96,11 @@ interface Examination {
 
 type Environment = Awaited<ReturnType<typeof environmentOf>>;
 
-async function findFaults(dataDir: string, parts: readonly Part[]): Promise<Examination> {
+async function findFaults(
+  dataDir: string,
+  parts: readonly Part[],
+  sinceMs: number | undefined,
+): Promise<Examination> {
   const env = await environmentOf(dataDir);
   const settings = {
     receiptKeys: env['MASTER_SECRET'] ? [...readMasterSecrets(env).keys()] : undefined,
@@ -116,9 +123,12 @@ async function findFaults(dataDir: string, parts: readonly Part[]): Promise<Exam
     if (parts.includes('processor')) {
       showProgress(PROCESSOR_CHECK);
       checks.push(PROCESSOR_CHECK);
-      findings.push(...(await auditProcessor(database, createStripe(readStripeConfig(env)))));
+      const stripe = createStripe(readStripeConfig(env));
+      findings.push(...(await auditProcessor(database, stripe, sinceMs)));
     }
-    await recordExaminations(database, parts, findings).catch((error: unknown) =>
+    // The last result of a part is that of a whole check.
+    const whole = parts.filter((part) => part !== 'processor' || sinceMs === undefined);
+    await recordExaminations(database, whole, findings).catch((error: unknown) =>
       process.stderr.write(`farebox: the result was not stored: ${failureReason(error)}\n`),
     );
     return { findings, checks };
@@ -169,6 +179,12 @@ function reportOne(findings: readonly Finding[]): string {
   const [{ check, offenders } = { check: '', offenders: 0 }] = findings;
   const more = offenders - findings.length;
   return more > 0 ? `${lines.join('')}${check}: and ${more} more\n` : lines.join('');
+}
+
+function timeOf(text: string): number {
+  const timeMs = Date.parse(text);
+  if (Number.isNaN(timeMs)) throw new InvalidArgumentError('Write a time such as 2026-11-01.');
+  return Math.max(timeMs, 0);
 }
 
 function partsOf(text: string): Part[] {

@@ -13,7 +13,8 @@ const SECRET_BYTES: Readonly<Record<string, number>> = {
   MASTER_SECRET: 32,
 };
 
-const OPTIONAL = new Set(['CONSOLE_URL', 'TEMPORAL_PAYLOAD_KEYS']);
+/** The owner has to add these. Others that are empty are optional. */
+const NEEDED = ['STRIPE_SECRET_KEY', 'STRIPE_WEBHOOK_SECRET'];
 
 export function register(command: Command): void {
   command
@@ -25,9 +26,7 @@ export function register(command: Command): void {
         return bytes === undefined ? line : `${name}=${randomBytes(bytes).toString('hex')}`;
       });
       await writeNew(file, text);
-      const empty = [...text.matchAll(/^([A-Z_]+)=$/gm)].map(([, name = '']) => name);
-      const missing = empty.filter((name) => !OPTIONAL.has(name));
-      process.stdout.write(`Wrote ${file}. Add ${missing.join(' and ')}, and set BASE_URL.\n`);
+      process.stdout.write(`Wrote ${file}. Add ${NEEDED.join(' and ')}, and set BASE_URL.\n`);
     });
 }
 

@@ -61,7 +61,9 @@ async function reconcileAfterRestore({ json, dataDir }: ReconcileOptions): Promi
 }
 
 async function takeOverNow(dataDir: string) {
-  const stripe = createStripe(readStripeConfig(await environmentOf(dataDir)), RETRIES_MAX);
+  const stripe = createStripe(readStripeConfig(await environmentOf(dataDir)), {
+    maxNetworkRetries: RETRIES_MAX,
+  });
   return withDatabase(dataDir, async (database) => {
     // It would deliver old notices, and have cards charged for balances that are only missing here.
     if (await isRelayConnected(database)) {

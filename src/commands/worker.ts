@@ -3,12 +3,13 @@ import type { Command } from 'commander';
 import { readConfig } from '../config.ts';
 import { runWorker } from '../processes/worker.ts';
 import { createLog } from '../processes/log.ts';
+import { traceIds } from '../tracing/tracing.ts';
 import { untilStopped } from './until-stopped.ts';
 
 export function register(command: Command): void {
   command.action(async () => {
     const config = readConfig(process.env);
-    const log = createLog('worker', config.logLevel);
+    const log = createLog('worker', config.logLevel, config.traces && traceIds);
     const stopped = untilStopped();
     const starting = new AbortController();
     void stopped.then(() => starting.abort());

@@ -22,6 +22,7 @@ export const EVENT_TYPES = [
   'warning.won',
   'charge.refunded',
   'hold.expired',
+  'lease.expired',
   'key.created',
   'key.rolled',
   'key.revoked',

@@ -20,4 +20,9 @@ export type Verdict =
       readonly needsPayer?: boolean;
     }
   | { readonly kind: 'expired' }
-  | { readonly kind: 'failed'; readonly failure: TopUpFailure };
+  | {
+      readonly kind: 'failed';
+      readonly failure: TopUpFailure;
+      /** The saved card, if its bank will never accept it again. */
+      readonly refusedCardId?: string;
+    };

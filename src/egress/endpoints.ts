@@ -24,7 +24,7 @@ export function endpointProblem(text: string, { allowPrivate }: EndpointRules): 
 
 /** A host as the URL parser returns it: IPv4 in canonical form, IPv6 in brackets, names in lower case. */
 function isPublicHost(hostname: string): boolean {
-  const host = hostname.replace(/^\[|\]$|\.$/g, '');
+  const host = hostname.replace(/^\[|\]$|\.+$/g, '');
   if (isIP(host)) return isPublicAddress(host);
   return host.includes('.') && !PRIVATE_NAME.test(host);
 }

@@ -6,8 +6,15 @@ import { randomInt } from 'node:crypto';
 import { readFileSync, readdirSync, readlinkSync } from 'node:fs';
 import { connect, createServer } from 'node:net';
 
-const PICK_FROM = 20_000;
-const PICK_BELOW = 30_000;
+export interface PortRange {
+  readonly from: number;
+  readonly below: number;
+}
+
+const RANGE: PortRange = { from: 20_000, below: 30_000 };
+
+/** Chosen ports, the latest last. Until its server listens, a chosen port is free and could be chosen again. */
+const chosen = new Set<number>();
 
 export async function isPortFree(port: number, host = '127.0.0.1'): Promise<boolean> {
   const server = createServer();
@@ -21,11 +28,15 @@ export async function isPortFree(port: number, host = '127.0.0.1'): Promise<bool
   return free;
 }
 
-/** The preferred port when it is free, otherwise another one. */
-export async function choosePort(preferred?: number): Promise<number> {
+/** The preferred port when it is free, otherwise another one of the range, which this process did not choose lately. */
+export async function choosePort(preferred?: number, range = RANGE): Promise<number> {
   if (preferred !== undefined && (await isPortFree(preferred))) return preferred;
   for (;;) {
-    const port = randomInt(PICK_FROM, PICK_BELOW);
+    const port = randomInt(range.from, range.below);
+    if (chosen.has(port)) continue;
+    for (const oldest of chosen)
+      if (chosen.size * 2 > range.below - range.from) chosen.delete(oldest);
+    chosen.add(port);
     if (await isPortFree(port)) return port;
   }
 }

@@ -23,6 +23,7 @@ export function answerErrors(
     } catch (error) {
       const known = apiErrorOf(error);
       const requestId = requestIdOf(ctx);
+      ctx.state['errorCode'] = known.code;
       responses.failed(ctx, known);
       if (known.status === 500) log.error({ err: error, requestId }, `answered ${known.code}`);
       if (known.status === 503) log.warn({ requestId }, known.message);

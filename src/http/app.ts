@@ -18,9 +18,11 @@ import { getLlms, getOpenApi } from './handlers/openapi.ts';
 import type { Endpoint } from './endpoint.ts';
 import { ENDPOINTS } from './routes.ts';
 import { postStripeWebhook } from './handlers/top-ups/webhooks.ts';
+import { tracedRequests } from './traced-requests.ts';
 
 export function createApp(api: Api): Koa {
   const app = new AnsweringKoa();
+  if (api.tracing) app.use(tracedRequests(api.tracing));
   app.use(answerErrors(api.log, api.config.baseUrl, api.responses));
   const all: readonly Route[] = [
     ...ENDPOINTS.map(({ method, path, middleware }) => ({

@@ -23,12 +23,20 @@ export interface Export {
 /** A few milliseconds of work for each page, because charges wait meanwhile. */
 const PAGE_ROWS = 500;
 
+/**
+ * Where a spreadsheet would see a formula: at the start, also behind white space, and behind a semicolon, where cells begin in
+ * countries that write 1,5. The library's own option looks at the first character only.
+ */
+const FORMULA_START = /(?<=^|;)(?=\s*[=+\-@\t\r\uFF1D\uFF0B\uFF0D\uFF20])/gu;
+
 const FORMAT: Options = {
   record_delimiter: '\r\n',
-  escape_formulas: true,
   // Quotes any line break, not only our delimiter: otherwise a lone one would end a row.
   quote_record_delimiter: true,
-  cast: { bigint: (micros) => decimalOf(asMicros(Number(micros))) },
+  cast: {
+    string: (text) => text.replace(FORMULA_START, "'"),
+    bigint: (micros) => decimalOf(asMicros(Number(micros))),
+  },
 };
 
 /** Throws only before anything is sent. Later failures call `onFailure` and break the connection. */

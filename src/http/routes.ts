@@ -13,7 +13,7 @@ import {
 import { ChargeBody, ChargeReply } from '../schemas/charges.ts';
 import { ChargesFileQuery, ChargesQuery, ChargesReply } from '../schemas/charges.ts';
 import { DeveloperChargeReply, RefundBody, RefundReply } from '../schemas/charges.ts';
-import { UsageFileQuery, UsageQuery } from '../schemas/charges.ts';
+import { ConsumerChargeReply, UsageFileQuery, UsageQuery } from '../schemas/charges.ts';
 import { DeveloperChanges, DeveloperReply } from '../schemas/developers.ts';
 import {
   EarningsFileQuery,
@@ -50,7 +50,8 @@ import { getGrant, postGrant, postGrantRevocation } from './handlers/agents/gran
 import { getInvocationReceipt } from './handlers/agents/invocation-receipts.ts';
 import { getInvocation, postInvocation } from './handlers/agents/invocations.ts';
 import { INVOCATION_BYTES_MAX } from './handlers/agents/invocations.ts';
-import { getBalance, getUsage, getUsageByDay } from './handlers/balance/balance-and-usage.ts';
+import { getBalance, getUsage } from './handlers/balance/balance-and-usage.ts';
+import { getUsageByDay, getUsageCharge } from './handlers/balance/balance-and-usage.ts';
 import { BATCH_BYTES_MAX, postChargeBatch } from './handlers/charges/charge-batches.ts';
 import { exportCharges, exportEarnings, exportUsage } from './handlers/charges/charge-files.ts';
 import { postChargeRefund } from './handlers/charges/charge-refunds.ts';
@@ -244,6 +245,14 @@ export const ENDPOINTS: readonly Endpoint[] = [
     query: UsageByDayQuery,
     replies: { 200: UsageByDayReply },
     handle: getUsageByDay,
+  }),
+  get('/v1/usage/:id', {
+    operation: 'getUsageCharge',
+    role: 'consumer',
+    params: chargeParams,
+    replies: { 200: ConsumerChargeReply },
+    errors: ['not_found', 'charges_archived'],
+    handle: getUsageCharge,
   }),
   csv('/v1/usage.csv', {
     operation: 'exportUsage',

@@ -11,12 +11,12 @@ import type { ResponseRecorder } from './response-recorder.ts';
 
 /** A client that sends more slowly only occupies a socket. */
 const HEADERS_TIMEOUT_MS = 10_000;
-const REQUEST_TIMEOUT_MS = 15_000;
+export const REQUEST_TIMEOUT_MS = 15_000;
 /** How often Node checks the limits; the default of 30 s would triple them. */
 const CHECKING_INTERVAL_MS = 1_000;
 /** Longer than the idle timeout of common load balancers, so that they close first. */
-const KEEP_ALIVE_TIMEOUT_MS = 65_000;
-const CONNECTIONS_MAX = 10_000;
+export const KEEP_ALIVE_TIMEOUT_MS = 65_000;
+export const CONNECTIONS_MAX = 10_000;
 const DRAIN_MS_MAX = 5_000;
 
 export interface ListeningServer {

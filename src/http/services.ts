@@ -20,11 +20,14 @@ import type { Readiness } from './readiness.ts';
 import type { WebhookSigner } from '../events/signing.ts';
 import type { TopUps } from '../top-ups/request-top-up.ts';
 import type { WebhookDeps } from '../stripe/webhook.ts';
+import type { Tracing } from '../tracing/tracing.ts';
 import type { ResponseRecorder } from './response-recorder.ts';
 
 export interface Api extends ChargingDeps, LeaseDeps {
   readonly config: Config;
   readonly log: Logger;
+  /** Undefined: no traces are made. */
+  readonly tracing: Tracing | undefined;
   /** For reads and rare writes. Charges, keys and prices have their own connections. */
   readonly database: Database;
   /** For holds, and for the charges that come with them. */

@@ -2,9 +2,15 @@
 import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv';
 import type { Static, TSchema } from 'typebox';
 import { ApiError } from '../domain/errors.ts';
+import { isNestedDeeperThan } from '../domain/nesting.ts';
+import { LEVELS_MAX } from '../schemas/shapes.ts';
 import { invalidAmount } from './amounts.ts';
 
 const ajv = new Ajv({ strictTypes: false, verbose: true, formats: { 'date-time': true } });
+ajv.addKeyword({
+  keyword: LEVELS_MAX,
+  validate: (levels: number, value: unknown) => !isNestedDeeperThan(levels, value),
+});
 
 /** Members for which every error is reported as an invalid amount. */
 const MONEY = new Set(['/amount', '/price', '/limit', '/maxPerCall', '/window/limit']);
@@ -73,6 +79,8 @@ function problemOf(error: ErrorObject): string {
       return 'is missing';
     case 'additionalProperties':
       return error.instancePath === '' ? 'is not a member of this body' : (error.message ?? '');
+    case LEVELS_MAX:
+      return `may be nested at most ${error.schema as number} levels deep`;
     case 'pattern':
       return 'has the wrong form';
     case 'anyOf': {

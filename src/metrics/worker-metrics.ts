@@ -64,6 +64,32 @@ export function registerWorker(
       else reconciliation.set(seconds);
     },
   });
+  const findings = new Gauge({
+    name: 'farebox_doctor_findings',
+    help: 'Faults that the last run of each part of farebox doctor found. Absent before the first one.',
+    labelNames: ['part'],
+    registers,
+    async collect() {
+      const backlog = await read();
+      findings.reset();
+      for (const each of backlog?.examinations ?? []) {
+        findings.set({ part: each.part }, each.findings);
+      }
+    },
+  });
+  const examined = new Gauge({
+    name: 'farebox_doctor_age_seconds',
+    help: 'Time since the last run of each part of farebox doctor. Absent before the first one.',
+    labelNames: ['part'],
+    registers,
+    async collect() {
+      const backlog = await read();
+      examined.reset();
+      for (const { part, ageSeconds } of backlog?.examinations ?? []) {
+        examined.set({ part }, ageSeconds);
+      }
+    },
+  });
   const abandoned = new Gauge({
     name: 'farebox_abandoned_workflows',
     help: 'Workflows pinned to a build that no worker runs, when this worker last looked. Absent until then.',

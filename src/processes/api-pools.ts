@@ -12,6 +12,7 @@ import {
 } from '../charging/limits.ts';
 import type { Config } from '../config.ts';
 import { createDatabase, type Database } from '../store/database.ts';
+import type { Tracing } from '../tracing/tracing.ts';
 import type { Patiently } from './patience.ts';
 
 /** Connections of one API process besides its charge lanes, with limits for waiting and for use. */
@@ -69,6 +70,7 @@ export async function openApiPools(
   { databaseUrl, sharesPort }: Config,
   log: Logger,
   patiently: Patiently,
+  tracing: Tracing | undefined,
 ): Promise<OpenedPools> {
   const warn = (message: string) => (error: unknown) => log.warn({ err: error }, message);
   const onError = warn('a connection to Postgres broke');
@@ -76,7 +78,9 @@ export async function openApiPools(
   const lanes = { ...CHARGES, maxPoolSize: laneCount + EXCEPTION_LANES };
   const opened: Database[] = [];
   const open = async (options: Omit<Parameters<typeof createDatabase>[1], 'onError'>) => {
-    const pool = await patiently(() => createDatabase(databaseUrl, { ...options, onError }));
+    const pool = await patiently(() =>
+      createDatabase(databaseUrl, { ...options, onError, tracing }),
+    );
     opened.push(pool);
     return pool;
   };

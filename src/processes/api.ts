@@ -38,6 +38,7 @@ import { ensureChargePartitions } from '../store/charges/partitions.ts';
 import { createTemporalClient } from '../temporal/client.ts';
 import { STARTS_AT_ONCE_MAX } from '../agents/request-invocation.ts';
 import { Semaphore } from '../temporal/semaphore.ts';
+import { startTracing } from '../tracing/tracing.ts';
 import { closePools, openApiPools } from './api-pools.ts';
 import { checkStart } from './check-start.ts';
 import { startPatience } from './patience.ts';
@@ -55,7 +56,8 @@ export async function runApi(config: Config, log: Logger): Promise<Running> {
     ensureChargePartitions(config.databaseUrl, Date.now(), 'leave'),
   );
   if (putOff.length > 0) log.warn({ putOff }, 'the workers will create these partitions');
-  const { laneCount, pools, clock } = await openApiPools(config, log, patiently);
+  const tracing = await startTracing(config.traces, 'farebox-api', log);
+  const { laneCount, pools, clock } = await openApiPools(config, log, patiently, tracing);
   const { database, lookUps, invocations, charges, holds, leases } = pools;
   const receipts = new ReceiptSigner(config.masterSecrets);
   const { host, metricsPort } = config;
@@ -63,9 +65,9 @@ export async function runApi(config: Config, log: Logger): Promise<Running> {
   const onFlush = registry && observeFlushes(registry);
   const { activeKey } = receipts;
   const notPosted = warn('could not post charges');
-  const batcher = createBatcher(charges, laneCount, activeKey, clock, notPosted, onFlush);
+  const batcher = createBatcher(charges, laneCount, activeKey, clock, notPosted, onFlush, tracing);
   const notHeld = warn('could not post holds');
-  const entries = createEntryBatcher(holds, laneCount, activeKey, clock, notHeld, onFlush);
+  const entries = createEntryBatcher(holds, laneCount, activeKey, clock, notHeld, onFlush, tracing);
   const keys = createKeyCache(lookUps, warn('could not read changed keys'));
   const tools = new ToolPrices(lookUps, warn('could not read changed tools'));
   const budgets = new BudgetRulesCache(lookUps, warn('could not read changed budgets'));
@@ -74,8 +76,8 @@ export async function runApi(config: Config, log: Logger): Promise<Running> {
   await Promise.all([keys.start(), tools.start(), budgets.start()]);
   const refusals = new RefusalRecorder(database, warn('could not record refusals'));
   const responses = new ResponseRecorder(log, keys, refusals);
-  const stripe = createStripe(config.stripe);
-  const temporal = createTemporalClient(config.temporal);
+  const stripe = createStripe(config.stripe, { tracing });
+  const temporal = createTemporalClient(config.temporal, tracing);
 
   const approvals = new ApprovalWatch(database, warn('could not look for decided approvals'));
   const earnings = new EarningsWatch(database, warn('could not read earnings for streams'));
@@ -83,6 +85,7 @@ export async function runApi(config: Config, log: Logger): Promise<Running> {
   const app = createApp({
     config,
     log,
+    tracing,
     keyPrefix: config.keyPrefix,
     database,
     batcher,
@@ -133,6 +136,7 @@ export async function runApi(config: Config, log: Logger): Promise<Running> {
     await refusals.stop();
     await temporal.close();
     await closePools(pools);
+    await tracing?.stop();
   };
   // An open resource would keep the process alive without serving, and no supervisor would restart it.
   const server = await listen(app, config, config.baseUrl, responses).catch(

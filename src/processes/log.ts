@@ -10,8 +10,10 @@ const STDOUT = 1;
 /** The limit for one member of an error: a stack fits, a request's URL or body does not. */
 const TEXT_LENGTH_MAX = 4_000;
 
-export function createLog(name: string, level: string): Logger {
-  return pino({ name, level, serializers: { err: boundedError } }, lines(STDOUT));
+/** `mixin` returns further members of each line. */
+export function createLog(name: string, level: string, mixin?: () => object): Logger {
+  const options = { name, level, serializers: { err: boundedError }, ...(mixin && { mixin }) };
+  return pino(options, lines(STDOUT));
 }
 
 /** Like pino's serializer, but bounded and without request data (such as `input` of an invalid URL). */

@@ -47,7 +47,9 @@ import { dataConverterOf } from '../temporal/payload-codec.ts';
 import { Relay } from '../temporal/relay.ts';
 import { installRuntime } from '../temporal/runtime.ts';
 import { keepSchedules, schedulesOf } from '../temporal/schedules.ts';
+import { tracedSteps } from '../temporal/traced-steps.ts';
 import { workflowBuildId, workflowBundle } from '../temporal/workflow-bundle.ts';
+import { startTracing } from '../tracing/tracing.ts';
 import { checkStart } from './check-start.ts';
 import { ownerMails } from './owner-mails.ts';
 import { startPatience } from './patience.ts';
@@ -101,14 +103,16 @@ export async function runWorker(
   await patiently(() => checkStart(config, log));
   // Keeps a process alive, so it comes after what may refuse to start.
   installRuntime(log);
+  const tracing = await startTracing(config.traces, 'farebox-worker', log);
   const database = await patiently(() =>
     createDatabase(config.databaseUrl, {
+      tracing,
       maxPoolSize: DATABASE_CONNECTIONS,
       silenceMsMax: DATABASE_SILENCE_MS_MAX,
       onError: (error) => log.warn({ err: error }, 'a connection to Postgres broke'),
     }),
   );
-  const temporal = createTemporalClient(config.temporal);
+  const temporal = createTemporalClient(config.temporal, tracing);
   const relay = new Relay({
     database,
     databaseUrl: config.databaseUrl,
@@ -131,6 +135,7 @@ export async function runWorker(
     await relay.stop();
     await temporal.close();
     await database.end();
+    await tracing?.stop();
   };
   try {
     if (config.metricsPort !== undefined) {
@@ -158,9 +163,21 @@ export async function runWorker(
       namespace,
       ...(isVersioned && { workerDeploymentOptions: versionOf(taskQueue, buildId) }),
       ...(dataConverter && { dataConverter }),
-      interceptors: { activity: [beatHearts, explainFailures(config.stepRetryMs)] },
+      interceptors: {
+        activity: [
+          beatHearts,
+          explainFailures(config.stepRetryMs),
+          ...(tracing ? [tracedSteps(tracing)] : []),
+        ],
+      },
     };
-    const deps = { config, database, stripe: createStripe(config.stripe), temporal, log };
+    const deps = {
+      config,
+      database,
+      stripe: createStripe(config.stripe, { tracing }),
+      temporal,
+      log,
+    };
     const stripeActivities = createStripeActivities(deps);
     const workers = await Promise.all([
       Worker.create({

@@ -1,5 +1,6 @@
 /** Schemas of charges, their lists and refunds (specification sections 2 and 4.3). */
 import { Type, type Static } from 'typebox';
+import { CREDIT_SOURCES } from '../domain/credit.ts';
 import {
   Closed,
   Dollars,
@@ -9,9 +10,11 @@ import {
   pageParameters,
   PlainText,
   Text,
+  TimeOf,
   timeRange,
   Timestamp,
   ToolName,
+  Word,
 } from './shapes.ts';
 
 /**
@@ -90,6 +93,26 @@ const listedFields = {
 /** A charge in a consumer's list (specification section 2, Charge). */
 export const ListedCharge = Closed(listedFields);
 export type ListedCharge = Static<typeof ListedCharge>;
+
+/** A charge as its consumer sees it. */
+export const ConsumerChargeReply = Closed({
+  ...listedFields,
+  paidBy: Type.Array(
+    Closed({
+      source: Word(
+        CREDIT_SOURCES,
+        'What credited the balance: a top-up, an adjustment by an operator, or the refund of an earlier charge.',
+      ),
+      topUpId: Type.Optional(Id('topUp', 'The top-up, if it was one.')),
+      creditedAt: TimeOf('When it was credited.'),
+      amount: Dollars('Dollars of this credit that the charge spent.'),
+    }),
+    {
+      description: 'The credits that paid for the charge, oldest first. They add up to its amount.',
+    },
+  ),
+});
+export type ConsumerChargeReply = Static<typeof ConsumerChargeReply>;
 
 /** A charge as its developer sees it. */
 export const DeveloperChargeReply = Closed({

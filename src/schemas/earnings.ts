@@ -1,11 +1,12 @@
 /** Schemas of a developer's earnings (specification sections 2 and 4.2). */
 import { Type, type Static } from 'typebox';
-import { Closed, Count, Dollars, Id, TimeOf, timeRange, Word } from './shapes.ts';
+import { Closed, Count, Dollars, Id, Text, TimeOf, timeRange, Word } from './shapes.ts';
 
 const interval = Word(['hour', 'day'], 'The length of an interval of the series.');
 
 export const EarningsQuery = Closed({
   ...timeRange,
+  tool: Type.Optional(Text('Only earnings of this tool.', 'search')),
   interval: Type.Optional({
     ...interval,
     description: 'Adds a series of UTC hours or days. Requires `from`.',

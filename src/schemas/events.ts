@@ -9,6 +9,7 @@ import { DISABLED_REASONS } from '../domain/webhook-endpoint.ts';
 import { RefundReply } from './charges.ts';
 import { HoldReply } from './holds.ts';
 import { KeyReply } from './keys.ts';
+import { LeaseReply } from './leases.ts';
 import { Closed, Dollars, Id, Text, TimeOf, Timestamp, Word } from './shapes.ts';
 import { TopUpRecord } from './top-ups.ts';
 
@@ -98,6 +99,7 @@ export const EVENT_DATA = {
   'warning.won': WarningData,
   'charge.refunded': RefundReply,
   'hold.expired': HoldReply,
+  'lease.expired': LeaseReply,
   'key.created': KeyData,
   'key.rolled': KeyData,
   'key.revoked': KeyData,

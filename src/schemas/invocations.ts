@@ -2,7 +2,17 @@
 import { Type, type Static } from 'typebox';
 import { INVOCATION_ERRORS, INVOCATION_STATUSES } from '../domain/invocation.ts';
 import { AgentReference } from './grants.ts';
-import { Closed, Count, Id, PrintableText, Text, TimeOf, Timestamp, Word } from './shapes.ts';
+import {
+  Closed,
+  Count,
+  FreeObject,
+  Id,
+  PrintableText,
+  Text,
+  TimeOf,
+  Timestamp,
+  Word,
+} from './shapes.ts';
 
 const CAPABILITY_MAX = 200;
 
@@ -10,9 +20,8 @@ export const InvocationBody = Type.Object({
   targetAgentId: AgentReference,
   grantId: Text('The grant to use.', 'gnt_01a1fd6455e57aa3b31e95f51a48130e'),
   capability: PrintableText(CAPABILITY_MAX, 'weather.forecast'),
-  payload: Type.Record(Type.String(), Type.Unknown(), {
-    description: 'The input of the capability. The agent receives it unchanged.',
-    examples: [{ city: 'Oslo' }],
+  payload: FreeObject('The input of the capability. The agent receives it unchanged.', {
+    city: 'Oslo',
   }),
 });
 export type InvocationBody = Static<typeof InvocationBody>;

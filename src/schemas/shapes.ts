@@ -1,6 +1,7 @@
 /** Building blocks of the schemas. Every leaf has an example; the API reference builds its examples from these. */
 import { Type, type Static, type TObjectOptions, type TProperties } from 'typebox';
 import { idPattern, wireId, type IdKind } from '../domain/ids.ts';
+import { NESTING_MAX } from '../domain/nesting.ts';
 
 export const TOOL_NAME_MAX = 100;
 
@@ -21,6 +22,17 @@ export const DollarsAsked = (description: string, example = 0.05) =>
 
 export const Count = (description: string, example = 3) =>
   Type.Integer({ minimum: 0, description, examples: [example] });
+
+/** The keyword for the most levels of arrays and objects, which JSON Schema has none for. */
+export const LEVELS_MAX = 'x-levelsMax';
+
+/** An object of the caller's own: any members, nested up to NESTING_MAX levels. */
+export const FreeObject = (description: string, example: Readonly<Record<string, unknown>>) =>
+  Type.Record(Type.String(), Type.Unknown(), {
+    [LEVELS_MAX]: NESTING_MAX,
+    description: `${description} Nested at most ${NESTING_MAX} levels deep.`,
+    examples: [example],
+  });
 
 export const Text = (description: string, example: string) =>
   Type.String({ description, examples: [example] });

@@ -16,9 +16,11 @@ import {
 import { Type, type Static, type TSchema } from 'typebox';
 import { Ajv, type ValidateFunction } from 'ajv';
 import type { Micros } from '../domain/money.ts';
+import type { Tracing } from '../tracing/tracing.ts';
 import { boundWaiting } from './bounded-pool.ts';
 import { explainConnectFailure, withSessionOptions } from './session.ts';
 import { withDeadline } from './statement-deadline.ts';
+import { tracedStatements } from './traced-statements.ts';
 import { listenToClients } from './unheard-errors.ts';
 
 listenToClients();
@@ -45,6 +47,8 @@ export interface DatabaseOptions {
    * statement timeout, whose error is more precise. Unlimited when not set, which the checks of all the books need.
    */
   readonly silenceMsMax?: number;
+  /** Of a process that makes traces. */
+  readonly tracing?: Tracing | undefined;
 }
 
 const STATEMENT_TIMEOUT_MS = 10_000;
@@ -53,7 +57,7 @@ const LOCK_TIMEOUT_MS = 5_000;
 const WAITING_MAX = 1_000;
 
 export async function createDatabase(url: string, options: DatabaseOptions): Promise<Database> {
-  const { maxPoolSize, waitMsMax, silenceMsMax } = options;
+  const { maxPoolSize, waitMsMax, silenceMsMax, tracing } = options;
   const driver = createPgDriverFactory();
   const settings = {
     lock_timeout: options.lockTimeoutMs ?? LOCK_TIMEOUT_MS,
@@ -73,7 +77,7 @@ export async function createDatabase(url: string, options: DatabaseOptions): Pro
     queryRetryLimit: 0,
     // The default sends DISCARD ALL at each release, which costs a round trip and drops prepared statements.
     resetConnection: async () => {},
-    interceptors: [resultParser],
+    interceptors: tracing ? [tracedStatements(tracing), resultParser] : [resultParser],
     typeParsers: [
       ...createTypeParserPreset().filter(
         ({ name }) => !['int8', 'timestamptz', 'numeric'].includes(name),

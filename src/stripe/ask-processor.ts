@@ -11,7 +11,12 @@ import { recordSeen } from '../store/top-ups/payment-evidence.ts';
 import { getTopUp, type TopUp } from '../store/top-ups/top-ups.ts';
 import { cancelIntent, expireSession, readIntent, readSession } from './calls.ts';
 import { recall } from './recall.ts';
-import { PaymentMismatchError, verdictOfIntent, verdictOfSession } from './verdict.ts';
+import {
+  PaymentMismatchError,
+  storedFailureOf,
+  verdictOfIntent,
+  verdictOfSession,
+} from './verdict.ts';
 
 export interface AskDeps {
   readonly database: Database;
@@ -67,9 +72,12 @@ async function readFromSession(stripe: Stripe, topUp: TopUp, sessionId: string):
   return verdictOfSession(await readSession(stripe, sessionId), topUp);
 }
 
-/** Records a final verdict in the row, then returns it. */
+/**
+ * Records a final verdict in the row, then returns it. A declined payment from the saved card is closed at the processor,
+ * so that nobody can make it later; the row keeps the reason, which the canceled intent no longer shows.
+ */
 export async function seen(
-  { database, tellOwner }: AskDeps,
+  { database, stripe, tellOwner }: AskDeps,
   topUp: TopUp,
   verdict: Verdict,
 ): Promise<Verdict> {
@@ -79,11 +87,20 @@ export async function seen(
       if (verdict.needsPayer && (await recordAuthenticationAsked(database, id))) tellOwner?.(topUp);
       return verdict;
     case 'paid':
-    case 'expired':
       if (await recordSeen(database, id, verdict)) return verdict;
       throw new PaymentMismatchError('the payment is not the one recorded for the top-up');
-    case 'failed':
-      await recordSeen(database, id, { kind: 'failed', code: verdict.failure.code });
+    case 'expired': {
+      if (await recordSeen(database, id, verdict)) return verdict;
+      return storedFailureOf(await getTopUp(database, id));
+    }
+    case 'failed': {
+      const { failure, refusedCardId } = verdict;
+      await recordSeen(database, id, { kind: 'failed', code: failure.code, refusedCardId });
+      const { method, paymentIntentId } = await getTopUp(database, id);
+      if (method === 'direct' && paymentIntentId !== null) {
+        await cancelIntent(stripe, paymentIntentId);
+      }
       return verdict;
+    }
   }
 }

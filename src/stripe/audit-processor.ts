@@ -1,7 +1,7 @@
-/** Doctor's check of Stripe: compares everything that Stripe lists with the ledger, top-up by top-up. */
+/** Doctor's check of Stripe: compares what Stripe lists with the ledger, top-up by top-up. */
 import type { Stripe } from 'stripe';
 import { DIFFERENCES } from '../domain/difference.ts';
-import { uuidOf } from '../domain/ids.ts';
+import { uuidFloor, uuidOf } from '../domain/ids.ts';
 import { firstOf, type Finding } from '../store/audit/ledger-checks.ts';
 import {
   findBooked,
@@ -18,18 +18,27 @@ import { idOf } from './verdict.ts';
 
 export const PROCESSOR_CHECK = 'the ledger agrees with the processor';
 
-/** Everything that Stripe lists, with refunds and disputes by payment intent. */
+/** What Stripe lists, with refunds and disputes by payment intent. */
 interface StripeBooks {
   readonly payments: readonly Stripe.PaymentIntent[];
   readonly reversals: ReadonlyMap<string, readonly ReportedReversal[]>;
 }
 
-export async function auditProcessor(database: Database, stripe: Stripe): Promise<Finding[]> {
+/** A payment is made after its top-up was requested; Stripe's clock may be behind ours. */
+const SKEW_MS = 3_600_000;
+
+/** Compares the top-ups that were requested since this time, in Unix milliseconds; all of them by default. */
+export async function auditProcessor(
+  database: Database,
+  stripe: Stripe,
+  sinceMs = 0,
+): Promise<Finding[]> {
+  const idMin = uuidFloor(sinceMs);
   // Reads the ledger first, so that a payment made between the two reads is not expected to be credited yet. Reads claims
   // before and after Stripe, so that a claim that changed meanwhile agrees with one of the two reads.
-  const before = await listBookedThroughProcessor(database);
+  const before = await listBookedThroughProcessor(database, idMin);
   const claimsBefore = await listClaims(database, idsOf(before));
-  const books = await readBooks(stripe);
+  const books = await readBooks(stripe, Math.max(0, sinceMs - SKEW_MS));
   const named = books.payments.flatMap((payment) => namedBy(payment) ?? []);
   const after = await findBooked(
     database,
@@ -41,7 +50,8 @@ export async function auditProcessor(database: Database, stripe: Stripe): Promis
   const intents = intentsByTopUp(books.payments, [...booked.values()]);
   const earlier = Map.groupBy(claimsBefore, ({ topUpId }) => topUpId);
   const later = Map.groupBy(claimsAfter, ({ topUpId }) => topUpId);
-  const offenders = [...new Set([...booked.keys(), ...named])].flatMap((topUpId) => {
+  const topUpIds = new Set([...booked.keys(), ...named].filter((id) => id >= idMin));
+  const offenders = [...topUpIds].flatMap((topUpId) => {
     const mine = booked.get(topUpId);
     const payments = intents.get(topUpId) ?? [];
     const shown = shownFor(mine, books);
@@ -62,23 +72,28 @@ export async function auditProcessor(database: Database, stripe: Stripe): Promis
   return firstOf(offenders).map((each) => ({ part: 'processor', check: PROCESSOR_CHECK, ...each }));
 }
 
-async function readBooks(stripe: Stripe): Promise<StripeBooks> {
+/** Of everything that was created since then. */
+async function readBooks(stripe: Stripe, sinceMs: number): Promise<StripeBooks> {
+  const page = {
+    limit: 100,
+    ...(sinceMs > 0 && { created: { gte: Math.floor(sinceMs / 1_000) } }),
+  };
   const payments: Stripe.PaymentIntent[] = [];
   const reversals = new Map<string, ReportedReversal[]>();
   const add = (intent: Parameters<typeof idOf>[0], reported: ReportedReversal) => {
     const id = idOf(intent);
     if (id !== undefined) reversals.set(id, [...(reversals.get(id) ?? []), reported]);
   };
-  const intents = stripe.paymentIntents.list({ limit: 100, expand: ['data.latest_charge'] });
+  const intents = stripe.paymentIntents.list({ ...page, expand: ['data.latest_charge'] });
   for await (const intent of intents) if (intent.status === 'succeeded') payments.push(intent);
   // Top-ups are in US dollars only, so other currencies do not belong to one.
-  for await (const refund of stripe.refunds.list({ limit: 100 })) {
+  for await (const refund of stripe.refunds.list(page)) {
     if (refund.currency === 'usd') add(refund.payment_intent, reportOfRefund(refund));
   }
-  for await (const dispute of stripe.disputes.list({ limit: 100 })) {
+  for await (const dispute of stripe.disputes.list(page)) {
     if (dispute.currency === 'usd') add(dispute.payment_intent, reportOfDispute(dispute));
   }
-  const warnings = stripe.radar.earlyFraudWarnings.list({ limit: 100, expand: ['data.charge'] });
+  const warnings = stripe.radar.earlyFraudWarnings.list({ ...page, expand: ['data.charge'] });
   for await (const warning of warnings) {
     const { charge } = warning;
     if (typeof charge === 'string' || charge.currency !== 'usd') continue;

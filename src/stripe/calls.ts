@@ -7,7 +7,9 @@ import type { Config } from '../config.ts';
 import { CONSENT_TERMS } from '../domain/consent-terms.ts';
 import { wireId } from '../domain/ids.ts';
 import { centsOf, type Micros } from '../domain/money.ts';
+import type { Tracing } from '../tracing/tracing.ts';
 import { TAXED_SESSION } from './tax.ts';
+import { tracedHttpClient } from './traced-http-client.ts';
 
 export interface Payable {
   readonly id: string;
@@ -32,8 +34,17 @@ export const DESCRIPTION = 'Farebox balance';
 /** Stripe's own test card; exists with test keys only. */
 const TEST_CARD = 'pm_card_visa';
 
-/** `maxNetworkRetries` for callers that Temporal does not repeat. */
-export function createStripe(config: Config['stripe'], maxNetworkRetries = 0): Stripe {
+interface StripeOptions {
+  /** For callers that Temporal does not repeat. */
+  readonly maxNetworkRetries?: number;
+  /** Of a process that makes traces. */
+  readonly tracing?: Tracing | undefined;
+}
+
+export function createStripe(
+  config: Config['stripe'],
+  { maxNetworkRetries = 0, tracing }: StripeOptions = {},
+): Stripe {
   const { secretKey, apiBase, timeoutMs } = config;
   return new Stripe(secretKey, {
     apiVersion: API_VERSION,
@@ -44,6 +55,7 @@ export function createStripe(config: Config['stripe'], maxNetworkRetries = 0): S
     }),
     timeout: timeoutMs,
     maxNetworkRetries,
+    ...(tracing && { httpClient: tracedHttpClient(tracing) }),
     telemetry: false,
   });
 }

@@ -42,10 +42,23 @@ export function failureOf(code: keyof typeof FAILURES): TopUpFailure {
   return { code, message: FAILURES[code] };
 }
 
-/** The failure for a stored code. */
-export function storedFailureOf(code: string | null): TopUpFailure {
+/** The verdict on a payment from a card that its bank will never accept again. */
+export function refusedFor(cardId: string): Extract<Verdict, { kind: 'failed' }> {
+  const message = `The bank does not accept this card any more, so it is not tried again. ${CHECKOUT}, where another card can be used.`;
+  return { kind: 'failed', failure: { code: 'card_declined', message }, refusedCardId: cardId };
+}
+
+/** The verdict that a row recorded. */
+export function storedFailureOf({
+  seenFailureCode: code,
+  refusedCardId,
+}: {
+  readonly seenFailureCode: string | null;
+  readonly refusedCardId: string | null;
+}): Extract<Verdict, { kind: 'failed' }> {
+  if (refusedCardId !== null) return refusedFor(refusedCardId);
   if (code !== null && Object.hasOwn(FAILURES, code))
-    return failureOf(code as keyof typeof FAILURES);
+    return { kind: 'failed', failure: failureOf(code as keyof typeof FAILURES) };
   throw new Error(`${code} is not a failure code of top-ups`);
 }
 
@@ -117,7 +130,7 @@ export function verdictOfIntent(intent: Stripe.PaymentIntent, expected: Expected
       if (needsPayer(intent)) return { kind: 'open', needsPayer: true };
       return intent.last_payment_error === null
         ? { kind: 'open' }
-        : { kind: 'failed', failure: failureOf(codeOf(intent.last_payment_error)) };
+        : verdictOfDecline(intent.last_payment_error);
     case 'processing':
     case 'requires_confirmation':
     case 'requires_capture':
@@ -143,6 +156,23 @@ export function isUnconfirmed(intent: Stripe.PaymentIntent): boolean {
     intent.status === 'requires_confirmation' ||
     (intent.status === 'requires_payment_method' && intent.last_payment_error === null)
   );
+}
+
+/** The bank's reasons after which no later attempt with the card can succeed. */
+const FINAL_DECLINES: ReadonlySet<string | undefined> = new Set([
+  'lost_card',
+  'stolen_card',
+  'pickup_card',
+  'stop_payment_order',
+  'revocation_of_authorization',
+  'revocation_of_all_authorizations',
+]);
+
+function verdictOfDecline(error: Stripe.PaymentIntent.LastPaymentError): Verdict {
+  const { advice_code: advice, decline_code: reason, payment_method: method } = error;
+  const isFinal = advice === 'do_not_try_again' || FINAL_DECLINES.has(reason);
+  if (isFinal && method?.type === 'card') return refusedFor(method.id);
+  return { kind: 'failed', failure: failureOf(codeOf(error)) };
 }
 
 function codeOf(error: Stripe.PaymentIntent.LastPaymentError): keyof typeof FAILURES {

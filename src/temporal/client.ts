@@ -5,7 +5,9 @@
 import { Client, Connection, makeGrpcRetryInterceptor } from '@temporalio/client';
 import type { Config } from '../config.ts';
 import { createGrpcRetries } from './grpc-retries.ts';
+import type { Tracing } from '../tracing/tracing.ts';
 import { dataConverterOf } from './payload-codec.ts';
+import { tracedStarts } from './traced-starts.ts';
 
 export interface TemporalClient {
   readonly client: Client;
@@ -22,7 +24,11 @@ export type Deployed = Pick<TemporalClient, 'taskQueue'>;
 const CALL_ATTEMPTS_MAX = 5;
 const PROBE_TIMEOUT_MS = 1_000;
 
-export function createTemporalClient(config: Config['temporal']): TemporalClient {
+/** `tracing` of a process that makes traces. */
+export function createTemporalClient(
+  config: Config['temporal'],
+  tracing?: Tracing,
+): TemporalClient {
   const retries = createGrpcRetries(CALL_ATTEMPTS_MAX);
   const connection = Connection.lazy({
     ...connectionOptions(config),
@@ -37,7 +43,12 @@ export function createTemporalClient(config: Config['temporal']): TemporalClient
   const unfollow = followApiKey(connection, config);
   const { namespace, payloadKeys } = config;
   const dataConverter = dataConverterOf(payloadKeys);
-  const client = new Client({ connection, namespace, ...(dataConverter && { dataConverter }) });
+  const client = new Client({
+    connection,
+    namespace,
+    ...(dataConverter && { dataConverter }),
+    ...(tracing && { interceptors: { workflow: [tracedStarts(tracing)] } }),
+  });
   return {
     client,
     taskQueue: config.taskQueue,

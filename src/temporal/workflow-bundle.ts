@@ -30,6 +30,7 @@ export async function workflowBundle({
   if (!existsSync(codePath)) {
     const { code } = await bundleWorkflowCode({
       workflowsPath: join(ROOT, `workflows/${isVersioned ? 'versioned' : 'index'}.ts`),
+      workflowInterceptorModules: [join(ROOT, 'workflows/trace-header.ts')],
       ...(encryptsFailures && { failureConverterPath: join(ROOT, FAILURES) }),
       logger: new DefaultLogger('WARN'),
     });

@@ -45,6 +45,7 @@ export type TopUpResult =
   | { readonly kind: 'failed'; readonly topUp: TopUp; readonly failure: TopUpFailure }
   | { readonly kind: 'key_reused' }
   | { readonly kind: 'consent_required' }
+  | { readonly kind: 'too_many_open' }
   | { readonly kind: 'declined_too_often'; readonly retryAfterMs: number }
   | { readonly kind: 'consent_ceiling_reached'; readonly leftMicros: Micros }
   /** Test mode: the balance would be more than can be counted. */

@@ -130,6 +130,18 @@ describe('an agent', () => {
       assert.equal(agent.calls[0]?.method, 'POST');
     });
 
+    it('may not answer with more than 100 levels', async () => {
+      for (const levels of [100, 101, 100_000]) {
+        const agent = await agentThat((_, response) => {
+          response.writeHead(200, { 'content-type': 'application/json' });
+          response.end('['.repeat(levels) + ']'.repeat(levels));
+        });
+        const answer = await call(agent);
+        if (levels > 100) assertFailed(answer, 'invalid_answer', /100 levels/);
+        else assert.equal(answer.kind, 'answered');
+      }
+    });
+
     it('may answer with any JSON value, or with nothing', async () => {
       for (const value of [null, 0, '', 'text', [1], { a: { b: 'c' } }, false]) {
         const agent = await agentThat((_, response) => sendJson(response, value));

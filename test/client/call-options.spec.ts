@@ -155,6 +155,13 @@ describe('client: an error', () => {
     assert.match(error.message, /missing, or .* more than one/);
   });
 
+  it('of an invalid key has the page of the console where a key is made', async () => {
+    const keysUrl = 'https://billing.example.com/console/keys';
+    await using api = await service(refusal(401, 'invalid_api_key', { keysUrl }));
+    const error = await raised(api.farebox().charge(search));
+    assert.equal(error.keysUrl, keysUrl);
+  });
+
   it('reports a key of the wrong side when the client is created', () => {
     const baseUrl = 'http://127.0.0.1';
     assert.throws(

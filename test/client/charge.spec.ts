@@ -10,6 +10,7 @@ import {
   type FareboxOptions,
   type OnUnavailable,
 } from '@farebox/client';
+import { ERRORS } from '../../src/domain/errors.ts';
 import {
   CHARGE,
   ScriptedService,
@@ -180,6 +181,18 @@ describe('client: retries', () => {
       assert.equal(api.seen.length, 2);
       assert.equal(api.keys[0], api.keys[1]);
       assert.deepEqual(api.seen[0]?.body, api.seen[1]?.body);
+    });
+  }
+
+  const refusals = Object.entries(ERRORS).filter(
+    ([code, [status]]) => status === 409 && code !== 'idempotency_key_in_use',
+  );
+  for (const [code] of refusals) {
+    it(`raises ${code} at once: it is a refusal, though its status is 409`, async () => {
+      await using api = await service(refusal(409, code));
+      const error = await raised(api.farebox().charge(search));
+      assertHas(error, { code, status: 409, outcome: 'not_charged' });
+      assert.equal(api.seen.length, 1);
     });
   }
 

@@ -81,6 +81,7 @@ const METHODS: Readonly<Record<string, Call>> = {
   listReceiptKeys: ({ farebox }) => farebox.verifyReceipt(RECEIPT),
   getBalance: ({ consumer }, o) => consumer.balance(o),
   listUsage: ({ consumer }, o) => consumer.usage({}, o),
+  getUsageCharge: ({ consumer }, o) => consumer.findCharge('x', o),
   listUsageByDay: ({ consumer }, o) => consumer.usageByDay({}, o),
   createTopUp: ({ consumer }, o) => consumer.topUp({ amount: 5 }, o),
   listTopUps: ({ consumer }, o) => consumer.topUps({}, o),

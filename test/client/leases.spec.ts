@@ -8,6 +8,7 @@ import type { TestAccount } from '../support/accounts.ts';
 import { startTestApi, type TestApi } from '../support/api.ts';
 import { proveBooks } from '../support/books.ts';
 import { showBudget } from '../support/budget-requests.ts';
+import { startFaultyLine } from '../support/faulty-line.ts';
 import { makeLeasable, takeLease } from '../support/lease-requests.ts';
 import { until } from '../support/stack.ts';
 
@@ -152,6 +153,57 @@ describe('client: leases', () => {
     await until(() => settled.length === 2);
     assert.ok(settled[1]?.paid);
   });
+
+  for (const kind of ['cut', 'silent'] as const) {
+    it(`close in time while the line to Farebox is ${kind}, and name what is not settled`, async () => {
+      const line = await startFaultyLine({
+        host: '127.0.0.1',
+        port: Number(new URL(api.url).port),
+      });
+      const behind = new Farebox({
+        secretKey: account.developerKey,
+        baseUrl: `http://127.0.0.1:${line.port}`,
+        timeoutMs: 300,
+      });
+      const { spendKey, budgetId } = await leasable();
+      const journal = join(folder, kind);
+      const plain = await behind.lease(optionsFor(spendKey));
+      const kept = await behind.lease({ ...optionsFor(spendKey), journal });
+      line.damage({ kind });
+      plain.charge({ tool: 'search', amount: '0.005', metadata: { call: 7 } });
+      plain.charge({ tool: 'search' });
+      await kept.charge({ tool: 'search' });
+      const before = performance.now();
+      const [closed, again, other] = await Promise.all([
+        plain.close({ timeoutMs: 1_500 }),
+        plain.close(),
+        kept.close({ timeoutMs: 1_500 }),
+      ]);
+      assert.ok(performance.now() - before < 6_000);
+      const { leaseId } = plain;
+      assert.deepEqual(closed.unsettled, [
+        { leaseId, sequence: 1, tool: 'search', amount: 0.005, metadata: { call: 7 } },
+        { leaseId, sequence: 2, tool: 'search', amount: 0.02 },
+      ]);
+      assert.equal(again, closed);
+      assert.equal(other.unsettled.length, 1);
+      line.mend();
+      const { results } = await farebox.leases.settle({
+        leaseId,
+        entries: closed.unsettled,
+        final: true,
+      });
+      assert.deepEqual(
+        results.map(({ status }) => status),
+        [201, 201],
+      );
+      const next = await farebox.lease({ ...optionsFor(spendKey), journal });
+      await until(() => settled.length === 1);
+      assert.deepEqual(await next.close(), { unsettled: [] });
+      assert.equal((await showBudget(api, account.consumerKey, budgetId)).used, 0.045);
+      await line.stop();
+    });
+  }
 
   it('are refused with the reason, and nothing is taken', async () => {
     const { consumerKey } = account;

@@ -139,6 +139,13 @@ describe('client: paid MCP tools', () => {
         assert.deepEqual(await books.holds(), []);
       });
 
+      it('name the page where a key is made when the key is not valid', async () => {
+        await open();
+        const { text, error } = await call('search', { 'x-service-key': 'fare_ck_live_x' });
+        assert.match(text, /make one at http:.*\/console\/keys\. Calling again/);
+        assert.match(String(error?.['keysUrl']), /\/console\/keys$/);
+      });
+
       it('show no caller what is wrong with the server’s own key', async () => {
         await open({ secretKey: `${account.developerKey}x` });
         const result = await call('search');

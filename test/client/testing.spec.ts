@@ -1,6 +1,6 @@
 /** The fake for users' unit tests decides as the service does: one suite, which both must pass. */
 import assert from 'node:assert/strict';
-import { Farebox, FareboxConsumer, usd } from '@farebox/client';
+import { usd, type Farebox, type FareboxConsumer } from '@farebox/client';
 import { paidRoute } from '@farebox/client/fetch';
 import { FakeFarebox } from '@farebox/client/testing';
 import { ApiError } from '../../src/domain/errors.ts';
@@ -10,59 +10,9 @@ import {
   MAGIC_REFUSALS,
   MAGIC_TOP_UPS,
 } from '../../src/domain/magic-amounts.ts';
-import { startTestApi, type TestApi } from '../support/api.ts';
-import { testSideOf } from '../support/test-mode.ts';
 import { until } from '../support/stack.ts';
+import { fakeService, realService } from './grounds.ts';
 import { raised } from './scripted-service.ts';
-
-interface Ground {
-  readonly farebox: Farebox;
-  readonly consumer: FareboxConsumer;
-  readonly apiKey: string;
-  readonly consumerId: string;
-}
-
-interface Service {
-  start(): Promise<void>;
-  /** A new developer, and a new consumer with $10.00 of play money. */
-  open(): Promise<Ground>;
-  stop(): Promise<void>;
-}
-
-function realService(): Service {
-  let api: TestApi | undefined;
-  return {
-    start: async () => {
-      api = await startTestApi();
-    },
-    open: async () => {
-      assert(api);
-      const { url: baseUrl } = api;
-      const live = await api.createAccount(0);
-      const test = await testSideOf(api, api.databaseUrl, live, 10);
-      const { developerKey: secretKey, consumerKey, consumerId } = test;
-      return {
-        farebox: new Farebox({ secretKey, baseUrl, maxRetries: 0 }),
-        consumer: new FareboxConsumer({ consumerKey, baseUrl, maxRetries: 0 }),
-        apiKey: consumerKey,
-        consumerId,
-      };
-    },
-    stop: async () => api?.stop(),
-  };
-}
-
-function fakeService(): Service {
-  return {
-    start: async () => {},
-    open: async () => {
-      const fake = new FakeFarebox();
-      const { apiKey, consumerId } = fake.addConsumer({ balance: 10 });
-      return { farebox: fake.farebox(), consumer: fake.consumer(apiKey), apiKey, consumerId };
-    },
-    stop: async () => {},
-  };
-}
 
 const told = async (asked: Promise<unknown>) => {
   const { code, status, outcome } = await raised(asked);
@@ -290,6 +240,7 @@ for (const [name, service] of Object.entries({ service: realService(), fake: fak
       );
       assert.equal((await farebox.findCharge(captured.id)).holdId, placed.id);
       assert.deepEqual((await farebox.earnings()).byTool, { search: 0.5 });
+      assert.equal((await farebox.earnings({ tool: 'other' })).totalEarnings, 0);
     });
 
     it('captures in parts, and more than was held only when it is told so', async () => {

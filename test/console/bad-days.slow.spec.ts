@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { gzipSync } from 'node:zlib';
 import { Client } from 'pg';
 import type { Page, Response } from 'playwright-core';
+import type { ToolsReply } from '../../src/schemas/tools.ts';
 import { call, charge } from '../support/http.ts';
 import { openConsole, type ConsoleHarness, type Window } from '../support/console.ts';
 import { startApi, until } from '../support/stack.ts';
@@ -65,10 +66,32 @@ describe('the console on bad days', function () {
       assert.equal(await page.evaluate('window.broken'), undefined);
       assert.ok((await overflow()) <= 0, `${path} is wider than the window`);
     }
+    const { body } = await call(harness.stack.api, 'GET', '/v1/tools', {
+      key: account.developerKey,
+    });
+    for (const { id, name } of (body as ToolsReply).tools) {
+      await window.go(`/developer/tools/${id}`);
+      await page.getByRole('heading', { name, exact: true }).waitFor();
+      await page.getByRole('region', { name: 'Charges' }).waitFor();
+      assert.equal(await page.evaluate('window.broken'), undefined);
+      assert.ok((await overflow()) <= 0, `the page of ${name} is wider than the window`);
+    }
     assert.deepEqual(window.problems, []);
     assert.deepEqual([...window.hosts], [harness.stack.api.url]);
     const file = await page.request.get(`${harness.stack.api.url}/v1/usage.csv`);
     assert.ok(!(await file.text()).split('\n').some((line) => /,=|^=/.test(line)));
+  });
+
+  it('shows the page and no charge when a link names something else than a charge', async () => {
+    const account = await harness.newAccount(1);
+    await charge(harness.stack.api, account, { tool: 'paid-before', amount: 0.5 });
+    await window.enter(account);
+    for (const id of ['daily', '../balance', 'chg_1?limit=1', 'chg_/x', '%E0%A4']) {
+      await window.go(`/usage?charge=${encodeURIComponent(id)}`);
+      await page.getByText('paid-before').first().waitFor();
+      assert.equal(await page.getByRole('dialog').count(), 0, id);
+    }
+    assert.deepEqual(window.problems, []);
   });
 
   it('refuses amounts that the API refuses, says why, and keeps the input', async () => {

@@ -228,18 +228,6 @@ describe('the console', function () {
     assert.match(await byTool.innerText(), /translate\s+\$1\.000001\s+search\s+\$0\.020000/);
   });
 
-  it('shows a developer what callers were refused, with the request id to quote', async () => {
-    const account = await harness.newAccount(1);
-    await window.enter(account, '/developer/refusals');
-    await page.getByText('No refused calls').waitFor();
-    const refused = await charge(harness.stack.api, account, { tool: 'search', amount: 5 });
-    await page.getByText('insufficient_balance').waitFor();
-    await page.getByText(refused.headers.get('x-request-id') ?? '').waitFor();
-    await page.getByText('7 days').click();
-    await page.waitForURL('**/developer/refusals?hours=168');
-    await page.getByText('insufficient_balance').waitFor();
-  });
-
   it('charges from the page what the snippet would charge, and ticks the first steps off', async () => {
     const account = await harness.newAccount(1);
     const body = { name: "it's mine", price: 0.25 };
@@ -273,6 +261,15 @@ describe('the console', function () {
     await form.getByLabel('Price per call').fill('0.5');
     await form.getByRole('button', { name: 'Save' }).click();
     await page.getByText('$0.50', { exact: true }).waitFor();
+    await page.getByRole('link', { name: 'summarize' }).click();
+    await heading('summarize').waitFor();
+    await page.getByRole('region', { name: 'Charges' }).getByText('$0.0305').waitFor();
+    await page.getByLabel('Node.js example').getByText('tool: "summarize"').waitFor();
+    await button('Edit tool').click();
+    await form.getByLabel('Price per call').fill('0.75');
+    await form.getByRole('button', { name: 'Save' }).click();
+    await seeMoney('$0.75');
+    await page.getByRole('link', { name: 'All tools' }).click();
     await button('Edit summarize').click();
     await form.getByRole('button', { name: 'Archive' }).click();
     await page.getByText('No tools yet').waitFor();
@@ -280,7 +277,7 @@ describe('the console', function () {
     await page.getByRole('link', { name: 'summarize' }).waitFor();
   });
 
-  it('keeps list filters in the URL, and shows a charge’s details with its receipt', async () => {
+  it('keeps list filters in the URL, and shows a charge’s receipt and the top-up that paid for it', async () => {
     const account = await harness.newAccount(5);
     await charge(harness.stack.api, account, { tool: 'search', amount: 0.25 });
     await charge(harness.stack.api, account, { tool: 'other', amount: 1 });
@@ -294,7 +291,11 @@ describe('the console', function () {
     await sheet.getByText('The signature is valid').waitFor();
     assert.match(page.url(), /tool=search&charge=chg_/);
     await page.reload();
-    await page.getByRole('dialog').getByText('$0.25', { exact: true }).waitFor();
+    await page
+      .getByRole('dialog')
+      .getByText(/^Top-up, /)
+      .waitFor();
+    await page.getByRole('dialog').getByText('$0.25', { exact: true }).nth(1).waitFor();
     const download = page.waitForEvent('download');
     await page.keyboard.press('Escape');
     await page.getByRole('link', { name: 'Export CSV' }).click();
@@ -356,6 +357,8 @@ describe('the console', function () {
     const rolled = await copyNewKey();
     await page.getByText('Expiring', { exact: true }).waitFor();
     assert.deepEqual([await status(key), await status(rolled)], [201, 201]);
+    // A notification could cover the menu.
+    await page.locator('.mantine-Notification-root').first().waitFor({ state: 'detached' });
     await button(`Actions for Agent ending in ${rolled.slice(-4)}`).click();
     await page.getByRole('menuitem', { name: 'Revoke key' }).click();
     await page.getByRole('dialog').getByRole('button', { name: 'Revoke key' }).click();

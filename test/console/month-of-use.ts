@@ -5,6 +5,7 @@ import { Client } from 'pg';
 import { uuidFloor, wireId } from '../../src/domain/ids.ts';
 import { asMicros } from '../../src/domain/money.ts';
 import type { RefusalsReply } from '../../src/schemas/refusals.ts';
+import type { ToolsReply } from '../../src/schemas/tools.ts';
 import type { TopUpReply } from '../../src/schemas/top-ups.ts';
 import { recordExaminations } from '../../src/store/audit/last-findings.ts';
 import { postCharges } from '../../src/store/charges/post-charges.ts';
@@ -29,6 +30,7 @@ export interface UsedAccount {
   readonly email: string;
   /** As on the wire. */
   readonly accountId: string;
+  readonly toolId: string;
   /** The pages outside the console that a link opens, as paths. */
   readonly linked: { readonly topUp: string; readonly approval: string };
 }
@@ -53,7 +55,8 @@ export async function useForAMonth(harness: ConsoleHarness, email: string): Prom
     const topUp = await refuseSome(month);
     await fillOperatorPages(month);
     const approval = await delegate(month);
-    return { email, accountId, linked: { topUp, approval } };
+    const toolId = await findTool(month);
+    return { email, accountId, toolId, linked: { topUp, approval } };
   } finally {
     delete process.env['PGAPPNAME'];
     await sql.end();
@@ -112,6 +115,13 @@ async function spendForAMonth({ harness, database, sql, account, email }: Month)
     await charge(harness.stack.api, account, { tool: body.name, amount: undefined });
   }
   return wireId('account', owner.accountId);
+}
+
+async function findTool({ harness, account }: Month): Promise<string> {
+  const { body } = await call(harness.stack.api, 'GET', '/v1/tools?name=search', {
+    key: account.developerKey,
+  });
+  return (body as ToolsReply).tools[0]?.id ?? assert.fail();
 }
 
 /** Returns the path of the link in a refusal. */

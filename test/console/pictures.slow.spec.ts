@@ -34,6 +34,7 @@ const PAGES = [
   ['charges', '/developer/charges'],
   ['refusals', '/developer/refusals'],
   ['tools', '/developer/tools'],
+  ['tool', '/developer/tools/:tool'],
   ['top-ups', '/developer/top-ups'],
   ['settings', '/developer/settings'],
   ['webhooks', '/developer/webhooks'],
@@ -69,7 +70,11 @@ describe('the pages of the console', function () {
 
   const paths = () => [
     ...PAGES.map(
-      ([name, path]) => [name, `/console${path.replace(':account', used.accountId)}`] as const,
+      ([name, path]) =>
+        [
+          name,
+          `/console${path.replace(':account', used.accountId).replace(':tool', used.toolId)}`,
+        ] as const,
     ),
     ['top-up-link', used.linked.topUp] as const,
     ['approval-link', used.linked.approval] as const,

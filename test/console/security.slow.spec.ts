@@ -14,7 +14,7 @@ import { totp } from '../support/totp.ts';
 const PASSWORD = 'correct horse battery';
 
 describe('security in the console', function () {
-  this.timeout(120_000);
+  this.timeout(180_000);
   let api: TestApi;
   let browser: Browser;
   let window: Window;
@@ -162,14 +162,15 @@ describe('security in the console', function () {
    * Lets the session expire when the page sends its POST to `path`. Before the click, a page that reads in the
    * background could ask to sign in again and cover the button.
    */
-  async function expireAtPost(path: string): Promise<void> {
-    let isExpired = false;
+  const expireAtPost = (path: string) => atPost(path, expireSessions);
+  async function atPost(path: string, act: () => Promise<unknown>): Promise<void> {
+    let hasActed = false;
     await page.route(
       (url) => url.pathname === path,
       async (route) => {
-        if (route.request().method() === 'POST' && !isExpired) {
-          isExpired = true;
-          await expireSessions();
+        if (route.request().method() === 'POST' && !hasActed) {
+          hasActed = true;
+          await act();
         }
         await route.fallback();
       },
@@ -202,7 +203,7 @@ describe('security in the console', function () {
     await button('Add endpoint').first().click();
     await page.getByLabel('URL').fill('https://example.com/typed');
     // As after signing out elsewhere: the browser has no cookie either.
-    await window.context.clearCookies();
+    await atPost('/v1/webhook-endpoints', () => window.context.clearCookies());
     await page.getByRole('dialog').getByRole('button', { name: 'Add endpoint' }).click();
     await signInAgain();
     await page.getByText('https://example.com/typed').first().waitFor();
@@ -238,12 +239,13 @@ describe('security in the console', function () {
       'select id from farebox.accounts where email = $1',
       [account.email],
     );
-    await window.go(`/operator/accounts/${wireId('account', rows[0]?.id ?? assert.fail())}`);
+    const accountPath = `/operator/accounts/${wireId('account', rows[0]?.id ?? assert.fail())}`;
+    await window.go(accountPath);
     await button('Adjust balance').click();
     const form = page.getByRole('dialog', { name: 'Adjust balance' });
     await form.getByLabel('Amount in dollars').fill('-1.25');
     await form.getByLabel('Reason').fill('Charged twice');
-    await api.sql.query('delete from console.sessions');
+    await expireAtPost(`/v1${accountPath}/adjustments`);
     await form.getByRole('button', { name: 'Adjust by −$1.25' }).click();
     await signInAgain(() => totp(secret));
     await page.getByText('Adjusted by −$1.25.', { exact: true }).waitFor();
@@ -277,11 +279,21 @@ describe('security in the console', function () {
     const second = await window.context.newPage();
     await second.goto(`${site().api.url}/console/usage`);
     await second.getByRole('heading', { name: 'Usage' }).waitFor();
-    await expireSessions();
-    for (const tab of [page, second]) {
-      await tab.getByRole('link', { name: 'Statements' }).click();
-      await dialog(tab).waitFor();
-    }
+    // Once both tabs have asked, so that neither covers its link before the click.
+    let asking = 0;
+    const expired = Promise.withResolvers<void>();
+    await window.context.route('**/v1/statements/*', async (route) => {
+      asking += 1;
+      if (asking === 2) {
+        await expireSessions();
+        expired.resolve();
+      }
+      await expired.promise;
+      await route.fallback();
+    });
+    for (const tab of [page, second]) await tab.getByRole('link', { name: 'Statements' }).click();
+    for (const tab of [page, second]) await dialog(tab).waitFor();
+    await window.context.unroute('**/v1/statements/*');
     await signInAgain(undefined, second);
     await dialog().waitFor({ state: 'detached' });
     await page.getByRole('heading', { name: 'Statements' }).waitFor();

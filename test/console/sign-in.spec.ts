@@ -9,7 +9,7 @@ import { totp } from '../support/totp.ts';
 const PASSWORD = 'correct horse battery';
 
 describe('signing in to the console', function () {
-  this.timeout(60_000);
+  this.timeout(120_000);
   let api: TestApi;
   let server: Server;
   let secure: Server;

@@ -9,7 +9,7 @@ import { once } from 'node:events';
 import { mkdir, open, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { join } from 'node:path';
-import { choosePort } from '../../src/embedded/ports.ts';
+import { choosePort } from '../support/ports.ts';
 import type { TestAccount } from '../support/accounts.ts';
 import { until, type Environment } from '../support/stack.ts';
 import { assertJson, assertLines, type Names } from './outputs.ts';

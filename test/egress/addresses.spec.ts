@@ -51,7 +51,16 @@ describe('endpointProblem', () => {
 
   // Each is the machine itself, its network, or a cloud's metadata, in some spelling.
   const privateHosts = ['127.0.0.1', 'localhost', '127.1', '2130706433', '0x7f000001'].concat(
-    ['0177.0.0.1', '0.0.0.0', '0', '127.0.0.1.', 'localhost.', 'LOCALHOST', 'a.localhost'],
+    [
+      '0177.0.0.1',
+      '0.0.0.0',
+      '0',
+      '127.0.0.1.',
+      'localhost.',
+      'localhost..',
+      'LOCALHOST',
+      'a.localhost',
+    ],
     ['①②⑦.⓪.⓪.①', '127。0。0。1', '%6c%6f%63%61%6c%68%6f%73%74'],
     ['[::1]', '[::]', '[::ffff:127.0.0.1]', '[::ffff:7f00:1]', '[::127.0.0.1]'],
     ['[64:ff9b::7f00:1]', '[2002:7f00:1::]', '[0:0:0:0:0:ffff:7f00:0001]', '[fd00:ec2::254]'],

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { Client } from 'pg';
 import { randomPasswords } from '../../src/embedded/data-dir.ts';
 import { startChild, type Child } from '../../src/embedded/child.ts';
-import { choosePort } from '../../src/embedded/ports.ts';
+import { choosePort } from '../support/ports.ts';
 import { launchers, postgresBin } from '../../src/embedded/postgres-launcher.ts';
 import { runWith } from '../../src/embedded/run-with.ts';
 import { startPostgres, type Postgres } from '../../src/embedded/postgres.ts';

@@ -6,7 +6,7 @@ import { promisify } from 'node:util';
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { createAccount, type TestAccount } from '../support/accounts.ts';
 import { read } from '../support/http.ts';
-import { choosePort } from '../../src/embedded/ports.ts';
+import { choosePort } from '../support/ports.ts';
 import { startStack, type Stack } from '../support/stack.ts';
 import { startExample } from './start-example.ts';
 

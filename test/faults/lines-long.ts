@@ -6,23 +6,16 @@
  * A full disk needs a small file system, so its trials run as root; false clocks need libfaketime (Debian's package).
  */
 import assert from 'node:assert/strict';
-import { execFile } from 'node:child_process';
-import { mkdir, mkdtemp } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { parseArgs, promisify } from 'node:util';
-import { startOwnPostgres } from '../support/own-servers.ts';
+import { parseArgs } from 'node:util';
 import { SEED } from '../support/random.ts';
 import { mochaGlobalSetup, mochaGlobalTeardown } from '../support/setup.ts';
 import { lineTrials } from './line-trials.ts';
-import { openLinedSite, type TrialResult } from './lined-site.ts';
-import { findFaketime, partTrials, setClock, STALL_MS } from './part-trials.ts';
+import { openDamagedSite } from './damaged-site.ts';
+import type { TrialResult } from './lined-site.ts';
 import { table, writeRunReport } from './reliability-report.ts';
 
-const DISK = '500m';
-/** So few that all can be taken. */
-const CONNECTIONS = '60';
-const STALLABLE = join(import.meta.dirname, '../support/stallable-loop.ts');
+/** The promise of docs/reliability.md. */
+const RECOVERY_MS_MAX = 10_000;
 
 const { values } = parseArgs({
   options: {
@@ -32,7 +25,6 @@ const { values } = parseArgs({
   },
 });
 const print = (text: string) => process.stdout.write(`${text}\n`);
-const run = promisify(execFile);
 const startedAt = new Date();
 const seed = Number(values.seed);
 
@@ -45,57 +37,25 @@ try {
 
 async function runTrials(): Promise<void> {
   print(`--seed ${seed} --seconds ${values.seconds}`);
-  const disk = await mkdtemp(join(tmpdir(), 'farebox-disk-'));
-  await run('mount', ['-t', 'tmpfs', '-o', `size=${DISK},mode=755`, 'tmpfs', disk]);
-  try {
-    const results = await onDisk(disk);
-    if (values.only === '') await report(results);
-  } finally {
-    await run('umount', [disk]);
-  }
-}
-
-async function onDisk(disk: string): Promise<TrialResult[]> {
-  const faketime = await findFaketime();
-  const clockFile = faketime && join(disk, 'clock');
-  if (clockFile) await setClock(clockFile, '+0');
-  else print('Without libfaketime, clocks are not stepped.');
-  const folder = join(disk, 'server');
-  await mkdir(folder, { mode: 0o755 });
-  const settings = { max_connections: CONNECTIONS, max_wal_size: '64MB', shared_buffers: '32MB' };
-  const postgres = await startOwnPostgres(settings, folder);
-  const site = await openLinedSite({
-    seed,
-    databaseUrl: postgres.url,
-    env: {
-      NODE_OPTIONS: `--import=${STALLABLE}`,
-      STALL_MS: String(STALL_MS),
-      ...(clockFile && {
-        LD_PRELOAD: faketime,
-        FAKETIME_TIMESTAMP_FILE: clockFile,
-        FAKETIME_NO_CACHE: '1',
-        FAKETIME_DONT_FAKE_MONOTONIC: '1',
-      }),
-    },
-  });
+  assert.ok(process.getuid?.() === 0, 'a small disk needs root');
+  const damaged = await openDamagedSite({ seed, recoveryMsMax: RECOVERY_MS_MAX });
+  if (!damaged.hasClocks) print('Without libfaketime, clocks are not stepped.');
   const results: TrialResult[] = [];
   try {
     const longMs = Number(values.seconds) * 1_000;
-    const damageable = { ...postgres, folder: disk };
-    const trials = [...partTrials(damageable, clockFile, longMs / 3), ...lineTrials(longMs)];
+    const trials = [...damaged.trials(longMs / 3), ...lineTrials(longMs)];
     for (const trial of trials.filter(({ name }) => name.includes(values.only))) {
       print(trial.name);
-      const result = await site.run(trial);
-      await site.proveBooks();
+      const result = await damaged.site.run(trial);
+      await damaged.site.proveBooks();
       print(`  ${JSON.stringify(result)}`);
       results.push(result);
     }
   } finally {
-    await site.close();
-    await postgres.remove();
+    await damaged.close();
   }
   assert.ok(results.length > 0, 'no trial has such a name');
-  return results;
+  if (values.only === '') await report(results);
 }
 
 async function report(results: readonly TrialResult[]): Promise<void> {

@@ -7,7 +7,7 @@ import assert from 'node:assert/strict';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Client } from 'pg';
 import { uuidOf } from '../../src/domain/ids.ts';
-import { choosePort } from '../../src/embedded/ports.ts';
+import { choosePort } from '../support/ports.ts';
 import { createAccount, type TestAccount } from '../support/accounts.ts';
 import { proveBooks } from '../support/books.ts';
 import { call } from '../support/http.ts';

@@ -11,8 +11,8 @@ import { OUTAGE } from './line-trials.ts';
 export interface DamageablePostgres {
   readonly url: string;
   readonly superuserUrl: string;
-  /** A folder on its disk. */
-  readonly folder: string;
+  /** A folder on its disk, where that is small enough to be filled. */
+  readonly disk: string | undefined;
   hasEnded(): boolean;
   restart(): Promise<void>;
 }
@@ -28,20 +28,7 @@ export function partTrials(
   lastsMs: number,
 ): readonly Trial[] {
   return [
-    {
-      name: 'Postgres: its disk is full',
-      seen: OUTAGE,
-      lastsMs,
-      begin: async () => {
-        const full = join(postgres.folder, 'full');
-        await fill(full);
-        return async () => {
-          await rm(full);
-          // Without space for its log, Postgres ends, and has to be started again.
-          if (postgres.hasEnded()) await postgres.restart();
-        };
-      },
-    },
+    ...(postgres.disk === undefined ? [] : [fullDisk(postgres, postgres.disk, lastsMs)]),
     {
       name: 'Postgres: all of its connections are taken',
       seen: OUTAGE,
@@ -92,6 +79,23 @@ export function partTrials(
       },
     })),
   ];
+}
+
+function fullDisk(postgres: DamageablePostgres, disk: string, lastsMs: number): Trial {
+  return {
+    name: 'Postgres: its disk is full',
+    seen: OUTAGE,
+    lastsMs,
+    begin: async () => {
+      const full = join(disk, 'full');
+      await fill(full);
+      return async () => {
+        await rm(full);
+        // Without space for its log, Postgres ends, and has to be started again.
+        if (postgres.hasEnded()) await postgres.restart();
+      };
+    },
+  };
 }
 
 /** The file is replaced as a whole, so that nobody reads half of it. */

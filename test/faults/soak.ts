@@ -7,7 +7,7 @@ import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Client } from 'pg';
-import { choosePort } from '../../src/embedded/ports.ts';
+import { choosePort } from '../support/ports.ts';
 import { createTestAccounts } from '../support/accounts.ts';
 import { proveBooks } from '../support/books.ts';
 import { makeBudget, makeKey } from '../support/budget-requests.ts';

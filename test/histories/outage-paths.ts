@@ -48,6 +48,44 @@ export const OUTAGE_PATHS: Readonly<Record<string, (harness: TopUpHarness) => Pr
     return topUp;
   },
 
+  async 'checkout-session-stuck'(harness) {
+    await harness.control('faults', { ...FAILING, method: 'POST', path: '/v1/checkout/sessions' });
+    const result = await harness.request(await harness.newConsumer(), 'checkout', 25);
+    if (result.kind !== 'pending') throw new Error(result.kind);
+    const { topUp } = result;
+    await retryStuck(harness, topUp);
+    const url = await until(async () => (await harness.topUp(topUp.id)).sessionUrl);
+    await harness.pay(url);
+    return topUp;
+  },
+
+  async 'checkout-ask-stuck'(harness) {
+    const topUp = await harness.checkout(await harness.newConsumer(), 25);
+    await harness.control('faults', { ...FAILING, method: 'GET', path: '/v1/checkout/sessions' });
+    await harness.pay(topUp.sessionUrl);
+    await retryStuck(harness, topUp);
+    return topUp;
+  },
+
+  async 'checkout-cancel-stuck'(harness) {
+    const topUp = await harness.checkout(await harness.newConsumer(), 25);
+    await harness.control('faults', { ...FAILING, method: 'POST', path: '/v1/checkout/sessions' });
+    await harness.workflow(topUp.id).executeUpdate('cancel');
+    await retryStuck(harness, topUp);
+    return topUp;
+  },
+
+  async 'direct-fail-stuck'(harness) {
+    const consumer = await harness.newConsumer();
+    await harness.request(consumer, 'direct', 1);
+    await harness.saveCard(consumer, 'pm_card_chargeCustomerFail');
+    return failing(harness, 'before update of status on farebox.top_ups', async () => {
+      const result = await harness.request(consumer, 'direct', 12.5);
+      if (result.kind !== 'pending') throw new Error(result.kind);
+      return result.topUp;
+    });
+  },
+
   async 'checkout-open-stuck'(harness) {
     const consumer = await harness.newConsumer();
     return failing(harness, 'before update of opened_at on farebox.top_ups', async () => {
@@ -74,6 +112,18 @@ export const OUTAGE_PATHS: Readonly<Record<string, (harness: TopUpHarness) => Pr
   },
 };
 
+/** As often as a step is tried before it is stuck. */
+const FAILING = { kind: 'error', status: 503, times: 5 };
+
+async function retryStuck(harness: TopUpHarness, { id }: Started): Promise<void> {
+  await becomesStuck(harness.workflow(id));
+  await harness.workflow(id).executeUpdate('retry');
+}
+
+async function becomesStuck(workflow: WorkflowHandle): Promise<void> {
+  await until(async () => (await workflow.query<TopUpProgress>('status')).stuck !== null);
+}
+
 /** Makes a statement fail until its step is stuck, then lets an operator retry it. */
 async function failing<T extends Started>(
   harness: TopUpHarness,
@@ -92,9 +142,7 @@ async function failing<T extends Started>(
   );
   const topUp = await act();
   const workflow = harness.workflow(topUp.id);
-  await until(async () => (await workflow.query<TopUpProgress>('status')).stuck !== null, {
-    timeoutMs: 60_000,
-  });
+  await becomesStuck(workflow);
   await client.query('drop function farebox.fail() cascade');
   await client.end();
   await workflow.executeUpdate('retry');
@@ -121,14 +169,10 @@ export const RUNS_UNDER_WAY: Readonly<Record<string, (harness: TopUpHarness) => 
   };
 
 async function stuckDirectTopUp(harness: TopUpHarness): Promise<Started> {
-  const fault = { method: 'POST', path: '/v1/payment_intents', kind: 'error', status: 503 };
-  await harness.control('faults', { ...fault, times: 5 });
+  await harness.control('faults', { ...FAILING, method: 'POST', path: '/v1/payment_intents' });
   const result = await harness.request(await harness.newConsumer(), 'direct', 12.5);
   if (result.kind !== 'pending') throw new Error(result.kind);
-  const workflow = harness.workflow(result.topUp.id);
-  await until(async () => (await workflow.query<TopUpProgress>('status')).stuck !== null, {
-    timeoutMs: 60_000,
-  });
+  await becomesStuck(harness.workflow(result.topUp.id));
   return result.topUp;
 }
 

@@ -320,9 +320,12 @@ async function recordRollups({ save, isWanted }: Recorder): Promise<void> {
 
 /** One that finds nothing, and one that repairs a payment without a webhook. */
 async function recordReconciliations({ save, isWanted }: Recorder): Promise<void> {
-  const paths = ['reconciliation', 'reconciliation-mends', 'reconciliation-of-a-warning'].filter(
-    isWanted,
-  );
+  const paths = [
+    'reconciliation',
+    'reconciliation-mends',
+    'reconciliation-of-a-warning',
+    'reconciliation-walks-first',
+  ].filter(isWanted);
   if (paths.length === 0) return;
   const harness = await openTopUpHarness({
     FIRST_ASK_MS: '3600000',

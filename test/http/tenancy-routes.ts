@@ -104,6 +104,7 @@ export const ROUTES: Readonly<Record<string, Row>> = {
     role: 'consumer',
     query: `?from=${new Date().toISOString().slice(0, 10)}`,
   },
+  'GET /v1/usage/:id': { role: 'consumer', names: 'charge' },
   'GET /v1/usage.csv': { role: 'consumer' },
   'POST /v1/top-up': { role: 'consumer', body: () => ({ amount: 10 }) },
   'GET /v1/top-up': { role: 'consumer', names: 'topUp' },

@@ -8,13 +8,10 @@
  *                         `--pull-never` when the base image was made on this machine.
  */
 import assert from 'node:assert/strict';
-import { randomBytes } from 'node:crypto';
-import { readFile } from 'node:fs/promises';
-import { join } from 'node:path';
-import { parse } from 'yaml';
-import { choosePort } from '../../src/embedded/ports.ts';
+import { choosePort } from '../support/ports.ts';
 import { createEmptyDatabase, createTestNamespace, until } from '../support/stack.ts';
-import { buildImage, createContainer, ROOT, type Container, type Running } from './container.ts';
+import { composeEnvironment } from './compose.ts';
+import { buildImage, createContainer, type Container, type Running } from './container.ts';
 
 const BUILT = 'farebox:test';
 
@@ -147,26 +144,4 @@ describe('the image', function () {
 async function endsWell(running: Running): Promise<void> {
   process.kill(running.pid, 'SIGTERM');
   assert.equal(await running.exited, 0, running.output());
-}
-
-/** Of the service `api`, with made-up values for what .env would hold. */
-async function composeEnvironment(): Promise<Record<string, string>> {
-  const { services } = parse(await readFile(join(ROOT, 'docker-compose.yml'), 'utf8'), {
-    merge: true,
-  }) as { services: { api: { environment: Record<string, string> } } };
-  const given: Record<string, string> = {
-    MASTER_SECRET: randomBytes(32).toString('base64url'),
-    STRIPE_SECRET_KEY: `sk_live_${randomBytes(12).toString('hex')}`,
-    STRIPE_WEBHOOK_SECRET: `whsec_${randomBytes(12).toString('hex')}`,
-    BASE_URL: 'https://farebox.example',
-  };
-  return Object.fromEntries(
-    Object.entries(services.api.environment).map(([name, value]) => [
-      name,
-      value.replaceAll(
-        /\$\{(\w+)(?::[-?]([^}]*))?\}/g,
-        (_, variable: string, fallback: string) => given[variable] ?? fallback,
-      ),
-    ]),
-  );
 }

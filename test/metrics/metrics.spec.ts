@@ -3,16 +3,18 @@ import assert from 'node:assert/strict';
 import { Client } from 'pg';
 import { parse } from 'yaml';
 import { wireId } from '../../src/domain/ids.ts';
-import { choosePort } from '../../src/embedded/ports.ts';
+import { choosePort } from '../support/ports.ts';
 import { createTestAccounts, type TestAccount } from '../support/accounts.ts';
 import { call, charge } from '../support/http.ts';
 import {
   createTestDatabase,
+  farebox,
   startApi,
   startSimulator,
   startWorker,
   testEnvironment,
   until,
+  type Environment,
   type Server,
 } from '../support/stack.ts';
 import { read } from '../tree/sources.ts';
@@ -24,6 +26,7 @@ const requests = (outcome: string) =>
   `farebox_requests_total{method="POST",route="/v1/charges",outcome="${outcome}"}`;
 
 describe('metrics', () => {
+  let env: Environment;
   let api: Server;
   let ports: Readonly<Record<'api' | 'worker', number>>;
   let sql: Client;
@@ -35,7 +38,7 @@ describe('metrics', () => {
     undo.push(() => database.drop());
     const simulator = await startSimulator();
     undo.push(() => simulator.stop());
-    const env = { ...(await testEnvironment(database)), ...simulator.env };
+    env = { ...(await testEnvironment(database)), ...simulator.env };
     ports = { api: await choosePort(), worker: await choosePort() };
     api = await startApi({ env: { ...env, METRICS_PORT: String(ports.api) } });
     undo.push(() => api.stop());
@@ -66,6 +69,13 @@ describe('metrics', () => {
       }),
     );
   }
+
+  const examine = () =>
+    farebox(['doctor', '--only', 'balances', '--json'], { env }).catch(
+      ({ stdout }: { stdout: string }) => stdout,
+    );
+  const examined = async (what: 'findings' | 'age_seconds') =>
+    (await scrape('worker')).get(`farebox_doctor_${what}{part="balances"}`);
 
   it('count requests by route and outcome, and refusals by developer, tool and code', async () => {
     assert.equal((await charge(api, account, { amount: 0.01 })).status, 201);
@@ -158,6 +168,21 @@ describe('metrics', () => {
     assert.ok(age >= 600 && age < 900);
   });
 
+  it('show what each part of doctor found when it last ran, and when that was', async () => {
+    assert.equal(await examined('findings'), undefined);
+    await examine();
+    assert.equal(await until(async () => (await examined('findings')) === 0), true);
+    await sql.query(`update farebox.consumers set credited_micros = credited_micros + 1`);
+    await examine();
+    await until(async () => ((await examined('findings')) ?? 0) > 0);
+    await sql.query(`update farebox.consumers set credited_micros = credited_micros - 1`);
+    await examine();
+    await until(async () => (await examined('findings')) === 0);
+    await sql.query(`update farebox.examinations set ended_at = now() - interval '1 hour'`);
+    await until(async () => ((await examined('age_seconds')) ?? 0) >= 3_600);
+    assert.ok(((await examined('age_seconds')) ?? 0) < 3_900);
+  });
+
   it('report an unreadable backlog in place of old figures', async () => {
     await sql.query('alter table farebox.outbox rename to away');
     const found = await until(async () => {
@@ -166,7 +191,7 @@ describe('metrics', () => {
     });
     assert.deepEqual(
       [...found.keys()].filter((series) =>
-        /^farebox_(backlog\{|backlog_oldest|reconc)/.test(series),
+        /^farebox_(backlog\{|backlog_oldest|reconc|doctor)/.test(series),
       ),
       [],
     );

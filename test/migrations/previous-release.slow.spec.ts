@@ -5,15 +5,15 @@
  */
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
-import { Farebox } from '@farebox/client';
 import { startChild } from '../../src/embedded/child.ts';
-import { choosePort } from '../../src/embedded/ports.ts';
+import { choosePort } from '../support/ports.ts';
 import { dumpSchema } from '../../src/store/audit/schema-dump.ts';
 import { createDatabase } from '../../src/store/database.ts';
 import { migrate } from '../../src/store/migrations.ts';
 import { createTestAccounts, type TestAccount } from '../support/accounts.ts';
 import { proveBooks } from '../support/books.ts';
 import { call, charge } from '../support/http.ts';
+import { startLoad, type Load } from '../support/load.ts';
 import { balanceOf, openCheckout, pay, topUpsOf } from '../support/payments.ts';
 import {
   createEmptyDatabase,
@@ -177,48 +177,4 @@ async function replaced(old: readonly Server[], load: Load): Promise<void> {
     assert.equal(await server.exited, 'exit code 0');
   }
   await load.goesOn();
-}
-
-type Load = ReturnType<typeof startLoad>;
-
-const CLIENTS = 8;
-
-/** Charges by our client, which retries as it always does, and checkouts that are paid. */
-function startLoad(api: Server, charger: TestAccount, payer: TestAccount) {
-  const farebox = new Farebox({ secretKey: charger.developerKey, baseUrl: api.url });
-  const load = {
-    isStopped: false,
-    charges: 0,
-    payments: 0,
-    /** Resolves when charges and a payment were made after this. Rejects if the load has ended with an error. */
-    goesOn: async () => {
-      const [charges, payments] = [load.charges, load.payments];
-      const hasGoneOn = until(() => load.charges > charges + 20 && load.payments > payments);
-      await Promise.race([hasGoneOn, all.then(() => hasGoneOn)]);
-    },
-    stop: async () => {
-      load.isStopped = true;
-      await all;
-    },
-  };
-  const chargeOn = async () => {
-    while (!load.isStopped) {
-      await farebox.charge({ apiKey: charger.consumerKey, tool: 'search', amount: 0.01 });
-      load.charges += 1;
-    }
-  };
-  const payOn = async () => {
-    while (!load.isStopped) {
-      const opened = await openCheckout(api, payer, 5).catch(undefinedIfCut);
-      if (opened && (await pay(opened.sessionUrl))) load.payments += 1;
-    }
-  };
-  const all = Promise.all([...Array.from({ length: CLIENTS }, chargeOn), payOn()]);
-  all.catch(() => {}); // goesOn and stop report the error
-  return load;
-}
-
-/** `fetch` rejects when a connection is cut. Only our client repeats such requests by itself. */
-function undefinedIfCut(error: unknown): undefined {
-  if (!(error instanceof TypeError)) throw error;
 }

@@ -3,7 +3,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { randomPasswords } from '../../src/embedded/data-dir.ts';
-import { choosePort } from '../../src/embedded/ports.ts';
+import { choosePort } from '../support/ports.ts';
 import { startPostgres } from '../../src/embedded/postgres.ts';
 import { dumpSchema } from '../../src/store/audit/schema-dump.ts';
 import { createDatabase } from '../../src/store/database.ts';

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { ConfigError } from '../../src/config.ts';
+import { ConfigError } from '../../src/read-setting.ts';
 import { SECRET_SETTINGS, withSecretFiles } from '../../src/secret-files.ts';
 import { read } from '../tree/sources.ts';
 import { createTestDatabase, farebox, type TestDatabase } from '../support/stack.ts';

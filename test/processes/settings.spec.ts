@@ -1,6 +1,7 @@
 /** Intervals and secrets from the environment: their defaults, and one clear error for an invalid value. */
 import assert from 'node:assert/strict';
-import { ConfigError, readConfig } from '../../src/config.ts';
+import { readConfig } from '../../src/config.ts';
+import { ConfigError } from '../../src/read-setting.ts';
 
 const REQUIRED = {
   DATABASE_URL: 'postgres://postgres/farebox',

@@ -6,6 +6,7 @@ import type { Micros } from '../../src/domain/money.ts';
 import type { Verdict } from '../../src/domain/verdict.ts';
 import {
   failureOf,
+  refusedFor,
   PaymentMismatchError,
   verdictOfIntent,
   verdictOfSession,
@@ -56,6 +57,17 @@ const declined = (code: string, type = 'card') => ({
   status: 'requires_payment_method',
   last_payment_error: { code, payment_method: { type } },
 });
+/** With the bank's details. */
+const declinedFor = (details: object) => ({
+  status: 'requires_payment_method',
+  last_payment_error: {
+    code: 'card_declined',
+    payment_method: { id: 'pm_1', type: 'card' },
+    ...details,
+  },
+});
+const NEVER = 'do_not_try_again';
+const REFUSED = refusedFor('pm_1');
 const failed = (code: Parameters<typeof failureOf>[0]): Verdict => ({
   kind: 'failed',
   failure: failureOf(code),
@@ -76,6 +88,13 @@ describe('the verdict on a payment intent', () => {
     ['of a status that is not known yet', { status: 'something_new' }, OPEN],
     ['declined', declined('card_declined'), failed('card_declined')],
     ['on a card that has expired', declined('expired_card'), failed('card_expired')],
+    ['that its bank advises not to try again', declinedFor({ advice_code: NEVER }), REFUSED],
+    ['on a card that was stolen', declinedFor({ decline_code: 'stolen_card' }), REFUSED],
+    [
+      'that its bank advises to try later',
+      declinedFor({ advice_code: 'try_again_later', decline_code: 'insufficient_funds' }),
+      failed('card_declined'),
+    ],
     [
       'that its bank asks about',
       declined('authentication_required'),

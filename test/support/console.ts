@@ -35,7 +35,7 @@ export interface Window {
 }
 
 /** Pages render slowly on a busy machine. */
-const PAGE_TIMEOUT_MS = 20_000;
+const PAGE_TIMEOUT_MS = 60_000;
 
 export async function openConsole(options: StackOptions = {}): Promise<ConsoleHarness> {
   const [stack, browser] = await Promise.all([

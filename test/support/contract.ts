@@ -6,6 +6,8 @@ import type { Endpoint } from '../../src/http/endpoint.ts';
 import { errorCodesOf } from '../../src/http/openapi/errors.ts';
 import { ENDPOINTS } from '../../src/http/routes.ts';
 import { ErrorReply } from '../../src/schemas/errors.ts';
+import { LEVELS_MAX } from '../../src/schemas/shapes.ts';
+import { keysIn } from './leaks.ts';
 
 interface Received {
   readonly status: number;
@@ -20,6 +22,8 @@ const ajv = new Ajv({
     date: /^\d{4}-\d\d-\d\d$/,
   },
 });
+// Only bodies have it, which are checked where they arrive.
+ajv.addKeyword(LEVELS_MAX);
 const validators = new Map<TSchema, ValidateFunction>();
 
 /** Fails for an extra member as for a missing one: the schemas of replies are closed. */
@@ -37,6 +41,7 @@ export function assertInContract(method: string, path: string, received: Receive
   const where = `${method} ${path} answered ${status}: ${JSON.stringify(body)}`;
   if (status >= 400) {
     assertShape(body, ErrorReply);
+    assert.deepEqual(keysIn(JSON.stringify(body)), [], 'an error contains a key');
     const { code } = (body as ErrorReply).error;
     assert.ok(errorCodesOf(endpoint).has(code), `not documented: ${where}`);
   } else if (endpoint.replies === 'csv') {

@@ -39,7 +39,7 @@ export async function fail(
   retryMs: number,
 ) {
   await recordSeen(database, id, { kind: 'failed', code: failure.code });
-  return failTopUp(database, id, failure, retryMs);
+  return failTopUp(database, id, { failure, retryMs });
 }
 
 export async function expire(database: Database, id: string): Promise<void> {

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Child } from '../../src/embedded/child.ts';
 import { randomPasswords } from '../../src/embedded/data-dir.ts';
-import { choosePort } from '../../src/embedded/ports.ts';
+import { choosePort } from './ports.ts';
 import { startPostgres } from '../../src/embedded/postgres.ts';
 import { startTemporal } from '../../src/embedded/temporal.ts';
 import { migrate } from '../../src/store/migrations.ts';
@@ -44,8 +44,10 @@ export async function startOwnPostgres(
   return { url, superuserUrl, ...ownServer(folder, first, () => startPostgres(options)) };
 }
 
-/** Its `default` namespace has our search attributes. */
-export async function startOwnTemporal(): Promise<OwnServer & { readonly address: string }> {
+/** Its `default` namespace has our search attributes. `dataDir` has all of its state. */
+export async function startOwnTemporal(): Promise<
+  OwnServer & { readonly address: string; readonly dataDir: string }
+> {
   const folder = await newFolder();
   const options = {
     program: process.env['TEST_TEMPORAL_PROGRAM'] ?? '',
@@ -56,7 +58,12 @@ export async function startOwnTemporal(): Promise<OwnServer & { readonly address
     uiPort: await choosePort(),
   };
   const first = await startTemporal(options);
-  return { address: first.address, ...ownServer(folder, first, () => startTemporal(options)) };
+  const { dataDir } = options;
+  return {
+    address: first.address,
+    dataDir,
+    ...ownServer(folder, first, () => startTemporal(options)),
+  };
 }
 
 function newFolder(): Promise<string> {

@@ -5,7 +5,7 @@ import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { startChild } from '../../src/embedded/child.ts';
-import { choosePort } from '../../src/embedded/ports.ts';
+import { choosePort } from './ports.ts';
 
 export interface PgBouncer {
   readonly url: string;

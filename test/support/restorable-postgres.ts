@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import { Client } from 'pg';
 import { randomPasswords } from '../../src/embedded/data-dir.ts';
-import { choosePort } from '../../src/embedded/ports.ts';
+import { choosePort } from './ports.ts';
 import { startPostgres } from '../../src/embedded/postgres.ts';
 import { migrate } from '../../src/store/migrations.ts';
 import { until } from './stack.ts';

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import type { Client } from 'pg';
 import { createDatabase } from '../../src/store/database.ts';
 import { createSignInLink } from '../../src/store/console/sign-in-links.ts';
+import { noteSecret } from './leaks.ts';
 
 /** A link that signs the owner of the address in, once. */
 export async function signInLink(
@@ -17,7 +18,9 @@ export async function signInLink(
 export async function createSignInLinkToken(databaseUrl: string, email: string): Promise<string> {
   const database = await createDatabase(databaseUrl, { maxPoolSize: 1, onError: () => {} });
   try {
-    return await createSignInLink(database, email, 3_600);
+    const token = await createSignInLink(database, email, 3_600);
+    noteSecret(token);
+    return token;
   } finally {
     await database.end();
   }
@@ -46,5 +49,6 @@ export async function signIn(
   const answer = await fetch(link, { redirect: 'manual' });
   const [cookie] = answer.headers.getSetCookie().map((text) => text.split(';')[0] ?? '');
   assert.match(cookie ?? '', /^farebox\.session_token=/, `${answer.status} ${await answer.text()}`);
+  noteSecret(/=([\w-]+)/.exec(cookie ?? '')?.[1]);
   return cookie ?? '';
 }

@@ -8,7 +8,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Child } from '../../src/embedded/child.ts';
 import { randomPasswords } from '../../src/embedded/data-dir.ts';
-import { choosePort } from '../../src/embedded/ports.ts';
+import { findLeaks } from './leaks.ts';
+import { choosePort } from './ports.ts';
 import { startPostgres, type Postgres } from '../../src/embedded/postgres.ts';
 import { findTemporal } from '../../src/embedded/temporal-binary.ts';
 import { startTemporal } from '../../src/embedded/temporal.ts';
@@ -38,7 +39,10 @@ export async function mochaGlobalSetup(): Promise<void> {
 
 export async function mochaGlobalTeardown(): Promise<void> {
   await Promise.all(started.map((child) => child.stop()));
-  if (folder) await rm(folder, { recursive: true, force: true });
+  if (!folder) return;
+  const leaks = await findLeaks(folder);
+  await rm(folder, { recursive: true, force: true });
+  if (leaks.length > 0) throw new Error(`secrets leaked:\n${leaks.join('\n')}`);
 }
 
 /** Its database is the template, which stack.ts copies. */

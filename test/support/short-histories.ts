@@ -4,7 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Connection } from '@temporalio/client';
 import { startChild } from '../../src/embedded/child.ts';
-import { choosePort, isPortOpen } from '../../src/embedded/ports.ts';
+import { isPortOpen } from '../../src/embedded/ports.ts';
+import { choosePort } from './ports.ts';
 import { ensureSearchAttributes } from '../../src/temporal/search-attributes.ts';
 import { until, type Environment } from './stack.ts';
 

@@ -11,7 +11,8 @@ import { Connection } from '@temporalio/client';
 import { msToTs } from '@temporalio/common/lib/time.js';
 import { Client } from 'pg';
 import { startChild } from '../../src/embedded/child.ts';
-import { choosePort } from '../../src/embedded/ports.ts';
+import { noteSecretsOf } from './leaks.ts';
+import { choosePort } from './ports.ts';
 import { ensureSearchAttributes } from '../../src/temporal/search-attributes.ts';
 
 export type Environment = Readonly<Record<string, string | undefined>>;
@@ -236,6 +237,7 @@ function inherited(): Environment {
 
 async function startOurs(name: string, args: readonly string[], env: Environment) {
   const logFile = join(given('TEST_FOLDER'), `${name}-${unique()}.log`);
+  noteSecretsOf(env);
   const child = await startChild({
     name,
     command: [process.execPath, join(ROOT, args[0] ?? ''), ...args.slice(1)],

@@ -14,7 +14,7 @@ import { wireId } from '../../src/domain/ids.ts';
 import { readConfig } from '../../src/config.ts';
 import { asMicros, type Micros } from '../../src/domain/money.ts';
 import type { TopUpStatus } from '../../src/domain/top-up.ts';
-import { choosePort } from '../../src/embedded/ports.ts';
+import { choosePort } from './ports.ts';
 import { createStripe } from '../../src/stripe/calls.ts';
 import { recordWebhook } from '../../src/stripe/webhook.ts';
 import { createAccounts } from '../../src/store/accounts/accounts.ts';

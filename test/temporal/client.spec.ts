@@ -1,7 +1,7 @@
 /** The client of Temporal at its end. */
 import assert from 'node:assert/strict';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { choosePort } from '../../src/embedded/ports.ts';
+import { choosePort } from '../support/ports.ts';
 import { createTemporalClient } from '../../src/temporal/client.ts';
 import { readTemporalConfig } from '../../src/config.ts';
 

@@ -78,6 +78,20 @@ describe('a schedule', () => {
     assert.equal(info.numActionsTaken, 1);
   });
 
+  it('ends a run that cannot continue, and starts the next one', async () => {
+    // No worker polls here.
+    await ensureSchedules(temporal, [{ ...ENTRY, everySeconds: 1, timeoutSeconds: 2 }]);
+    const { recentActions } = await until(async () => {
+      const { info } = await handle().describe();
+      return info.recentActions.length >= 2 && info;
+    });
+    const [first] = recentActions;
+    assert.ok(first);
+    const { workflowId, firstExecutionRunId } = first.action.workflow;
+    const run = temporal.client.workflow.getHandle(workflowId, firstExecutionRunId);
+    assert.equal((await run.describe()).status.name, 'TIMED_OUT');
+  });
+
   it('is reported when it was deleted, and created again', async () => {
     await ensureSchedules(temporal, [ENTRY]);
     assert.deepEqual(await listMissingSchedules(temporal, [ENTRY]), []);

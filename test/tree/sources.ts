@@ -6,7 +6,7 @@ export const ROOT = join(import.meta.dirname, '../..');
 
 /** Generated, or not in our words. */
 const NOT_WRITTEN_HERE =
-  /^(package-lock\.json|LICENSE|migrations\/schema\.sql|docs\/openapi\.json|client\/api\.d\.ts|bench\/results\/.*|test\/histories\/.*\.json)$/;
+  /^(package-lock\.json|LICENSE|migrations\/schema\.sql|docs\/(openapi\.json|events\.md)|client\/api\.d\.ts|bench\/results\/.*|test\/histories\/.*\.json)$/;
 const HIDDEN_FILES = ['.ci/run', '.env.example', '.dockerignore', '.gitignore'];
 const BINARY = /\.(png|ico|woff2|jpg)$/;
 

@@ -69,6 +69,7 @@ const PLAIN_ROOMS = [
   'src/store/failures.ts',
   'src/store/holds/',
   'src/store/migrations.ts',
+  'src/store/named-lock.ts',
   'src/store/outbox.ts',
   'src/store/statement-deadline.ts',
   'src/store/top-ups/',

@@ -15,7 +15,7 @@ describe('workflow code', () => {
   before(() => installRuntime(pino({ level: 'silent' })));
 
   it('has recorded histories to replay', () => {
-    assert.ok(files.length >= 55);
+    assert.ok(files.length >= 60);
   });
 
   for (const file of files) {

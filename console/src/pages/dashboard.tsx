@@ -1,32 +1,26 @@
 /** The Developer Dashboard: earnings, revenue by tool, and recent charges as they come in. */
-import { Anchor, SegmentedControl, Select, SimpleGrid, Text, Title } from '@mantine/core';
-import { IconReceipt } from '@tabler/icons-react';
-import { keepPreviousData, useQuery, useQueryClient } from '@tanstack/react-query';
-import { Link, useNavigate } from '@tanstack/react-router';
+import { Anchor, Button, Select, SimpleGrid } from '@mantine/core';
+import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { Link, useNavigate, useSearch } from '@tanstack/react-router';
 import { useEffect, useState } from 'react';
 import type { Earnings } from '../answers.ts';
-import { utcDay } from '../format.ts';
+import { daysAgo } from '../format.ts';
 import { useLive } from '../live.ts';
-import {
-  DAYS,
-  earningsByDayRead,
-  earningsRead,
-  keysRead,
-  recentChargesRead,
-  toolsRead,
-} from '../page-reads.ts';
+import { earningsRead, keysRead, recentChargesRead, toolsRead } from '../page-reads.ts';
 import { BarsCard } from '../parts/bars.tsx';
-import { ChargeTable } from '../parts/charges.tsx';
-import { Card, Page } from '../parts/page.tsx';
-import { developerSnippets, Snippets } from '../parts/snippets.tsx';
-import { Empty, Loaded } from '../parts/states.tsx';
+import { ChargeSnippet } from '../parts/charge-snippet.tsx';
+import { EarningsOverTime } from '../parts/earnings-over-time.tsx';
+import { Figure, Page } from '../parts/page.tsx';
+import { RecentCharges } from '../parts/recent-charges.tsx';
+import { Loaded } from '../parts/states.tsx';
 import { Steps } from '../parts/steps.tsx';
-import { TryCharge } from '../parts/try-charge.tsx';
 import { Money } from '../parts/values.tsx';
 
 /** While the events do not arrive. */
 const POLL_MS = 3_000;
 const TOOLS_SHOWN = 10;
+/** In the file of earnings: a year, today included. */
+const EXPORTED_DAYS = 366;
 
 export function DashboardPage() {
   const [isLoaded, setIsLoaded] = useState(false);
@@ -44,95 +38,76 @@ export function DashboardPage() {
   const hasBoth = earnings.data !== undefined && recent.data !== undefined;
   // The first figures come first.
   useEffect(() => setIsLoaded((before) => before || hasBoth), [hasBoth]);
-  const navigate = useNavigate();
   return (
-    <Page title="Developer Dashboard" intro="Amounts are net of refunds. Days are UTC days.">
+    <Page
+      title="Developer Dashboard"
+      intro="Amounts are net of refunds. Days are UTC days."
+      aside={
+        <Button
+          variant="default"
+          component="a"
+          href={`/v1/earnings.csv?from=${daysAgo(EXPORTED_DAYS - 1)}`}
+          download
+        >
+          Export CSV
+        </Button>
+      }
+    >
       <FirstSteps hasCharges={(recent.data?.charges.length ?? 1) > 0} />
       <Loaded query={earnings}>
         {({ totalEarnings, todayEarnings }) => (
           <SimpleGrid cols={{ base: 1, xs: 2 }} spacing="lg">
-            <Figure label="Total earnings" dollars={totalEarnings} />
-            <Figure label="Today’s revenue" dollars={todayEarnings} />
+            <Figure label="Total earnings">
+              <Money dollars={totalEarnings} />
+            </Figure>
+            <Figure label="Today’s revenue">
+              <Money dollars={todayEarnings} />
+            </Figure>
           </SimpleGrid>
         )}
       </Loaded>
-      <OverTime />
+      <OverTime tools={Object.keys(earnings.data?.byTool ?? {}).toSorted()} />
       {earnings.data && <ByTool byTool={earnings.data.byTool} />}
-      <Card
-        title="Recent charges"
-        flush
-        aside={
-          <Anchor component={Link} to="/developer/charges" size="sm">
-            All charges
-          </Anchor>
-        }
-      >
-        <Loaded query={recent}>
-          {({ charges }) =>
-            charges.length === 0 ? (
-              <Empty icon={<IconReceipt size={22} />} title="No charges yet">
-                Run the code below with your secret key and a consumer key. The charge appears here
-                automatically.
-              </Empty>
-            ) : (
-              <ChargeTable
-                charges={charges}
-                onOpen={(charge) => void navigate({ to: '/developer/charges', search: { charge } })}
-              />
-            )
-          }
-        </Loaded>
-      </Card>
-      <Snippet />
+      <RecentCharges query={recent}>
+        Run the code below with your secret key and a consumer key. The charge appears here
+        automatically.
+      </RecentCharges>
+      <ChargeSnippet />
     </Page>
   );
 }
 
-function Figure({ label, dollars }: { readonly label: string; readonly dollars: number }) {
-  return (
-    <Card>
-      <Text c="dimmed">{label}</Text>
-      <Text fz={{ base: 28, sm: 32 }} fw={650} lh={1.25} className="breaks" aria-live="polite">
-        <Money dollars={dollars} />
-      </Text>
-    </Card>
-  );
-}
+/** In a list to choose from; typing finds the others. */
+const OPTIONS_SHOWN = 50;
 
-const RANGES = [
-  { value: '7', label: '7 days' },
-  { value: '30', label: '30 days' },
-  { value: '90', label: '90 days' },
-];
-
-function OverTime() {
-  const [days, setDays] = useState(String(DAYS));
-  const series = useQuery({
-    ...earningsByDayRead(Number(days)),
-    placeholderData: keepPreviousData,
-    refetchInterval: 15_000,
-  });
+function OverTime({ tools }: { readonly tools: readonly string[] }) {
+  const { days, tool } = useSearch({ from: '/shell/developer' });
+  const navigate = useNavigate();
+  const show = (changed: { days?: string; tool?: string | undefined }) =>
+    void navigate({ to: '/developer', search: { days, tool, ...changed }, resetScroll: false });
   return (
-    <Loaded query={series}>
-      {({ series: points = [] }) => (
-        <BarsCard
-          title="Earnings over time"
-          aside={
-            <SegmentedControl
-              size="xs"
-              data={RANGES}
-              value={days}
-              onChange={setDays}
-              aria-label="Period"
-            />
-          }
-          what="Day (UTC)"
-          of="Earned"
-          empty="No earnings in this period."
-          bars={points.map(({ from, earnings }) => ({ label: utcDay(from), amount: earnings }))}
-        />
-      )}
-    </Loaded>
+    <EarningsOverTime
+      days={days}
+      onDays={(chosen) => show({ days: chosen })}
+      tool={tool}
+      aside={
+        (tools.length > 1 || tool !== undefined) && (
+          <Select
+            size="xs"
+            aria-label="Earnings of"
+            searchable
+            limit={OPTIONS_SHOWN}
+            allowDeselect={false}
+            data={[
+              { value: '', label: 'All tools' },
+              ...new Set([...tools, ...(tool === undefined ? [] : [tool])]),
+            ]}
+            value={tool ?? ''}
+            onChange={(value) => show({ tool: value || undefined })}
+          />
+        )
+      }
+    />
   );
 }
 
@@ -185,43 +160,5 @@ function FirstSteps({ hasCharges }: { readonly hasCharges: boolean }) {
         },
       ]}
     />
-  );
-}
-
-function Snippet() {
-  const priced = useQuery(toolsRead).data?.tools.filter(({ price }) => price !== null) ?? [];
-  const [chosen, setChosen] = useState<string | null>(null);
-  const tool = priced.find(({ name }) => name === chosen) ?? priced[0];
-  const name = tool?.name ?? 'search';
-  const price = tool?.price ?? 0.02;
-  return (
-    <Card
-      title="Charge from your code"
-      aside={
-        priced.length > 1 && (
-          <Select
-            size="xs"
-            aria-label="Tool"
-            allowDeselect={false}
-            data={[...new Set(priced.map((each) => each.name))]}
-            value={name}
-            onChange={setChosen}
-          />
-        )
-      }
-    >
-      <Text c="dimmed" size="sm" mb="xs">
-        Replace SECRET_KEY with a secret key from{' '}
-        <Anchor component={Link} to="/developer/settings" inherit underline="always">
-          Developer Settings
-        </Anchor>
-        : a test key while you build, a live key when users pay.
-      </Text>
-      <Snippets snippets={developerSnippets('SECRET_KEY', name, price)} />
-      <Title order={3} fz="md" mt="lg" mb="xs">
-        Try it here
-      </Title>
-      <TryCharge tool={name} price={price} />
-    </Card>
   );
 }

@@ -1,5 +1,5 @@
 /** What a developer's callers were refused, by code and tool, with the request ids to quote. */
-import { Anchor, Code, SegmentedControl, Stack, Table, Text } from '@mantine/core';
+import { Anchor, Code, Group, SegmentedControl, Select, Stack, Table, Text } from '@mantine/core';
 import { IconCircleCheck } from '@tabler/icons-react';
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate, useSearch } from '@tanstack/react-router';
@@ -17,8 +17,17 @@ const RANGES = [
 ];
 
 export function RefusalsPage() {
-  const { hours = '24' } = useSearch({ from: '/shell/developer/refusals' });
+  const { hours = '24', code, tool } = useSearch({ from: '/shell/developer/refusals' });
   const navigate = useNavigate();
+  const show = (changed: {
+    hours?: string;
+    code?: string | undefined;
+    tool?: string | undefined;
+  }) =>
+    void navigate({
+      to: '/developer/refusals',
+      search: { hours: hours === '24' ? undefined : hours, code, tool, ...changed },
+    });
   const refusals = useQuery({
     queryKey: ['refusals', hours],
     queryFn: () => read<Refusals>(`/v1/refusals?hours=${encodeURIComponent(hours)}`),
@@ -29,32 +38,72 @@ export function RefusalsPage() {
       title="Refused calls"
       intro="Calls with your secret key that were answered with an error. Nothing was charged for them."
     >
-      <SegmentedControl
-        aria-label="Time"
-        style={{ alignSelf: 'flex-start' }}
-        value={hours}
-        onChange={(value) =>
-          void navigate({
-            to: '/developer/refusals',
-            search: value === '24' ? {} : { hours: value },
-          })
-        }
-        data={RANGES}
-      />
+      <Group gap="sm" align="flex-end">
+        <SegmentedControl
+          aria-label="Time"
+          value={hours}
+          onChange={(value) => show({ hours: value === '24' ? undefined : value })}
+          data={RANGES}
+        />
+        <Filter
+          label="Error"
+          all="All errors"
+          value={code}
+          found={refusals.data?.refusals.map((each) => each.code)}
+          onChange={(value) => show({ code: value })}
+        />
+        <Filter
+          label="Tool"
+          all="All tools"
+          value={tool}
+          found={refusals.data?.refusals.map((each) => each.tool)}
+          onChange={(value) => show({ tool: value })}
+        />
+      </Group>
       <Card flush>
         <Loaded query={refusals}>
-          {({ refusals: found }) =>
-            found.length === 0 ? (
+          {({ refusals: all }) => {
+            const found = all.filter(
+              (each) =>
+                (code === undefined || each.code === code) &&
+                (tool === undefined || each.tool === tool),
+            );
+            return found.length === 0 ? (
               <Empty icon={<IconCircleCheck size={22} />} title="No refused calls">
-                In this time, no call with your secret key was refused.
+                {all.length > 0
+                  ? 'No refused call matches these filters.'
+                  : 'In this time, no call with your secret key was refused.'}
               </Empty>
             ) : (
               <RefusalTable refusals={found} />
-            )
-          }
+            );
+          }}
         </Loaded>
       </Card>
     </Page>
+  );
+}
+
+interface FilterProps {
+  readonly label: string;
+  readonly all: string;
+  readonly value: string | undefined;
+  readonly found: readonly (string | null)[] | undefined;
+  readonly onChange: (value: string | undefined) => void;
+}
+
+/** Shows only one of the values that were found; what the URL names stays, even if nothing has it. */
+function Filter({ label, all, value, found = [], onChange }: FilterProps) {
+  const values = [...found, value].filter((each) => each !== null && each !== undefined);
+  return (
+    <Select
+      aria-label={label}
+      searchable
+      allowDeselect={false}
+      data={[{ value: '', label: all }, ...[...new Set(values)].toSorted()]}
+      value={value ?? ''}
+      onChange={(chosen) => onChange(chosen || undefined)}
+    />
   );
 }
 
@@ -76,7 +125,7 @@ function RefusalTable({ refusals }: Refusals) {
       {refusals.map(({ code, tool, count, lastAt, requestIds }) => (
         <Table.Tr key={`${code} ${tool}`} style={{ verticalAlign: 'top' }}>
           <Table.Td>
-            <Anchor size="sm" href={`/docs/errors#${code}`} target="_blank">
+            <Anchor size="sm" href={`/docs/errors/${code}`} target="_blank">
               {code}
             </Anchor>
             {tool !== null && (

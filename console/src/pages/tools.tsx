@@ -1,4 +1,4 @@
-/** Registers, prices and archives the developer's tools. */
+/** The developer's tools, in use or archived. */
 import {
   Anchor,
   Badge,
@@ -6,24 +6,19 @@ import {
   Group,
   Modal,
   SegmentedControl,
-  Stack,
   Table,
   Text,
-  Textarea,
-  TextInput,
   VisuallyHidden,
 } from '@mantine/core';
 import { IconPlus, IconTool } from '@tabler/icons-react';
-import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { Link, useNavigate, useSearch } from '@tanstack/react-router';
 import { useState } from 'react';
 import type { Tool, Tools } from '../answers.ts';
-import { write } from '../api.ts';
-import { changesOf } from '../changes.ts';
 import { decimalsOfAll, plural } from '../format.ts';
 import { PagedList, ScrollTable, usePages } from '../parts/lists.tsx';
 import { Card, Page } from '../parts/page.tsx';
-import { Empty, Failed } from '../parts/states.tsx';
+import { Empty } from '../parts/states.tsx';
+import { ToolForm } from '../parts/tool-form.tsx';
 import { Money } from '../parts/values.tsx';
 
 export function ToolsPage() {
@@ -130,7 +125,7 @@ function ToolTable({ tools, isArchived, onEdit }: TableProps) {
                 inherit
                 title={tool.name}
                 renderRoot={(props) => (
-                  <Link to="/developer/charges" search={{ tool: tool.name }} {...props} />
+                  <Link to="/developer/tools/$toolId" params={{ toolId: tool.id }} {...props} />
                 )}
               >
                 <bdi className="one-line">{tool.name}</bdi>
@@ -171,89 +166,5 @@ function ToolTable({ tools, isArchived, onEdit }: TableProps) {
         </Table.Tr>
       ))}
     </ScrollTable>
-  );
-}
-
-interface FormProps {
-  /** Undefined to register a new tool. */
-  readonly tool: Tool | undefined;
-  readonly isArchived: boolean;
-  readonly onDone: () => void;
-}
-
-function ToolForm({ tool, isArchived, onDone }: FormProps) {
-  const [name, setName] = useState(tool?.name ?? '');
-  const [price, setPrice] = useState(tool?.price == null ? '' : String(tool.price));
-  const [description, setDescription] = useState(tool?.description ?? '');
-  const queries = useQueryClient();
-  const save = useMutation({
-    mutationFn: (archived: boolean) => {
-      const fields = { description, price: price.trim() === '' ? null : Number(price) };
-      if (!tool) return write('/v1/tools', { name, ...fields });
-      const opened = { description: tool.description, price: tool.price, archived: isArchived };
-      const changes = changesOf(opened, { ...fields, archived });
-      return write(`/v1/tools/${tool.id}`, changes, { method: 'PATCH' });
-    },
-    onSuccess: async () => {
-      onDone();
-      await queries.invalidateQueries({ queryKey: ['tools'] });
-    },
-  });
-  const isPriceValid = price.trim() === '' || /^(\d+(\.\d{1,6})?|\.\d{1,6})$/.test(price.trim());
-  return (
-    <form
-      onSubmit={(event) => {
-        event.preventDefault();
-        save.mutate(isArchived);
-      }}
-    >
-      <Stack gap="md">
-        <TextInput
-          label="Name"
-          description={
-            tool
-              ? 'Charges and receipts use this name, so it cannot change.'
-              : 'The name that charges use.'
-          }
-          required
-          withAsterisk={false}
-          maxLength={100}
-          readOnly={tool !== undefined}
-          value={name}
-          onChange={(event) => setName(event.currentTarget.value)}
-        />
-        <TextInput
-          label="Price per call in dollars"
-          description="Up to six decimals. Leave it empty if each charge sets its own amount."
-          inputMode="decimal"
-          leftSection="$"
-          value={price}
-          error={isPriceValid ? undefined : 'Enter a number with up to six decimals.'}
-          onChange={(event) => setPrice(event.currentTarget.value)}
-        />
-        <Textarea
-          label="Description"
-          maxLength={2_000}
-          autosize
-          minRows={2}
-          maxRows={6}
-          value={description}
-          onChange={(event) => setDescription(event.currentTarget.value)}
-        />
-        {save.error && <Failed error={save.error} />}
-        <Group justify="space-between">
-          {tool ? (
-            <Button variant="default" onClick={() => save.mutate(!isArchived)}>
-              {isArchived ? 'Unarchive' : 'Archive'}
-            </Button>
-          ) : (
-            <span />
-          )}
-          <Button type="submit" loading={save.isPending} disabled={!isPriceValid}>
-            {tool ? 'Save' : 'Register tool'}
-          </Button>
-        </Group>
-      </Stack>
-    </form>
   );
 }

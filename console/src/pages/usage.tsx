@@ -1,16 +1,23 @@
 /** Every charge to the consumer's balance. The filters are in the URL. */
 import { Anchor, Button, Text } from '@mantine/core';
 import { IconReceipt } from '@tabler/icons-react';
+import { useQuery } from '@tanstack/react-query';
 import { useNavigate, useSearch } from '@tanstack/react-router';
-import type { Usage } from '../answers.ts';
+import type { PaidCharge, Usage } from '../answers.ts';
+import { read } from '../api.ts';
 import { ChargeFilters, ChargeSheet, ChargeTable, queryOf } from '../parts/charges.tsx';
 import { PagedList, usePages } from '../parts/lists.tsx';
 import { Card, Page } from '../parts/page.tsx';
-import { Empty } from '../parts/states.tsx';
+import { PaidBy } from '../parts/paid-by.tsx';
+import { Empty, Loaded } from '../parts/states.tsx';
 import { Money } from '../parts/values.tsx';
 
+/** Any other text in a link could lead to another route of the API. */
+const CHARGE_ID = /^chg_[0-9a-f]{32}$/;
+
 export function UsagePage() {
-  const { charge, ...filter } = useSearch({ from: '/shell/usage' });
+  const { charge: named, ...filter } = useSearch({ from: '/shell/usage' });
+  const charge = named !== undefined && CHARGE_ID.test(named) ? named : undefined;
   const navigate = useNavigate({ from: '/usage' });
   const query = queryOf(filter);
   const list = usePages<Usage>({
@@ -21,6 +28,13 @@ export function UsagePage() {
   const charges = list.data?.pages.flatMap((page) => page.charges) ?? [];
   const open = (id: string | undefined) =>
     void navigate({ search: { ...filter, ...(id === undefined ? {} : { charge: id }) } });
+  const listed = charges.find(({ id }) => id === charge);
+  // It may not be on a loaded page, when the link was shared.
+  const one = useQuery({
+    queryKey: ['usage', 'charge', charge],
+    queryFn: () => read<PaidCharge>(`/v1/usage/${charge}`),
+    enabled: charge !== undefined,
+  });
   return (
     <Page
       title="Usage"
@@ -63,10 +77,12 @@ export function UsagePage() {
         </PagedList>
       </Card>
       <ChargeSheet
-        charge={charges.find(({ id }) => id === charge)}
+        charge={charge === undefined ? undefined : (one.data ?? listed)}
         onClose={() => open(undefined)}
         as="consumer"
-      />
+      >
+        <Loaded query={one}>{({ paidBy }) => <PaidBy credits={paidBy} />}</Loaded>
+      </ChargeSheet>
     </Page>
   );
 }

@@ -42,11 +42,11 @@ export function AuditEntries({ path }: { readonly path: string }) {
             <Table.Td>
               {ACTIONS[entry.action] ?? entry.action}
               <Details entry={entry} />
-              <Text size="xs" c="dimmed" hiddenFrom="xs">
+              <Text size="xs" c="dimmed" hiddenFrom="xs" className="breaks">
                 By: {programOf(entry)}
               </Text>
             </Table.Td>
-            <Table.Td visibleFrom="xs">
+            <Table.Td visibleFrom="xs" className="breaks">
               {programOf(entry)}
               {entry.databaseRole !== undefined && (
                 <Text size="xs" c="dimmed">
@@ -62,7 +62,7 @@ export function AuditEntries({ path }: { readonly path: string }) {
 }
 
 function Details({ entry }: { readonly entry: Entry }) {
-  const { before, ...details } = entry.details;
+  const { before, by: _, ...details } = entry.details;
   const earlier = (before ?? {}) as Readonly<Record<string, unknown>>;
   const words = Object.entries(details)
     // Budgets have numbers only inside the database.
@@ -101,17 +101,34 @@ function nameOf(name: string): string {
   return name.replaceAll(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
 }
 
-const AMOUNTS = new Set(['amount', 'threshold', 'ceiling', 'consentCeiling', 'dailyLimit']);
+const AMOUNTS = new Set([
+  'amount',
+  'threshold',
+  'ceiling',
+  'consentCeiling',
+  'dailyLimit',
+  'limit',
+  'windowLimit',
+  'maxPerCall',
+  'maxLease',
+  'raisedTo',
+]);
 
 function textOf(name: string, value: unknown): string {
   if (value === null) return 'none';
   if (typeof value === 'boolean') return value ? 'on' : 'off';
   if (typeof value === 'number' && AMOUNTS.has(name)) return usd(value);
   if (typeof value === 'string' && /^\d{4}-\d\d-\d\dT\d/.test(value)) return localTime(value);
+  if (Array.isArray(value)) return value.length === 0 ? 'none' : value.join(' and ');
   return typeof value === 'string' ? value : JSON.stringify(value);
 }
 
-function programOf({ program }: Entry): string {
+/** The program, and who used it where the entry says so. */
+function programOf({ program, details: { by } }: Entry): string {
+  const { kind, id = '' } = (by ?? {}) as Partial<Record<'kind' | 'id', string>>;
+  if (kind === 'key') return `API, by ${id}`;
+  if (kind === 'session') return 'Console';
+  if (kind === 'link') return 'The link in a mail';
   return PROGRAMS[program] ?? (program || 'Unnamed program');
 }
 
@@ -129,6 +146,9 @@ const ACTIONS: Readonly<Record<string, string>> = {
   'auto_top_up.removed': 'Automatic top-up turned off',
   'balance.adjusted': 'Balance adjusted',
   'balance.opened': 'Account opened with a balance',
+  'budget.created': 'Budget created',
+  'budget.changed': 'Budget changed',
+  'budget.closed': 'Budget closed',
   'card.chosen': 'Card for top-ups chosen',
   'consent.changed': 'Monthly limit of card payments changed',
   'key.created': 'Key created',

@@ -25,6 +25,7 @@ const MEANINGS: Readonly<Record<EventType, string>> = {
   'warning.won': 'a fraud warning is over',
   'charge.refunded': 'a charge was refunded to you',
   'hold.expired': 'a hold that you placed expired',
+  'lease.expired': 'a lease that you took expired',
   'key.created': 'a key was created',
   'key.rolled': 'a key was rolled',
   'key.revoked': 'a key was revoked',

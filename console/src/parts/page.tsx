@@ -17,9 +17,11 @@ export function Page({ title, intro, aside, children }: PageProps) {
     <Stack gap="lg">
       <Group justify="space-between" align="flex-end" gap="sm">
         <Box>
-          <Title order={1}>{title}</Title>
+          <Title order={1} className="breaks">
+            <bdi>{title}</bdi>
+          </Title>
           {intro !== undefined && (
-            <Text c="dimmed" mt={4} maw={640}>
+            <Text c="dimmed" mt={4} maw={640} className="breaks">
               {intro}
             </Text>
           )}
@@ -28,6 +30,24 @@ export function Page({ title, intro, aside, children }: PageProps) {
       </Group>
       {children}
     </Stack>
+  );
+}
+
+/** One figure of a page, in large type. A screen reader says when it changes. */
+export function Figure({
+  label,
+  children,
+}: {
+  readonly label: string;
+  readonly children: ReactNode;
+}) {
+  return (
+    <Card>
+      <Text c="dimmed">{label}</Text>
+      <Text fz={{ base: 28, sm: 32 }} fw={650} lh={1.25} className="breaks" aria-live="polite">
+        {children}
+      </Text>
+    </Card>
   );
 }
 

@@ -161,6 +161,11 @@ function NavHead({ text }: { readonly text: string }) {
   );
 }
 
+/** Whether the page, such as that of one tool, is among those of the entry. The first page of a role has none below it. */
+function isBelow(path: string, to: string): boolean {
+  return to.lastIndexOf('/') > 0 && path.startsWith(`${to}/`);
+}
+
 function Entries({ entries, path }: { readonly entries: readonly Entry[]; readonly path: string }) {
   return entries.map(({ to, label, icon: Icon, badge: Count }) => (
     <NavLink
@@ -169,7 +174,7 @@ function Entries({ entries, path }: { readonly entries: readonly Entry[]; readon
       to={to}
       activeOptions={{ exact: true, includeSearch: false }}
       label={label}
-      active={path === to}
+      active={path === to || isBelow(path, to)}
       aria-current={path === to ? 'page' : undefined}
       leftSection={<Icon size={18} stroke={1.6} />}
       rightSection={Count && <Count />}

@@ -62,13 +62,20 @@ export function consumerSnippets(key: string, reads = '/v1/balance'): Composed {
   ];
 }
 
-/** How a tool server charges. */
-export function developerSnippets(key: string, tool: string, price: number): Composed {
+/** How a tool server charges: the consumer key of its caller, or the given one, with which the code runs as it is. */
+export function developerSnippets(
+  key: string,
+  tool: string,
+  price: number,
+  consumerKey?: string,
+): Composed {
   // Within single quotes of a shell, a quote ends them, stands alone, and begins them again.
-  const body = JSON.stringify({ apiKey: 'CONSUMER_KEY', tool, amount: price }).replaceAll(
-    "'",
-    `'\\''`,
-  );
+  const body = JSON.stringify({
+    apiKey: consumerKey ?? 'CONSUMER_KEY',
+    tool,
+    amount: price,
+  }).replaceAll("'", `'\\''`);
+  const given = consumerKey && JSON.stringify(consumerKey);
   return (apiUrl) => [
     {
       name: 'Node.js',
@@ -77,7 +84,7 @@ export function developerSnippets(key: string, tool: string, price: number): Com
         '',
         `const farebox = new Farebox({ secretKey: '${key}', baseUrl: '${apiUrl}' });`,
         `const charge = await farebox.charge({`,
-        `  apiKey: request.headers['x-service-key'],`,
+        `  apiKey: ${consumerKey === undefined ? `request.headers['x-service-key']` : `'${consumerKey}'`},`,
         `  tool: ${JSON.stringify(tool)},`,
         `  amount: ${price},`,
         `});`,
@@ -91,8 +98,8 @@ export function developerSnippets(key: string, tool: string, price: number): Com
         'charge = requests.post(',
         `    "${apiUrl}/v1/charges",`,
         `    headers={"Authorization": "Bearer ${key}"},`,
-        `    json={"apiKey": consumer_key, "tool": ${JSON.stringify(tool)}, "amount": ${price}},`,
-        ')',
+        `    json={"apiKey": ${given ?? 'consumer_key'}, "tool": ${JSON.stringify(tool)}, "amount": ${price}},`,
+        ').json()',
       ].join('\n'),
     },
     {

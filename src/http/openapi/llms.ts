@@ -28,9 +28,11 @@ const GUIDES = {
   idempotency: 'retry without charging twice',
   'test-mode': 'play money, and refusals and outages on demand',
   webhooks: 'events, signed and retried',
+  events: 'every type of event, with an example',
   python: 'a client generated from the OpenAPI document',
   'self-hosting': 'run Farebox in production',
   settings: 'every setting',
+  limits: 'every limit, and what happens beyond it',
 };
 
 export function llmsText(endpoints: readonly Endpoint[]): string {

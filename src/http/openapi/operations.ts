@@ -181,6 +181,12 @@ export const OPERATIONS = {
       'Returns the charges to your balance, newest first. `total` covers all matching charges, not only this page, less ' +
       'the refunds made in the same period.',
   },
+  getUsageCharge: {
+    tag: 'Balance',
+    summary: 'Get a charge to your balance',
+    description:
+      'Returns a charge to your balance with the credits that paid for it, such as top-ups. The oldest credit is spent first.',
+  },
   exportUsage: {
     tag: 'Balance',
     summary: 'Download your usage as CSV',
@@ -220,7 +226,7 @@ export const OPERATIONS = {
     summary: 'Get your earnings',
     description:
       'Returns what your tools earned, less refunds. `from` and `to` must be the beginning of a UTC ' +
-      'hour; with `interval=day`, of a UTC day. A series has up to 1,000 intervals.',
+      'hour; with `interval=day`, of a UTC day. A series has up to 1,000 intervals. With `tool`, all sums are of that tool.',
   },
   streamEarnings: {
     tag: 'Earnings',

@@ -2,9 +2,9 @@
 import { EVENT_TYPES, type EventType } from '../../domain/events.ts';
 import { EVENT_DATA } from '../../schemas/events.ts';
 import { componentOf } from './components.ts';
-import { exampleOf } from './examples.ts';
+import { exampleEvent } from './event-examples.ts';
 
-const MEANINGS: Readonly<Record<EventType, string>> = {
+export const EVENT_MEANINGS: Readonly<Record<EventType, string>> = {
   'balance.low': 'A charge or hold left less than your threshold',
   'balance.exhausted': 'Nothing is left of the balance, or too little for a charge or hold',
   'budget.threshold_reached': 'A budget has used 80 % or 100 % of a limit',
@@ -27,6 +27,7 @@ const MEANINGS: Readonly<Record<EventType, string>> = {
   'warning.won': 'A fraud warning is over, and its hold is lifted',
   'charge.refunded': 'A developer refunded a charge to you',
   'hold.expired': 'A hold that you placed expired without its last capture',
+  'lease.expired': 'A lease that you took expired with money left, which was given back',
   'key.created': 'A key was created',
   'key.rolled': 'A key was rolled and stops at `expiresAt`',
   'key.revoked': 'A key was revoked',
@@ -56,11 +57,10 @@ export function webhooks(): Readonly<Record<EventType, unknown>> {
 
 function operationOf(type: EventType) {
   const data = EVENT_DATA[type];
-  const timestamp = '2026-11-21T09:16:13.669Z';
   return {
     operationId: type,
     tags: ['Events'],
-    summary: MEANINGS[type],
+    summary: EVENT_MEANINGS[type],
     description:
       'Signed as [Standard Webhooks](https://www.standardwebhooks.com) specifies. It may arrive more than once, ' +
       'with the same `webhook-id`, and before or after other events.',
@@ -79,7 +79,7 @@ function operationOf(type: EventType) {
               data: componentOf(data),
             },
           },
-          example: { type, timestamp, data: exampleOf(data) },
+          example: exampleEvent(type),
         },
       },
     },

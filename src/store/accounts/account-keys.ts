@@ -4,6 +4,7 @@
  */
 import { Type } from 'typebox';
 import type { Micros } from '../../domain/money.ts';
+import { actAs, type Actor } from '../audit/actor.ts';
 import { lockConsumer, type ConsumerRef } from '../balance/consumers.ts';
 import { setDeveloperWindows } from '../budgets/developer-budgets.ts';
 import { micros, nullable, row, sql, type Connection, type Database } from '../database.ts';
@@ -33,12 +34,16 @@ export async function changeAccountKeys(
   database: Database,
   consumer: ConsumerRef,
   changes: Partial<AccountKeys>,
+  by?: Actor,
 ): Promise<AccountKeys> {
   return database.transaction(async (tx) => {
     // Under it budgets of developers are made, so none is made with the ceiling of before.
     await lockConsumer(tx, consumer);
+    await actAs(tx, by);
     const settings = { ...(await readAccountKeys(tx, consumer)), ...changes };
     const { charge, developerDayMicros } = settings;
+    // First, so that at the commit the budgets are looked at before the entry of this change locks the audit log.
+    if (developerDayMicros !== null) await setDeveloperWindows(tx, consumer, developerDayMicros);
     await tx.query(sql.typeAlias('nothing')`
       with changed as (
         update farebox.accounts set keys_charge = ${charge}, developer_day_micros = ${developerDayMicros}
@@ -47,7 +52,6 @@ export async function changeAccountKeys(
       update farebox.api_keys set changed_at = now()
       from changed where account_id = changed.id and kind = 'consumer' and revoked_at is null
     `);
-    if (developerDayMicros !== null) await setDeveloperWindows(tx, consumer, developerDayMicros);
     return settings;
   });
 }

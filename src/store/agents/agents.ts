@@ -4,7 +4,8 @@
  */
 import { Type, type Static } from 'typebox';
 import { searchWords } from '../../domain/search-words.ts';
-import { row, sql, type Connection } from '../database.ts';
+import { row, sql, type Connection, type Database, type Transaction } from '../database.ts';
+import { lockName } from '../named-lock.ts';
 
 const Agent = Type.Object({
   id: Type.String(),
@@ -34,15 +35,40 @@ export async function findAgent(connection: Connection, agentId: string): Promis
   `);
 }
 
-/** Registers an agent, or updates one that the account owns. Null when another account owns it. */
+/** Of one account. Limits the rows that it can write, and that every search ranks. */
+export const AGENTS_MAX = 1_000;
+
+const countRow = row(Type.Object({ count: Type.Integer(), isKnown: Type.Boolean() }));
+
+/**
+ * Registers an agent, or updates one that the account owns. `exists` when another account owns it. `too_many` beyond what
+ * an account may have, exactly: its registrations wait for each other.
+ */
 export async function registerAgent(
-  connection: Connection,
+  database: Database,
+  accountId: string,
+  agent: AgentFields,
+): Promise<Agent | 'exists' | 'too_many'> {
+  return database.transaction(async (tx) => {
+    await lockName(tx, `farebox.agents ${accountId}`);
+    const { count, isKnown } = await tx.one(sql.type(countRow)`
+      select count(*) as count, coalesce(bool_or(id = ${agent.id}), false) as "isKnown"
+      from farebox.agents where account_id = ${accountId}
+    `);
+    if (count >= AGENTS_MAX && !isKnown) return 'too_many';
+    return (await write(tx, accountId, agent)) ?? 'exists';
+  });
+}
+
+/** Null when another account owns it. */
+async function write(
+  tx: Transaction,
   accountId: string,
   agent: AgentFields,
 ): Promise<Agent | null> {
   const name = searchWords(agent.name);
   const offers = searchWords([...agent.intents, ...agent.capabilities].join('\n'));
-  return connection.maybeOne(sql.type(agentRow)`
+  return tx.maybeOne(sql.type(agentRow)`
     insert into farebox.agents (id, account_id, name, protocol, endpoint, description, capabilities,
       intents, name_words, search)
     values (${agent.id}, ${accountId}, ${agent.name}, ${agent.protocol}, ${agent.endpoint},

@@ -5,6 +5,7 @@
 import { Type } from 'typebox';
 import { APPROVED_DEVELOPERS_MAX, type ApprovalScope } from '../../domain/approval.ts';
 import { asMicros, type Micros } from '../../domain/money.ts';
+import { actAs, type Actor } from '../audit/actor.ts';
 import { lockConsumer } from '../balance/consumers.ts';
 import { getBudgetOfNumber } from '../budgets/budgets.ts';
 import type { Budget } from '../budgets/budget.ts';
@@ -36,11 +37,13 @@ export async function decideApproval(
   database: Database,
   id: string,
   answer: Answer,
+  by?: Actor,
 ): Promise<Decided> {
   return database.transaction(async (tx) => {
     const found = await findApproval(tx, id);
     if (!found) return { kind: 'unknown_approval' };
     await lockConsumer(tx, found);
+    await actAs(tx, by);
     await tx.query(sql.typeAlias('nothing')`
       select from farebox.approvals where id = ${id} for update
     `);

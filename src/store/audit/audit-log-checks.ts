@@ -1,12 +1,18 @@
 /**
  * The part of the audit that proves the audit log: its chain of hashes is whole, and it has an entry for each change
- * that can be seen elsewhere. The chain finds entries that were changed, deleted or moved. The second check finds those
+ * that can be seen elsewhere. The chain finds entries that were changed, deleted or moved. The other checks find those
  * deleted from its end, and changes made while a trigger was off.
  */
 import { sql } from '../database.ts';
 
-/** Changes before this have no entries. */
+/**
+ * Changes before this have no entries, nor those of budgets before the other one: an hour after its migration, because a
+ * transaction that began later may have committed before the triggers were there.
+ */
 const BEGINNING = sql.fragment`(select applied_at from farebox.migrations where name = '0033_audit_log')`;
+const BEGINNING_OF_BUDGETS = sql.fragment`
+  (select applied_at + interval '1 hour' from farebox.migrations where name = '0065_audit_budgets')
+`;
 
 export const AUDIT_LOG_CHECKS = {
   'the audit log is an unbroken chain': sql.fragment`
@@ -29,13 +35,36 @@ export const AUDIT_LOG_CHECKS = {
       union all select 'key.revoked', id, revoked_at from farebox.api_keys
       union all select 'spend_key.created', id, created_at from farebox.spend_keys
       union all select 'spend_key.revoked', id, revoked_at from farebox.spend_keys
+      union all select 'budget.closed', id, closed_at from farebox.budget_details
+        where closed_at > ${BEGINNING_OF_BUDGETS}
+      -- By the clock of a process, which may be apart from that of PostgreSQL.
+      union all select 'budget.created', id, uuid_extract_timestamp(id) from farebox.budget_details
+        where uuid_extract_timestamp(id) > ${BEGINNING_OF_BUDGETS}
       union all select 'operator.acted', id, created_at from farebox.operator_actions
       union all select 'approval.decided', id, decided_at from farebox.approvals where decision is not null
       union all select 'balance.adjusted', id, created_at from farebox.movements where kind = 'adjustment'
       union all select 'balance.opened', id, created_at from farebox.top_ups where method = 'manual'
       union all select 'session.started', id, created_at from console.sessions
       union all select 'passkey.added', id, created_at from console.passkeys
+      union all select 'webhook_endpoint.created', id, created_at from farebox.webhook_endpoints
     ) changes
     where changed_at > ${BEGINNING} and not exists (
       select from farebox.audit_entries e where e.subject_id = id and e.action = changes.action)`,
+
+  'the audit log has the present consents and operators': sql.fragment`
+    select action || ' ' || id, 'the newest entry has ' || coalesce(logged, 'none') || ', the account has ' || coalesce(present, 'none')
+    from (
+      select 'consent.changed' as action, a.id, a.consent_ceiling_micros::text as present, (
+        select e.details ->> 'consent_ceiling_micros' from farebox.audit_entries e
+        where e.account_id = a.id and e.action in ('account.created', 'consent.changed')
+        order by e.number desc limit 1) as logged
+      from farebox.accounts a where a.created_at > ${BEGINNING}
+      -- As times: the entry has the text of the time zone in which it was written.
+      union all select 'operator.changed', a.id, a.operator_since::text, (
+        select (e.details ->> 'operator_since')::timestamptz::text from farebox.audit_entries e
+        where e.account_id = a.id and e.action = 'operator.changed'
+        order by e.number desc limit 1)
+      from farebox.accounts a where a.created_at > ${BEGINNING}
+    ) states
+    where present is distinct from logged`,
 } as const;

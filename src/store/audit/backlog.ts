@@ -11,13 +11,24 @@ const Waiting = Type.Object({
 });
 export type Waiting = Static<typeof Waiting>;
 
+const ExaminationAge = Type.Object({
+  part: Type.String(),
+  /** How many faults it found. */
+  findings: Type.Integer(),
+  ageSeconds: Type.Number(),
+});
+type ExaminationAge = Static<typeof ExaminationAge>;
+
 export interface Backlog {
   readonly waiting: readonly Waiting[];
   /** Time since the last complete comparison with Stripe; null before the first one. */
   readonly reconciliationAgeSeconds: number | null;
+  /** The last run of each part of `farebox doctor`. */
+  readonly examinations: readonly ExaminationAge[];
 }
 
 const waitingRow = row(Waiting);
+const examinationRow = row(ExaminationAge);
 const ageRow = row(Type.Object({ ageSeconds: nullable(Type.Number()) }));
 
 /** Longer than any payment takes to settle. Without this limit, every expired checkout would be read. */
@@ -29,6 +40,9 @@ const OF_WEBHOOKS = sql.fragment`(topic in ('payment_reported', 'reversal_report
 
 const ageOf = (time: ReturnType<typeof sql.fragment>) =>
   sql.fragment`greatest(0, coalesce(extract(epoch from now() - min(${time})), 0))::float8`;
+
+const ageOfOne = (time: ReturnType<typeof sql.fragment>) =>
+  sql.fragment`greatest(0, extract(epoch from now() - ${time}))::float8`;
 
 export async function readBacklog(connection: Connection): Promise<Backlog> {
   const createdAt = sql.fragment`created_at`;
@@ -63,5 +77,9 @@ export async function readBacklog(connection: Connection): Promise<Backlog> {
     select extract(epoch from now() - (select walked_until from farebox.reconciliation))::float8
       as "ageSeconds"
   `);
-  return { waiting, reconciliationAgeSeconds: ageSeconds };
+  const examinations = await connection.any(sql.type(examinationRow)`
+    select part, jsonb_array_length(findings) as findings, ${ageOfOne(sql.fragment`ended_at`)} as "ageSeconds"
+    from farebox.examinations
+  `);
+  return { waiting, reconciliationAgeSeconds: ageSeconds, examinations };
 }

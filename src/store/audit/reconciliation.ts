@@ -138,12 +138,13 @@ export async function findBooked(
   `);
 }
 
-/** Every credited top-up that Stripe must know: all except those booked by hand. */
+/** Every credited top-up that Stripe must know, from this UUID on: all except those booked by hand. */
 export async function listBookedThroughProcessor(
   connection: Connection,
+  idMin: string,
 ): Promise<readonly Booked[]> {
   return connection.any(sql.type(bookedRow)`
-    ${BOOKED} where t.method in ('checkout', 'direct') and m.id is not null group by t.id
+    ${BOOKED} where t.id >= ${idMin} and t.method in ('checkout', 'direct') and m.id is not null group by t.id
   `);
 }
 

@@ -2,6 +2,7 @@
 import { Type, type Static } from 'typebox';
 import { windowEnd, windowUnitOf, type BudgetStatus } from '../../domain/budget.ts';
 import { asMicros, type Micros } from '../../domain/money.ts';
+import type { Actor } from '../audit/actor.ts';
 import type { ConsumerRef } from '../balance/consumers.ts';
 import type { Page } from '../charges/list-charges.ts';
 import { row, sql, type Connection } from '../database.ts';
@@ -43,6 +44,8 @@ const budgetRow = row(BudgetRow);
 /** The part of a consumer's tree that somebody sees: all of it, or the node of this number, alone or with all below. */
 export interface TreeView extends ConsumerRef {
   readonly root: { readonly number: number; readonly withBelow: boolean } | null;
+  /** Who makes changes, for the audit log; absent on the command line. */
+  readonly by?: Actor;
 }
 
 /** What a window has used by now; in a window that is over, nothing. */

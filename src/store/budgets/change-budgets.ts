@@ -13,6 +13,7 @@ import {
   type WindowUnit,
 } from '../../domain/budget.ts';
 import type { Micros } from '../../domain/money.ts';
+import { actAs } from '../audit/actor.ts';
 import { lockConsumer, type ConsumerRef } from '../balance/consumers.ts';
 import { row, sql, type Connection, type Database, type Transaction } from '../database.ts';
 import type { Budget } from './budget.ts';
@@ -60,6 +61,7 @@ export async function makeBudget(
 ): Promise<MadeBudget> {
   return database.transaction(async (tx) => {
     await lockConsumer(tx, view);
+    await actAs(tx, view.by);
     const known = await findKnownBudget(tx, view, retry);
     return known ?? insertBudget(tx, view, parentId, settings, retry);
   });
@@ -84,17 +86,29 @@ export async function insertBudget(
       where ledger = ${ledger} and consumer_id = ${consumerId}
     `);
   if (number > BUDGETS_MAX) return { kind: 'too_many' };
+  const { limitMicros, window } = settings;
+  const details = detailsOf(settings);
   await tx.query(sql.typeAlias('nothing')`
-      with counters as (
-        insert into farebox.budgets (ledger, consumer_id, number) values (${ledger}, ${consumerId}, ${number})
-      )
-      insert into farebox.budget_details
-        (id, ledger, consumer_id, number, path, name, idempotency_hash, request_hash)
-      values (${randomUUIDv7()}, ${ledger}, ${consumerId}, ${number},
-        ${sql.array([...above, number], 'int4')}, ${settings.name}, ${hashOrNull(retry?.keyHash)},
-        ${hashOrNull(retry?.requestHash)})
+      insert into farebox.budgets (ledger, consumer_id, number, limit_micros, window_unit, window_limit_micros,
+        window_from_micros, window_began)
+      select ledger, id, ${number}::int4, ${limitMicros}::int8,
+        ${numberOfWindowUnit(window?.unit ?? null)}::int2, ${window?.limitMicros ?? null}::int8, spent_micros,
+        clock_timestamp()
+      from farebox.consumers where ledger = ${ledger} and id = ${consumerId}
     `);
-  await applyToBudget(tx, view, number, settings);
+  await tx.query(sql.typeAlias('nothing')`
+      insert into farebox.budget_details (id, ledger, consumer_id, number, path, idempotency_hash, request_hash,
+        ${sql.join(
+          details.map(([column]) => column),
+          sql.fragment`, `,
+        )})
+      values (${randomUUIDv7()}, ${ledger}, ${consumerId}, ${number},
+        ${sql.array([...above, number], 'int4')}, ${hashOrNull(retry?.keyHash)},
+        ${hashOrNull(retry?.requestHash)}, ${sql.join(
+          details.map(([, value]) => value),
+          sql.fragment`, `,
+        )})
+    `);
   return { kind: 'made', budget: await getBudgetOfNumber(tx, view, number) };
 }
 
@@ -127,6 +141,7 @@ export async function changeBudget(
 ): Promise<ChangedBudget> {
   return database.transaction(async (tx) => {
     await lockConsumer(tx, view);
+    await actAs(tx, view.by);
     const budget = await findBudget(tx, view, id);
     if (!budget) return { kind: 'unknown_budget' };
     if (budget.status === 'closed') return { kind: 'closed' };
@@ -143,6 +158,7 @@ export async function closeBudget(
 ): Promise<ChangedBudget> {
   return database.transaction(async (tx) => {
     await lockConsumer(tx, view);
+    await actAs(tx, view.by);
     const budget = await findBudget(tx, view, id);
     if (!budget) return { kind: 'unknown_budget' };
     const node = ofNode(view, budget.number);
@@ -167,7 +183,10 @@ export async function applyToBudget(
   const set = detailsOf(changes);
   if (set.length > 0) {
     await tx.query(sql.typeAlias('nothing')`
-      update farebox.budget_details set changed_at = now(), ${sql.join(set, sql.fragment`, `)} where ${node}
+      update farebox.budget_details set changed_at = now(), ${sql.join(
+        set.map(([column, value]) => sql.fragment`${column} = ${value}`),
+        sql.fragment`, `,
+      )} where ${node}
     `);
   }
   if (limitMicros !== undefined) {
@@ -224,33 +243,23 @@ function ofNode({ ledger, consumerId }: ConsumerRef, number: number) {
   return sql.fragment`ledger = ${ledger} and consumer_id = ${consumerId} and number = ${number}`;
 }
 
+/** The columns of the settings that the changes contain, and their values. */
 function detailsOf(changes: Partial<BudgetSettings>) {
-  const { name, maxPerCallMicros, tools, developers, mayDelegate, metadata, expiresAt } = changes;
-  const { approveDevelopers, approvedDevelopers } = changes;
-  const { allowLeases, maxLeaseMicros } = changes;
-  return [
-    ...(name === undefined ? [] : [sql.fragment`name = ${name}`]),
-    ...(maxPerCallMicros === undefined
-      ? []
-      : [sql.fragment`max_per_call_micros = ${maxPerCallMicros}`]),
-    ...(allowLeases === undefined ? [] : [sql.fragment`allow_leases = ${allowLeases}`]),
-    ...(maxLeaseMicros === undefined ? [] : [sql.fragment`max_lease_micros = ${maxLeaseMicros}`]),
-    ...(tools === undefined ? [] : [sql.fragment`tools = ${arrayOrNull(tools, 'text')}`]),
-    ...(developers === undefined
-      ? []
-      : [sql.fragment`developers = ${arrayOrNull(developers, 'uuid')}`]),
-    ...(approveDevelopers === undefined
-      ? []
-      : [sql.fragment`approve_developers = ${approveDevelopers}`]),
-    ...(approvedDevelopers === undefined
-      ? []
-      : [sql.fragment`approved_developers = ${sql.array(approvedDevelopers, 'uuid')}`]),
-    ...(mayDelegate === undefined ? [] : [sql.fragment`may_delegate = ${mayDelegate}`]),
-    ...(metadata === undefined ? [] : [sql.fragment`metadata = ${metadata ?? ''}`]),
-    ...(expiresAt === undefined ? [] : [sql.fragment`expires_at = ${expiresAt}`]),
-  ];
-}
-
-function arrayOrNull(values: readonly string[] | null, type: 'text' | 'uuid') {
-  return values === null ? null : sql.array(values, type);
+  const { tools, developers, approvedDevelopers, metadata } = changes;
+  const columns = {
+    name: changes.name,
+    max_per_call_micros: changes.maxPerCallMicros,
+    allow_leases: changes.allowLeases,
+    max_lease_micros: changes.maxLeaseMicros,
+    tools: tools && sql.array(tools, 'text'),
+    developers: developers && sql.array(developers, 'uuid'),
+    approve_developers: changes.approveDevelopers,
+    approved_developers: approvedDevelopers && sql.array(approvedDevelopers, 'uuid'),
+    may_delegate: changes.mayDelegate,
+    metadata: metadata === null ? '' : metadata,
+    expires_at: changes.expiresAt,
+  };
+  return Object.entries(columns).flatMap(([column, value]) =>
+    value === undefined ? [] : [[sql.identifier([column]), sql.fragment`${value}`] as const],
+  );
 }

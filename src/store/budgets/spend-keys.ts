@@ -2,6 +2,7 @@
 import { randomUUIDv7 } from 'node:crypto';
 import { Type, type Static } from 'typebox';
 import { SPEND_KEYS_MAX } from '../../domain/budget.ts';
+import { actAs } from '../audit/actor.ts';
 import { lockConsumer, type ConsumerRef } from '../balance/consumers.ts';
 import type { Page } from '../charges/list-charges.ts';
 import { row, sql, type Connection, type Database, type Transaction } from '../database.ts';
@@ -66,13 +67,14 @@ export type MadeSpendKey =
 /** At a node of the consumer's tree. It works at once in every process: an absent key is kept in no memory. */
 export async function makeSpendKey(
   database: Database,
-  consumer: ConsumerRef,
+  consumer: ConsumerRef & Pick<TreeView, 'by'>,
   budget: number,
   key: NewSpendKey,
   retry?: Retry,
 ): Promise<MadeSpendKey> {
   return database.transaction(async (tx) => {
     await lockConsumer(tx, consumer);
+    await actAs(tx, consumer.by);
     const known = await findKnownSpendKey(tx, consumer, budget, retry);
     return known ?? insertKey(tx, consumer, budget, key, retry);
   });
@@ -117,14 +119,17 @@ export async function listSpendKeys(
 
 /** Immediately. Null when the view has no such key in force. A key never ends a key of its own node. */
 export async function revokeSpendKey(
-  connection: Connection,
+  database: Database,
   view: TreeView,
   id: string,
 ): Promise<SpendKey | null> {
-  return connection.maybeOne(sql.type(keyRow)`
-    update farebox.spend_keys set revoked_at = now(), changed_at = now()
-    where ${inForce(view, id)} returning ${columns}
-  `);
+  return database.transaction(async (tx) => {
+    await actAs(tx, view.by);
+    return tx.maybeOne(sql.type(keyRow)`
+      update farebox.spend_keys set revoked_at = now(), changed_at = now()
+      where ${inForce(view, id)} returning ${columns}
+    `);
+  });
 }
 
 export type RolledSpendKey = MadeSpendKey | { readonly kind: 'unknown_key' };
@@ -139,6 +144,7 @@ export async function rollSpendKey(
 ): Promise<RolledSpendKey & { readonly name?: string | null }> {
   return database.transaction(async (tx) => {
     await lockConsumer(tx, view);
+    await actAs(tx, view.by);
     const old = await tx.maybeOne(sql.type(keyRow)`
       select ${columns} from farebox.spend_keys where ${inForce(view, id)}
     `);

@@ -253,6 +253,17 @@ export async function findDeveloperCharge(
   `);
 }
 
+export async function findConsumerCharge(
+  connection: Connection,
+  { ledger, consumerId }: ConsumerRef,
+  id: string,
+): Promise<StoredCharge | null> {
+  return connection.maybeOne(sql.type(chargeRow)`
+    select ${storedCharge} from farebox.charges
+    where ledger = ${ledger} and consumer_id = ${consumerId} and id = ${id}
+  `);
+}
+
 /** Finds the charge that a receipt names. `developerId` is a UUID. */
 export async function findChargeOf(
   connection: Connection,

@@ -21,6 +21,10 @@ export interface HourRange {
   readonly toMs?: number | undefined;
 }
 
+export interface EarningsFilter extends HourRange {
+  readonly tool?: string | undefined;
+}
+
 export type Interval = 'hour' | 'day';
 
 export interface ToolEarnings {
@@ -68,17 +72,22 @@ export const SPANS = sql.fragment`
 `;
 
 /** The developer's earnings as a few rows of `tool, amount_micros, charges`, for the caller to add up. */
-export function earnedIn({ developerNumber }: DeveloperRef, range: HourRange) {
+export function earnedIn({ developerNumber }: DeveloperRef, range: EarningsFilter) {
+  const wanted = ofTool(range);
   const sums = piecesOf(range).map(
     ({ span, fromMs, toMs }) => sql.fragment`
       select tool, amount_micros, charges from farebox.earnings
-      where developer = ${developerNumber} and span = ${span}
+      where developer = ${developerNumber} and span = ${span} and ${wanted}
         and ${within(sql.fragment`begins_at`, { fromMs, toMs })}`,
   );
   const tail = sql.fragment`
       select tool, amount_micros, charges from farebox.earnings_tail
-      where developer = ${developerNumber} and ${within(sql.fragment`minute`, range)}`;
+      where developer = ${developerNumber} and ${wanted} and ${within(sql.fragment`minute`, range)}`;
   return sql.join([...sums, tail], sql.fragment` union all `);
+}
+
+function ofTool({ tool }: EarningsFilter) {
+  return tool === undefined ? sql.fragment`true` : sql.fragment`tool = ${tool}`;
 }
 
 interface Piece extends HourRange {
@@ -121,10 +130,10 @@ const toolRow = row(
 export async function sumEarningsByTool(
   connection: Connection,
   developer: DeveloperRef,
-  range: HourRange,
+  range: EarningsFilter,
   todayMs: number,
 ): Promise<ToolEarnings[]> {
-  const today = { fromMs: todayMs, toMs: todayMs + DAY_MS };
+  const today = { fromMs: todayMs, toMs: todayMs + DAY_MS, tool: range.tool };
   const rows = await connection.any(sql.type(toolRow)`
     select tool, sum(earnings)::int8 as earnings, sum(today)::int8 as today
     from (
@@ -148,18 +157,18 @@ const intervalRow = row(
 export async function listEarnings(
   connection: Connection,
   { developerNumber }: DeveloperRef,
-  range: HourRange,
+  range: EarningsFilter,
   interval: Interval,
 ): Promise<IntervalEarnings[]> {
   const rows = await connection.any(sql.type(intervalRow)`
     select begins_at as begins, sum(amount_micros)::int8 as earnings, sum(charges)::int8 as charges
     from (
       select begins_at, amount_micros, charges from farebox.earnings
-      where developer = ${developerNumber} and span = ${interval}
+      where developer = ${developerNumber} and span = ${interval} and ${ofTool(range)}
         and ${within(sql.fragment`begins_at`, range)}
       union all
       select date_trunc(${interval}, minute, 'UTC'), amount_micros, charges from farebox.earnings_tail
-      where developer = ${developerNumber} and ${within(sql.fragment`minute`, range)}
+      where developer = ${developerNumber} and ${ofTool(range)} and ${within(sql.fragment`minute`, range)}
     ) e group by 1 order by 1
   `);
   return rows.map(({ begins, earnings, charges }) => ({

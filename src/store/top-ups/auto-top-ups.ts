@@ -125,13 +125,11 @@ export async function takeUpAutoTopUp(database: Database, notice: Notice): Promi
     if (notice.attempts > 1 && !due.isLow) {
       // The notice was postponed, and the consumer topped up manually meanwhile.
       await deleteNotice(tx, notice.id);
+      await setState(tx, due, 'on', null);
       return switchAskingOn(tx, due);
     }
     const obstacle = obstacleTo(due, consent);
-    await tx.query(sql.typeAlias('nothing')`
-      update farebox.auto_top_ups set status = ${obstacle ? 'waiting' : 'on'}, reason = ${obstacle}
-      where ledger = ${due.ledger} and consumer_id = ${due.consumerId}
-    `);
+    await setState(tx, due, obstacle ? 'waiting' : 'on', obstacle);
     if (obstacle) return postponeNotice(tx, notice.id, CEILING_RECHECK_MS);
     const topUpId = randomUUIDv7();
     await tx.query(sql.typeAlias('nothing')`
@@ -169,6 +167,8 @@ export type Ending =
       readonly failure: TopUpFailure;
       /** How long to wait after the first decline before charging the card again; twice as long after the second. */
       readonly retryMs: number;
+      /** The bank will never accept the card again. */
+      readonly isFinal?: boolean;
     };
 
 /**
@@ -209,12 +209,24 @@ async function countEnding(
     case 'failed':
       return tx.maybeOne(sql.type(stateRow)`
         update farebox.auto_top_ups set declines = declines + 1, reason = ${ending.failure.code},
-          status = case when declines + 1 < ${DECLINES_MAX} then 'waiting' else 'off' end,
+          status = case when declines + 1 < ${ending.isFinal ? 1 : DECLINES_MAX} then 'waiting' else 'off' end,
           not_before = now() + ${ending.retryMs}::int8 * 2 ^ declines * interval '1 ms'
         where ledger = ${ledger} and consumer_id = ${consumerId} and status <> 'off'
         returning status, reason
       `);
   }
+}
+
+async function setState(
+  tx: Transaction,
+  { ledger, consumerId }: ConsumerRef,
+  status: 'on' | 'waiting',
+  reason: string | null,
+): Promise<void> {
+  await tx.query(sql.typeAlias('nothing')`
+    update farebox.auto_top_ups set status = ${status}, reason = ${reason}
+    where ledger = ${ledger} and consumer_id = ${consumerId}
+  `);
 }
 
 /** Restores the threshold, so that the next charge that leaves too little, or is refused, asks. Not while they are off. */

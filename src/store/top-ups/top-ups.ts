@@ -7,6 +7,7 @@ import { Type, type Static } from 'typebox';
 import { uuidFloor } from '../../domain/ids.ts';
 import type { Micros } from '../../domain/money.ts';
 import {
+  OPEN_TOP_UPS_MAX,
   SESSION_MINUTES_MAX,
   TOP_UP_METHODS,
   TOP_UP_STATUSES,
@@ -16,6 +17,7 @@ import {
 import { recordAutoTopUpResult, type Ending } from './auto-top-ups.ts';
 import { leftOfMonth, lockConsent } from './monthly-ceiling.ts';
 import { lockConsumer } from '../balance/consumers.ts';
+import { lockName } from '../named-lock.ts';
 import { postNotice } from '../outbox.ts';
 import {
   micros,
@@ -57,6 +59,8 @@ const TopUp = Type.Object({
   /** The processor's final verdict (payment-evidence.ts), or null. */
   seenVerdict: nullable(Type.Enum(['paid', 'expired', 'failed'])),
   seenFailureCode: nullable(Type.String()),
+  /** The saved card, if its bank declined it permanently. */
+  refusedCardId: nullable(Type.String()),
   createdAt: Type.String(),
   completedAt: nullable(Type.String()),
 });
@@ -82,6 +86,8 @@ export type AdmitResult =
   /** The idempotency key was used for a top-up with a different amount, method or wish to save the card. */
   | { readonly kind: 'key_reused' }
   | { readonly kind: 'consent_required' }
+  /** As many are open as one consumer may have. */
+  | { readonly kind: 'too_many_open' }
   /** The card was declined too often; how long until it may be charged again. */
   | { readonly kind: 'declined_too_often'; readonly retryAfterMs: number }
   | { readonly kind: 'consent_ceiling_reached'; readonly leftMicros: Micros };
@@ -90,6 +96,7 @@ const topUpRow = row(TopUp);
 const waitRow = row(Type.Object({ waitMs: Type.Integer() }));
 const keyRow = row(Type.Object({ key: Type.String() }));
 const idRow = row(Type.Object({ id: Type.String() }));
+const countRow = row(Type.Object({ count: Type.Integer() }));
 const ownerRow = row(
   Type.Object({
     automatic: Type.Boolean(),
@@ -105,7 +112,8 @@ const columns = sql.fragment`
   failure_message as "failureMessage", is_taxed as "isTaxed", tax_micros as "taxMicros",
   tax_calculation_id as "taxCalculationId", saves_card as "savesCard",
   authentication_asked_at as "authenticationAskedAt", opened_at is not null as "isClaimed",
-  seen_verdict as "seenVerdict", seen_failure_code as "seenFailureCode", created_at as "createdAt", completed_at as "completedAt"
+  seen_verdict as "seenVerdict", seen_failure_code as "seenFailureCode", refused_card_id as "refusedCardId",
+  created_at as "createdAt", completed_at as "completedAt"
 `;
 
 /** How long the relays leave a new top-up to the request that wrote it, which starts the workflow itself. */
@@ -117,6 +125,8 @@ const IN_HAND_MS = 5_000;
  */
 export async function admitTopUp(database: Database, request: NewTopUp): Promise<AdmitResult> {
   return database.transaction(async (tx) => {
+    // First: the look-up of the key and the count are then exact, and a request that waits here has locked nothing else.
+    await lockName(tx, `farebox.top_ups ${request.consumerId}`);
     const isDirect = request.method === 'direct';
     const consent =
       isDirect || request.savesCard ? await lockConsent(tx, request.consumerId) : null;
@@ -129,22 +139,27 @@ export async function admitTopUp(database: Database, request: NewTopUp): Promise
       const retryAfterMs = await findDeclinedWait(tx, request.consumerId);
       if (retryAfterMs > 0) return { kind: 'declined_too_often', retryAfterMs };
     }
+    if (await hasTooManyOpen(tx, request.consumerId)) return { kind: 'too_many_open' };
     const topUp = await insertTopUp(tx, {
       ...request,
       consentCeiling: isDirect ? (consent?.ceiling ?? null) : null,
     });
-    if (topUp) {
-      await postNotice(tx, 'top_up', topUp.id, IN_HAND_MS);
-      return { kind: 'admitted', topUp };
-    }
-    // Another request with the same key has committed since the look-up above.
-    const winner = await findByKey(tx, request);
-    if (!winner)
-      throw new Error(
-        'A top-up with this key was created and withdrawn meanwhile; the request may be repeated',
-      );
-    return sameRequest(winner, request) ? { kind: 'known', topUp: winner } : REUSED;
+    if (!topUp) throw new Error('A top-up with this key was created without the lock');
+    await postNotice(tx, 'top_up', topUp.id, IN_HAND_MS);
+    return { kind: 'admitted', topUp };
   });
+}
+
+/** A checkout stays open for a day at most; what is older waits for an operator, and is not counted. */
+const COUNTED_MS = 2 * 86_400_000;
+
+async function hasTooManyOpen(tx: Transaction, consumerId: string): Promise<boolean> {
+  const open = await tx.oneFirst(sql.type(countRow)`
+    select count(*) as count from farebox.top_ups
+    where consumer_id = ${consumerId} and status = 'pending'
+      and id > ${uuidFloor(Date.now() - COUNTED_MS)}
+  `);
+  return open >= OPEN_TOP_UPS_MAX;
 }
 
 /** The most declines in an hour: card networks charge for more, and block merchants that continue. */
@@ -156,7 +171,7 @@ async function findDeclinedWait(tx: Transaction, consumerId: string): Promise<nu
     select ceil(extract(epoch from updated_at + interval '1 hour' - now()) * 1000)::int8 as "waitMs"
     from farebox.top_ups
     where consumer_id = ${consumerId} and method = 'direct' and status = 'failed'
-      and failure_code in ('card_declined', 'card_expired')
+      and failure_code in ('card_declined', 'card_expired') and payment_intent_id is not null
       and updated_at > now() - interval '1 hour'
       and updated_at > coalesce(
         (select max(completed_at) from farebox.top_ups where consumer_id = ${consumerId}), '-infinity')
@@ -374,11 +389,9 @@ export async function recordPaymentIntent(
 export async function failTopUp(
   database: Database,
   id: string,
-  failure: TopUpFailure,
-  /** How long automatic top-ups wait after the first decline. */
-  retryMs: number,
+  ending: Omit<Extract<Ending, { status: 'failed' }>, 'status'>,
 ): Promise<AutoTopUpState | null> {
-  return endUnpaid(database, id, { status: 'failed', failure, retryMs });
+  return endUnpaid(database, id, { status: 'failed', ...ending });
 }
 
 /** Expires a top-up whose row has evidence that it can no longer be paid; others stay unchanged. */

@@ -6,6 +6,7 @@ import { openPlantedBooks, type PlantedBooks } from './planted-books.ts';
 
 const CHAIN = 'the audit log is an unbroken chain';
 const COMPLETE = 'the audit log has every change';
+const PRESENT = 'the audit log has the present consents and operators';
 
 interface Fault {
   readonly what: string;
@@ -47,7 +48,10 @@ const FAULTS: readonly Fault[] = [
   {
     what: 'a deleted consent',
     statements: [`delete from farebox.audit_entries where action = 'consent.changed'`],
-    finds: [[CHAIN, 'entry 8']],
+    finds: [
+      [CHAIN, 'entry 8'],
+      [PRESENT, 'consent.changed :account'],
+    ],
   },
   {
     what: 'the first entry deleted',
@@ -84,6 +88,37 @@ const FAULTS: readonly Fault[] = [
     ],
     finds: [[COMPLETE, 'key.created 00000000-0000-7000-8000-000000000001']],
   },
+  {
+    what: 'a consent changed while the triggers were off',
+    statements: [
+      'alter table farebox.accounts disable trigger user',
+      'update farebox.accounts set consent_ceiling_micros = 2000000',
+      'alter table farebox.accounts enable trigger user',
+    ],
+    finds: [[PRESENT, 'consent.changed :account']],
+  },
+  {
+    what: 'an operator promoted while the triggers were off',
+    statements: [
+      'alter table farebox.accounts disable trigger user',
+      'update farebox.accounts set operator_since = now()',
+      'alter table farebox.accounts enable trigger user',
+    ],
+    finds: [[PRESENT, 'operator.changed :account']],
+  },
+  {
+    what: 'a budget created and closed while the triggers were off',
+    statements: [
+      'alter table farebox.budget_details disable trigger user',
+      `insert into farebox.budget_details (id, ledger, consumer_id, number, path, name, closed_at)
+        values ('ffffffff-ffff-7000-8000-000000000001', 0, uuidv7(), 1, '{1}', 'planted', now() + interval '2 hours')`,
+      'alter table farebox.budget_details enable trigger user',
+    ],
+    finds: [
+      [COMPLETE, 'budget.closed ffffffff-ffff-7000-8000-000000000001'],
+      [COMPLETE, 'budget.created ffffffff-ffff-7000-8000-000000000001'],
+    ],
+  },
 ];
 
 describe('farebox doctor --only audit-log', () => {
@@ -115,6 +150,20 @@ describe('farebox doctor --only audit-log', () => {
     assert.deepEqual(await books.examine('--only', 'audit-log'), { ok: true, findings: [] });
   });
 
+  it('finds nothing when a budget was closed while the migration that logs it was applied', async () => {
+    const { rows } = await books.sql.query<{ id: string }>('select uuidv7() as id');
+    await books.sql.query('alter table farebox.budget_details disable trigger user');
+    await books.sql.query(
+      `insert into farebox.budget_details (id, ledger, consumer_id, number, path, name, closed_at)
+        select $1, 0, uuidv7(), 1, '{1}', 'planted', applied_at + interval '1 minute'
+        from farebox.migrations where name = '0065_audit_budgets'`,
+      [rows[0]?.id],
+    );
+    await books.sql.query('alter table farebox.budget_details enable trigger user');
+    assert.deepEqual(await auditLedger(database, { parts: ['audit-log'] }), []);
+    await books.sql.query(`delete from farebox.budget_details where name = 'planted'`);
+  });
+
   for (const { what, statements, finds } of FAULTS) {
     it(`finds ${what}`, async () => {
       await books.sql.query('alter table farebox.audit_entries disable trigger user');
@@ -128,6 +177,13 @@ describe('farebox doctor --only audit-log', () => {
     });
   }
 
+  it('finds nothing in an operator that was promoted in another time zone', async () => {
+    await books.sql.query(`set timezone = 'Asia/Kolkata'`);
+    await books.sql.query('update farebox.accounts set operator_since = now()');
+    await books.sql.query('reset timezone');
+    assert.deepEqual(await auditLedger(database, { parts: ['audit-log'] }), []);
+  });
+
   it('finds that entries can be changed', async () => {
     await books.sql.query('drop trigger audit_entries_append_only on farebox.audit_entries');
     const findings = await auditLedger(database, { parts: ['schema'] });
@@ -138,7 +194,13 @@ describe('farebox doctor --only audit-log', () => {
   });
 
   async function restore(): Promise<void> {
+    await books.sql.query('alter table farebox.accounts disable trigger user');
+    await books.sql.query(
+      'update farebox.accounts set consent_ceiling_micros = 1000000, operator_since = null',
+    );
+    await books.sql.query('alter table farebox.accounts enable trigger user');
     await books.sql.query('delete from farebox.api_keys where hash = sha256($1)', ['x']);
+    await books.sql.query(`delete from farebox.budget_details where name = 'planted'`);
     await books.sql.query('delete from farebox.audit_entries');
     await books.sql.query('insert into farebox.audit_entries table saved');
     await books.sql.query('alter table farebox.audit_entries enable trigger user');

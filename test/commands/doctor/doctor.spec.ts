@@ -73,6 +73,11 @@ describe('farebox doctor', () => {
     for (const part of LEDGER_PARTS) assert.match(help, new RegExp(`^ {2}${part} `, 'm'));
   });
 
+  it('refuses a time that is none', async () => {
+    const { stderr } = await failing(['--since', 'monday']);
+    assert.match(stderr, /Write a time such as 2026-11-01/);
+  });
+
   it('prints a line for each finding, with its numbers, and exits with 1', async () => {
     const [planted] = books.accounts;
     await books.sql.query('update farebox.consumers set credited_micros = credited_micros + 1');

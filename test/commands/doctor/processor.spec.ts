@@ -45,8 +45,8 @@ describe('farebox doctor --only processor', () => {
     ]);
 
   /** The finding about each top-up. */
-  async function findings(): Promise<Map<string, string[]>> {
-    const found = (await books.examine('--only', 'processor')).findings;
+  async function findings(...options: readonly string[]): Promise<Map<string, string[]>> {
+    const found = (await books.examine('--only', 'processor', ...options)).findings;
     return new Map(
       [...Map.groupBy(found, ({ subject }) => subject)].map(([subject, its]) => [
         subject.replace('top-up ', ''),
@@ -155,5 +155,22 @@ describe('farebox doctor --only processor', () => {
         ],
       ]),
     );
+  });
+
+  it('compares only the top-ups that were requested since a time, if one is given', async () => {
+    const since = new Date().toISOString();
+    const { rows } = await books.sql.query<{ id: string }>(
+      `insert into farebox.top_ups select (jsonb_populate_record(t, jsonb_build_object(
+          'id', uuidv7(), 'status', 'pending', 'completed_at', null, 'session_id', null,
+          'payment_intent_id', null, 'seen_verdict', null, 'seen_at', null, 'seen_micros', null
+        ))).* from farebox.top_ups t where id = $1 returning id`,
+      [books.accounts[0]?.checkout],
+    );
+    const newer = rows[0]?.id ?? '';
+    const intent = await pay(newer);
+    const expected = `paid at the processor, and not credited: processor 20000000, ledger 0 (${intent})`;
+    assert.deepEqual(await findings('--since', since), new Map([[newer, [expected]]]));
+    assert.ok((await findings()).size > 1);
+    assert.deepEqual(await findings('--since', '2999-01-01'), new Map());
   });
 });

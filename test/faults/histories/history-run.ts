@@ -158,7 +158,7 @@ async function disturb(
     ended: () =>
       sql.query(`
         select pg_terminate_backend(pid) from pg_stat_activity
-        where datname = current_database() and pid <> pg_backend_pid()
+        where datname = current_database() and pid <> pg_backend_pid() and backend_type = 'client backend'
       `),
     ...(kills && {
       kill: async () => {
@@ -244,12 +244,12 @@ async function findingsOfDoctor(url: string): Promise<string[]> {
 }
 
 /** The statements that plant it: its own, and a function whose text differs in one passage. */
-async function sqlOf(bug: PlantedBug | undefined): Promise<string[]> {
-  if (!bug || bug.in === 'code') return [];
+async function sqlOf(bug: PlantedBug | undefined): Promise<readonly string[]> {
+  if (!bug || bug.in === 'code') return bug?.before ?? [];
   const file = join(ROOT, 'migrations/functions', bug.file);
   const parts = (await readFile(file, 'utf8')).split(bug.from);
   if (parts.length !== 2) throw new Error(`${bug.file} has the passage ${parts.length - 1} times`);
-  return [...(bug.before ?? []), parts.join(bug.to)];
+  return [...bug.before, parts.join(bug.to)];
 }
 
 function found(witness: Witness, what: readonly string[]): HistoryRun['found'] {

@@ -1,17 +1,14 @@
 /** Bugs that ledgers really have, each planted by changing one passage of a database function or of the code. */
 
-export type PlantedBug = { readonly name: string } & Place & Passage;
-
-type Place =
-  /** `file` is a function of the database; `before` are statements that come first. */
-  | { readonly in: 'sql'; readonly before?: readonly string[] }
-  /** `file` is the end of a path below the root. */
-  | { readonly in: 'code' };
-
-interface Passage {
+export interface PlantedBug {
+  readonly name: string;
+  /** `sql`: `file` is a function of the database. `code`: it is a path from the root. */
+  readonly in: 'sql' | 'code';
   readonly file: string;
   readonly from: string;
   readonly to: string;
+  /** Statements that come first: they take away constraints that would refuse what the bug does. */
+  readonly before: readonly string[];
 }
 
 const sqlBug = (
@@ -22,13 +19,16 @@ const sqlBug = (
   before: readonly string[] = [],
 ): PlantedBug => ({ name, in: 'sql', file, from, to, before });
 
-const codeBug = (name: string, file: string, from: string, to: string): PlantedBug => ({
-  name,
-  in: 'code',
-  file,
-  from,
-  to,
-});
+const codeBug = (
+  name: string,
+  file: string,
+  from: string,
+  to: string,
+  before: readonly string[] = [],
+): PlantedBug => ({ name, in: 'code', file, from, to, before });
+
+const without = (table: string, constraint: string) =>
+  `alter table farebox.${table} drop constraint ${constraint}`;
 
 const FITTING = 'post_fitting_charges.sql';
 const CAREFUL = 'post_charges.sql';
@@ -75,7 +75,10 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     FITTING,
     'and g.total <= c.credited_micros - c.spent_micros - c.held_micros',
     'and g.total <= c.credited_micros - c.spent_micros - c.held_micros + 1000000',
-    ['alter table farebox.consumers drop constraint consumers_not_overspent'],
+    [
+      without('consumers', 'consumers_not_overspent'),
+      without('charges', 'charges_counters_plausible'),
+    ],
   ),
   sqlBug(
     'the earnings of charges are not noted',
@@ -150,6 +153,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     ENTRIES,
     'case p_kind[i] when 3 then 2 else 1 end; end if;\n    if v_excess',
     'case p_kind[i] when 3 then 0 else 1 end; end if;\n    if v_excess',
+    [without('holds', 'holds_hold_while_open')],
   ),
   sqlBug(
     'a capture and a release do not lock their hold',
@@ -170,6 +174,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     REFUNDS,
     'const known = idempotencyKey &&',
     'const known = false &&',
+    [without('charge_refunds', 'charge_refunds_idempotency_unique')],
   ),
   codeBug(
     'a refund is answered and lost',
@@ -191,6 +196,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     REFUNDS,
     'if (amountMicros > refundable || refundable === 0)',
     'if (refundable === 0)',
+    [without('charge_refunds', 'charge_refunds_within_charge')],
   ),
   // Credits.
   codeBug(

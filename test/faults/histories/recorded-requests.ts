@@ -2,14 +2,15 @@
  * Requests that are repeated with their key until their outcome is known, and recorded as operations. What no correct
  * ledger answers in any order is a violation at once: two answers to one key, or an outcome after "nothing happened".
  */
+import { AssertionError } from 'node:assert/strict';
 import { setTimeout as delay } from 'node:timers/promises';
 import { asMicros, microsOfDollars } from '../../../src/domain/money.ts';
 import { call, type Answer, type CallOptions } from '../../support/http.ts';
 import type { Effect, Operation } from './operation.ts';
 
 const RETRY_MS = 30;
-/** Far above every outage of a run: a request that is still undecided has met a bug. */
-const UNDECIDED_MS_MAX = 20_000;
+/** Far above every outage of a run: a request that is still undecided has met a bug, which ends the run. */
+const UNDECIDED_MS_MAX = 60_000;
 
 type Server = { readonly url: string };
 
@@ -36,6 +37,8 @@ export class RecordedRequests {
   /** How often each answer came, by status and code. */
   readonly answers = new Map<string, number>();
   readonly #servers: readonly Server[];
+  /** Set by the first request that nobody decides. */
+  isStuck = false;
   readonly #undecided: { readonly request: Request; readonly unknownMs: number }[] = [];
   #attempts = 0;
 
@@ -55,6 +58,7 @@ export class RecordedRequests {
    */
   async resolve(): Promise<void> {
     for (const { request, unknownMs } of this.#undecided.splice(0)) {
+      if (this.isStuck) return;
       await this.#decide(request, 1, unknownMs);
     }
   }
@@ -80,7 +84,14 @@ export class RecordedRequests {
           effects.set(kind, [...(effects.get(kind) ?? []), { effect, attempt, isReplay }]);
           return;
         }
+        // A repeat would get the same.
+        if (attempt && codeOf(attempt.answer) === 'internal_error') {
+          this.#violate(request, 'answered internal_error');
+          return;
+        }
+        if (this.isStuck) return;
         if (performance.now() - startedMs > UNDECIDED_MS_MAX) {
+          this.isStuck = true;
           this.#violate(request, `is undecided: ${attempt ? text(attempt.answer) : 'cut'}`);
           return;
         }
@@ -105,14 +116,14 @@ export class RecordedRequests {
     unknownMs: number,
   ): Effect {
     const [first] = done as [(typeof done)[0], ...typeof done];
-    const fresh = first.effect.kind === 'credit' ? [] : done.filter(({ isReplay }) => !isReplay);
+    const isMarked = marksReplays(request, first.effect);
+    const fresh = isMarked ? done.filter(({ isReplay }) => !isReplay) : [];
     for (const { effect } of done) {
       if (JSON.stringify(effect) !== JSON.stringify(first.effect)) {
         this.#violate(request, `has two outcomes: ${text(first.effect)} and ${text(effect)}`);
       }
     }
-    // Answers to top-ups do not say whether they are replays.
-    if (request.idempotencyKey !== undefined && first.effect.kind !== 'credit') {
+    if (isMarked) {
       if (fresh.length > 1) this.#violate(request, 'was made twice');
       if (fresh.length === 0 && unknownMs === Infinity) {
         this.#violate(request, 'was made by an attempt that did nothing, as it said');
@@ -147,8 +158,13 @@ export class RecordedRequests {
     };
     const calledMs = performance.now();
     const answer = await call(server, method, path, options).catch((error: unknown) => {
-      // fetch: the connection broke. Anything else is a bug in the test.
+      // fetch: the connection broke.
       if (error instanceof TypeError && error.cause !== undefined) return undefined;
+      // The answer is not in the contract. Anything else is a bug in the test.
+      if (error instanceof AssertionError) {
+        this.#violate(request, error.message.slice(0, 300));
+        return undefined;
+      }
       throw error;
     });
     const seen = answer ? `${answer.status} ${codeOf(answer) ?? ''}`.trim() : 'cut';
@@ -172,6 +188,14 @@ function meaningOf(answer: Answer | undefined): 'decided' | 'nothing' | 'unknown
   if (answer.status === 503 || answer.status === 429) return 'nothing';
   if (answer.status === 500 || codeOf(answer) === 'idempotency_key_in_use') return 'unknown';
   return 'decided';
+}
+
+/**
+ * Whether an answer says if an earlier attempt did it. Answers to top-ups and to releases do not: the second release of a
+ * hold is answered as the first one is.
+ */
+function marksReplays({ idempotencyKey }: Request, { kind }: Effect): boolean {
+  return idempotencyKey !== undefined && kind !== 'credit';
 }
 
 /** Whether the key did something, so that a repeat gets the same. */

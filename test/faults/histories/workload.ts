@@ -35,7 +35,7 @@ export class Workload {
 
   /** One client: one thing after the other. */
   async act(steps: number): Promise<void> {
-    for (let step = 0; step < steps && this.requests.violations.length === 0; step += 1) {
+    for (let step = 0; step < steps && !this.requests.isStuck; step += 1) {
       const what = this.#random.weighted({
         charge: 8,
         burst: 2,

@@ -1,5 +1,7 @@
 /** POST /register: an agent belongs to the account that registered it first, and every field has limits. */
 import assert from 'node:assert/strict';
+import { uuidOf } from '../../../src/domain/ids.ts';
+import { AGENTS_MAX } from '../../../src/store/agents/agents.ts';
 import { AgentReply, ResolveReply } from '../../../src/schemas/agents.ts';
 import type { TestAccount } from '../../support/accounts.ts';
 import { startTestApi, type TestApi } from '../../support/api.ts';
@@ -74,6 +76,25 @@ describe('POST /register', () => {
     });
     assert.deepEqual(await find('narwhal'), ['moving']);
     assert.deepEqual(await find('walrus'), []);
+  });
+
+  it('keeps an account to a thousand agents, also when they come at once, and lets those change', async () => {
+    const crowded = await api.createAccount(0);
+    await api.sql.query(
+      `insert into farebox.agents (id, account_id, name, protocol, endpoint, description, capabilities,
+         intents, name_words, search)
+       select 'crowd-' || n, id, 'Crowd', 'http', 'https://crowd.example.com', '', '{}', '{}', '', ''
+       from generate_series(1, $2) n, farebox.accounts where consumer_id = $1`,
+      [uuidOf('consumer', crowded.consumerId), AGENTS_MAX - 2],
+    );
+    const answers = await Promise.all(
+      Array.from({ length: 6 }, (_, n) => register({ id: `late-${n}` }, crowded)),
+    );
+    assert.equal(answers.filter(({ status }) => status === 201).length, 2);
+    for (const answer of answers.filter(({ status }) => status !== 201)) {
+      assertError(answer, 400, 'invalid_request', 'id');
+    }
+    bodyOf(await register({ id: 'crowd-7', name: 'Renamed' }, crowded), 201, AgentReply);
   });
 
   it('refuses an id of another account, and leaves that agent unchanged', async () => {

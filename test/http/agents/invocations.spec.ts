@@ -261,6 +261,26 @@ describe('invocations while Temporal is away', () => {
     }
   }
 
+  it('refuse a payload nested deeper than 100 levels, and use no grant', async () => {
+    const grantId = await grant();
+    const invoke = (levels: number) => {
+      const nested = `{"a":${'['.repeat(levels - 1)}${']'.repeat(levels - 1)}}`;
+      const rawBody = JSON.stringify({ ...invocation(grantId), payload: 0 }).replace(
+        '"payload":0',
+        `"payload":${nested}`,
+      );
+      return call(api, 'POST', '/invoke', {
+        headers: { 'x-service-key': maker.legacyKey },
+        rawBody,
+      });
+    };
+    for (const levels of [101, 5_000, 100_000]) {
+      assertError(await invoke(levels), 400, 'invalid_request', 'payload');
+    }
+    assert.deepEqual(await countsOf(grantId), { uses: 0, invocations: 0 });
+    bodyOf(await invoke(100), 202, InvocationReply);
+  });
+
   it('accept a payload of up to 256 KiB, of any text', async () => {
     const text = `\u0000 \ud800 🦦 ${'x'.repeat(200_000)}`;
     const body = { ...invocation(await grant()), payload: { text, '': { a: [1e21, -0, 'b'] } } };

@@ -2,12 +2,13 @@
 import assert from 'node:assert/strict';
 import { createDatabase } from '../../../src/store/database.ts';
 import { recordReversals } from '../../../src/store/top-ups/reversals.ts';
-import { ChargeReply } from '../../../src/schemas/charges.ts';
+import { ChargeReply, ConsumerChargeReply } from '../../../src/schemas/charges.ts';
 import { BalanceReply, UsageReply } from '../../../src/schemas/balance.ts';
 import { dispute } from '../../support/payer.ts';
 import type { TestAccount } from '../../support/accounts.ts';
 import { startTestApi, type TestApi } from '../../support/api.ts';
 import { assertError, bodyOf, call, charge } from '../../support/http.ts';
+import { testSideOf } from '../../support/test-mode.ts';
 
 describe('GET /v1/balance', () => {
   let api: TestApi;
@@ -148,5 +149,59 @@ describe('GET /v1/usage', () => {
   it('refuses a cursor of another list', async () => {
     const answer = await get(`?cursor=tu_${'0'.repeat(32)}`);
     assertError(answer, 400, 'invalid_cursor', 'cursor');
+  });
+});
+
+describe('GET /v1/usage/:id', () => {
+  let api: TestApi;
+
+  before(async () => {
+    api = await startTestApi();
+  });
+  after(() => api.stop());
+
+  const read = (key: string, id: string) => call(api, 'GET', `/v1/usage/${id}`, { key });
+  const spend = async (account: TestAccount, amount: number) =>
+    bodyOf(await charge(api, account, { amount }), 201, ChargeReply).id;
+
+  it('names the credits that paid for a charge, oldest first, which add up to it', async () => {
+    const account = await api.createAccount(2);
+    const first = await spend(account, 1.5);
+    const refund = await call(api, 'POST', `/v1/charges/${first}/refund`, {
+      key: account.developerKey,
+      body: { amount: 0.25 },
+    });
+    assert.equal(refund.status, 201);
+    const id = await spend(account, 0.600001);
+    const found = bodyOf(await read(account.consumerKey, id), 200, ConsumerChargeReply);
+    const credits = found.paidBy.map(({ source, amount }) => [source, amount]);
+    assert.deepEqual(credits, [
+      ['top_up', 0.5],
+      ['charge_refund', 0.100001],
+    ]);
+    assert.match(found.paidBy[0]?.topUpId ?? '', /^tu_/);
+    const own = bodyOf(await read(account.consumerKey, first), 200, ConsumerChargeReply);
+    assert.deepEqual([own.refunded, own.paidBy.length], [0.25, 1]);
+    assert.equal(own.paidBy[0]?.amount, 1.5);
+  });
+
+  it('says the same of a test charge, which play money paid for', async () => {
+    const account = await api.createAccount(0);
+    const test = await testSideOf(api, api.databaseUrl, account, 20);
+    const id = await spend(test, 3);
+    const { paidBy } = bodyOf(await read(test.consumerKey, id), 200, ConsumerChargeReply);
+    assert.deepEqual(
+      paidBy.map(({ source, amount }) => [source, amount]),
+      [['top_up', 3]],
+    );
+    assertError(await read(account.consumerKey, id), 404, 'not_found');
+  });
+
+  it('refuses the charge of another consumer, and an id that is none', async () => {
+    const account = await api.createAccount(2);
+    const id = await spend(account, 1);
+    const { consumerKey } = await api.createAccount(2);
+    assertError(await read(consumerKey, id), 404, 'not_found');
+    assertError(await read(consumerKey, 'chg_1'), 404, 'not_found');
   });
 });

@@ -51,6 +51,8 @@ describe('GET /v1/earnings, in time', () => {
   const get = (query: string) =>
     call(api, 'GET', `/v1/earnings?${query}`, { key: developer.developerKey });
   const earnings = async (query: string) => bodyOf(await get(query), 200, EarningsReply);
+  const series = async (query: string) =>
+    (await earnings(query)).series?.map((each) => [each.earnings, each.charges]);
   const total = async (query: string) => (await earnings(query)).totalEarnings;
 
   // Before and after everything is rolled up: the result is the same.
@@ -98,6 +100,19 @@ describe('GET /v1/earnings, in time', () => {
           ],
         );
         assert.equal(totalEarnings, 28);
+      });
+
+      it('is of one tool when it is asked for', async () => {
+        const days = 'interval=day&from=2026-03-10&to=2026-03-12';
+        const { byTool, totalEarnings } = await earnings(`${days}&tool=search`);
+        assert.deepEqual([{ ...byTool }, totalEarnings], [{ search: 11 }, 11]);
+        assert.deepEqual(await series(`${days}&tool=search`), [
+          [11, 3],
+          [0, 0],
+        ]);
+        assert.equal(await total('from=2026-03-10T00:00Z&to=2026-03-10T01:00Z&tool=search'), 2);
+        assert.equal(await total('tool=fetch'), 13);
+        assert.deepEqual({ ...(await earnings('tool=none')).byTool }, {});
       });
 
       it('is returned by hour', async () => {

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { BalanceReply } from '../../../src/schemas/balance.ts';
 import { ChargesReply } from '../../../src/schemas/charges.ts';
 import { LeasesReply } from '../../../src/schemas/leases.ts';
+import { LEASED_TOOLS_MAX } from '../../../src/domain/lease.ts';
 import { ToolReply } from '../../../src/schemas/tools.ts';
 import { createDatabase, type Database } from '../../../src/store/database.ts';
 import { expireHolds } from '../../../src/store/holds/expire-holds.ts';
@@ -159,6 +160,11 @@ describe('leases', () => {
       limit: 3,
       remaining: 3,
     });
+    const many = Array.from({ length: LEASED_TOOLS_MAX + 1 }, (_, n) => ({
+      name: `tool-${n}`,
+      price: 0.01,
+    }));
+    assertError(await ask({ tools: many }), 400, 'invalid_request', 'tools');
     const dear = [{ name: 'search', price: 0.51 }];
     assertError(await ask({ tools: dear }), 402, 'spend_limit_reached', undefined, {
       ...facts,

@@ -1,8 +1,11 @@
 /** Top-ups over HTTP: accepted and refused requests, and what the consumer sees. */
 import assert from 'node:assert/strict';
+import { Client } from 'pg';
 import { readStripeConfig } from '../../../src/config.ts';
+import { uuidOf } from '../../../src/domain/ids.ts';
 import { MAGIC_TOP_UPS } from '../../../src/domain/magic-amounts.ts';
 import { asMicros, dollarsOf } from '../../../src/domain/money.ts';
+import { OPEN_TOP_UPS_MAX } from '../../../src/domain/top-up.ts';
 import { createStripe } from '../../../src/stripe/calls.ts';
 import {
   CheckoutReply,
@@ -12,6 +15,7 @@ import {
 } from '../../../src/schemas/top-ups.ts';
 import { farebox, startStack, type Stack } from '../../support/stack.ts';
 import { assertError, bodyOf, call, type Answer } from '../../support/http.ts';
+import { createAccount } from '../../support/accounts.ts';
 import { control } from '../../support/payments.ts';
 
 interface Owner {
@@ -70,6 +74,33 @@ describe('top-ups over HTTP', () => {
       bodyOf(again, 201, CheckoutReply).topUpId,
       bodyOf(first, 201, CheckoutReply).topUpId,
     );
+  });
+
+  it('are open at most a hundred times for one consumer, also when they are asked for at once', async () => {
+    const made = await createAccount(stack.env, 0);
+    const ask = () =>
+      call(stack.api, 'POST', '/v1/checkout', { key: made.consumerKey, body: { amount: 5 } });
+    const first = bodyOf(await ask(), 201, CheckoutReply);
+    const client = new Client({ connectionString: stack.database.url });
+    await client.connect();
+    try {
+      await client.query(
+        `insert into farebox.top_ups (id, ledger, consumer_id, account_id, method, amount_micros, opened_at)
+         select uuidv7(), ledger, consumer_id, account_id, method, amount_micros, opened_at
+         from farebox.top_ups, generate_series(1, $2) where id = $1`,
+        [uuidOf('topUp', first.topUpId), OPEN_TOP_UPS_MAX - 3],
+      );
+    } finally {
+      await client.end();
+    }
+    const answers = await Promise.all(Array.from({ length: 5 }, ask));
+    const refused = answers.filter(({ status }) => status !== 201);
+    assert.equal(refused.length, 3);
+    for (const answer of refused) {
+      assertError(answer, 429, 'rate_limited');
+      assert.equal(answer.headers.get('retry-after'), '60');
+    }
+    bodyOf(await post('/v1/checkout', 5), 201, CheckoutReply);
   });
 
   it('take money from the saved card and report completed, once for a key', async () => {

@@ -263,8 +263,14 @@ describe('events', () => {
     assert.deepEqual(await told(), [{ type: 'tool.price_changed', data }]);
   });
 
-  it('cover every type but those that charges write', () => {
-    const elsewhere = ['balance.low', 'balance.exhausted', 'budget.threshold_reached'];
+  it('cover every type but those that charges and leases write', () => {
+    const elsewhere = [
+      'balance.low',
+      'balance.exhausted',
+      'budget.threshold_reached',
+      // test/http/leases/expired-leases.spec.ts
+      'lease.expired',
+    ];
     assert.deepEqual(
       EVENT_TYPES.filter((type) => !seen.has(type) && !type.startsWith('webhook_endpoint.')),
       elsewhere,

@@ -208,6 +208,7 @@ describe('automatic top-ups in the database', () => {
       await takeUp(await take(payer));
       assert.deepEqual(await notices(payer), []);
       assert.equal((await automatic(payer)).length, 1);
+      assert.deepEqual(await stateOf(payer), ['on', null]);
       await fire(payer, 50 * DOLLAR);
     });
   });

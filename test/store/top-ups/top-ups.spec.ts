@@ -1,7 +1,9 @@
 /** The rows of top-ups and their credits: Postgres decides, under repeated and concurrent requests. */
 import assert from 'node:assert/strict';
+import { Client } from 'pg';
 import { Type } from 'typebox';
 import type { Micros } from '../../../src/domain/money.ts';
+import { OPEN_TOP_UPS_MAX } from '../../../src/domain/top-up.ts';
 import { createAccounts } from '../../../src/store/accounts/accounts.ts';
 import { changeConsent } from '../../../src/store/top-ups/monthly-ceiling.ts';
 import { creditManually } from '../../../src/store/top-ups/credit-top-up.ts';
@@ -21,6 +23,7 @@ import {
 } from '../../../src/store/top-ups/top-ups.ts';
 import { openTestLedger, type TestLedger } from '../../support/ledger.ts';
 import { credit, expire, fail } from '../../support/evidence.ts';
+import { until } from '../../support/stack.ts';
 
 const topicRow = row(Type.Object({ topic: Type.String() }));
 const lotRow = row(Type.Object({ from: Type.Integer(), to: Type.Integer() }));
@@ -48,6 +51,34 @@ describe('top-ups in the database', () => {
     assert.equal(new Set(ids).size, 1);
     assert.equal(results.filter(({ kind }) => kind === 'admitted').length, 1);
     assert.equal((await admit(await newConsumer(), { idempotencyKey: 'key' })).kind, 'admitted');
+  });
+
+  it('finds the top-up of a key among the most that may be open, under concurrent requests', async () => {
+    const consumer = await newConsumer();
+    for (let open = 1; open < OPEN_TOP_UPS_MAX; open += 1) await admitted(consumer);
+    const results = await atOnce(consumer, [
+      { idempotencyKey: 'key' },
+      { idempotencyKey: 'key' },
+      { idempotencyKey: 'key' },
+    ]);
+    assert.deepEqual(
+      results.map(({ kind }) => kind),
+      ['admitted', 'known', 'known'],
+    );
+    assert.equal((await admit(consumer)).kind, 'too_many_open');
+  });
+
+  it('admits a checkout and a direct top-up of one consumer at once, without a deadlock', async () => {
+    const consumer = await newConsumer();
+    await changeConsent(database, consumer.consumerId, {
+      ceiling: 100_000_000 as Micros,
+      givenBy: 'operator',
+    });
+    const results = await atOnce(consumer, [{ method: 'checkout' }, { method: 'direct' }]);
+    assert.deepEqual(
+      results.map(({ kind }) => kind),
+      ['admitted', 'admitted'],
+    );
   });
 
   it('refuses a key that named another amount or method', async () => {
@@ -245,6 +276,37 @@ describe('top-ups in the database', () => {
     const result = await admit(consumer, changes);
     assert.ok(result.kind === 'admitted', result.kind);
     return result.topUp;
+  }
+
+  /** They wait together, in this order, until the consumer's open top-ups may be counted again. */
+  async function atOnce(consumer: Consumer, requests: readonly Partial<NewTopUp>[]) {
+    const client = new Client({ connectionString: ledger.url });
+    await client.connect();
+    try {
+      await client.query('select pg_advisory_lock(hashtextextended($1, 0))', [
+        `farebox.top_ups ${consumer.consumerId}`,
+      ]);
+      const results: ReturnType<typeof admit>[] = [];
+      for (const request of requests) {
+        results.push(admit(consumer, request));
+        await until(async () => {
+          const { rowCount } = await client.query(
+            `select from pg_stat_activity
+             where datname = current_database() and wait_event_type = 'Lock' and wait_event = 'advisory'`,
+          );
+          return rowCount === results.length;
+        });
+      }
+      // Who waits has not locked what the insert of the one before it needs. A deadlock would be retried, unseen.
+      await client.query(
+        'select from farebox.accounts where consumer_id = $1 for key share nowait',
+        [consumer.consumerId],
+      );
+      await client.query('select pg_advisory_unlock_all()');
+      return await Promise.all(results);
+    } finally {
+      await client.end();
+    }
   }
 
   function find(consumerId: string) {

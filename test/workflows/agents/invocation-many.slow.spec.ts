@@ -10,7 +10,8 @@ describe('many invocations', () => {
   let harness: AgentHarness;
 
   before(async () => {
-    harness = await openAgentHarness();
+    // Calls of agents that hang last longer than the test, so none is repeated meanwhile.
+    harness = await openAgentHarness({ AGENT_TIMEOUT_MS: '600000', AGENT_GRACE_MS: '0' });
   });
   after(() => harness.close());
 
@@ -50,7 +51,7 @@ describe('many invocations', () => {
     await harness.agent('quick');
     const grantId = await grantSession('hanging');
     await Promise.all(Array.from({ length: 120 }, (_, n) => invoke('hanging', grantId, { n })));
-    await until(() => hanging.calls.length === 120);
+    await until(() => hanging.calls.length === 120, { timeoutMs: 240_000 });
     const { id } = await harness.invoke('quick');
     assert.equal((await harness.ended(id)).status, 'succeeded');
     const { topUpId, sessionUrl } = await openCheckout(harness.stack.api, harness.account, 25);
@@ -62,5 +63,5 @@ describe('many invocations', () => {
       return topUp?.status === 'completed';
     });
     assert.equal(hanging.calls.length, 120);
-  }).timeout(240_000);
+  }).timeout(480_000);
 });

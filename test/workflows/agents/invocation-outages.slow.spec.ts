@@ -2,11 +2,15 @@
 import assert from 'node:assert/strict';
 import { GrantReply } from '../../../src/schemas/grants.ts';
 import { InvocationReply } from '../../../src/schemas/invocations.ts';
+import { agentTaskQueue } from '../../../src/domain/task-queues.ts';
 import { startOwnTemporal, type OwnServer } from '../../support/own-servers.ts';
 import { echo } from '../../support/agents.ts';
 import { bodyOf } from '../../support/http.ts';
 import { startWorker, until } from '../../support/stack.ts';
 import { openAgentHarness, type AgentHarness } from '../../support/agent-harness.ts';
+
+/** TASK_QUEUE_TYPE_ACTIVITY */
+const ACTIVITY_QUEUE = 2;
 
 describe('invocations and deaths', () => {
   let harness: AgentHarness;
@@ -106,6 +110,29 @@ describe('invocations at their deadline', () => {
       const { status, error } = await harness.ended(id);
       assert.deepEqual([status, error?.code], ['failed', 'deadline_exceeded']);
       assert.match(error?.message ?? '', /It answered 502/);
+    } finally {
+      await harness.close();
+    }
+  });
+});
+
+describe('invocations that no worker calls agents for', () => {
+  it('fail at their deadline', async () => {
+    const harness = await openAgentHarness({ INVOCATION_DEADLINE_MS: '5000' });
+    const { client, taskQueue } = harness.temporal;
+    try {
+      const agent = await harness.agent('unreached');
+      // As if the queue had no worker.
+      await client.workflowService.updateTaskQueueConfig({
+        namespace: client.options.namespace,
+        taskQueue: agentTaskQueue(taskQueue),
+        taskQueueType: ACTIVITY_QUEUE,
+        updateQueueRateLimit: { rateLimit: { requestsPerSecond: 0 }, reason: 'a test' },
+      });
+      const { id } = await harness.invoke('unreached');
+      const { status, error } = await harness.ended(id);
+      assert.deepEqual([status, error?.code], ['failed', 'deadline_exceeded']);
+      assert.equal(agent.calls.length, 0);
     } finally {
       await harness.close();
     }

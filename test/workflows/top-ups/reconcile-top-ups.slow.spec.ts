@@ -341,6 +341,21 @@ describe('reconciliation', () => {
     await harness.forgetFaults();
   });
 
+  it('walks the processor’s books before it asks about our own unfinished top-ups', async () => {
+    await reconcile();
+    const run = harness.temporal.client.workflow.getHandle(reconcileNowId(harness.temporal));
+    const { events } = await run.fetchHistory();
+    const steps = (events ?? []).flatMap(
+      ({ activityTaskScheduledEventAttributes: step }) => step?.activityType?.name ?? [],
+    );
+    assert.deepEqual([...new Set(steps)].slice(0, 4), [
+      'planWalk',
+      'walkPage',
+      'examineUnsettled',
+      'endWalk',
+    ]);
+  });
+
   it('respects the processor’s Retry-After', async () => {
     const retryAfter = { kind: 'error', status: 429, headers: { 'retry-after': '3' } };
     await harness.control('faults', {

@@ -13,9 +13,11 @@ import { createTopUpPaymentActivities } from '../../../activities/top-up-payment
 import { createTopUpReversalActivities } from '../../../activities/top-up-reversals.ts';
 import { createTopUpActivities } from '../../../activities/top-ups.ts';
 import { wireId } from '../../../src/domain/ids.ts';
+import type { Verdict } from '../../../src/domain/verdict.ts';
 import { row, sql } from '../../../src/store/database.ts';
 import { admitTopUp, claimTopUp, type TopUp } from '../../../src/store/top-ups/top-ups.ts';
 import { creditManually } from '../../../src/store/top-ups/credit-top-up.ts';
+import { findProcessorCustomer } from '../../../src/store/top-ups/processor-customers.ts';
 import { requestRefund } from '../../../src/store/top-ups/request-refund.ts';
 import { expire, fail } from '../../support/evidence.ts';
 import { capturable } from '../../support/hold-drafts.ts';
@@ -73,20 +75,23 @@ describe('a step of a top-up that is started by hand', function () {
     await harness?.close();
   });
 
-  /** Runs the step on the worker, once; its error does not matter. */
+  /** Runs the step on the worker, once. */
+  async function execute(name: string, ...args: unknown[]): Promise<unknown> {
+    return harness.temporal.client.activity.execute(name, {
+      id: randomUUID(),
+      taskQueue: harness.temporal.taskQueue,
+      args,
+      startToCloseTimeout: '15s',
+      retry: { maximumAttempts: 1 },
+    });
+  }
+
+  /** Its error does not matter. */
   async function start(name: string, ...args: unknown[]): Promise<'done' | 'refused'> {
-    return harness.temporal.client.activity
-      .execute(name, {
-        id: randomUUID(),
-        taskQueue: harness.temporal.taskQueue,
-        args,
-        startToCloseTimeout: '15s',
-        retry: { maximumAttempts: 1 },
-      })
-      .then(
-        () => 'done' as const,
-        () => 'refused' as const,
-      );
+    return execute(name, ...args).then(
+      () => 'done' as const,
+      () => 'refused' as const,
+    );
   }
 
   async function newRow(method: 'checkout' | 'direct', consumer: Consumer): Promise<TopUp> {
@@ -212,6 +217,51 @@ describe('a step of a top-up that is started by hand', function () {
     assert.equal(await start('failTopUp', id, DECLINED), 'refused');
     assert.equal(await start('creditTopUp', id), 'done');
   });
+
+  it('keeps a decline, and the card that its bank refused, when a charge is repeated after 15 minutes', async () => {
+    const consumer = await harness.newConsumer();
+    const { topUp, cardId } = await declinedForEver(consumer);
+    await harness.database.query(sql.typeAlias('nothing')`
+      update farebox.top_ups set created_at = now() - interval '16 minutes' where id = ${topUp.id}
+    `);
+    assert.equal(await start('chargeSavedCard', wireId('topUp', topUp.id)), 'done');
+    const { seenFailureCode, refusedCardId } = await harness.topUp(topUp.id);
+    assert.equal(seenFailureCode, 'card_declined');
+    assert.equal(refusedCardId, cardId);
+    const next = await openedRow('direct', consumer);
+    assert.equal(await start('chargeSavedCard', wireId('topUp', next.id)), 'done');
+    assert.equal((await harness.topUp(next.id)).seenVerdict, 'failed');
+    assert.equal((await harness.topUp(next.id)).paymentIntentId, null);
+    for (const { id } of [topUp, next]) await start('failTopUp', wireId('topUp', id), DECLINED);
+  });
+
+  it('reads a declined payment as failed, also after the top-up has failed', async () => {
+    const { topUp } = await declinedForEver(await harness.newConsumer());
+    const id = wireId('topUp', topUp.id);
+    const asked = async () => ((await execute('askProcessor', id)) as Verdict).kind;
+    assert.equal(await asked(), 'failed');
+    assert.equal(await start('failTopUp', id, DECLINED), 'done');
+    assert.equal((await harness.topUp(topUp.id)).status, 'failed');
+    assert.equal(await asked(), 'failed');
+  });
+
+  /** Closed at the processor and recorded, but its workflow does not know it yet. */
+  async function declinedForEver(consumer: Consumer): Promise<{ topUp: TopUp; cardId: string }> {
+    const paid = await openedRow('direct', consumer);
+    assert.equal(await start('chargeSavedCard', wireId('topUp', paid.id)), 'done');
+    assert.equal(await start('creditTopUp', wireId('topUp', paid.id)), 'done');
+    const customer = (await findProcessorCustomer(harness.database, consumer.accountId)) ?? '';
+    const [card] = (await harness.stripe.paymentMethods.list({ customer })).data;
+    assert.ok(card);
+    await harness.control(`cards/${card.id}/lose`);
+    const { id } = await openedRow('direct', consumer);
+    assert.equal(await start('chargeSavedCard', wireId('topUp', id)), 'done');
+    const topUp = await harness.topUp(id);
+    const intent = await harness.stripe.paymentIntents.retrieve(topUp.paymentIntentId ?? '');
+    assert.equal(intent.status, 'canceled');
+    assert.equal(topUp.refusedCardId, card.id);
+    return { topUp, cardId: card.id };
+  }
 
   /** Paid at the processor and credited, and then what has become of it. */
   async function creditedTopUp(consumer: Consumer): Promise<TopUp> {

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { findAutoTopUp } from '../../../src/store/top-ups/auto-top-ups.ts';
 import type { TopUp } from '../../../src/store/top-ups/top-ups.ts';
+import { findProcessorCustomer } from '../../../src/store/top-ups/processor-customers.ts';
 import { until } from '../../support/stack.ts';
 import {
   openTopUpHarness,
@@ -68,6 +69,17 @@ describe('an automatic top-up', () => {
     await harness.charge(consumer);
     await until(async () => (await harness.waitingNotices()) === 0);
     assert.equal((await harness.automaticTopUps(consumer)).length, 3);
+  });
+
+  it('turns itself off at the first decline that is permanent', async () => {
+    const consumer = await newConsumer('pm_card_visa', { threshold: 10 });
+    const customer = (await findProcessorCustomer(harness.database, consumer.accountId)) ?? '';
+    const [card] = (await harness.stripe.paymentMethods.list({ customer })).data;
+    await harness.control(`cards/${card?.id}/lose`);
+    await harness.charge(consumer);
+    await until(async () => (await harness.automaticTopUps(consumer))[0]?.status === 'failed');
+    const found = await findAutoTopUp(harness.database, consumer);
+    assert.deepEqual([found?.status, found?.reason], ['off', 'card_declined']);
   });
 
   /** With this card saved. */

@@ -4,6 +4,7 @@ import { pino } from 'pino';
 import { sql } from '../../../src/store/database.ts';
 import type { admitTopUp, TopUp } from '../../../src/store/top-ups/top-ups.ts';
 import { authenticate } from '../../../src/stripe/authentication.ts';
+import { reportPayment } from '../../../src/temporal/start-top-up.ts';
 import { requestTopUp, type TopUpResult } from '../../../src/top-ups/request-top-up.ts';
 import type { TopUpProgress } from '../../../workflows/messages.ts';
 import { until } from '../../support/stack.ts';
@@ -260,6 +261,47 @@ describe('a direct top-up', () => {
     assert.equal(result.failure.code, 'card_expired');
     assert.match(result.failure.message, /POST \/v1\/checkout/);
     assert.deepEqual(await harness.books(consumer), NOTHING);
+  });
+
+  it('closes a declined payment at the processor, and stays failed when the answer to that is lost', async () => {
+    const consumer = await withCard('pm_card_chargeCustomerFail');
+    const path = '/v1/payment_intents/';
+    // Two calls: the payment is confirmed, then closed.
+    for (const kind of ['delay', 'do_then_error']) {
+      await harness.control('faults', { method: 'POST', path, kind, ms: 1, times: 1 });
+    }
+    const result = await harness.requestDirect(consumer, 12.5);
+    assert.ok(result.kind === 'failed');
+    assert.equal(result.failure.code, 'card_declined');
+    assert.deepEqual(await harness.faults(), []);
+    const { paymentIntentId } = result.topUp;
+    const intent = await harness.stripe.paymentIntents.retrieve(paymentIntentId ?? '');
+    assert.equal(intent.status, 'canceled');
+    await harness.workflow(result.topUp.id).result();
+    await reportPayment(harness.temporal, result.topUp);
+    await harness.workflow(result.topUp.id).result();
+    assert.equal((await harness.topUp(result.topUp.id)).status, 'failed');
+  });
+
+  it('never charges a card again that its bank declined permanently, and charges another one', async () => {
+    const consumer = await withCard('pm_card_visa');
+    assert.equal((await harness.requestDirect(consumer, 12.5)).kind, 'completed');
+    const customer = (await findProcessorCustomer(harness.database, consumer.accountId)) ?? '';
+    const [card] = (await harness.stripe.paymentMethods.list({ customer })).data;
+    await harness.control(`cards/${card?.id}/lose`);
+    const payments: (string | null)[] = [];
+    // More often than a card may be declined in an hour: these do not reach the bank.
+    for (let times = 0; times < 7; times += 1) {
+      const result = await harness.requestDirect(consumer, 12.5);
+      assert.ok(result.kind === 'failed', result.kind);
+      assert.equal(result.failure.code, 'card_declined');
+      assert.match(result.failure.message, /does not accept this card any more.*\/v1\/checkout/);
+      payments.push(result.topUp.paymentIntentId);
+    }
+    assert.equal(payments.filter((id) => id !== null).length, 1);
+    await harness.saveCard(consumer, 'pm_card_mastercard');
+    assert.equal((await harness.requestDirect(consumer, 12.5)).kind, 'completed');
+    assert.equal((await harness.books(consumer)).credited, 25_000_000);
   });
 
   it('takes the money once for five requests with one key at once', async () => {

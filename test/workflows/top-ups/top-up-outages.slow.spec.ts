@@ -1,7 +1,7 @@
 /** Outages and deaths: a paid top-up is credited once, and no promise is broken. */
 import assert from 'node:assert/strict';
 import type { Micros } from '../../../src/domain/money.ts';
-import { choosePort } from '../../../src/embedded/ports.ts';
+import { choosePort } from '../../support/ports.ts';
 import { wireId } from '../../../src/domain/ids.ts';
 import { admitTopUp, findTopUp, withdrawTopUp } from '../../../src/store/top-ups/top-ups.ts';
 import { createTemporalClient } from '../../../src/temporal/client.ts';
@@ -80,6 +80,29 @@ describe('a top-up and outages', () => {
     assert.deepEqual(timeouts, [HEARTBEAT_TIMEOUT]);
     assert.equal((await harness.books(consumer)).credited, 25_000_000);
     await second.stop();
+  });
+
+  it('sends a heartbeat each second during a slow step, far more often than the timeout requires', async () => {
+    const worker = await harness.startWorker();
+    const consumer = await harness.newConsumer();
+    const path = '/v1/checkout/sessions';
+    await harness.control('faults', { method: 'POST', path, kind: 'delay', ms: 9_000, times: 1 });
+    const result = await harness.request(consumer, 'checkout', 25);
+    assert.ok(result.kind === 'pending', result.kind);
+    const { topUp } = result;
+    const beats = new Set<string>();
+    await until(
+      async () => {
+        const { raw } = await harness.workflow(topUp.id).describe();
+        const beat = raw.pendingActivities?.[0]?.lastHeartbeatTime;
+        if (beat) beats.add(JSON.stringify(beat));
+        return (await harness.topUp(topUp.id)).sessionUrl;
+      },
+      { intervalMs: 200 },
+    );
+    // By default, the SDK would send three in this time.
+    assert.ok(beats.size >= 5, `${beats.size} heartbeats`);
+    await worker.stop();
   });
 
   it('reports that nothing happened while Temporal is down, and leaves no trace', async () => {

@@ -56,7 +56,8 @@ describe('while Stripe hangs on many checkouts', function () {
   });
 
   it('a payment is credited about as quickly as otherwise', () => {
-    assert.ok(besidesMs <= 2 * aloneMs + 15_000, `${besidesMs} ms, alone ${aloneMs} ms`);
+    // Five seconds for the noise of a busy machine; steps that wait for a slot of Stripe's take longer.
+    assert.ok(besidesMs <= 2 * aloneMs + 5_000, `${besidesMs} ms, alone ${aloneMs} ms`);
   });
 
   it('the steps that credit a payment do not wait in a queue', async () => {

@@ -28,6 +28,12 @@ interface Paid {
   readonly intent: string;
 }
 
+/** Of the audit log, as `farebox audit --json` prints it. */
+interface Entry {
+  readonly action: string;
+  readonly details: { readonly topUpId?: string };
+}
+
 describe('a credited top-up', () => {
   let harness: TopUpHarness;
   let worker: Server;
@@ -212,6 +218,8 @@ describe('a credited top-up', () => {
     await harness.control('fraud-warnings', { payment_intent: intent });
     await settled(topUp, 'disputed');
     await farebox(['dismiss-warning', id], harness);
+    const entry = JSON.parse(await farebox(['audit', '--limit', '1', '--json'], harness)) as Entry;
+    assert.deepEqual([entry.action, entry.details.topUpId], ['warning.dismissed', id]);
     assert.deepEqual(await payer.money(), { balance: 10_000_000, held: 0, debt: 0 });
     await report(await eventsOf(intent, 'radar.early_fraud_warning.created'));
     await settled(topUp, 'completed');

@@ -6,6 +6,7 @@ import {
   readAccountKeys,
   type AccountKeys,
 } from '../../../store/accounts/account-keys.ts';
+import { credentialOf } from '../../authenticate.ts';
 import { amountOf } from '../../amounts.ts';
 import type { Reply, Request } from '../../endpoint.ts';
 import type { Api } from '../../services.ts';
@@ -23,14 +24,13 @@ export async function patchAccountKeys(
   { caller, body }: Request<AccountKeysBody>,
 ): Promise<Reply<AccountKeysReply>> {
   const { charge, developerDayLimit: limit } = body;
-  return shown(
-    await changeAccountKeys(api.database, caller, {
-      ...(charge !== undefined && { charge }),
-      ...(limit !== undefined && {
-        developerDayMicros: limit === null ? null : amountOf('developerDayLimit', limit, LIMIT),
-      }),
+  const changes = {
+    ...(charge !== undefined && { charge }),
+    ...(limit !== undefined && {
+      developerDayMicros: limit === null ? null : amountOf('developerDayLimit', limit, LIMIT),
     }),
-  );
+  };
+  return shown(await changeAccountKeys(api.database, caller, changes, credentialOf(caller)));
 }
 
 function shown({ charge, developerDayMicros: micros }: AccountKeys): Reply<AccountKeysReply> {

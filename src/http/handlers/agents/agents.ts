@@ -12,7 +12,7 @@ import {
   type ResolveReply,
 } from '../../../schemas/agents.ts';
 import { findOffers, findWordMatches, rankAgents } from '../../../store/agents/agent-search.ts';
-import { registerAgent, type Agent } from '../../../store/agents/agents.ts';
+import { AGENTS_MAX, registerAgent, type Agent } from '../../../store/agents/agents.ts';
 import type { Database } from '../../../store/database.ts';
 import type { Api } from '../../services.ts';
 import type { Reply, Request } from '../../endpoint.ts';
@@ -33,7 +33,16 @@ export async function postAgent(
     capabilities: body.capabilities ?? [],
     intents: body.intents ?? [],
   });
-  if (!agent) throw new ApiError('agent_exists', 'Another account has registered this id.');
+  if (agent === 'exists') {
+    throw new ApiError('agent_exists', 'Another account has registered this id.');
+  }
+  if (agent === 'too_many') {
+    throw new ApiError(
+      'invalid_request',
+      `An account has at most ${AGENTS_MAX} agents. Register this one in place of another, under its id.`,
+      { param: 'id' },
+    );
+  }
   return { status: 201, body: wireAgent(agent) };
 }
 

@@ -19,7 +19,9 @@ import {
   type Decided,
 } from '../../../store/approvals/decide-approval.ts';
 import { settleApprovals } from '../../../store/approvals/settle-approvals.ts';
+import type { Actor } from '../../../store/audit/actor.ts';
 import { getCounters } from '../../../store/balance/consumers.ts';
+import { credentialOf } from '../../authenticate.ts';
 import { amountOf, invalidAmount } from '../../amounts.ts';
 import type { Reply, Request } from '../../endpoint.ts';
 import type { Api } from '../../services.ts';
@@ -46,14 +48,19 @@ export async function postDecision(
     await topUp(api, request, await getSeen(api, view, params));
     await settleApprovals(api.database, { ids: [approval.id] });
   } else {
-    await decide(api, approval, answerOf(body.decision, body.limit));
+    await decide(api, approval, answerOf(body.decision, body.limit), credentialOf(caller));
   }
   return { status: 200, body: wireApproval(api, caller, await getSeen(api, view, params)) };
 }
 
 /** Throws the ApiError of a decision that could not be made. */
-export async function decide(api: Api, approval: Approval, answer: Answer): Promise<Approval> {
-  const decided = await decideApproval(api.database, approval.id, answer);
+export async function decide(
+  api: Api,
+  approval: Approval,
+  answer: Answer,
+  by: Actor,
+): Promise<Approval> {
+  const decided = await decideApproval(api.database, approval.id, answer, by);
   if (decided.kind !== 'decided') throw errorOf(decided);
   const { consumerId, budget } = approval;
   if (budget !== null) api.budgets.forget({ consumerId, number: budget });

@@ -1,6 +1,6 @@
 /** A consumer's balance and usage (specification section 4.1). */
 import { ApiError } from '../../../domain/errors.ts';
-import { wireId } from '../../../domain/ids.ts';
+import { uuidOf, wireId } from '../../../domain/ids.ts';
 import { asMicros, dollarsOf } from '../../../domain/money.ts';
 import type {
   BalanceReply,
@@ -8,9 +8,14 @@ import type {
   UsageByDayReply,
   UsageReply,
 } from '../../../schemas/balance.ts';
-import type { UsageQuery } from '../../../schemas/charges.ts';
+import type { ConsumerChargeReply, UsageQuery } from '../../../schemas/charges.ts';
+import { listCreditsOfCharge } from '../../../store/balance/credits-of-charge.ts';
 import { findAutoTopUp } from '../../../store/top-ups/auto-top-ups.ts';
-import { listConsumerCharges, sumConsumerUsage } from '../../../store/charges/list-charges.ts';
+import {
+  findConsumerCharge,
+  listConsumerCharges,
+  sumConsumerUsage,
+} from '../../../store/charges/list-charges.ts';
 import { listUsageByDay } from '../../../store/charges/usage-by-day.ts';
 import { getCounters } from '../../../store/balance/consumers.ts';
 import type { Api } from '../../services.ts';
@@ -19,7 +24,7 @@ import { listedCharge } from '../charges/charges.ts';
 import type { Reply, Request, ScanApi } from '../../endpoint.ts';
 import { chargeFilterOf, timeRangeOf } from '../../filters.ts';
 import { listPage } from '../../pagination.ts';
-import { refuseArchivedRange } from '../../refuse-archived.ts';
+import { refuseArchivedCharge, refuseArchivedRange } from '../../refuse-archived.ts';
 
 export async function getBalance(api: Api, { caller }: Request): Promise<Reply<BalanceReply>> {
   const [{ balance, debt }, autoTopUp] = await Promise.all([
@@ -53,6 +58,32 @@ export async function getUsage(
   const total = await sumConsumerUsage(api.database, caller, filter);
   const charges = rows.map((charge) => listedCharge(api, charge));
   return { status: 200, body: { charges, total: dollarsOf(total), hasMore, nextCursor } };
+}
+
+/** With the credits that paid for it. */
+export async function getUsageCharge(
+  api: Api,
+  { caller, params }: Request,
+): Promise<Reply<ConsumerChargeReply>> {
+  const id = uuidOf('charge', params['id'] ?? '');
+  const found = id && (await findConsumerCharge(api.database, caller, id));
+  if (!found) {
+    if (id) await refuseArchivedCharge(api, id);
+    throw new ApiError('not_found', 'There is no such charge.');
+  }
+  const credits = await listCreditsOfCharge(api.database, caller, found.id);
+  return {
+    status: 200,
+    body: {
+      ...listedCharge(api, found),
+      paidBy: credits.map(({ source, topUpId, creditedAt, paidMicros }) => ({
+        source,
+        ...(topUpId !== null && { topUpId: wireId('topUp', topUpId) }),
+        creditedAt,
+        amount: dollarsOf(paidMicros),
+      })),
+    },
+  };
 }
 
 /** A little more than three months. */

@@ -32,6 +32,7 @@ import {
 } from '../../../store/budgets/change-budgets.ts';
 import { releaseOpenHolds } from '../../../store/budgets/open-holds.ts';
 import type { Retry } from '../../../store/budgets/retry.ts';
+import { credentialOf } from '../../authenticate.ts';
 import { amountOf, CHARGEABLE, type AmountRule } from '../../amounts.ts';
 import type { Reply, Request } from '../../endpoint.ts';
 import { parseTime } from '../../iso-time.ts';
@@ -54,12 +55,13 @@ export interface Seen extends TreeView {
 export async function seenBy(api: Api, caller: KeyOwner): Promise<Seen> {
   const { ledger, consumerId, spend } = caller;
   const number = spend?.path.at(-1);
-  if (number === undefined) return { ledger, consumerId, root: null, own: null };
+  const by = credentialOf(caller);
+  if (number === undefined) return { ledger, consumerId, root: null, own: null, by };
   const own = await getBudgetOfNumber(api.database, caller, number);
   if (own.status !== 'active') {
     throw new ApiError('invalid_api_key', `The budget of this key is ${own.status}.`);
   }
-  return { ledger, consumerId, root: { number, withBelow: own.mayDelegate }, own };
+  return { ledger, consumerId, root: { number, withBelow: own.mayDelegate }, own, by };
 }
 
 /** Of what the caller sees, it may change what is below its own node, when that node may delegate. */

@@ -1,6 +1,6 @@
 /**
- * The developer's earnings (specification section 4.2), in total or for a range of whole UTC hours, optionally by hour
- * or by UTC day.
+ * The developer's earnings (specification section 4.2), in total or for a range of whole UTC hours, of all tools or one,
+ * optionally by hour or by UTC day.
  */
 import { ApiError } from '../../../domain/errors.ts';
 import { wireId } from '../../../domain/ids.ts';
@@ -11,6 +11,7 @@ import type { KeyOwner } from '../../../store/accounts/api-keys.ts';
 import {
   listEarnings,
   sumEarningsByTool,
+  type EarningsFilter,
   type HourRange,
   type Interval,
 } from '../../../store/earnings/earnings.ts';
@@ -25,8 +26,8 @@ export async function getEarnings(
   api: ScanApi,
   { caller, query }: Request<undefined, EarningsQuery>,
 ): Promise<Reply<EarningsReply>> {
-  const { interval } = query;
-  const range = rangeOf(query, interval ?? 'hour');
+  const { interval, tool } = query;
+  const range = { ...rangeOf(query, interval ?? 'hour'), tool };
   const series = interval && (await seriesOf(api, caller, range, interval));
   const now = Date.now();
   const tools = await sumEarningsByTool(api.database, caller, range, now - (now % INTERVAL_MS.day));
@@ -61,8 +62,8 @@ export function rangeOf(query: TimeQuery, unit: Interval): HourRange {
 }
 
 /** Every interval from `from` to `to`, or up to the current one. */
-async function seriesOf(api: ScanApi, caller: KeyOwner, range: HourRange, interval: Interval) {
-  const { fromMs, toMs = Date.now() } = range;
+async function seriesOf(api: ScanApi, caller: KeyOwner, range: EarningsFilter, interval: Interval) {
+  const { fromMs, toMs = Date.now(), tool } = range;
   if (fromMs === undefined) {
     throw new ApiError('invalid_request', 'from is required with interval.', { param: 'from' });
   }
@@ -73,7 +74,7 @@ async function seriesOf(api: ScanApi, caller: KeyOwner, range: HourRange, interv
       param: 'from',
     });
   }
-  const found = await listEarnings(api.database, caller, { fromMs, toMs }, interval);
+  const found = await listEarnings(api.database, caller, { fromMs, toMs, tool }, interval);
   const byTime = new Map(found.map((each) => [each.beginsMs, each]));
   return Array.from({ length: Math.max(points, 0) }, (_, index) => {
     const beginsMs = fromMs + index * lengthMs;

@@ -5,6 +5,7 @@ import { isTest } from '../../../domain/mode.ts';
 import { asMicros, centsOf, dollarsOf, formatDollars, type Micros } from '../../../domain/money.ts';
 import {
   CHECKOUT_MICROS_MIN,
+  OPEN_TOP_UPS_MAX,
   TOP_UP_MICROS_MAX,
   TOP_UP_MICROS_MIN,
   type TopUpFailure,
@@ -34,6 +35,9 @@ import type { Api } from '../../services.ts';
 import type { Reply, Request } from '../../endpoint.ts';
 import { listPage } from '../../pagination.ts';
 import { confirmationUrlOf } from './confirm-page.ts';
+
+/** One of a hundred may be paid, or expire, at any time. */
+const OPEN_RETRY_SECONDS = 60;
 
 /**
  * Charges the saved card. 201 `completed`; 202 `pending` when that takes more than 10 seconds, or when the bank wants the
@@ -175,6 +179,12 @@ function refusalOf(api: Api, refusal: Refusal, consumerId: string, amount: Micro
         {
           param: 'amount',
         },
+      );
+    case 'too_many_open':
+      return new ApiError(
+        'rate_limited',
+        `At most ${OPEN_TOP_UPS_MAX} top-ups of a consumer may be open. Pay one, or wait until one expires.`,
+        { retryAfterSeconds: OPEN_RETRY_SECONDS },
       );
     case 'declined_too_often':
       return new ApiError(

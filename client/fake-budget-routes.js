@@ -1,0 +1,262 @@
+/** What a FakeFarebox answers about budgets, spend keys and approvals. */
+import { wireApproval } from './fake-approvals.js';
+import { hasEnded, wireNode } from './fake-budgets.js';
+import { microsOf, now } from './fake-values.js';
+import { refuse } from './fake-refusal.js';
+import { done, listOf } from './fake-replies.js';
+
+const POLL_MS = 10;
+/** Which answers fit which refusal. `deny` fits each. */
+const ANSWERS = {
+  spend_limit_reached: ['once', 'always', 'raise'],
+  approval_required: ['once', 'always'],
+  insufficient_balance: ['top_up'],
+};
+
+export const BUDGET_ROUTES = [
+  ['POST /v1/budgets', 'payer', postBudget],
+  ['GET /v1/budgets', 'payer', getBudgets],
+  ['GET /v1/budgets/:id', 'payer', getBudget],
+  ['PATCH /v1/budgets/:id', 'payer', patchBudget],
+  ['POST /v1/budgets/:id/close', 'payer', postClosing],
+  ['GET /v1/budgets/:id/usage', 'payer', getUsage],
+  ['POST /v1/budgets/:id/keys', 'payer', postKey],
+  ['GET /v1/budgets/:id/keys', 'payer', getKeys],
+  ['POST /v1/keys/:id/roll', 'payer', postRoll],
+  ['POST /v1/keys/:id/revoke', 'payer', postRevoke],
+  ['POST /v1/approvals', 'asker', postApproval],
+  ['GET /v1/approvals', 'payer', getApprovals],
+  ['GET /v1/approvals/:id', 'asker', getApproval],
+  ['POST /v1/approvals/:id/decide', 'payer', postDecision],
+];
+
+function postBudget(ledger, { body, payer, idempotencyKey }) {
+  const { budgets } = ledger;
+  const own = payer.key?.node;
+  if (own && !own.mayDelegate) refuseDelegation();
+  const parent = body.parentId === undefined ? own : seen(ledger, payer, body.parentId, 'parentId');
+  const scope = ['budget', payer.consumer.id, own?.id];
+  const make = () => budgets.create(payer.consumer, parent, body);
+  const { node, replayed } = ledger.once(scope, idempotencyKey, body, make);
+  return done(wireNode(node, own), { status: 201, replayed });
+}
+
+function getBudgets(ledger, { query, payer }) {
+  const parentId = query.get('parentId');
+  const nodes = [...ledger.budgets.nodes.values()]
+    .toReversed()
+    .filter((node) => isSeen(payer, node) && (parentId === null || node.parent?.id === parentId));
+  return listOf('budgets', nodes, query, (node) => wireNode(node, payer.key?.node));
+}
+
+function getBudget(ledger, { id, payer }) {
+  return shown(payer, seen(ledger, payer, id));
+}
+
+function patchBudget(ledger, { id, body, payer }) {
+  const node = changeable(ledger, payer, id);
+  ledger.budgets.change(node, body);
+  return shown(payer, node);
+}
+
+function postClosing(ledger, { id, body, payer }) {
+  const node = changeable(ledger, payer, id);
+  ledger.budgets.close(node);
+  if (body.releaseHolds) ledger.releaseHoldsOf((key) => key.node.path.includes(node));
+  return shown(payer, node);
+}
+
+function shown(payer, node) {
+  return done(wireNode(node, payer.key?.node));
+}
+
+function getUsage(ledger, { id, query, payer }) {
+  const node = seen(ledger, payer, id);
+  const by = query.get('by') ?? 'tool';
+  const groups = new Map();
+  for (const { key, tool, micros, refunded, createdAt } of ledger.charges.values()) {
+    if (!key?.node.path.includes(node)) continue;
+    const from = `${createdAt.slice(0, 10)}T00:00:00.000Z`;
+    const name = {
+      tool: { tool },
+      key: { keyId: key.id, keyName: key.name },
+      developer: { developerId: ledger.developerId },
+      day: { from },
+    }[by];
+    const mark = JSON.stringify(name);
+    const group = groups.get(mark) ?? { ...name, spent: 0, charges: 0 };
+    groups.set(mark, group);
+    group.spent += micros - refunded;
+    group.charges += 1;
+  }
+  const sums = [...groups.values()];
+  const spent = sums.reduce((sum, group) => sum + group.spent, 0) / 1_000_000;
+  const charges = sums.reduce((sum, group) => sum + group.charges, 0);
+  const extra = { budgetId: node.id, total: { spent, charges } };
+  return listOf('usage', sums, query, (sum) => ({ ...sum, spent: sum.spent / 1_000_000 }), extra);
+}
+
+function postKey(ledger, { id, body, payer, idempotencyKey }) {
+  const node = changeable(ledger, payer, id);
+  const make = () => ledger.budgets.createKey(node, body);
+  const { key, replayed } = ledger.once(['key', node.id], idempotencyKey, body, make);
+  return done(newKeyOf(key), { status: 201, replayed });
+}
+
+function newKeyOf({ id, node, name, apiKey }) {
+  return { id, kind: 'consumer', mode: 'test', budgetId: node.id, name, key: apiKey };
+}
+
+function getKeys(ledger, { id, query, payer }) {
+  const node = changeable(ledger, payer, id);
+  const keys = [...ledger.budgets.keys.values()].filter((key) => key.node === node);
+  return listOf('keys', keys.toReversed(), query, wireKey);
+}
+
+function wireKey({ id, node, name, apiKey, createdAt, expiresAt, revokedAt }) {
+  const lastFour = apiKey.slice(-4);
+  const times = { createdAt, expiresAt, revokedAt, lastUsedAt: null };
+  return { id, kind: 'consumer', mode: 'test', budgetId: node.id, name, lastFour, ...times };
+}
+
+function postRoll(ledger, { id, body: { overlapSeconds = 0 }, payer }) {
+  const old = keyBelow(ledger, payer, id);
+  const { key } = ledger.budgets.createKey(old.node, old);
+  if (overlapSeconds === 0) old.revokedAt = now();
+  else old.expiresAt = new Date(Date.now() + overlapSeconds * 1_000).toISOString();
+  return done(newKeyOf(key), { status: 201 });
+}
+
+function postRevoke(ledger, { id, body, payer }) {
+  const key = keyBelow(ledger, payer, id);
+  key.revokedAt = now();
+  if (body.releaseHolds) ledger.releaseHoldsOf((each) => each === key);
+  return done(wireKey(key));
+}
+
+function keyBelow({ budgets }, payer, id) {
+  const key = [...budgets.keys.values()].find((each) => each.id === id && !hasEnded(each));
+  if (key && isSeen(payer, key.node) && key.node !== payer.key?.node) return key;
+  return refuse('not_found', 'There is no such active key.');
+}
+
+/** A spend key sees its own node, and those below when that node may delegate. */
+function isSeen({ consumer, key }, node) {
+  if (node.consumer !== consumer) return false;
+  return !key || node === key.node || (key.node.mayDelegate && node.path.includes(key.node));
+}
+
+function seen({ budgets }, payer, id, param) {
+  const node = budgets.nodes.get(id);
+  if (node && isSeen(payer, node)) return node;
+  return refuse('not_found', 'There is no such budget.', param);
+}
+
+function changeable(ledger, payer, id) {
+  const node = seen(ledger, payer, id);
+  const own = payer.key?.node;
+  if (own && (!own.mayDelegate || node === own)) refuseDelegation();
+  return node;
+}
+
+function refuseDelegation() {
+  const message = 'A spend key may make and change only what is below its own budget.';
+  refuse('delegation_not_allowed', message);
+}
+
+function postApproval(ledger, { body, payer: caller }) {
+  const { apiKey, tool, amount, reason, expiresIn } = body;
+  const payer = caller ?? ledger.payerOf(apiKey);
+  const micros = amount === undefined ? ledger.priceOf(tool) : microsOf('amount', amount);
+  const refusal = ledger.refusalOf(payer, { tool, micros });
+  if (!refusal) refuse('approval_not_needed', 'Nothing refuses this call now. Charge again.');
+  if (!(refusal.code in ANSWERS)) {
+    refuse(refusal.code, refusal.message, refusal.param, refusal.facts);
+  }
+  const { developerId } = ledger;
+  const askedBy = caller ? 'payer' : 'developer';
+  const call = { tool, micros, reason, expiresIn, developerId, askedBy };
+  const { approval, status } = ledger.approvals.ask(payer, call, refusal);
+  return done(wireApproval(approval, readsName(caller, approval)), { status });
+}
+
+/** Waits as the service does, and sees a top-up or a changed budget too. */
+async function getApproval(ledger, { id, query, payer, signal }) {
+  const deadline = Date.now() + Number(query.get('wait') ?? 0) * 1_000;
+  const approval = seenApproval(ledger, payer, id);
+  for (;;) {
+    signal?.throwIfAborted();
+    settle(ledger, approval);
+    if (approval.status !== 'pending' || Date.now() >= deadline) break;
+    await new Promise((resolve) => {
+      setTimeout(resolve, POLL_MS);
+    });
+  }
+  return done(wireApproval(approval, readsName(payer, approval)));
+}
+
+function settle(ledger, approval) {
+  const { payer, tool, micros, node, scope, code } = approval;
+  const found = ledger.refusalOf(payer, { tool, micros });
+  const isRefused = found?.code === code && found.node === node && (found.scope ?? null) === scope;
+  ledger.approvals.settle(approval, isRefused);
+}
+
+function getApprovals(ledger, { query, payer }) {
+  const [status, budgetId] = [query.get('status'), query.get('budgetId')];
+  const all = [...ledger.approvals.all.values()].toReversed();
+  for (const approval of all) settle(ledger, approval);
+  const approvals = all.filter(
+    (each) =>
+      isForPayer(payer, each) &&
+      (status === null || each.status === status) &&
+      (budgetId === null || each.node?.id === budgetId),
+  );
+  return listOf('approvals', approvals, query, (each) =>
+    wireApproval(each, readsName(payer, each)),
+  );
+}
+
+function postDecision(ledger, { id, body, payer }) {
+  const approval = seenApproval(ledger, payer, id);
+  if (!mayDecide(payer, approval)) refuseDelegation();
+  const { decision, amount } = body;
+  if (decision !== 'deny' && !ANSWERS[approval.code].includes(decision)) {
+    refuse('invalid_request', `${decision} does not answer ${approval.code}.`, 'decision');
+  }
+  if (decision === 'top_up') {
+    const { consumer } = approval.payer;
+    const missing = Math.ceil((approval.micros - consumer.micros) / 10_000) * 10_000;
+    consumer.micros +=
+      amount === undefined ? Math.max(missing, 500_000) : microsOf('amount', amount);
+    settle(ledger, approval);
+  } else {
+    const change = (node, changes) => ledger.budgets.change(node, changes);
+    ledger.approvals.decide(approval, body, change);
+  }
+  return done(wireApproval(approval, true));
+}
+
+function seenApproval({ approvals }, payer, id) {
+  const approval = approvals.all.get(id);
+  const isSeenBy = payer ? isForPayer(payer, approval) : approval?.askedBy === 'developer';
+  return approval && isSeenBy ? approval : refuse('not_found', 'There is no such approval.');
+}
+
+function isForPayer(payer, approval) {
+  if (approval?.payer.consumer !== payer.consumer) return false;
+  return (
+    mayDecide(payer, approval) || (payer.key !== undefined && approval.payer.key === payer.key)
+  );
+}
+
+/** The owner, or the holder of a key above the budget that refused. */
+function mayDecide({ key }, { node }) {
+  if (!key) return true;
+  return key.node.mayDelegate && node !== key.node && (node?.path.includes(key.node) ?? false);
+}
+
+function readsName(payer, { node }) {
+  if (!payer) return false;
+  return !payer.key || (node?.path.includes(payer.key.node) ?? false);
+}

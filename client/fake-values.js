@@ -1,0 +1,36 @@
+/** Amounts, ids, keys and times of a FakeFarebox. */
+import { refuse } from './fake-refusal.js';
+
+const CHARGE_MICROS_MAX = 1_000_000_000_000;
+const MICROS_PER_DOLLAR = 1_000_000;
+/** Parameters that may be $0. */
+const FROM_ZERO = new Set(['balance', 'limit', 'window.limit']);
+
+/** Whole micro-dollars of a number or a decimal string. */
+export function microsOf(param, dollars) {
+  const micros = Math.round(Number(dollars) * MICROS_PER_DOLLAR);
+  const isExact =
+    typeof dollars === 'string'
+      ? /^\d+(\.\d{1,6})?$/.test(dollars)
+      : micros / MICROS_PER_DOLLAR === dollars;
+  const isAllowed = FROM_ZERO.has(param) ? micros >= 0 : micros > 0 && micros <= CHARGE_MICROS_MAX;
+  if (isExact && isAllowed) return micros;
+  const message = `${param} is ${JSON.stringify(dollars)}. It must be more than $0, with at most six decimals.`;
+  return refuse('invalid_amount', message, param);
+}
+
+export function newId(prefix) {
+  return `${prefix}_${randomHex()}`;
+}
+
+export function newKey() {
+  return `fare_ck_test_${randomHex().padEnd(38, 'x')}`;
+}
+
+function randomHex() {
+  return crypto.randomUUID().replaceAll('-', '');
+}
+
+export function now() {
+  return new Date().toISOString();
+}

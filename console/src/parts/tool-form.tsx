@@ -1,0 +1,94 @@
+/** Registers a tool, or changes its price and description, archives it and takes it back into use. */
+import { Button, Group, Stack, Textarea, TextInput } from '@mantine/core';
+import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { useState } from 'react';
+import type { Tool } from '../answers.ts';
+import { write } from '../api.ts';
+import { changesOf } from '../changes.ts';
+import { Failed } from './states.tsx';
+
+interface FormProps {
+  /** Undefined to register a new tool. */
+  readonly tool: Pick<Tool, 'id' | 'name' | 'description' | 'price'> | undefined;
+  readonly isArchived: boolean;
+  readonly onDone: () => void;
+}
+
+export function ToolForm({ tool, isArchived, onDone }: FormProps) {
+  const [name, setName] = useState(tool?.name ?? '');
+  const [price, setPrice] = useState(tool?.price == null ? '' : String(tool.price));
+  const [description, setDescription] = useState(tool?.description ?? '');
+  const queries = useQueryClient();
+  const save = useMutation({
+    mutationFn: (archived: boolean) => {
+      const fields = { description, price: price.trim() === '' ? null : Number(price) };
+      if (!tool) return write('/v1/tools', { name, ...fields });
+      const opened = { description: tool.description, price: tool.price, archived: isArchived };
+      const changes = changesOf(opened, { ...fields, archived });
+      return write(`/v1/tools/${tool.id}`, changes, { method: 'PATCH' });
+    },
+    onSuccess: async () => {
+      onDone();
+      await queries.invalidateQueries({ queryKey: ['tools'] });
+    },
+  });
+  const isPriceValid = price.trim() === '' || /^(\d+(\.\d{1,6})?|\.\d{1,6})$/.test(price.trim());
+  return (
+    <form
+      onSubmit={(event) => {
+        event.preventDefault();
+        save.mutate(isArchived);
+      }}
+    >
+      <Stack gap="md">
+        <TextInput
+          label="Name"
+          description={
+            tool
+              ? 'Charges and receipts use this name, so it cannot change.'
+              : 'The name that charges use.'
+          }
+          required
+          withAsterisk={false}
+          maxLength={100}
+          readOnly={tool !== undefined}
+          data-autofocus={tool === undefined || undefined}
+          value={name}
+          onChange={(event) => setName(event.currentTarget.value)}
+        />
+        <TextInput
+          label="Price per call in dollars"
+          description="Up to six decimals. Leave it empty if each charge sets its own amount."
+          inputMode="decimal"
+          leftSection="$"
+          data-autofocus={tool !== undefined || undefined}
+          value={price}
+          error={isPriceValid ? undefined : 'Enter a number with up to six decimals.'}
+          onChange={(event) => setPrice(event.currentTarget.value)}
+        />
+        <Textarea
+          label="Description"
+          maxLength={2_000}
+          autosize
+          minRows={2}
+          maxRows={6}
+          value={description}
+          onChange={(event) => setDescription(event.currentTarget.value)}
+        />
+        {save.error && <Failed error={save.error} />}
+        <Group justify="space-between">
+          {tool ? (
+            <Button variant="default" onClick={() => save.mutate(!isArchived)}>
+              {isArchived ? 'Unarchive' : 'Archive'}
+            </Button>
+          ) : (
+            <span />
+          )}
+          <Button type="submit" loading={save.isPending} disabled={!isPriceValid}>
+            {tool ? 'Save' : 'Register tool'}
+          </Button>
+        </Group>
+      </Stack>
+    </form>
+  );
+}

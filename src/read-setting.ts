@@ -1,0 +1,74 @@
+/** Reads one setting from the environment and checks it. */
+import { microsOfDollars, type Micros } from './domain/money.ts';
+
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+/** A setting is missing or wrong; the message names it and says what it must be. */
+export class ConfigError extends Error {
+  override readonly name = 'ConfigError';
+}
+
+export function required(env: Environment, name: string): string {
+  const value = env[name];
+  if (!value)
+    throw new ConfigError(`${name} is not set; \`npm start\` sets it, or see docs/settings.md`);
+  return value;
+}
+
+export function integer(
+  env: Environment,
+  name: string,
+  fallback: number,
+  min: number,
+  max: number,
+): number {
+  const text = env[name];
+  if (text === undefined) return fallback;
+  const value = Number(text);
+  if (!/^\d+$/.test(text) || value < min || value > max) {
+    throw new ConfigError(`${name} must be an integer from ${min} to ${max}, not "${text}"`);
+  }
+  return value;
+}
+
+/** Whole milliseconds with commas between them. */
+export function milliseconds(
+  env: Environment,
+  name: string,
+  fallback: readonly number[],
+): readonly number[] {
+  const text = env[name];
+  if (text === undefined) return fallback;
+  if (/^[1-9]\d{0,5}(,[1-9]\d{0,5}){0,9}$/.test(text)) return text.split(',').map(Number);
+  throw new ConfigError(
+    `${name} must be one to ten integers from 1 to 999999 with commas, not "${text}"`,
+  );
+}
+
+export function matching(
+  env: Environment,
+  name: string,
+  fallback: string,
+  pattern: RegExp,
+): string {
+  const value = env[name] ?? fallback;
+  if (!pattern.test(value)) throw new ConfigError(`${name} must match ${pattern}, not "${value}"`);
+  return value;
+}
+
+export function url(env: Environment, name: string, fallback: string): URL {
+  const text = env[name] ?? fallback;
+  const value = URL.parse(text);
+  if (value?.protocol !== 'http:' && value?.protocol !== 'https:') {
+    throw new ConfigError(`${name} must be an http(s) URL, not "${text}"`);
+  }
+  return value;
+}
+
+export function dollars(name: string, text: string): Micros {
+  const value = microsOfDollars(text);
+  if (value === undefined || value <= 0) {
+    throw new ConfigError(`${name} must be a positive amount of dollars, not "${text}"`);
+  }
+  return value;
+}

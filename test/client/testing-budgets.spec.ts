@@ -1,0 +1,245 @@
+/** The fake decides about budgets and approvals as the service does: one suite, which both must pass. */
+import assert from 'node:assert/strict';
+import type { Farebox, FareboxConsumer, FareboxError } from '@farebox/client';
+import { until } from '../support/stack.ts';
+import { fakeService, realService, type Ground } from './grounds.ts';
+import { raised } from './scripted-service.ts';
+
+const factsOf = ({ code, status, budgetId, scope, limit, remaining }: FareboxError) => ({
+  code,
+  status,
+  budgetId,
+  scope,
+  limit,
+  remaining,
+});
+const codeOf = (asked: Promise<unknown>): Promise<string | undefined> =>
+  asked.then(
+    () => undefined,
+    (error: { code?: string }) => error.code,
+  );
+
+for (const [name, service] of Object.entries({ service: realService(), fake: fakeService() })) {
+  describe(`client: what the ${name} decides about budgets`, () => {
+    let farebox: Farebox;
+    let consumer: FareboxConsumer;
+    let consumerBy: Ground['consumerBy'];
+
+    before(() => service.start());
+    beforeEach(async () => {
+      ({ farebox, consumer, consumerBy } = await service.open());
+    });
+    after(() => service.stop());
+
+    type Settings = Parameters<FareboxConsumer['budgets']['create']>[0];
+    const make = (settings: Partial<Settings> = {}) =>
+      consumer.budgets.create({ name: 'agent', ...settings });
+    const keyOf = async (id: string) => (await consumer.budgets.createKey(id)).key;
+    const pay = (apiKey: string, amount: number, tool = 'search') =>
+      farebox.charge({ apiKey, tool, amount });
+    const used = async (id: string) => (await consumer.budgets.get(id)).used;
+
+    it('makes a budget with all its fields, and once for an idempotency key', async () => {
+      const settings = {
+        limit: 5,
+        window: { per: 'day', limit: '2' },
+        maxPerCall: 1,
+        metadata: { team: 'a' },
+        idempotencyKey: 'once',
+      } as const;
+      const made = await make(settings);
+      const { id, createdAt, window, ...fields } = made;
+      assert.ok(id.startsWith('bdg_') && Date.parse(createdAt));
+      assert.deepEqual([window?.per, window?.limit, window?.used], ['day', 2, 0]);
+      const midnight = new Date().setUTCHours(24, 0, 0, 0);
+      assert.equal(Date.parse(window?.resetsAt ?? ''), midnight);
+      assert.deepEqual(fields, {
+        parentId: null,
+        name: 'agent',
+        status: 'active',
+        limit: 5,
+        used: 0,
+        remaining: 2,
+        maxPerCall: 1,
+        allowLeases: false,
+        maxLease: null,
+        tools: null,
+        developers: null,
+        approveDevelopers: false,
+        approvedDevelopers: [],
+        mayDelegate: false,
+        expiresAt: null,
+        metadata: { team: 'a' },
+      });
+      assert.deepEqual(await make(settings), made);
+      assert.equal((await raised(make({ ...settings, limit: 6 }))).code, 'idempotency_key_reused');
+      assert.deepEqual((await consumer.budgets.list().page()).budgets, [made]);
+    });
+
+    it('charges a spend key within every limit on its path, and names the first that refuses', async () => {
+      const root = await make({ limit: 3 });
+      const leaf = await make({
+        parentId: root.id,
+        window: { per: 'month', limit: 2 },
+        maxPerCall: 1.5,
+      });
+      const key = await keyOf(leaf.id);
+      assert.equal((await pay(key, 1)).balance, 9);
+      const perCall = await raised(pay(key, 1.75));
+      assert.partialDeepStrictEqual(factsOf(perCall), {
+        code: 'spend_limit_reached',
+        status: 402,
+        budgetId: leaf.id,
+        scope: 'per_call',
+        limit: 1.5,
+        remaining: 1.5,
+      });
+      assert.equal(perCall.resetsAt, undefined);
+      const window = await raised(pay(key, 1.25));
+      assert.partialDeepStrictEqual(factsOf(window), { scope: 'window', limit: 2, remaining: 1 });
+      const beside = await keyOf((await make({ parentId: root.id })).id);
+      await pay(beside, 1.5);
+      const total = await raised(pay(key, 0.75));
+      assert.partialDeepStrictEqual(factsOf(total), {
+        budgetId: root.id,
+        scope: 'total',
+        remaining: 0.5,
+      });
+      assert.deepEqual([await used(root.id), await used(leaf.id)], [2.5, 1]);
+      assert.equal((await consumer.budgets.get(leaf.id)).remaining, 0.5);
+      assert.equal((await consumer.balance()).balance, 7.5);
+    });
+
+    it('gives back what is refunded, released and not captured, and counts what exceeds a hold', async () => {
+      const { id } = await make({ limit: 5, window: { per: 'day', limit: 5 } });
+      const key = await keyOf(id);
+      const charge = await pay(key, 2);
+      await farebox.refund({ chargeId: charge.id, amount: 0.5 });
+      assert.equal(await used(id), 1.5);
+      const hold = await farebox.holds.place({ apiKey: key, tool: 'search', amount: 2 });
+      assert.equal(await used(id), 3.5);
+      await farebox.holds.capture({ holdId: hold.id, amount: 0.5 });
+      assert.equal(await used(id), 2);
+      const second = await farebox.holds.place({ apiKey: key, tool: 'search', amount: 1 });
+      const asked = { holdId: second.id, over: 'overflow' } as const;
+      const tooMuch = await raised(farebox.holds.capture({ ...asked, amount: 3.5 }));
+      assert.equal(tooMuch.code, 'spend_limit_reached');
+      await farebox.holds.capture({ ...asked, amount: 2 });
+      assert.deepEqual([await used(id), (await consumer.budgets.get(id)).window?.used], [4, 4]);
+      const third = await farebox.holds.place({ apiKey: key, tool: 'search', amount: 1 });
+      await farebox.holds.release({ holdId: third.id });
+      assert.equal(await used(id), 4);
+      const usage = await consumer.budgets.usage(id, { by: 'tool' }).page();
+      assert.deepEqual(usage.usage, [{ tool: 'search', spent: 4, charges: 3 }]);
+    });
+
+    it('refuses tools, developers and keys that a budget does not allow', async () => {
+      const { id } = await make({ tools: ['search'] });
+      const { id: keyId, key } = await consumer.budgets.createKey(id, { name: 'session' });
+      const refused = await raised(pay(key, 1, 'other'));
+      assert.partialDeepStrictEqual(factsOf(refused), {
+        code: 'tool_not_allowed',
+        status: 403,
+        budgetId: id,
+      });
+      const strange = await make({ developers: [`dev_${'0'.repeat(32)}`] }).catch(() => undefined);
+      if (strange) {
+        const error = await raised(pay(await keyOf(strange.id), 1));
+        assert.equal(error.code, 'developer_not_allowed');
+      }
+      const revoked = await consumer.budgets.revokeKey(keyId);
+      assert.deepEqual([revoked.name, revoked.lastFour], ['session', key.slice(-4)]);
+      await until(async () => (await codeOf(pay(key, 0.01))) === 'invalid_api_key');
+      const other = await keyOf(id);
+      assert.equal((await consumer.budgets.close(id)).status, 'closed');
+      await until(async () => (await codeOf(pay(other, 0.01))) === 'invalid_api_key');
+      const closed = await raised(consumer.budgets.createKey(id));
+      assert.deepEqual([closed.code, closed.status], ['budget_closed', 409]);
+    });
+
+    it('shows a spend key its own budget, and lets it split that only if it may', async () => {
+      const root = await make({ limit: 5 });
+      const own = await make({ parentId: root.id });
+      const plain = consumerBy(await keyOf(own.id));
+      const { budgets } = await plain.budgets.list().page();
+      assert.deepEqual(budgets, [{ ...own, parentId: null }]);
+      assert.equal((await raised(plain.budgets.get(root.id))).status, 404);
+      const refused = await raised(plain.budgets.create({ name: 'below' }));
+      assert.deepEqual([refused.code, refused.status], ['delegation_not_allowed', 403]);
+      assert.equal((await raised(plain.balance())).code, 'invalid_api_key');
+      const delegating = await make({ mayDelegate: true, limit: 1 });
+      const holder = consumerBy(await keyOf(delegating.id));
+      const below = await holder.budgets.create({ name: 'below', limit: 9 });
+      assert.deepEqual([below.parentId, below.remaining], [delegating.id, 1]);
+      const { key } = await holder.budgets.createKey(below.id);
+      await pay(key, 0.75);
+      assert.equal(await used(delegating.id), 0.75);
+    });
+
+    it('asks the owner and charges after the answer', async () => {
+      const { id } = await make({ limit: 1 });
+      const apiKey = await keyOf(id);
+      const call = { apiKey, tool: 'search', amount: 2 };
+      const paying = farebox.charge({ ...call, ask: { reason: 'more', timeoutMs: 30_000 } });
+      const pending = async () =>
+        (await consumer.approvals.list({ status: 'pending' }).page()).approvals;
+      await until(async () => (await pending()).length === 1);
+      const [question] = await pending();
+      assert.partialDeepStrictEqual(question, {
+        status: 'pending',
+        code: 'spend_limit_reached',
+        budgetId: id,
+        budgetName: 'agent',
+        scope: 'total',
+        limit: 1,
+        tool: 'search',
+        amount: 2,
+        reason: 'more',
+        askedBy: 'developer',
+        decision: null,
+        used: false,
+      });
+      await consumer.approvals.decide(question?.id ?? '', { decision: 'once' });
+      assert.equal((await paying).amount, 2);
+      assert.equal((await consumer.approvals.get(question?.id ?? '')).used, true);
+      assert.deepEqual(
+        [await used(id), (await raised(farebox.charge(call))).code],
+        [2, 'spend_limit_reached'],
+      );
+      const late = await raised(
+        consumer.approvals.decide(question?.id ?? '', { decision: 'deny' }),
+      );
+      assert.deepEqual([late.code, late.status], ['approval_closed', 409]);
+    });
+
+    it('raises a limit, approves a developer, denies, and knows when nothing refuses', async () => {
+      const { id } = await make({ limit: 1, maxPerCall: 3 });
+      const apiKey = await keyOf(id);
+      const call = { apiKey, tool: 'search', amount: 2 };
+      const asked = await farebox.approvals.ask(call);
+      assert.equal((await farebox.approvals.ask(call)).id, asked.id);
+      const raise = { decision: 'raise', limit: 4 } as const;
+      const { raisedTo, decision } = await consumer.approvals.decide(asked.id, raise);
+      assert.deepEqual([raisedTo, decision], [4, 'raise']);
+      assert.equal((await consumer.budgets.get(id)).limit, 4);
+      await until(
+        async () => (await codeOf(farebox.approvals.ask(call))) === 'approval_not_needed',
+      );
+      assert.equal((await farebox.charge(call)).amount, 2);
+      const dear = await farebox.approvals.ask({ ...call, amount: 3.5 });
+      assert.deepEqual([dear.scope, dear.limit], ['per_call', 3]);
+      assert.equal(
+        (await consumer.approvals.decide(dear.id, { decision: 'deny' })).status,
+        'denied',
+      );
+      const strict = await make({ approveDevelopers: true });
+      const first = { ...call, apiKey: await keyOf(strict.id) };
+      const required = await raised(farebox.charge(first));
+      assert.deepEqual([required.code, required.status], ['approval_required', 403]);
+      const { id: approvalId } = await farebox.approvals.ask(first);
+      await consumer.approvals.decide(approvalId, { decision: 'always' });
+      await until(async () => (await farebox.charge(first).catch(() => undefined)) !== undefined);
+      assert.equal((await consumer.budgets.get(strict.id)).approvedDevelopers.length, 1);
+    });
+  });
+}

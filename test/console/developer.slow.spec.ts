@@ -1,0 +1,157 @@
+/** What developers do in the console beyond the first visit, in a real browser against a real stack. */
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import type { Page } from 'playwright-core';
+import { call, charge } from '../support/http.ts';
+import { openConsole, type ConsoleHarness, type Window } from '../support/console.ts';
+import { until } from '../support/stack.ts';
+
+const run = promisify(execFile);
+/** Where the client is found by its name. */
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+
+describe('the console for developers', function () {
+  this.timeout(180_000);
+  let harness: ConsoleHarness;
+  let window: Window;
+  let page: Page;
+
+  before(async () => {
+    harness = await openConsole();
+  });
+  after(() => harness?.close());
+  beforeEach(async () => {
+    window = await harness.open();
+    ({ page } = window);
+  });
+  afterEach(() => window.close());
+
+  const button = (name: string | RegExp) => page.getByRole('button', { name }).first();
+
+  it('fills test keys and a tool into code that runs in a shell, in Node.js and from the page', async () => {
+    const account = await harness.newAccount(1);
+    const body = { name: "it's mine", price: 0.25 };
+    await call(harness.stack.api, 'POST', '/v1/tools', { key: account.developerKey, body });
+    await window.enter(account, '/developer');
+    await button('Create test keys').click();
+    await button('Run').click();
+    await page.getByLabel('Response').getByText('"balance": 19.75').waitFor();
+
+    const code = async (language: string) => {
+      await page.getByRole('tab', { name: language }).click();
+      return page.getByLabel(`${language} example`).innerText();
+    };
+    const shell = await run('sh', ['-c', `${await code('curl')} --silent --show-error`]);
+    assert.equal((JSON.parse(shell.stdout) as { balance: number }).balance, 19.5);
+    const program = `${await code('Node.js')}\nconsole.log(charge.balance);`;
+    const node = await run(process.execPath, ['--input-type=module', '-e', program], { cwd: ROOT });
+    assert.equal(node.stdout, '19.25\n');
+
+    await window.go('/developer/settings');
+    await page.getByText('Developer Dashboard', { exact: true }).last().waitFor();
+    await window.go('/balance');
+    await page.getByText('$1.00', { exact: true }).first().waitFor();
+  });
+
+  it('stays signed in when a test key that the page runs with was revoked elsewhere', async () => {
+    const account = await harness.newAccount(0);
+    await window.enter(account, '/developer');
+    const made = page.waitForResponse(
+      (response) =>
+        response.url().endsWith('/v1/keys') &&
+        (response.request().postData() ?? '').includes('developer'),
+    );
+    await button('Create test keys').click();
+    const { id } = (await (await made).json()) as { id: string };
+    await button('Run').waitFor();
+    await page.evaluate(`fetch('/v1/keys/${id}/revoke', { method: 'POST' })`);
+    const refused = page.getByRole('alert').getByText('Send a developer secret key');
+    // The key may work for another second.
+    await until(async () => {
+      await button('Run').click();
+      return (await refused.count()) === 1;
+    });
+    await button('Run').waitFor();
+  });
+
+  it('charges once when it is run again after an answer that leaves the outcome open', async () => {
+    const account = await harness.newAccount(0);
+    await window.enter(account, '/developer');
+    await button('Create test keys').click();
+    await button('Run').waitFor();
+    const answers = [
+      { status: 500, code: 'outcome_unknown' },
+      { status: 409, code: 'idempotency_key_in_use' },
+    ];
+    await page.route('**/v1/charges', async (route) => {
+      const answer = answers.shift();
+      if (!answer) return route.continue();
+      await route.fetch();
+      const error = { code: answer.code, message: `The first answer was ${answer.status}` };
+      await route.fulfill({ status: answer.status, json: { error } });
+    });
+    await button('Run').click();
+    await page.getByText('The first answer was 500.').waitFor();
+    await button('Run').click();
+    await page.getByText('The first answer was 409.').waitFor();
+    await button('Run').click();
+    await page.getByLabel('Response').getByText('"balance": 19.98').waitFor();
+    await button('Run').click();
+    await page.getByLabel('Response').getByText('"balance": 19.96').waitFor();
+  });
+
+  it('shows earnings over time of one tool, and keeps the tool and the period in the URL', async () => {
+    const account = await harness.newAccount(10);
+    await charge(harness.stack.api, account, { tool: 'search', amount: 2 });
+    await charge(harness.stack.api, account, { tool: 'translate', amount: 0.5 });
+    await window.enter(account, '/developer');
+    await page.getByRole('combobox', { name: 'Earnings of' }).click();
+    await page.getByRole('option', { name: 'translate' }).click();
+    await page.waitForURL('**/developer?tool=translate');
+    await page.getByText('7 days').click();
+    await page.waitForURL('**/developer?days=7&tool=translate');
+    await page.reload();
+    const card = page.locator('section', {
+      has: page.getByRole('heading', { name: 'Earnings over time' }),
+    });
+    await card.getByText('Table').click();
+    const rows = page.getByRole('region', { name: 'Earned by day' }).getByRole('row');
+    await rows.last().getByText('$0.50').waitFor();
+    assert.equal(await rows.count(), 8);
+  });
+
+  it('shows a developer what callers were refused, with the request id to quote', async () => {
+    const account = await harness.newAccount(1);
+    await window.enter(account, '/developer/refusals');
+    await page.getByText('No refused calls').waitFor();
+    const refused = await charge(harness.stack.api, account, { tool: 'search', amount: 5 });
+    await page.getByRole('link', { name: 'insufficient_balance' }).waitFor();
+    await page.getByText(refused.headers.get('x-request-id') ?? '').waitFor();
+    await page.getByText('7 days').click();
+    await page.waitForURL('**/developer/refusals?hours=168');
+    await page.getByRole('link', { name: 'insufficient_balance' }).waitFor();
+  });
+
+  it('shows refused calls of one code and one tool, and keeps both in the URL', async () => {
+    const account = await harness.newAccount(1);
+    const { api } = harness.stack;
+    await window.enter(account, '/developer/refusals');
+    await charge(api, account, { tool: 'search', amount: 5 });
+    await charge(api, account, { tool: 'translate', amount: 5 });
+    await charge(api, account, { tool: 'translate', amount: -1 });
+    const rows = page.getByRole('region', { name: 'Refused calls' }).getByRole('row');
+    await until(async () => (await rows.count()) === 4);
+    await page.getByRole('combobox', { name: 'Tool' }).click();
+    await page.getByRole('option', { name: 'translate' }).click();
+    await until(async () => (await rows.count()) === 3);
+    await page.getByRole('combobox', { name: 'Error' }).click();
+    await page.getByRole('option', { name: 'insufficient_balance' }).click();
+    await page.waitForURL('**/refusals?code=insufficient_balance&tool=translate');
+    await page.reload();
+    await until(async () => (await rows.count()) === 2);
+    const details = page.getByRole('link', { name: 'insufficient_balance' });
+    assert.equal(await details.getAttribute('href'), '/docs/errors/insufficient_balance');
+  });
+});

@@ -1,0 +1,234 @@
+/**
+ * The console without a mouse: Tab reaches every control of a page and shows where it is, dialogs keep the focus and give
+ * it back, and the main tasks can be done with keys alone.
+ */
+import assert from 'node:assert/strict';
+import type { Locator, Page } from 'playwright-core';
+import { openConsole, type ConsoleHarness, type Window } from '../support/console.ts';
+import { call, charge } from '../support/http.ts';
+import { until } from '../support/stack.ts';
+import { useForAMonth, type UsedAccount } from './month-of-use.ts';
+
+/** More than any page has. */
+const TABS_MAX = 150;
+const PAGES = [
+  '/balance',
+  '/usage',
+  '/statements',
+  '/budgets',
+  '/approvals',
+  '/keys',
+  '/audit-log',
+  '/security',
+  '/developer',
+  '/developer/charges',
+  '/developer/refusals',
+  '/developer/tools',
+  '/developer/tools/:tool',
+  '/developer/top-ups',
+  '/developer/webhooks',
+  '/developer/settings',
+];
+
+describe('the console by keyboard', function () {
+  this.timeout(300_000);
+  let harness: ConsoleHarness;
+  let used: UsedAccount;
+  let window: Window;
+  let page: Page;
+
+  before(async () => {
+    harness = await openConsole();
+    used = await useForAMonth(harness, 'maya@example.com');
+  });
+  after(() => harness?.close());
+  beforeEach(async () => {
+    window = await harness.open({ reducedMotion: 'reduce' });
+    ({ page } = window);
+  });
+  afterEach(() => window.close());
+
+  const press = (...keys: readonly string[]) =>
+    keys.reduce((before, key) => before.then(() => page.keyboard.press(key)), Promise.resolve());
+  const focused = () => page.locator(':focus');
+  const dialog = () => page.getByRole('dialog');
+  const noDialog = () => until(async () => (await dialog().count()) === 0);
+
+  /** Presses Tab until the control is reached. */
+  async function tabTo(control: Locator): Promise<void> {
+    // A radio button is drawn by its label.
+    await control.waitFor({ state: 'attached' });
+    for (let n = 0; n < TABS_MAX; n += 1) {
+      if (await isFocused(control)) return;
+      await press('Tab');
+    }
+    assert.fail(`Tab does not reach ${String(control)}`);
+  }
+
+  async function choose(control: Locator, key = 'Enter'): Promise<void> {
+    await tabTo(control);
+    await press(key);
+  }
+
+  it('reaches every control of every page by Tab, and shows where the focus is', async () => {
+    await window.enter(used);
+    const problems: string[] = [];
+    for (const path of PAGES) {
+      await window.go(path.replace(':tool', used.toolId));
+      await page.getByRole('heading', { level: 1 }).waitFor();
+      await page.getByLabel('Loading').first().waitFor({ state: 'detached' });
+      await page.waitForLoadState('networkidle');
+      const expected = await page.evaluate<readonly string[]>(CONTROLS);
+      const reached = new Set<string>();
+      let last: string | null = '';
+      for (let n = 0; n < TABS_MAX && last !== null; n += 1) {
+        await press('Tab');
+        const { name, hidden } = await page.evaluate<Reached>(REACHED);
+        if (hidden !== null) problems.push(`${path}: the focus is not visible on ${hidden}`);
+        last = name;
+        if (name !== null) reached.add(name);
+      }
+      for (const name of expected) {
+        if (!reached.has(name)) problems.push(`${path}: Tab does not reach ${name}`);
+      }
+    }
+    assert.deepEqual(problems, []);
+  });
+
+  it('skips the navigation, and opens a charge and gives the focus back', async () => {
+    const account = await harness.newAccount(5);
+    await charge(harness.stack.api, account, { tool: 'search', amount: 0.25 });
+    await window.enter(account, '/usage');
+    await page.getByRole('button', { name: /^Charge for search/ }).waitFor();
+    await press('Tab', 'Enter', 'Tab');
+    assert.equal(await focused().innerText(), 'Export CSV');
+    const row = page.getByRole('button', { name: /^Charge for search/ });
+    await choose(row);
+    await dialog()
+      .getByText(/^Top-up, /)
+      .waitFor();
+    await keepsFocus();
+    await choose(dialog().getByRole('button', { name: 'Verify' }));
+    await dialog().getByText('The signature is valid').waitFor();
+    await press('Escape');
+    await noDialog();
+    await until(() => isFocused(row));
+  });
+
+  it('creates, rolls and revokes a key', async () => {
+    await window.enter(await harness.newAccount(5), '/keys');
+    const create = page.getByRole('button', { name: 'Create key' });
+    await choose(create);
+    await until(() => isFocused(dialog().getByLabel('Name')));
+    await page.keyboard.type('laptop');
+    await keepsFocus();
+    await tabTo(dialog().getByLabel('Name'));
+    await press('Enter');
+    await page.getByText('It will not be shown again').waitFor();
+    await choose(dialog().getByRole('button', { name: 'Done' }));
+    await noDialog();
+    const actions = page.getByRole('button', { name: /^Actions for laptop/ });
+    await choose(actions);
+    await page.getByRole('menuitem', { name: 'Roll key' }).waitFor();
+    await press('Escape');
+    await until(() => isFocused(actions));
+    await press('Enter');
+    await page.getByRole('menuitem', { name: 'Roll key' }).waitFor();
+    await until(async () => {
+      await press('ArrowDown');
+      return isFocused(page.getByRole('menuitem', { name: 'Revoke key' }));
+    });
+    await press('Enter');
+    await choose(dialog().getByRole('button', { name: 'Revoke key' }));
+    await page.getByText('Revoked', { exact: true }).waitFor();
+  });
+
+  it('registers a tool, refunds a charge for it, and switches views by arrow keys', async () => {
+    const account = await harness.newAccount(5);
+    await window.enter(account, '/developer/tools');
+    await choose(page.getByRole('button', { name: 'Register tool' }).first());
+    await until(() => isFocused(dialog().getByLabel('Name')));
+    await page.keyboard.type('search');
+    await tabTo(dialog().getByLabel('Price per call'));
+    await page.keyboard.type('0.25');
+    await press('Enter');
+    await page.getByRole('link', { name: 'search' }).waitFor();
+    await charge(harness.stack.api, account, { tool: 'search', amount: 0.25 });
+    await window.go('/developer/charges');
+    await choose(page.getByRole('button', { name: /^Charge for search/ }));
+    await choose(dialog().getByRole('button', { name: 'Refund' }));
+    await page.getByText('Refunded $0.25.').waitFor();
+    await window.go('/statements');
+    await tabTo(page.getByRole('radio', { name: 'Balance' }));
+    await press('ArrowRight');
+    await page.getByText('Earned in total').waitFor();
+  });
+
+  it('tops up on the payment page and creates a budget', async () => {
+    const account = await harness.newAccount(0);
+    await window.enter(account);
+    await choose(page.getByRole('button', { name: 'Pay $25.00' }));
+    await page.waitForURL(`${harness.stack.simulator.url}/**`);
+    await choose(page.getByRole('button').first());
+    await page.getByText('$25.00 was added to your balance.').waitFor();
+    await choose(page.getByRole('link', { name: 'Budgets' }));
+    await choose(page.getByRole('button', { name: 'Create budget' }).first());
+    await tabTo(dialog().getByLabel('Name'));
+    await page.keyboard.type('Agent');
+    await press('Enter');
+    await page.getByText('It will not be shown again').waitFor();
+    await choose(dialog().getByRole('button', { name: 'Done' }));
+    await page.getByRole('heading', { name: 'Agent' }).waitFor();
+    const { body } = await call(harness.stack.api, 'GET', '/v1/budgets', {
+      key: account.consumerKey,
+    });
+    assert.equal((body as { budgets: readonly { name: string }[] }).budgets[0]?.name, 'Agent');
+  });
+
+  /** Tab goes around within the dialog. */
+  async function keepsFocus(): Promise<void> {
+    for (let n = 0; n < 12; n += 1) {
+      await press('Tab');
+      assert.equal(await dialog().locator(':focus').count(), 1, 'the focus left the dialog');
+    }
+  }
+});
+
+const isFocused = (of: Locator) => of.evaluate((element) => element.matches(':focus'));
+
+interface Reached {
+  /** The control with the focus; null after the last one. */
+  readonly name: string | null;
+  /** The control that had the focus before, if it looked the same with it as without it. */
+  readonly hidden: string | null;
+}
+
+/** A control's name within its page. */
+const NAME_OF = `(element) => {
+  const text = element.getAttribute('aria-label') || element.textContent || element.value || element.id;
+  const all = [...document.querySelectorAll(element.tagName)];
+  return element.tagName + ' ' + text.trim().slice(0, 60) + ' #' + all.indexOf(element);
+}`;
+
+/** Of several radio buttons, Tab reaches the chosen one. */
+const CONTROLS = `[...document.querySelectorAll('a[href], button, input, select, textarea, summary, [tabindex="0"]')]
+  .filter((element) => !element.disabled && element.tabIndex >= 0 && element.checkVisibility()
+    && !(element.type === 'radio' && !element.checked))
+  .map(${NAME_OF})`;
+
+/** Compares each control, with what is beside and around it, to itself once Tab has left it. */
+const REACHED = `(() => {
+  const nameOf = ${NAME_OF};
+  const lookOf = (element) => [element, element.nextElementSibling, element.parentElement, element.parentElement?.parentElement]
+    .filter((each) => each instanceof Element)
+    .map((each) => getComputedStyle(each))
+    .map(({ outlineStyle, outlineWidth, borderColor, boxShadow, left }) =>
+      [outlineStyle, outlineWidth, borderColor, boxShadow, left].join()).join(';');
+  const before = window.reached;
+  const element = document.activeElement === document.body ? undefined : document.activeElement;
+  // The parts of a date are one control.
+  const isLeft = before && before.element !== element && before.element.isConnected;
+  const hidden = isLeft && lookOf(before.element) === before.look ? nameOf(before.element) : null;
+  window.reached = element && { element, look: before?.element === element ? before.look : lookOf(element) };
+  return { name: element ? nameOf(element) : null, hidden };
+})()`;

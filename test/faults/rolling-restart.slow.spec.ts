@@ -1,0 +1,66 @@
+/**
+ * Two API processes and two workers are restarted one after the other, as a deployment does. Clients that retry see no
+ * failure, and nothing is lost. test/migrations/previous-release.slow.spec.ts does the same between two releases.
+ */
+import assert from 'node:assert/strict';
+import { createTestAccounts } from '../support/accounts.ts';
+import { proveBooks } from '../support/books.ts';
+import { startLoad } from '../support/load.ts';
+import { balanceOf } from '../support/payments.ts';
+import {
+  startApi,
+  startStack,
+  startWorker,
+  until,
+  type Server,
+  type Stack,
+} from '../support/stack.ts';
+
+const BALANCE = 1_000;
+const CHARGE_MICROS = 10_000;
+const PAYMENT = 5;
+
+describe('a rolling restart', () => {
+  let stack: Stack;
+  const more: Server[] = [];
+
+  before(async () => {
+    // Both API processes listen on one port; the kernel spreads the connections.
+    stack = await startStack({ env: { SHARE_PORT: 'true' } });
+  });
+  after(async () => {
+    await Promise.all(more.map((server) => server.stop()));
+    await stack?.stop();
+  });
+
+  it('of two API processes and two workers shows clients that retry no failure, and loses nothing', async () => {
+    const { env, api } = stack;
+    const [charger, payer] = await createTestAccounts(stack.database.url, 2, BALANCE);
+    assert.ok(charger && payer);
+    more.push(await startApi({ env }), await startWorker({ env }));
+    const parts = [
+      { start: startApi, running: [api, more[0] as Server] },
+      { start: startWorker, running: [stack.worker, more[1] as Server] },
+    ];
+    const load = startLoad(api, charger, payer);
+    try {
+      for (const { start, running } of parts) {
+        for (const server of running) {
+          await load.goesOn();
+          server.kill('SIGTERM');
+          assert.equal(await server.exited, 'exit code 0');
+          await load.goesOn();
+          more.push(await start({ env }));
+        }
+      }
+      await load.goesOn();
+    } finally {
+      await load.stop();
+    }
+    const spent = load.charges * CHARGE_MICROS;
+    assert.equal(await balanceOf(api, charger), (BALANCE * 1e6 - spent) / 1e6);
+    // A worker stopped between a payment and its credit: another one credits it.
+    await until(async () => (await balanceOf(api, payer)) === BALANCE + load.payments * PAYMENT);
+    await proveBooks(env);
+  });
+});

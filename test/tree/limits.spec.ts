@@ -1,0 +1,92 @@
+/** docs/limits.md against the code: every figure is the one that holds, and a test of each exists. */
+import assert from 'node:assert/strict';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { read, ROOT } from './sources.ts';
+
+interface Row {
+  readonly limit: string;
+  readonly figure: string;
+  readonly setBy: string;
+  readonly test: string;
+}
+
+const UNITS: Readonly<Record<string, number>> = {
+  '': 1,
+  bytes: 1,
+  KiB: 1024,
+  MiB: 1024 ** 2,
+  ms: 1,
+  s: 1_000,
+  h: 3_600_000,
+};
+const MICROS = 1_000_000;
+/** Figures that are not ours to choose. */
+const SET_ELSEWHERE = ['the system', 'the owner'];
+/** A number or a product of numbers. */
+const PRODUCT = String.raw`([\d_]+(?: \* (?:[\d_]+|MICROS_PER_DOLLAR))*)`;
+
+describe('docs/limits.md', () => {
+  const rows = read('docs/limits.md')
+    .split('\n')
+    .filter((line) => /^\| (?!Limit |-)/.test(line))
+    .map((line): Row => {
+      const [limit = '', figure = '', , setBy = '', test = ''] = line
+        .slice(1, -1)
+        .split('|')
+        .map((cell) => cell.trim());
+      return { limit, figure, setBy, test: test.replaceAll('`', '') };
+    });
+  const settings = read('docs/settings.md');
+
+  it('has the figures of the code and of the settings', () => {
+    assert.ok(rows.length > 50);
+    const wrong = rows
+      .filter(({ setBy }) => !SET_ELSEWHERE.includes(setBy))
+      .filter(({ figure, setBy }) => figureOf(figure, setBy) !== valueOf(setBy))
+      .map(({ limit, figure, setBy }) => `${limit}: ${figure}, but ${valueOf(setBy)}`);
+    assert.deepEqual(wrong, []);
+  });
+
+  it('names a test of each limit', () => {
+    assert.deepEqual(
+      rows.filter(({ test }) => !test.startsWith('test/') || !existsSync(join(ROOT, test))),
+      [],
+    );
+  });
+
+  function valueOf(setBy: string): number {
+    const [, name = '', path] = /^`([\w.]+)`(?: in `(.+)`)?$/.exec(setBy) ?? [];
+    const found =
+      path === undefined
+        ? new RegExp(`^\\| \`${name}\` +\\| \`(\\d+)\``, 'm').exec(settings)
+        : constantIn(read(path), name);
+    return product(found?.[1] ?? '');
+  }
+});
+
+/** In the unit of the constant: bytes, milliseconds, seconds or micro-dollars. */
+function figureOf(figure: string, setBy: string): number {
+  const [, dollar, digits = '', unit = ''] = /^(\$?)([\d,.]+) ?(\w*)$/.exec(figure) ?? [];
+  const value = Number(digits.replaceAll(',', '')) * (UNITS[unit] ?? Number.NaN);
+  if (dollar) return Math.round(value * MICROS);
+  return /_SECONDS/.test(setBy) ? value / 1_000 : value;
+}
+
+/** `NAME`, or `NAME.member` of an object. */
+function constantIn(code: string, name: string): RegExpExecArray | null {
+  const [constant = '', member] = name.split('.');
+  const pattern =
+    member === undefined
+      ? `const ${constant} = ${PRODUCT}`
+      : `const ${constant} = \\{[^}]*${member}: ${PRODUCT}`;
+  return new RegExp(pattern).exec(code);
+}
+
+function product(text: string): number {
+  return text
+    .replace('MICROS_PER_DOLLAR', String(MICROS))
+    .split(' * ')
+    .map((factor) => (factor === '' ? Number.NaN : Number(factor.replaceAll('_', ''))))
+    .reduce((left, right) => left * right, 1);
+}
