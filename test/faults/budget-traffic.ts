@@ -22,6 +22,8 @@ export interface Spender {
 }
 
 const RETRY_MS = 25;
+/** Refusals of requests that are to be sent again. */
+const BUSY = ['idempotency_key_in_use', 'rate_limited'];
 /** Of each caller; older ones are not refunded any more. */
 const REMEMBERED = 200;
 /** A few cents, so that limits are reached after some hundreds of charges. */
@@ -173,8 +175,7 @@ export class BudgetTraffic {
       try {
         const server = this.#random.pick(this.#servers());
         const answer = await call(server, 'POST', path, { key, body, headers });
-        const isBusy = answer.status === 409 && codeOf(answer) === 'idempotency_key_in_use';
-        if (answer.status < 500 && !isBusy) return answer;
+        if (answer.status < 500 && !BUSY.includes(codeOf(answer) ?? '')) return answer;
       } catch (error) {
         // fetch: the connection broke. Anything else is a bug in the test.
         if (!(error instanceof TypeError && error.cause !== undefined)) throw error;
