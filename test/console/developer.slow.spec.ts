@@ -5,7 +5,12 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import type { Page } from 'playwright-core';
 import { call, charge } from '../support/http.ts';
-import { openConsole, type ConsoleHarness, type Window } from '../support/console.ts';
+import {
+  closeUnblemished,
+  openConsole,
+  type ConsoleHarness,
+  type Window,
+} from '../support/console.ts';
 import { until } from '../support/stack.ts';
 
 const run = promisify(execFile);
@@ -26,7 +31,10 @@ describe('the console for developers', function () {
     window = await harness.open();
     ({ page } = window);
   });
-  afterEach(() => window.close());
+  afterEach(function () {
+    // One test has a charge answered with 500.
+    return closeUnblemished(window, harness.stack, this.currentTest, /status of (4\d\d|500)/);
+  });
 
   const button = (name: string | RegExp) => page.getByRole('button', { name }).first();
 

@@ -2,7 +2,13 @@
 import assert from 'node:assert/strict';
 import type { Page } from 'playwright-core';
 import { call, charge } from '../support/http.ts';
-import { mailedLink, openConsole, type ConsoleHarness, type Window } from '../support/console.ts';
+import {
+  closeUnblemished,
+  mailedLink,
+  openConsole,
+  type ConsoleHarness,
+  type Window,
+} from '../support/console.ts';
 import { farebox, until } from '../support/stack.ts';
 import { totp } from '../support/totp.ts';
 
@@ -23,14 +29,8 @@ describe('the console', function () {
     window = await harness.open({ permissions: ['clipboard-read', 'clipboard-write'] });
     ({ page } = window);
   });
-  afterEach(async function () {
-    const problems = window.problems.filter((text) => !/status of 4\d\d/.test(text));
-    const { api, simulator } = harness.stack;
-    const foreign = [...window.hosts].filter((host) => host !== api.url && host !== simulator.url);
-    await window.close();
-    if (this.currentTest?.state !== 'passed') return;
-    assert.deepEqual(problems, [], 'the browser complained');
-    assert.deepEqual(foreign, [], 'another host was asked');
+  afterEach(function () {
+    return closeUnblemished(window, harness.stack, this.currentTest);
   });
 
   const heading = (name: string) => page.getByRole('heading', { name, exact: true });

@@ -4,7 +4,12 @@
  */
 import assert from 'node:assert/strict';
 import type { Locator, Page } from 'playwright-core';
-import { openConsole, type ConsoleHarness, type Window } from '../support/console.ts';
+import {
+  closeUnblemished,
+  openConsole,
+  type ConsoleHarness,
+  type Window,
+} from '../support/console.ts';
 import { call, charge } from '../support/http.ts';
 import { until } from '../support/stack.ts';
 import { useForAMonth, type UsedAccount } from './month-of-use.ts';
@@ -46,7 +51,9 @@ describe('the console by keyboard', function () {
     window = await harness.open({ reducedMotion: 'reduce' });
     ({ page } = window);
   });
-  afterEach(() => window.close());
+  afterEach(function () {
+    return closeUnblemished(window, harness.stack, this.currentTest);
+  });
 
   const press = (...keys: readonly string[]) =>
     keys.reduce((before, key) => before.then(() => page.keyboard.press(key)), Promise.resolve());

@@ -94,6 +94,21 @@ export async function openWindow(
   };
 }
 
+/** Closes the window after a test. But for these complaints the browser had none, and no other host was asked. */
+export async function closeUnblemished(
+  window: Window,
+  { api, simulator }: Stack,
+  test: Pick<Mocha.Test, 'state'> | undefined,
+  expected = /status of 4\d\d/,
+): Promise<void> {
+  const problems = window.problems.filter((text) => !expected.test(text));
+  const foreign = [...window.hosts].filter((host) => host !== api.url && host !== simulator.url);
+  await window.close();
+  if (test?.state !== 'passed') return;
+  assert.deepEqual(problems, [], 'the browser complained');
+  assert.deepEqual(foreign, [], 'another host was asked');
+}
+
 /** The link of the newest email to the address that sets its password. */
 export function mailedLink({ stack }: ConsoleHarness, email: string): Promise<string> {
   return until(async () => {

@@ -1,7 +1,7 @@
 /** The chart. It has its own file, loaded on demand: its library is as large as the rest of the console. */
 import '@mantine/charts/styles.css';
 import { BarChart } from '@mantine/charts';
-import { usd } from '../format.ts';
+import { decimalsOf, usd } from '../format.ts';
 import type { Bar } from './bars.tsx';
 
 interface ChartProps {
@@ -11,7 +11,10 @@ interface ChartProps {
   readonly height: number;
 }
 
+const STEPS_MAX = 4;
+
 export default function Chart({ bars, of, horizontal, height }: ChartProps) {
+  const axis = axisOf(bars.map(({ amount }) => amount));
   return (
     <div role="img" aria-label={`${of}, as a bar chart. The table has the same numbers.`}>
       <BarChart
@@ -23,13 +26,37 @@ export default function Chart({ bars, of, horizontal, height }: ChartProps) {
         gridAxis={horizontal ? 'y' : 'x'}
         tickLine="none"
         valueFormatter={(value) => usd(value)}
-        yAxisProps={{ width: horizontal ? 120 : 70 }}
+        xAxisProps={horizontal ? axis : {}}
+        yAxisProps={horizontal ? { width: 120 } : { width: 70, ...axis }}
         maxBarWidth={28}
         barChartProps={{ accessibilityLayer: false }}
         barProps={{ isAnimationActive: false, radius: 3 }}
       />
     </div>
   );
+}
+
+/** An axis from or to zero, with ticks at whole steps that have the same decimals. */
+function axisOf(amounts: readonly number[]) {
+  const [low, high] = [Math.min(0, ...amounts), Math.max(0, ...amounts)];
+  const step = stepOf(high - low);
+  const first = Math.floor(low / step);
+  const ticks = Array.from(
+    { length: Math.ceil(high / step) - first + 1 },
+    (_, n) => (first + n) * step,
+  );
+  return {
+    ticks,
+    domain: [ticks[0] ?? 0, ticks.at(-1) ?? 0],
+    tickFormatter: (value: number) => usd(value, decimalsOf(step)),
+  };
+}
+
+/** 1, 2 or 5 times a power of ten, and at least a micro-dollar, so that a few steps cover the span. */
+function stepOf(span: number): number {
+  const least = Math.max(span / STEPS_MAX, 1e-6);
+  const power = 10 ** Math.floor(Math.log10(least));
+  return [1, 2, 5].map((factor) => factor * power).find((step) => step >= least) ?? 10 * power;
 }
 
 function shortened(label: string): string {

@@ -23,7 +23,7 @@ code { font-size: .95em; }
 .quiet { color: var(--quiet); font-size: .875rem; margin: 1rem 0 0; }
 .problem { padding: .6rem .75rem; border: 1px solid #c92a2a; border-radius: 8px; }
 label { display: block; margin: 1.5rem 0 .375rem; font-size: .875rem; font-weight: 600; }
-.row { display: flex; gap: .5rem; }
+.row { display: flex; gap: .5rem; margin-bottom: 1rem; }
 .row input { flex: 1; min-width: 0; }
 input, button, a.button { font: inherit; padding: .625rem .875rem; border-radius: 8px; }
 input { width: 100%; color: inherit; background: var(--card); border: 1px solid var(--line); }

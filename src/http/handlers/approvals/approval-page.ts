@@ -105,10 +105,20 @@ async function pageOf(
       `<dl><dt>Tool</dt><dd><bdi>${escapeHtml(tool)}</bdi></dd>` +
       `<dt>Developer</dt><dd><code>${wireId('developer', developerId)}</code></dd>` +
       (reason === '' ? '' : `<dt>${asker} wrote</dt><dd><bdi>${escapeHtml(reason)}</bdi></dd>`) +
-      `<dt>Answer before</dt><dd>${expiresAt}</dd></dl>` +
+      `<dt>Answer before</dt><dd><time datetime="${expiresAt}">${minuteOf(expiresAt)}</time></dd></dl>` +
       (await answersOf(api, approval, token)) +
       '<p class="quiet">This link can only answer this question. It signs nobody in.</p>',
   };
+}
+
+/** `Nov 24, 2026, 3:39 AM UTC`: the page has no script, so it cannot know the reader's zone. */
+function minuteOf(iso: string): string {
+  const text = new Date(iso).toLocaleString('en-US', {
+    dateStyle: 'medium',
+    timeStyle: 'short',
+    timeZone: 'UTC',
+  });
+  return `${text} UTC`;
 }
 
 function questionOf({ code, budgetName, scope, limitMicros }: Approval): string {
