@@ -21,7 +21,7 @@ import * as calls from '../src/stripe/calls.ts';
 import { cardToCharge, listCards } from '../src/stripe/cards.ts';
 import { withCustomer } from '../src/stripe/customer.ts';
 import { isMissing } from '../src/stripe/missing.ts';
-import { recall } from '../src/stripe/recall.ts';
+import { isTooLateToOpen, recall } from '../src/stripe/recall.ts';
 import { calculateTax, type TaxSettings } from '../src/stripe/tax.ts';
 import {
   failureOf,
@@ -68,13 +68,14 @@ async function openCheckout(deps: TopUpPaymentDeps, asked: TopUp): Promise<Opene
   demand(asked, 'checkout');
   if (asked.status !== 'pending') return checkoutOf(asked);
   const topUp = await recall(deps, asked);
-  // A session that is paid or over has no URL. The next step reads which it is.
+  // A session that is paid or over has no URL, and none is opened too late. The next step reads which it is.
   if (topUp.sessionId !== null || topUp.paymentIntentId !== null) return checkoutOf(topUp);
+  if (isTooLateToOpen(topUp)) return checkoutOf(topUp);
   await planTax(deps.database, topUp.id, deps.tax !== undefined);
   const planned = await planSession(deps.database, topUp.id, deps.checkoutMinutes);
-  const session = await withCustomer(deps, topUp.accountId, (customerId) =>
-    calls.createSession(deps.stripe, planned, customerId, deps.consoleUrl, deps.tax?.code),
-  );
+  const open = (customerId: string | null) =>
+    calls.createSession(deps.stripe, planned, customerId, deps.consoleUrl, deps.tax?.code);
+  const session = await (planned.byLink ? open(null) : withCustomer(deps, topUp.accountId, open));
   return checkoutOf(await recordSession(deps.database, topUp.id, session));
 }
 

@@ -1069,6 +1069,9 @@ create table farebox.top_ups (
   -- the saved card (pm_...) that its bank declined permanently when this top-up was to be paid. it is never
   -- charged again.
   refused_card_id text,
+  -- checkouts: requested through a top-up link. nobody is known there, so the payment has no customer of the
+  -- account.
+  by_link boolean not null default false,
   constraint top_ups_pkey primary key (id),
   constraint top_ups_idempotency_unique unique (consumer_id, idempotency_key),
   constraint top_ups_payment_intent_unique unique (payment_intent_id),

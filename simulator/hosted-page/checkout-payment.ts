@@ -33,26 +33,42 @@ const NOT_ACCEPTED: Decline = {
   message: 'This way of paying is not accepted here.',
 };
 
-/** `number` is the customer's input; `save` allows later charges of the card. */
-export function paySession(
-  context: Context,
-  id: string,
-  number: string,
-  save: boolean,
-  address: Stripe.Address,
-): PaymentResult {
+/** What the payer sends. */
+export interface PaymentForm {
+  /** The number that was typed. */
+  readonly card: string;
+  /** The id of an offered card; else empty. */
+  readonly saved: string;
+  /** Whether the card is saved for the next checkout. */
+  readonly save: boolean;
+  readonly address: Stripe.Address;
+}
+
+/** The customer's cards that may be shown again, newest first. A page without a customer has none. */
+export function offeredCards(
+  { store }: Context,
+  { mode, customer }: Stripe.Checkout.Session,
+): readonly Stripe.PaymentMethod[] {
+  if (mode !== 'payment' || typeof customer !== 'string') return [];
+  const cards = store.all('payment_method', { customer, type: 'card' });
+  return cards.filter(({ allow_redisplay }) => allow_redisplay === 'always');
+}
+
+export function paySession(context: Context, id: string, form: PaymentForm): PaymentResult {
   const session = getSession(context, id);
   if (session.status !== 'open') return { kind: 'done', session };
-  const source = findSource(number);
-  if (!source) return { kind: 'declined', session, decline: refusalOf(number) };
+  const saved = offeredCards(context, session).find((card) => card.id === form.saved);
+  const source = saved ? sourceOfMethod(context, saved) : findSource(form.card);
+  if (!source) return { kind: 'declined', session, decline: refusalOf(form.card) };
   if (!session.payment_method_types.includes(source.type)) {
     return { kind: 'declined', session, decline: NOT_ACCEPTED };
   }
 
   if (session.mode === 'setup') return saveCard(context, session, source);
+  const { save, address } = form;
   locate(context, session, address);
-  const intent = intentOf(context, session, save);
-  const method = createPaymentMethod(context, source);
+  const intent = intentOf(context, session, save, address);
+  const method = saved ?? createPaymentMethod(context, source);
   const decline = confirm(context, intent, method, { presence: 'on_session' });
   if (decline) {
     context.store.update(session);
@@ -140,18 +156,21 @@ export function settleDueDebits(context: Context): void {
   }
 }
 
-/** One intent for all attempts on a session. Also creates a customer when a card will be saved. */
+/** One intent for all attempts on a session. Also creates a customer when a card will be saved, or for an invoice. */
 function intentOf(
   context: Context,
   session: Stripe.Checkout.Session,
   save: boolean,
+  address: Stripe.Address,
 ): Stripe.PaymentIntent {
   const notes = notesOfSession(context, session.id);
   const usage = notes.setupFutureUsage;
   const isSaved = usage !== null || notes.cardFutureUsage !== null || (save && notes.offersSave);
-  if (session.customer === null && (isSaved || session.customer_creation === 'always')) {
+  const isNeeded = isSaved || session.invoice_creation?.enabled === true;
+  if (session.customer === null && (isNeeded || session.customer_creation === 'always')) {
     session.customer = newCustomer(context, (customer) => {
       customer.email = session.customer_email;
+      if (session.automatic_tax.enabled) customer.address = address;
     }).id;
   }
   const customer = typeof session.customer === 'string' ? session.customer : null;

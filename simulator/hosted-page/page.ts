@@ -31,6 +31,8 @@ export interface PageView {
   readonly offersSave: boolean;
   /** The payer's, as far as it is known. */
   readonly address: Stripe.Address;
+  /** The saved cards that the page offers. */
+  readonly cards: readonly Stripe.PaymentMethod[];
   /** The error of the attempt that this page answers. */
   readonly problem?: string | undefined;
 }
@@ -84,10 +86,21 @@ function form(session: Stripe.Checkout.Session, view: PageView, action: string):
       ${session.custom_text.submit ? `<p class="quiet">${escape(session.custom_text.submit.message)}</p>` : ''}
       <button>${action}</button>
     </form>
+    ${view.cards.length === 0 ? '' : savedCards(session, view)}
     ${cancel}
     <p class="quiet">This is a simulation: no money moves. <code>4242 4242 4242 4242</code> pays,
       <code>4000 0000 0000 0002</code> is declined, <code>4000 0000 0000 9995</code> has no funds,
       <code>000123456789</code> is a bank account that pays a little later.</p>`;
+}
+
+/** A form of their own: the one above has a card number. */
+function savedCards(session: Stripe.Checkout.Session, { cards, address }: PageView): string {
+  const buttons = cards.map(
+    ({ id, card }) =>
+      `<p><button name="saved" value="${escape(id)}">Pay with ${escape(card?.brand ?? 'card')} ending in ${card?.last4}</button></p>`,
+  );
+  const known = session.automatic_tax.enabled ? addressFields(session, address) : '';
+  return `<form method="post">${known}${buttons.join('')}</form>`;
 }
 
 /** With the tax that is due there. Stripe's page shows the new total as the payer types; this one has no script. */

@@ -1,13 +1,13 @@
 /**
- * The bank's page is at `/pay/<payment intent>`. The hosted page over HTTP, at `/pay/<session>`: GET shows it; POST (form fields `card`, optional `save`) pays. The
- * payment and its webhooks are committed before it answers. A client that accepts HTML is redirected to the success
- * URL; any other client gets JSON, because a redirect would not help it.
+ * The bank's page is at `/pay/<payment intent>`. The hosted page over HTTP, at `/pay/<session>`: GET shows it; POST (form
+ * fields `card` and optional `save`, or `saved`) pays. The payment and its webhooks are committed before it answers. A client
+ * that accepts HTML is redirected to the success URL; any other client gets JSON, because a redirect would not help it.
  */
 import type Stripe from 'stripe';
 import type { Answer } from '../http/answers.ts';
 import { ApiError } from '../http/errors.ts';
 import { addTax, getSession, notesOfSession } from '../resources/checkout-sessions.ts';
-import { paySession } from './checkout-payment.ts';
+import { offeredCards, paySession, type PaymentForm } from './checkout-payment.ts';
 import { finishAuthentication, waitingIntent } from './authentication.ts';
 import {
   authenticationPage,
@@ -45,7 +45,8 @@ function show(simulation: Simulation, id: string): Answer {
     const session = getSession(context, id);
     const address = addressOfCustomer(context, session.customer) ?? NEW_YORK;
     priceAt(session, address);
-    return page(200, sessionPage(session, { ...notesOfSession(context, id), address }));
+    const cards = offeredCards(context, session);
+    return page(200, sessionPage(session, { ...notesOfSession(context, id), address, cards }));
   });
 }
 
@@ -61,13 +62,14 @@ function pay(simulation: Simulation, request: PageRequest, fields: Fields): Answ
   return run(simulation, null, (context) => {
     const { address, shown } = fields;
     const asked = getSession(context, request.sessionId);
-    const view: PageView = { ...notesOfSession(context, asked.id), address };
+    const cards = offeredCards(context, asked);
+    const view: PageView = { ...notesOfSession(context, asked.id), address, cards };
     priceAt(asked, address);
     if (shown !== undefined && asked.status === 'open' && asked.amount_total !== shown) {
       const problem = 'The tax at this address changes the total. Please check it, and pay again.';
       return page(200, sessionPage(asked, { ...view, problem }));
     }
-    const result = paySession(context, request.sessionId, fields.card, fields.save, address);
+    const result = paySession(context, request.sessionId, fields);
     const { session } = result;
     const { id, status, payment_status } = session;
     if (result.kind === 'declined') {
@@ -110,10 +112,7 @@ async function authenticate(simulation: Simulation, request: PageRequest): Promi
   });
 }
 
-interface Fields {
-  readonly card: string;
-  readonly save: boolean;
-  readonly address: Stripe.Address;
+interface Fields extends PaymentForm {
   /** The total that the page showed, in cents; undefined for clients that send no form of ours. */
   readonly shown: number | undefined;
 }
@@ -123,6 +122,7 @@ async function fieldsOf(request: PageRequest): Promise<Fields> {
   const form = await formOf(request);
   return {
     card: textOf(form.get('card')),
+    saved: textOf(form.get('saved')),
     save: form.has('save'),
     address: addressIn(form),
     shown: form.has('shown') ? Number(form.get('shown')) : undefined,

@@ -54,6 +54,10 @@ export const createSession: Handler = (context, params) => {
   saving?.ignore('payment_method_remove');
   const card = params.object('payment_method_options')?.object('card');
   const update = params.object('customer_update');
+  const updated = { address: whether(update, 'address'), name: whether(update, 'name') };
+  if (customer === undefined && (updated.address ?? updated.name) !== undefined) {
+    throw invalidParam('customer_update', '`customer_update` can only be used with `customer`.');
+  }
   const notes: SessionNotes = {
     title,
     intentMetadata: intent?.metadata() ?? {},
@@ -61,10 +65,11 @@ export const createSession: Handler = (context, params) => {
     descriptorSuffix: suffixIn(intent),
     setupFutureUsage: intent?.oneOf('setup_future_usage', ['off_session', 'on_session']) ?? null,
     cardFutureUsage: card?.oneOf('setup_future_usage', ['off_session', 'on_session']) ?? null,
-    updatesAddress: update?.oneOf('address', ['auto', 'never']) === 'auto',
+    updatesAddress: updated.address === 'auto',
     offersSave: saving?.oneOf('payment_method_save', ['enabled', 'disabled']) === 'enabled',
   };
   intent?.ignore('receipt_email');
+  const saves = notes.offersSave ? 'enabled' : 'disabled';
   const session: Stripe.Checkout.Session = {
     ...blankSession(context, amount),
     mode,
@@ -76,6 +81,7 @@ export const createSession: Handler = (context, params) => {
     customer_email: email ?? null,
     expires_at: expiresAt(params, context.now),
     metadata: params.metadata(),
+    saved_payment_method_options: customer === undefined && !saving ? null : savingOptions(saves),
     allowed_payment_method_types: allowedTypes,
     payment_method_types: allowedTypes ?? ['card', 'us_bank_account'],
     // On by default, as in the dashboard of a new account, though this page shows dollars only.
@@ -89,7 +95,7 @@ export const createSession: Handler = (context, params) => {
   if (message !== undefined) session.custom_text.submit = { message };
   readTax(context, params, session, {
     updatesAddress: notes.updatesAddress,
-    updatesName: update?.oneOf('name', ['auto', 'never']) === 'auto',
+    updatesName: updated.name === 'auto',
   });
   if (mode === 'setup') {
     session.setup_intent = newSetupIntent(context, session).id;
@@ -97,6 +103,20 @@ export const createSession: Handler = (context, params) => {
   context.store.insert(session, { ...notes }, session.expires_at);
   return ok(session);
 };
+
+function whether(update: Params | undefined, member: 'address' | 'name') {
+  return update?.oneOf(member, ['auto', 'never']);
+}
+
+function savingOptions(
+  payment_method_save: 'enabled' | 'disabled',
+): Stripe.Checkout.Session.SavedPaymentMethodOptions {
+  return {
+    allow_redisplay_filters: ['always'],
+    payment_method_remove: 'disabled',
+    payment_method_save,
+  };
+}
 
 /** Stripe has to learn a known customer's address and name before it can tax and invoice it. */
 function readTax(

@@ -173,12 +173,13 @@ async function enter(
   payment: Stripe.PaymentIntent | Stripe.Checkout.Session,
   session: Stripe.Checkout.Session | undefined,
 ): Promise<boolean> {
-  const customerId = idOf(payment.customer);
+  const accountId = uuidOf('account', payment.metadata?.['account_id'] ?? '');
+  const customerId = idOf(payment.customer) ?? null;
   const cents = centsIn(payment, session);
-  if (customerId === undefined || payment.currency !== 'usd' || !cents) return false;
+  if (payment.currency !== 'usd' || !cents) return false;
   const isEntered = await enterLostTopUp(run.database, {
     id: topUpId,
-    customerId,
+    payer: accountId === undefined ? { customerId } : { accountId },
     amountMicros: microsOfCents(cents.net),
     taxMicros: cents.tax === undefined ? null : microsOfCents(cents.tax),
     session: session

@@ -10,7 +10,7 @@ import { recordAuthenticationAsked } from '../store/top-ups/authentication.ts';
 import { recordSeen } from '../store/top-ups/payment-evidence.ts';
 import { getTopUp, type TopUp } from '../store/top-ups/top-ups.ts';
 import { cancelIntent, expireSession, readIntent, readSession } from './calls.ts';
-import { recall } from './recall.ts';
+import { isTooLateToOpen, recall } from './recall.ts';
 import {
   PaymentMismatchError,
   storedFailureOf,
@@ -61,7 +61,8 @@ async function read({ stripe }: AskDeps, topUp: TopUp): Promise<Verdict> {
     if (sessionId !== null && status === 'pending') await expireSession(stripe, sessionId);
     return verdict;
   }
-  return sessionId === null ? { kind: 'open' } : readFromSession(stripe, topUp, sessionId);
+  if (sessionId !== null) return readFromSession(stripe, topUp, sessionId);
+  return { kind: isTooLateToOpen(topUp) ? 'expired' : 'open' };
 }
 
 function isTooLate({ method, createdAt }: TopUp): boolean {

@@ -8,11 +8,12 @@ import { CONSENT_TERMS } from '../domain/consent-terms.ts';
 import { wireId } from '../domain/ids.ts';
 import { centsOf, type Micros } from '../domain/money.ts';
 import type { Tracing } from '../tracing/tracing.ts';
-import { TAXED_SESSION } from './tax.ts';
+import { taxingOf } from './tax.ts';
 import { tracedHttpClient } from './traced-http-client.ts';
 
 export interface Payable {
   readonly id: string;
+  readonly accountId: string;
   readonly amountMicros: Micros;
   /** When its checkout expires, in whole seconds; null for the processor's default. */
   readonly sessionExpiresAt: string | null;
@@ -89,32 +90,34 @@ export async function saveTestCard(
  * Creates a hosted checkout page. It offers to save the card for the next checkout or, when the owner asked for that, says
  * that it is saved for top-ups without the owner, under which terms, and sets it up for them. A different expiry is a
  * different session, so it gets a different key.
+ *
+ * Without a customer, the page shows, uses and saves nothing of the account: cards, name, address. Its payer may be anyone.
  */
 export async function createSession(
   stripe: Stripe,
   topUp: Payable,
-  customerId: string,
+  customerId: string | null,
   consoleUrl: string,
   taxCode?: string,
 ): Promise<{ readonly id: string; readonly url: string }> {
   const id = wireId('topUp', topUp.id);
   const expiresAt = topUp.sessionExpiresAt && Date.parse(topUp.sessionExpiresAt) / 1_000;
+  const metadata = {
+    top_up_id: id,
+    // After a restore, the customer says whose a payment is; without one, this does.
+    ...(customerId === null && { account_id: wireId('account', topUp.accountId) }),
+  };
   const params: Stripe.Checkout.SessionCreateParams = {
     mode: 'payment',
-    customer: customerId,
+    ...(customerId !== null && { customer: customerId }),
     client_reference_id: id,
-    metadata: { top_up_id: id },
-    payment_intent_data: { metadata: { top_up_id: id }, description: DESCRIPTION },
+    metadata,
+    payment_intent_data: { metadata, description: DESCRIPTION },
     // The page, the payment and its refunds are in dollars, even if the dashboard turns this on.
     adaptive_pricing: { enabled: false },
-    ...(topUp.savesCard
-      ? {
-          payment_method_options: { card: { setup_future_usage: 'off_session' } },
-          custom_text: { submit: { message: CONSENT_TERMS.text } },
-        }
-      : { saved_payment_method_options: { payment_method_save: 'enabled' } }),
+    ...(customerId !== null && savingOf(topUp)),
     ...(expiresAt && { expires_at: expiresAt }),
-    ...(topUp.isTaxed && TAXED_SESSION),
+    ...(topUp.isTaxed && taxingOf(customerId)),
     line_items: [
       {
         quantity: 1,
@@ -137,6 +140,14 @@ export async function createSession(
   );
   if (session.url === null) throw new Error(`${session.id} came without a URL`);
   return { id: session.id, url: session.url };
+}
+
+function savingOf({ savesCard }: Payable): Partial<Stripe.Checkout.SessionCreateParams> {
+  if (!savesCard) return { saved_payment_method_options: { payment_method_save: 'enabled' } };
+  return {
+    payment_method_options: { card: { setup_future_usage: 'off_session' } },
+    custom_text: { submit: { message: CONSENT_TERMS.text } },
+  };
 }
 
 /** Expands the payment intent and charge, which show the outcome of a delayed payment and later refunds or disputes. */

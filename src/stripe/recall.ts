@@ -14,6 +14,15 @@ import { recordPaymentIntent, recordSession, type TopUp } from '../store/top-ups
 const RECALLED_AFTER_MS = 600_000;
 /** Stripe's clock may be behind ours, and a customer may be older than the first top-up that was restored. */
 const SKEW_MS = 3_600_000;
+/**
+ * A checkout of a link has no customer by which its session could be found, so the sessions of all accounts are read. The
+ * payer, to whom the page said that it cannot be opened, left it long before: none is opened later.
+ */
+const LINK_OPENED_WITHIN_MS = 15 * 60_000;
+
+export function isTooLateToOpen({ byLink, createdAt }: TopUp): boolean {
+  return byLink && Date.parse(createdAt) + LINK_OPENED_WITHIN_MS < Date.now();
+}
 
 /** The row, once it names the session or payment intent that Stripe has for it. */
 export async function recall(
@@ -25,6 +34,12 @@ export async function recall(
   const madeMs = Date.parse(topUp.createdAt);
   if (isNamed || !isClaimed || madeMs + RECALLED_AFTER_MS > Date.now()) return topUp;
   const created = { gte: Math.floor((madeMs - SKEW_MS) / 1_000) };
+  if (topUp.byLink) {
+    const lte = Math.floor((madeMs + LINK_OPENED_WITHIN_MS + SKEW_MS) / 1_000);
+    const which = { created: { ...created, lte }, limit: 100 };
+    const session = await bestOf(stripe.checkout.sessions.list(which), id, SESSIONS);
+    return session ? recordSession(database, id, session) : topUp;
+  }
   const customer = await customerOf(database, stripe, topUp.accountId, created);
   if (customer === null) return topUp;
   const which = { customer, created, limit: 100 };

@@ -12,13 +12,18 @@ export interface TaxCalculation {
   readonly micros: Micros;
 }
 
-/** For a checkout: the page asks for the address and shows the tax before it is paid; the invoice shows both. */
-export const TAXED_SESSION = {
-  automatic_tax: { enabled: true },
-  tax_id_collection: { enabled: true },
-  customer_update: { address: 'auto', name: 'auto' },
-  invoice_creation: { enabled: true },
-} satisfies Partial<Stripe.Checkout.SessionCreateParams>;
+/**
+ * For a checkout: the page asks for the address and shows the tax before it is paid; the invoice shows both. Without a
+ * customer, Stripe makes one for the invoice, with the address of this payment.
+ */
+export function taxingOf(customerId: string | null): Partial<Stripe.Checkout.SessionCreateParams> {
+  return {
+    automatic_tax: { enabled: true },
+    tax_id_collection: { enabled: true },
+    ...(customerId !== null && { customer_update: { address: 'auto', name: 'auto' } }),
+    invoice_creation: { enabled: true },
+  };
+}
 
 /** Undefined: Stripe does not know the customer's address, which a checkout asks for. */
 export async function calculateTax(

@@ -34,6 +34,8 @@ export interface TopUpRequest {
   readonly idempotencyKey?: string | undefined;
   /** A checkout that saves the card, to be charged without its owner. */
   readonly savesCard?: boolean;
+  /** A checkout that was requested through a top-up link. */
+  readonly byLink?: boolean;
 }
 
 export type TopUpResult =
@@ -56,14 +58,8 @@ export type TopUpResult =
 /** Specification section 4.1, `POST /v1/top-up` and `POST /v1/checkout`. */
 export async function requestTopUp(deps: TopUps, request: TopUpRequest): Promise<TopUpResult> {
   if (isTest(request.consumer)) return requestTestTopUp(deps, request);
-  const { consumer, method, amountMicros, idempotencyKey, savesCard = false } = request;
-  const admitted = await admitTopUp(deps.database, {
-    ...consumer,
-    method,
-    amountMicros,
-    idempotencyKey,
-    savesCard,
-  });
+  const { consumer, method, ...asked } = request;
+  const admitted = await admitTopUp(deps.database, { ...consumer, method, ...asked });
   if (!('topUp' in admitted)) return admitted;
   const { topUp } = admitted;
   if (topUp.status !== 'pending' || topUp.sessionUrl !== null) return resultOf(topUp);

@@ -5,15 +5,16 @@ import { takeOverSince } from '../../src/stripe/after-restore.ts';
 import { auditProcessor } from '../../src/stripe/audit-processor.ts';
 import { recall } from '../../src/stripe/recall.ts';
 import { readPage } from '../../src/stripe/reconcile.ts';
+import { createSession } from '../../src/stripe/calls.ts';
 import { makeRefund } from '../../src/stripe/reversals.ts';
 import { admitTopUp } from '../../src/store/top-ups/top-ups.ts';
 import { SimulatorProcess } from '../simulator/simulator-process.ts';
 import { openTestLedger } from '../support/ledger.ts';
 import { newPayer } from '../support/payer.ts';
 import { checkedClient } from './checked-client.ts';
-import { payWith } from './suite/order.ts';
+import { newOrder, payWith } from './suite/order.ts';
 
-it('every read of reconciliation, doctor and a restore is as Stripe declares it', async () => {
+it('every read of reconciliation, doctor and a restore is as Stripe declares it, and enters what was lost', async () => {
   const ledger = await openTestLedger(1);
   const simulator = await SimulatorProcess.start('http://127.0.0.1:9/');
   try {
@@ -40,7 +41,13 @@ it('every read of reconciliation, doctor and a restore is as Stripe declares it'
       await readPage({ database, stripe }, { list, since: 1, until, after: null });
     }
     await auditProcessor(database, stripe);
-    await takeOverSince({ database, stripe }, () => {});
+    const { accountId } = await newPayer(database);
+    const lost = { ...newOrder(), accountId };
+    const { url } = await createSession(stripe, lost, null, 'https://example.com');
+    await fetch(url, { method: 'POST', body: new URLSearchParams({ card: '4242424242424242' }) });
+    // Its session has no customer, as that of a top-up link. So it names the account itself.
+    const { entered, credited } = await takeOverSince({ database, stripe }, () => {});
+    assert.deepEqual([entered, credited], [[lost.id], [lost.id]]);
     for (const method of ['checkout', 'direct'] as const) {
       const payer = await newPayer(database);
       const order = { ...payer, method: 'checkout', amountMicros: asMicros(25_000_000) } as const;

@@ -174,6 +174,34 @@ describe('the simulated checkout', () => {
     assert.equal(direct.status, 'succeeded');
   });
 
+  it('offers a card that its owner saved on later pages of the customer, and nowhere else', async () => {
+    const { id: customer } = await stripe.customers.create({});
+    const saving = { saved_payment_method_options: { payment_method_save: 'enabled' } } as const;
+    const first = await open({ customer, ...saving });
+    await pay(first.url, { card: '4242424242424242', save: 'true' });
+    const [card] = (await stripe.customers.listPaymentMethods(customer)).data;
+    assert.ok(card);
+    const second = await open({ customer });
+    assert.match(await (await fetch(second.url)).text(), /Pay with visa ending in 4242/);
+    const guest = await open();
+    assert.doesNotMatch(await (await fetch(guest.url)).text(), /ending in/);
+    assert.equal((await pay(guest.url, { saved: card.id })).status, 402);
+    assert.equal((await pay(second.url, { saved: card.id })).status, 200);
+    const expand = ['payment_intent'];
+    const { payment_intent } = await stripe.checkout.sessions.retrieve(second.id, { expand });
+    assert.equal((payment_intent as Stripe.PaymentIntent).payment_method, card.id);
+  });
+
+  it('creates a customer for the invoice when none was given, and can update no other', async () => {
+    const invoiced = { invoice_creation: { enabled: true }, automatic_tax: { enabled: true } };
+    const session = await open(invoiced);
+    await pay(session.url, { card: '4242424242424242', country: 'US', state: 'NY' });
+    const paid = await stripe.checkout.sessions.retrieve(session.id, { expand: ['customer'] });
+    assert.equal((paid.customer as Stripe.Customer).address?.state, 'NY');
+    const refused = open({ ...invoiced, customer_update: { address: 'auto' } });
+    await assert.rejects(refused, { param: 'customer_update' });
+  });
+
   it('creates a customer when none was given and one is requested', async () => {
     const session = await open({ customer_creation: 'always', customer_email: 'b@example.com' });
     await pay(session.url, { card: '4242424242424242' });

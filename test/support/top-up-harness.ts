@@ -163,9 +163,12 @@ export async function openTopUpHarness(
       });
     },
 
-    /** A checkout that can be paid. */
-    async checkout(consumer: Consumer, dollars: number): Promise<TopUp> {
-      const result = await this.request(consumer, 'checkout', dollars);
+    /** A checkout that can be paid; `byLink`: through a top-up link. */
+    async checkout(consumer: Consumer, dollars: number, { byLink = false } = {}): Promise<TopUp> {
+      const result = await requestTopUp(
+        { database, temporal, log, answerMs: config.topUpAnswerMs },
+        { consumer, method: 'checkout', amountMicros: inMicros(dollars), byLink },
+      );
       assert.ok(result.kind === 'pending', result.kind);
       return until(async () => {
         const topUp = await getTopUp(database, result.topUp.id);

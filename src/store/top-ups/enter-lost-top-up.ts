@@ -8,8 +8,8 @@ import { row, sql, type Connection } from '../database.ts';
 
 export interface LostTopUp {
   readonly id: string;
-  /** Stripe's, which names the account. */
-  readonly customerId: string;
+  /** The account, of a checkout by a top-up link; else Stripe's customer, which names it. */
+  readonly payer: { readonly accountId: string } | { readonly customerId: string | null };
   readonly amountMicros: Micros;
   /** The tax that a direct top-up paid on top of it. Null: not taxed. A checkout's is read again once it is paid. */
   readonly taxMicros: Micros | null;
@@ -32,20 +32,25 @@ const idRow = row(Type.Object({ id: Type.String() }));
  * was accepted.
  */
 export async function enterLostTopUp(connection: Connection, lost: LostTopUp): Promise<boolean> {
-  const { id, customerId, amountMicros, taxMicros, session } = lost;
+  const { id, payer, amountMicros, taxMicros, session } = lost;
+  const byLink = 'accountId' in payer;
+  const isPayer = byLink
+    ? sql.fragment`a.id = ${payer.accountId}`
+    : sql.fragment`a.processor_customer_id = ${payer.customerId}`;
   const entered = await connection.maybeOne(sql.type(idRow)`
     insert into farebox.top_ups (id, ledger, consumer_id, account_id, method, amount_micros,
-      session_id, session_url, session_expires_at, consent_ceiling_micros, created_at, opened_at, is_taxed, tax_micros)
+      session_id, session_url, session_expires_at, consent_ceiling_micros, created_at, opened_at, is_taxed, tax_micros, by_link)
     select l.id, a.ledger, a.consumer_id, a.id, l.method, l.amount_micros,
       l.session_id, l.session_url, l.session_expires_at,
       case when l.method = 'direct' then greatest(coalesce(a.consent_ceiling_micros, 0),
         l.amount_micros + taken.micros) end,
-      l.made_at, now(), ${taxMicros}::int8 is not null, coalesce(${session ? 0 : taxMicros}::int8, 0)
+      l.made_at, now(), ${taxMicros}::int8 is not null, coalesce(${session ? 0 : taxMicros}::int8, 0),
+      ${byLink}
     from (values (${id}::uuid, ${session ? 'checkout' : 'direct'}, ${amountMicros}::int8,
         ${session?.id ?? null}, ${session?.url ?? null}, ${session?.expiresAt ?? null}::timestamptz,
         uuid_extract_timestamp(${id}::uuid)))
       as l (id, method, amount_micros, session_id, session_url, session_expires_at, made_at)
-    join farebox.accounts a on a.processor_customer_id = ${customerId}
+    join farebox.accounts a on ${isPayer}
     cross join lateral (
       select coalesce(sum(t.amount_micros), 0)::int8 as micros from farebox.top_ups t
       where t.consumer_id = a.consumer_id and t.method = 'direct'

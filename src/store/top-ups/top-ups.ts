@@ -52,6 +52,8 @@ const TopUp = Type.Object({
   taxCalculationId: nullable(Type.String()),
   /** Checkouts: the card that pays is saved, to be charged without its owner. */
   savesCard: Type.Boolean(),
+  /** Checkouts: requested through a top-up link, so nothing of the account is shown there. */
+  byLink: Type.Boolean(),
   /** When the bank first wanted the cardholder to confirm a direct top-up. */
   authenticationAskedAt: nullable(Type.String()),
   /** Its workflow has claimed it (`opened_at` is set). */
@@ -77,13 +79,15 @@ export interface NewTopUp {
   readonly idempotencyKey?: string | undefined;
   /** A checkout that saves the card, which needs the owner's consent. */
   readonly savesCard?: boolean;
+  /** A checkout that was requested through a top-up link. */
+  readonly byLink?: boolean;
 }
 
 export type AdmitResult =
   | { readonly kind: 'admitted'; readonly topUp: TopUp }
   /** A replay: an earlier request with this idempotency key created the top-up. */
   | { readonly kind: 'known'; readonly topUp: TopUp }
-  /** The idempotency key was used for a top-up with a different amount, method or wish to save the card. */
+  /** The idempotency key was used for a top-up with a different amount, method, payer or wish to save the card. */
   | { readonly kind: 'key_reused' }
   | { readonly kind: 'consent_required' }
   /** As many are open as one consumer may have. */
@@ -110,7 +114,7 @@ const columns = sql.fragment`
   amount_micros as "amountMicros", automatic, session_id as "sessionId", session_url as "sessionUrl",
   session_expires_at as "sessionExpiresAt", payment_intent_id as "paymentIntentId", failure_code as "failureCode",
   failure_message as "failureMessage", is_taxed as "isTaxed", tax_micros as "taxMicros",
-  tax_calculation_id as "taxCalculationId", saves_card as "savesCard",
+  tax_calculation_id as "taxCalculationId", saves_card as "savesCard", by_link as "byLink",
   authentication_asked_at as "authenticationAskedAt", opened_at is not null as "isClaimed",
   seen_verdict as "seenVerdict", seen_failure_code as "seenFailureCode", refused_card_id as "refusedCardId",
   created_at as "createdAt", completed_at as "completedAt"
@@ -186,7 +190,8 @@ function sameRequest(topUp: TopUp, request: NewTopUp): boolean {
   return (
     topUp.amountMicros === request.amountMicros &&
     topUp.method === request.method &&
-    topUp.savesCard === (request.savesCard ?? false)
+    topUp.savesCard === (request.savesCard ?? false) &&
+    topUp.byLink === (request.byLink ?? false)
   );
 }
 
@@ -218,10 +223,10 @@ export async function insertTopUp(
   return tx.maybeOne(sql.type(topUpRow)`
     insert into farebox.top_ups
       (id, ledger, consumer_id, account_id, method, amount_micros, idempotency_key,
-        consent_ceiling_micros, saves_card, status, failure_code, failure_message, opened_at, completed_at)
+        consent_ceiling_micros, saves_card, by_link, status, failure_code, failure_message, opened_at, completed_at)
     values (${randomUUIDv7()}, ${request.ledger}, ${request.consumerId}, ${request.accountId},
       ${request.method}, ${request.amountMicros}, ${request.idempotencyKey ?? null},
-      ${consentCeiling}, ${request.savesCard ?? false}, ${status}, ${failure?.code ?? null},
+      ${consentCeiling}, ${request.savesCard ?? false}, ${request.byLink ?? false}, ${status}, ${failure?.code ?? null},
       ${failure?.message ?? null}, ${openedAt}, ${completedAt})
     on conflict on constraint top_ups_idempotency_unique do nothing
     returning ${columns}

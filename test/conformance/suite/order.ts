@@ -14,6 +14,7 @@ type Wanted = Pick<calls.Payable, 'sessionExpiresAt' | 'savesCard'>;
 export function newOrder({ sessionExpiresAt = null, savesCard = false }: Partial<Wanted> = {}) {
   return {
     id: randomUUIDv7(),
+    accountId: randomUUIDv7(),
     amountMicros: asMicros(25_000_000),
     sessionExpiresAt,
     savesCard,

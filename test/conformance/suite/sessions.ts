@@ -5,7 +5,7 @@ import type { Stripe } from 'stripe';
 import { wireId } from '../../../src/domain/ids.ts';
 import * as calls from '../../../src/stripe/calls.ts';
 import { hasCard, listCards, openCardSetup } from '../../../src/stripe/cards.ts';
-import { verdictOfIntent, verdictOfSession } from '../../../src/stripe/verdict.ts';
+import { idOf, verdictOfIntent, verdictOfSession } from '../../../src/stripe/verdict.ts';
 import { CLOCK_SKEW_SECONDS, eventOf, type Target } from '../target.ts';
 import { CENTS, errorOf, newOrder } from './order.ts';
 
@@ -54,6 +54,38 @@ export function describeSessions(get: () => Target): void {
         data.map((each) => [each.id, each.metadata?.['top_up_id']]),
         [[id, wireId('topUp', order.id)]],
       );
+    });
+
+    it('show nothing of an account to the holder of a top-up link', async () => {
+      const { stripe, startedAt } = get();
+      const order = newOrder();
+      const { id } = await calls.createSession(stripe, order, null, BASE_URL);
+      const session = await calls.readSession(stripe, id);
+      assert.equal(session.customer, null);
+      assert.equal(session.customer_creation, 'if_required');
+      assert.notEqual(session.saved_payment_method_options?.payment_method_save, 'enabled');
+      const created = {
+        gte: startedAt - CLOCK_SKEW_SECONDS,
+        lte: session.created + CLOCK_SKEW_SECONDS,
+      };
+      const { data } = await stripe.checkout.sessions.list({ created, limit: 100 });
+      const listed = data.find((each) => each.id === id);
+      assert.equal(listed?.metadata?.['top_up_id'], wireId('topUp', order.id));
+      assert.equal(listed.metadata['account_id'], wireId('account', order.accountId));
+    });
+
+    itPays('of a top-up link save no card', async (pay) => {
+      const { stripe } = get();
+      const order = newOrder();
+      const { id, url } = await calls.createSession(stripe, order, null, BASE_URL);
+      await pay(url, '4242424242424242');
+      const session = await calls.readSession(stripe, id);
+      assert.equal(verdictOfSession(session, order).kind, 'paid');
+      const intent = session.payment_intent as Stripe.PaymentIntent;
+      assert.deepEqual([session.customer, intent.customer], [null, null]);
+      assert.equal(intent.metadata['account_id'], wireId('account', order.accountId));
+      const card = await stripe.paymentMethods.retrieve(idOf(intent.payment_method) ?? '');
+      assert.equal(card.customer, null);
     });
 
     it('expire when told to, once', async () => {

@@ -6,7 +6,8 @@ import * as calls from '../../../src/stripe/calls.ts';
 import { makeRefund } from '../../../src/stripe/reversals.ts';
 import { addCreditNote, makeInvoice } from '../../../src/stripe/invoices.ts';
 import { calculateTax } from '../../../src/stripe/tax.ts';
-import { verdictOfIntent, verdictOfSession } from '../../../src/stripe/verdict.ts';
+import { listCards } from '../../../src/stripe/cards.ts';
+import { idOf, verdictOfIntent, verdictOfSession } from '../../../src/stripe/verdict.ts';
 import type { Target } from '../target.ts';
 import { newOrder } from './order.ts';
 
@@ -67,6 +68,22 @@ export function describeTax(get: () => Target): void {
       assert.ok(made.kind === 'made');
       const credited = { processorId: made.reported.processorId, grossMicros: refund.grossMicros };
       assert.match(await addCreditNote(stripe, invoiceId, credited), /^cn_/);
+    });
+
+    it('is added to a checkout without a customer, who is made for the invoice (on the hosted page)', async function () {
+      const { stripe, pay } = get();
+      if (!pay) return this.skip();
+      this.timeout(MINUTES_MAX * 60_000);
+      const order = { ...newOrder(), isTaxed: true };
+      const { id, url } = await calls.createSession(stripe, order, null, 'https://example.com');
+      await pay(url, '4242424242424242');
+      const session = await calls.readSession(stripe, id);
+      const verdict = verdictOfSession(session, order);
+      assert.ok(verdict.kind === 'paid' && verdict.invoiceId !== undefined);
+      const customer = idOf(session.customer);
+      assert.ok(customer !== undefined);
+      assert.deepEqual(await listCards(stripe, customer), []);
+      await stripe.customers.del(customer);
     });
 
     it('is added to a checkout, and to a direct payment afterwards (on the hosted page)', async function () {

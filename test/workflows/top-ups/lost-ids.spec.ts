@@ -45,11 +45,12 @@ describe('a top-up whose row lost the ids of its payment', () => {
   after(() => harness?.close());
 
   /** The row records nothing of what its workflow did next: only Stripe knows. */
-  async function takenUp(method: TopUp['method']): Promise<TopUp> {
+  async function takenUp(method: TopUp['method'], byLink = false): Promise<TopUp> {
     assert.ok(method === 'checkout' || method === 'direct');
     const admitted = await admitTopUp(harness.database, {
       ...consumer,
       method,
+      byLink,
       amountMicros: AMOUNT,
     });
     assert.ok(admitted.kind === 'admitted', admitted.kind);
@@ -66,17 +67,19 @@ describe('a top-up whose row lost the ids of its payment', () => {
     return topUp;
   }
 
-  async function openedCheckout() {
-    const topUp = await takenUp('checkout');
+  async function openedCheckout(byLink = false) {
+    const topUp = await takenUp('checkout', byLink);
     const { baseUrl } = harness.config;
-    const session = await calls.createSession(harness.stripe, topUp, customerId, baseUrl);
+    const customer = byLink ? null : customerId;
+    const session = await calls.createSession(harness.stripe, topUp, customer, baseUrl);
     return { topUp, session };
   }
 
-  async function daysPass(topUp: TopUp): Promise<void> {
+  async function timePasses(topUp: TopUp, minutes = 2 * 24 * 60): Promise<void> {
     await control(harness.simulator, 'idempotency-keys', undefined, 'DELETE');
     await harness.database.query(sql.typeAlias('nothing')`
-      update farebox.top_ups set created_at = created_at - interval '2 days' where id = ${topUp.id}
+      update farebox.top_ups set created_at = created_at - ${minutes}::int8 * interval '1 minute'
+      where id = ${topUp.id}
     `);
   }
 
@@ -100,7 +103,7 @@ describe('a top-up whose row lost the ids of its payment', () => {
   ] as const) {
     it(`is credited for the card that was charged, by ${how}`, async () => {
       const topUp = await directlyPaid();
-      await daysPass(topUp);
+      await timePasses(topUp);
       await act(topUp);
       await isPaidOnce(topUp);
     });
@@ -108,7 +111,7 @@ describe('a top-up whose row lost the ids of its payment', () => {
     it(`is credited for the checkout that was paid, by ${how}`, async () => {
       const { topUp, session } = await openedCheckout();
       await harness.pay(session.url);
-      await daysPass(topUp);
+      await timePasses(topUp);
       await act(topUp);
       await isPaidOnce(topUp);
     });
@@ -117,7 +120,7 @@ describe('a top-up whose row lost the ids of its payment', () => {
   it('is credited for a checkout that was paid, when the account has lost its customer too', async () => {
     const { topUp, session } = await openedCheckout();
     await harness.pay(session.url);
-    await daysPass(topUp);
+    await timePasses(topUp);
     await harness.database.query(sql.typeAlias('nothing')`
       update farebox.accounts set processor_customer_id = null where id = ${consumer.accountId}
     `);
@@ -125,9 +128,25 @@ describe('a top-up whose row lost the ids of its payment', () => {
     await isPaidOnce(topUp);
   });
 
+  it('is credited for the checkout of a top-up link, which has no customer', async () => {
+    const { topUp, session } = await openedCheckout(true);
+    await harness.pay(session.url);
+    await timePasses(topUp, 20);
+    await asked(topUp);
+    await isPaidOnce(topUp);
+  });
+
+  it('expires when it is of a top-up link, and was never opened', async () => {
+    const topUp = await takenUp('checkout', true);
+    await timePasses(topUp);
+    await asked(topUp);
+    await harness.statusBecomes(topUp, 'expired');
+    assert.equal((await harness.topUp(topUp.id)).sessionId, null);
+  });
+
   it('keeps the checkout that can still be paid', async () => {
     const { topUp, session } = await openedCheckout();
-    await daysPass(topUp);
+    await timePasses(topUp);
     await asked(topUp);
     await harness.workflow(topUp.id).executeUpdate('retry');
     assert.equal((await harness.topUp(topUp.id)).sessionId, session.id);
@@ -138,7 +157,7 @@ describe('a top-up whose row lost the ids of its payment', () => {
 
   it('expires with the checkout that nobody paid', async () => {
     const { topUp, session } = await openedCheckout();
-    await daysPass(topUp);
+    await timePasses(topUp);
     await harness.control(`sessions/${session.id}/expire-now`);
     await asked(topUp);
     await harness.statusBecomes(topUp, 'expired');
@@ -149,7 +168,7 @@ describe('a top-up whose row lost the ids of its payment', () => {
     const topUp = await takenUp('direct');
     const intent = await calls.createIntent(harness.stripe, topUp, customerId);
     await calls.saveTestCard(harness.stripe, consumer.accountId, customerId);
-    await daysPass(topUp);
+    await timePasses(topUp);
     await asked(topUp);
     await harness.statusBecomes(topUp, 'failed');
     assert.equal((await calls.readIntent(harness.stripe, intent.id)).status, 'canceled');
@@ -159,7 +178,7 @@ describe('a top-up whose row lost the ids of its payment', () => {
 
   it('closes the checkout that can still be paid, when an operator cancels it', async () => {
     const { topUp, session } = await openedCheckout();
-    await daysPass(topUp);
+    await timePasses(topUp);
     await asked(topUp);
     await harness.workflow(topUp.id).executeUpdate('cancel');
     await harness.statusBecomes(topUp, 'expired');

@@ -6,9 +6,11 @@ import type { Micros } from '../../../src/domain/money.ts';
 import { auditLedger } from '../../../src/store/audit/ledger-checks.ts';
 import { listDifferences } from '../../../src/store/audit/reconciliation.ts';
 import { sql } from '../../../src/store/database.ts';
+import { findProcessorCustomer } from '../../../src/store/top-ups/processor-customers.ts';
 import { noteMissingInvoices } from '../../../src/store/top-ups/invoices.ts';
 import { requestRefund } from '../../../src/store/top-ups/request-refund.ts';
 import type { TopUp } from '../../../src/store/top-ups/top-ups.ts';
+import { idOf } from '../../../src/stripe/verdict.ts';
 import { reconcileNow } from '../../../src/temporal/reconcile-now.ts';
 import { proveBooks } from '../../support/books.ts';
 import { payerOf, type Payer } from '../../support/payer.ts';
@@ -59,6 +61,31 @@ describe('a taxed top-up', () => {
     const payment = await harness.stripe.paymentIntents.retrieve(intent);
     assert.equal(payment.amount_received, 2_178);
     assert.match(await invoiceOf(topUp), /^in_/);
+  });
+
+  it("invoices a payment by a top-up link to its payer, and keeps the owner's address", async () => {
+    const { payer } = await paid(20);
+    const owner = await findProcessorCustomer(harness.database, payer.accountId);
+    const checkout = await harness.checkout(payer, 10, { byLink: true });
+    await harness.pay(checkout.sessionUrl, '4242424242424242', { state: 'CA' });
+    await settled(checkout, 'completed');
+    const topUp = await harness.topUp(checkout.id);
+    assert.deepEqual([topUp.amountMicros, topUp.taxMicros], [10_000_000, 730_000]);
+    const session = await harness.stripe.checkout.sessions.retrieve(topUp.sessionId ?? '');
+    const customer = idOf(session.customer);
+    assert.ok(customer !== undefined);
+    assert.notEqual(customer, owner);
+    const invoices = await harness.stripe.invoices.list({ customer });
+    assert.deepEqual(
+      invoices.data.map(({ id }) => id),
+      [await invoiceOf(topUp)],
+    );
+    const kept = await harness.stripe.customers.retrieve(owner ?? '');
+    assert.equal('address' in kept && kept.address?.state, 'NY');
+    const refund = await requestRefund(harness.database, topUp.id, undefined);
+    assert.equal(refund.kind, 'requested');
+    await settled(topUp, 'refunded');
+    assert.deepEqual(await notesOf(topUp), [1_073]);
   });
 
   it('credits the whole payment where there is no tax', async () => {

@@ -115,6 +115,7 @@ function openCheckout(
       method: 'checkout',
       amountMicros: amount,
       idempotencyKey,
+      byLink: true,
     });
   });
 }
