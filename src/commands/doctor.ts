@@ -31,6 +31,8 @@ import { CommandError, withDatabase } from './database-command.ts';
 const SCHEDULES_CHECK = 'Temporal has the schedules';
 const WORKFLOWS_CHECK = 'no workflow fails in its code';
 const BUILDS_CHECK = 'no workflow waits for a build that no worker runs';
+/** In the order in which they run. */
+export const TEMPORAL_CHECKS = [SCHEDULES_CHECK, WORKFLOWS_CHECK, BUILDS_CHECK] as const;
 const PARTS = [...LEDGER_PARTS, 'temporal', 'processor'] as const;
 type Part = (typeof PARTS)[number];
 
@@ -40,7 +42,7 @@ Parts:
   balances   consumers, movements and lots
   top-ups    top-ups, refunds, disputes and automatic top-ups
   delivery   overdue notices, top-ups and reconciliations
-  audit-log  the chain of the audit log, and changes that it does not have
+  audit-log  the chain of the audit log, and changes that it does not have or that differ
   approvals  pending questions to owners, and what the answers changed
   holds      open, captured and expired holds; reads every charge
   budgets    what budgets have used; reads every charge
@@ -117,7 +119,7 @@ async function findFaults(
     // Without an address there is no Temporal to ask, so only the ledger is checked.
     if (parts.includes('temporal') && namesTemporal(env)) {
       showProgress(SCHEDULES_CHECK);
-      checks.push(SCHEDULES_CHECK, WORKFLOWS_CHECK, BUILDS_CHECK);
+      checks.push(...TEMPORAL_CHECKS);
       findings.push(...(await auditTemporal(env)));
     }
     if (parts.includes('processor')) {

@@ -1,7 +1,7 @@
 /**
- * The part of the audit that proves the audit log: its chain of hashes is whole, and it has an entry for each change
- * that can be seen elsewhere. The chain finds entries that were changed, deleted or moved. The other checks find those
- * deleted from its end, and changes made while a trigger was off.
+ * The part of the audit that proves the audit log: its chain of hashes is whole, it has an entry for each change that can
+ * be seen elsewhere, and changes by hand are as it says. The chain finds entries that were changed, deleted or moved. The
+ * other checks find those deleted from its end, and changes made while a trigger was off.
  */
 import { sql } from '../database.ts';
 
@@ -67,4 +67,20 @@ export const AUDIT_LOG_CHECKS = {
       from farebox.accounts a where a.created_at > ${BEGINNING}
     ) states
     where present is distinct from logged`,
+
+  // Nobody edits them. An amount that was changed together with its movement and its counter shows here alone.
+  'changes by hand are as the audit log recorded them': sql.fragment`
+    select subject, 'the entry has ' || e.details::text || ', the row has ' || present::text
+    from (
+      select 'balance.adjusted' as action, id, 'movement ' || id as subject,
+        jsonb_build_object('amount_micros', amount_micros, 'reason', reason) as present
+      from farebox.movements where kind = 'adjustment'
+      union all select 'balance.opened', id, 'top-up ' || id, jsonb_build_object('amount_micros', amount_micros)
+      from farebox.top_ups where method = 'manual'
+      union all select 'operator.acted', id, 'operator action ' || id, jsonb_build_object('kind', kind,
+        'operator_account_id', operator_account_id, 'amount_micros', amount_micros, 'top_up_id', top_up_id,
+        'reason', reason)
+      from farebox.operator_actions
+    ) changes join farebox.audit_entries e on e.subject_id = changes.id and e.action = changes.action
+    where not e.details @> present`,
 } as const;

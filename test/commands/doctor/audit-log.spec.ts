@@ -3,123 +3,7 @@ import assert from 'node:assert/strict';
 import { auditLedger } from '../../../src/store/audit/ledger-checks.ts';
 import { createDatabase, type Database } from '../../../src/store/database.ts';
 import { openPlantedBooks, type PlantedBooks } from './planted-books.ts';
-
-const CHAIN = 'the audit log is an unbroken chain';
-const COMPLETE = 'the audit log has every change';
-const PRESENT = 'the audit log has the present consents and operators';
-
-interface Fault {
-  readonly what: string;
-  readonly statements: readonly string[];
-  /** Each finding: its check and its subject. */
-  readonly finds: readonly (readonly [check: string, subject: string])[];
-}
-
-const LAST = '(select max(number) from farebox.audit_entries)';
-const FAULTS: readonly Fault[] = [
-  {
-    what: 'a changed account',
-    statements: ['update farebox.audit_entries set account_id = uuidv7() where number = 2'],
-    finds: [[CHAIN, 'entry 2']],
-  },
-  {
-    what: 'changed details',
-    statements: [
-      `update farebox.audit_entries set details = '{"kind": "legacy"}' where number = 3`,
-    ],
-    finds: [[CHAIN, 'entry 3']],
-  },
-  {
-    what: 'a time moved by a microsecond',
-    statements: [
-      `update farebox.audit_entries set happened_at = happened_at + interval '1 microsecond' where number = 4`,
-    ],
-    finds: [[CHAIN, 'entry 4']],
-  },
-  {
-    what: 'a changed entry with a matching hash',
-    statements: [
-      `update farebox.audit_entries set program = 'psql' where number = 2`,
-      `update farebox.audit_entries e set hash = farebox.audit_hash(
-        (select hash from farebox.audit_entries where number = 1), e) where number = 2`,
-    ],
-    finds: [[CHAIN, 'entry 3']],
-  },
-  {
-    what: 'a deleted consent',
-    statements: [`delete from farebox.audit_entries where action = 'consent.changed'`],
-    finds: [
-      [CHAIN, 'entry 8'],
-      [PRESENT, 'consent.changed :account'],
-    ],
-  },
-  {
-    what: 'the first entry deleted',
-    statements: ['delete from farebox.audit_entries where number = 1'],
-    finds: [
-      [CHAIN, 'entry 2'],
-      [COMPLETE, 'account.created :account'],
-    ],
-  },
-  {
-    what: 'the last entry deleted',
-    statements: [`delete from farebox.audit_entries where number = ${LAST}`],
-    finds: [[COMPLETE, 'key.revoked :key']],
-  },
-  {
-    what: 'two entries exchanged',
-    statements: [
-      'update farebox.audit_entries set number = -number where number in (2, 3)',
-      'update farebox.audit_entries set number = 5 + number where number < 0',
-    ],
-    finds: [
-      [CHAIN, 'entry 2'],
-      [CHAIN, 'entry 3'],
-      [CHAIN, 'entry 4'],
-    ],
-  },
-  {
-    what: 'a key created while the triggers were off',
-    statements: [
-      'alter table farebox.api_keys disable trigger user',
-      `insert into farebox.api_keys (id, hash, kind, account_id, last_four)
-        values ('00000000-0000-7000-8000-000000000001', sha256('x'), 'legacy', ':account', 'abcd')`,
-      'alter table farebox.api_keys enable trigger user',
-    ],
-    finds: [[COMPLETE, 'key.created 00000000-0000-7000-8000-000000000001']],
-  },
-  {
-    what: 'a consent changed while the triggers were off',
-    statements: [
-      'alter table farebox.accounts disable trigger user',
-      'update farebox.accounts set consent_ceiling_micros = 2000000',
-      'alter table farebox.accounts enable trigger user',
-    ],
-    finds: [[PRESENT, 'consent.changed :account']],
-  },
-  {
-    what: 'an operator promoted while the triggers were off',
-    statements: [
-      'alter table farebox.accounts disable trigger user',
-      'update farebox.accounts set operator_since = now()',
-      'alter table farebox.accounts enable trigger user',
-    ],
-    finds: [[PRESENT, 'operator.changed :account']],
-  },
-  {
-    what: 'a budget created and closed while the triggers were off',
-    statements: [
-      'alter table farebox.budget_details disable trigger user',
-      `insert into farebox.budget_details (id, ledger, consumer_id, number, path, name, closed_at)
-        values ('ffffffff-ffff-7000-8000-000000000001', 0, uuidv7(), 1, '{1}', 'planted', now() + interval '2 hours')`,
-      'alter table farebox.budget_details enable trigger user',
-    ],
-    finds: [
-      [COMPLETE, 'budget.closed ffffffff-ffff-7000-8000-000000000001'],
-      [COMPLETE, 'budget.created ffffffff-ffff-7000-8000-000000000001'],
-    ],
-  },
-];
+import { AUDIT_LOG_FAULTS } from './plants/audit-log.ts';
 
 describe('farebox doctor --only audit-log', () => {
   let books: PlantedBooks;
@@ -133,12 +17,13 @@ describe('farebox doctor --only audit-log', () => {
       maxPoolSize: 1,
       onError: () => {},
     });
-    const [{ account } = { account: '' }] = accounts;
+    const [{ account, adjustment, manual } = { account: '', adjustment: '', manual: '' }] =
+      accounts;
     await sql.query('update farebox.accounts set consent_ceiling_micros = 1000000');
     const { rows } = await sql.query<{ key: string }>(
       `update farebox.api_keys set revoked_at = now() where kind = 'legacy' returning id as key`,
     );
-    names = { account, key: rows[0]?.key ?? '' };
+    names = { account, adjustment, manual, key: rows[0]?.key ?? '' };
     await sql.query('create temporary table saved as table farebox.audit_entries');
   });
   after(async () => {
@@ -164,7 +49,7 @@ describe('farebox doctor --only audit-log', () => {
     await books.sql.query(`delete from farebox.budget_details where name = 'planted'`);
   });
 
-  for (const { what, statements, finds } of FAULTS) {
+  for (const { what, statements, finds } of AUDIT_LOG_FAULTS) {
     it(`finds ${what}`, async () => {
       await books.sql.query('alter table farebox.audit_entries disable trigger user');
       for (const statement of statements) await books.sql.query(filledIn(statement));
@@ -201,11 +86,21 @@ describe('farebox doctor --only audit-log', () => {
     await books.sql.query('alter table farebox.accounts enable trigger user');
     await books.sql.query('delete from farebox.api_keys where hash = sha256($1)', ['x']);
     await books.sql.query(`delete from farebox.budget_details where name = 'planted'`);
+    await books.sql.query(
+      `update farebox.movements set reason = 'a test' where kind = 'adjustment'`,
+    );
+    for (const table of ['top_ups', 'movements']) {
+      const id = table === 'top_ups' ? 'id' : 'top_up_id';
+      await books.sql.query(
+        `update farebox.${table} set amount_micros = 10000000 where ${id} = $1`,
+        [names['manual']],
+      );
+    }
     await books.sql.query('delete from farebox.audit_entries');
     await books.sql.query('insert into farebox.audit_entries table saved');
     await books.sql.query('alter table farebox.audit_entries enable trigger user');
   }
 
   const filledIn = (text: string) =>
-    text.replaceAll(/:(account|key)\b/g, (_, name: string) => names[name] ?? '');
+    text.replaceAll(/:(account|key|adjustment|manual)\b/g, (_, name: string) => names[name] ?? '');
 });

@@ -1,12 +1,5 @@
-/** Doctor reports faults of holds: their reserved money, their captures, and holds that never end. */
-import {
-  dropGuards,
-  expectFindings,
-  openPlantedBooks,
-  TEST_ACCOUNT,
-  TEST_DEVELOPER,
-  type Plant,
-} from './planted-books.ts';
+/** Faults of holds: their reserved money, their captures, and holds that never end. */
+import { TEST_ACCOUNT, TEST_DEVELOPER, type Plant } from '../planted-books.ts';
 
 const RESERVED = 'reserved equals open holds';
 const CAPTURED = 'the captured amount of a hold equals its charges';
@@ -40,7 +33,7 @@ const ID = `':adjustment'::uuid`;
 
 const CHARGED = `(select amount_micros from farebox.charges where id = ':lastCharge')`;
 
-const PLANTS: readonly Plant[] = [
+export const HOLD_PLANTS: readonly Plant[] = [
   { what: 'nothing', statements: [], finds: () => [] },
   {
     what: 'reserved money without a hold',
@@ -97,15 +90,3 @@ const PLANTS: readonly Plant[] = [
     finds: ({ consumer }) => [[KEY, `consumer ${consumer}`]],
   },
 ];
-
-describe('farebox doctor --only holds', () => {
-  it('finds each planted fault, names the offender, and nothing else', async () => {
-    const books = await openPlantedBooks(PLANTS.length);
-    try {
-      await dropGuards(books.sql);
-      await expectFindings(books, 'holds', PLANTS);
-    } finally {
-      await books.close();
-    }
-  });
-});

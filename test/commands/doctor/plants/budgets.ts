@@ -1,5 +1,5 @@
-/** Doctor names what is wrong with budgets: what was counted, which limit was passed, and which path is broken. */
-import { dropGuards, expectFindings, openPlantedBooks, type Plant } from './planted-books.ts';
+/** Faults of budgets and spend keys: what was counted, which limit was passed, and which path is broken. */
+import type { Plant } from '../planted-books.ts';
 
 const USED = 'a budget used what its keys charged, less refunds, and what their holds hold';
 const WINDOW = 'a window counted what its keys charged and held since it began';
@@ -61,7 +61,7 @@ const refund = (micros: number) => `
   select ':checkoutCredit', ledger, consumer_id, id, developer, tool, amount_micros, ${micros}, ${micros}, spent_micros, 1
   from farebox.charges where id = ':lastCharge'`;
 
-const PLANTS: readonly Plant[] = [
+export const BUDGET_PLANTS: readonly Plant[] = [
   plant('nothing', [], () => []),
   plant(
     'what was counted twice in all',
@@ -218,15 +218,3 @@ const PLANTS: readonly Plant[] = [
     ],
   ),
 ];
-
-describe('farebox doctor --only budgets', () => {
-  it('finds each fault that is planted, names the offender, and no other', async () => {
-    const books = await openPlantedBooks(PLANTS.length);
-    try {
-      await dropGuards(books.sql);
-      await expectFindings(books, 'budgets', PLANTS);
-    } finally {
-      await books.close();
-    }
-  });
-});

@@ -1,5 +1,5 @@
-/** Doctor reports faults of a balance, its movements or its lots. */
-import { dropGuards, expectFindings, openPlantedBooks, type Plant } from './planted-books.ts';
+/** Faults of a balance, its movements or its lots. */
+import type { Plant } from '../planted-books.ts';
 
 const COUNTED = 'credited is the sum of movements';
 const FOLLOW = 'lots follow each other and end at credited';
@@ -32,7 +32,7 @@ const setThreshold = (belowMicros: number) =>
 const ENDPOINT = `insert into farebox.webhook_endpoints (id, account_id, url, secret_master)
   values (uuidv7(), ':account', 'https://example.com', 1)`;
 
-const PLANTS: readonly Plant[] = [
+export const BALANCE_PLANTS: readonly Plant[] = [
   { what: 'nothing', statements: [], finds: () => [] },
   {
     what: 'a balance that was raised by hand',
@@ -249,15 +249,3 @@ const PLANTS: readonly Plant[] = [
     finds: ({ account }) => [[TOLD, `account ${account}`]],
   },
 ];
-
-describe('farebox doctor --only balances', () => {
-  it('finds each planted fault, names the offender, and nothing else', async () => {
-    const books = await openPlantedBooks(PLANTS.length);
-    try {
-      await dropGuards(books.sql);
-      await expectFindings(books, 'balances', PLANTS);
-    } finally {
-      await books.close();
-    }
-  });
-});

@@ -1,5 +1,5 @@
-/** Doctor reports faults of a top-up, its refunds and disputes, or of automatic top-ups. */
-import { dropGuards, expectFindings, openPlantedBooks, type Plant } from './planted-books.ts';
+/** Faults of a top-up, its refunds and disputes, or of automatic top-ups. */
+import type { Plant } from '../planted-books.ts';
 
 const ONCE = 'a completed top-up is credited once, in full';
 const NAMED = 'a credit names its top-up and its consumer';
@@ -9,6 +9,7 @@ const HELD = 'held equals open disputes plus open holds';
 const TOOK = 'a refund or dispute took the sum of its movements';
 const DEBT = 'nobody has both a debt and a balance';
 const STATUS = 'the status of a top-up matches its refunds and disputes';
+const TAX = 'the refunds, or disputes, of a payment have its tax in proportion';
 const ACCOUNT = 'a top-up is for the consumer of its account';
 const METHOD = 'a top-up has the fields that its method needs';
 const ONE_PAYMENT = 'a payment pays for one top-up';
@@ -48,7 +49,7 @@ const automatic = (status: string) =>
       case when '${status}' <> 'on' then 'card_declined' end
     from farebox.consumers where id = ':consumer'`;
 
-const PLANTS: readonly Plant[] = [
+export const TOP_UP_PLANTS: readonly Plant[] = [
   { what: 'nothing', statements: [], finds: () => [] },
   {
     what: 'a credited top-up that says that it failed',
@@ -257,6 +258,53 @@ const PLANTS: readonly Plant[] = [
     finds: ({ lastCharge }) => [[AGREES, `movement ${lastCharge}`]],
   },
   {
+    what: "a refund's movement that belongs to another consumer",
+    statements: [
+      reversal('refund', 'made', 1_000_000, 1_000_000),
+      taking('refund', `':checkout'`),
+      `update farebox.movements set consumer_id = ':account' where id = ':lastCharge'`,
+      setTopUp(`status = 'partially_refunded'`),
+    ],
+    finds: ({ lastCharge }) => [
+      [AGREES, `movement ${lastCharge}`],
+      [NAMED, `movement ${lastCharge}`],
+    ],
+  },
+  {
+    what: 'a refund that names another top-up',
+    statements: [
+      reversal('refund', 'made', 1_000_000, 1_000_000),
+      taking('refund', `':checkout'`),
+      `update farebox.reversals set top_up_id = ':manual' where id = ':firstCharge'`,
+      setTopUp(`status = 'partially_refunded'`),
+    ],
+    finds: ({ lastCharge, checkout, manual }) => [
+      [AGREES, `movement ${lastCharge}`],
+      [STATUS, `top-up ${checkout}`],
+      [STATUS, `top-up ${manual}`],
+    ],
+  },
+  {
+    what: 'a refund of tax that nobody paid',
+    statements: [
+      reversal('refund', 'failed', 1_000_000, 0),
+      `update farebox.reversals set status = 'lost', kind = 'dispute', held_micros = 1000000,
+        gross_micros = 1000001 where id = ':firstCharge'`,
+      setTopUp(`status = 'charged_back'`),
+    ],
+    finds: ({ checkout }) => [[TAX, `top-up ${checkout}`]],
+  },
+  {
+    what: 'a whole refund that kept the tax',
+    statements: [
+      reversal('refund', 'made', 20_000_000, 1_000_000),
+      `update farebox.reversals set held_micros = 19000000 where id = ':firstCharge'`,
+      taking('refund', `':checkout'`),
+      setTopUp(`status = 'refunded', tax_micros = 2000000`),
+    ],
+    finds: ({ checkout }) => [[TAX, `top-up ${checkout}`]],
+  },
+  {
     what: 'a movement whose refund is gone',
     statements: [taking('refund', `':checkout'`)],
     finds: ({ lastCharge }) => [[AGREES, `movement ${lastCharge}`]],
@@ -313,29 +361,12 @@ const PLANTS: readonly Plant[] = [
     ],
     finds: () => [],
   },
+  {
+    what: 'a notice of an automatic top-up that a charge asked for',
+    statements: [
+      automatic('on'),
+      `insert into farebox.outbox (topic, subject_id) values ('auto_top_up', ':consumer')`,
+    ],
+    finds: () => [],
+  },
 ];
-
-describe('farebox doctor --only top-ups', () => {
-  it('finds each planted fault, names the offender, and nothing else', async () => {
-    const books = await openPlantedBooks(PLANTS.length);
-    try {
-      await dropGuards(books.sql);
-      await expectFindings(books, 'top-ups', PLANTS);
-    } finally {
-      await books.close();
-    }
-  });
-
-  it('recognizes the notice of a top-up that a charge asked for', async () => {
-    const books = await openPlantedBooks(1);
-    try {
-      await books.plant(books.accounts[0]!, [
-        automatic('on'),
-        `insert into farebox.outbox (topic, subject_id) values ('auto_top_up', ':consumer')`,
-      ]);
-      await expectFindings(books, 'top-ups', []);
-    } finally {
-      await books.close();
-    }
-  });
-});

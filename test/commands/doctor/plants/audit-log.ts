@@ -1,0 +1,132 @@
+/** Faults of the audit log: entries that were changed, deleted or moved, and changes that it does not have. */
+
+const CHAIN = 'the audit log is an unbroken chain';
+const COMPLETE = 'the audit log has every change';
+const AGREES = 'changes by hand are as the audit log recorded them';
+const PRESENT = 'the audit log has the present consents and operators';
+
+interface Fault {
+  readonly what: string;
+  readonly statements: readonly string[];
+  /** Each finding: its check and its subject. */
+  readonly finds: readonly (readonly [check: string, subject: string])[];
+}
+
+const LAST = '(select max(number) from farebox.audit_entries)';
+export const AUDIT_LOG_FAULTS: readonly Fault[] = [
+  {
+    what: 'a changed account',
+    statements: ['update farebox.audit_entries set account_id = uuidv7() where number = 2'],
+    finds: [[CHAIN, 'entry 2']],
+  },
+  {
+    what: 'changed details',
+    statements: [
+      `update farebox.audit_entries set details = '{"kind": "legacy"}' where number = 3`,
+    ],
+    finds: [[CHAIN, 'entry 3']],
+  },
+  {
+    what: 'a time moved by a microsecond',
+    statements: [
+      `update farebox.audit_entries set happened_at = happened_at + interval '1 microsecond' where number = 4`,
+    ],
+    finds: [[CHAIN, 'entry 4']],
+  },
+  {
+    what: 'a changed entry with a matching hash',
+    statements: [
+      `update farebox.audit_entries set program = 'psql' where number = 2`,
+      `update farebox.audit_entries e set hash = farebox.audit_hash(
+        (select hash from farebox.audit_entries where number = 1), e) where number = 2`,
+    ],
+    finds: [[CHAIN, 'entry 3']],
+  },
+  {
+    what: 'a deleted consent',
+    statements: [`delete from farebox.audit_entries where action = 'consent.changed'`],
+    finds: [
+      [CHAIN, 'entry 8'],
+      [PRESENT, 'consent.changed :account'],
+    ],
+  },
+  {
+    what: 'the first entry deleted',
+    statements: ['delete from farebox.audit_entries where number = 1'],
+    finds: [
+      [CHAIN, 'entry 2'],
+      [COMPLETE, 'account.created :account'],
+    ],
+  },
+  {
+    what: 'the last entry deleted',
+    statements: [`delete from farebox.audit_entries where number = ${LAST}`],
+    finds: [[COMPLETE, 'key.revoked :key']],
+  },
+  {
+    what: 'two entries exchanged',
+    statements: [
+      'update farebox.audit_entries set number = -number where number in (2, 3)',
+      'update farebox.audit_entries set number = 5 + number where number < 0',
+    ],
+    finds: [
+      [CHAIN, 'entry 2'],
+      [CHAIN, 'entry 3'],
+      [CHAIN, 'entry 4'],
+    ],
+  },
+  {
+    what: 'a key created while the triggers were off',
+    statements: [
+      'alter table farebox.api_keys disable trigger user',
+      `insert into farebox.api_keys (id, hash, kind, account_id, last_four)
+        values ('00000000-0000-7000-8000-000000000001', sha256('x'), 'legacy', ':account', 'abcd')`,
+      'alter table farebox.api_keys enable trigger user',
+    ],
+    finds: [[COMPLETE, 'key.created 00000000-0000-7000-8000-000000000001']],
+  },
+  {
+    what: 'a consent changed while the triggers were off',
+    statements: [
+      'alter table farebox.accounts disable trigger user',
+      'update farebox.accounts set consent_ceiling_micros = 2000000',
+      'alter table farebox.accounts enable trigger user',
+    ],
+    finds: [[PRESENT, 'consent.changed :account']],
+  },
+  {
+    what: 'an operator promoted while the triggers were off',
+    statements: [
+      'alter table farebox.accounts disable trigger user',
+      'update farebox.accounts set operator_since = now()',
+      'alter table farebox.accounts enable trigger user',
+    ],
+    finds: [[PRESENT, 'operator.changed :account']],
+  },
+  {
+    what: 'an adjustment whose reason was rewritten',
+    statements: [`update farebox.movements set reason = 'another' where kind = 'adjustment'`],
+    finds: [[AGREES, 'movement :adjustment']],
+  },
+  {
+    what: 'an opening balance and its credit that were both raised',
+    statements: [
+      `update farebox.top_ups set amount_micros = amount_micros + 1 where method = 'manual'`,
+      `update farebox.movements set amount_micros = amount_micros + 1 where top_up_id = ':manual'`,
+    ],
+    finds: [[AGREES, 'top-up :manual']],
+  },
+  {
+    what: 'a budget created and closed while the triggers were off',
+    statements: [
+      'alter table farebox.budget_details disable trigger user',
+      `insert into farebox.budget_details (id, ledger, consumer_id, number, path, name, closed_at)
+        values ('ffffffff-ffff-7000-8000-000000000001', 0, uuidv7(), 1, '{1}', 'planted', now() + interval '2 hours')`,
+      'alter table farebox.budget_details enable trigger user',
+    ],
+    finds: [
+      [COMPLETE, 'budget.closed ffffffff-ffff-7000-8000-000000000001'],
+      [COMPLETE, 'budget.created ffffffff-ffff-7000-8000-000000000001'],
+    ],
+  },
+];

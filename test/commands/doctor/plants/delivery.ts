@@ -1,0 +1,62 @@
+/** Work that is late or was never started. */
+import type { Plant } from '../planted-books.ts';
+
+const DELIVERED = 'every notice is delivered within ten minutes';
+const ENDS = 'every top-up ends on time';
+
+const SENT = 'every event is sent within ten minutes of when it is due';
+
+const event = (dueIn: string, status = `'active', null`) =>
+  `with endpoint as (
+      insert into farebox.webhook_endpoints (id, account_id, url, secret_master, status, disabled_reason)
+      values (':manual', ':account', 'https://example.com', 1, ${status}) returning id
+    )
+    insert into farebox.webhook_deliveries (endpoint_id, event_id, next_attempt_at)
+    select id, ':checkout', now() + interval '${dueIn}' from endpoint`;
+const notice = (topic: string, age: string, next = 'now()') =>
+  `insert into farebox.outbox (topic, subject_id, created_at, attempts, next_attempt_at)
+    values ('${topic}', ':consumer', now() - interval '${age}', 7, ${next})`;
+const pending = (method: string, age: string) =>
+  `insert into farebox.top_ups (id, ledger, consumer_id, account_id, method, amount_micros, created_at, opened_at)
+    select ':firstCharge', ledger, consumer_id, account_id, '${method}', 1000000, now() - interval '${age}', now()
+    from farebox.top_ups where id = ':manual'`;
+
+export const DELIVERY_PLANTS: readonly Plant[] = [
+  {
+    what: 'a notice that nobody delivers',
+    statements: [notice('payment_reported', '11 minutes')],
+    finds: ({ consumer }) => [[DELIVERED, `payment_reported ${consumer}`]],
+  },
+  {
+    what: 'a notice of an automatic top-up that nobody takes up',
+    statements: [notice('auto_top_up', '2 days', `now() - interval '11 minutes'`)],
+    finds: ({ consumer }) => [[DELIVERED, `auto_top_up ${consumer}`]],
+  },
+  {
+    what: 'an automatic top-up that is put off',
+    statements: [notice('auto_top_up', '2 days', `now() + interval '1 hour'`)],
+    finds: () => [],
+  },
+  {
+    what: 'an event that nobody sends',
+    statements: [event('-11 minutes')],
+    finds: ({ checkout }) => [[SENT, `event ${checkout}`]],
+  },
+  { what: 'an event that waits after a failure', statements: [event('1 minute')], finds: () => [] },
+  {
+    what: 'an event for a disabled endpoint',
+    statements: [event('-11 minutes', `'disabled', 'owner'`)],
+    finds: () => [],
+  },
+  {
+    what: 'a direct top-up that does not end',
+    statements: [pending('direct', '61 minutes')],
+    finds: ({ firstCharge }) => [[ENDS, `top-up ${firstCharge}`]],
+  },
+  {
+    what: 'a checkout that has been pending for 60 days',
+    statements: [pending('checkout', '60 days')],
+    finds: ({ firstCharge }) => [[ENDS, `top-up ${firstCharge}`]],
+  },
+  { what: 'a checkout that is open', statements: [pending('checkout', '1 day')], finds: () => [] },
+];
