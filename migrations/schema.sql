@@ -50,6 +50,17 @@ create constraint trigger accounts_audit_insert after insert on farebox.accounts
 create constraint trigger accounts_audit_keys_charge after update of keys_charge, developer_day_micros on farebox.accounts deferrable initially deferred for each row when (old.keys_charge is distinct from new.keys_charge or old.developer_day_micros is distinct from new.developer_day_micros) execute function farebox.audit_change('account_keys.changed', 'id', 'keys_charge', 'developer_day_micros');
 create constraint trigger accounts_audit_operator after update of operator_since on farebox.accounts deferrable initially deferred for each row when (old.operator_since is distinct from new.operator_since) execute function farebox.audit_change('operator.changed', 'id', 'operator_since');
 
+-- What commands adjusted under an idempotency key. Written in the transaction of the adjustment, and kept.
+create table farebox.adjustment_keys (
+  idempotency_key text collate "C" not null,
+  ledger smallint not null,
+  consumer_id uuid not null,
+  amount_micros bigint not null,
+  reason text not null,
+  created_at timestamp with time zone not null default now(),
+  constraint adjustment_keys_pkey primary key (idempotency_key)
+);
+
 -- Every stem that an agent has, and about how many agents have it. Rarity is read here, and words with typing
 -- errors are compared with these. Much smaller than `agents`.
 create table farebox.agent_words (

@@ -2,6 +2,7 @@
 import { InvalidArgumentError, type Command } from 'commander';
 import { wireId } from '../domain/ids.ts';
 import { dollarsOf, formatDollars, type Micros } from '../domain/money.ts';
+import { checkedKey } from '../http/idempotency-key-header.ts';
 import { adjustBalance } from '../store/balance/adjustments.ts';
 import { dataDirOption } from './data-dir-option.ts';
 import { parseSignedDollars } from './dollars.ts';
@@ -11,6 +12,7 @@ const REASON_LENGTH_MAX = 500;
 
 interface AdjustOptions {
   readonly reason: string;
+  readonly idempotencyKey?: string;
   readonly json: boolean;
   readonly dataDir: string;
 }
@@ -22,6 +24,11 @@ export function registerAdjust(account: Command): void {
     .argument('<dollars>', 'credit (5) or debit (-2.50)', parseSignedDollars)
     .description('credit a balance, or debit it (-2.50); never below zero')
     .requiredOption('--reason <text>', 'reason, recorded with the adjustment', reasonOf)
+    .option(
+      '--idempotency-key <key>',
+      'repeat the command with the same key: it adjusts once',
+      keyOf,
+    )
     .option('--json', 'print JSON', false)
     .addOption(dataDirOption())
     .action(adjust);
@@ -30,11 +37,12 @@ export function registerAdjust(account: Command): void {
 async function adjust(
   who: string,
   amountMicros: Micros,
-  { reason, json, dataDir }: AdjustOptions,
+  { reason, idempotencyKey, json, dataDir }: AdjustOptions,
 ): Promise<void> {
   const adjusted = await withDatabase(dataDir, async (database) => {
     const account = await getAccount(database, who);
-    const result = await adjustBalance(database, account, { amountMicros, reason });
+    const by = idempotencyKey === undefined ? undefined : { idempotencyKey };
+    const result = await adjustBalance(database, account, { amountMicros, reason }, by);
     if (result.kind === 'insufficient_balance') {
       throw new CommandError(
         `The balance is ${formatDollars(result.balance)} and cannot go below zero.`,
@@ -43,7 +51,9 @@ async function adjust(
     if (result.kind === 'too_much_credited') {
       throw new CommandError("The account's lifetime credits would exceed $9,007,199,254.740991.");
     }
-    if (result.kind === 'key_reused') throw new Error('a command has no idempotency key');
+    if (result.kind === 'key_reused') {
+      throw new CommandError('This idempotency key belongs to another adjustment.');
+    }
     return {
       consumerId: wireId('consumer', account.consumerId),
       amount: dollarsOf(amountMicros),
@@ -58,4 +68,12 @@ function reasonOf(text: string): string {
   const reason = text.trim();
   if (reason !== '' && reason.length <= REASON_LENGTH_MAX) return reason;
   throw new InvalidArgumentError(`It must be 1 to ${REASON_LENGTH_MAX} characters long.`);
+}
+
+function keyOf(text: string): string {
+  try {
+    return checkedKey(text);
+  } catch {
+    throw new InvalidArgumentError('It must be 1 to 255 visible ASCII characters.');
+  }
 }

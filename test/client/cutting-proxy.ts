@@ -5,7 +5,7 @@ import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 export type Cut = 'before' | 'within' | 'after';
 
 /** Asked for each chunk, in either direction. */
-export type Fate = () => Cut | undefined;
+export type Fate = (chunk: Buffer) => Cut | undefined;
 
 export class CuttingProxy implements AsyncDisposable {
   /** How many connections were cut. */
@@ -53,7 +53,7 @@ export class CuttingProxy implements AsyncDisposable {
       to.destroy();
     });
     from.on('data', (chunk) => {
-      const cut = from.destroyed ? undefined : this.#fate();
+      const cut = from.destroyed ? undefined : this.#fate(chunk);
       if (cut === undefined) return void to.write(chunk);
       this.cuts += 1;
       const bytes = { before: 0, within: chunk.length >> 1, after: chunk.length }[cut];

@@ -4,11 +4,13 @@ import { Client } from 'pg';
 import { uuidOf } from '../../src/domain/ids.ts';
 import { refundCharge } from '../../src/store/charges/refund-charge.ts';
 import { createDatabase } from '../../src/store/database.ts';
+import { CuttingProxy } from '../client/cutting-proxy.ts';
 import { createAccount, type TestAccount } from '../support/accounts.ts';
 import { proveBooks } from '../support/books.ts';
 import {
   createTestDatabase,
   farebox,
+  until,
   type Environment,
   type TestDatabase,
 } from '../support/stack.ts';
@@ -144,6 +146,47 @@ describe('farebox account adjust', () => {
       balance: 10_000_000.1,
       debt: 0,
     });
+  });
+
+  it('adjusts once with an idempotency key, repeated after its connection was lost at the commit', async () => {
+    const { consumerId } = await createAccount(env, 1);
+    const args = ['account', 'adjust', consumerId, '2', '--reason', 'goodwill', '--json'];
+    const keyed = [...args, '--idempotency-key', 'ticket-7'];
+    await using proxy = await CuttingProxy.start(database.url, (chunk) =>
+      // Without its answer, so the command does not know whether it committed.
+      /^.{5}commit/is.test(chunk.toString('latin1')) ? 'after' : undefined,
+    );
+    const cut = new URL(database.url);
+    cut.host = new URL(proxy.url).host;
+    await assert.rejects(farebox(keyed, { env: { DATABASE_URL: cut.href } }));
+    assert.equal(proxy.cuts, 1);
+    const booked = () =>
+      sql
+        .query(`select from farebox.movements where consumer_id = $1 and kind = 'adjustment'`, [
+          uuidOf('consumer', consumerId),
+        ])
+        .then(({ rowCount }) => rowCount);
+    await until(async () => (await booked()) === 1);
+    const adjusted = { consumerId, amount: 2, balance: 3, debt: 0 };
+    assert.deepEqual(JSON.parse(await farebox(keyed, { env })), adjusted);
+    assert.equal(await booked(), 1);
+    await farebox(args, { env });
+    assert.equal(await booked(), 2, 'without a key, each command is an adjustment');
+  });
+
+  const keyedArgs = (amount: string, reason: string, key = 'ticket-8') => {
+    const args = ['account', 'adjust', account.consumerId, amount, '--reason', reason];
+    return [...args, '--idempotency-key', key];
+  };
+
+  it('refuses the key of another adjustment, and a key that is none', async () => {
+    await farebox(keyedArgs('1', 'goodwill'), { env });
+    const before = await movements();
+    for (const other of [keyedArgs('2', 'goodwill'), keyedArgs('1', 'another reason')]) {
+      await assert.rejects(farebox(other, { env }), /belongs to another adjustment/);
+    }
+    await assert.rejects(farebox(keyedArgs('1', 'goodwill', 'ümlaut'), { env }), /visible ASCII/);
+    assert.deepEqual(await movements(), before);
   });
 
   const refusals: Readonly<Record<string, readonly [string, string, RegExp]>> = {

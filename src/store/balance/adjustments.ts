@@ -5,7 +5,8 @@
  */
 import type { Micros } from '../../domain/money.ts';
 import { getCounters, lockConsumer, type ConsumerRef } from './consumers.ts';
-import type { Database } from '../database.ts';
+import type { Database, Transaction } from '../database.ts';
+import { findAdjustment, recordAdjustment, type CommandRequest } from './adjustment-keys.ts';
 import {
   findRepeated,
   KEY_REUSED,
@@ -34,21 +35,42 @@ export async function adjustBalance(
   database: Database,
   consumer: ConsumerRef,
   { amountMicros, reason }: Adjustment,
-  by?: OperatorRequest,
+  by?: OperatorRequest | CommandRequest,
 ): Promise<AdjustResult> {
+  const record = by && recordOf(consumer, { amountMicros, reason }, by);
   return database.transaction(async (tx) => {
     await lockConsumer(tx, consumer);
     const { balance, debt } = await getCounters(tx, consumer);
-    const action = by && { ...by, kind: 'adjustment' as const, amountMicros, reason };
-    const known = action && (await findRepeated(tx, action));
+    const known = await record?.find(tx);
     if (known) return known === 'same' ? { kind: 'adjusted', balance, debt } : KEY_REUSED;
     if (balance + amountMicros < 0) return { kind: 'insufficient_balance', balance };
     if (!(await hasRoomFor(tx, consumer, amountMicros))) return { kind: 'too_much_credited' };
     const movement = { kind: 'adjustment', amountMicros: Math.abs(amountMicros), reason } as const;
     await (amountMicros > 0 ? addLot : cutLots)(tx, consumer, movement);
     await repayDebts(tx, [consumer]);
-    if (action) await recordAction(tx, action);
+    await record?.write(tx);
     const after = await getCounters(tx, consumer);
     return { kind: 'adjusted', balance: after.balance, debt: after.debt };
   });
+}
+
+/** Where a request that is repeated finds that it was made, by an operator or by a command. */
+function recordOf(
+  consumer: ConsumerRef,
+  adjustment: Adjustment,
+  by: OperatorRequest | CommandRequest,
+) {
+  if ('operatorAccountId' in by) {
+    const action = { ...by, kind: 'adjustment' as const, ...adjustment };
+    return {
+      find: (tx: Transaction) => findRepeated(tx, action),
+      write: (tx: Transaction) => recordAction(tx, action),
+    };
+  }
+  const { ledger, consumerId } = consumer;
+  const asked = { ...by, ledger, consumerId, ...adjustment };
+  return {
+    find: (tx: Transaction) => findAdjustment(tx, asked),
+    write: (tx: Transaction) => recordAdjustment(tx, asked),
+  };
 }

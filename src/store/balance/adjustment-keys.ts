@@ -1,0 +1,40 @@
+/**
+ * Idempotency keys of the command `farebox account adjust`, written in the transaction of the adjustment. A key names one
+ * adjustment of one consumer, for ever.
+ */
+import { Type } from 'typebox';
+import { row, sql, type Transaction } from '../database.ts';
+import type { Adjustment } from './adjustments.ts';
+import type { ConsumerRef } from './consumers.ts';
+
+export interface CommandRequest {
+  readonly idempotencyKey: string;
+}
+
+type Asked = ConsumerRef & Adjustment & CommandRequest;
+
+const sameRow = row(Type.Object({ isSame: Type.Boolean() }));
+
+/** Whether the key has named this very adjustment before, or another one; null: neither. */
+export async function findAdjustment(
+  tx: Transaction,
+  { idempotencyKey, ledger, consumerId, amountMicros, reason }: Asked,
+): Promise<'same' | 'other' | null> {
+  const isSame = await tx.maybeOneFirst(sql.type(sameRow)`
+    select (ledger, consumer_id, amount_micros, reason)
+      = (${ledger}::int2, ${consumerId}::uuid, ${amountMicros}::int8, ${reason}::text) as "isSame"
+    from farebox.adjustment_keys where idempotency_key = ${idempotencyKey}
+  `);
+  return isSame === null ? null : isSame ? 'same' : 'other';
+}
+
+/** Fails, and with it the adjustment, when another transaction has taken the key for another consumer meanwhile. */
+export async function recordAdjustment(
+  tx: Transaction,
+  { idempotencyKey, ledger, consumerId, amountMicros, reason }: Asked,
+): Promise<void> {
+  await tx.query(sql.typeAlias('nothing')`
+    insert into farebox.adjustment_keys (idempotency_key, ledger, consumer_id, amount_micros, reason)
+    values (${idempotencyKey}, ${ledger}, ${consumerId}, ${amountMicros}, ${reason})
+  `);
+}
