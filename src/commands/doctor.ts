@@ -38,7 +38,7 @@ type Part = (typeof PARTS)[number];
 
 const HELP = `
 Parts:
-  schema     compares tables, constraints, indexes, triggers and functions with this release
+  schema     compares tables, constraints, indexes, triggers, functions and their records with this release
   balances   consumers, movements and lots
   top-ups    top-ups, refunds, disputes and automatic top-ups
   delivery   overdue notices, top-ups and reconciliations

@@ -23,6 +23,11 @@ export class UnreleasedDatabaseError extends Error {
   override readonly name = 'UnreleasedDatabaseError';
 }
 
+/** The database has the tables and not the rows that migrations write, or not all migrations of this release. */
+export class UnmigratedDatabaseError extends Error {
+  override readonly name = 'UnmigratedDatabaseError';
+}
+
 interface SqlFile {
   /** Without `.sql`. */
   readonly name: string;
@@ -35,12 +40,9 @@ type Applied = Pick<SqlFile, 'name' | 'hash'>;
 
 /** Returns the names of the migrations and functions that it applied. */
 export async function migrate(databaseUrl: string, directory = DIRECTORY): Promise<string[]> {
-  const numbered = await sqlFiles(directory, /^\d{4}_\w+\.sql$/, withoutComments);
-  const functions = await sqlFiles(join(directory, 'functions'), /^\w+\.sql$/, String);
-  const client = new Client({
-    connectionString: withSessionOptions(databaseUrl, {}),
-    connectionTimeoutMillis: 5_000,
-  });
+  const numbered = await numberedFiles(directory);
+  const functions = await functionFiles(directory);
+  const client = clientOf(databaseUrl);
   await client.connect();
   try {
     await client.query('begin');
@@ -57,6 +59,50 @@ export async function migrate(databaseUrl: string, directory = DIRECTORY): Promi
     await client.end();
   }
 }
+
+/** Throws when a process of this release would miss what a migration makes. A newer release may have added more. */
+export async function checkMigrated(databaseUrl: string): Promise<void> {
+  const released = await numberedFiles(DIRECTORY);
+  const client = clientOf(databaseUrl);
+  await client.connect();
+  try {
+    const applied = new Set((await appliedMigrations(client)).map(({ name }) => name));
+    const missing = released.filter(({ name }) => !applied.has(name));
+    if (missing.length === 0) return;
+    throw new UnmigratedDatabaseError(
+      `The database lacks ${missing.length} of this release's migrations, the first of them ` +
+        `${missing[0]?.name}: run \`farebox migrate\`.`,
+    );
+  } finally {
+    await client.end();
+  }
+}
+
+/** The names of what this release records in a database. */
+export async function listReleased(): Promise<
+  Readonly<Record<'migrations' | 'functions', readonly string[]>>
+> {
+  const [migrations, functions] = await Promise.all([
+    numberedFiles(DIRECTORY),
+    functionFiles(DIRECTORY),
+  ]);
+  return {
+    migrations: migrations.map(({ name }) => name),
+    functions: functions.map(({ name }) => name),
+  };
+}
+
+function clientOf(databaseUrl: string): Client {
+  return new Client({
+    connectionString: withSessionOptions(databaseUrl, {}),
+    connectionTimeoutMillis: 5_000,
+  });
+}
+
+const numberedFiles = (directory: string) =>
+  sqlFiles(directory, /^\d{4}_\w+\.sql$/, withoutComments);
+const functionFiles = (directory: string) =>
+  sqlFiles(join(directory, 'functions'), /^\w+\.sql$/, String);
 
 /** In the order of their names, by code unit: the same on every machine. */
 async function sqlFiles(
@@ -99,6 +145,13 @@ async function appliedMigrations(client: Client): Promise<Applied[]> {
   const { rows } = await client.query<Applied>(
     `select name, to_jsonb(m) ->> 'hash' as hash from farebox.migrations m order by name collate "C"`,
   );
+  // The migration that makes the table records itself in the same transaction.
+  if (rows.length === 0) {
+    throw new UnmigratedDatabaseError(
+      'The database has the tables of Farebox and no rows that say which release made them, as after a ' +
+        'dump of the schema alone: restore a whole dump, or use an empty database.',
+    );
+  }
   return rows;
 }
 

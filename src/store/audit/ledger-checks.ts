@@ -13,6 +13,7 @@ import { DELIVERY_CHECKS } from './delivery-checks.ts';
 import { EARNINGS_CHECKS } from './earnings-checks.ts';
 import { HOLD_CHECKS } from './hold-checks.ts';
 import { auditReconciliation, RECONCILED_CHECK } from './reconciliation.ts';
+import { listMissingRecords, RECORDS_CHECK } from './record-checks.ts';
 import { listSchemaDifferences, SCHEMA_CHECK } from './schema-checks.ts';
 import { TOP_UP_CHECKS } from './top-up-checks.ts';
 
@@ -110,7 +111,10 @@ function checksOf(
   { receiptKeys, reconcileEverySeconds }: AuditSettings,
 ): Readonly<Record<string, Check>> {
   if (part === 'schema') {
-    return { [SCHEMA_CHECK]: async (database) => firstOf(await listSchemaDifferences(database)) };
+    return {
+      [SCHEMA_CHECK]: async (database) => firstOf(await listSchemaDifferences(database)),
+      [RECORDS_CHECK]: async (database) => firstOf(await listMissingRecords(database)),
+    };
   }
   const queries = {
     ...QUERIES[part],
