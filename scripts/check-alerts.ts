@@ -1,0 +1,83 @@
+/**
+ * `npm run check:alerts`: promtool checks deploy/alerts.yml and the queries of the dashboard, and runs the tests of
+ * test/metrics/alerts.yml; then shows that these notice each alert that never comes, and each that always does. Builds
+ * promtool, which needs Go and takes minutes the first time; `-- --promtool /usr/bin/promtool` uses another.
+ */
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { parseArgs, promisify } from 'node:util';
+import { parse, stringify } from 'yaml';
+
+const ROOT = join(import.meta.dirname, '..');
+const TOOLS = join(ROOT, 'node_modules/.cache/prometheus-tools');
+const PROGRAM = 'github.com/prometheus/prometheus/cmd/promtool@v0.316.0';
+
+interface Rule {
+  readonly alert?: string;
+  readonly expr: string;
+  readonly for?: string;
+}
+
+const run = promisify(execFile);
+const { values } = parseArgs({ options: { promtool: { type: 'string' } } });
+const promtool = values.promtool ?? (await buildPromtool());
+const alerts = await readFile(join(ROOT, 'deploy/alerts.yml'), 'utf8');
+const { rules } = (parse(alerts) as { groups: [{ rules: Rule[] }] }).groups[0];
+const folder = await mkdtemp(join(tmpdir(), 'farebox-alerts-'));
+try {
+  await check(rules);
+  await check(await dashboardRules());
+  const tests = await readFile(join(ROOT, 'test/metrics/alerts.yml'), 'utf8');
+  await writeFile(join(folder, 'tests.yml'), tests.replace('../../deploy/alerts.yml', 'rules.yml'));
+  await check(rules);
+  await test();
+  for (const rule of rules) {
+    for (const [name, wrong] of Object.entries(mistakesIn(rule))) {
+      await check(rules.map((each) => (each === rule ? wrong : each)));
+      await assert.rejects(test(), { stderr: /FAILED/ }, `no test notices ${rule.alert}: ${name}`);
+    }
+  }
+} finally {
+  await rm(folder, { recursive: true });
+}
+process.stdout.write(`${rules.length} alerts: each is tested\n`);
+
+async function buildPromtool(): Promise<string> {
+  await mkdir(TOOLS, { recursive: true });
+  await run('env', [`GOBIN=${TOOLS}`, 'go', 'install', PROGRAM]);
+  return join(TOOLS, 'promtool');
+}
+
+/** Writes the rules for the tests, too. */
+async function check(these: readonly object[]): Promise<void> {
+  const file = join(folder, 'rules.yml');
+  await writeFile(file, stringify({ groups: [{ name: 'farebox', rules: these }] }));
+  await run(promtool, ['check', 'rules', '--lint=all', '--lint-fatal', file]);
+}
+
+async function test(): Promise<void> {
+  await run(promtool, ['test', 'rules', join(folder, 'tests.yml')]);
+}
+
+function mistakesIn(rule: Rule): Record<string, Rule> {
+  const { for: duration, ...atOnce } = rule;
+  return {
+    'never comes': { ...rule, expr: `${rule.expr} unless on () vector(1)` },
+    'always comes': { ...rule, expr: rule.expr.replace(/(?:>|==) [\d. *]+$/, '>= 0') },
+    ...(duration && { 'comes at once': atOnce }),
+  };
+}
+
+/** As rules that record, because promtool reads no dashboards. */
+async function dashboardRules(): Promise<object[]> {
+  const text = await readFile(join(ROOT, 'deploy/grafana-dashboard.json'), 'utf8');
+  const { panels } = JSON.parse(text) as { panels: { readonly targets: Rule[] }[] };
+  const queries = panels.flatMap(({ targets }) => targets.map(({ expr }) => expr));
+  return queries.map((expr, n) => ({
+    record: `farebox:query_${n}`,
+    expr: expr.replaceAll('$__rate_interval', '5m'),
+  }));
+}
