@@ -20,6 +20,8 @@ export interface CallOptions {
   /** Sent unchanged, as `application/json` unless the headers say otherwise. */
   readonly rawBody?: string | Uint8Array<ArrayBuffer>;
   readonly headers?: Readonly<Record<string, string>>;
+  /** How long the caller waits: fetch then throws a TimeoutError. */
+  readonly timeoutMs?: number;
 }
 
 export interface Answer {
@@ -32,7 +34,7 @@ export async function call(
   server: { readonly url: string },
   method: string,
   path: string,
-  { key, body, rawBody, headers = {} }: CallOptions = {},
+  { key, body, rawBody, headers = {}, timeoutMs }: CallOptions = {},
 ): Promise<Answer> {
   const sent = rawBody ?? (body === undefined ? undefined : JSON.stringify(body));
   const response = await fetch(server.url + path, {
@@ -43,6 +45,7 @@ export async function call(
       ...headers,
     },
     ...(sent === undefined ? {} : { body: sent }),
+    ...(timeoutMs === undefined ? {} : { signal: AbortSignal.timeout(timeoutMs) }),
   });
   const isStream = response.headers.get('content-type') === 'text/event-stream';
   const answer = isStream ? await firstEventOf(response) : await response.text();

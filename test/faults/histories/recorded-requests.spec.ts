@@ -38,3 +38,30 @@ describe('a recorded release', () => {
     assert.ok(operation && operation.calledMs <= (answeredMs[0] as number), 'recorded too late');
   });
 });
+
+describe('a request that is never answered', () => {
+  let server: Server;
+
+  before(async () => {
+    server = createServer(() => {});
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  });
+  after(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+
+  it('is given up as a violation, and ends the run', async () => {
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const requests = new RecordedRequests([{ url }], 50);
+    const asked = {
+      method: 'GET',
+      path: '/silent',
+      key: 'key',
+      effectOf: () => undefined,
+    } as const;
+    assert.equal(await requests.make(asked), undefined);
+    assert.deepEqual(requests.violations, ['GET /silent {} has no answer after 50 ms']);
+    assert.equal(requests.isStuck, true);
+  });
+});

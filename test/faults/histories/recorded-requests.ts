@@ -11,6 +11,8 @@ import type { Effect, Operation } from './operation.ts';
 const RETRY_MS = 30;
 /** Far above every outage of a run: a request that is still undecided has met a bug, which ends the run. */
 const UNDECIDED_MS_MAX = 60_000;
+/** Several times as long as the API works on any request. An attempt without an answer has met a bug, which ends the run. */
+const ATTEMPT_MS_MAX = 30_000;
 
 type Server = { readonly url: string };
 
@@ -37,14 +39,16 @@ export class RecordedRequests {
   /** How often each answer came, by status and code. */
   readonly answers = new Map<string, number>();
   readonly #servers: readonly Server[];
-  /** Set by the first request that nobody decides. */
+  readonly #attemptMsMax: number;
+  /** Set by the first request that nobody decides, or nobody answers. */
   isStuck = false;
   readonly #undecided: { readonly request: Request; readonly unknownMs: number }[] = [];
   #attempts = 0;
 
   /** The attempts go to the servers in turn. */
-  constructor(servers: readonly Server[]) {
+  constructor(servers: readonly Server[], attemptMsMax = ATTEMPT_MS_MAX) {
     this.#servers = servers;
+    this.#attemptMsMax = attemptMsMax;
   }
 
   /** One operation, asked for by any number of clients at once with one key. Returns its effect. */
@@ -155,11 +159,17 @@ export class RecordedRequests {
       key,
       body,
       headers: idempotencyKey === undefined ? {} : { 'idempotency-key': idempotencyKey },
+      timeoutMs: this.#attemptMsMax,
     };
     const calledMs = performance.now();
     const answer = await call(server, method, path, options).catch((error: unknown) => {
       // fetch: the connection broke.
       if (error instanceof TypeError && error.cause !== undefined) return undefined;
+      if (error instanceof DOMException && error.name === 'TimeoutError') {
+        this.isStuck = true;
+        this.#violate(request, `has no answer after ${this.#attemptMsMax} ms`);
+        return undefined;
+      }
       // The answer is not in the contract. Anything else is a bug in the test.
       if (error instanceof AssertionError) {
         this.#violate(request, error.message.slice(0, 300));
