@@ -605,6 +605,7 @@ create table farebox.grants (
   constraint grants_type_known check (type = any (array['one_time', 'session', 'limited']))
 );
 create index grants_active on farebox.grants using btree (expires_at) where (status = 'active');
+create index grants_active_of_account on farebox.grants using btree (account_id) where (status = 'active');
 
 -- Holds to look at when they are due: those of a flush that expire together, and each that was extended, again.
 -- functions/expire_holds.sql deletes the row, whatever became of the holds.
@@ -708,6 +709,7 @@ create table farebox.invocations (
 );
 create index invocations_going_on on farebox.invocations using btree (heard_at) where (status = any (array['pending', 'running']));
 create index invocations_grant on farebox.invocations using btree (grant_id);
+create index invocations_open_of_account on farebox.invocations using btree (account_id) where (status = any (array['pending', 'running']));
 
 -- A row for each spend key, developer, tool and UTC day with charges or refunds, and one for all time. Net of
 -- refunds, which count when they are made, so an amount may be negative.

@@ -7,3 +7,6 @@ export type GrantType = (typeof GRANT_TYPES)[number];
 /** Only an active grant can be used; the other states are final. */
 export const GRANT_STATUSES = ['active', 'used', 'revoked', 'expired'] as const;
 export type GrantStatus = (typeof GRANT_STATUSES)[number];
+
+/** Of one account. Each has a workflow, which waits for its end. */
+export const ACTIVE_GRANTS_MAX = 10_000;

@@ -4,7 +4,12 @@
  */
 import { randomUUIDv7 } from 'node:crypto';
 import { Type, type Static } from 'typebox';
-import { GRANT_STATUSES, GRANT_TYPES, type GrantType } from '../../domain/grant.ts';
+import {
+  ACTIVE_GRANTS_MAX,
+  GRANT_STATUSES,
+  GRANT_TYPES,
+  type GrantType,
+} from '../../domain/grant.ts';
 import {
   nullable,
   row,
@@ -13,6 +18,7 @@ import {
   type Database,
   type Transaction,
 } from '../database.ts';
+import { lockName } from '../named-lock.ts';
 import { postNotice } from '../outbox.ts';
 
 const Grant = Type.Object({
@@ -49,7 +55,9 @@ export interface NewGrant {
 export type CreateGrantResult =
   | { readonly kind: 'created' | 'known'; readonly grant: Grant }
   /** The idempotency key was used for a different grant. */
-  | { readonly kind: 'key_reused' };
+  | { readonly kind: 'key_reused' }
+  /** The account has as many active grants as it can. */
+  | { readonly kind: 'too_many' };
 
 export type RevokeGrantResult =
   /** Revoked by this call or an earlier one. */
@@ -58,6 +66,7 @@ export type RevokeGrantResult =
   | { readonly kind: 'ended'; readonly grant: Grant };
 
 const grantRow = row(Grant);
+const countRow = row(Type.Object({ count: Type.Integer() }));
 
 const columns = sql.fragment`
   id, account_id as "accountId", caller_id as "callerId", target_agent_id as "targetAgentId", type,
@@ -88,32 +97,38 @@ export async function findKnownGrant(
   return grant.requestHash === requestHash ? { kind: 'known', grant } : { kind: 'key_reused' };
 }
 
-/** The target agent must exist. */
+/** The target agent must exist. The ceiling is exact: new grants of one account wait for each other. */
 export async function createGrant(
   database: Database,
   request: NewGrant,
 ): Promise<CreateGrantResult> {
   return database.transaction(async (tx) => {
-    const created = await insert(tx, request);
-    if (created) {
-      await postNotice(tx, 'grant', created.id);
-      return { kind: 'created', grant: created };
-    }
+    await lockName(tx, `farebox.grants ${request.accountId}`);
     const known = await findKnownGrant(tx, request);
-    if (!known) throw new Error('a grant was neither made nor known by its key');
-    return known;
+    if (known) return known;
+    if (await hasTooMany(tx, request.accountId)) return { kind: 'too_many' };
+    const grant = await insert(tx, request);
+    await postNotice(tx, 'grant', grant.id);
+    return { kind: 'created', grant };
   });
 }
 
-async function insert(tx: Transaction, request: NewGrant): Promise<Grant | null> {
-  return tx.maybeOne(sql.type(grantRow)`
+async function hasTooMany(tx: Transaction, accountId: string): Promise<boolean> {
+  const active = await tx.oneFirst(sql.type(countRow)`
+    select count(*) as count from farebox.grants
+    where account_id = ${accountId} and status = 'active' and expires_at > now()
+  `);
+  return active >= ACTIVE_GRANTS_MAX;
+}
+
+async function insert(tx: Transaction, request: NewGrant): Promise<Grant> {
+  return tx.one(sql.type(grantRow)`
     insert into farebox.grants (id, account_id, caller_id, target_agent_id, type, max_uses,
       expires_at, idempotency_key, request_hash)
     values (${randomUUIDv7()}, ${request.accountId}, ${request.callerId}, ${request.targetAgentId},
       ${request.type}, ${request.maxUses},
       coalesce(${request.expiresAt ?? null}::timestamptz, now() + interval '24 hours'),
       ${request.idempotencyKey ?? null}, decode(${request.requestHash}, 'hex'))
-    on conflict on constraint grants_idempotency_unique do nothing
     returning ${columns}
   `);
 }

@@ -9,6 +9,7 @@ import { Type, type Static } from 'typebox';
 import {
   ERROR_MESSAGE_MAX,
   INVOCATION_STATUSES,
+  OPEN_INVOCATIONS_MAX,
   type InvocationError,
   type InvocationErrorCode,
 } from '../../domain/invocation.ts';
@@ -71,11 +72,14 @@ export type AdmitResult =
   | { readonly kind: 'key_reused' }
   /** No such grant, or this account may not use it. */
   | { readonly kind: 'no_grant' }
+  /** The account has as many invocations in progress as it can. */
+  | { readonly kind: 'too_many_open' }
   /** The grant is used up, revoked, expired or for another agent. */
   | { readonly kind: 'grant_not_active' };
 
 const invocationRow = row(Invocation);
 const callRow = row(AgentCall);
+const fullRow = row(Type.Object({ isFull: Type.Boolean() }));
 
 const columns = sql.fragment`
   id, account_id as "accountId", grant_id as "grantId", target_agent_id as "targetAgentId",
@@ -114,8 +118,20 @@ async function admit(connection: Connection, request: NewInvocation): Promise<Ad
   const invocation = await insert(connection, request);
   if (invocation) return { kind: 'admitted', invocation };
   const grant = await findGrantFor(connection, request.accountId, request.grantId);
-  return { kind: grant ? 'grant_not_active' : 'no_grant' };
+  if (!grant) return { kind: 'no_grant' };
+  const isFull = await connection.oneFirst(sql.type(fullRow)`
+    select not ${hasRoom(request.accountId)} as "isFull"
+  `);
+  return { kind: isFull ? 'too_many_open' : 'grant_not_active' };
 }
+
+/** Not exact: statements at the same time do not see each other's rows. Waiting would cost every invocation more. */
+const hasRoom = (accountId: string) => sql.fragment`
+  (select count(*) < ${OPEN_INVOCATIONS_MAX} from (
+    select from farebox.invocations where account_id = ${accountId} and status in ('pending', 'running')
+    limit ${OPEN_INVOCATIONS_MAX}
+  ) open)
+`;
 
 function isKeyTaken(error: unknown): boolean {
   return (
@@ -141,7 +157,7 @@ async function findByKey(tx: Transaction, request: NewInvocation): Promise<Invoc
 /**
  * One statement does everything, so it locks the grant's row as briefly as possible: many requests may share a session
  * grant. Returns null and changes nothing unless the grant is active, not expired, for this agent, and usable by this
- * account.
+ * account, and the account may open another invocation.
  */
 async function insert(connection: Connection, request: NewInvocation): Promise<Invocation | null> {
   return connection.maybeOne(sql.type(invocationRow)`
@@ -151,6 +167,7 @@ async function insert(connection: Connection, request: NewInvocation): Promise<I
         ended_at = case when uses + 1 = max_uses then now() end
       where id = ${request.grantId} and target_agent_id = ${request.targetAgentId}
         and status = 'active' and expires_at > now() and ${mayUse(request.accountId)}
+        and ${hasRoom(request.accountId)}
       returning id, status
     ), invoked as (
       insert into farebox.invocations (id, account_id, grant_id, target_agent_id, capability,

@@ -1,5 +1,6 @@
 /** Keys created, rolled and revoked by their signed-in owner, as on the console's key pages. */
 import assert from 'node:assert/strict';
+import { uuidOf } from '../../../src/domain/ids.ts';
 import { AuditLogReply } from '../../../src/schemas/audit-log.ts';
 import { BalanceReply } from '../../../src/schemas/balance.ts';
 import { KeysReply, KeyReply, NewKeyReply, SessionReply } from '../../../src/schemas/keys.ts';
@@ -8,6 +9,12 @@ import { startTestApi, type TestApi } from '../../support/api.ts';
 import { assertError, bodyOf, call } from '../../support/http.ts';
 import { signIn } from '../../support/sessions.ts';
 import { until } from '../../support/stack.ts';
+
+/** Leaves no entry in the audit log. */
+const untold = (statement: string) => `
+  alter table farebox.api_keys disable trigger user;
+  ${statement};
+  alter table farebox.api_keys enable trigger user`;
 
 describe('keys of the signed-in owner', () => {
   let api: TestApi;
@@ -136,6 +143,22 @@ describe('keys of the signed-in owner', () => {
     await api.sql.query(
       "update farebox.api_keys set revoked_at = now(), changed_at = now() where last_four = 'many' and revoked_at is null",
     );
+  });
+
+  it('are limited to 10,000 per account, revoked ones included, and a roll counts too', async () => {
+    const [first] = await list();
+    await api.sql.query(
+      untold(`insert into farebox.api_keys (id, hash, kind, account_id, last_four, revoked_at)
+        select uuidv7(), uuid_send(uuidv7()) || uuid_send(uuidv7()), 'consumer', account_id, 'gone', now()
+        from farebox.api_keys, generate_series(1, 10000 - (
+          select count(*) from farebox.api_keys o where o.account_id = api_keys.account_id))
+        where id = '${uuidOf('key', first?.id ?? '')}'`),
+    );
+    assertError(await post('/v1/keys', { kind: 'consumer' }), 400, 'invalid_request');
+    assertError(await post(`/v1/keys/${first?.id}/roll`), 400, 'invalid_request');
+    assert.equal((await list())[0]?.revokedAt, null);
+    await api.sql.query(untold(`delete from farebox.api_keys where last_four = 'gone'`));
+    bodyOf(await post('/v1/keys', { kind: 'consumer' }), 201, NewKeyReply);
   });
 
   it('need a session: after signing out, the owner has to sign in again', async () => {

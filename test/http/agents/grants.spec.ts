@@ -1,5 +1,8 @@
 /** Grants over HTTP: who may create, see and revoke one, and when it can no longer be used. */
 import assert from 'node:assert/strict';
+import { ACTIVE_GRANTS_MAX } from '../../../src/domain/grant.ts';
+import { uuidOf } from '../../../src/domain/ids.ts';
+import { OPEN_INVOCATIONS_MAX } from '../../../src/domain/invocation.ts';
 import { AgentReply } from '../../../src/schemas/agents.ts';
 import { GrantReply } from '../../../src/schemas/grants.ts';
 import type { TestAccount } from '../../support/accounts.ts';
@@ -56,6 +59,53 @@ describe('grants', () => {
       assert.match(id, /^gnt_[0-9a-f]{32}$/);
       assert.equal(Date.parse(expiresAt) - Date.parse(createdAt), DAY_MS);
       assert.deepEqual(rest, { ...oneTime, status: 'active', uses: 0 });
+    });
+
+    it('keeps an account to ten thousand active grants, also when they come at once', async () => {
+      const crowded = await api.createAccount(0);
+      await api.sql.query(
+        `insert into farebox.grants (id, account_id, caller_id, target_agent_id, type, request_hash, expires_at)
+         select uuidv7(), id, 'crowd', 'target', 'session', '', now() + interval '1 day'
+         from generate_series(1, $2), farebox.accounts where consumer_id = $1`,
+        [uuidOf('consumer', crowded.consumerId), ACTIVE_GRANTS_MAX - 2],
+      );
+      const answers = await Promise.all(
+        Array.from({ length: 6 }, () => post('/grant', oneTime, crowded)),
+      );
+      const granted = answers.filter(({ status }) => status === 201);
+      assert.equal(granted.length, 2);
+      for (const answer of answers.filter((each) => !granted.includes(each))) {
+        assertError(answer, 429, 'rate_limited');
+      }
+      const { id } = bodyOf(granted[0]!, 201, GrantReply);
+      bodyOf(await post(`/grant/${id}/revoke`, {}, crowded), 200, GrantReply);
+      await made({}, crowded);
+    });
+
+    it('keeps an account to ten thousand invocations in progress', async () => {
+      const crowded = await api.createAccount(0);
+      const grant = await made({ type: 'session', expiresAt: inMs(DAY_MS) }, crowded);
+      const invoke = () =>
+        post(
+          '/invoke',
+          { targetAgentId: 'target', grantId: grant.id, capability: 'think', payload: {} },
+          crowded,
+        );
+      await api.sql.query(
+        `insert into farebox.invocations (id, account_id, grant_id, target_agent_id, capability, payload,
+           request_hash, receipt_key)
+         select uuidv7(), account_id, id, 'target', 'think', '{}', '', 1
+         from generate_series(1, $2), farebox.grants where id = $1`,
+        [uuidOf('grant', grant.id), OPEN_INVOCATIONS_MAX],
+      );
+      assertError(await invoke(), 429, 'rate_limited');
+      await api.sql.query(
+        `update farebox.invocations set status = 'failed', error_code = 'canceled', ended_at = now()
+         where id = (select max(id::text)::uuid from farebox.invocations where grant_id = $1)`,
+        [uuidOf('grant', grant.id)],
+      );
+      assert.equal((await invoke()).status, 202);
+      assertError(await invoke(), 429, 'rate_limited');
     });
 
     it('creates a session that is valid until it expires', async () => {

@@ -31,6 +31,8 @@ import { NO_STORE, revoked, rolled } from '../budgets/spend-keys.ts';
 
 /** The most active keys of an account: far more than anybody needs. */
 const KEYS_MAX = 100;
+/** Inactive ones stay in the list. A hundred keys, each replaced every month, reach it after eight years. */
+const KEYS_EVER_MAX = 10_000;
 
 export async function getSession(api: Api, { caller }: Request): Promise<Reply<SessionReply>> {
   const account = await getAccountOf(api.database, caller.accountId);
@@ -83,7 +85,7 @@ export async function postKeyRoll(
   if (!isSignedIn(caller)) throw noSuchKey();
   return api.database.transaction(async (tx) => {
     // With an overlap, both keys are active.
-    if (overlapSeconds > 0) await refuseTooMany(tx, caller);
+    await refuseTooMany(tx, caller, overlapSeconds > 0 ? 1 : 0);
     const old =
       overlapSeconds === 0
         ? await revokeKey(tx, which)
@@ -119,16 +121,26 @@ function makeAnother(
   name: string | null,
 ) {
   return api.database.transaction(async (tx) => {
-    await refuseTooMany(tx, caller);
+    await refuseTooMany(tx, caller, 1);
     return makeKey(api, tx, owner, kind, name);
   });
 }
 
-/** In a transaction that makes the key. */
-async function refuseTooMany(tx: Transaction, { accountId }: KeyOwner): Promise<void> {
+/** In a transaction that makes a key, and with it so many more active ones. */
+async function refuseTooMany(
+  tx: Transaction,
+  { accountId }: KeyOwner,
+  moreActive: number,
+): Promise<void> {
   await lockAccount(tx, accountId);
   const keys = await listKeys(tx, accountId);
-  if (keys.filter(isInForce).length < KEYS_MAX) return;
+  if (keys.length >= KEYS_EVER_MAX) {
+    throw new ApiError(
+      'invalid_request',
+      `An account has at most ${KEYS_EVER_MAX} keys, revoked ones included. Use another account.`,
+    );
+  }
+  if (moreActive === 0 || keys.filter(isInForce).length + moreActive <= KEYS_MAX) return;
   throw new ApiError(
     'invalid_request',
     `An account has at most ${KEYS_MAX} active keys. Revoke one.`,

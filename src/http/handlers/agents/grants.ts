@@ -1,6 +1,7 @@
 /** Grants: who may invoke which agent, and how often (legacy, specification section 4.4). */
 import { hash } from 'node:crypto';
 import { ApiError } from '../../../domain/errors.ts';
+import { ACTIVE_GRANTS_MAX } from '../../../domain/grant.ts';
 import { uuidOf, wireId } from '../../../domain/ids.ts';
 import type { GrantBody, GrantReply } from '../../../schemas/grants.ts';
 import { findAgent } from '../../../store/agents/agents.ts';
@@ -20,6 +21,8 @@ import { parseTime } from '../../iso-time.ts';
 import { REPLAYED } from '../../respond.ts';
 
 const DAYS_MAX = 30;
+/** One of ten thousand may end at any time. */
+export const RETRY_SECONDS = 60;
 const DAY_MS = 86_400_000;
 const EXPIRY = `must be a future ISO 8601 time, at most ${DAYS_MAX} days ahead.`;
 
@@ -36,6 +39,13 @@ export async function postGrant(
     throw new ApiError(
       'idempotency_key_reused',
       'This Idempotency-Key belongs to a grant with other terms.',
+    );
+  }
+  if (result.kind === 'too_many') {
+    throw new ApiError(
+      'rate_limited',
+      `At most ${ACTIVE_GRANTS_MAX} grants of an account may be active. Revoke one, or wait until one ends.`,
+      { retryAfterSeconds: RETRY_SECONDS },
     );
   }
   return {

@@ -1,6 +1,7 @@
 /** Invocations of agents (legacy, specification section 4.4). */
 import { hash } from 'node:crypto';
 import { ApiError } from '../../../domain/errors.ts';
+import { OPEN_INVOCATIONS_MAX } from '../../../domain/invocation.ts';
 import { uuidOf, wireId } from '../../../domain/ids.ts';
 import type { InvocationBody, InvocationReply } from '../../../schemas/invocations.ts';
 import { findAgent } from '../../../store/agents/agents.ts';
@@ -13,7 +14,7 @@ import { requestInvocation } from '../../../agents/request-invocation.ts';
 import type { Api } from '../../services.ts';
 import type { Reply, Request } from '../../endpoint.ts';
 import { REPLAYED } from '../../respond.ts';
-import { unknownAgent, unknownGrant } from './grants.ts';
+import { RETRY_SECONDS, unknownAgent, unknownGrant } from './grants.ts';
 
 /** A payload may be larger than the bodies of other requests. */
 export const INVOCATION_BYTES_MAX = 256 * 1024;
@@ -45,6 +46,12 @@ export async function postInvocation(
   switch (result.kind) {
     case 'no_grant':
       throw unknownGrant('grantId');
+    case 'too_many_open':
+      throw new ApiError(
+        'rate_limited',
+        `At most ${OPEN_INVOCATIONS_MAX} invocations of an account may be in progress.`,
+        { retryAfterSeconds: RETRY_SECONDS },
+      );
     case 'grant_not_active':
       throw new ApiError(
         'grant_not_active',
