@@ -5,6 +5,8 @@ import { read, writtenFiles } from '../tree/sources.ts';
 import { dumpSchema } from '../../src/store/audit/schema-dump.ts';
 import { openTestLedger, type TestLedger } from '../support/ledger.ts';
 
+/** Earlier ones are part of every database. */
+const LOCKS_SAID_FROM = '0045';
 const DEFINES = /^create or replace (?:function|aggregate) farebox\.(\w+)/gm;
 
 describe('migrations', () => {
@@ -49,6 +51,19 @@ describe('migrations', () => {
          and not exists (select from pg_depend where objid = p.oid and deptype = 'e')`,
     );
     assert.deepEqual(namesOf(defined), namesOf(rows));
+  });
+
+  it('say which locks they hold until all of them are applied, and read no charges under one', () => {
+    const files = writtenFiles().filter(
+      (path) => /^migrations\/\d{4}_/.test(path) && path > `migrations/${LOCKS_SAID_FROM}`,
+    );
+    assert.ok(files.length > 10);
+    for (const path of files) {
+      const [comment = ''] = /^(?:--.*\n)+/.exec(read(path)) ?? [];
+      assert.match(comment, /^-- Locks: /m, `${path} does not open with its locks`);
+      const statements = read(path).replaceAll(/--.*/g, '');
+      assert.doesNotMatch(statements, /\b(from|join|update) farebox\.charges\b/, path);
+    }
   });
 
   it('name every check and every unique constraint', async () => {
