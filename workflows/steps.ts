@@ -8,6 +8,7 @@ import {
   ApplicationFailure,
   CancellationScope,
   condition,
+  patched,
   rootCause,
   TimeoutFailure,
   workflowInfo,
@@ -25,6 +26,9 @@ export interface Rules {
   /** Waits until the step that failed is due again. */
   readonly pauseAfter: (step: string, failure: ActivityFailure) => Promise<void>;
 }
+
+/** All attempts of a step, and the pauses between them, take 90 s (processor-steps.ts). */
+const HEEDED_WITHIN = '100s';
 
 export class Steps {
   /** The current step, or the next one. */
@@ -89,10 +93,19 @@ export class Steps {
     return isEarly;
   }
 
-  /** For updates: waits until the request has been carried out, or has led to another pause. */
+  /**
+   * For updates: waits until the request has been carried out, or has led to another pause. Not for longer than any step
+   * takes: it is carried out later, and if nothing has failed meanwhile, no worker has taken the step.
+   */
   async isHeeded(asked: 'woken' | 'cancelAsked'): Promise<void> {
     this[asked] = true;
-    await condition(() => this.ended || (!this[asked] && this.resting));
+    const isHeeded = () => this.ended || (!this[asked] && this.resting);
+    // Runs that began on an earlier release wait without a limit.
+    if (!patched('bounded-updates')) return condition(isHeeded);
+    const isInTime = await condition(isHeeded, HEEDED_WITHIN);
+    if (isInTime || this.resting || this.failures > 0) return;
+    this.waitingFor = 'worker';
+    this.display();
   }
 
   display(): void {

@@ -1,0 +1,56 @@
+/** No worker takes steps that call Stripe, while workflows run: an operator's update is answered all the same. */
+import assert from 'node:assert/strict';
+import { pino } from 'pino';
+import { NativeConnection, Worker } from '@temporalio/worker';
+import { createTopUpActivities } from '../../../activities/top-ups.ts';
+import { connectionOptions } from '../../../src/temporal/client.ts';
+import { installRuntime } from '../../../src/temporal/runtime.ts';
+import { workflowBundle } from '../../../src/temporal/workflow-bundle.ts';
+import type { TopUpProgress } from '../../../workflows/messages.ts';
+import { openTopUpHarness, type TopUpHarness } from '../../support/top-up-harness.ts';
+
+describe('without a worker for the calls of Stripe', function () {
+  this.timeout(240_000);
+  let harness: TopUpHarness;
+  let connection: NativeConnection;
+
+  before(async () => {
+    harness = await openTopUpHarness({ FIRST_ASK_MS: '3600000' });
+    installRuntime(pino({ level: 'silent' }));
+    connection = await NativeConnection.connect(connectionOptions(harness.config.temporal));
+  });
+  after(async () => {
+    await connection?.close();
+    await harness?.close();
+  });
+
+  it('a cancel is answered after 100 s with what it waits for, and done when a worker runs', async () => {
+    const both = await harness.startWorker();
+    const topUp = await harness.checkout(await harness.newConsumer(), 25);
+    await both.stop();
+    const { namespace, taskQueue } = harness.config.temporal;
+    const onlyWorkflows = await Worker.create({
+      connection,
+      namespace,
+      taskQueue,
+      workflowBundle: await workflowBundle(),
+      activities: createTopUpActivities({
+        database: harness.database,
+        stripe: harness.stripe,
+        dashboardUrl: null,
+        firstAskMs: 3_600_000,
+        autoTopUpRetryMs: 1_000,
+      }),
+    });
+    await onlyWorkflows.runUntil(async () => {
+      const told = await harness.workflow(topUp.id).executeUpdate<TopUpProgress, []>('cancel');
+      assert.deepEqual([told.status, told.waitingFor, told.stuck], ['pending', 'worker', null]);
+      const asked = await harness.workflow(topUp.id).query<TopUpProgress>('status');
+      assert.equal(asked.waitingFor, 'worker');
+    });
+    await harness.startWorker();
+    await harness.statusBecomes(topUp, 'expired');
+    const session = await harness.stripe.checkout.sessions.retrieve(topUp.sessionId ?? '');
+    assert.equal(session.status, 'expired');
+  });
+});
