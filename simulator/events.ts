@@ -17,6 +17,7 @@ export type EventType = Extract<
   | `checkout.session.${'completed' | 'expired' | `async_payment_${'succeeded' | 'failed'}`}`
   | `payment_intent.${'created' | 'processing' | 'succeeded' | 'payment_failed' | 'canceled' | 'requires_action'}`
   | `charge.${'succeeded' | 'failed' | 'refunded'}`
+  | `review.${'opened' | 'closed'}`
   | `refund.${'created' | 'updated' | 'failed'}`
   | `charge.dispute.${'created' | 'updated' | 'closed' | 'funds_withdrawn' | 'funds_reinstated'}`
   | `customer.${'created' | 'updated' | 'deleted'}`

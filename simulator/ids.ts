@@ -8,6 +8,7 @@ const LENGTHS = {
   pi: 24,
   ch: 24,
   pm: 24,
+  prv: 24,
   cus: 14,
   re: 24,
   seti: 24,

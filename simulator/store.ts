@@ -16,6 +16,7 @@ export interface Kinds {
   charge: Stripe.Charge;
   balance_transaction: Stripe.BalanceTransaction;
   refund: Stripe.Refund;
+  review: Stripe.Review;
   dispute: Stripe.Dispute;
   invoice: Stripe.Invoice;
   credit_note: Stripe.CreditNote;

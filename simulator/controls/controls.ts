@@ -14,6 +14,8 @@
  *   POST   /disputes/:id/escalate    makes a dispute of an inquiry
  *   POST   /disputes/:id/close       {status: won | lost | warning_closed}; lost may be won later
  *   POST   /fraud-warnings           {payment_intent}: the bank suspects fraud
+ *   POST   /reviews                  {payment_intent}: a rule of Radar's asks for a review
+ *   POST   /reviews/:id/approve      a person approves the payment
  *   POST   /async/:session           {outcome: succeeded | failed} ends its bank debit
  *   POST   /refunds/:id/fail         fails a refund that had succeeded
  *   POST   /cards/:id/expire         has a saved card (pm_...) expire
@@ -29,6 +31,7 @@ import { getSession } from '../resources/checkout-sessions.ts';
 import type { Context } from '../context.ts';
 import { closeDispute, escalateDispute, openDispute } from '../resources/disputes.ts';
 import { warn } from '../resources/fraud-warnings.ts';
+import { approveReview, openReview } from '../resources/reviews.ts';
 import { noSuch, refused } from '../http/errors.ts';
 import type { Fault, Faults } from './faults.ts';
 import { expireCard, loseCard } from '../resources/payment-methods.ts';
@@ -95,6 +98,10 @@ const CONTROLS: Readonly<Record<string, Control>> = {
     ),
   'POST fraud-warnings': ({ simulation, body }) =>
     run(simulation, null, (context) => warn(context, text(body, 'payment_intent'))),
+  'POST reviews': ({ simulation, body }) =>
+    run(simulation, null, (context) => openReview(context, text(body, 'payment_intent'))),
+  'POST reviews/:id/approve': ({ simulation, id }) =>
+    run(simulation, null, (context) => approveReview(context, id)),
   'POST async/:id': ({ simulation, id, body }) =>
     run(simulation, null, (context) => {
       const intent = context.store.follow('payment_intent', getSession(context, id).payment_intent);

@@ -4,6 +4,7 @@
  */
 import type Stripe from 'stripe';
 import { endWarnings } from './fraud-warnings.ts';
+import { endReviews } from './reviews.ts';
 import { DISPUTE_FEE_CENTS, move } from './balance-transactions.ts';
 import { succeededChargeOf } from './charges.ts';
 import { ok } from '../http/answers.ts';
@@ -153,6 +154,7 @@ function withdraw(context: Context, dispute: Stripe.Dispute): void {
   const disputed = { ...charge, disputed: true };
   context.store.update(disputed);
   endWarnings(context, disputed);
+  endReviews(context, disputed);
 }
 
 /**

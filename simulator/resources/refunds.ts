@@ -4,6 +4,7 @@
  */
 import type Stripe from 'stripe';
 import { endWarnings } from './fraud-warnings.ts';
+import { endReviews } from './reviews.ts';
 import { move } from './balance-transactions.ts';
 import { succeededChargeOf } from './charges.ts';
 import { ok } from '../http/answers.ts';
@@ -67,6 +68,7 @@ export const createRefund: Handler = (context, params) => {
   record(context, 'refund.created', refund);
   record(context, 'charge.refunded', charge);
   endWarnings(context, charge);
+  endReviews(context, charge);
   return ok(refund);
 };
 
