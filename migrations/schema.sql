@@ -1245,6 +1245,7 @@ create table console.sessions (
 create index sessions_user on console.sessions using btree (user_id);
 create constraint trigger sessions_audit_delete after delete on console.sessions deferrable initially deferred for each row execute function farebox.audit_change('session.ended', 'user_id');
 create constraint trigger sessions_audit_insert after insert on console.sessions deferrable initially deferred for each row execute function farebox.audit_change('session.started', 'user_id');
+create trigger sessions_end before insert or update of expires_at on console.sessions for each row execute function farebox.end_session_in_time();
 
 create table console.sign_in_links (
   token_hash bytea not null,
@@ -1343,6 +1344,10 @@ create function farebox.copy_from_rest()
 create function farebox.count_agent_words(added tsvector[], removed tsvector[])
   returns void
   language sql volatile;
+
+create function farebox.end_session_in_time()
+  returns trigger
+  language plpgsql volatile;
 
 create function farebox.expire_holds(p_rows integer, out taken integer, out closed integer, out ledgers smallint[], out consumers uuid[])
   returns record

@@ -18,7 +18,7 @@ import { columns } from './columns.ts';
 import { mailer } from './mail.ts';
 import { ownOrigins } from './origins.ts';
 import { passkeys } from './passkeys.ts';
-import { signInLimit } from './sign-in-limit.ts';
+import { ADDRESS_HEADER, signInLimit } from './sign-in-limit.ts';
 import { AUTH_PATH } from './paths.ts';
 import { ownEndpoints } from './own-endpoints.ts';
 
@@ -28,8 +28,6 @@ export interface ConsoleDeps {
   readonly log: Logger;
 }
 
-/** We set it on every request, so that clients cannot choose the address that rate limits count. */
-export const ADDRESS_HEADER = 'x-farebox-address';
 export const PASSWORD_LENGTH_MIN = 10;
 
 const CONNECTIONS = 3;
@@ -143,6 +141,8 @@ export function createAuth({ config, database, log }: ConsoleDeps) {
     hooks: signInLimit({
       mayTry: (email) => mayTrySignIn(database, email),
       forget: (email) => forgetAttempts(database, email),
+      onFailed: (attempt) =>
+        log.warn({ part: 'console', ...attempt }, 'an attempt to sign in failed'),
     }),
     plugins: [
       twoFactor({

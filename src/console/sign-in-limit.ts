@@ -1,27 +1,47 @@
-/** Limits how often anybody may try the password of one address, in addition to the limits by client address. */
+/**
+ * Limits how often anybody may try the password of one address, in addition to the limits by client address, and reports
+ * each attempt that failed.
+ */
 import { APIError, createAuthMiddleware } from 'better-auth/api';
 
 export interface SignInLimitDeps {
   /** Counts an attempt; false past the limit. */
   readonly mayTry: (email: string) => Promise<boolean>;
   readonly forget: (email: string) => Promise<void>;
+  readonly onFailed: (attempt: FailedAttempt) => void;
 }
 
-const PATH = '/sign-in/email';
+/** Without who it was: the address may be somebody else's, or a password in the wrong field. */
+export interface FailedAttempt {
+  readonly by: string;
+  readonly status: number;
+  readonly client: string | undefined;
+}
 
-export function signInLimit({ mayTry, forget }: SignInLimitDeps) {
+/** We set it on every request, so that clients cannot choose the address that rate limits count. */
+export const ADDRESS_HEADER = 'x-farebox-address';
+
+const PATH = '/sign-in/email';
+const ATTEMPTS = /^\/(?:sign-in\/email|two-factor\/verify-\w+|passkey\/verify-authentication)$/;
+
+export function signInLimit({ mayTry, forget, onFailed }: SignInLimitDeps) {
   return {
-    before: createAuthMiddleware(async ({ path, body }) => {
+    before: createAuthMiddleware(async ({ path, body, headers }) => {
       const email = path === PATH ? emailOf(body) : undefined;
       if (email === undefined || (await mayTry(email))) return;
+      onFailed({ by: path, status: 429, client: clientOf(headers) });
       throw new APIError('TOO_MANY_REQUESTS', {
         message:
           'Too many attempts to sign in with this address. Wait 15 minutes, or choose a new password.',
       });
     }),
-    after: createAuthMiddleware(async ({ path, body, context }) => {
+    after: createAuthMiddleware(async ({ path, body, context, headers }) => {
+      const { returned } = context;
+      if (ATTEMPTS.test(path) && returned instanceof APIError) {
+        onFailed({ by: path, status: returned.statusCode, client: clientOf(headers) });
+      }
       const email = path === PATH ? emailOf(body) : undefined;
-      if (email !== undefined && !(context.returned instanceof APIError)) await forget(email);
+      if (email !== undefined && !(returned instanceof APIError)) await forget(email);
     }),
   };
 }
@@ -29,4 +49,8 @@ export function signInLimit({ mayTry, forget }: SignInLimitDeps) {
 function emailOf(body: unknown): string | undefined {
   const { email } = (body ?? {}) as { readonly email?: unknown };
   return typeof email === 'string' ? email : undefined;
+}
+
+function clientOf(headers: Headers | undefined): string | undefined {
+  return headers?.get(ADDRESS_HEADER) ?? undefined;
 }

@@ -1,5 +1,6 @@
 /** Sign-in against impostors: addresses, passwords, links, cookies, sign-ups. */
 import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
 import { startTestApi, type TestApi } from '../support/api.ts';
 import { call, type Answer } from '../support/http.ts';
 import { makeOperator, signIn, signInLink } from '../support/sessions.ts';
@@ -253,6 +254,52 @@ describe('signing in to the console', function () {
       const answer = await call(server, 'GET', '/v1/session', { headers: { cookie: bad } });
       assert.equal(answer.status, 401, bad.slice(0, 60));
     }
+  });
+
+  it('ends a session after seven days without use, and thirty days after signing in, used or not', async () => {
+    const { email } = await api.createAccount(0);
+    const cookie = await signIn(server, api.databaseUrl, email);
+    const pass = (days: number) =>
+      api.sql.query(
+        `update console.sessions set created_at = created_at - make_interval(days => $2),
+           expires_at = expires_at - make_interval(days => $2)
+         where user_id = (select id from console.users where email = $1)`,
+        [email, days],
+      );
+    for (let day = 6; day < 30; day += 6) {
+      await pass(6);
+      assert.equal((await session(cookie)).status, 200, `day ${day}`);
+    }
+    await pass(6);
+    assert.equal((await session(cookie)).status, 401);
+    const idle = await signIn(server, api.databaseUrl, email);
+    assert.equal((await session(idle)).status, 200);
+    await pass(7);
+    assert.equal((await session(idle)).status, 401);
+  });
+
+  it('logs each attempt that failed, with its kind and the client, and without the address or the password', async () => {
+    const email = 'logged@example.com';
+    await member(email);
+    await auth('/sign-in/email', { email, password: 'wrong password' });
+    const { secret } = await turnOnTwoFactor(await signIn(server, api.databaseUrl, email));
+    const asked = await auth('/sign-in/email', { email, password: PASSWORD });
+    const wrong = totp(secret) === '000000' ? '000001' : '000000';
+    const cookie = cookiesOf(asked);
+    assert.equal((await auth('/two-factor/verify-totp', { code: wrong }, { cookie })).status, 401);
+    const log = await until(async () => {
+      const text = await readFile(server.logFile, 'utf8');
+      return text.includes('/two-factor/verify-totp') && text;
+    });
+    const lines = log.split('\n').filter((line) => line.includes('an attempt to sign in failed'));
+    const [code, password] = lines.toReversed().map((line) => JSON.parse(line) as object);
+    assert.partialDeepStrictEqual(password, {
+      by: '/sign-in/email',
+      status: 401,
+      client: '127.0.0.1',
+    });
+    assert.partialDeepStrictEqual(code, { by: '/two-factor/verify-totp', status: 401 });
+    assert.ok(!log.includes(email) && !log.includes('wrong password'));
   });
 
   it('creates no account while sign-up is closed, and only operators’ accounts while it is by invitation', async () => {
