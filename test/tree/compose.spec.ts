@@ -82,6 +82,11 @@ describe('docker-compose.yml', () => {
     );
   });
 
+  it('has its proxy bind browsers to TLS for a year, subdomains included', () => {
+    const header = 'header Strict-Transport-Security "max-age=31536000; includeSubDomains"';
+    assert.ok(read('deploy/Caddyfile').includes(header));
+  });
+
   it('gives containers only the rights that they need', () => {
     for (const [name, service] of services) {
       assert.deepEqual(service.cap_drop, ['ALL'], name);
