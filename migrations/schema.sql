@@ -442,8 +442,8 @@ create table farebox.charges (
   constraint charges_amount_positive check (amount_micros > 0),
   constraint charges_counters_plausible check (balance_micros >= 0 and spent_micros >= amount_micros and spent_micros <= '9007199254740991'::bigint)
 ) partition by range (id);
-create index charges_developer on only farebox.charges using btree (developer, id);
 create index charges_idempotency on only farebox.charges using btree (idempotency_hash) where (idempotency_hash is not null);
+create index charges_of_developer on only farebox.charges using btree (developer, ((substr(uuid_send(id), 1, 8))::bigint));
 
 create table farebox.charges_rest partition of farebox.charges default;
 create trigger charges_rest_copied after insert on farebox.charges_rest for each row execute function farebox.copy_from_rest('charges');
@@ -1336,6 +1336,14 @@ create function farebox.audit_hash(previous bytea, entry farebox.audit_entries)
 create function farebox.budget_marks(p_limit bigint, out percent integer, out micros bigint)
   returns setof record
   language sql immutable parallel safe;
+
+create function farebox.charges_of_developer(p_developer integer, p_from uuid, p_to uuid, p_tool text, p_limit integer)
+  returns setof farebox.charges
+  language sql stable
+  set plan_cache_mode=force_generic_plan
+  set enable_sort=off
+  set enable_seqscan=off
+  set enable_bitmapscan=off;
 
 create function farebox.copy_from_rest()
   returns trigger

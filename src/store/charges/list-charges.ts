@@ -147,22 +147,65 @@ export async function listDeveloperCharges(
   page: Page,
 ): Promise<readonly StoredCharge[]> {
   const { tool, consumerId } = filter;
-  if (tool !== undefined && consumerId === undefined) {
-    return listToolCharges(connection, developer, { ...filter, tool }, page);
+  if (consumerId !== undefined) {
+    return listChargesToConsumer(connection, developer, { ...filter, consumerId }, page);
   }
+  if (tool !== undefined) return listToolCharges(connection, developer, { ...filter, tool }, page);
+  return listBetween(connection, developer, [idsBetween(filter, page)], null, page.limit);
+}
+
+/** Uses the primary key, which begins with the consumer's ledger. */
+async function listChargesToConsumer(
+  connection: Connection,
+  { developerNumber }: DeveloperRef,
+  filter: ChargeFilter & { readonly consumerId: string },
+  page: Page,
+): Promise<readonly StoredCharge[]> {
   return connection.any(sql.type(chargeRow)`
     select ${storedCharge} from farebox.charges
-    where developer = ${developer.developerNumber} and ${ofConsumer(consumerId)}
-      and ${matching(filter)} and ${before(page)}
+    where consumer_id = ${filter.consumerId}
+      and ledger = (select ledger from farebox.accounts where consumer_id = ${filter.consumerId})
+      and developer = ${developerNumber} and ${matching(filter)} and ${before(page)}
     order by id desc limit ${page.limit}
   `);
 }
 
-/** Uses the primary key, which begins with the consumer's ledger. */
-function ofConsumer(consumerId: string | undefined) {
-  if (consumerId === undefined) return sql.fragment`true`;
-  return sql.fragment`consumer_id = ${consumerId}
-    and ledger = (select ledger from farebox.accounts where consumer_id = ${consumerId})`;
+interface IdsBetween {
+  readonly fromId: string;
+  /** Exclusive. */
+  readonly toId: string;
+}
+
+const FIRST_ID = '00000000-0000-0000-0000-000000000000';
+/** The index has the first 8 bytes of ids as a signed number. Larger ones would be of the year 6429 and later. */
+const LAST_ID = '7fffffff-ffff-7fff-bfff-ffffffffffff';
+
+function idsBetween({ fromId, toId }: ChargeFilter, { beforeId }: Page): IdsBetween {
+  const endId = earlierOf(toId ?? LAST_ID, beforeId ?? LAST_ID);
+  return { fromId: fromId ?? FIRST_ID, toId: earlierOf(endId, LAST_ID) };
+}
+
+// Ids are written in lower case, so they compare as texts.
+const earlierOf = (a: string, b: string) => (a < b ? a : b);
+const laterOf = (a: string, b: string) => (a < b ? b : a);
+
+/** Of all tools when `tool` is null. */
+async function listBetween(
+  connection: Connection,
+  { developerNumber }: DeveloperRef,
+  stretches: readonly IdsBetween[],
+  tool: string | null,
+  limit: number,
+): Promise<readonly StoredCharge[]> {
+  return connection.any(sql.type(chargeRow)`
+    select ${storedCharge} from ${sql.unnest(
+      stretches.map(({ fromId, toId }) => [fromId, toId]),
+      ['uuid', 'uuid'],
+    )} as stretches (from_id, to_id)
+      cross join lateral
+        farebox.charges_of_developer(${developerNumber}, from_id, to_id, ${tool}, ${limit}) as charges
+    order by id desc limit ${limit}
+  `);
 }
 
 const MINUTE_MS = 60_000;
@@ -177,18 +220,12 @@ async function listToolCharges(
   page: Page,
 ): Promise<readonly StoredCharge[]> {
   const stretches = await findToolStretches(connection, developer, filter, page);
-  return connection.any(sql.type(chargeRow)`
-    select ${storedCharge} from ${sql.unnest(
-      stretches.map(({ fromMs, toMs }) => [uuidFloor(fromMs), uuidFloor(toMs)]),
-      ['uuid', 'uuid'],
-    )} as stretches (from_id, to_id) cross join lateral (
-      select * from farebox.charges
-      where developer = ${developer.developerNumber} and id >= from_id and id < to_id
-        and ${matching(filter)} and ${before(page)}
-      order by id desc limit ${page.limit}
-    ) charges
-    order by id desc limit ${page.limit}
-  `);
+  const wanted = idsBetween(filter, page);
+  const between = stretches.map(({ fromMs, toMs }) => ({
+    fromId: laterOf(uuidFloor(fromMs), wanted.fromId),
+    toId: earlierOf(uuidFloor(toMs), wanted.toId),
+  }));
+  return listBetween(connection, developer, between, filter.tool, page.limit);
 }
 
 interface Stretch {
@@ -249,7 +286,8 @@ export async function findDeveloperCharge(
   id: string,
 ): Promise<StoredCharge | null> {
   return connection.maybeOne(sql.type(chargeRow)`
-    select ${storedCharge} from farebox.charges where developer = ${developerNumber} and id = ${id}
+    select ${storedCharge} from farebox.charges
+    where developer = ${developerNumber} and ${developersChargeIs(id)}
   `);
 }
 
@@ -271,9 +309,16 @@ export async function findChargeOf(
   id: string,
 ): Promise<StoredCharge | null> {
   return connection.maybeOne(sql.type(chargeRow)`
-    select ${storedCharge} from farebox.charges where id = ${id} and developer =
+    select ${storedCharge} from farebox.charges where ${developersChargeIs(id)} and developer =
       (select developer_number from farebox.accounts where developer_id = ${developerId})
   `);
+}
+
+/** Uses the index of a developer's charges. */
+export function developersChargeIs(id: string) {
+  return sql.fragment`
+    substr(uuid_send(id), 1, 8)::int8 = substr(uuid_send(${id}::uuid), 1, 8)::int8 and id = ${id}::uuid
+  `;
 }
 
 function matching({ fromId, toId, tool }: ChargeFilter) {
