@@ -28,7 +28,7 @@ export interface Rules {
 }
 
 /** All attempts of a step, and the pauses between them, take 90 s (processor-steps.ts). */
-const HEEDED_WITHIN = '100s';
+const HEEDED_WITHIN_MS = 100_000;
 
 export class Steps {
   /** The current step, or the next one. */
@@ -102,7 +102,7 @@ export class Steps {
     const isHeeded = () => this.ended || (!this[asked] && this.resting);
     // Runs that began on an earlier release wait without a limit.
     if (!patched('bounded-updates')) return condition(isHeeded);
-    const isInTime = await condition(isHeeded, HEEDED_WITHIN);
+    const isInTime = await condition(isHeeded, HEEDED_WITHIN_MS);
     if (isInTime || this.resting || this.failures > 0) return;
     this.waitingFor = 'worker';
     this.display();
