@@ -1,7 +1,7 @@
 /** A developer's charges are read from their index, newest first, no matter what Postgres knows about the tables. */
 import assert from 'node:assert/strict';
 import { Client } from 'pg';
-import { stampedUuid, uuidFloor } from '../../../src/domain/ids.ts';
+import { stampedUuid, uuidFloor, uuidOf } from '../../../src/domain/ids.ts';
 import {
   findDeveloperCharge,
   listDeveloperCharges,
@@ -106,6 +106,34 @@ describe('reads of a developer’s charges', () => {
       }
     });
   }
+
+  it('to one consumer are read by the primary key, however few the planner expects', async () => {
+    await insert([idAt(0)]);
+    await client.query('analyze');
+    await insert(rest);
+    const [consumer] = await createTestAccounts(ledger.url, 1, 0);
+    assert.ok(consumer);
+    const consumerId = uuidOf('consumer', consumer.consumerId);
+    assert.ok(consumerId);
+    await client.query(
+      `update farebox.charges c set consumer_id = a.consumer_id, ledger = a.ledger
+       from farebox.accounts a where a.consumer_id = $1`,
+      [consumerId],
+    );
+    const explaining = await startExplaining(ledger.url, ledger.database);
+    try {
+      const plans = await explaining.plansOf((connection) =>
+        listDeveloperCharges(connection, DEVELOPER, { consumerId }, page),
+      );
+      // Months without charges may be read in any way.
+      const nodes = plans.flatMap(nodesOf).filter((node) => node['Actual Rows'] > 0);
+      const reads = nodes.filter((node) => node['Relation Name']?.startsWith('charges'));
+      assert.ok(reads.length > 0);
+      for (const node of reads) assert.match(node['Index Name'] ?? '', /^charges_.*pkey$/);
+    } finally {
+      await explaining.stop();
+    }
+  });
 
   it('show thousands of charges of one millisecond, each once and in order, page after page', async () => {
     // Beyond 4,096 charges of a statement, ids are equal but for their random digits.
