@@ -66,6 +66,13 @@ const MUTATIONS: readonly Mutation[] = [
     history: 'checkout-open-stuck',
   },
   {
+    what: 'an update waits without a limit',
+    file: 'steps.ts',
+    from: "if (!patched('bounded-updates'))",
+    to: 'if (this.failures >= 0)',
+    history: 'checkout-cancel-timed',
+  },
+  {
     what: 'a run never continues as a new one',
     file: 'steps.ts',
     from: 'workflowInfo().continueAsNewSuggested && ',

@@ -23,6 +23,13 @@ export const OUTAGE_PATHS: Readonly<Record<string, (harness: TopUpHarness) => Pr
     return topUp;
   },
 
+  /** The update is answered before the timer that limits its wait. */
+  async 'checkout-cancel-timed'(harness) {
+    const topUp = await harness.checkout(await harness.newConsumer(), 25);
+    await harness.workflow(topUp.id).executeUpdate('cancel');
+    return topUp;
+  },
+
   async 'direct-reported-after-it-failed'(harness) {
     const consumer = await harness.newConsumer();
     await harness.request(consumer, 'direct', 1);
