@@ -107,7 +107,7 @@ describe('reads of a developer’s charges', () => {
     });
   }
 
-  it('to one consumer are read by the primary key, however few the planner expects', async () => {
+  it('to one consumer are read by the primary key, even if the planner expects few', async () => {
     await insert([idAt(0)]);
     await client.query('analyze');
     await insert(rest);
