@@ -9,12 +9,12 @@ import { useLive } from '../live.ts';
 import { earningsRead, keysRead, recentChargesRead, toolsRead } from '../page-reads.ts';
 import { BarsCard } from '../parts/bars.tsx';
 import { ChargeSnippet } from '../parts/charge-snippet.tsx';
+import { EarningsFigures } from '../parts/earnings-figures.tsx';
 import { EarningsOverTime } from '../parts/earnings-over-time.tsx';
-import { Figure, Page } from '../parts/page.tsx';
+import { Page } from '../parts/page.tsx';
 import { RecentCharges } from '../parts/recent-charges.tsx';
 import { Loaded } from '../parts/states.tsx';
 import { Steps } from '../parts/steps.tsx';
-import { Money } from '../parts/values.tsx';
 
 /** While the events do not arrive. */
 const POLL_MS = 3_000;
@@ -55,14 +55,9 @@ export function DashboardPage() {
     >
       <FirstSteps hasCharges={(recent.data?.charges.length ?? 1) > 0} />
       <Loaded query={earnings}>
-        {({ totalEarnings, todayEarnings }) => (
+        {(all) => (
           <SimpleGrid cols={{ base: 1, xs: 2 }} spacing="lg">
-            <Figure label="Total earnings">
-              <Money dollars={totalEarnings} />
-            </Figure>
-            <Figure label="Today’s revenue">
-              <Money dollars={todayEarnings} />
-            </Figure>
+            <EarningsFigures {...all} />
           </SimpleGrid>
         )}
       </Loaded>

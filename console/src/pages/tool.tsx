@@ -6,6 +6,7 @@ import { useState } from 'react';
 import type { Charges, Earnings, OneTool } from '../answers.ts';
 import { read } from '../api.ts';
 import { ToolSnippet } from '../parts/charge-snippet.tsx';
+import { EarningsFigures } from '../parts/earnings-figures.tsx';
 import { EarningsOverTime } from '../parts/earnings-over-time.tsx';
 import { Figure, Page } from '../parts/page.tsx';
 import { RecentCharges } from '../parts/recent-charges.tsx';
@@ -72,7 +73,7 @@ function Found({ tool: { id, name, price, archived } }: { readonly tool: OneTool
   return (
     <>
       <Loaded query={earnings}>
-        {({ totalEarnings, todayEarnings }) => (
+        {(all) => (
           <SimpleGrid cols={{ base: 1, xs: 3 }} spacing="lg">
             <Figure label="Price per call">
               {price === null ? (
@@ -83,12 +84,7 @@ function Found({ tool: { id, name, price, archived } }: { readonly tool: OneTool
                 <Money dollars={price} />
               )}
             </Figure>
-            <Figure label="Total earnings">
-              <Money dollars={totalEarnings} />
-            </Figure>
-            <Figure label="Today’s revenue">
-              <Money dollars={todayEarnings} />
-            </Figure>
+            <EarningsFigures {...all} />
           </SimpleGrid>
         )}
       </Loaded>
