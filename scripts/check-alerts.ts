@@ -5,14 +5,14 @@
  */
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
-import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs, promisify } from 'node:util';
 import { parse, stringify } from 'yaml';
+import { buildGoPrograms } from './go-programs.ts';
 
 const ROOT = join(import.meta.dirname, '..');
-const TOOLS = join(ROOT, 'node_modules/.cache/prometheus-tools');
 const PROGRAM = 'github.com/prometheus/prometheus/cmd/promtool@v0.316.0';
 
 interface Rule {
@@ -23,7 +23,7 @@ interface Rule {
 
 const run = promisify(execFile);
 const { values } = parseArgs({ options: { promtool: { type: 'string' } } });
-const promtool = values.promtool ?? (await buildPromtool());
+const promtool = values.promtool ?? join(await buildGoPrograms([PROGRAM]), 'promtool');
 const alerts = await readFile(join(ROOT, 'deploy/alerts.yml'), 'utf8');
 const { rules } = (parse(alerts) as { groups: [{ rules: Rule[] }] }).groups[0];
 const folder = await mkdtemp(join(tmpdir(), 'farebox-alerts-'));
@@ -44,12 +44,6 @@ try {
   await rm(folder, { recursive: true });
 }
 process.stdout.write(`${rules.length} alerts: each is tested\n`);
-
-async function buildPromtool(): Promise<string> {
-  await mkdir(TOOLS, { recursive: true });
-  await run('env', [`GOBIN=${TOOLS}`, 'go', 'install', PROGRAM]);
-  return join(TOOLS, 'promtool');
-}
 
 /** Writes the rules for the tests, too. */
 async function check(these: readonly object[]): Promise<void> {

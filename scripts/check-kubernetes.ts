@@ -5,15 +5,15 @@
  */
 import assert from 'node:assert/strict';
 import { execFile, spawn } from 'node:child_process';
-import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { promisify } from 'node:util';
 import { parseAllDocuments, stringify } from 'yaml';
+import { buildGoPrograms } from './go-programs.ts';
 
 const ROOT = join(import.meta.dirname, '..');
-const TOOLS = join(ROOT, 'node_modules/.cache/kubernetes-tools');
 const PROGRAMS = [
   'github.com/yannh/kubeconform/cmd/kubeconform@v0.7.0',
   'sigs.k8s.io/kustomize/kustomize/v5@v5.7.1',
@@ -40,10 +40,9 @@ interface Resource {
   readonly spec?: object;
 }
 
-await mkdir(TOOLS, { recursive: true });
-for (const program of PROGRAMS) await run('env', [`GOBIN=${TOOLS}`, 'go', 'install', program]);
+const programs = await buildGoPrograms(PROGRAMS);
 const { stdout: rendered } = await run(
-  join(TOOLS, 'kustomize'),
+  join(programs, 'kustomize'),
   ['build', join(ROOT, 'deploy/kubernetes')],
   { maxBuffer: OUTPUT_BYTES_MAX },
 );
@@ -103,7 +102,7 @@ function closed(described: Readonly<Record<string, Schema>>): Record<string, obj
 async function kubeconform(manifests: string): Promise<{ code: number | null; output: string }> {
   const location = join(schemas, '{{ .ResourceKind }}{{ .KindSuffix }}.json');
   const args = ['-strict', '-summary', '-verbose', '-schema-location', location, '-'];
-  const child = spawn(join(TOOLS, 'kubeconform'), args, { stdio: ['pipe', 'pipe', 'inherit'] });
+  const child = spawn(join(programs, 'kubeconform'), args, { stdio: ['pipe', 'pipe', 'inherit'] });
   const exited = new Promise<number | null>((resolve) => child.once('exit', resolve));
   child.stdin.end(manifests);
   return { output: await text(child.stdout), code: await exited };
