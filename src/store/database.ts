@@ -160,6 +160,10 @@ export function row<T extends TSchema>(schema: T): RowParser<Static<T>> {
   };
 }
 
+/** The rows that many statements return. */
+export const idRow = row(Type.Object({ id: Type.String() }));
+export const countRow = row(Type.Object({ count: Type.Integer() }));
+
 /** Slonik's tag. `sql.type(accountRow)` for rows, `sql.typeAlias('nothing')` for none. */
 export const sql = createSqlTag({ typeAliases: { nothing: row(Type.Object({})) } });
 

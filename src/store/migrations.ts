@@ -40,8 +40,8 @@ type Applied = Pick<SqlFile, 'name' | 'hash'>;
 
 /** Returns the names of the migrations and functions that it applied. */
 export async function migrate(databaseUrl: string, directory = DIRECTORY): Promise<string[]> {
-  const numbered = await numberedFiles(directory);
-  const functions = await functionFiles(directory);
+  const numbered = await sqlFiles(directory, NUMBERED, withoutComments);
+  const functions = await sqlFiles(join(directory, 'functions'), FUNCTION, String);
   const client = clientOf(databaseUrl);
   await client.connect();
   try {
@@ -62,18 +62,18 @@ export async function migrate(databaseUrl: string, directory = DIRECTORY): Promi
 
 /** Throws when a process of this release would miss what a migration makes. A newer release may have added more. */
 export async function checkMigrated(databaseUrl: string): Promise<void> {
-  const released = await numberedFiles(DIRECTORY);
+  const released = await namesIn(DIRECTORY, NUMBERED);
   const client = clientOf(databaseUrl);
   // A connection that breaks fails its query too.
   client.on('error', () => {});
   await client.connect();
   try {
     const applied = new Set((await appliedMigrations(client)).map(({ name }) => name));
-    const missing = released.filter(({ name }) => !applied.has(name));
+    const missing = released.filter((name) => !applied.has(name));
     if (missing.length === 0) return;
     throw new UnmigratedDatabaseError(
       `The database lacks ${missing.length} of this release's migrations, the first of them ` +
-        `${missing[0]?.name}: run \`farebox migrate\`.`,
+        `${missing[0]}: run \`farebox migrate\`.`,
     );
   } finally {
     await client.end();
@@ -85,13 +85,10 @@ export async function listReleased(): Promise<
   Readonly<Record<'migrations' | 'functions', readonly string[]>>
 > {
   const [migrations, functions] = await Promise.all([
-    numberedFiles(DIRECTORY),
-    functionFiles(DIRECTORY),
+    namesIn(DIRECTORY, NUMBERED),
+    namesIn(join(DIRECTORY, 'functions'), FUNCTION),
   ]);
-  return {
-    migrations: migrations.map(({ name }) => name),
-    functions: functions.map(({ name }) => name),
-  };
+  return { migrations, functions };
 }
 
 function clientOf(databaseUrl: string): Client {
@@ -101,22 +98,25 @@ function clientOf(databaseUrl: string): Client {
   });
 }
 
-const numberedFiles = (directory: string) =>
-  sqlFiles(directory, /^\d{4}_\w+\.sql$/, withoutComments);
-const functionFiles = (directory: string) =>
-  sqlFiles(join(directory, 'functions'), /^\w+\.sql$/, String);
+const NUMBERED = /^\d{4}_\w+\.sql$/;
+const FUNCTION = /^\w+\.sql$/;
 
-/** In the order of their names, by code unit: the same on every machine. */
+/** Without `.sql`, in order by code unit: the same on every machine. */
+async function namesIn(directory: string, pattern: RegExp): Promise<string[]> {
+  const files = (await readdir(directory)).filter((file) => pattern.test(file));
+  return files.toSorted().map((file) => file.replace(/\.sql$/, ''));
+}
+
 async function sqlFiles(
   directory: string,
   pattern: RegExp,
   hashed: (text: string) => string,
 ): Promise<SqlFile[]> {
-  const files = (await readdir(directory)).filter((file) => pattern.test(file)).toSorted();
+  const names = await namesIn(directory, pattern);
   return Promise.all(
-    files.map(async (file) => {
-      const text = await readFile(join(directory, file), 'utf8');
-      return { name: file.replace(/\.sql$/, ''), text, hash: hash('sha256', hashed(text)) };
+    names.map(async (name) => {
+      const text = await readFile(join(directory, `${name}.sql`), 'utf8');
+      return { name, text, hash: hash('sha256', hashed(text)) };
     }),
   );
 }

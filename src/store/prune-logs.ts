@@ -2,15 +2,12 @@
  * Deletes rows that nothing reads any more: Stripe's events and ours after a time, and what has expired in the console. Money,
  * charges, top-ups and their evidence are never deleted.
  */
-import { Type } from 'typebox';
 import { uuidFloor } from '../domain/ids.ts';
-import { row, sql, type Database } from './database.ts';
+import { countRow, type Database, sql } from './database.ts';
 
 /** A fraction of a second of work. */
 const ROWS_PER_STEP = 10_000;
 const DAY_MS = 86_400_000;
-
-const countRow = row(Type.Object({ count: Type.Integer() }));
 
 export interface Pruned {
   readonly rows: number;

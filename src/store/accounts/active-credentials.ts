@@ -1,14 +1,11 @@
 /** Which credentials of open streams still work, in one statement. Everything else authenticates each request. */
-import { Type } from 'typebox';
-import { row, sql, type Connection } from '../database.ts';
+import { type Connection, idRow, sql } from '../database.ts';
 
 /** A key of an account, or a session of the console. */
 export interface Credential {
   readonly kind: 'key' | 'session';
   readonly id: string;
 }
-
-const idRow = row(Type.Object({ id: Type.String() }));
 
 /** The ids of those that work. */
 export async function findActiveCredentials(

@@ -11,11 +11,12 @@ import {
   type GrantType,
 } from '../../domain/grant.ts';
 import {
+  type Connection,
+  countRow,
+  type Database,
   nullable,
   row,
   sql,
-  type Connection,
-  type Database,
   type Transaction,
 } from '../database.ts';
 import { lockName } from '../named-lock.ts';
@@ -66,7 +67,6 @@ export type RevokeGrantResult =
   | { readonly kind: 'ended'; readonly grant: Grant };
 
 const grantRow = row(Grant);
-const countRow = row(Type.Object({ count: Type.Integer() }));
 
 const columns = sql.fragment`
   id, account_id as "accountId", caller_id as "callerId", target_agent_id as "targetAgentId", type,

@@ -13,7 +13,7 @@ import {
 import type { Micros } from '../../domain/money.ts';
 import { lockAccount } from '../accounts/accounts.ts';
 import type { ConsumerRef } from '../balance/consumers.ts';
-import { row, sql, type Database, type Transaction } from '../database.ts';
+import { type Database, idRow, row, sql, type Transaction } from '../database.ts';
 import { postNotice } from '../outbox.ts';
 import { findApproval, type Approval } from './approval.ts';
 import type { Refusing } from './find-refusal.ts';
@@ -37,7 +37,6 @@ export type AskResult =
   | { readonly kind: 'asked' | 'known'; readonly approval: Approval }
   | { readonly kind: 'too_many'; readonly of: 'key' | 'budget' | 'account' };
 
-const idRow = row(Type.Object({ id: Type.String() }));
 const countsRow = row(
   Type.Object({ key: Type.Integer(), budget: Type.Integer(), account: Type.Integer() }),
 );

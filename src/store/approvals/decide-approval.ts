@@ -2,7 +2,6 @@
  * Decides an approval: the answer and what it changes, in one transaction under the lock of the consumer's row, which
  * every debit takes. The row decides: the first answer in time wins, and any later one finds it closed.
  */
-import { Type } from 'typebox';
 import { APPROVED_DEVELOPERS_MAX, type ApprovalScope } from '../../domain/approval.ts';
 import { asMicros, type Micros } from '../../domain/money.ts';
 import { actAs, type Actor } from '../audit/actor.ts';
@@ -10,7 +9,7 @@ import { lockConsumer } from '../balance/consumers.ts';
 import { getBudgetOfNumber } from '../budgets/budgets.ts';
 import type { Budget } from '../budgets/budget.ts';
 import { applyToBudget, type BudgetSettings } from '../budgets/change-budgets.ts';
-import { row, sql, type Database, type Transaction } from '../database.ts';
+import { type Database, idRow, sql, type Transaction } from '../database.ts';
 import { postNotice } from '../outbox.ts';
 import { findApproval, isBelow, type Approval, type ApprovalView } from './approval.ts';
 
@@ -29,8 +28,6 @@ export type Decided =
 
 /** Everybody who may decide: the owner, or the holder of a spend key above the budget that refused. */
 export type Decider = ApprovalView & { readonly kind: 'payer' };
-
-const idRow = row(Type.Object({ id: Type.String() }));
 
 /** The caller has checked that the answer fits what is asked (`canAnswer`). */
 export async function decideApproval(

@@ -2,11 +2,8 @@
  * Ends approvals that need no answer any more: their time is over, or nothing refuses the call now because the balance
  * was topped up, a window turned or a budget was changed. Any number of processes may do this at once.
  */
-import { Type } from 'typebox';
-import { row, sql, type Connection } from '../database.ts';
+import { type Connection, idRow, sql } from '../database.ts';
 import { windowUsedNow } from './find-refusal.ts';
-
-const idRow = row(Type.Object({ id: Type.String() }));
 
 /** Whether the call of a row `a` would be allowed by what refused it. */
 const isResolved = sql.fragment`

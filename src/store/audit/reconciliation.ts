@@ -5,7 +5,7 @@
 import { Type, type Static } from 'typebox';
 import { DIFFERENCE_KINDS } from '../../domain/difference.ts';
 import { REVERSAL_STATUSES } from '../../domain/reversal.ts';
-import { micros, nullable, row, sql, type Connection, type Database } from '../database.ts';
+import { type Connection, type Database, idRow, micros, nullable, row, sql } from '../database.ts';
 import type { Offender } from './ledger-checks.ts';
 
 const Difference = Type.Object({
@@ -48,7 +48,6 @@ export type Claim = Static<typeof Claim>;
 const claimRow = row(Claim);
 const differenceRow = row(Difference);
 const bookedRow = row(Booked);
-const idRow = row(Type.Object({ id: Type.String() }));
 const lateRow = row(Type.Object({ detail: Type.String() }));
 const sinceRow = row(Type.Object({ since: nullable(Type.String()) }));
 

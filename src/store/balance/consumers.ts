@@ -1,7 +1,7 @@
 /** Consumers: the counters that a balance is read from. */
 import { Type } from 'typebox';
 import { asMicros, type Micros } from '../../domain/money.ts';
-import { row, sql, type Connection, type Transaction } from '../database.ts';
+import { type Connection, idRow, row, sql, type Transaction } from '../database.ts';
 
 /** Identifies a consumer: the primary key of its row. */
 export interface ConsumerRef {
@@ -60,8 +60,6 @@ export async function lockConsumer(
     select from farebox.consumers where ledger = ${ledger} and id = ${consumerId} for update
   `);
 }
-
-const idRow = row(Type.Object({ id: Type.String() }));
 
 /** The consumers that another transaction has locked now. Does not wait for locks. */
 export async function findLockedConsumers(

@@ -6,7 +6,7 @@
  */
 import { Type } from 'typebox';
 import type { ConsumerRef } from './consumers.ts';
-import { row, sql, type Transaction } from '../database.ts';
+import { idRow, row, sql, type Transaction } from '../database.ts';
 
 /** A change of `credited`. `amountMicros` is positive in both directions. */
 export interface Movement {
@@ -25,7 +25,6 @@ export interface Movement {
 }
 
 const roomRow = row(Type.Object({ hasRoom: Type.Boolean() }));
-const idRow = row(Type.Object({ id: Type.String() }));
 const cutRow = row(Type.Object({ cut: Type.Integer() }));
 
 /** Amounts are exact up to here, and `consumers_credited_is_exact` lets nothing beyond it: 9 billion dollars. */

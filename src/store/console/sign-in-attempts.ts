@@ -1,13 +1,10 @@
 /** How often somebody tried to sign in as the owner of an address, from wherever they tried. */
 import { createHash } from 'node:crypto';
-import { Type } from 'typebox';
-import { row, sql, type Connection } from '../database.ts';
+import { type Connection, countRow, sql } from '../database.ts';
 
 const WINDOW_MS = 15 * 60_000;
 /** Beyond it, the password is not looked at. A person who types needs fewer, a program that guesses far more. */
 const ATTEMPTS_MAX = 10;
-
-const countRow = row(Type.Object({ count: Type.Integer() }));
 
 /** Counts an attempt before its outcome is known, whether the address has an account or not. */
 export async function mayTrySignIn(connection: Connection, email: string): Promise<boolean> {

@@ -4,7 +4,7 @@
  */
 import { Type } from 'typebox';
 import { ARCHIVED_BEFORE } from '../charges/archived.ts';
-import { row, sql, type Connection, type Database } from '../database.ts';
+import { type Connection, countRow, type Database, row, sql } from '../database.ts';
 import { KEY_SPANS, SPENT_BY_KEYS } from '../budgets/usage.ts';
 import { EARNED, SPANS } from './earnings.ts';
 import { cutByLots, PAID_BY_TOP_UPS } from './top-up-attribution.ts';
@@ -22,7 +22,6 @@ const FLUSHES_LONG = 1_000;
 
 const isLongRow = row(Type.Object({ isLong: Type.Boolean() }));
 const isFreeRow = row(Type.Object({ isFree: Type.Boolean() }));
-const countRow = row(Type.Object({ count: Type.Integer() }));
 
 export interface RollupStep {
   /** Rows taken from the tails. */

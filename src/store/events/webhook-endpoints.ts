@@ -9,11 +9,13 @@ import {
   type DisabledReason,
 } from '../../domain/webhook-endpoint.ts';
 import {
+  type Connection,
+  countRow,
+  type Database,
+  idRow,
   nullable,
   row,
   sql,
-  type Connection,
-  type Database,
   type Transaction,
 } from '../database.ts';
 import { lockAccount } from '../accounts/accounts.ts';
@@ -41,8 +43,6 @@ const WebhookEndpoint = Type.Object({
 export type WebhookEndpoint = Static<typeof WebhookEndpoint>;
 
 const endpointRow = row(WebhookEndpoint);
-const idRow = row(Type.Object({ id: Type.String() }));
-const countRow = row(Type.Object({ count: Type.Integer() }));
 const Owner = Type.Object({ accountId: Type.String(), email: Type.String() });
 const ownerRow = row(Owner);
 

@@ -1,5 +1,4 @@
 /** Changes to holds and their outcomes. decide-entries.ts runs the statement, list-holds.ts reads holds. */
-import { Type } from 'typebox';
 import type { OverMode } from '../../domain/hold.ts';
 import { asMicros, type Micros } from '../../domain/money.ts';
 import { repayDebts } from '../balance/debts.ts';
@@ -11,7 +10,7 @@ import {
 } from '../budgets/budget.ts';
 import type { ChargeDraft, ChargeOutcome, ReplayWindow } from '../charges/post-charges.ts';
 import { chargeOutcomeOf } from '../charges/post-spends.ts';
-import { row, sql, type Connection } from '../database.ts';
+import { type Connection, idRow, sql } from '../database.ts';
 import { holdOf, type Hold } from './hold.ts';
 import { decideEntries, type EntryRow, type LedgerEntry } from './decide-entries.ts';
 
@@ -103,8 +102,6 @@ export async function settleEntries(
     return outcomesOf(entries, rows) as EntryOutcome[];
   });
 }
-
-const idRow = row(Type.Object({ id: Type.String() }));
 
 /** Whether the idempotency key has placed a hold, for this request or another. */
 export async function isHoldKey(

@@ -6,7 +6,7 @@ import { randomUUIDv7 } from 'node:crypto';
 import { Type } from 'typebox';
 import type { Micros } from '../../domain/money.ts';
 import { recordAutoTopUpResult } from './auto-top-ups.ts';
-import { micros, row, sql, type Database, type Transaction } from '../database.ts';
+import { countRow, type Database, micros, row, sql, type Transaction } from '../database.ts';
 import { repayDebts } from '../balance/debts.ts';
 import { postNotice } from '../outbox.ts';
 
@@ -36,7 +36,6 @@ const standingRow = row(
 );
 const completedRow = row(Type.Object({ automatic: Type.Boolean(), isUnfinished: Type.Boolean() }));
 const topUpIdRow = row(Type.Object({ topUpId: Type.String() }));
-const countRow = row(Type.Object({ count: Type.Integer() }));
 
 /** Credited by this call or an earlier one, or not at all, because the row has no evidence of a payment. */
 export type CreditResult = 'credited' | 'credited_before' | 'not_paid';

@@ -2,9 +2,8 @@
  * Enters a top-up that a restored database does not have, because it was made after the restored moment. Its id, which
  * Stripe kept with the payment, says when.
  */
-import { Type } from 'typebox';
 import type { Micros } from '../../domain/money.ts';
-import { row, sql, type Connection } from '../database.ts';
+import { type Connection, idRow, sql } from '../database.ts';
 
 export interface LostTopUp {
   readonly id: string;
@@ -21,8 +20,6 @@ export interface LostTopUp {
     readonly expiresAt: string;
   } | null;
 }
-
-const idRow = row(Type.Object({ id: Type.String() }));
 
 /**
  * Enters it as taken up and not yet paid. False: no account has this customer, or the id has no time, so it is not one

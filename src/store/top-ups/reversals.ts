@@ -18,12 +18,13 @@ import {
 } from '../../domain/reversal.ts';
 import { lockConsumer } from '../balance/consumers.ts';
 import {
+  type Connection,
+  type Database,
+  idRow,
   micros,
   nullable,
   row,
   sql,
-  type Connection,
-  type Database,
   type Transaction,
 } from '../database.ts';
 import { cover, repayDebts } from '../balance/debts.ts';
@@ -74,7 +75,6 @@ export type Owner = Static<typeof Owner>;
 
 const reversalRow = row(Reversal);
 const ownerRow = row(Owner);
-const idRow = row(Type.Object({ id: Type.String() }));
 const versionRow = row(Type.Object({ version: Type.Integer() }));
 const takenRow = row(Type.Object({ netMicros: micros, grossMicros: micros }));
 const claimsRow = row(Type.Object({ held: Type.Integer(), debt: Type.Integer() }));

@@ -20,12 +20,14 @@ import { lockConsumer } from '../balance/consumers.ts';
 import { lockName } from '../named-lock.ts';
 import { postNotice } from '../outbox.ts';
 import {
+  type Connection,
+  countRow,
+  type Database,
+  idRow,
   micros,
   nullable,
   row,
   sql,
-  type Connection,
-  type Database,
   type Transaction,
 } from '../database.ts';
 
@@ -99,8 +101,6 @@ export type AdmitResult =
 const topUpRow = row(TopUp);
 const waitRow = row(Type.Object({ waitMs: Type.Integer() }));
 const keyRow = row(Type.Object({ key: Type.String() }));
-const idRow = row(Type.Object({ id: Type.String() }));
-const countRow = row(Type.Object({ count: Type.Integer() }));
 const ownerRow = row(
   Type.Object({
     automatic: Type.Boolean(),
