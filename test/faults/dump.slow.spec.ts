@@ -72,7 +72,7 @@ describe('a dump by pg_dump', function () {
     if (folder) await rm(folder, { recursive: true, force: true });
   });
 
-  it('is restored by the owner of an empty database, who is no superuser, to the last row', async () => {
+  it('is restored in full by the owner of an empty database, without superuser rights', async () => {
     await programs.restore(dumps.whole, restored.url, '--no-owner', '--no-publications');
     assert.deepEqual(await contentsOf(restored.url), contents);
     assert.match(await farebox(['migrate'], { env }), /up to date/i);

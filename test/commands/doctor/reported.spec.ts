@@ -29,7 +29,7 @@ const ANY: Planted = {
   developer: '',
 };
 
-/** What is planted, and the checks that it fails. Correct books, which fail none, are left out. */
+/** Each planted corruption and the checks that fail on it. Correct books are left out, because no check fails on them. */
 const corruptions = [
   ...PLANTS.flatMap(([, plants]) => plants.map(({ what, finds }) => ({ what, finds: finds(ANY) }))),
   ...AUDIT_LOG_FAULTS,

@@ -70,7 +70,7 @@ export function describeTax(get: () => Target): void {
       assert.match(await addCreditNote(stripe, invoiceId, credited), /^cn_/);
     });
 
-    it('is added to a checkout without a customer, who is made for the invoice (on the hosted page)', async function () {
+    it('is added to a checkout without a customer, and a customer is created for the invoice (on the hosted page)', async function () {
       const { stripe, pay } = get();
       if (!pay) return this.skip();
       this.timeout(MINUTES_MAX * 60_000);
