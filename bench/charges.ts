@@ -118,6 +118,13 @@ const ROWS: readonly (Omit<Row, 'measure'> & {
       chargeOverHttp({ ...ledger, keysFile: ledger.hotKeyFile, url: api.url }, effort),
   },
   {
+    key: 'HB',
+    name: 'one hot budget of 10,000 spend keys',
+    connections: CONNECTIONS,
+    measure: ({ ledger, spendKeys, api }, effort) =>
+      chargeOverHttp({ ...ledger, keysFile: spendKeys.hot, url: api.url }, effort),
+  },
+  {
     key: 'pgH',
     name: 'debits by Postgres alone, of one row',
     connections: PGBENCH_CLIENTS_OF_ONE_ROW,

@@ -27,6 +27,7 @@ export const TARGETS: readonly Target[] = [
   ratio('holds, captured / single charges', 'D', 'U', 'at least', 0.38),
   ratio('spend keys of one budget / single charges', 'S1', 'U', 'at least', 0.8),
   ratio('spend keys three budgets deep / single charges', 'S3', 'U', 'at least', 0.7),
+  ratio('one hot budget of 10,000 keys / one hot consumer', 'HB', 'H', 'at least', 0.8),
   ratio('one hot consumer / debits of one row', 'H', 'pgH', 'at least', 5),
   ratio('batched charges / debits by Postgres alone', 'B', 'pgU', 'at least', 3),
   ratio('through the client library / debits by Postgres alone', 'C', 'pgU', 'at least', 2),

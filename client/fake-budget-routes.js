@@ -73,9 +73,12 @@ function shown(payer, node) {
 function getUsage(ledger, { id, query, payer }) {
   const node = seen(ledger, payer, id);
   const by = query.get('by') ?? 'tool';
+  const [fromMs, toMs] = ['from', 'to'].map((name) => Date.parse(query.get(name)));
   const groups = new Map();
   for (const { key, tool, micros, refunded, createdAt } of ledger.charges.values()) {
     if (!key?.node.path.includes(node)) continue;
+    const atMs = Date.parse(createdAt);
+    if (atMs < fromMs || atMs >= toMs) continue;
     const from = `${createdAt.slice(0, 10)}T00:00:00.000Z`;
     const name = {
       tool: { tool },
@@ -89,7 +92,14 @@ function getUsage(ledger, { id, query, payer }) {
     group.spent += micros - refunded;
     group.charges += 1;
   }
-  const sums = [...groups.values()];
+  const made = [...ledger.budgets.keys.values()].map((key) => key.id);
+  const inOrder = {
+    key: (a, b) => made.indexOf(b.keyId) - made.indexOf(a.keyId),
+    tool: (a, b) => (a.tool < b.tool ? -1 : 1),
+    developer: () => 0,
+    day: (a, b) => (a.from < b.from ? 1 : -1),
+  }[by];
+  const sums = [...groups.values()].toSorted(inOrder);
   const spent = sums.reduce((sum, group) => sum + group.spent, 0) / 1_000_000;
   const charges = sums.reduce((sum, group) => sum + group.charges, 0);
   const extra = { budgetId: node.id, total: { spent, charges } };

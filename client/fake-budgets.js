@@ -163,8 +163,8 @@ export function giveBack(counted, micros) {
 }
 
 export function wireNode(node, own) {
-  const { id, parent, name, used, windowUsed, window, limit, maxPerCall, maxLease } = node;
   turn(node);
+  const { id, parent, name, used, windowUsed, window, limit, maxPerCall, maxLease } = node;
   const remaining = Math.min(...node.path.flatMap((each) => Object.values(leftOf(each))));
   return {
     id,
@@ -225,7 +225,7 @@ function turn(node) {
 }
 
 /** Calendar windows, in UTC. */
-function windowBeginning(per, at = new Date()) {
+function windowBeginning(per, at = new Date(Date.now())) {
   const [year, month, day] = [at.getUTCFullYear(), at.getUTCMonth(), at.getUTCDate()];
   if (per === 'hour') return Date.UTC(year, month, day, at.getUTCHours());
   if (per === 'week') return Date.UTC(year, month, day - ((at.getUTCDay() + 6) % 7));

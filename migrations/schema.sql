@@ -341,6 +341,25 @@ create constraint trigger budget_details_audit_close after update of closed_at o
 create constraint trigger budget_details_audit_insert after insert on farebox.budget_details deferrable initially deferred for each row execute function farebox.audit_change('budget.created', 'consumer_id', 'parent_id', 'limit_micros', 'window_unit', 'window_limit_micros', 'max_per_call_micros', 'allow_leases', 'max_lease_micros', 'tools', 'developers', 'approve_developers', 'approved_developers', 'may_delegate', 'expires_at');
 create constraint trigger budget_details_audit_update after update of max_per_call_micros, allow_leases, max_lease_micros, tools, developers, approve_developers, approved_developers, may_delegate, expires_at on farebox.budget_details deferrable initially deferred for each row when (old.max_per_call_micros is distinct from new.max_per_call_micros or old.allow_leases is distinct from new.allow_leases or old.max_lease_micros is distinct from new.max_lease_micros or old.tools is distinct from new.tools or old.developers is distinct from new.developers or old.approve_developers is distinct from new.approve_developers or old.approved_developers is distinct from new.approved_developers or old.may_delegate is distinct from new.may_delegate or old.expires_at is distinct from new.expires_at) execute function farebox.audit_change('budget.changed', 'consumer_id', 'max_per_call_micros', 'allow_leases', 'max_lease_micros', 'tools', 'developers', 'approve_developers', 'approved_developers', 'may_delegate', 'expires_at');
 
+-- What the keys of a budget and of all below it spent: the sums of key_spending, by tool and by developer. A
+-- charge counts once in each of the two groupings.
+create table farebox.budget_spending (
+  amount_micros bigint not null,
+  charges bigint not null,
+  begins_at timestamp with time zone not null,
+  consumer_id uuid not null,
+  -- the number of the node.
+  budget integer not null,
+  ledger smallint not null,
+  span text not null,
+  grouped_by text not null,
+  -- the name of a tool, or the number of a developer.
+  mark text not null,
+  constraint budget_spending_pkey primary key (ledger, consumer_id, budget, grouped_by, span, begins_at, mark),
+  constraint budget_spending_grouped_by_known check (grouped_by = any (array['tool', 'developer'])),
+  constraint budget_spending_span_known check (span = any (array['day', 'all']))
+) with (fillfactor=80);
+
 -- What each node has used. Narrow, and without an index on what changes, so that updates stay in place (HOT).
 -- What a charge does not change is in budget_details.
 create table farebox.budgets (
@@ -727,6 +746,9 @@ create table farebox.key_spending (
   constraint key_spending_pkey primary key (ledger, consumer_id, spend_key, span, begins_at, developer, tool),
   constraint key_spending_span_known check (span = any (array['day', 'all']))
 ) with (fillfactor=80);
+create trigger key_spending_added after insert on farebox.key_spending referencing new table as added for each statement execute function farebox.add_to_budget_spending();
+create trigger key_spending_changed after update on farebox.key_spending referencing old table as removed new table as added for each statement execute function farebox.add_to_budget_spending();
+create trigger key_spending_removed after delete on farebox.key_spending referencing old table as removed for each statement execute function farebox.add_to_budget_spending();
 
 create table farebox.leases (
   -- the id of its hold.
@@ -1305,6 +1327,12 @@ create function farebox.accept_if_fits(accepted bigint, amount bigint, available
 
 create aggregate farebox.accepted_sum(amount bigint, available bigint)
   returns bigint;
+
+create function farebox.add_to_budget_spending()
+  returns trigger
+  language plpgsql volatile
+  set enable_seqscan=off
+  set enable_bitmapscan=off;
 
 create function farebox.agents_changed()
   returns trigger

@@ -1,6 +1,7 @@
 /** The fake decides about budgets and approvals as the service does: one suite, which both must pass. */
 import assert from 'node:assert/strict';
 import type { Farebox, FareboxConsumer, FareboxError } from '@farebox/client';
+import { FakeFarebox } from '@farebox/client/testing';
 import { until } from '../support/stack.ts';
 import { fakeService, realService, type Ground } from './grounds.ts';
 import { raised } from './scripted-service.ts';
@@ -133,6 +134,31 @@ for (const [name, service] of Object.entries({ service: realService(), fake: fak
       assert.deepEqual(usage.usage, [{ tool: 'search', spent: 4, charges: 3 }]);
     });
 
+    it('adds up what was spent by tool, key, developer and day, in order and in a range of days', async () => {
+      const { id } = await make();
+      const [first, second] = [
+        await consumer.budgets.createKey(id, { name: 'first' }),
+        await consumer.budgets.createKey(id),
+      ];
+      await pay(first.key, 1, 'search');
+      await pay(second.key, 2, 'fetch');
+      await pay(first.key, 0.5, 'fetch');
+      const by = async (query: Parameters<FareboxConsumer['budgets']['usage']>[1]) =>
+        (await consumer.budgets.usage(id, query).page()).usage;
+      assert.deepEqual(await by({}), [
+        { tool: 'fetch', spent: 2.5, charges: 2 },
+        { tool: 'search', spent: 1, charges: 1 },
+      ]);
+      assert.deepEqual(await by({ by: 'key' }), [
+        { keyId: second.id, keyName: null, spent: 2, charges: 1 },
+        { keyId: first.id, keyName: 'first', spent: 1.5, charges: 2 },
+      ]);
+      const [developer] = await by({ by: 'developer' });
+      assert.deepEqual([developer?.spent, developer?.charges], [3.5, 3]);
+      assert.equal((await by({ by: 'day', from: '2026-01-01' })).at(-1)?.charges, 3);
+      assert.deepEqual(await by({ by: 'day', to: '2026-01-01' }), []);
+    });
+
     it('refuses tools, developers and keys that a budget does not allow', async () => {
       const { id } = await make({ tools: ['search'] });
       const { id: keyId, key } = await consumer.budgets.createKey(id, { name: 'session' });
@@ -243,3 +269,23 @@ for (const [name, service] of Object.entries({ service: realService(), fake: fak
     });
   });
 }
+
+describe('client: a window of the fake', () => {
+  const now = Date.now;
+  afterEach(() => {
+    Date.now = now;
+  });
+
+  it('that has ended shows that nothing is used of the next one', async () => {
+    const fake = new FakeFarebox();
+    const { apiKey: consumerKey } = fake.addConsumer({ balance: 10 });
+    const { budgets } = fake.consumer(consumerKey);
+    const { id } = await budgets.create({ name: 'agent', window: { per: 'day', limit: 2 } });
+    const { key: apiKey } = await budgets.createKey(id);
+    await fake.farebox().charge({ apiKey, tool: 'search', amount: 2 });
+    const tomorrow = now() + 86_400_000;
+    Date.now = () => tomorrow;
+    const { used, window, remaining } = await budgets.get(id);
+    assert.deepEqual([used, window?.used, remaining], [2, 0, 2]);
+  });
+});

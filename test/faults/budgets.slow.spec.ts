@@ -26,7 +26,8 @@ import { BudgetTraffic, type Spender } from './budget-traffic.ts';
 
 const SPENDS = Number(process.env['BUDGET_SPENDS'] ?? 4_000);
 const PROCESSES = 3;
-const CONSUMERS = 3;
+/** In a long run more, as few accounts that each reach a limit in every batch decide their charges one by one. */
+const CONSUMERS = SPENDS < 20_000 ? 3 : 16;
 const CALLERS = 12;
 const NODES = 14;
 /** Spends of one request. In a long run most of the time should go into deciding them, not into requests. */
@@ -101,6 +102,7 @@ describe('budgets, while processes are killed', function () {
       const reached = Math.min((SPENDS * n) / (CHANGES + 1), SPENDS - 1);
       await until(() => traffic.spends >= reached, { timeoutMs: 600_000 });
       if (n % 8 === 0) await replaceApi(random.between(0, PROCESSES - 1));
+      else if (n % 8 === 4) while ((await rollUp(database)).hasMore);
       else await change(random.pick(trees), n === 1 ? 'revoke' : undefined);
     }
   }

@@ -1,6 +1,6 @@
 /** The checks of budgets: what each node used, in all and in its window, that no limit was passed, and whole trees. */
 import { ARCHIVED_BEFORE } from '../charges/archived.ts';
-import { SPENT_BY_KEYS } from '../budgets/usage.ts';
+import { SPENT_BY_BUDGETS, SPENT_BY_KEYS } from '../budgets/usage.ts';
 import { sql } from '../database.ts';
 
 /** The number of the spend key that a charge names. 0: none, of a hold of a key of the account. */
@@ -189,4 +189,19 @@ export const BUDGET_CHECKS = {
       ) e group by 1, 2, 3
     ) s left join farebox.spend_keys k on ${ofKey}
     where micros <> 0`,
+
+  'the spending of a budget equals that of its keys': sql.fragment`
+    select ${named}, b.span || ' by ' || b.grouped_by || ', ' || b.mark || ' from ' || b.begins_at || ': ' || b.micros
+      || ' micros and ' || b.charges || ' charges too few'
+    from (
+      select ledger, consumer_id, budget as number, grouped_by, span, begins_at, mark, sum(amount_micros) as micros,
+        sum(charges) as charges
+      from (
+        ${SPENT_BY_BUDGETS}
+        union all
+        select ledger, consumer_id, budget, grouped_by, span, begins_at, mark, -amount_micros, -charges
+        from farebox.budget_spending
+      ) e group by 1, 2, 3, 4, 5, 6, 7
+    ) b left join farebox.budget_details d using (ledger, consumer_id, number)
+    where micros <> 0 or charges <> 0`,
 } as const;

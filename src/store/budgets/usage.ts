@@ -1,6 +1,6 @@
 /**
  * What the spend keys of a budget and of all budgets below it spent, by key, tool, developer or day: the sums plus the
- * tail, as with earnings. Read through the keys' current paths, so a node that moves takes its usage along.
+ * tail, as with earnings. Each budget has sums of its own, so a read takes no longer with a million keys than with one.
  */
 import { Type } from 'typebox';
 import type { UsageGroup } from '../../domain/budget.ts';
@@ -37,6 +37,8 @@ export const KEY_SPANS = sql.fragment`
   (values ('day', date_trunc('day', minute, 'UTC')), ('all', '-infinity'::timestamptz)) as s (span, begins_at)
 `;
 
+const DAY_OF_TAIL = sql.fragment`date_trunc('day', minute, 'UTC')`;
+
 /**
  * Charges by spend keys since the archived months, and the refunds made since then, from which the sums and the tail
  * are computed.
@@ -50,6 +52,15 @@ export const SPENT_BY_KEYS = sql.fragment`
   from farebox.charge_refunds where spend_key is not null and uuid_extract_timestamp(id) >= ${ARCHIVED_BEFORE}
 `;
 
+/** What the sums of keys come to at each budget on their paths. */
+export const SPENT_BY_BUDGETS = sql.fragment`
+  select s.ledger, s.consumer_id, n.budget, g.grouped_by, s.span, s.begins_at, g.mark, s.amount_micros, s.charges
+  from farebox.key_spending s
+  join farebox.spend_keys k on k.ledger = s.ledger and k.consumer_id = s.consumer_id and k.number = s.spend_key
+  cross join lateral unnest(k.path) as n (budget)
+  cross join lateral (values ('tool', s.tool), ('developer', s.developer::text)) as g (grouped_by, mark)
+`;
+
 const groupRow = row(
   Type.Object({
     totalMicros: micros,
@@ -61,7 +72,7 @@ const groupRow = row(
   }),
 );
 
-/** By mark: keys and days newest first, tools and developers in their order. `after` is the last mark of the page before. */
+/** Keys and days newest first, tools and developers in their order. `after` is the last mark of the page before. */
 export async function readBudgetUsage(
   connection: Connection,
   node: NodeRef,
@@ -69,31 +80,20 @@ export async function readBudgetUsage(
   range: HourRange,
   { limit, after }: { readonly limit: number; readonly after?: string | undefined },
 ): Promise<BudgetUsage> {
-  const isDescending = group === 'key' || group === 'day';
-  const { of, mark, join } = GROUPS[group];
-  const span = group === 'day' || isLimited(range) ? 'day' : 'all';
+  const page =
+    group === 'key'
+      ? keysPage(node, range, after, limit)
+      : sql.fragment`${marksPage(group, after)} limit ${limit}`;
   const rows = await connection.any(sql.type(groupRow)`
-    with ${keysOf(node)}, spent as materialized (
-      select ${of} as grouped, sum(amount_micros) as micros, sum(charges) as charges
-      from (${spentIn(node, range, span)}) e group by 1
+    with spent as materialized (
+      select ${GROUPED[group]} as grouped, sum(amount_micros) as micros, sum(charges) as charges
+      from (${spentAt(node, range, group)}) e group by 1
     )
     select t.micros as "totalMicros", t.charges as "totalCharges", g.mark, g.name, g.micros as "spentMicros", g.charges
     from (
       select coalesce(sum(micros), 0)::int8 as micros, coalesce(sum(charges), 0)::int8 as charges from spent
     ) t
-    left join lateral (
-      select * from (
-        select ${mark} as mark, ${group === 'key' ? sql.fragment`k.name` : sql.fragment`null`} as name, spent.micros::int8 as micros, spent.charges::int8 as charges from spent ${join(node)}
-      ) m
-      where ${
-        after === undefined
-          ? sql.fragment`true`
-          : isDescending
-            ? sql.fragment`mark < ${after} collate "C"`
-            : sql.fragment`mark > ${after} collate "C"`
-      }
-      order by mark collate "C" ${isDescending ? sql.fragment`desc` : sql.fragment`asc`} limit ${limit}
-    ) g on true
+    left join lateral (${page}) g on true
   `);
   const [first] = rows;
   return {
@@ -106,34 +106,112 @@ export async function readBudgetUsage(
   };
 }
 
-const GROUPS: Readonly<
-  Record<
-    UsageGroup,
-    {
-      readonly of: ReturnType<typeof sql.fragment>;
-      readonly mark: ReturnType<typeof sql.fragment>;
-      readonly join: (node: NodeRef) => ReturnType<typeof sql.fragment>;
-    }
-  >
-> = {
-  key: {
-    of: sql.fragment`spend_key`,
-    mark: sql.fragment`k.id::text`,
-    join: ({ ledger, consumerId }) => sql.fragment`
-      join farebox.spend_keys k on k.ledger = ${ledger} and k.consumer_id = ${consumerId} and k.number = spent.grouped`,
-  },
-  tool: { of: sql.fragment`tool`, mark: sql.fragment`grouped`, join: () => sql.fragment`` },
-  developer: {
-    of: sql.fragment`developer`,
-    mark: sql.fragment`a.developer_id::text`,
-    join: () => sql.fragment`join farebox.accounts a on a.developer_number = spent.grouped`,
-  },
-  day: {
-    of: sql.fragment`begins_at`,
-    mark: sql.fragment`to_char(grouped at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`,
-    join: () => sql.fragment``,
-  },
-};
+/** By what the sums of a node are added up. By key it is the total alone: keys have sums of their own. */
+const GROUPED = {
+  key: sql.fragment`null::text`,
+  tool: sql.fragment`mark`,
+  developer: sql.fragment`mark`,
+  day: sql.fragment`to_char(begins_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`,
+} as const;
+
+/** What the node spent, as rows of `mark, begins_at, amount_micros, charges`. */
+function spentAt(node: NodeRef, range: HourRange, group: UsageGroup) {
+  const { ledger, consumerId, number } = node;
+  const groupedBy = group === 'developer' ? 'developer' : 'tool';
+  return sql.fragment`
+    select mark, begins_at, amount_micros, charges from farebox.budget_spending
+    where ledger = ${ledger} and consumer_id = ${consumerId} and budget = ${number}
+      and grouped_by = ${groupedBy} and span = ${spanOf(range, group)} and ${within(sql.fragment`begins_at`, range)}
+    union all
+    select mark, begins_at, amount_micros, charges from (${waitingAt(node, range, groupedBy)}) w`;
+}
+
+/** What is still in the tail. Each key is looked up once, whatever the number of its charges. */
+function waitingAt(node: NodeRef, range: HourRange, groupedBy: 'tool' | 'developer') {
+  const { ledger, consumerId, number } = node;
+  return sql.fragment`
+    select t.spend_key, t.mark, t.begins_at, t.amount_micros, t.charges
+    from (
+      select spend_key, ${sql.identifier([groupedBy])}::text as mark, ${DAY_OF_TAIL} as begins_at,
+        sum(amount_micros) as amount_micros, sum(charges) as charges
+      from farebox.earnings_tail where consumer_id = ${consumerId} and ${within(DAY_OF_TAIL, range)}
+      group by 1, 2, 3
+    ) t
+    cross join lateral (
+      select path from farebox.spend_keys
+      where ledger = ${ledger} and consumer_id = ${consumerId} and number = t.spend_key
+      limit 1
+    ) k
+    where k.path @> array[${number}::int4]`;
+}
+
+function marksPage(group: Exclude<UsageGroup, 'key'>, after: string | undefined) {
+  const isDescending = group === 'day';
+  const [mark, join] =
+    group === 'developer'
+      ? [
+          sql.fragment`a.developer_id::text`,
+          sql.fragment`join farebox.accounts a on a.developer_number = grouped::int4`,
+        ]
+      : [sql.fragment`grouped`, sql.fragment``];
+  const isAfter =
+    after === undefined
+      ? sql.fragment`true`
+      : isDescending
+        ? sql.fragment`mark < ${after} collate "C"`
+        : sql.fragment`mark > ${after} collate "C"`;
+  return sql.fragment`
+    select mark, null as name, micros, charges from (
+      select ${mark} as mark, micros::int8 as micros, charges::int8 as charges from spent ${join}
+    ) m
+    where ${isAfter} order by mark collate "C" ${isDescending ? sql.fragment`desc` : sql.fragment`asc`}`;
+}
+
+/**
+ * By number, in the order of which keys are made and found. The page is drawn first, of the keys that spent anything, so
+ * that the sums of no other key are read.
+ */
+function keysPage(node: NodeRef, range: HourRange, after: string | undefined, limit: number) {
+  const { ledger, consumerId, number } = node;
+  const ofConsumer = sql.fragment`ledger = ${ledger} and consumer_id = ${consumerId}`;
+  const sums = sql.fragment`${ofConsumer} and span = ${spanOf(range, 'key')} and ${within(sql.fragment`begins_at`, range)}`;
+  const isAfter =
+    after === undefined
+      ? sql.fragment`true`
+      : sql.fragment`number < (select number from farebox.spend_keys where id = ${after} and ${ofConsumer})`;
+  return sql.fragment`
+    with waiting as (
+      select spend_key as number, sum(amount_micros) as micros, sum(charges) as charges
+      from (${waitingAt(node, range, 'tool')}) w group by 1
+    ), page as (
+      select number from (
+        (select number from farebox.spend_keys k
+          cross join lateral (
+            select from farebox.key_spending where ${sums} and spend_key = k.number limit 1
+          ) s
+          where ${ofConsumer} and path @> array[${number}::int4] and ${isAfter} order by number desc limit ${limit})
+        union
+        select number from waiting where ${isAfter}
+      ) drawn order by number desc limit ${limit}
+    )
+    select k.id::text as mark, k.name, (coalesce(s.micros, 0) + coalesce(w.micros, 0))::int8 as micros,
+      (coalesce(s.charges, 0) + coalesce(w.charges, 0))::int8 as charges
+    from page
+    join lateral (
+      select id, name from farebox.spend_keys where ${ofConsumer} and number = page.number limit 1
+    ) k on true
+    left join waiting w using (number)
+    cross join lateral (
+      select sum(amount_micros) as micros, sum(charges) as charges
+      from farebox.key_spending where ${sums} and spend_key = page.number
+    ) s
+    order by number desc`;
+}
+
+/** The sums of days, or those of all time. */
+function spanOf({ fromMs, toMs }: HourRange, group: UsageGroup): 'day' | 'all' {
+  return group === 'day' || fromMs !== undefined || toMs !== undefined ? 'day' : 'all';
+}
 
 const exportRow = row(
   Type.Object({
@@ -175,7 +253,7 @@ export async function listKeyDays(
       a.developer_id as "developerId", e.tool, e.micros::int8 as "spentMicros", e.charges::int8 as charges
     from (
       select spend_key, begins_at, developer, tool, sum(amount_micros) as micros, sum(charges) as charges
-      from (${spentIn(node, range, 'day')}) e
+      from (${spentByDay(node, range)}) e
       where ${
         after === undefined
           ? sql.fragment`true`
@@ -190,10 +268,6 @@ export async function listKeyDays(
   `);
 }
 
-function isLimited({ fromMs, toMs }: HourRange): boolean {
-  return fromMs !== undefined || toMs !== undefined;
-}
-
 function keysOf({ ledger, consumerId, number }: NodeRef) {
   return sql.fragment`
     keys as (
@@ -202,17 +276,16 @@ function keysOf({ ledger, consumerId, number }: NodeRef) {
     )`;
 }
 
-/** Of the `keys`, as rows of `spend_key, developer, tool, begins_at, amount_micros, charges`. */
-function spentIn({ ledger, consumerId }: NodeRef, range: HourRange, span: 'day' | 'all') {
-  const day = sql.fragment`date_trunc('day', t.minute, 'UTC')`;
+/** Of the `keys`, by day, as rows of `spend_key, developer, tool, begins_at, amount_micros, charges`. */
+function spentByDay({ ledger, consumerId }: NodeRef, range: HourRange) {
   return sql.fragment`
     select s.spend_key, s.developer, s.tool, s.begins_at, s.amount_micros, s.charges
     from keys join farebox.key_spending s on s.ledger = ${ledger} and s.consumer_id = ${consumerId}
-      and s.spend_key = keys.number and s.span = ${span}
+      and s.spend_key = keys.number and s.span = 'day'
     where ${within(sql.fragment`s.begins_at`, range)}
     union all
-    select t.spend_key, t.developer, t.tool, ${day}, t.amount_micros, t.charges
-    from farebox.earnings_tail t
-    where t.consumer_id = ${consumerId} and t.spend_key in (select number from keys)
-      and ${within(day, range)}`;
+    select spend_key, developer, tool, ${DAY_OF_TAIL}, amount_micros, charges
+    from farebox.earnings_tail
+    where consumer_id = ${consumerId} and spend_key in (select number from keys)
+      and ${within(DAY_OF_TAIL, range)}`;
 }

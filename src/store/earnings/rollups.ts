@@ -5,7 +5,7 @@
 import { Type } from 'typebox';
 import { ARCHIVED_BEFORE } from '../charges/archived.ts';
 import { type Connection, countRow, type Database, row, sql } from '../database.ts';
-import { KEY_SPANS, SPENT_BY_KEYS } from '../budgets/usage.ts';
+import { KEY_SPANS, SPENT_BY_BUDGETS, SPENT_BY_KEYS } from '../budgets/usage.ts';
 import { EARNED, SPANS } from './earnings.ts';
 import { cutByLots, PAID_BY_TOP_UPS } from './top-up-attribution.ts';
 
@@ -156,6 +156,15 @@ export async function rebuildRollups(database: Database): Promise<void> {
         select ledger, consumer_id, spend_key, developer, tool, begins_at, amount_micros, charges, 'all', '-infinity'
         from farebox.key_spending where span = 'day' and begins_at < ${ARCHIVED_BEFORE}
       ) e group by 1, 2, 3, 4, 5, 6, 7 having sum(amount_micros) <> 0 or sum(charges) <> 0
+    `);
+    // A trigger has kept these in step with the sums of keys. They are rebuilt in case they were wrong before.
+    await tx.query(sql.typeAlias('nothing')`delete from farebox.budget_spending`);
+    await tx.query(sql.typeAlias('nothing')`
+      insert into farebox.budget_spending
+        (ledger, consumer_id, budget, grouped_by, span, begins_at, mark, amount_micros, charges)
+      select ledger, consumer_id, budget, grouped_by, span, begins_at, mark, sum(amount_micros), sum(charges)
+      from (${SPENT_BY_BUDGETS}) s group by 1, 2, 3, 4, 5, 6, 7
+      having sum(amount_micros) <> 0 or sum(charges) <> 0
     `);
     await tx.query(sql.typeAlias('nothing')`delete from farebox.top_up_earnings`);
     await tx.query(sql.typeAlias('nothing')`

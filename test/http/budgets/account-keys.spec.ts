@@ -84,6 +84,9 @@ describe('the keys of an account', () => {
       assertError(await askHold(server, account), 403, 'account_keys_closed', 'apiKey');
       assert.equal((await spend(server, account, spendKey, 0.5)).status, 201);
     }
+    // They still make budgets and spend keys, as docs/budgets.md says.
+    const later = await makeKey(api, key, (await makeBudget(api, key)).id);
+    assert.equal((await spend(api, account, later.key, 0.5)).status, 201);
     // What was made is still answered, and the key still reads.
     const retry = await charge(api, account, { amount: 1 }, made);
     assert.deepEqual(bodyOf(retry, 201, ChargeReply), before);

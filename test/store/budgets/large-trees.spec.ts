@@ -1,8 +1,8 @@
 /** A tree with a great many nodes: a page of it and a charge in it read no more than in a small one. */
 import assert from 'node:assert/strict';
 import { Client } from 'pg';
-import { sql, type Database } from '../../../src/store/database.ts';
-import { BUDGETS_MAX } from '../../../src/domain/budget.ts';
+import { sql, type Connection, type Database } from '../../../src/store/database.ts';
+import { BUDGETS_MAX, USAGE_GROUPS } from '../../../src/domain/budget.ts';
 import { listBudgets } from '../../../src/store/budgets/budgets.ts';
 import { closeBudget, makeBudget } from '../../../src/store/budgets/change-budgets.ts';
 import { readBudgetUsage } from '../../../src/store/budgets/usage.ts';
@@ -18,6 +18,8 @@ const CHILDREN = BUDGETS_MAX - 1;
 const KEYS = 1_000;
 /** Blocks read for a page: some probes of three blocks for each of its nodes. To read all nodes takes over 100,000. */
 const PAGE_BLOCKS_MAX = 2_000;
+/** Blocks read for a page of usage. The keys' sums of 30 days are about 40,000 rows. */
+const USAGE_BLOCKS_MAX = 800;
 /** A few times what it takes on a busy machine. To write all nodes would take longer. */
 const QUICK_MS = 2_000;
 /** Rows of budgets that two charges at depth 2 may touch, and what the planner may look at besides. */
@@ -113,6 +115,37 @@ describe('a budget with many children', () => {
     assert.deepEqual(await chargeTwice(CHILDREN - 9), ['key_closed', 'key_closed']);
     const [child] = await listBudgets(database, harness.view, 1, { limit: 1, beforeId: undefined });
     assert.equal(child?.status, 'closed');
+  });
+
+  it('has its usage in sums of its own, which take no longer to read the more keys there are', async () => {
+    const { ledger: number, consumerId } = harness.view;
+    await client.query(
+      `insert into farebox.key_spending
+         (ledger, consumer_id, spend_key, span, begins_at, developer, tool, amount_micros, charges)
+       select $1, $2, k, s.span, s.begins_at, 1, 'search', s.days, s.days
+       from generate_series(${CHILDREN - KEYS}, ${CHILDREN}) k
+       cross join (
+         select 'day' as span, '2026-03-01Z'::timestamptz + make_interval(days => d) as begins_at, 1 as days
+         from generate_series(0, 29) d
+         union all select 'all', '-infinity', 30
+       ) s`,
+      [number, consumerId],
+    );
+    await client.query('analyze');
+    const whole = { fromMs: undefined, toMs: undefined };
+    const march = { fromMs: Date.UTC(2026, 2, 1), toMs: Date.UTC(2026, 3, 1) };
+    for (const group of USAGE_GROUPS) {
+      for (const range of [whole, march]) {
+        const read = (connection: Connection) =>
+          readBudgetUsage(connection, { ...harness.view, number: 1 }, group, range, { limit: 51 });
+        const { total, groups } = await read(database);
+        assert.equal(total.charges, (KEYS + 1) * 30 + (range === whole ? 2 : 0), group);
+        assert.ok(groups.length > 0);
+        const plans = await plansOf(database, client, read);
+        const blocks = plans.reduce((sum, plan) => sum + blocksOf(plan), 0);
+        assert.ok(blocks <= USAGE_BLOCKS_MAX, `${blocks} blocks by ${group}`);
+      }
+    }
   });
 
   const make = () =>

@@ -10,6 +10,7 @@ const KEY_PATH = 'a spend key has the path of its budget';
 const BY_DAY = 'the daily spending of a key and its tail equal its charges';
 const IN_ALL = 'the total spending of a key equals its daily spending';
 const OF_KEY = 'the total spending of a key and its tail equal what it charged, less refunds';
+const OF_BUDGET = 'the spending of a budget equals that of its keys';
 const NAMED = 'what a spend key paid or reserved names a key of that consumer';
 
 /**
@@ -216,5 +217,21 @@ export const BUDGET_PLANTS: readonly Plant[] = [
       [BY_DAY, `key ${manual}`],
       [OF_KEY, `key ${manual}`],
     ],
+  ),
+  plant(
+    'a developer to which the keys of a budget paid a micro-dollar too much',
+    [
+      `update farebox.budget_spending set amount_micros = amount_micros + 1
+        where consumer_id = ':consumer' and budget = 1 and grouped_by = 'developer' and span = 'day'`,
+    ],
+    ({ adjustment }) => [[OF_BUDGET, `budget ${adjustment}`]],
+  ),
+  plant(
+    'a tool that the spending of a budget lacks',
+    [
+      `delete from farebox.budget_spending
+        where consumer_id = ':consumer' and budget = 2 and grouped_by = 'tool' and span = 'all'`,
+    ],
+    ({ checkout }) => [[OF_BUDGET, `budget ${checkout}`]],
   ),
 ];
