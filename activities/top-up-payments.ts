@@ -8,6 +8,7 @@ import type { Verdict } from '../src/domain/verdict.ts';
 import { isCardRefused } from '../src/store/top-ups/payment-evidence.ts';
 import { findChosenCard } from '../src/store/top-ups/processor-customers.ts';
 import {
+  findDeclinedWait,
   getTopUp,
   planSession,
   planTax,
@@ -16,20 +17,14 @@ import {
   recordTaxCalculation,
   type TopUp,
 } from '../src/store/top-ups/top-ups.ts';
-import { ask, seen, type AskDeps } from '../src/stripe/ask-processor.ts';
+import { ask, recordedUnpaid, seen, type AskDeps } from '../src/stripe/ask-processor.ts';
 import * as calls from '../src/stripe/calls.ts';
 import { cardToCharge, listCards } from '../src/stripe/cards.ts';
 import { withCustomer } from '../src/stripe/customer.ts';
 import { isMissing } from '../src/stripe/missing.ts';
 import { isTooLateToOpen, recall } from '../src/stripe/recall.ts';
 import { calculateTax, type TaxSettings } from '../src/stripe/tax.ts';
-import {
-  failureOf,
-  isUnconfirmed,
-  refusedFor,
-  storedFailureOf,
-  verdictOfIntent,
-} from '../src/stripe/verdict.ts';
+import { failureOf, isUnconfirmed, refusedFor, verdictOfIntent } from '../src/stripe/verdict.ts';
 import { rowIdOf } from './row-id.ts';
 
 export interface TopUpPaymentDeps extends AskDeps {
@@ -66,7 +61,8 @@ export function createTopUpPaymentActivities(deps: TopUpPaymentDeps) {
 async function openCheckout(deps: TopUpPaymentDeps, asked: TopUp): Promise<OpenedCheckout> {
   if (asked.sessionUrl !== null) return checkoutOf(asked);
   demand(asked, 'checkout');
-  if (asked.status !== 'pending') return checkoutOf(asked);
+  // It has ended, or an operator has canceled it and its workflow has yet to record the end.
+  if (asked.status !== 'pending' || asked.seenVerdict !== null) return checkoutOf(asked);
   const topUp = await recall(deps, asked);
   // A session that is paid or over has no URL, and none is opened too late. The next step reads which it is.
   if (topUp.sessionId !== null || topUp.paymentIntentId !== null) return checkoutOf(topUp);
@@ -94,6 +90,8 @@ async function chargeSavedCard(deps: TopUpPaymentDeps, asked: TopUp): Promise<Ve
   demand(asked, 'direct');
   if (asked.status !== 'pending') return ask(deps, asked);
   const topUp = await recall(deps, asked);
+  const recorded = recordedUnpaid(topUp);
+  if (recorded) return seen(deps, topUp, recorded);
   let earlier = topUp.paymentIntentId && (await calls.readIntent(stripe, topUp.paymentIntentId));
   const isLate =
     !topUp.automatic && Date.parse(topUp.createdAt) + DIRECT_TRIED_WITHIN_MS < Date.now();
@@ -105,34 +103,38 @@ async function chargeSavedCard(deps: TopUpPaymentDeps, asked: TopUp): Promise<Ve
   if (earlier && !isUnconfirmed(earlier) && !(isLate && earlier.status === 'canceled')) {
     return seen(deps, topUp, verdictOfIntent(earlier, topUp));
   }
-  if (isLate) {
-    // The intent may be canceled because it was declined, which is recorded before that.
-    const recorded = await getTopUp(database, topUp.id);
-    const isDeclined = recorded.seenVerdict === 'failed';
-    const tooLate = { kind: 'failed', failure: failureOf('payment_too_late') } as const;
-    return seen(deps, topUp, isDeclined ? storedFailureOf(recorded) : tooLate);
-  }
+  // A decline that was recorded meanwhile stays: it is why the intent is canceled.
+  if (isLate) return seen(deps, topUp, failedFor('payment_too_late'));
 
   const { customerId, cardId } = await withCustomer(deps, topUp.accountId, (customerId) =>
     cardOf(deps, topUp, customerId),
   );
   if (cardId === undefined) {
-    return seen(deps, topUp, { kind: 'failed', failure: failureOf('no_saved_card') });
+    return seen(deps, topUp, failedFor('no_saved_card'));
   }
   if (await isCardRefused(database, topUp.consumerId, cardId)) {
     return seen(deps, topUp, refusedFor(cardId));
   }
+  // Those that were admitted at once, before the first was declined. An automatic one has a limit of its own.
+  if (!topUp.automatic && (await findDeclinedWait(database, topUp.consumerId)) > 0) {
+    return seen(deps, topUp, failedFor('declined_too_often'));
+  }
 
   const taxed = earlier ? topUp : await withTax(deps, topUp, customerId);
   if (!taxed) {
-    return seen(deps, topUp, { kind: 'failed', failure: failureOf('tax_address_missing') });
+    return seen(deps, topUp, failedFor('tax_address_missing'));
   }
   const intent = earlier || (await calls.createIntent(stripe, taxed, customerId));
   const stored = await recordPaymentIntent(database, topUp.id, intent.id);
-  // Only the stored intent may take money, and none may once the top-up has ended (by an operator's cancel).
-  if (stored.status !== 'pending' || stored.paymentIntentId !== intent.id) return ask(deps, stored);
+  // Only the stored intent may take money, and none may once the top-up has a verdict (by an operator's cancel).
+  const mayPay = stored.status === 'pending' && stored.seenVerdict === null;
+  if (!mayPay || stored.paymentIntentId !== intent.id) return ask(deps, stored);
   const confirmed = await calls.confirmIntent(stripe, intent.id, cardId);
-  return seen(deps, taxed, verdictOfIntent(confirmed, taxed));
+  return seen(deps, stored, verdictOfIntent(confirmed, stored));
+}
+
+function failedFor(code: Parameters<typeof failureOf>[0]): Verdict {
+  return { kind: 'failed', failure: failureOf(code) };
 }
 
 /** The top-up with its tax, which is fixed before its payment intent is made. Undefined: there is no address to tax. */

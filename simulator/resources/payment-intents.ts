@@ -275,6 +275,13 @@ export const cancelPaymentIntent: Handler = (context, params, id) => {
     'fraudulent',
     'requested_by_customer',
   ]);
+  const [session] = context.store.all('checkout.session', { payment_intent: id });
+  if (session) {
+    throw refused(
+      `You cannot cancel the PaymentIntent of a Checkout Session. Expire ${session.id} instead.`,
+      'payment_intent_unexpected_state',
+    );
+  }
   checkStatus(intent, 'cancel', [
     'requires_payment_method',
     'requires_confirmation',

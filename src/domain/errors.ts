@@ -43,6 +43,10 @@ export const ERRORS = {
   card_expired: [402, 'The saved card has expired. Another card can be used at checkout.'],
   payment_failed: [402, 'The payment failed and nothing was credited. Pay at checkout.'],
   payment_too_late: [402, 'The card could not be charged within 15 minutes. Nothing was taken.'],
+  declined_too_often: [
+    402,
+    'The saved card was declined too often within an hour, and was not charged. Pay at checkout.',
+  ],
   no_saved_card: [402, 'No card is saved yet. The first checkout saves one.'],
   foreign_origin: [403, 'A change by session cookie has to come from a page of the console.'],
   operator_required: [403, 'This is for operators. `farebox account promote` makes one.'],

@@ -62,6 +62,7 @@ export const APPROVAL_ENDPOINTS: readonly Endpoint[] = [
       'card_expired',
       'payment_failed',
       'payment_too_late',
+      'declined_too_often',
       'no_saved_card',
       'consent_required',
       'consent_ceiling_reached',

@@ -274,6 +274,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
       'card_expired',
       'payment_failed',
       'payment_too_late',
+      'declined_too_often',
       'no_saved_card',
       'consent_required',
       'consent_ceiling_reached',

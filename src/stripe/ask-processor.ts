@@ -7,7 +7,12 @@ import { SESSION_MINUTES_MAX } from '../domain/top-up.ts';
 import type { Verdict } from '../domain/verdict.ts';
 import type { Database } from '../store/database.ts';
 import { recordAuthenticationAsked } from '../store/top-ups/authentication.ts';
-import { recordSeen } from '../store/top-ups/payment-evidence.ts';
+import {
+  recordPaid,
+  recordUnpaid,
+  type Kept,
+  type SeenUnpaid,
+} from '../store/top-ups/payment-evidence.ts';
 import { getTopUp, type TopUp } from '../store/top-ups/top-ups.ts';
 import { cancelIntent, expireSession, readIntent, readSession } from './calls.ts';
 import { isTooLateToOpen, recall } from './recall.ts';
@@ -51,7 +56,7 @@ async function read({ stripe }: AskDeps, topUp: TopUp): Promise<Verdict> {
   }
   if (paymentIntentId !== null) {
     const verdict = verdictOfIntent(await readIntent(stripe, paymentIntentId), topUp);
-    if (verdict.kind === 'open' && verdict.needsPayer && isTooLate(topUp)) {
+    if (verdict.kind === 'open' && verdict.needsPayer && isTooLateToConfirm(topUp)) {
       await cancelIntent(stripe, paymentIntentId);
       return verdictOfIntent(await readIntent(stripe, paymentIntentId), topUp);
     }
@@ -62,10 +67,26 @@ async function read({ stripe }: AskDeps, topUp: TopUp): Promise<Verdict> {
     return verdict;
   }
   if (sessionId !== null) return readFromSession(stripe, topUp, sessionId);
-  return { kind: isTooLateToOpen(topUp) ? 'expired' : 'open' };
+  return recordedUnpaid(topUp) ?? { kind: isTooLateToOpen(topUp) ? 'expired' : 'open' };
 }
 
-function isTooLate({ method, createdAt }: TopUp): boolean {
+/** The verdict of a row that an earlier step saw as expired or failed. */
+export function recordedUnpaid(topUp: TopUp): Unpaid | undefined {
+  switch (topUp.seenVerdict) {
+    case 'expired':
+      return { kind: 'expired' };
+    case 'failed':
+      return storedFailureOf(topUp);
+    case 'paid':
+    case null:
+      return undefined;
+  }
+}
+
+type Unpaid = Extract<Verdict, { kind: 'expired' | 'failed' }>;
+
+/** Whether the cardholder has had the whole time to confirm a payment from the saved card. */
+export function isTooLateToConfirm({ method, createdAt }: TopUp): boolean {
   return method === 'direct' && Date.parse(createdAt) + AUTHENTICATED_WITHIN_MS < Date.now();
 }
 
@@ -74,34 +95,46 @@ async function readFromSession(stripe: Stripe, topUp: TopUp, sessionId: string):
 }
 
 /**
- * Records a final verdict in the row, then returns it. A declined payment from the saved card is closed at the processor,
- * so that nobody can make it later; the row keeps the reason, which the canceled intent no longer shows.
+ * Records a final verdict in the row, and returns the one that counts: the row's first, unless the payment was made. A
+ * declined payment from the saved card is closed at the processor, so that nobody can make it later; the row keeps the
+ * reason, which the canceled intent no longer shows.
  */
 export async function seen(
   { database, stripe, tellOwner }: AskDeps,
   topUp: TopUp,
   verdict: Verdict,
 ): Promise<Verdict> {
-  const { id } = topUp;
+  const { id, method, paymentIntentId } = topUp;
   switch (verdict.kind) {
     case 'open':
       if (verdict.needsPayer && (await recordAuthenticationAsked(database, id))) tellOwner?.(topUp);
       return verdict;
     case 'paid':
-      if (await recordSeen(database, id, verdict)) return verdict;
+      if (await recordPaid(database, id, verdict)) return verdict;
       throw new PaymentMismatchError('the payment is not the one recorded for the top-up');
-    case 'expired': {
-      if (await recordSeen(database, id, verdict)) return verdict;
-      return storedFailureOf(await getTopUp(database, id));
-    }
+    case 'expired':
     case 'failed': {
-      const { failure, refusedCardId } = verdict;
-      await recordSeen(database, id, { kind: 'failed', code: failure.code, refusedCardId });
-      const { method, paymentIntentId } = await getTopUp(database, id);
-      if (method === 'direct' && paymentIntentId !== null) {
+      const kept = keptOf(await recordUnpaid(database, topUp, seenOf(verdict)), verdict);
+      if (kept.kind === 'failed' && method === 'direct' && paymentIntentId !== null) {
         await cancelIntent(stripe, paymentIntentId);
       }
-      return verdict;
+      return kept;
     }
   }
+}
+
+function seenOf(verdict: Unpaid): SeenUnpaid {
+  if (verdict.kind === 'expired') return { kind: 'expired' };
+  const { failure, refusedCardId } = verdict;
+  return { kind: 'failed', code: failure.code, refusedCardId };
+}
+
+function keptOf({ verdict, failureCode, refusedCardId, isPending }: Kept, read: Unpaid): Unpaid {
+  if (verdict === 'expired') return { kind: 'expired' };
+  if (verdict === 'failed') return storedFailureOf({ seenFailureCode: failureCode, refusedCardId });
+  // Releases before these verdicts were recorded ended it.
+  if (!isPending) return read;
+  throw new Error(
+    'The top-up names another payment than the one that was read. The next attempt reads that one.',
+  );
 }

@@ -14,8 +14,9 @@ import {
   type Booked,
   type Claim,
 } from '../store/audit/reconciliation.ts';
-import { recordSeen } from '../store/top-ups/payment-evidence.ts';
+import { recordPaid } from '../store/top-ups/payment-evidence.ts';
 import { findTopUp, type TopUp } from '../store/top-ups/top-ups.ts';
+import { isTooLateToConfirm } from './ask-processor.ts';
 import { readIntent, readSession } from './calls.ts';
 import { claimOf, compareTopUp, isPaymentOf, isSameClaim, type Found } from './compare.ts';
 import { readReversals, reportOfDispute, reportOfRefund, reportOfWarning } from './reversals.ts';
@@ -199,7 +200,7 @@ async function recordFound(
   const found = intents.find((intent) => isPaymentOf(intent, { ...topUp, topUpId: id }));
   if (!found) return;
   const verdict = verdictOfIntent(found, topUp);
-  if (verdict.kind === 'paid') await recordSeen(database, id, verdict);
+  if (verdict.kind === 'paid') await recordPaid(database, id, verdict);
 }
 
 function nudgeOf(
@@ -254,7 +255,11 @@ async function readPayments(
         : undefined,
     isUnderWay:
       session?.status === 'open' ||
-      intents.some(({ status }) => status === 'processing' || status === 'requires_action'),
+      intents.some(
+        ({ status }) =>
+          status === 'processing' ||
+          (status === 'requires_action' && !(topUp && isTooLateToConfirm(topUp))),
+      ),
   };
 }
 

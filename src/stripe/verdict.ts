@@ -33,6 +33,7 @@ export const FAILURES = {
   // Stored by releases that ended such a top-up.
   authentication_required: `The bank requires the cardholder to confirm this payment. ${CHECKOUT}, where that is possible.`,
   tax_address_missing: `The address for the tax is not known. ${CHECKOUT}, which asks for it.`,
+  declined_too_often: `The saved card was declined too often within an hour, so it was not charged. ${CHECKOUT}, where another card can be used.`,
   no_saved_card: `No card is saved. ${CHECKOUT}, which offers to save the card.`,
   payment_too_late: `The payment could not be attempted within 15 minutes, so nothing was charged. Repeat it with a new Idempotency-Key.`,
   payment_failed: `The bank did not make the payment. ${CHECKOUT}.`,
@@ -48,7 +49,7 @@ export function refusedFor(cardId: string): Extract<Verdict, { kind: 'failed' }>
   return { kind: 'failed', failure: { code: 'card_declined', message }, refusedCardId: cardId };
 }
 
-/** The verdict that a row recorded. */
+/** The failure that a row recorded. */
 export function storedFailureOf({
   seenFailureCode: code,
   refusedCardId,

@@ -2,7 +2,6 @@
 import { Stripe } from 'stripe';
 import * as calls from '../../src/stripe/calls.ts';
 import { isMissing } from '../../src/stripe/missing.ts';
-import { idOf } from '../../src/stripe/verdict.ts';
 import { Shapes } from './shapes.ts';
 
 export interface CheckedClient {
@@ -65,11 +64,11 @@ function noteMade(made: Map<string, string>, body: string): void {
 
 /**
  * Removes what the client made, as far as Stripe can: customers with their cards. Sessions expire and intents are
- * canceled, unless they were paid. Payments, refunds, disputes and events stay.
+ * canceled, unless they were paid or belong to a session. Payments, refunds, disputes and events stay.
  */
 export async function removeMade({ stripe, made }: CheckedClient): Promise<void> {
   for (const [id, object] of made) {
-    if (object === 'checkout.session') await closeSession(stripe, id);
+    if (object === 'checkout.session') await calls.expireSession(stripe, id);
     if (object === 'payment_intent') await calls.cancelIntent(stripe, id);
   }
   for (const [id, object] of made) {
@@ -78,11 +77,4 @@ export async function removeMade({ stripe, made }: CheckedClient): Promise<void>
       if (!isMissing(error)) throw error;
     });
   }
-}
-
-/** A failed bank debit leaves a payment intent that can be paid again. */
-async function closeSession(stripe: Stripe, id: string): Promise<void> {
-  await calls.expireSession(stripe, id);
-  const intentId = idOf((await stripe.checkout.sessions.retrieve(id)).payment_intent);
-  if (intentId !== undefined) await calls.cancelIntent(stripe, intentId);
 }

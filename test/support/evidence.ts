@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { asMicros } from '../../src/domain/money.ts';
 import { creditTopUp, type CreditResult } from '../../src/store/top-ups/credit-top-up.ts';
 import type { Database } from '../../src/store/database.ts';
-import { recordSeen } from '../../src/store/top-ups/payment-evidence.ts';
+import { recordPaid, recordUnpaid } from '../../src/store/top-ups/payment-evidence.ts';
 import { expireTopUp, failTopUp, getTopUp } from '../../src/store/top-ups/top-ups.ts';
 
 /** A payment of the whole amount; a top-up without a payment intent gets one. */
@@ -14,13 +14,12 @@ export async function showPaid(
 ): Promise<void> {
   const { amountMicros, paymentIntentId } = await getTopUp(database, id);
   const seen = {
-    kind: 'paid',
     paymentIntentId: paymentIntentId ?? `pi_${id}`,
     paidMicros: asMicros(amountMicros + taxMicros),
     taxMicros,
     hasReversals: false,
   } as const;
-  assert.equal(await recordSeen(database, id, seen), true);
+  assert.equal(await recordPaid(database, id, seen), true);
 }
 
 export async function credit(
@@ -38,11 +37,14 @@ export async function fail(
   failure: { readonly code: string; readonly message: string },
   retryMs: number,
 ) {
-  await recordSeen(database, id, { kind: 'failed', code: failure.code });
+  await recordUnpaid(database, await getTopUp(database, id), {
+    kind: 'failed',
+    code: failure.code,
+  });
   return failTopUp(database, id, { failure, retryMs });
 }
 
 export async function expire(database: Database, id: string): Promise<void> {
-  await recordSeen(database, id, { kind: 'expired' });
+  await recordUnpaid(database, await getTopUp(database, id), { kind: 'expired' });
   await expireTopUp(database, id);
 }

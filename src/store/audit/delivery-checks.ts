@@ -8,6 +8,8 @@ import { sql } from '../database.ts';
 const DELIVERED_WITHIN = sql.fragment`interval '10 minutes'`;
 /** A direct top-up is given up when nothing was tried within 15 minutes. The rest of the hour is for operators. */
 const DIRECT_ENDS_WITHIN = sql.fragment`interval '1 hour'`;
+/** Its cardholder has a day to confirm it at the bank, and then reconciliation has it canceled. */
+const CONFIRMED_WITHIN = sql.fragment`interval '26 hours'`;
 /** A checkout is open for a day. A bank debit that it started may take two weeks to settle. */
 const CHECKOUT_ENDS_WITHIN = sql.fragment`interval '16 days'`;
 
@@ -29,5 +31,6 @@ export const DELIVERY_CHECKS = {
     select 'top-up ' || id, method || ', pending since ' || created_at
     from farebox.top_ups
     where status = 'pending' and created_at < now()
-      - case method when 'direct' then ${DIRECT_ENDS_WITHIN} else ${CHECKOUT_ENDS_WITHIN} end`,
+      - case when method <> 'direct' then ${CHECKOUT_ENDS_WITHIN}
+        when authentication_asked_at is not null then ${CONFIRMED_WITHIN} else ${DIRECT_ENDS_WITHIN} end`,
 } as const;

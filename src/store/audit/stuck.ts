@@ -30,7 +30,7 @@ export async function listStuck(connection: Connection, limit: number): Promise<
         t.amount_micros as "amountMicros", t.payment_intent_id as "paymentIntentId", t.created_at as since
       from farebox.top_ups t
       where t.status = 'pending' and case
-        when t.session_id is null then t.created_at
+        when t.session_id is null and t.authentication_asked_at is null then t.created_at
         else coalesce(t.session_expires_at, t.created_at + interval '24 hours') end < ${LATE}
       order by t.id limit ${limit}
     )

@@ -3,22 +3,23 @@
  * failure or an expiry takes effect only if the row has the evidence for it, so a step that somebody starts manually does
  * nothing that the processor does not show.
  */
-import { Type } from 'typebox';
+import { Type, type Static } from 'typebox';
 import type { Micros } from '../../domain/money.ts';
 import { nullable, row, sql, type Connection } from '../database.ts';
+import { SEEN_VERDICTS, type TopUp } from './top-ups.ts';
 
 /** The processor's final verdict on a payment. */
-export type Seen =
-  | {
-      readonly kind: 'paid';
-      readonly paymentIntentId: string;
-      /** With tax. */
-      readonly paidMicros: Micros;
-      readonly taxMicros: Micros;
-      readonly invoiceId?: string | undefined;
-      /** Refunded or disputed since: the credit has that read. */
-      readonly hasReversals: boolean;
-    }
+export interface SeenPaid {
+  readonly paymentIntentId: string;
+  /** With tax. */
+  readonly paidMicros: Micros;
+  readonly taxMicros: Micros;
+  readonly invoiceId?: string | undefined;
+  /** Refunded or disputed since: the credit has that read. */
+  readonly hasReversals: boolean;
+}
+
+export type SeenUnpaid =
   | { readonly kind: 'expired' }
   | {
       readonly kind: 'failed';
@@ -27,45 +28,54 @@ export type Seen =
       readonly refusedCardId?: string | undefined;
     };
 
-/** What the row said before. */
-const verdictRow = row(Type.Object({ verdict: nullable(Type.String()) }));
+/** The row, with the payment that it named when the processor was asked. */
+type Asked = Pick<TopUp, 'id' | 'sessionId' | 'paymentIntentId'>;
+
+const Kept = Type.Object({
+  verdict: nullable(Type.Enum(SEEN_VERDICTS)),
+  failureCode: nullable(Type.String()),
+  refusedCardId: nullable(Type.String()),
+  isPending: Type.Boolean(),
+});
+/** What the row says now. */
+export type Kept = Static<typeof Kept>;
+
+const keptRow = row(Kept);
 const refusedRow = row(Type.Object({ isRefused: Type.Boolean() }));
 
+const kept = sql.fragment`
+  seen_verdict as verdict, seen_failure_code as "failureCode", refused_card_id as "refusedCardId",
+  status = 'pending' as "isPending"
+`;
+
 /**
- * Records the verdict that was just read. A later read never replaces a recorded payment, which belongs to the row's one
- * payment intent; a payment of a different amount violates a constraint. Nor does an expiry replace a failure, after
- * which we cancel the intent ourselves. A refused card stays recorded. False: the row has a different intent, or a failure.
+ * Records that a pending top-up was not paid and never will be, unless the row has a verdict already or names another
+ * payment by now. The first verdict stays, because we close the payment after it and read it as expired from then on.
  */
-export async function recordSeen(
+export async function recordUnpaid(
   connection: Connection,
-  topUpId: string,
-  seen: Seen,
-): Promise<boolean> {
-  if (seen.kind === 'paid') return recordPaid(connection, topUpId, seen);
+  { id, sessionId, paymentIntentId }: Asked,
+  seen: SeenUnpaid,
+): Promise<Kept> {
   const failureCode = seen.kind === 'failed' ? seen.code : null;
   const refusedCardId = seen.kind === 'failed' ? (seen.refusedCardId ?? null) : null;
-  const kept = await connection.maybeOneFirst(sql.type(verdictRow)`
-    with seen as (
-      update farebox.top_ups set seen_verdict = ${seen.kind}, seen_at = now(), seen_failure_code = ${failureCode},
-        refused_card_id = coalesce(${refusedCardId}, refused_card_id)
-      where id = ${topUpId} and status = 'pending' and seen_verdict is distinct from 'paid'
-        and (${seen.kind} = 'failed' or seen_verdict is distinct from 'failed')
-    )
-    select seen_verdict as verdict from farebox.top_ups where id = ${topUpId}
+  const recorded = await connection.maybeOne(sql.type(keptRow)`
+    update farebox.top_ups set seen_verdict = ${seen.kind}, seen_at = now(), seen_failure_code = ${failureCode},
+      refused_card_id = ${refusedCardId}
+    where id = ${id} and status = 'pending' and seen_verdict is null
+      and session_id is not distinct from ${sessionId}
+      and payment_intent_id is not distinct from ${paymentIntentId}
+    returning ${kept}
   `);
-  return seen.kind === 'failed' || kept !== 'failed';
+  if (recorded) return recorded;
+  return connection.one(sql.type(keptRow)`select ${kept} from farebox.top_ups where id = ${id}`);
 }
 
-async function recordPaid(
+/** A payment wins over every other verdict, and is never replaced. False: the row has a different payment intent. */
+export async function recordPaid(
   connection: Connection,
   topUpId: string,
-  {
-    paymentIntentId,
-    paidMicros,
-    taxMicros,
-    invoiceId,
-    hasReversals,
-  }: Extract<Seen, { kind: 'paid' }>,
+  { paymentIntentId, paidMicros, taxMicros, invoiceId, hasReversals }: SeenPaid,
 ): Promise<boolean> {
   const { rowCount } = await connection.query(sql.typeAlias('nothing')`
     update farebox.top_ups set payment_intent_id = ${paymentIntentId}, seen_verdict = 'paid',

@@ -31,6 +31,8 @@ import {
   type Transaction,
 } from '../database.ts';
 
+export const SEEN_VERDICTS = ['paid', 'expired', 'failed'] as const;
+
 const TopUp = Type.Object({
   id: Type.String(),
   ledger: Type.Integer(),
@@ -61,7 +63,7 @@ const TopUp = Type.Object({
   /** Its workflow has claimed it (`opened_at` is set). */
   isClaimed: Type.Boolean(),
   /** The processor's final verdict (payment-evidence.ts), or null. */
-  seenVerdict: nullable(Type.Enum(['paid', 'expired', 'failed'])),
+  seenVerdict: nullable(Type.Enum(SEEN_VERDICTS)),
   seenFailureCode: nullable(Type.String()),
   /** The saved card, if its bank declined it permanently. */
   refusedCardId: nullable(Type.String()),
@@ -169,17 +171,23 @@ async function hasTooManyOpen(tx: Transaction, consumerId: string): Promise<bool
 /** The most declines in an hour: card networks charge for more, and block merchants that continue. */
 const DECLINES_MAX = 5;
 
-/** Time until another direct top-up may be tried: an hour after the first of the last declines. Any credit resets it. */
-async function findDeclinedWait(tx: Transaction, consumerId: string): Promise<number> {
-  const wait = await tx.maybeOneFirst(sql.type(waitRow)`
-    select ceil(extract(epoch from updated_at + interval '1 hour' - now()) * 1000)::int8 as "waitMs"
+/**
+ * Time until the saved card may be tried again: an hour after the first of the last declines. Any credit resets it. Zero:
+ * now.
+ */
+export async function findDeclinedWait(
+  connection: Connection,
+  consumerId: string,
+): Promise<number> {
+  const wait = await connection.maybeOneFirst(sql.type(waitRow)`
+    select ceil(extract(epoch from seen_at + interval '1 hour' - now()) * 1000)::int8 as "waitMs"
     from farebox.top_ups
-    where consumer_id = ${consumerId} and method = 'direct' and status = 'failed'
-      and failure_code in ('card_declined', 'card_expired') and payment_intent_id is not null
-      and updated_at > now() - interval '1 hour'
-      and updated_at > coalesce(
+    where consumer_id = ${consumerId} and method = 'direct' and seen_verdict = 'failed'
+      and seen_failure_code in ('card_declined', 'card_expired') and payment_intent_id is not null
+      and seen_at > now() - interval '1 hour'
+      and seen_at > coalesce(
         (select max(completed_at) from farebox.top_ups where consumer_id = ${consumerId}), '-infinity')
-    order by updated_at desc offset ${DECLINES_MAX - 1} limit 1
+    order by seen_at desc offset ${DECLINES_MAX - 1} limit 1
   `);
   return wait ?? 0;
 }
@@ -374,7 +382,10 @@ export async function recordSession(
   `);
 }
 
-/** The first recorded payment intent stays: only that one is ever confirmed. */
+/**
+ * The first recorded payment intent stays: only that one is ever confirmed. None is recorded after a verdict, such as
+ * that of an operator's cancel.
+ */
 export async function recordPaymentIntent(
   connection: Connection,
   id: string,
@@ -382,7 +393,8 @@ export async function recordPaymentIntent(
 ): Promise<TopUp> {
   return connection.one(sql.type(topUpRow)`
     update farebox.top_ups set updated_at = now(),
-      payment_intent_id = coalesce(payment_intent_id, ${paymentIntentId})
+      payment_intent_id = case when seen_verdict is null
+        then coalesce(payment_intent_id, ${paymentIntentId}) else payment_intent_id end
     where id = ${id} returning ${columns}
   `);
 }

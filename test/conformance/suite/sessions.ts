@@ -196,8 +196,12 @@ export function describeSessions(get: () => Target): void {
       const { order, id, url } = await open();
       await pay(url, '000111111113');
       await eventOf(get(), 'checkout.session.async_payment_failed', id);
-      const verdict = verdictOfSession(await calls.readSession(stripe, id), order);
+      const session = await calls.readSession(stripe, id);
+      const verdict = verdictOfSession(session, order);
       assert.equal(verdict.kind === 'failed' && verdict.failure.code, 'payment_failed');
+      const intentId = idOf(session.payment_intent) ?? '';
+      const error = await errorOf(stripe.paymentIntents.cancel(intentId));
+      assert.equal(error.type, 'StripeInvalidRequestError');
     });
   });
 }

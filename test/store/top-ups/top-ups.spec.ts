@@ -8,6 +8,7 @@ import { createAccounts } from '../../../src/store/accounts/accounts.ts';
 import { changeConsent } from '../../../src/store/top-ups/monthly-ceiling.ts';
 import { creditManually } from '../../../src/store/top-ups/credit-top-up.ts';
 import { row, sql, type Database } from '../../../src/store/database.ts';
+import { recordUnpaid } from '../../../src/store/top-ups/payment-evidence.ts';
 import {
   admitTopUp,
   findTopUp,
@@ -134,6 +135,31 @@ describe('top-ups in the database', () => {
       assert.equal(topUp?.status, 'completed');
       assert.ok(topUp.completedAt);
     }
+  });
+
+  it('keeps the first verdict of an unpaid top-up, and names no payment after it', async () => {
+    const consumer = await newConsumer();
+    const [canceled, declined] = [await admitted(consumer), await admitted(consumer)];
+    const verdicts = [{ kind: 'expired' }, { kind: 'failed', code: 'card_declined' }] as const;
+    for (const [topUp, first, other] of [
+      [canceled, ...verdicts],
+      [declined, ...verdicts.toReversed()],
+    ] as const) {
+      for (const seen of [first, other]) {
+        const { verdict } = await recordUnpaid(database, topUp, seen!);
+        assert.equal(verdict, first?.kind);
+      }
+      const named = await recordPaymentIntent(database, topUp.id, `pi_late_${topUp.id}`);
+      assert.equal(named.paymentIntentId, null);
+    }
+  });
+
+  it('records no verdict on a payment that the row does not name any more', async () => {
+    const consumer = await newConsumer();
+    const asked = await admitted(consumer);
+    const named = await recordPaymentIntent(database, asked.id, `pi_${asked.id}`);
+    assert.equal((await recordUnpaid(database, asked, { kind: 'expired' })).verdict, null);
+    assert.equal((await recordUnpaid(database, named, { kind: 'expired' })).verdict, 'expired');
   });
 
   it('lets a payment win over failure and expiry, in any order', async () => {

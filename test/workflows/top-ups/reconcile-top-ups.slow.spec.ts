@@ -12,6 +12,7 @@ import {
 } from '../../../src/store/audit/reconciliation.ts';
 import { requestRefund } from '../../../src/store/top-ups/request-refund.ts';
 import type { TopUp } from '../../../src/store/top-ups/top-ups.ts';
+import { authenticate } from '../../../src/stripe/authentication.ts';
 import { reconcileNow, reconcileNowId } from '../../../src/temporal/reconcile-now.ts';
 import { scheduleIdOf } from '../../../src/temporal/schedules.ts';
 import { Type } from 'typebox';
@@ -430,18 +431,40 @@ describe('reconciliation', () => {
 
   it('checks a checkout after its expiry, until the processor reports its end', async () => {
     const topUp = await harness.checkout(consumer, 25);
-    const isAsked = async () => {
-      const page = { afterId: '00000000-0000-0000-0000-000000000000', limit: 1_000 };
-      return (await listUnsettled(harness.database, page)).includes(topUp.id);
-    };
-    assert.equal(await isAsked(), false);
+    assert.equal(await isUnsettled(topUp), false);
     await change(topUp, sql.fragment`session_expires_at = now()`);
-    assert.equal(await isAsked(), true);
+    assert.equal(await isUnsettled(topUp), true);
     await harness.control(`sessions/${topUp.sessionId}/expire-now`);
     await reconcile();
     await harness.statusBecomes(topUp, 'expired');
-    assert.equal(await isAsked(), false);
+    assert.equal(await isUnsettled(topUp), false);
   });
+
+  it('leaves the cardholder a day to confirm a payment, and then cancels it, though its workflow was terminated', async () => {
+    assert.equal((await harness.requestDirect(consumer, 5)).kind, 'completed');
+    await harness.saveCard(consumer, 'pm_card_authenticationRequired');
+    const asked = await harness.request(consumer, 'direct', 25);
+    assert.ok(asked.kind === 'pending', asked.kind);
+    const topUp = await until(async () => {
+      const now = await harness.topUp(asked.topUp.id);
+      return now.authenticationAskedAt !== null && now;
+    });
+    await harness.workflow(topUp.id).terminate();
+    const url = 'https://example.com/done';
+    const { kind } = await authenticate(harness.stripe, topUp.paymentIntentId ?? '', url);
+    assert.equal(kind, 'redirect');
+    assert.equal(await isUnsettled(topUp), false);
+    await change(topUp, sql.fragment`created_at = now() - interval '25 hours'`);
+    assert.equal(await isUnsettled(topUp), true);
+    await reconcile();
+    await harness.statusBecomes(topUp, 'expired');
+    assert.deepEqual(await harness.paymentsOf(topUp), []);
+  });
+
+  async function isUnsettled(topUp: TopUp): Promise<boolean> {
+    const page = { afterId: '00000000-0000-0000-0000-000000000000', limit: 1_000 };
+    return (await listUnsettled(harness.database, page)).includes(topUp.id);
+  }
 
   it('is started by a schedule, one at a time', async () => {
     const schedule = harness.temporal.client.schedule.getHandle(

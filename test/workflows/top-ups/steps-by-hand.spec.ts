@@ -106,6 +106,13 @@ describe('a step of a top-up that is started by hand', function () {
     return (await claimTopUp(harness.database, id))!;
   }
 
+  /** As if it had been requested earlier. */
+  async function age({ id }: TopUp, minutes: number): Promise<void> {
+    await harness.database.query(sql.typeAlias('nothing')`
+      update farebox.top_ups set created_at = now() - ${minutes}::int8 * interval '1 minute' where id = ${id}
+    `);
+  }
+
   async function unpaidCheckout(consumer: Consumer): Promise<TopUp> {
     const topUp = await harness.checkout(consumer, 25);
     await harness.workflow(topUp.id).terminate();
@@ -179,6 +186,51 @@ describe('a step of a top-up that is started by hand', function () {
     assert.equal(await start('creditTopUp', id), 'done');
   });
 
+  it('charges no card once a cancel is recorded, and changes nothing about it, however late it comes', async () => {
+    for (const minutes of [0, 16]) {
+      const topUp = await openedRow('direct', await harness.newConsumer());
+      const id = wireId('topUp', topUp.id);
+      await age(topUp, minutes);
+      assert.equal(await start('cancelPayment', id), 'done');
+      assert.deepEqual(await execute('chargeSavedCard', id), { kind: 'expired' });
+      assert.deepEqual(await harness.paymentsOf(topUp), []);
+      assert.equal(await start('expireTopUp', id), 'done');
+      assert.equal((await harness.topUp(topUp.id)).status, 'expired');
+    }
+  });
+
+  it('opens no checkout once a cancel is recorded, and reads it as canceled', async () => {
+    const topUp = await openedRow('checkout', await harness.newConsumer());
+    const id = wireId('topUp', topUp.id);
+    assert.equal(await start('cancelPayment', id), 'done');
+    assert.equal(await start('openCheckout', id), 'done');
+    assert.equal((await harness.topUp(topUp.id)).sessionId, null);
+    assert.deepEqual(await execute('askProcessor', id), { kind: 'expired' });
+  });
+
+  it('charges a card that was declined five times within an hour no more, though the top-ups were admitted before', async () => {
+    const consumer = await harness.newConsumer();
+    const paid = await openedRow('direct', consumer);
+    for (const step of ['chargeSavedCard', 'creditTopUp']) {
+      assert.equal(await start(step, wireId('topUp', paid.id)), 'done');
+    }
+    await harness.saveCard(consumer, 'pm_card_chargeCustomerFail');
+    const topUps = await Promise.all(
+      Array.from({ length: 7 }, () => openedRow('direct', consumer)),
+    );
+    const codes: (string | undefined)[] = [];
+    for (const { id } of topUps) {
+      const verdict = (await execute('chargeSavedCard', wireId('topUp', id))) as Verdict;
+      codes.push(verdict.kind === 'failed' ? verdict.failure.code : verdict.kind);
+    }
+    const declined = Array.from({ length: 5 }, () => 'card_declined');
+    assert.deepEqual(codes, [...declined, 'declined_too_often', 'declined_too_often']);
+    const last = await harness.topUp(topUps[6]!.id);
+    assert.equal(last.paymentIntentId, null);
+    assert.equal(await start('failTopUp', wireId('topUp', last.id), DECLINED), 'done');
+    assert.equal((await harness.topUp(last.id)).failureCode, 'declined_too_often');
+  });
+
   it('credits a payment that the processor shows as paid, once, for any caller', async () => {
     const consumer = await harness.newConsumer();
     const topUp = await unpaidCheckout(consumer);
@@ -221,9 +273,7 @@ describe('a step of a top-up that is started by hand', function () {
   it('keeps a decline, and the card that its bank refused, when a charge is repeated after 15 minutes', async () => {
     const consumer = await harness.newConsumer();
     const { topUp, cardId } = await declinedForEver(consumer);
-    await harness.database.query(sql.typeAlias('nothing')`
-      update farebox.top_ups set created_at = now() - interval '16 minutes' where id = ${topUp.id}
-    `);
+    await age(topUp, 16);
     assert.equal(await start('chargeSavedCard', wireId('topUp', topUp.id)), 'done');
     const { seenFailureCode, refusedCardId } = await harness.topUp(topUp.id);
     assert.equal(seenFailureCode, 'card_declined');

@@ -1,5 +1,6 @@
 /** A top-up outlives any length of history: a run continues as a new one, and loses nothing. */
 import assert from 'node:assert/strict';
+import { wireId } from '../../../src/domain/ids.ts';
 import { reportReversal } from '../../../src/temporal/start-reversals.ts';
 import { until } from '../../support/stack.ts';
 import {
@@ -40,6 +41,10 @@ describe('a top-up with a long history', () => {
     await harness.statusBecomes(topUp, 'completed');
     assert.equal((await handle.result()).status, 'completed');
     assert.notEqual((await handle.describe()).runId, first);
+    // A continued run has no static summary and details.
+    const details = JSON.stringify(await handle.query('__temporal_workflow_metadata'));
+    assert.match(details, new RegExp(`Top-up \`${wireId('topUp', topUp.id)}\`: \\$25, checkout`));
+    assert.match(details, /At the processor: `pi_\w+`, `cs_test_\w+`/);
     assert.equal((await harness.books(consumer)).credited, 25_000_000);
   });
 

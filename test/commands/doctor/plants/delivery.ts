@@ -16,6 +16,11 @@ const event = (dueIn: string, status = `'active', null`) =>
 const notice = (topic: string, age: string, next = 'now()') =>
   `insert into farebox.outbox (topic, subject_id, created_at, attempts, next_attempt_at)
     values ('${topic}', ':consumer', now() - interval '${age}', 7, ${next})`;
+/** Its bank wants the cardholder to confirm it. */
+const unconfirmed = (age: string) => [
+  pending('direct', age),
+  `update farebox.top_ups set authentication_asked_at = created_at where id = ':firstCharge'`,
+];
 const pending = (method: string, age: string) =>
   `insert into farebox.top_ups (id, ledger, consumer_id, account_id, method, amount_micros, created_at, opened_at)
     select ':firstCharge', ledger, consumer_id, account_id, '${method}', 1000000, now() - interval '${age}', now()
@@ -57,6 +62,16 @@ export const DELIVERY_PLANTS: readonly Plant[] = [
     what: 'a checkout that has been pending for 60 days',
     statements: [pending('checkout', '60 days')],
     finds: ({ firstCharge }) => [[ENDS, `top-up ${firstCharge}`]],
+  },
+  {
+    what: 'a direct top-up that was never confirmed at the bank',
+    statements: unconfirmed('27 hours'),
+    finds: ({ firstCharge }) => [[ENDS, `top-up ${firstCharge}`]],
+  },
+  {
+    what: 'a direct top-up that waits for its cardholder',
+    statements: unconfirmed('25 hours'),
+    finds: () => [],
   },
   { what: 'a checkout that is open', statements: [pending('checkout', '1 day')], finds: () => [] },
 ];
