@@ -1269,6 +1269,15 @@ create constraint trigger sessions_audit_delete after delete on console.sessions
 create constraint trigger sessions_audit_insert after insert on console.sessions deferrable initially deferred for each row execute function farebox.audit_change('session.started', 'user_id');
 create trigger sessions_end before insert or update of expires_at on console.sessions for each row execute function farebox.end_session_in_time();
 
+-- How often somebody tried to sign in with an address since began_at. Deleted when the time is over.
+create table console.sign_in_attempts (
+  email_hash bytea not null,
+  count integer not null,
+  began_at timestamp with time zone not null default now(),
+  constraint sign_in_attempts_pkey primary key (email_hash)
+);
+create index sign_in_attempts_began on console.sign_in_attempts using btree (began_at);
+
 create table console.sign_in_links (
   token_hash bytea not null,
   email text not null,

@@ -56,7 +56,9 @@ async function ask(request: () => Promise<Credential | null>): Promise<unknown> 
 
 function explainOldSession(error: unknown): never {
   if (error instanceof ApiFailure && error.code === 'SESSION_NOT_FRESH') {
-    throw new Error('You signed in more than a day ago. Sign in again, then add the passkey.');
+    throw new Error(
+      'You signed in more than ten minutes ago. Sign in again, then add the passkey.',
+    );
   }
   throw error;
 }

@@ -32,6 +32,8 @@ export const PASSWORD_LENGTH_MIN = 10;
 
 const CONNECTIONS = 3;
 const SESSION_SECONDS = 7 * 86_400;
+/** A passkey is added within this time after signing in: a stolen session alone cannot make itself permanent. */
+const FRESH_SECONDS = 600;
 const LINK_SECONDS = 3_600;
 
 export type Auth = ReturnType<typeof createAuth>;
@@ -47,6 +49,7 @@ export function createAuth({ config, database, log }: ConsoleDeps) {
   });
   pool.on('error', (err) => log.warn({ err }, 'a connection to Postgres broke'));
   const send = mailer({ config: config.mail, database, log });
+  const isOverTls = config.consoleUrl.startsWith('https:');
   const claim = (user: { id: string; email: string }) => claimAccount(database, user, config);
   const sendLink = (email: string): Promise<unknown> =>
     auth.api.requestPasswordReset({ body: { email } });
@@ -82,6 +85,7 @@ export function createAuth({ config, database, log }: ConsoleDeps) {
     session: {
       modelName: 'sessions',
       expiresIn: SESSION_SECONDS,
+      freshAge: FRESH_SECONDS,
       fields: columns('expiresAt', 'ipAddress', 'userAgent', 'userId', 'createdAt', 'updatedAt'),
     },
     account: {
@@ -119,9 +123,10 @@ export function createAuth({ config, database, log }: ConsoleDeps) {
       },
     },
     advanced: {
-      cookiePrefix: 'farebox',
-      useSecureCookies: config.consoleUrl.startsWith('https:'),
-      defaultCookieAttributes: { sameSite: 'lax', httpOnly: true, path: '/' },
+      // With `__Host-`, no other host of the same domain can set or see the cookies. The library knows `__Secure-` only.
+      cookiePrefix: isOverTls ? '__Host-farebox' : 'farebox',
+      useSecureCookies: false,
+      defaultCookieAttributes: { sameSite: 'lax', httpOnly: true, path: '/', secure: isOverTls },
       ipAddress: { ipAddressHeaders: [ADDRESS_HEADER] },
       database: { generateId: 'uuid' },
     },

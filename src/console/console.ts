@@ -11,7 +11,7 @@ import { ownOrigins } from './origins.ts';
 export type { ConsoleDeps } from './auth.ts';
 
 /** The cookie's name with and without TLS. */
-const SESSION_COOKIE = /(?:^|;\s*)(?:__Secure-)?farebox\.session_token=/;
+const SESSION_COOKIE = /(?:^|;\s*)(?:__Host-)?farebox\.session_token=/;
 
 /** An account's owner, signed in. */
 export type SignedInOwner = KeyOwner &

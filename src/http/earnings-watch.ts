@@ -62,6 +62,10 @@ export class EarningsWatch {
   }
 
   async #look(): Promise<void> {
+    // A response that never got its connection does not end either.
+    for (const listener of this.#listeners) {
+      if (listener.stream.isAbandoned()) this.#listeners.delete(listener);
+    }
     const listeners = [...this.#listeners];
     try {
       await this.#tell(listeners);

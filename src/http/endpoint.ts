@@ -129,8 +129,11 @@ interface Writing<B extends TSchema, R extends Replies, A extends TSchema = B> e
   readonly accepts?: A;
   readonly replies: R;
   readonly bodyBytesMax?: number;
-  /** How many of these requests an account may have in progress. Unlimited if not set. */
-  readonly share?: Share;
+  /**
+   * How many of these requests an account may have in progress; `changes` if not set. `none`: it has connections of its own,
+   * or waits without one.
+   */
+  readonly share?: Share | 'none';
   /** The reply is a list, and may be long. */
   readonly repliesInSlices?: true;
   /** It changes nothing, or it reports unknown outcomes itself. */
@@ -250,13 +253,14 @@ export function post<B extends TSchema, R extends Replies, A extends TSchema = B
     accepts,
     bodyBytesMax = BODY_BYTES_MAX,
     reportsOutcome,
-    share,
+    share = 'changes',
     repliesInSlices,
     ...contract
   }: Writing<B, R, A>,
 ): Endpoint {
   const validate = bodyValidator((accepts ?? contract.body) as A);
   const handle = reportsOutcome ? plain : orUnknown(plain);
+  const rate = share === 'refunds' || (share === 'changes' && !reportsOutcome) ? share : undefined;
   return {
     ...contract,
     method: 'post',
@@ -265,8 +269,7 @@ export function post<B extends TSchema, R extends Replies, A extends TSchema = B
     // Authentication comes first: unauthenticated callers learn nothing, and their bodies are never parsed.
     middleware: (api) => async (ctx) =>
       whenKnown(authenticate(api, ctx.req, contract.role), async (caller) => {
-        const headers =
-          share === 'refunds' ? await api.rateLimits.refunds.count(caller.accountId) : undefined;
+        const headers = rate && (await api.rateLimits[rate].count(caller.accountId));
         const respond = async (): Promise<void> => {
           if (ctx.req.url?.includes('?')) readNoQuery(ctx.query);
           const isEmpty = contract.isBodyOptional && !hasBody(ctx.req);
@@ -279,7 +282,7 @@ export function post<B extends TSchema, R extends Replies, A extends TSchema = B
             headers ? { ...reply, headers: { ...headers, ...reply.headers } } : reply,
           );
         };
-        if (!share) return respond();
+        if (share === 'none') return respond();
         // A body is not read while it waits: it stays with its sender.
         const weight = share === 'batches' ? bodyBytesOf(ctx.req) : 1;
         return api.shares[share].run(caller.accountId, weight, respond);

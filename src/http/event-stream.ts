@@ -17,16 +17,20 @@ export interface EventStream {
   readonly send: (event: string, data: string) => void;
   /** A comment, which shows every proxy on the way and the reader that the stream lives. */
   readonly beat: () => void;
+  /** The reader has gone away. `onEnd` was not called if it went before the stream could begin. */
+  readonly isAbandoned: () => boolean;
   readonly end: () => void;
 }
 
-/** `onEnd` is called once, when either side has ended the stream. */
+/** `onEnd` is called once, when either side has ended a stream that could begin. */
 export function openEventStream(
   ctx: Context,
   headers: Readonly<Record<string, string>>,
   onEnd: () => void,
 ): EventStream {
   const { res } = ctx;
+  // The response has no socket while it waits behind another one of its connection: the request always has.
+  const { socket } = ctx.req;
   ctx.respond = false;
   res.shouldKeepAlive = false;
   res.writeHead(200, {
@@ -42,13 +46,14 @@ export function openEventStream(
   // A reader that has gone away is noticed by `close`.
   res.on('error', () => {});
   const write = (text: string): void => {
-    if (res.writableLength > UNREAD_BYTES_MAX) res.destroy();
+    if (res.writableLength > UNREAD_BYTES_MAX) socket.destroy();
     else res.write(text);
   };
   write(`retry: ${RECONNECT_MS}\n\n`);
   return {
     send: (event, data) => write(`event: ${event}\ndata: ${data}\n\n`),
     beat: () => write(':\n\n'),
+    isAbandoned: () => socket.destroyed,
     end: () => void res.end(),
   };
 }

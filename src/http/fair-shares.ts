@@ -22,6 +22,12 @@ const REFUNDS = { weightMax: 2, waitMsMax: 5_000, waitingMax: 100 };
  */
 const BATCHES = { weightMax: 256 * 1024, waitMsMax: 5_000, waitingMax: 256 };
 
+/**
+ * What changes settings, tools, budgets, keys and the like, and answers from a few rows. Each has one of the connections
+ * that all accounts read with.
+ */
+const CHANGES = { weightMax: 2, waitMsMax: 10_000, waitingMax: 500 };
+
 /** By link, one at a time, so that its checkouts are counted exactly within a process. */
 const LINKS = { weightMax: 1, waitMsMax: 15_000, waitingMax: 10 };
 
@@ -31,7 +37,15 @@ const LINKS = { weightMax: 1, waitMsMax: 15_000, waitingMax: 10 };
  */
 export const WAITS = { weightMax: 2, waitMsMax: 10_000, waitingMax: 2_000 };
 
-export type Share = 'reads' | 'scans' | 'waits' | 'exports' | 'refunds' | 'batches' | 'links';
+export type Share =
+  | 'reads'
+  | 'scans'
+  | 'waits'
+  | 'exports'
+  | 'refunds'
+  | 'batches'
+  | 'changes'
+  | 'links';
 
 export function createFairShares(): Readonly<Record<Share, AccountGate>> {
   return {
@@ -41,6 +55,7 @@ export function createFairShares(): Readonly<Record<Share, AccountGate>> {
     exports: new AccountGate(EXPORTS),
     refunds: new AccountGate(REFUNDS),
     batches: new AccountGate(BATCHES),
+    changes: new AccountGate(CHANGES),
     links: new AccountGate(LINKS),
   };
 }

@@ -31,6 +31,7 @@ const REFUSALS = [
 export const LEASE_ENDPOINTS: readonly Endpoint[] = [
   post('/v1/leases', {
     operation: 'createLease',
+    share: 'none',
     role: 'developer',
     body: LeaseBody,
     replies: { 201: PlacedLeaseReply },
@@ -66,6 +67,7 @@ export const LEASE_ENDPOINTS: readonly Endpoint[] = [
   }),
   post('/v1/leases/:id/renew', {
     operation: 'renewLease',
+    share: 'none',
     role: 'developer',
     params: leaseParams,
     body: RenewBody,

@@ -1,6 +1,6 @@
 /**
- * Limits requests per second, counted in the memory of this process: an account's reads and refunds, and an address's
- * requests with a bad key. Charges have no such limit; they have fair shares (batcher.ts).
+ * Limits requests per second, counted in the memory of this process: an account's reads, changes and refunds, and an
+ * address's requests with a bad key. Charges have no such limit; they have fair shares (batcher.ts).
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible';
@@ -14,6 +14,8 @@ export const REFUSAL_MS = 1_000;
 
 export interface RateLimitSettings {
   readonly readsPerSecond: number;
+  /** Each may leave an entry of the audit log, which is kept for ever. */
+  readonly changesPerSecond: number;
   readonly refundsPerSecond: number;
   /** 0 for no limit, which is right behind a proxy: there, all clients have the same address. */
   readonly failedKeysPerSecond: number;
@@ -65,14 +67,16 @@ export class RateLimit {
 
 export interface RateLimits {
   readonly reads: RateLimit;
+  readonly changes: RateLimit;
   readonly refunds: RateLimit;
   readonly failedKeys: RateLimit | undefined;
 }
 
 export function createRateLimits(settings: RateLimitSettings): RateLimits {
-  const { readsPerSecond, refundsPerSecond, failedKeysPerSecond } = settings;
+  const { readsPerSecond, changesPerSecond, refundsPerSecond, failedKeysPerSecond } = settings;
   return {
     reads: new RateLimit('reads', readsPerSecond),
+    changes: new RateLimit('changes', changesPerSecond),
     refunds: new RateLimit('refunds', refundsPerSecond),
     failedKeys:
       failedKeysPerSecond === 0

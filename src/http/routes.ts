@@ -80,6 +80,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
   // Charging (specification section 4.3)
   post('/v1/charges', {
     operation: 'createCharge',
+    share: 'none',
     role: 'developer',
     body: ChargeBody,
     replies: { 201: ChargeReply },
@@ -151,6 +152,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
   // Holds
   post('/v1/holds', {
     operation: 'createHold',
+    share: 'none',
     role: 'developer',
     body: HoldBody,
     replies: { 201: PlacedHoldReply },
@@ -188,6 +190,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
   }),
   post('/v1/holds/:id/capture', {
     operation: 'captureHold',
+    share: 'none',
     role: 'developer',
     params: holdParams,
     body: CaptureBody,
@@ -206,6 +209,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
   }),
   post('/v1/holds/:id/extend', {
     operation: 'extendHold',
+    share: 'none',
     role: 'developer',
     params: holdParams,
     body: ExtendBody,
@@ -263,6 +267,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
   }),
   post('/v1/top-up', {
     operation: 'createTopUp',
+    share: 'none',
     role: 'consumer',
     body: TopUpBody,
     replies: { 201: TopUpReply, 202: TopUpReply },
@@ -307,6 +312,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
   }),
   post('/v1/checkout', {
     operation: 'createCheckout',
+    share: 'none',
     role: 'consumer',
     body: CheckoutBody,
     replies: { 201: CheckoutReply, 202: CheckoutReply },
@@ -468,6 +474,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
   }),
   post('/invoke', {
     operation: 'invokeAgent',
+    share: 'none',
     role: 'legacy',
     body: InvocationBody,
     bodyBytesMax: INVOCATION_BYTES_MAX,

@@ -1,7 +1,7 @@
 /**
  * The log of a process: JSON lines on standard output. It never ends or blocks the process: a line that cannot be
- * written, for example because the disk is full, is dropped and counted. Line lengths are bounded, so callers cannot
- * fill the log.
+ * written, for example because the disk is full, is dropped and counted. The lengths of lines and the bytes of a second are
+ * bounded, so neither callers nor an outage can fill the disk.
  */
 import { writeSync } from 'node:fs';
 import { pino, type DestinationStream, type Logger } from 'pino';
@@ -9,6 +9,16 @@ import { pino, type DestinationStream, type Logger } from 'pino';
 const STDOUT = 1;
 /** The limit for one member of an error: a stack fits, a request's URL or body does not. */
 const TEXT_LENGTH_MAX = 4_000;
+
+/**
+ * Of a process in a second. An outage of Postgres under load would write more than a megabyte, and the first lines say it
+ * all.
+ */
+const LOG_BYTES_PER_SECOND = 262_144;
+/** What other lines leave free for errors, which are rarer and matter more. */
+const BYTES_FOR_ERRORS = LOG_BYTES_PER_SECOND / 2;
+/** pino writes the level first. */
+const ERROR_LINE = /^\{"level":[56]0,/;
 
 /** `mixin` returns further members of each line. */
 export function createLog(name: string, level: string, mixin?: () => object): Logger {
@@ -32,17 +42,43 @@ function bounded(value: unknown): unknown {
 }
 
 function lines(fd: number): DestinationStream {
+  const hasRoom = roomInSecond();
+  let leftOut = 0;
   let dropped = 0;
   return {
     write(line) {
-      const lost = { level: 40, time: Date.now(), dropped, msg: 'could not write log lines' };
-      const text = dropped > 0 ? `${JSON.stringify(lost)}\n${line}` : line;
+      if (!hasRoom(line)) {
+        leftOut += 1;
+        return;
+      }
+      const before =
+        (leftOut > 0 ? warning({ leftOut }, 'too many log lines in a second') : '') +
+        (dropped > 0 ? warning({ dropped }, 'could not write log lines') : '');
       try {
-        writeSync(fd, text);
+        writeSync(fd, before + line);
+        leftOut = 0;
         dropped = 0;
       } catch {
         dropped += 1;
       }
     },
+  };
+}
+
+function warning(members: object, msg: string): string {
+  return `${JSON.stringify({ level: 40, time: Date.now(), ...members, msg })}\n`;
+}
+
+function roomInSecond(): (line: string) => boolean {
+  let second = 0;
+  let written = 0;
+  return (line) => {
+    const now = Math.floor(performance.now() / 1_000);
+    if (now !== second) written = 0;
+    second = now;
+    const left = LOG_BYTES_PER_SECOND - written - (ERROR_LINE.test(line) ? 0 : BYTES_FOR_ERRORS);
+    if (line.length > left) return false;
+    written += line.length;
+    return true;
   };
 }

@@ -186,15 +186,28 @@ describe('signing in to the console', function () {
     // A link in a mail proves the owner, who can sign in at once.
     await member('target@example.com');
     assert.equal((await signInFrom(41, 'target@example.com', PASSWORD)).status, 200);
-    await api.sql.query(`update console.rate_limits set last_request = last_request - 900001`);
+    await api.sql.query(
+      `update console.sign_in_attempts set began_at = began_at - interval '15 minutes'`,
+    );
     assert.equal((await signInFrom(42, 'no-one@example.com', 'guess')).status, 401);
+  });
+
+  it('counts attempts for fifteen minutes, while the counts of client addresses are forgotten', async () => {
+    await member('patient@example.com');
+    for (let place = 50; place < 60; place += 1) {
+      await signInFrom(place, 'patient@example.com', 'guess');
+    }
+    // Two minutes later, the first request of a place that is known deletes what has expired.
+    await api.sql.query('update console.rate_limits set last_request = last_request - 120000');
+    await signInFrom(50, 'somebody@example.com', 'guess');
+    assert.equal((await signInFrom(60, 'patient@example.com', PASSWORD)).status, 429);
   });
 
   it('forgets the attempts of somebody who then types the right password', async () => {
     await member('typo@example.com');
     for (let round = 0; round < 2; round += 1) {
       for (let n = 0; n < 6; n += 1) {
-        await api.sql.query(`delete from console.rate_limits where key not like 'account/%'`);
+        await api.sql.query('delete from console.rate_limits');
         const answer = await auth('/sign-in/email', {
           email: 'typo@example.com',
           password: 'typo',
@@ -228,7 +241,7 @@ describe('signing in to the console', function () {
     const plain = await attributes(server);
     assert.match(plain, /^farebox\.session_token=.*; HttpOnly; SameSite=Lax$/);
     const overTls = await attributes(secure);
-    assert.match(overTls, /^__Secure-farebox\.session_token=.*; HttpOnly; Secure; SameSite=Lax$/);
+    assert.match(overTls, /^__Host-farebox\.session_token=.*; HttpOnly; Secure; SameSite=Lax$/);
   });
 
   it('refuses sign-out and sign-in from another site', async () => {
@@ -276,6 +289,24 @@ describe('signing in to the console', function () {
     assert.equal((await session(idle)).status, 200);
     await pass(7);
     assert.equal((await session(idle)).status, 401);
+  });
+
+  it('adds a passkey only within ten minutes of signing in', async () => {
+    const { email } = await api.createAccount(0);
+    const cookie = await signIn(server, api.databaseUrl, email);
+    const begin = () =>
+      call(server, 'GET', '/console/auth/passkey/generate-register-options', {
+        headers: { cookie },
+      });
+    assert.equal((await begin()).status, 200);
+    await api.sql.query(
+      `update console.sessions set created_at = created_at - interval '10 minutes'
+       where user_id = (select id from console.users where email = $1)`,
+      [email],
+    );
+    const late = await begin();
+    assert.equal(late.status, 403);
+    assert.match(String(late.body), /"SESSION_NOT_FRESH"/);
   });
 
   it('logs each attempt that failed, with its kind and the client, and without the address or the password', async () => {

@@ -99,7 +99,10 @@ async function run(): Promise<void> {
     assert.ok(receiver.events.length > 0, 'no event arrived');
     await proveBooks(stack.env);
     const growth = judge(samples);
-    await report({ samples, peak, paidCount, traffic, growth, events: receiver.events.length });
+    const eventDelaysMs = receiver.events
+      .map(({ atMs, payload }) => atMs - Date.parse(payload.timestamp))
+      .toSorted((a, b) => a - b);
+    await report({ samples, peak, paidCount, traffic, growth, eventDelaysMs });
   } finally {
     await sql.end();
     await stack.stop();
@@ -198,17 +201,19 @@ async function report({
   paidCount,
   traffic,
   growth,
-  events,
+  eventDelaysMs,
 }: {
   samples: readonly Sample[];
   peak: number;
   paidCount: number;
   traffic: SoakTraffic;
   growth: ReturnType<typeof judge>;
-  events: number;
+  eventDelaysMs: readonly number[];
 }): Promise<void> {
   const counts = [...traffic.counts].map(([kind, count]) => `${kind} ${count}`).join(', ');
   const refusals = [...traffic.refusals].map(([status, count]) => `${status}: ${count}`).join(', ');
+  const events = eventDelaysMs.length;
+  const lateMs = (part: number) => eventDelaysMs[Math.floor(events * part)];
   const rows = samples
     .filter((_, index) => (index + 1) % 3 === 0)
     .map((sample) => [
@@ -227,7 +232,8 @@ async function report({
     seed: SEED,
     startedAt,
     body: `${MINUTES} minutes at ${Math.round(peak / 2)} operations a second, half of the peak that the same client reached before.
-Operations: ${counts}; ${paidCount} checkouts paid; ${events} events received. Refused: ${refusals || 'none'}.
+Operations: ${counts}; ${paidCount} checkouts paid. Refused: ${refusals || 'none'}.
+${events} events received, half of them within ${lateMs(0.5)} ms of the start of their transaction, 99 % within ${lateMs(0.99)} ms.
 \`farebox doctor\` found nothing.
 
 After the warm-up, from the first third to the last: memory of the API ${times(growth.api)}, of the worker

@@ -26,6 +26,7 @@ describe('limits', () => {
       processes: 2,
       env: {
         READS_PER_SECOND: String(READS_PER_SECOND),
+        CHANGES_PER_SECOND: '1',
         REFUNDS_PER_SECOND: '1',
         FAILED_KEYS_PER_SECOND: String(FAILED_KEYS_PER_SECOND),
         CONNECTIONS_PER_ADDRESS: String(CONNECTIONS_PER_ADDRESS),
@@ -85,6 +86,22 @@ describe('limits', () => {
     assert.equal((await balance(other)).status, 200);
     bodyOf(await charge(api, account), 201, ChargeReply);
     await until(async () => (await balance(account)).status === 200);
+  });
+
+  it('count changes of an account, and leave it its charges', async () => {
+    const change = () =>
+      call(api, 'PATCH', '/v1/low-balance', {
+        key: account.developerKey,
+        body: { threshold: 1 },
+      });
+    const answers = await Promise.all([change(), change(), change()]);
+    const refused = answers.filter(({ status }) => status !== 200);
+    assert.ok(refused.length > 0);
+    for (const answer of refused) {
+      assertError(answer, 429, 'rate_limited');
+      assert.equal(answer.headers.get('ratelimit-policy'), '"changes";q=1;w=1');
+    }
+    bodyOf(await charge(api, account), 201, ChargeReply);
   });
 
   it('count refunds of an account', async () => {

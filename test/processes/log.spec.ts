@@ -54,6 +54,30 @@ describe('the log of a process', () => {
     assert.ok(stdout.length < 20_000);
   });
 
+  it('leaves out and counts what is too much in a second, and keeps room for errors', async () => {
+    const { stdout } = await run(
+      process.execPath,
+      programOf(`
+        for (let n = 0; n < 10_000; n += 1) log.warn('refused '.repeat(10));
+        log.error('broken');
+        await new Promise((resolve) => setTimeout(resolve, 1_001));
+        log.info('later');
+      `),
+      { maxBuffer: 10_000_000 },
+    );
+    const lines = stdout
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line) as Readonly<Record<string, unknown>>);
+    const written = lines.filter(({ msg }) => String(msg).startsWith('refused')).length;
+    const leftOut = lines.reduce((sum, each) => sum + Number(each['leftOut'] ?? 0), 0);
+    assert.equal(written + leftOut, 10_000);
+    // The loop may touch two seconds.
+    assert.ok(stdout.length < 2 * 262_144, `${stdout.length} bytes`);
+    assert.ok(lines.some(({ msg }) => msg === 'broken'));
+    assert.equal(lines.at(-1)?.['msg'], 'later');
+  });
+
   it('is rotated when it has grown large, while the process continues', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'farebox-log-'));
     const file = join(folder, 'api.log');

@@ -156,6 +156,7 @@ export async function createTestNamespace(): Promise<string> {
 /** The defaults. */
 export const WITH_RATE_LIMITS = {
   READS_PER_SECOND: '100',
+  CHANGES_PER_SECOND: '50',
   REFUNDS_PER_SECOND: '50',
   FAILED_KEYS_PER_SECOND: '100',
 };
@@ -163,6 +164,7 @@ export const WITH_RATE_LIMITS = {
 /** Tests send requests faster than any client. */
 export const WITHOUT_RATE_LIMITS = {
   READS_PER_SECOND: '1000000',
+  CHANGES_PER_SECOND: '1000000',
   REFUNDS_PER_SECOND: '1000000',
   FAILED_KEYS_PER_SECOND: '0',
   CONNECTIONS_PER_ADDRESS: '0',

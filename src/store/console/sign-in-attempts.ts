@@ -6,22 +6,22 @@ const WINDOW_MS = 15 * 60_000;
 /** Beyond it, the password is not looked at. A person who types needs fewer, a program that guesses far more. */
 const ATTEMPTS_MAX = 10;
 
+const endedAt = sql.fragment`now() - make_interval(secs => ${WINDOW_MS / 1_000})`;
+
 /** Counts an attempt before its outcome is known, whether the address has an account or not. */
 export async function mayTrySignIn(connection: Connection, email: string): Promise<boolean> {
-  const nowMs = Date.now();
-  const endedMs = nowMs - WINDOW_MS;
   const count = await connection.oneFirst(sql.type(countRow)`
     with forgotten as (
-      delete from console.rate_limits
-      where id in (
-        select id from console.rate_limits where key like 'account/%' and last_request < ${endedMs} limit 10
-      ) and key <> ${keyOf(email)}
+      delete from console.sign_in_attempts
+      where email_hash in (
+        select email_hash from console.sign_in_attempts where began_at < ${endedAt}
+        order by began_at limit 10 for update skip locked
+      ) and email_hash <> ${hashOf(email)}
     )
-    insert into console.rate_limits (key, count, last_request) values (${keyOf(email)}, 1, ${nowMs})
-    on conflict (key) do update set
-      count = case when rate_limits.last_request < ${endedMs} then 1 else rate_limits.count + 1 end,
-      last_request = case when rate_limits.last_request < ${endedMs} then ${nowMs}
-        else rate_limits.last_request end
+    insert into console.sign_in_attempts as attempts (email_hash, count) values (${hashOf(email)}, 1)
+    on conflict (email_hash) do update set
+      count = case when attempts.began_at < ${endedAt} then 1 else attempts.count + 1 end,
+      began_at = case when attempts.began_at < ${endedAt} then now() else attempts.began_at end
     returning count
   `);
   return count <= ATTEMPTS_MAX;
@@ -30,11 +30,11 @@ export async function mayTrySignIn(connection: Connection, email: string): Promi
 /** After the right password, or a new one. */
 export async function forgetAttempts(connection: Connection, email: string): Promise<void> {
   await connection.query(sql.typeAlias('nothing')`
-    delete from console.rate_limits where key = ${keyOf(email)}
+    delete from console.sign_in_attempts where email_hash = ${hashOf(email)}
   `);
 }
 
 /** Not the address itself, which may be a person's and have no account. */
-function keyOf(email: string): string {
-  return `account/${createHash('sha256').update(email.toLowerCase()).digest('hex')}`;
+function hashOf(email: string) {
+  return sql.binary(createHash('sha256').update(email.toLowerCase()).digest());
 }

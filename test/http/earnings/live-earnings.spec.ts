@@ -1,6 +1,7 @@
 /** Earnings as they come in: server-sent events to keys and sessions, as long as these work. */
 import assert from 'node:assert/strict';
 import { get } from 'node:http';
+import { Client } from 'pg';
 import type { LiveEarnings } from '../../../src/schemas/earnings.ts';
 import { LiveEarnings as LiveEarningsSchema } from '../../../src/schemas/earnings.ts';
 import type { TestAccount } from '../../support/accounts.ts';
@@ -46,7 +47,7 @@ describe('GET /v1/earnings/live', () => {
       response.on('data', (chunk: string) => (text += chunk));
       response.on('close', () => (isEnded = true));
       response.on('error', () => {});
-      assert.equal(response.statusCode, 200);
+      if (response.statusCode !== 200) return reject(new Error(`${response.statusCode}`));
       resolve({
         headers: response.headers,
         get events() {
@@ -150,6 +151,27 @@ describe('GET /v1/earnings/live', () => {
     await until(async () => {
       const stream = await open(byKey()).catch(() => undefined);
       return stream !== undefined;
+    });
+  });
+
+  it('counts no stream of a reader that left before it could begin', async () => {
+    const blocker = new Client({ connectionString: api.databaseUrl });
+    await blocker.connect();
+    try {
+      // Nobody has used the key yet, so each request waits for it.
+      await blocker.query('begin; lock table farebox.api_keys in access exclusive mode');
+      const requests = Array.from({ length: 50 }, () =>
+        get(`${api.url}/v1/earnings/live`, { headers: byKey() }).on('error', () => {}),
+      );
+      await until(api.waitingBackend);
+      for (const request of requests) request.destroy();
+      assert.equal((await fetch(`${api.url}/healthz`)).status, 200);
+    } finally {
+      await blocker.end();
+    }
+    await until(async () => {
+      await open(byKey()).catch(() => {});
+      return streams.length === 50;
     });
   });
 
