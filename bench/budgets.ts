@@ -86,7 +86,7 @@ async function readOnce({ url, key }: Read): Promise<number> {
   return performance.now() - start;
 }
 
-/** In turn, so that what else the machine does slows all of them. */
+/** In turn, so that other work on the machine slows all of them equally. */
 async function measure(reads: readonly Read[]): Promise<void> {
   const latenciesMs = reads.map((): number[] => []);
   for (let n = 0; n < REQUESTS + 20; n += 1) {
