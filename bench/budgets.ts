@@ -88,7 +88,7 @@ async function readOnce({ url, key }: Read): Promise<number> {
   return performance.now() - start;
 }
 
-/** In turn, so that what else the machine does slows all of them. The first is the one to compare with. */
+/** In turn, so that other work on the machine slows all of them equally. The first is the one to compare with. */
 async function measure(reads: readonly Read[]): Promise<void> {
   const latenciesMs = reads.map((): number[] => []);
   for (let n = 0; n < REQUESTS + 20; n += 1) {

@@ -170,7 +170,7 @@ function changeable(ledger, payer, id) {
 }
 
 function refuseDelegation() {
-  const message = 'A spend key may make and change only what is below its own budget.';
+  const message = 'A spend key can create and change budgets only below its own.';
   refuse('delegation_not_allowed', message);
 }
 

@@ -35,7 +35,7 @@ export class FakeBudgets {
     if (parent && statusOf(parent) !== 'active') refuseClosed();
     const path = parent ? [...parent.path] : [];
     if (path.length >= DEPTH_MAX) {
-      refuse('invalid_request', 'parentId is the deepest that a budget can be.', 'parentId');
+      refuse('invalid_request', 'parentId is already at the deepest level.', 'parentId');
     }
     const node = { id: newId('bdg'), consumer, parent, used: 0, windowUsed: 0, began: 0 };
     Object.assign(node, SETTINGS, { closedAt: null, createdAt: now(), path: [...path, node] });
@@ -257,5 +257,5 @@ function dollarsOrNull(micros) {
 }
 
 function refuseClosed() {
-  refuse('budget_closed', 'The budget is closed or expired, or one above it is. Make a new one.');
+  refuse('budget_closed', 'The budget is closed or expired, or one above it is. Create a new one.');
 }

@@ -71,7 +71,7 @@ async function needed(apt: Apt): Promise<string[]> {
   return [PACKAGE, ...names.filter((name) => /^lib(?!perl)/.test(name))];
 }
 
-/** Programs of a newer release need its loader and its libraries. */
+/** Programs of a newer release of Debian need its loader and its libraries. */
 async function wrap(program: string): Promise<void> {
   const file = join(FOLDER, program);
   await writeFile(

@@ -25,7 +25,7 @@ export interface Kinds {
 }
 export type Kind = keyof Kinds;
 
-/** Hidden state of an object that its behaviour depends on. */
+/** Hidden state of an object that its behavior depends on. */
 export type Notes = Readonly<Record<string, unknown>>;
 
 export interface Page {

@@ -107,7 +107,7 @@ export interface Config extends LedgerConfig, ScheduleConfig, EndpointConfig {
   readonly port: number;
   /** The port on which Prometheus reads this process's metrics; undefined: none. */
   readonly metricsPort: number | undefined;
-  /** Undefined: no traces are made. */
+  /** Undefined: tracing is off. */
   readonly traces: TracesConfig | undefined;
   /** How long Stripe's events and ours are kept. */
   readonly logRetentionDays: number;

@@ -5,7 +5,8 @@
 import { setCurrentDetails, upsertSearchAttributes } from '@temporalio/workflow';
 import { changedAttribute } from './changed-attribute.ts';
 import type { InvocationProgress } from './messages.ts';
-import type { InvocationView } from '../src/domain/invocation.ts';
+import { RETRY_MS_MAX, type InvocationView } from '../src/domain/invocation.ts';
+import { inWords } from '../src/domain/retries.ts';
 
 interface Displayed extends Pick<InvocationProgress, 'waitingFor' | 'stuck'> {
   readonly view: InvocationView;
@@ -32,8 +33,8 @@ function detailsOf({ view, waitingFor, stuck, ended }: Displayed): string {
     return [
       `**Stuck** since ${stuck.since}: the step \`${stuck.step}\` keeps failing; ${attempts} so far.`,
       `> ${stuck.message}`,
-      'It retries automatically, at growing intervals up to a minute. To do: fix the cause, or tell the owner of' +
-        ' the agent. The update `retry` tries again now; "Request Cancellation" ends the invocation as failed.',
+      `It retries automatically, at growing intervals up to ${inWords(RETRY_MS_MAX)}. To do: fix the cause, or tell` +
+        ' the owner of the agent. The update `retry` tries again now; "Request Cancellation" ends the invocation as failed.',
     ].join('\n\n');
   }
   if (view.error !== null) {

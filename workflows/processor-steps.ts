@@ -6,10 +6,10 @@ import type { TopUpActivities } from '../activities/top-ups.ts';
 import { jittered } from '../src/domain/retries.ts';
 import { stripeTaskQueue } from '../src/domain/task-queues.ts';
 import { retryAfterMsOf, type Steps } from './steps.ts';
-import { RETRY_MS_MAX } from './top-up-intervals.ts';
 
-/** The first wait after a step has used up its attempts. It doubles up to the maximum. */
+/** The wait after a step has used up its attempts. It doubles from the first to the longest. */
 const RETRY_MS_MIN = 10_000;
+export const RETRY_MS_MAX = 600_000;
 
 const STEP = {
   startToCloseTimeout: '15s',

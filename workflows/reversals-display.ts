@@ -1,6 +1,7 @@
 /** What operators see of a top-up's refunds and disputes in the Temporal UI, as of the top-up itself (top-up-display.ts). */
 import { setCurrentDetails, upsertSearchAttributes } from '@temporalio/workflow';
 import type { TopUpState } from '../activities/top-ups.ts';
+import { formatDollarNumber } from '../src/domain/money.ts';
 import { changedAttribute } from './changed-attribute.ts';
 import type { ReversalsProgress } from './messages.ts';
 import { stuckDetails, subjectOf } from './top-up-display.ts';
@@ -35,8 +36,12 @@ function stateOf(run: Displayed): string {
 /** What they hold, and what the consumer owes for them. */
 function claimsOf({ heldDollars, debtDollars }: Displayed): string {
   const held =
-    heldDollars > 0 ? `An open dispute **holds $${heldDollars}** until it is decided. ` : '';
+    heldDollars > 0
+      ? `An open dispute **holds ${formatDollarNumber(heldDollars)}** until it is decided. `
+      : '';
   const debt =
-    debtDollars > 0 ? `The consumer **owes $${debtDollars}**, which the next credits repay. ` : '';
+    debtDollars > 0
+      ? `The consumer **owes ${formatDollarNumber(debtDollars)}**, which the next credits repay. `
+      : '';
   return held + debt;
 }

@@ -3,10 +3,13 @@
  * what it waits for, since when, and what to do. Neither contains personal data.
  */
 import { setCurrentDetails, upsertSearchAttributes } from '@temporalio/workflow';
+import { formatDollarNumber } from '../src/domain/money.ts';
+import { inWords } from '../src/domain/retries.ts';
 import type { AutoTopUpState, TopUpMethod } from '../src/domain/top-up.ts';
 import { changedAttribute } from './changed-attribute.ts';
 import type { Stuck, TopUpProgress } from './messages.ts';
-import { ASK_MS_MAX, inWords, RETRY_MS_MAX } from './top-up-intervals.ts';
+import { RETRY_MS_MAX } from './processor-steps.ts';
+import { ASK_MS_MAX } from './top-up-intervals.ts';
 
 export interface Displayed extends TopUpProgress {
   readonly consumerId: string | undefined;
@@ -51,7 +54,10 @@ interface Subject extends Pick<Displayed, 'topUpId' | 'method' | 'amountDollars'
 /** Repeats the static details, which a continued run does not have, and adds the processor's ids. */
 export function subjectOf(topUp: Subject): string {
   const { topUpId, method, amountDollars, consumerId, sessionId, paymentIntentId } = topUp;
-  const what = method === undefined ? '' : `: $${amountDollars}, ${method}, of \`${consumerId}\``;
+  const what =
+    method === undefined || amountDollars === undefined
+      ? ''
+      : `: ${formatDollarNumber(amountDollars)}, ${method}, for \`${consumerId}\``;
   const links = [
     linkTo(topUp, 'payments/', paymentIntentId),
     linkTo(topUp, 'search?query=', sessionId),

@@ -6,6 +6,7 @@
 import { condition, continueAsNew, setHandler } from '@temporalio/workflow';
 import type { TopUpState } from '../activities/top-ups.ts';
 import type { OpenedCheckout } from '../activities/top-up-payments.ts';
+import { formatDollarNumber } from '../src/domain/money.ts';
 import { isCredited, type AutoTopUpState } from '../src/domain/top-up.ts';
 import type { Verdict } from '../src/domain/verdict.ts';
 import * as messages from './messages.ts';
@@ -163,7 +164,7 @@ async function conclude(run: Run, verdict: Verdict): Promise<void> {
   if (verdict.kind === 'paid') {
     if (before.isReversed(verdict)) run.reversalReported = true;
     run.paymentIntentId = verdict.paymentIntentId;
-    const crediting = inPostgres(`Credit $${run.amountDollars}`);
+    const crediting = inPostgres(`Credit ${formatDollarNumber(run.amountDollars ?? 0)}`);
     await steps.take('credit', () => crediting.creditTopUp(topUpId));
     run.status = 'completed';
     run.failure = null;

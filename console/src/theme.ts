@@ -1,4 +1,4 @@
-/** Colours and type. Dimmed text has more contrast than Mantine's default, on light and dark backgrounds. */
+/** Colors and type. Dimmed text has more contrast than Mantine's default, on light and dark backgrounds. */
 import { createTheme, type CSSVariablesResolver } from '@mantine/core';
 
 export const theme = createTheme({

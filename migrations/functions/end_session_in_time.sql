@@ -1,4 +1,4 @@
--- A session of the console is prolonged whenever it is used, and ends thirty days after signing in all the same.
+-- A session of the console is extended whenever it is used, but ends thirty days after signing in.
 create or replace function farebox.end_session_in_time() returns trigger language plpgsql as $$
 begin
   new.expires_at := least(new.expires_at, new.created_at + interval '30 days');

@@ -30,7 +30,7 @@ export type PaymentResult =
 const NOT_ACCEPTED: Decline = {
   code: 'payment_method_not_available',
   declineCode: undefined,
-  message: 'This way of paying is not accepted here.',
+  message: 'This payment method is not accepted here.',
 };
 
 /** What the payer sends. */

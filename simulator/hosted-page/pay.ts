@@ -97,14 +97,20 @@ async function authenticate(simulation: Simulation, request: PageRequest): Promi
       const intent = waitingIntent(context, id);
       return intent
         ? page(200, authenticationPage(intent))
-        : page(410, messagePage('Nothing to confirm', 'This payment does not wait for you.'));
+        : page(
+            410,
+            messagePage('Nothing to confirm', 'This payment does not need your confirmation.'),
+          );
     });
   }
   const isConfirmed = (await formOf(request)).get('result') === 'succeeded';
   return run(simulation, null, (context) => {
     const url = finishAuthentication(context, id, isConfirmed);
     if (url === undefined) {
-      return page(410, messagePage('Nothing to confirm', 'This payment does not wait for you.'));
+      return page(
+        410,
+        messagePage('Nothing to confirm', 'This payment does not need your confirmation.'),
+      );
     }
     return accept.includes('text/html')
       ? { status: 303, body: '', headers: { Location: url } }

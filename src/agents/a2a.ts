@@ -1,7 +1,7 @@
 /**
  * Calls agents that speak A2A over JSON-RPC: version 1.0, or 0.3 for agents without 1.0. The payload becomes the
  * message's data, and its member `text` also the message's text. The message id is the invocation's id, so an agent can
- * recognise a repeated message.
+ * recognize a repeated message.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { Message, SendMessageRequest, Task, TaskState } from '@a2a-js/sdk';
@@ -93,7 +93,7 @@ function endOf(task: Task): AgentAnswer | undefined {
     case TaskState.TASK_STATE_AUTH_REQUIRED:
       return failed(
         'agent_refused',
-        said || 'The agent asks for more than an invocation can give.',
+        said || 'The agent asks for input or authorization, which an invocation cannot give.',
       );
     case TaskState.TASK_STATE_SUBMITTED:
     case TaskState.TASK_STATE_WORKING:

@@ -77,5 +77,5 @@ function meaningOf(error: unknown, guarded: GuardedFetch): AgentAnswer {
   const { status = 0 } = guarded;
   if (status >= 400) return failed('agent_refused', `It answered ${status}.`);
   const said = error instanceof Error ? error.message : String(error);
-  return failed('invalid_answer', `Its answer makes no sense: ${said}`);
+  return failed('invalid_answer', `Its answer could not be read: ${said}`);
 }

@@ -18,6 +18,6 @@ export const callHttp: Adapter = async (request, guarded) => {
   try {
     return { kind: 'answered', value: JSON.parse(text) };
   } catch {
-    return failed('invalid_answer', 'It answered something that is not JSON.');
+    return failed('invalid_answer', 'Its answer is not JSON.');
   }
 };

@@ -12,6 +12,9 @@ import { FreshCache } from './fresh-cache.ts';
 import { BUDGETS_CACHED_MAX } from './limits.ts';
 import { whenKnown, type MaybePromise } from './maybe-promise.ts';
 
+/** A changed or closed budget is heeded in every process within this time. */
+const CHANGE_SEEN_WITHIN_MS = 1_000;
+
 /** A node of a path that has to be open and allow the call. */
 interface Node {
   readonly id: string;
@@ -55,6 +58,7 @@ export class BudgetRulesCache {
   constructor(database: Database, onError: (error: unknown) => void) {
     this.#cache = new FreshCache<Node>({
       entriesMax: BUDGETS_CACHED_MAX,
+      seenWithinMs: CHANGE_SEEN_WITHIN_MS,
       load: async (names) => byName(await findBudgetRules(database, names.map(parsed))),
       findChanged: async () => (await findChangedBudgets(database)).map(nameOf),
       onError,

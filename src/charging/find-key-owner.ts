@@ -7,6 +7,9 @@ import { FreshCache } from './fresh-cache.ts';
 import { KEYS_CACHED_MAX } from './limits.ts';
 import type { MaybePromise } from './maybe-promise.ts';
 
+/** A revoked, rolled or closed key stops working in every process within this time. */
+const REVOKED_WITHIN_MS = 1_000;
+
 export interface KeyDeps {
   readonly keyPrefix: string;
   readonly keys: FreshCache<KeyOwner>;
@@ -18,6 +21,7 @@ export function createKeyCache(
 ): FreshCache<KeyOwner> {
   return new FreshCache<KeyOwner>({
     entriesMax: KEYS_CACHED_MAX,
+    seenWithinMs: REVOKED_WITHIN_MS,
     load: async (hashes) => {
       const owners = await findKeyOwners(database, hashes);
       return new Map(owners.map((owner) => [owner.hash, owner]));

@@ -1,18 +1,20 @@
 /**
  * Rows kept in memory until they change, for look-ups on every charge. Another process may change them, so this one
- * asks several times a second for recent changes, and trusts an entry only while the last answer is younger than
- * `TRUST_MS`. So a change is seen everywhere within one second, and a process that cannot ask goes back to the
- * database.
+ * asks several times for recent changes within the time in which they have to be seen, and trusts an entry only while
+ * the last answer is younger than that. A process that cannot ask goes back to the database.
  */
 import { LRUCache } from 'lru-cache';
 
-const ASK_EVERY_MS = 300;
-const TRUST_MS = 900;
+/** Parts of the time in which a change has to be seen: two polls may fail, and timers may be late. */
+const ASK_EVERY = 0.3;
+const TRUST = 0.9;
 /** A row that took longer to arrive may have changed meanwhile: it is used once and not cached. */
 const LOAD_MS_MAX = 500;
 
 export interface FreshCacheOptions<T extends object> {
   readonly entriesMax: number;
+  /** How soon every process sees a change. */
+  readonly seenWithinMs: number;
   /** Rows for the keys that exist. Misses are not cached. */
   readonly load: (keys: readonly string[]) => Promise<ReadonlyMap<string, T>>;
   /** Keys of all rows that changed in the last half minute; more is harmless. */
@@ -92,12 +94,12 @@ export class FreshCache<T extends object> {
     try {
       const changed = await this.#options.findChanged();
       for (const key of changed) this.#entries.delete(key);
-      this.#trustedUntil = startedAt + TRUST_MS;
+      this.#trustedUntil = startedAt + this.#options.seenWithinMs * TRUST;
     } catch (error) {
       this.#options.onError(error);
     }
     if (this.#isStopped) return;
-    this.#timer = setTimeout(() => void this.#ask(), ASK_EVERY_MS);
+    this.#timer = setTimeout(() => void this.#ask(), this.#options.seenWithinMs * ASK_EVERY);
     this.#timer.unref();
   }
 }

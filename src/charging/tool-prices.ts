@@ -11,6 +11,9 @@ import { FreshCache } from './fresh-cache.ts';
 import { TOOLS_CACHED_MAX } from './limits.ts';
 import { ToolNames } from './tool-names.ts';
 
+/** A new price is charged, and an archived tool refused, in every process within this time. */
+const CHANGE_SEEN_WITHIN_MS = 1_000;
+
 export interface KnownTool {
   /** Undefined: the tool has no price, so a charge must state its amount. */
   readonly price: Micros | undefined;
@@ -25,6 +28,7 @@ export class ToolPrices {
     this.#names = new ToolNames(database);
     this.#cache = new FreshCache<KnownTool>({
       entriesMax: TOOLS_CACHED_MAX,
+      seenWithinMs: CHANGE_SEEN_WITHIN_MS,
       load: async (names) => byName(await findPricedTools(database, names.map(parsed))),
       findChanged: async () => (await findChangedTools(database)).map(nameOf),
       onError,

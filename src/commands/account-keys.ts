@@ -22,7 +22,7 @@ export function registerAccountKeys(account: Command): void {
   account
     .command('keys <account>')
     .description(
-      'close the consumer keys of an account for charging, or limit them; without options, show current settings',
+      'close the consumer keys of an account to charges, or limit them; without options, show current settings',
     )
     .addOption(
       new Option('--charge <state>', 'whether they can be charged; spend keys always can').choices([
@@ -32,7 +32,7 @@ export function registerAccountKeys(account: Command): void {
     )
     .option(
       '--developer-day-limit <dollars>',
-      'dollars of one developer in a UTC day, or none',
+      'the most that one developer may charge in a UTC day, or none',
       orNone(parseDollars),
     )
     .option('--json', 'print JSON', false)

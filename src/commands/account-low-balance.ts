@@ -21,7 +21,7 @@ export function registerLowBalance(account: Command): void {
     )
     .option(
       '--threshold <dollars>',
-      'send it when less is left, or none',
+      'the balance below which it is sent, or none',
       orNone(parsePositiveDollars),
     )
     .option('--json', 'print JSON', false)

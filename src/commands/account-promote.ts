@@ -13,7 +13,7 @@ export function registerPromote(account: Command): void {
   account
     .command('promote <account>')
     .description(
-      'make its owner an operator: sees every account, adjusts balances, refunds top-ups',
+      'make its owner an operator, who sees every account, adjusts balances and refunds top-ups',
     )
     .option('--off', 'end that', false)
     .addOption(dataDirOption())

@@ -68,7 +68,11 @@ export function register(command: Command): void {
   command
     .option('--json', 'print JSON', false)
     .option('--only <parts>', 'check these parts, separated by commas', partsOf)
-    .option('--since <time>', 'at the processor, compare top-ups requested since then', timeOf)
+    .option(
+      '--since <time>',
+      'compare with the processor only top-ups requested since then',
+      timeOf,
+    )
     .option('--no-processor', 'skip the payment processor and Temporal')
     .addOption(dataDirOption())
     .addHelpText('after', HELP)

@@ -6,7 +6,7 @@ import type { Command } from 'commander';
 import { readStripeConfig, readTemporalConfig } from '../config.ts';
 import { DIFFERENCES } from '../domain/difference.ts';
 import { wireId } from '../domain/ids.ts';
-import { dollarsOf } from '../domain/money.ts';
+import { dollarsOf, formatDollarNumber } from '../domain/money.ts';
 import { environmentOf } from '../embedded/environment.ts';
 import { listDifferences } from '../store/audit/reconciliation.ts';
 import type { Database } from '../store/database.ts';
@@ -39,7 +39,7 @@ export function register(command: Command): void {
     .option('--json', 'print JSON', false)
     .option(
       '--after-restore',
-      'the database was restored from a backup: credit, refund and enter what Stripe has since, without a worker',
+      'after a restore from a backup: credit, refund and enter what Stripe has recorded since; stop all workers and API processes first',
       false,
     )
     .addOption(dataDirOption())
@@ -94,7 +94,7 @@ function reportRestored({
 }: Awaited<ReturnType<typeof takeOverNow>>): string {
   const lines = entered.map(
     ({ topUpId, accountId, amount, method, status }) =>
-      `  ${topUpId}: $${amount}, ${method}, ${status}, account ${accountId}\n`,
+      `  ${topUpId}: ${formatDollarNumber(amount)}, ${method}, ${status}, account ${accountId}\n`,
   );
   return (
     `Checked ${count(looked, 'top-up')} with the processor, credited ${credited.length}. ` +
@@ -142,7 +142,8 @@ async function readDifferences(database: Database) {
 function report(differences: Comparison['differences']): string {
   const lines = differences.map(
     ({ topUpId, kind, processor, ledger, since, paymentIntentIds }) =>
-      `${topUpId}: ${DIFFERENCES[kind]}, since ${since} (processor $${processor}, ledger $${ledger}; ` +
+      `${topUpId}: ${DIFFERENCES[kind]}, since ${since} (processor ${formatDollarNumber(processor)}, ` +
+      `ledger ${formatDollarNumber(ledger)}; ` +
       `${paymentIntentIds.join(', ') || 'no payment'})\n`,
   );
   return lines.length === 0

@@ -7,7 +7,9 @@ import { withDatabase } from './database-command.ts';
 export function register(rollup: Command): void {
   rollup
     .command('rebuild')
-    .description('recalculate them from the charges in one transaction, while charging continues')
+    .description(
+      'recalculate the sums from the charges in one transaction, while charging continues',
+    )
     .addOption(dataDirOption())
     .action(async ({ dataDir }: { dataDir: string }) => {
       await withDatabase(dataDir, rebuildRollups);

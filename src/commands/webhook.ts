@@ -80,7 +80,7 @@ export function register(webhook: Command): void {
 const typesOption = (command: Command) =>
   command.option(
     '--types <types>',
-    'the only types of events, separated by commas, or none for all types',
+    'the types of events to send, separated by commas, or none for all types',
     orNone(typesOf),
   );
 

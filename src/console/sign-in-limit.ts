@@ -11,7 +11,7 @@ export interface SignInLimitDeps {
   readonly onFailed: (attempt: FailedAttempt) => void;
 }
 
-/** Without who it was: the address may be somebody else's, or a password in the wrong field. */
+/** Does not say who it was: the address may be somebody else's, or a password typed into the wrong field. */
 export interface FailedAttempt {
   readonly by: string;
   readonly status: number;

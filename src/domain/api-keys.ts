@@ -1,7 +1,7 @@
 /**
  * The shape of keys (specification section 5): `fare_ck_live_…` consumer, `fare_sk_live_…` developer secret,
  * `fare_sk_…` legacy caller; `fare_ck_test_…` and `fare_sk_test_…` in test mode. The random part is 32 base62
- * characters (190 bits), the last six a CRC-32 over all before, so scanners recognise a leaked key and a mistyped key
+ * characters (190 bits), the last six a CRC-32 over all before, so scanners recognize a leaked key and a mistyped key
  * never reaches the database.
  */
 import type { Mode } from './mode.ts';

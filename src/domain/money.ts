@@ -58,6 +58,11 @@ export function formatDollars(value: Micros): string {
   return `${value < 0 ? '-' : ''}$${dollars}.${shown}`;
 }
 
+/** The same for a number of dollars, as workflows have it. */
+export function formatDollarNumber(dollars: number): string {
+  return formatDollars(asMicros(Math.round(dollars * MICROS_PER_DOLLAR)));
+}
+
 /** Dollars as text with six decimals, without an exponent and without a float in between. */
 export function decimalOf(value: Micros): string {
   const digits = String(Math.abs(value)).padStart(7, '0');

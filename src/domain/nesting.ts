@@ -3,12 +3,12 @@
  * with each level, and fail at some thousands.
  */
 
-/** As much as a common parser of an agent takes: serde's takes 128 by default. */
+/** What the parsers of agents commonly accept: serde's accepts 128 levels by default. */
 export const NESTING_MAX = 100;
 
 /** Whether a parsed JSON value has more levels of arrays and objects than this. `{}` has one level. */
 export function isNestedDeeperThan(levels: number, value: unknown): boolean {
-  // Level by level: a call for each would fail at the depth that it is to find.
+  // Level by level: recursion would fail at the very depth that this has to find.
   let level = [value].filter(isNest);
   for (let depth = 1; level.length > 0; depth += 1) {
     if (depth > levels) return true;

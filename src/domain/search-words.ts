@@ -17,7 +17,7 @@ export function searchWords(text: string): string {
 /** Nobody types longer words. */
 const TYPED_MAX = 40;
 
-/** The spellings of a word with two neighbouring letters swapped: a typo that changes most of its trigrams. */
+/** The spellings of a word with two neighboring letters swapped: a typo that changes most of its trigrams. */
 export function swappedSpellings(word: string): string[] {
   if (word.length > TYPED_MAX) return [];
   const letters = Array.from(word);

@@ -44,7 +44,7 @@ export function confirmationUrl(consoleUrl: string, topUpId: string): string {
   return `${consoleUrl}/top-up/confirm?id=${wireId('topUp', topUpId)}`;
 }
 
-/** Open ones of one consumer: each is a payment page at Stripe and a workflow. More are no use to a payer. */
+/** Open ones of one consumer: each is a payment page at Stripe and a workflow. More would not help a payer. */
 export const OPEN_TOP_UPS_MAX = 100;
 
 /** How long a hosted checkout stays open: Stripe allows 30 minutes to 24 hours. */

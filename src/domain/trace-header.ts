@@ -1,2 +1,2 @@
-/** The header that hands a trace to a workflow, and from it to its steps: the one of Temporal's own tracing, in every language. */
+/** The header that passes a trace to a workflow, and on to its steps: the one that Temporal's own tracing uses in every language. */
 export const TRACE_HEADER = '_tracer-data';

@@ -92,7 +92,7 @@ export class AccountGate {
 export function tooMany(): ApiError {
   return new ApiError(
     'rate_limited',
-    'Too many requests of this account are in progress; try again once they have finished.',
+    'Too many requests from this account are in progress; try again when they have finished.',
     { retryAfterSeconds: 1 },
   );
 }

@@ -25,6 +25,6 @@ async function refuse({ database }: Reading, timeMs: number): Promise<void> {
   if (timeMs >= beforeMs) return;
   throw new ApiError(
     'charges_archived',
-    `The charges from before ${new Date(beforeMs).toISOString()} are archived. Statements and earnings have their sums.`,
+    `The charges from before ${new Date(beforeMs).toISOString()} are archived. Statements and earnings still include them.`,
   );
 }

@@ -26,7 +26,7 @@ import type { ResponseRecorder } from './response-recorder.ts';
 export interface Api extends ChargingDeps, LeaseDeps {
   readonly config: Config;
   readonly log: Logger;
-  /** Undefined: no traces are made. */
+  /** Undefined: tracing is off. */
   readonly tracing: Tracing | undefined;
   /** For reads and rare writes. Charges, keys and prices have their own connections. */
   readonly database: Database;

@@ -30,6 +30,7 @@ import { serveMetrics, type MetricsServer } from '../metrics/serve-metrics.ts';
 import { registerWorker } from '../metrics/worker-metrics.ts';
 import { createStripe } from '../stripe/calls.ts';
 import { dashboardUrlOf } from '../stripe/dashboard.ts';
+import { comparedPerSecond, stripeQueueLimits } from '../stripe/pace.ts';
 import { readBacklog } from '../store/audit/backlog.ts';
 import { createDatabase, type Database } from '../store/database.ts';
 import {
@@ -71,16 +72,6 @@ const RECONNECT_MS = 1_000;
 const AGENT_CALLS_MAX = 200;
 /** The most webhook endpoints that one worker sends to at once. Each may be slow. */
 const WEBHOOK_ENDPOINTS_MAX = 200;
-/**
- * Steps that call Stripe take at most this long, so with a slot for each that may start meanwhile, none waits for a slot
- * while Stripe hangs.
- */
-const STEP_SECONDS_MAX = 15;
-/**
- * One step of a reconciliation compares many top-ups. With half the rate of steps and one call to each endpoint, they
- * need what other steps leave of Stripe's 25 calls per second and endpoint.
- */
-const COMPARED_PER_STEP = 0.5;
 /** How long a task waits for the worker that has the workflow cached; that worker may have been killed. */
 const STICKY_TIMEOUT = '2s';
 /** An activity takes up to 15 s. Another worker retries the ones that this cuts off. */
@@ -192,8 +183,7 @@ export async function runWorker(
         ...everyWorker,
         taskQueue: stripeTaskQueue(taskQueue),
         activities: stripeActivities,
-        maxTaskQueueActivitiesPerSecond: config.stripe.stepsPerSecond,
-        maxConcurrentActivityTaskExecutions: config.stripe.stepsPerSecond * STEP_SECONDS_MAX,
+        ...stripeQueueLimits(config.stripe.stepsPerSecond),
       }),
       Worker.create({
         ...everyWorker,
@@ -308,7 +298,7 @@ function createStripeActivities({ config, database, stripe, temporal, log }: Act
     ...createReconciliationActivities({
       database,
       stripe,
-      comparedPerSecond: config.stripe.stepsPerSecond * COMPARED_PER_STEP,
+      comparedPerSecond: comparedPerSecond(config.stripe.stepsPerSecond),
       reviewAfterMs: config.reconcileReviewMs,
       nudges: {
         payment: (topUp) => reportPayment(temporal, topUp),

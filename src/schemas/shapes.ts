@@ -23,7 +23,7 @@ export const DollarsAsked = (description: string, example = 0.05) =>
 export const Count = (description: string, example = 3) =>
   Type.Integer({ minimum: 0, description, examples: [example] });
 
-/** The keyword for the most levels of arrays and objects, which JSON Schema has none for. */
+/** Our keyword for the most levels of arrays and objects; JSON Schema has none. */
 export const LEVELS_MAX = 'x-levelsMax';
 
 /** An object of the caller's own: any members, nested up to NESTING_MAX levels. */

@@ -47,7 +47,7 @@ export interface DatabaseOptions {
    * statement timeout, whose error is more precise. Unlimited when not set, which the checks of all the books need.
    */
   readonly silenceMsMax?: number;
-  /** Of a process that makes traces. */
+  /** In a process that traces. */
   readonly tracing?: Tracing | undefined;
 }
 

@@ -23,7 +23,7 @@ export class UnreleasedDatabaseError extends Error {
   override readonly name = 'UnreleasedDatabaseError';
 }
 
-/** The database has the tables and not the rows that migrations write, or not all migrations of this release. */
+/** The database has the tables but not the rows that migrations write, or lacks migrations of this release. */
 export class UnmigratedDatabaseError extends Error {
   override readonly name = 'UnmigratedDatabaseError';
 }
@@ -60,7 +60,7 @@ export async function migrate(databaseUrl: string, directory = DIRECTORY): Promi
   }
 }
 
-/** Throws when a process of this release would miss what a migration makes. A newer release may have added more. */
+/** Throws when a migration that this release needs is missing. A newer release may have added more. */
 export async function checkMigrated(databaseUrl: string): Promise<void> {
   const released = await namesIn(DIRECTORY, NUMBERED);
   const client = clientOf(databaseUrl);

@@ -1,4 +1,4 @@
-/** A lock that no row stands for, such as on the number of an account's agents. */
+/** A lock on something that has no row, such as the number of an account's agents. */
 import { sql, type Transaction } from './database.ts';
 
 /** Until the transaction ends, no other one holds the lock of this name. */

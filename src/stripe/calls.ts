@@ -36,9 +36,9 @@ export const DESCRIPTION = 'Farebox balance';
 const TEST_CARD = 'pm_card_visa';
 
 interface StripeOptions {
-  /** For callers that Temporal does not repeat. */
+  /** For callers that Temporal does not retry. */
   readonly maxNetworkRetries?: number;
-  /** Of a process that makes traces. */
+  /** In a process that traces. */
   readonly tracing?: Tracing | undefined;
 }
 

@@ -1,5 +1,29 @@
-/** Work on many top-ups at Stripe: several at a time, and started at a limited rate. */
+/** How quickly a deployment calls Stripe: the rate of its steps, and work on many top-ups, several at a time. */
 import { setTimeout as delay } from 'node:timers/promises';
+
+/**
+ * Steps that call Stripe take at most this long, so with a slot for each that may start meanwhile, none waits for a slot
+ * while Stripe hangs.
+ */
+const STEP_SECONDS_MAX = 15;
+/**
+ * One step of a reconciliation compares many top-ups. With half the rate of steps and one call to each endpoint, they
+ * need what other steps leave of Stripe's 25 calls per second and endpoint.
+ */
+const COMPARED_PER_STEP = 0.5;
+
+/** Limits of the task queue of steps that call Stripe, which Temporal enforces over all workers. */
+export function stripeQueueLimits(stepsPerSecond: number) {
+  return {
+    maxTaskQueueActivitiesPerSecond: stepsPerSecond,
+    maxConcurrentActivityTaskExecutions: stepsPerSecond * STEP_SECONDS_MAX,
+  };
+}
+
+/** Top-ups that a reconciliation compares per second. */
+export function comparedPerSecond(stepsPerSecond: number): number {
+  return stepsPerSecond * COMPARED_PER_STEP;
+}
 
 /** Gives out turns at a limited rate. An idle pace saves no turns. */
 export class Pace {

@@ -32,11 +32,11 @@ export const FAILURES = {
   card_expired: `The saved card has expired. ${CHECKOUT}, which offers to save the new card.`,
   // Stored by releases that ended such a top-up.
   authentication_required: `The bank requires the cardholder to confirm this payment. ${CHECKOUT}, where that is possible.`,
-  tax_address_missing: `The address for the tax is not known. ${CHECKOUT}, which asks for it.`,
+  tax_address_missing: `The address that the tax depends on is missing. ${CHECKOUT}, which asks for it.`,
   declined_too_often: `The saved card was declined too often within an hour, so it was not charged. ${CHECKOUT}, where another card can be used.`,
   no_saved_card: `No card is saved. ${CHECKOUT}, which offers to save the card.`,
   payment_too_late: `The payment could not be attempted within 15 minutes, so nothing was charged. Repeat it with a new Idempotency-Key.`,
-  payment_failed: `The bank did not make the payment. ${CHECKOUT}.`,
+  payment_failed: `The bank did not complete the payment. ${CHECKOUT}.`,
 } as const;
 
 export function failureOf(code: keyof typeof FAILURES): TopUpFailure {

@@ -1,12 +1,17 @@
 /**
- * Delivers the notices of the outbox to workflows (outbox.ts). A notice is deleted only after Temporal accepted it; until
- * then it is retried, whichever process dies or is down.
+ * Takes the notices from the outbox and has them delivered to workflows (deliver-notices.ts). A notice is deleted only
+ * after Temporal accepted it; until then it is retried, whichever process dies or is down.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { Client } from 'pg';
-import { OUTBOX_CHANNEL } from '../store/outbox.ts';
-import { handOverNotices, type OutboxDeps } from './outbox.ts';
+import type { Logger } from 'pino';
+import { OUTBOX_CHANNEL, postponeNotice, takeNotices, type Notice } from '../store/outbox.ts';
+import { deliverNotices, retryDelayMs, type DeliveryDeps } from './deliver-notices.ts';
 import { sweep } from './sweep.ts';
+
+export interface OutboxDeps extends DeliveryDeps {
+  readonly log: Logger;
+}
 
 export interface RelayDeps extends OutboxDeps {
   readonly databaseUrl: string;
@@ -19,6 +24,8 @@ const BATCH = 50;
 const POLL_MS = 1_000;
 const RECONNECT_MS = 1_000;
 const SWEEP_INTERVAL_MS = 60_000;
+/** While Temporal is down, no notice waits longer: all should go out as soon as it is back. */
+const AWAY_MS = 1_000;
 
 export class Relay {
   readonly #deps: RelayDeps;
@@ -90,4 +97,34 @@ export class Relay {
   async #pause(ms: number): Promise<void> {
     await delay(ms, undefined, { signal: this.#stopping.signal }).catch(() => {});
   }
+}
+
+/** Delivers a batch and returns its size. Postpones notices that fail. */
+export async function handOverNotices(
+  deps: OutboxDeps,
+  limit: number,
+  leaseMs: number,
+): Promise<number> {
+  const notices = await takeNotices(deps.database, limit, leaseMs);
+  // Several reports of one payment are one signal.
+  const groups = Map.groupBy(notices, ({ topic, subjectId }) => `${topic} ${subjectId}`);
+  const failed: Notice[] = [];
+  await Promise.all(
+    [...groups.values()].map(async (group) => {
+      try {
+        await deliverNotices(deps, group);
+      } catch (err) {
+        const [{ topic, subjectId } = {}] = group;
+        deps.log.warn({ err, topic, subjectId }, 'could not deliver a notice to its workflow');
+        failed.push(...group);
+      }
+    }),
+  );
+  if (failed.length > 0) {
+    const isUp = await deps.temporal.isUp();
+    for (const { id, attempts } of failed) {
+      await postponeNotice(deps.database, id, isUp ? retryDelayMs(attempts) : AWAY_MS);
+    }
+  }
+  return notices.length;
 }

@@ -1,6 +1,6 @@
 /** Starts the workflow of an approval and sends it messages. */
 import { wireId } from '../domain/ids.ts';
-import { dollarsOf } from '../domain/money.ts';
+import { dollarsOf, formatDollars } from '../domain/money.ts';
 import { workflowIdIn } from '../domain/task-queues.ts';
 import type { Approval } from '../store/approvals/approval.ts';
 import type { approval as approvalWorkflow } from '../../workflows/approval.ts';
@@ -35,8 +35,8 @@ function startOptions(temporal: TemporalClient, approval: Approval) {
     workflowId: approvalWorkflowId(temporal, approval.id),
     taskQueue: temporal.taskQueue,
     args: [{ approvalId }] as [{ approvalId: string }],
-    staticSummary: `Approval of $${dollars}, ${approval.code}`,
-    staticDetails: `Approval \`${approvalId}\` of a call of \`${developerId}\`. Expires at ${approval.expiresAt}.`,
+    staticSummary: `Approval of ${formatDollars(approval.amountMicros)}, ${approval.code}`,
+    staticDetails: `Approval \`${approvalId}\` of a call by \`${developerId}\`. Expires at ${approval.expiresAt}.`,
     typedSearchAttributes: [
       keyword('ApprovalStatus', approval.status),
       keyword('ConsumerId', wireId('consumer', approval.consumerId)),

@@ -1,6 +1,6 @@
 /** Starts the workflow of a top-up's refunds and disputes, or tells it to read them again. */
 import { wireId } from '../domain/ids.ts';
-import { dollarsOf } from '../domain/money.ts';
+import { dollarsOf, formatDollars } from '../domain/money.ts';
 import { workflowIdIn } from '../domain/task-queues.ts';
 import type { TopUp } from '../store/top-ups/top-ups.ts';
 import { reversalReported } from '../../workflows/messages.ts';
@@ -27,7 +27,7 @@ export async function reportReversal(
       args: [{ topUpId }],
       signal: reversalReported,
       workflowIdReusePolicy: 'ALLOW_DUPLICATE',
-      staticSummary: `Refunds and disputes of a top-up of $${dollars}`,
+      staticSummary: `Refunds and disputes of a top-up of ${formatDollars(topUp.amountMicros)}`,
       staticDetails: `Refunds and disputes of top-up \`${topUpId}\` of consumer \`${consumerId}\`.`,
       typedSearchAttributes: [
         keyword('TopUpStatus', topUp.status),

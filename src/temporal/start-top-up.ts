@@ -2,7 +2,7 @@
 import { WithStartWorkflowOperation } from '@temporalio/client';
 import type { UpdateDefinition } from '@temporalio/common';
 import { wireId } from '../domain/ids.ts';
-import { dollarsOf } from '../domain/money.ts';
+import { dollarsOf, formatDollars } from '../domain/money.ts';
 import { workflowIdIn } from '../domain/task-queues.ts';
 import type { TopUp } from '../store/top-ups/top-ups.ts';
 import { outcome, paymentReported, sessionUrl, type TopUpView } from '../../workflows/messages.ts';
@@ -93,7 +93,7 @@ function startOptions(temporal: TemporalClient, topUp: Startable) {
     workflowId: topUpWorkflowId(temporal, topUp.id),
     taskQueue: temporal.taskQueue,
     args: [{ topUpId }] as [{ topUpId: string }],
-    staticSummary: `Top-up of $${dollars}, ${how}`,
+    staticSummary: `Top-up of ${formatDollars(topUp.amountMicros)}, ${how}`,
     staticDetails: `Top-up \`${topUpId}\` of consumer \`${consumerId}\`, ${how}.`,
     typedSearchAttributes: [
       keyword('TopUpStatus', topUp.status),

@@ -1,18 +1,18 @@
-/** Measures over HTTP how well agents are found in a labelled set. */
+/** Measures over HTTP how well agents are found in a labeled set. */
 import assert from 'node:assert/strict';
 import { IntentReply, ResolveReply } from '../../src/schemas/agents.ts';
 import { startTestApi, type TestApi } from '../support/api.ts';
 import { bodyOf, call } from '../support/http.ts';
-import { labelledAgents, labelledQueries, type LabelledQuery } from './labelled.ts';
+import { labeledAgents, labeledQueries, type LabeledQuery } from './labeled.ts';
 
-interface Found extends LabelledQuery {
+interface Found extends LabeledQuery {
   /** Rank score of the first right answer among five; 0 without one. */
   readonly rank: number;
 }
 
 describe('finding agents', () => {
-  const agents = labelledAgents();
-  const queries = labelledQueries();
+  const agents = labeledAgents();
+  const queries = labeledQueries();
   let api: TestApi;
   let headers: Record<string, string>;
 
@@ -25,12 +25,12 @@ describe('finding agents', () => {
   });
   after(() => api.stop());
 
-  const find = async (labelled: LabelledQuery): Promise<Found> => {
-    const body = { query: labelled.query, topK: 5 };
+  const find = async (labeled: LabeledQuery): Promise<Found> => {
+    const body = { query: labeled.query, topK: 5 };
     const answer = await call(api, 'POST', '/resolve', { headers, body });
     const { results } = bodyOf(answer, 200, ResolveReply);
-    const rank = results.findIndex(({ agentId }) => labelled.right.includes(agentId)) + 1;
-    return { ...labelled, rank };
+    const rank = results.findIndex(({ agentId }) => labeled.right.includes(agentId)) + 1;
+    return { ...labeled, rank };
   };
 
   it('is measured with enough queries of each kind over enough agents, all with labels', () => {
@@ -48,7 +48,7 @@ describe('finding agents', () => {
 
   it('lists a right agent among the first five for nine of ten queries of every kind', async () => {
     const found: Found[] = [];
-    for (const labelled of queries) found.push(await find(labelled));
+    for (const labeled of queries) found.push(await find(labeled));
     for (const [kind, some] of [
       ...Map.groupBy(found, ({ kind }) => kind),
       ['all', found] as const,

@@ -93,8 +93,8 @@ describe('the batcher of entries', () => {
   });
 
   it('decides others at once while a consumer or its hold is locked, and these as soon as possible', async () => {
-    const [locked, neighbour] = consumers as [Consumer, Consumer, Consumer];
-    const [held, free] = [await place(placed(locked)), await place(placed(neighbour))];
+    const [locked, neighbor] = consumers as [Consumer, Consumer, Consumer];
+    const [held, free] = [await place(placed(locked)), await place(placed(neighbor))];
     for (const [table, id] of [
       ['consumers', locked.consumerId],
       ['holds', held],
@@ -105,7 +105,7 @@ describe('the batcher of entries', () => {
       const done = post(capturing(free, { isFinal: false, amountMicros: micros(1) }));
       await Promise.all([
         done.then(({ kind }) => assert.equal(kind, 'done')),
-        place(placed(neighbour)),
+        place(placed(neighbor)),
       ]);
       await client.query('rollback');
       assert.equal((await waiting).kind, 'done');

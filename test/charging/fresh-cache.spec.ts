@@ -18,6 +18,7 @@ function open(options: Partial<FreshCacheOptions<Row>> = {}) {
   let outage: Error | undefined;
   const cache = new FreshCache<Row>({
     entriesMax: 10,
+    seenWithinMs: 1_000,
     load: async (keys) => {
       reads.push([...keys]);
       return new Map([...rows].filter(([key]) => keys.includes(key)));

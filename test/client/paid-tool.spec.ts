@@ -93,7 +93,7 @@ describe('client: paid MCP tools', () => {
         });
       }
 
-      it('take the key of the environment on stdio, and are not paid when they are cancelled', async () => {
+      it('take the key of the environment on stdio, and are not paid when they are canceled', async () => {
         const { SERVICE_KEY: before } = process.env;
         process.env['SERVICE_KEY'] = account.consumerKey;
         try {

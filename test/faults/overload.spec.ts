@@ -10,20 +10,20 @@ import { holdConsumer } from '../support/row-locks.ts';
 
 const BATCHES = 6;
 const BATCH = 1_000;
-const NEIGHBOURS_CHARGES = 20;
+const NEIGHBORS_CHARGES = 20;
 
 const laneOf = ({ consumerId }: TestAccount) => Number.parseInt(consumerId.slice(-1), 16) % 2;
 
 describe('more charges than the queue holds', () => {
   let api: TestApi;
   let account: TestAccount;
-  let neighbour: TestAccount;
+  let neighbor: TestAccount;
 
   before(async () => {
     api = await startTestApi();
     account = await api.createAccount(10);
-    neighbour = await accountInSameLane();
-    for (const each of [account, neighbour]) bodyOf(await charge(each), 201, ChargeReply);
+    neighbor = await accountInSameLane();
+    for (const each of [account, neighbor]) bodyOf(await charge(each), 201, ChargeReply);
   });
   after(() => api?.stop());
 
@@ -60,8 +60,8 @@ describe('more charges than the queue holds', () => {
     const many = Array.from({ length: BATCHES }, () => chargeMany());
     await held.waited(1);
     const refusal = charge(account);
-    for (let n = 0; n < NEIGHBOURS_CHARGES; n += 1) {
-      bodyOf(await charge(neighbour), 201, ChargeReply);
+    for (let n = 0; n < NEIGHBORS_CHARGES; n += 1) {
+      bodyOf(await charge(neighbor), 201, ChargeReply);
     }
     assert.equal((await call(api, 'GET', '/readyz')).status, 200);
     const refused = await refusal;
@@ -74,7 +74,7 @@ describe('more charges than the queue holds', () => {
       statuses.filter((status) => ![201, 503].includes(status)),
       [],
     );
-    assert.equal(Number((await api.books()).charges), made + 2 + NEIGHBOURS_CHARGES);
+    assert.equal(Number((await api.books()).charges), made + 2 + NEIGHBORS_CHARGES);
   });
 
   it('accepts charges again when there is room', async () => {

@@ -187,8 +187,8 @@ describe('the payload codec', () => {
       changed[at] = (changed[at] ?? 0) ^ 1;
       await assert.rejects(codecOf(`1:${first}`).decode([{ metadata: metadata!, data: changed }]));
     }
-    const relabelled = { ...metadata, 'plain-encoding': Buffer.from('binary/plain') };
-    await assert.rejects(codecOf(`1:${first}`).decode([{ metadata: relabelled, data: data! }]));
+    const relabeled = { ...metadata, 'plain-encoding': Buffer.from('binary/plain') };
+    await assert.rejects(codecOf(`1:${first}`).decode([{ metadata: relabeled, data: data! }]));
     await assert.rejects(codecOf(`1:${second}`).decode([sealed!]));
   });
 

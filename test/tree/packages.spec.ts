@@ -1,4 +1,4 @@
-/** The packages that we depend on: their licences, the bill of materials, and the check for known vulnerabilities. */
+/** The packages that we depend on: their licenses, the bill of materials, and the check for known vulnerabilities. */
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { once } from 'node:events';
@@ -16,7 +16,7 @@ interface Locked {
   readonly link?: boolean;
 }
 
-/** Licences without conditions on works that use the package, beyond naming its authors. */
+/** Licenses without conditions on works that use the package, beyond naming its authors. */
 const PERMISSIVE = [
   '0BSD',
   'Apache-2.0',
@@ -34,7 +34,7 @@ const PERMISSIVE = [
 ];
 /** For tools, which we run and do not ship. */
 const FOR_TOOLS = [...PERMISSIVE, 'LGPL-3.0-or-later', 'MPL-2.0'];
-/** Licences that a package states elsewhere than npm expects, and data under a licence of its own. */
+/** Licenses that a package states elsewhere than npm expects, and data under a license of its own. */
 const LOOKED_UP: Readonly<Record<string, string>> = {
   // Its LICENSE file is the Unlicense. The bundler of workflows uses it.
   unionfs: 'Unlicense',
@@ -51,23 +51,23 @@ const installed = Object.entries(packages)
   .map(([path, locked]) => ({ name: path.split('node_modules/').at(-1) ?? '', ...locked }));
 
 describe('the packages', () => {
-  it('have licences on the list: permissive ones, and for tools weak copyleft too', () => {
+  it('have licenses on the list: permissive ones, and for tools weak copyleft too', () => {
     const refused = installed
       .filter(({ name, license, dev }) => {
         const named = license ?? LOOKED_UP[name];
         if (named !== undefined && DATA[name as keyof typeof DATA] === named) return false;
         return !isAllowed(named, dev ? FOR_TOOLS : PERMISSIVE);
       })
-      .map(({ name, version, license }) => `${name}@${version}: ${license ?? 'no licence'}`);
+      .map(({ name, version, license }) => `${name}@${version}: ${license ?? 'no license'}`);
     assert.deepEqual(refused, []);
   });
 
-  it('are refused without a licence, and under one that is not on the list', () => {
-    for (const licence of ['MIT', '(MIT OR GPL-3.0-only)', 'MIT AND ISC']) {
-      assert.ok(isAllowed(licence, PERMISSIVE), licence);
+  it('are refused without a license, and under one that is not on the list', () => {
+    for (const license of ['MIT', '(MIT OR GPL-3.0-only)', 'MIT AND ISC']) {
+      assert.ok(isAllowed(license, PERMISSIVE), license);
     }
-    for (const licence of [undefined, 'GPL-3.0-only', 'MIT AND GPL-3.0-only', 'UNLICENSED']) {
-      assert.ok(!isAllowed(licence, PERMISSIVE), licence);
+    for (const license of [undefined, 'GPL-3.0-only', 'MIT AND GPL-3.0-only', 'UNLICENSED']) {
+      assert.ok(!isAllowed(license, PERMISSIVE), license);
     }
   });
 
@@ -120,12 +120,12 @@ describe('the packages', () => {
 
 const refuse: RequestListener = (_, response) => response.writeHead(405).end('{}');
 
-/** An expression of SPDX: of `OR` one licence has to be allowed, of `AND` all. */
+/** An expression of SPDX: of `OR` one license has to be allowed, of `AND` all. */
 function isAllowed(expression: string | undefined, allowed: readonly string[]): boolean {
   return (expression ?? '')
     .replaceAll(/[()]/g, '')
     .split(' OR ')
-    .some((all) => all.split(' AND ').every((licence) => allowed.includes(licence)));
+    .some((all) => all.split(' AND ').every((license) => allowed.includes(license)));
 }
 
 async function auditAt(registry: RequestListener, ...args: string[]) {

@@ -72,7 +72,7 @@ export function RefusalsPage() {
               <Empty icon={<IconCircleCheck size={22} />} title="No refused calls">
                 {all.length > 0
                   ? 'No refused call matches these filters.'
-                  : 'In this time, no call with your secret key was refused.'}
+                  : 'No call with your secret key was refused in this period.'}
               </Empty>
             ) : (
               <RefusalTable refusals={found} />

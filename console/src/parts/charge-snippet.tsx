@@ -24,7 +24,7 @@ interface Call {
   readonly price: number;
 }
 
-/** Enough for a thousand calls at two cents. */
+/** Enough for a thousand calls at $0.02. */
 const PLAY_DOLLARS = 20;
 
 /** What the code charges while no tool has a price. */

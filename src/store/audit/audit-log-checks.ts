@@ -68,7 +68,7 @@ export const AUDIT_LOG_CHECKS = {
     ) states
     where present is distinct from logged`,
 
-  // Nobody edits them. An amount that was changed together with its movement and its counter shows here alone.
+  // Nobody edits them, so only this shows an amount that was changed together with its movement and its counter.
   'changes by hand are as the audit log recorded them': sql.fragment`
     select subject, 'the entry has ' || e.details::text || ', the row has ' || present::text
     from (

@@ -44,7 +44,7 @@ async function listUnrecorded(
     .map((name) => ({ subject: `${kind} ${name}`, detail: 'has no record' }));
 }
 
-/** A number that a row has and that would be given again: the next insert fails, or two developers are one. */
+/** A number that a row already has and that would be assigned again: the next insert would fail, or two developers would be one. */
 async function listUsedNumbers(database: Database): Promise<Offender[]> {
   const identities = await database.any(sql.type(identityRow)`
     select n.nspname as schema, c.relname as table, attname as column,

@@ -54,7 +54,7 @@ export async function adjustBalance(
   });
 }
 
-/** Where a request that is repeated finds that it was made, by an operator or by a command. */
+/** Lets a repeated request find that it was made before, by an operator or by a command. */
 function recordOf(
   consumer: ConsumerRef,
   adjustment: Adjustment,

@@ -188,7 +188,7 @@ function idsBetween({ fromId, toId }: ChargeFilter, { beforeId }: Page): IdsBetw
   return { fromId: fromId ?? FIRST_ID, toId: earlierOf(endId, LAST_ID) };
 }
 
-// Ids are written in lower case, so they compare as texts.
+// Ids are written in lower case, so they can be compared as text.
 const earlierOf = (a: string, b: string) => (a < b ? a : b);
 const laterOf = (a: string, b: string) => (a < b ? b : a);
 

@@ -36,7 +36,7 @@ describe('an attack on budgets', () => {
     await api.stop();
   });
 
-  it('by keys that are guessed from a neighbour finds nothing', async () => {
+  it('by keys that are guessed from a neighbor finds nothing', async () => {
     const { id } = await makeBudget(api, key);
     const made = await makeKey(api, key, id);
     const text = made.key.slice('fare_ck_live_'.length, -6);
@@ -56,7 +56,7 @@ describe('an attack on budgets', () => {
       assertError(answer, 401, 'invalid_api_key', 'apiKey');
       assert.equal((await askHold(api, { ...account, consumerKey: guess })).status, 401);
     }
-    // Ids follow each other in time; a neighbour's is no secret, and helps nobody.
+    // Ids follow each other in time; a neighbor's is no secret, and helps nobody.
     const stranger = (await api.createAccount(1)).consumerKey;
     for (const by of [stranger, key]) {
       const uuid = uuidOf('key', made.id) ?? '';

@@ -200,7 +200,7 @@ describe('spend keys', () => {
   describe('of everything else', () => {
     it('read their own budget, without who is above it', async () => {
       const root = await makeBudget(api, key, { limit: 1 });
-      await makeBudget(api, key, { name: 'a neighbour' });
+      await makeBudget(api, key, { name: 'a neighbor' });
       const own = await makeBudget(api, key, { parentId: root.id, limit: 5 });
       const below = await makeBudget(api, key, { parentId: own.id });
       const { key: spendKey } = await makeKey(api, key, own.id);

@@ -39,7 +39,7 @@ describe('an automatic top-up', () => {
     const topUp = await until(async () => (await harness.automaticTopUps(consumer))[0]);
     await until(async () => (await harness.topUp(topUp.id)).status === 'completed');
     const { staticSummary } = await harness.workflow(topUp.id).describe();
-    assert.equal(await staticSummary(), 'Top-up of $20, automatic');
+    assert.equal(await staticSummary(), 'Top-up of $20.00, automatic');
   });
 
   it('is tried three times when the card is declined, then turns itself off and says so', async () => {

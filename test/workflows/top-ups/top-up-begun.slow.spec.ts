@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { pino } from 'pino';
 import { sql } from '../../../src/store/database.ts';
 import type { TopUp } from '../../../src/store/top-ups/top-ups.ts';
-import { handOverNotices } from '../../../src/temporal/outbox.ts';
+import { handOverNotices } from '../../../src/temporal/relay.ts';
 import { until, type Server } from '../../support/stack.ts';
 import {
   openTopUpHarness,

@@ -34,11 +34,11 @@ describe('operators and a top-up', () => {
     const topUp = await harness.checkout(await harness.newConsumer(), 25);
     await until(() => found(topUp, 'WaitingFor = "payment" and AmountDollars = 25'));
     const { staticSummary } = await harness.workflow(topUp.id).describe();
-    assert.equal(await staticSummary(), 'Top-up of $25, checkout');
+    assert.equal(await staticSummary(), 'Top-up of $25.00, checkout');
     const metadata = await harness.workflow(topUp.id).query('__temporal_workflow_metadata');
     assert.match(JSON.stringify(metadata), /Waiting for the \*\*payment\*\*/);
     assert.match(JSON.stringify(metadata), /For operators/);
-    const told = `\`${wireId('topUp', topUp.id)}\`: $25, checkout, .*At the processor: \`${topUp.sessionId}\``;
+    const told = `\`${wireId('topUp', topUp.id)}\`: $25.00, checkout, .*At the processor: \`${topUp.sessionId}\``;
     assert.match(JSON.stringify(metadata), new RegExp(told.replaceAll('$', '\\$')));
   });
 

@@ -39,7 +39,7 @@ export async function postAgent(
   if (agent === 'too_many') {
     throw new ApiError(
       'invalid_request',
-      `An account has at most ${AGENTS_MAX} agents. Register this one in place of another, under its id.`,
+      `An account has at most ${AGENTS_MAX} agents. To replace one, register this agent under its id.`,
       { param: 'id' },
     );
   }

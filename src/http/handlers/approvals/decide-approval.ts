@@ -39,7 +39,7 @@ export async function postDecision(
   if (!(await mayDecide(api.database, view, approval.id))) {
     throw new ApiError(
       'delegation_not_allowed',
-      'A spend key cannot decide for itself, only for budgets below its own that has mayDelegate.',
+      'A spend key cannot decide its own requests, only those of budgets below its own, if its own has mayDelegate.',
     );
   }
   demandFitting(approval, body);
@@ -79,7 +79,7 @@ export function answerOf(
 function demandFitting({ code }: Approval, { decision, limit, amount }: DecisionBody): void {
   if (!canAnswer(code, decision)) {
     const fitting = ANSWERS.filter((answer) => canAnswer(code, answer)).join(', ');
-    throw new ApiError('invalid_request', `After ${code}, decision is one of: ${fitting}.`, {
+    throw new ApiError('invalid_request', `After ${code}, decision must be one of: ${fitting}.`, {
       param: 'decision',
     });
   }
@@ -137,11 +137,14 @@ function errorOf(result: Exclude<Decided, { kind: 'decided' }>): ApiError {
         `more than ${formatDollars(result.limitMicros)}`,
       );
     case 'budget_closed':
-      return new ApiError('budget_closed', 'The budget is closed or expired. Only deny is left.');
+      return new ApiError(
+        'budget_closed',
+        'The budget is closed or expired, so the request can only be denied.',
+      );
     case 'too_many_developers':
       return new ApiError(
         'invalid_request',
-        'The budget has as many approved developers as it can. Remove some first.',
+        'The budget already has the maximum number of approved developers. Remove one first.',
       );
     case 'unknown_approval':
       return new ApiError('not_found', 'There is no such approval.');

@@ -135,7 +135,7 @@ export async function postBudget(
     case 'too_deep':
       throw new ApiError(
         'invalid_request',
-        `parentId is the deepest that a budget can be: ${BUDGET_DEPTH_MAX} below the account.`,
+        `parentId is already at the deepest level, ${BUDGET_DEPTH_MAX} below the account.`,
         { param: 'parentId' },
       );
     case 'too_many':
@@ -270,14 +270,14 @@ export function unknownBudget(param?: string): ApiError {
 export function budgetClosed(): ApiError {
   return new ApiError(
     'budget_closed',
-    'The budget is closed or expired, or one above it is. Make a new one.',
+    'The budget is closed or expired, or one above it is. Create a new one.',
   );
 }
 
 function notDelegated(): ApiError {
   return new ApiError(
     'delegation_not_allowed',
-    'A spend key may make and change only what is below its own budget, when that budget has mayDelegate.',
+    'A spend key can create and change budgets only below its own, and only if its own has mayDelegate.',
   );
 }
 

@@ -20,7 +20,7 @@ export function refusalError(
     case 'account_keys_closed':
       return new ApiError(
         'account_keys_closed',
-        'The consumer closed the keys of its account for charging. Ask for a spend key.',
+        'The consumer accepts charges only to spend keys. Ask for a spend key.',
         { param: 'apiKey' },
       );
     case 'mode_mismatch':
@@ -39,7 +39,7 @@ export function refusalError(
       return new ApiError(
         'unknown_tool',
         'The tool is not registered: pass an amount or register it (POST /v1/tools). ' +
-          'At most 1,000 unregistered names can be charged.',
+          'Charges can use at most 1,000 unregistered names.',
         { param: 'tool' },
       );
     case 'tool_archived':

@@ -50,7 +50,7 @@ export async function postChargeRefund(
       throw new ApiError(
         'refund_exceeds_charge',
         refundable === 0
-          ? 'All of the charge has been refunded.'
+          ? 'The charge has been refunded in full.'
           : `Only ${formatDollars(result.refundable)} of the charge is left to refund.`,
         { ...(asked !== null && { param: 'amount' }), facts: { refundable } },
       );

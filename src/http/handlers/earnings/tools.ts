@@ -103,7 +103,7 @@ export async function getTools(
 function tooManyTools(): ApiError {
   return new ApiError(
     'too_many_tools',
-    `An account can register ${REGISTERED_MAX} tools. Change a registered one with PATCH /v1/tools/:id, or charge by amount.`,
+    `An account can register at most ${REGISTERED_MAX} tools. Change a registered one with PATCH /v1/tools/:id, or charge by amount.`,
   );
 }
 

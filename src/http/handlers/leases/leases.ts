@@ -229,11 +229,11 @@ function entryError(
     case 'above_price':
       return new ApiError(
         'invalid_amount',
-        `The lease allows ${formatDollars(outcome.limitMicros)} for a call of this tool.`,
+        `The lease allows ${formatDollars(outcome.limitMicros)} for a call to this tool.`,
         { param: 'amount' },
       );
     case 'unknown_tool':
-      return new ApiError('tool_not_allowed', 'The lease does not have this tool.', {
+      return new ApiError('tool_not_allowed', 'The lease does not include this tool.', {
         param: 'tool',
       });
     case 'closed':

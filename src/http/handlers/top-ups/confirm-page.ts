@@ -64,7 +64,7 @@ const BRAND = '<p class="brand">Farebox</p>';
 const UNKNOWN: HtmlPage = {
   title: 'Nothing to confirm',
   isCard: true,
-  body: `${BRAND}<h1>Nothing to confirm</h1><p>No payment waits at this address.</p>`,
+  body: `${BRAND}<h1>Nothing to confirm</h1><p>There is no payment to confirm at this address.</p>`,
 };
 
 function question(topUp: TopUp, result: unknown): HtmlPage {

@@ -1,9 +1,9 @@
-/** The labelled set: agents.txt and queries.txt beside this file, a line each, columns between bars. */
+/** The labeled set: agents.txt and queries.txt beside this file, a line each, columns between bars. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { AgentBody } from '../../src/schemas/agents.ts';
 
-export interface LabelledQuery {
+export interface LabeledQuery {
   /** Why the query is hard: typo, (word) form, (word) order, sentence, identifier; or plain. */
   readonly kind: string;
   readonly query: string;
@@ -11,7 +11,7 @@ export interface LabelledQuery {
   readonly right: readonly string[];
 }
 
-export function labelledAgents(): AgentBody[] {
+export function labeledAgents(): AgentBody[] {
   return linesOf('agents.txt').map(
     ([id = '', name = '', protocol = '', description = '', capabilities = '', intents = '']) => ({
       id,
@@ -25,7 +25,7 @@ export function labelledAgents(): AgentBody[] {
   );
 }
 
-export function labelledQueries(): LabelledQuery[] {
+export function labeledQueries(): LabeledQuery[] {
   return linesOf('queries.txt').map(([kind = '', query = '', ids = '']) => ({
     kind,
     query,

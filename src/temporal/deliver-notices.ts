@@ -1,17 +1,13 @@
-/** Delivers notices of the outbox to their workflows, and starts the workflows where needed. */
-import type { Logger } from 'pino';
+/**
+ * What becomes of a notice, by its topic: the workflow that it starts or nudges. The relay takes the notices from the
+ * outbox (relay.ts).
+ */
 import { findApproval } from '../store/approvals/approval.ts';
 import { takeUpAutoTopUp } from '../store/top-ups/auto-top-ups.ts';
 import type { Database } from '../store/database.ts';
 import { findGrant } from '../store/agents/grants.ts';
 import { findInvocation } from '../store/agents/invocations.ts';
-import {
-  deleteNotices,
-  postponeNotice,
-  takeNotices,
-  type Notice,
-  type Topic,
-} from '../store/outbox.ts';
+import { deleteNotices, postponeNotice, type Notice, type Topic } from '../store/outbox.ts';
 import { isCredited } from '../domain/top-up.ts';
 import { noteEarlyReversal } from '../store/top-ups/reversals.ts';
 import { findTopUp } from '../store/top-ups/top-ups.ts';
@@ -23,53 +19,21 @@ import { reportReversal } from './start-reversals.ts';
 import { reportPayment, startTopUp } from './start-top-up.ts';
 import { reportWebhookEndpoint } from './start-webhook-endpoint.ts';
 
-export interface OutboxDeps {
+export interface DeliveryDeps {
   readonly database: Database;
   readonly temporal: TemporalClient;
-  readonly log: Logger;
 }
 
-const AWAY_MS = 1_000;
 /** The longest delay of notices that fail while others succeed. */
 const BACKOFF_MS_MAX = 60_000;
 
-/** Delivers a batch and returns its size. Postpones notices that fail. */
-export async function handOverNotices(
-  deps: OutboxDeps,
-  limit: number,
-  leaseMs: number,
-): Promise<number> {
-  const notices = await takeNotices(deps.database, limit, leaseMs);
-  // Several reports of one payment are one signal.
-  const groups = Map.groupBy(notices, ({ topic, subjectId }) => `${topic} ${subjectId}`);
-  const failed: Notice[] = [];
-  await Promise.all(
-    [...groups.values()].map(async (group) => {
-      try {
-        await handOver(deps, group);
-      } catch (err) {
-        const [{ topic, subjectId } = {}] = group;
-        deps.log.warn({ err, topic, subjectId }, 'could not deliver a notice to its workflow');
-        failed.push(...group);
-      }
-    }),
-  );
-  if (failed.length > 0) {
-    const isUp = await deps.temporal.isUp();
-    for (const { id, attempts } of failed) {
-      await postponeNotice(deps.database, id, retryDelayMs(isUp, attempts));
-    }
-  }
-  return notices.length;
+/** Grows with each attempt. */
+export function retryDelayMs(attempts: number): number {
+  return Math.min(2 ** Math.min(attempts, 10) * 1_000, BACKOFF_MS_MAX);
 }
 
-/** Grows with each attempt, unless Temporal is down: then all notices should go out as soon as it is back. */
-export function retryDelayMs(isTemporalUp: boolean, attempts: number): number {
-  return isTemporalUp ? Math.min(2 ** Math.min(attempts, 10) * 1_000, BACKOFF_MS_MAX) : AWAY_MS;
-}
-
-/** All notices of a group have the same topic and subject. */
-async function handOver(deps: OutboxDeps, group: readonly Notice[]): Promise<void> {
+/** Delivers a group of notices with one topic and subject. Throws when it cannot. */
+export async function deliverNotices(deps: DeliveryDeps, group: readonly Notice[]): Promise<void> {
   const [first] = group;
   if (!first) return;
   const { topic, subjectId } = first;
@@ -86,7 +50,7 @@ async function handOver(deps: OutboxDeps, group: readonly Notice[]): Promise<voi
     );
   }
   for (const { id, attempts } of group) {
-    await postponeNotice(deps.database, id, retryDelayMs(true, attempts));
+    await postponeNotice(deps.database, id, retryDelayMs(attempts));
   }
 }
 
@@ -94,7 +58,10 @@ async function handOver(deps: OutboxDeps, group: readonly Notice[]): Promise<voi
 type Delivery = 'delivered' | 'not_claimed';
 
 const DELIVER: Readonly<
-  Record<Exclude<Topic, 'auto_top_up'>, (deps: OutboxDeps, subjectId: string) => Promise<Delivery>>
+  Record<
+    Exclude<Topic, 'auto_top_up'>,
+    (deps: DeliveryDeps, subjectId: string) => Promise<Delivery>
+  >
 > = {
   async grant({ database, temporal }, subjectId) {
     const grant = await findGrant(database, subjectId);
