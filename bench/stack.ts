@@ -99,7 +99,11 @@ export async function withClient<T>(
 }
 
 /** API processes as `npm start` runs them on this machine. */
-export function startApi(stack: Stack, databaseUrl: string): Promise<HttpServer> {
+export function startApi(
+  stack: Stack,
+  databaseUrl: string,
+  env: Environment = {},
+): Promise<HttpServer> {
   return startServers(stack, 'api', [...LEAN_NODE, join(ROOT, 'src/cli.ts'), 'api'], {
     ...LEAN_ENVIRONMENT,
     DATABASE_URL: databaseUrl,
@@ -109,6 +113,7 @@ export function startApi(stack: Stack, databaseUrl: string): Promise<HttpServer>
     TEMPORAL_ADDRESS: '127.0.0.1:1',
     STRIPE_SECRET_KEY: 'sk_test_bench',
     STRIPE_WEBHOOK_SECRET: 'whsec_bench',
+    ...env,
   });
 }
 

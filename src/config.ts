@@ -145,6 +145,7 @@ export interface Config extends LedgerConfig, ScheduleConfig, EndpointConfig {
   /** Rate limits of an API process. 0 failed keys means no limit, for a process behind a proxy. */
   readonly rateLimits: {
     readonly readsPerSecond: number;
+    readonly changesPerSecond: number;
     readonly refundsPerSecond: number;
     readonly failedKeysPerSecond: number;
   };

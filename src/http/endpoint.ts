@@ -85,6 +85,8 @@ interface Reading<R extends Replies, Q extends TObject> extends Contract {
   readonly role: Role;
   /** It takes no share of the account's reads. Its handler has one of its own. */
   readonly hasOwnShare?: true;
+  /** The rate that it counts for; `reads` if not set. */
+  readonly rate?: 'changes';
   readonly query?: Q;
   readonly replies: R;
   readonly handle: (api: Api, request: Request<undefined, Static<Q>>) => Promise<ReplyOf<R>>;
@@ -143,7 +145,7 @@ interface Writing<B extends TSchema, R extends Replies, A extends TSchema = B> e
 
 export function get<R extends Replies, Q extends TObject = typeof NoQuery>(
   path: string,
-  { handle, hasOwnShare, ...contract }: Reading<R, Q>,
+  { handle, hasOwnShare, rate = 'reads' as const, ...contract }: Reading<R, Q>,
 ): Endpoint {
   const read = queryReader(contract.query ?? NoQuery) as (query: Context['query']) => Static<Q>;
   return {
@@ -153,7 +155,7 @@ export function get<R extends Replies, Q extends TObject = typeof NoQuery>(
     isWrite: false,
     middleware: (api) => async (ctx) => {
       const caller = await authenticate(api, ctx.req, contract.role);
-      const headers = await api.rateLimits.reads.count(caller.accountId);
+      const headers = await api.rateLimits[rate].count(caller.accountId);
       const request = new CheckedRequest(ctx, caller, undefined, read(ctx.query));
       const answer = () => handle(api, request);
       const reply = await (hasOwnShare

@@ -2,8 +2,6 @@
  * The table of routes: the requests that the service accepts, who may send them, and its replies. The server, the tests
  * and the OpenAPI document are derived from it.
  */
-import { AgentBody, AgentReply, IntentBody, IntentReply } from '../schemas/agents.ts';
-import { ResolveBody, ResolveReply } from '../schemas/agents.ts';
 import { BalanceReply, UsageByDayQuery, UsageByDayReply, UsageReply } from '../schemas/balance.ts';
 import {
   ChargeBatchBody,
@@ -21,10 +19,8 @@ import {
   EarningsReply,
   LiveEarnings,
 } from '../schemas/earnings.ts';
-import { GrantBody, GrantReply } from '../schemas/grants.ts';
 import { CaptureBody, CaptureReply, ExtendBody, HoldBody, HoldReply } from '../schemas/holds.ts';
 import { HoldsQuery, HoldsReply, ListedHold, PlacedHoldReply } from '../schemas/holds.ts';
-import { InvocationBody, InvocationReceiptReply, InvocationReply } from '../schemas/invocations.ts';
 import { RefusalsQuery, RefusalsReply } from '../schemas/refusals.ts';
 import { Id, PageQuery } from '../schemas/shapes.ts';
 import { Month, StatementQuery, StatementReply } from '../schemas/statements.ts';
@@ -38,6 +34,7 @@ import {
 } from '../schemas/top-ups.ts';
 import { TopUpQuoteQuery, TopUpQuoteReply } from '../schemas/top-ups.ts';
 import { TopUpRecord, TopUpReply, TopUpsReply } from '../schemas/top-ups.ts';
+import { AGENT_ENDPOINTS } from './agent-routes.ts';
 import { APPROVAL_ENDPOINTS } from './approval-routes.ts';
 import { BUDGET_ENDPOINTS } from './budget-routes.ts';
 import { LEASE_ENDPOINTS } from './lease-routes.ts';
@@ -45,11 +42,6 @@ import { EVENT_ENDPOINTS } from './event-routes.ts';
 import { RECEIPT_ENDPOINTS } from './receipt-routes.ts';
 import { act, csv, get, patch, post, scan, stream, type Endpoint } from './endpoint.ts';
 import { getDeveloper, patchDeveloper } from './handlers/accounts/developer-settings.ts';
-import { postAgent, postIntentPreview, postResolve } from './handlers/agents/agents.ts';
-import { getGrant, postGrant, postGrantRevocation } from './handlers/agents/grants.ts';
-import { getInvocationReceipt } from './handlers/agents/invocation-receipts.ts';
-import { getInvocation, postInvocation } from './handlers/agents/invocations.ts';
-import { INVOCATION_BYTES_MAX } from './handlers/agents/invocations.ts';
 import { getBalance, getUsage } from './handlers/balance/balance-and-usage.ts';
 import { getUsageByDay, getUsageCharge } from './handlers/balance/balance-and-usage.ts';
 import { BATCH_BYTES_MAX, postChargeBatch } from './handlers/charges/charge-batches.ts';
@@ -70,8 +62,6 @@ import { CONSOLE_ENDPOINTS } from './console-routes.ts';
 
 const chargeParams = { id: Id('charge', 'The id of the charge.') };
 const holdParams = { id: Id('hold', 'The id of the hold.') };
-const grantParams = { id: Id('grant', 'The id of the grant.') };
-const invocationParams = { id: Id('invocation', 'The id of the invocation.') };
 const toolParams = { id: Id('tool', 'The id of the tool.') };
 const topUpParams = { id: Id('topUp', 'The id of the top-up.') };
 const monthParams = { month: Month };
@@ -422,81 +412,5 @@ export const ENDPOINTS: readonly Endpoint[] = [
     handle: getStatement,
   }),
   ...CONSOLE_ENDPOINTS,
-  // Agents, legacy (section 4.4)
-  post('/register', {
-    operation: 'registerAgent',
-    role: 'legacy',
-    body: AgentBody,
-    replies: { 201: AgentReply },
-    errors: ['agent_exists'],
-    handle: postAgent,
-  }),
-  post('/resolve', {
-    operation: 'resolveAgents',
-    role: 'legacy',
-    body: ResolveBody,
-    replies: { 200: ResolveReply },
-    reportsOutcome: true,
-    handle: postResolve,
-  }),
-  post('/intent/preview', {
-    operation: 'previewIntent',
-    role: 'legacy',
-    body: IntentBody,
-    replies: { 200: IntentReply },
-    reportsOutcome: true,
-    handle: postIntentPreview,
-  }),
-  post('/grant', {
-    operation: 'createGrant',
-    role: 'legacy',
-    body: GrantBody,
-    replies: { 201: GrantReply },
-    errors: ['not_found'],
-    isIdempotent: true,
-    handle: postGrant,
-  }),
-  get('/grant/:id', {
-    operation: 'getGrant',
-    role: 'legacy',
-    params: grantParams,
-    replies: { 200: GrantReply },
-    errors: ['not_found'],
-    handle: getGrant,
-  }),
-  act('/grant/:id/revoke', {
-    operation: 'revokeGrant',
-    role: 'legacy',
-    params: grantParams,
-    replies: { 200: GrantReply },
-    errors: ['not_found', 'grant_not_active'],
-    handle: postGrantRevocation,
-  }),
-  post('/invoke', {
-    operation: 'invokeAgent',
-    share: 'none',
-    role: 'legacy',
-    body: InvocationBody,
-    bodyBytesMax: INVOCATION_BYTES_MAX,
-    replies: { 200: InvocationReply, 202: InvocationReply },
-    errors: ['not_found', 'grant_not_active'],
-    isIdempotent: true,
-    handle: postInvocation,
-  }),
-  get('/invoke/:id', {
-    operation: 'getInvocation',
-    role: 'legacy',
-    params: invocationParams,
-    replies: { 200: InvocationReply },
-    errors: ['not_found'],
-    handle: getInvocation,
-  }),
-  get('/receipts/:id', {
-    operation: 'getInvocationReceipt',
-    role: 'legacy',
-    params: invocationParams,
-    replies: { 200: InvocationReceiptReply },
-    errors: ['not_found'],
-    handle: getInvocationReceipt,
-  }),
+  ...AGENT_ENDPOINTS,
 ];
