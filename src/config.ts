@@ -339,7 +339,7 @@ export function readConfig(env: Environment): Config {
     autoTopUpRetryMs: integer(env, 'AUTO_TOP_UP_RETRY_MS', HOUR_MS, 100, 7 * DAY_MS),
     rateLimits: {
       readsPerSecond: integer(env, 'READS_PER_SECOND', 100, 1, 1_000_000),
-      changesPerSecond: integer(env, 'CHANGES_PER_SECOND', 50, 1, 1_000_000),
+      changesPerSecond: integer(env, 'CHANGES_PER_SECOND', 500, 1, 1_000_000),
       refundsPerSecond: integer(env, 'REFUNDS_PER_SECOND', 50, 1, 1_000_000),
       failedKeysPerSecond: integer(env, 'FAILED_KEYS_PER_SECOND', 100, 0, 1_000_000),
     },

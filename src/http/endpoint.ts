@@ -85,8 +85,6 @@ interface Reading<R extends Replies, Q extends TObject> extends Contract {
   readonly role: Role;
   /** It takes no share of the account's reads. Its handler has one of its own. */
   readonly hasOwnShare?: true;
-  /** The rate that it counts for; `reads` if not set. */
-  readonly rate?: 'changes';
   readonly query?: Q;
   readonly replies: R;
   readonly handle: (api: Api, request: Request<undefined, Static<Q>>) => Promise<ReplyOf<R>>;
@@ -143,9 +141,20 @@ interface Writing<B extends TSchema, R extends Replies, A extends TSchema = B> e
   readonly handle: (api: Api, request: Request<Static<A>>) => Promise<ReplyOf<R>>;
 }
 
+interface Acting<R extends Replies> extends Contract {
+  readonly role: Role;
+  readonly replies: R;
+  /** `changes` if not set. `none`: it passes with the account's charges. */
+  readonly share?: 'changes' | 'none';
+  readonly handle: (
+    api: Api,
+    request: Request<undefined, Static<typeof NoQuery>>,
+  ) => Promise<ReplyOf<R>>;
+}
+
 export function get<R extends Replies, Q extends TObject = typeof NoQuery>(
   path: string,
-  { handle, hasOwnShare, rate = 'reads' as const, ...contract }: Reading<R, Q>,
+  { handle, hasOwnShare, ...contract }: Reading<R, Q>,
 ): Endpoint {
   const read = queryReader(contract.query ?? NoQuery) as (query: Context['query']) => Static<Q>;
   return {
@@ -155,7 +164,7 @@ export function get<R extends Replies, Q extends TObject = typeof NoQuery>(
     isWrite: false,
     middleware: (api) => async (ctx) => {
       const caller = await authenticate(api, ctx.req, contract.role);
-      const headers = await api.rateLimits[rate].count(caller.accountId);
+      const headers = await api.rateLimits.reads.count(caller.accountId);
       const request = new CheckedRequest(ctx, caller, undefined, read(ctx.query));
       const answer = () => handle(api, request);
       const reply = await (hasOwnShare
@@ -301,19 +310,30 @@ export function patch<B extends TSchema, R extends Replies>(
 }
 
 /** A POST without a body: the path says everything. */
-export function act<R extends Replies>(
-  path: string,
-  { handle, ...contract }: Reading<R, typeof NoQuery>,
-): Endpoint {
-  const route = get(path, { ...contract, handle: orUnknown(handle) });
-  return { ...route, method: 'post', isWrite: true };
+export function act<R extends Replies>(path: string, route: Acting<R>): Endpoint {
+  const { handle: plain, share = 'changes', ...contract } = route;
+  const handle = orUnknown(plain);
+  return {
+    ...contract,
+    method: 'post',
+    path,
+    isWrite: true,
+    middleware: (api) => async (ctx) => {
+      const caller = await authenticate(api, ctx.req, contract.role);
+      const answer = () => {
+        readNoQuery(ctx.query);
+        return handle(api, new CheckedRequest(ctx, caller, undefined, {}));
+      };
+      if (share === 'none') return respondJson(ctx, await answer());
+      const headers = await api.rateLimits[share].count(caller.accountId);
+      const reply = await api.shares[share].run(caller.accountId, 1, answer);
+      respondJson(ctx, { ...reply, headers: { ...headers, ...reply.headers } });
+    },
+  };
 }
 
 /** A DELETE: as a POST without a body. */
-export function remove<R extends Replies>(
-  path: string,
-  route: Reading<R, typeof NoQuery>,
-): Endpoint {
+export function remove<R extends Replies>(path: string, route: Acting<R>): Endpoint {
   return { ...act(path, route), method: 'delete' };
 }
 

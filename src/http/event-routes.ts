@@ -73,7 +73,6 @@ export const EVENT_ENDPOINTS: readonly Endpoint[] = [
   }),
   act('/v1/webhook-endpoints/:id/test', {
     operation: 'testWebhookEndpoint',
-    rate: 'changes',
     role: 'developer',
     params: endpointParams,
     replies: { 201: DeliveryReply },
@@ -91,7 +90,6 @@ export const EVENT_ENDPOINTS: readonly Endpoint[] = [
   }),
   act('/v1/webhook-endpoints/:id/deliveries/:event/redeliver', {
     operation: 'redeliverEvent',
-    rate: 'changes',
     role: 'developer',
     params: deliveryParams,
     replies: { 200: DeliveryReply },

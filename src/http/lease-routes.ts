@@ -78,6 +78,7 @@ export const LEASE_ENDPOINTS: readonly Endpoint[] = [
   }),
   act('/v1/leases/:id/release', {
     operation: 'releaseLease',
+    share: 'none',
     role: 'developer',
     params: leaseParams,
     replies: { 200: LeaseReply },

@@ -210,6 +210,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
   }),
   act('/v1/holds/:id/release', {
     operation: 'releaseHold',
+    share: 'none',
     role: 'developer',
     params: holdParams,
     replies: { 200: HoldReply },

@@ -6,6 +6,7 @@ import { text } from 'node:stream/consumers';
 import { Client } from 'pg';
 import { ChargeBatchReply } from '../../src/schemas/charge-batches.ts';
 import { ChargeReply } from '../../src/schemas/charges.ts';
+import { HoldReply, PlacedHoldReply } from '../../src/schemas/holds.ts';
 import type { TestAccount } from '../support/accounts.ts';
 import { startTestApi, type TestApi } from '../support/api.ts';
 import { assertError, bodyOf, call, charge } from '../support/http.ts';
@@ -102,6 +103,20 @@ describe('limits', () => {
       assert.equal(answer.headers.get('ratelimit-policy'), '"changes";q=1;w=1');
     }
     bodyOf(await charge(api, account), 201, ChargeReply);
+  });
+
+  it('count no release of a hold, which passes with the charges', async () => {
+    const key = account.developerKey;
+    const body = { apiKey: account.consumerKey, tool: 'search', amount: 0.01 };
+    const placed = await Promise.all(
+      Array.from({ length: 2 * READS_PER_SECOND }, async () =>
+        bodyOf(await call(api, 'POST', '/v1/holds', { key, body }), 201, PlacedHoldReply),
+      ),
+    );
+    const released = await Promise.all(
+      placed.map(({ id }) => call(api, 'POST', `/v1/holds/${id}/release`, { key })),
+    );
+    for (const answer of released) bodyOf(answer, 200, HoldReply);
   });
 
   it('count refunds of an account', async () => {

@@ -156,7 +156,7 @@ export async function createTestNamespace(): Promise<string> {
 /** The defaults. */
 export const WITH_RATE_LIMITS = {
   READS_PER_SECOND: '100',
-  CHANGES_PER_SECOND: '50',
+  CHANGES_PER_SECOND: '500',
   REFUNDS_PER_SECOND: '50',
   FAILED_KEYS_PER_SECOND: '100',
 };
