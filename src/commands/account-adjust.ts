@@ -6,7 +6,8 @@ import { checkedKey } from '../http/idempotency-key-header.ts';
 import { adjustBalance } from '../store/balance/adjustments.ts';
 import { dataDirOption } from './data-dir-option.ts';
 import { parseSignedDollars } from './dollars.ts';
-import { CommandError, getAccount, table, withDatabase } from './database-command.ts';
+import { CommandError, getAccount, withDatabase } from './database-command.ts';
+import { table } from './output.ts';
 
 const REASON_LENGTH_MAX = 500;
 

@@ -9,7 +9,8 @@ import {
 import { dataDirOption } from './data-dir-option.ts';
 import { nullIfNone, orNone } from './budget-arguments.ts';
 import { parseDollars } from './dollars.ts';
-import { getAccount, table, withDatabase } from './database-command.ts';
+import { getAccount, withDatabase } from './database-command.ts';
+import { table } from './output.ts';
 
 interface Options {
   readonly charge?: AccountKeys['charge'];

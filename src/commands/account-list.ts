@@ -6,9 +6,9 @@ import { listKeys } from '../store/accounts/api-keys.ts';
 import { listAccounts, type ListedAccount } from '../store/accounts/list-accounts.ts';
 import { getCounters } from '../store/balance/consumers.ts';
 import { findAutoTopUp } from '../store/top-ups/auto-top-ups.ts';
-import { columns } from './columns.ts';
 import { dataDirOption } from './data-dir-option.ts';
-import { CommandError, getAccount, table, withDatabase } from './database-command.ts';
+import { CommandError, getAccount, withDatabase } from './database-command.ts';
+import { columns, table } from './output.ts';
 import { limitOf, LIMIT_MAX } from './limit.ts';
 
 interface Common {

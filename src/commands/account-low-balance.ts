@@ -4,7 +4,8 @@ import { dollarsOf, type Micros } from '../domain/money.ts';
 import { findLowBalance, setLowBalance } from '../store/balance/thresholds.ts';
 import { nullIfNone, orNone } from './budget-arguments.ts';
 import { dataDirOption } from './data-dir-option.ts';
-import { getAccount, table, withDatabase } from './database-command.ts';
+import { getAccount, withDatabase } from './database-command.ts';
+import { table } from './output.ts';
 import { parsePositiveDollars } from './dollars.ts';
 
 interface Options {

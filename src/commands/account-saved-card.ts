@@ -9,7 +9,8 @@ import { findAutoTopUp, setAutoTopUp, type AutoTopUp } from '../store/top-ups/au
 import { changeConsent } from '../store/top-ups/monthly-ceiling.ts';
 import { dataDirOption } from './data-dir-option.ts';
 import { parseDollars, parseCardDollars, parsePositiveDollars } from './dollars.ts';
-import { CommandError, getAccount, table, withDatabase } from './database-command.ts';
+import { CommandError, getAccount, withDatabase } from './database-command.ts';
+import { table } from './output.ts';
 
 interface AutoTopUpOptions {
   readonly threshold?: Micros;

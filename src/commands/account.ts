@@ -12,7 +12,8 @@ import { registerSavedCard } from './account-saved-card.ts';
 import { registerSignInLink } from './account-sign-in-link.ts';
 import { dataDirOption } from './data-dir-option.ts';
 import { parseDollars } from './dollars.ts';
-import { CommandError, table, withDatabase } from './database-command.ts';
+import { CommandError, withDatabase } from './database-command.ts';
+import { print } from './output.ts';
 
 const COUNT_MAX = 1_000_000;
 
@@ -65,7 +66,7 @@ async function create({ email, balance, count, json, dataDir }: CreateOptions): 
   }
   for (const [index, account] of result.accounts.entries()) {
     const shown = shownOnce(account, emails[index] ?? '');
-    process.stdout.write(json ? `${JSON.stringify(shown)}\n` : `${table(shown)}\n`);
+    print(shown, json);
   }
 }
 

@@ -3,9 +3,9 @@ import { InvalidArgumentError, type Command } from 'commander';
 import { subjectOf, wireDetails } from '../domain/audit-entry.ts';
 import { wireId } from '../domain/ids.ts';
 import { listAuditEntries, type AuditEntry } from '../store/audit/audit-log.ts';
-import { columns } from './columns.ts';
 import { dataDirOption } from './data-dir-option.ts';
 import { getAccount, withDatabase } from './database-command.ts';
+import { columns } from './output.ts';
 import { limitOf, LIMIT_MAX } from './limit.ts';
 
 interface AuditOptions {

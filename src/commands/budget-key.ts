@@ -14,8 +14,8 @@ import {
 } from '../store/budgets/spend-keys.ts';
 import type { Database } from '../store/database.ts';
 import { common, getPlace, nameOf, timeOf, type Common } from './budget-arguments.ts';
-import { columns } from './columns.ts';
-import { CommandError, table, withDatabase } from './database-command.ts';
+import { CommandError, withDatabase } from './database-command.ts';
+import { columns, print } from './output.ts';
 import { overlapOf } from './key.ts';
 
 const PAGE = 1_000;
@@ -133,10 +133,6 @@ function shown(key: SpendKey): Record<string, string | null> {
     revokedAt: key.revokedAt,
     lastUsedAt: key.lastUsedAt,
   };
-}
-
-function print(values: Record<string, string | null>, json: boolean): void {
-  process.stdout.write(json ? `${JSON.stringify(values)}\n` : `${table(values)}\n`);
 }
 
 async function getPlaceOfKey(database: Database, id: string): Promise<Place> {

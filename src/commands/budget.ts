@@ -20,8 +20,8 @@ import {
   type SettingOptions,
 } from './budget-arguments.ts';
 import { registerBudgetKeys } from './budget-key.ts';
-import { columns } from './columns.ts';
-import { CommandError, getAccount, table, withDatabase } from './database-command.ts';
+import { CommandError, getAccount, withDatabase } from './database-command.ts';
+import { columns, table } from './output.ts';
 
 const PAGE = 1_000;
 

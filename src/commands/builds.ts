@@ -12,9 +12,9 @@ import {
   type Deployment,
 } from '../temporal/builds.ts';
 import { createTemporalClient, type TemporalClient } from '../temporal/client.ts';
-import { columns } from './columns.ts';
 import { dataDirOption } from './data-dir-option.ts';
 import { CommandError } from './database-command.ts';
+import { columns } from './output.ts';
 
 const UNVERSIONED_NAME = 'unversioned';
 

@@ -34,11 +34,3 @@ export async function getAccount(connection: Connection, text: string): Promise<
   if (!account) throw new CommandError(`Account ${text} not found.`);
   return account;
 }
-
-/** Aligned `name  value` lines. */
-export function table(values: Readonly<Record<string, string | number | null>>): string {
-  const width = Math.max(...Object.keys(values).map((name) => name.length));
-  return Object.entries(values)
-    .map(([name, value]) => `${name.padEnd(width)}  ${value ?? '-'}\n`)
-    .join('');
-}

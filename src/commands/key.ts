@@ -8,9 +8,9 @@ import { createKey } from '../store/accounts/accounts.ts';
 import { expireKey, listKeys, revokeKey, type StoredKey } from '../store/accounts/api-keys.ts';
 import { ensureTestAccount, type Holder } from '../store/accounts/test-accounts.ts';
 import type { Connection } from '../store/database.ts';
-import { columns } from './columns.ts';
 import { dataDirOption } from './data-dir-option.ts';
-import { CommandError, getAccount, table, withDatabase } from './database-command.ts';
+import { CommandError, getAccount, withDatabase } from './database-command.ts';
+import { columns, print } from './output.ts';
 
 const KINDS = ['consumer', 'developer', 'legacy'] as const;
 const SECONDS = { s: 1, m: 60, h: 3_600, d: 86_400 } as const;
@@ -115,10 +115,6 @@ function shown(key: StoredKey): Record<string, string | null> {
     revokedAt: key.revokedAt,
     lastUsedAt: key.lastUsedAt,
   };
-}
-
-function print(values: Record<string, string | null>, json: boolean): void {
-  process.stdout.write(json ? `${JSON.stringify(values)}\n` : `${table(values)}\n`);
 }
 
 function uuidOfKey(id: string): string {

@@ -5,7 +5,8 @@ import { centsOf, dollarsOf, formatDollars, type Micros } from '../domain/money.
 import { requestRefund, type RefundResult } from '../store/top-ups/request-refund.ts';
 import { dataDirOption } from './data-dir-option.ts';
 import { parsePositiveDollars } from './dollars.ts';
-import { CommandError, table, withDatabase } from './database-command.ts';
+import { CommandError, withDatabase } from './database-command.ts';
+import { table } from './output.ts';
 
 interface RefundOptions {
   readonly amount: Micros | undefined;

@@ -11,8 +11,8 @@ import {
 } from '../store/events/deliveries.ts';
 import type { WebhookEndpoint } from '../store/events/webhook-endpoints.ts';
 import { common, type Common } from './budget-arguments.ts';
-import { columns } from './columns.ts';
-import { CommandError, table, withDatabase } from './database-command.ts';
+import { CommandError, withDatabase } from './database-command.ts';
+import { columns, print } from './output.ts';
 import { limitOf, LIMIT_MAX } from './limit.ts';
 import { getEndpoint } from './webhook-endpoint.ts';
 
@@ -103,10 +103,6 @@ function line(delivery: Delivery): Record<string, string | number | null> {
     string,
     string | number | null
   >;
-}
-
-function print(values: Record<string, string | number | null>, json: boolean): void {
-  process.stdout.write(json ? `${JSON.stringify(values)}\n` : `${table(values)}\n`);
 }
 
 function uuidOfEvent(id: string): string {

@@ -23,8 +23,8 @@ import {
   type WebhookEndpoint,
 } from '../store/events/webhook-endpoints.ts';
 import { common, nullIfNone, orNone, type Common } from './budget-arguments.ts';
-import { columns } from './columns.ts';
-import { CommandError, getAccount, table, withDatabase } from './database-command.ts';
+import { CommandError, getAccount, withDatabase } from './database-command.ts';
+import { columns, print } from './output.ts';
 import { overlapOf } from './key.ts';
 import { registerDeliveries } from './webhook-deliveries.ts';
 import { getEndpoint, noSuchEndpoint } from './webhook-endpoint.ts';
@@ -184,10 +184,6 @@ function shown(endpoint: WebhookEndpoint): Record<string, string | null> {
 function line(endpoint: WebhookEndpoint): Record<string, string | null> {
   const { id, url, status, failingSince, types } = shown(endpoint);
   return { id, url, status, failingSince, types: types ?? 'all' } as Record<string, string | null>;
-}
-
-function print(values: Record<string, string | null>, json: boolean): void {
-  process.stdout.write(json ? `${JSON.stringify(values)}\n` : `${table(values)}\n`);
 }
 
 function typesOf(text: string): readonly EventType[] {

@@ -9,7 +9,13 @@ import { asMicros, type Micros } from '../domain/money.ts';
 import type { TopUpFailure } from '../domain/top-up.ts';
 import type { Database } from '../store/database.ts';
 import { makeTestTopUp } from '../store/top-ups/test-top-ups.ts';
-import { admitTopUp, findTopUp, withdrawTopUp, type TopUp } from '../store/top-ups/top-ups.ts';
+import {
+  admitTopUp,
+  findTopUp,
+  withdrawTopUp,
+  type NewTopUp,
+  type TopUp,
+} from '../store/top-ups/top-ups.ts';
 import type { TemporalClient } from '../temporal/client.ts';
 import { startCheckout, startDirectTopUp } from '../temporal/start-top-up.ts';
 
@@ -21,21 +27,10 @@ export interface TopUps {
   readonly answerMs: number;
 }
 
-export interface TopUpRequest {
-  /** UUIDs. */
-  readonly consumer: {
-    readonly ledger: number;
-    readonly consumerId: string;
-    readonly accountId: string;
-  };
-  readonly method: 'checkout' | 'direct';
-  /** Whole cents, within the bounds of the method; checked by the caller. */
-  readonly amountMicros: Micros;
-  readonly idempotencyKey?: string | undefined;
-  /** A checkout that saves the card, to be charged without its owner. */
-  readonly savesCard?: boolean;
-  /** A checkout that was requested through a top-up link. */
-  readonly byLink?: boolean;
+type Owner = 'ledger' | 'consumerId' | 'accountId';
+
+export interface TopUpRequest extends Omit<NewTopUp, Owner> {
+  readonly consumer: Pick<NewTopUp, Owner>;
 }
 
 export type TopUpResult =

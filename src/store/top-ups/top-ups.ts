@@ -74,14 +74,16 @@ const TopUp = Type.Object({
 /** A row of `top_ups`; ids are UUIDs, times ISO 8601. */
 export type TopUp = Static<typeof TopUp>;
 
+/** A top-up that is asked for; ids are UUIDs. */
 export interface NewTopUp {
   readonly ledger: number;
   readonly consumerId: string;
   readonly accountId: string;
   readonly method: 'checkout' | 'direct';
+  /** Whole cents, within the bounds of the method; checked by the caller. */
   readonly amountMicros: Micros;
   readonly idempotencyKey?: string | undefined;
-  /** A checkout that saves the card, which needs the owner's consent. */
+  /** A checkout that saves the card, to be charged without its owner, which needs the owner's consent. */
   readonly savesCard?: boolean;
   /** A checkout that was requested through a top-up link. */
   readonly byLink?: boolean;

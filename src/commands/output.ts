@@ -1,0 +1,30 @@
+/** What commands print: for people, or with `--json` for scripts. */
+type Values = Readonly<Record<string, string | number | null>>;
+
+/** Rows as columns under their names. */
+export function columns(rows: readonly Values[]): string {
+  const [first] = rows;
+  if (!first) return '';
+  const names = Object.keys(first);
+  const lines = [names, ...rows.map((row) => names.map((name) => String(row[name] ?? '-')))];
+  const widths = names.map((_, at) => Math.max(...lines.map((line) => line[at]?.length ?? 0)));
+  const text = (line: readonly string[]) =>
+    line
+      .map((each, at) => each.padEnd(widths[at] ?? 0))
+      .join('  ')
+      .trimEnd();
+  return lines.map((line) => `${text(line)}\n`).join('');
+}
+
+/** Aligned `name  value` lines. */
+export function table(values: Values): string {
+  const width = Math.max(...Object.keys(values).map((name) => name.length));
+  return Object.entries(values)
+    .map(([name, value]) => `${name.padEnd(width)}  ${value ?? '-'}\n`)
+    .join('');
+}
+
+/** One object, in a line of JSON or as a table. */
+export function print(values: Values, json: boolean): void {
+  process.stdout.write(json ? `${JSON.stringify(values)}\n` : `${table(values)}\n`);
+}
