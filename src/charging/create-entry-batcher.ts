@@ -7,13 +7,12 @@ import { findLockedConsumers } from '../store/balance/consumers.ts';
 import type { ChargeOutcome, ReplayWindow } from '../store/charges/post-charges.ts';
 import type { Connection, Database } from '../store/database.ts';
 import type { ChargeEntry, LedgerEntry } from '../store/holds/decide-entries.ts';
+import type { HoldEntry, HoldOutcome } from '../store/holds/hold-entry.ts';
 import {
   findLockedHolds,
   postEntries,
   settleEntries,
   type EntryOutcome,
-  type HoldEntry,
-  type HoldOutcome,
 } from '../store/holds/post-hold-entries.ts';
 import type { Tracing } from '../tracing/tracing.ts';
 import { Batcher, type BatcherOptions, type Flush, type Requester } from './batcher.ts';

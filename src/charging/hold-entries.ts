@@ -9,7 +9,7 @@ import type { ChargeDraft } from '../store/charges/post-charges.ts';
 import type { ChargeRequest, ChargingDeps } from './charge.ts';
 import { findKeyOwner } from './find-key-owner.ts';
 import { comparable, fingerprintOf, hashIdentity, hashKey } from './idempotency.ts';
-import type { HoldEntry } from '../store/holds/post-hold-entries.ts';
+import type { HoldEntry } from '../store/holds/hold-entry.ts';
 
 /** The hold that a request names, and the developer that sent it. */
 export interface HoldRequest {

@@ -11,13 +11,12 @@ import { environmentOf } from '../embedded/environment.ts';
 import { auditProcessor, PROCESSOR_CHECK } from '../stripe/audit-processor.ts';
 import { createStripe } from '../stripe/calls.ts';
 import { failureReason } from '../stripe/failure-reason.ts';
+import { firstOf, type Finding } from '../store/audit/findings.ts';
 import { recordExaminations } from '../store/audit/last-findings.ts';
 import {
   auditLedger,
   checkNames,
-  firstOf,
   LEDGER_PARTS,
-  type Finding,
   type LedgerPart,
 } from '../store/audit/ledger-checks.ts';
 import { abandonedOf, describeDeployment, offenderOf } from '../temporal/builds.ts';

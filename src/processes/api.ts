@@ -38,7 +38,7 @@ import { ensureChargePartitions } from '../store/charges/partitions.ts';
 import { createTemporalClient } from '../temporal/client.ts';
 import { STARTS_AT_ONCE_MAX } from '../agents/request-invocation.ts';
 import { Semaphore } from '../temporal/semaphore.ts';
-import { startTracing } from '../tracing/tracing.ts';
+import { startTracing } from '../tracing/start-tracing.ts';
 import { closePools, openApiPools } from './api-pools.ts';
 import { checkStart } from './check-start.ts';
 import { startPatience } from './patience.ts';

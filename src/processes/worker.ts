@@ -50,7 +50,7 @@ import { installRuntime } from '../temporal/runtime.ts';
 import { keepSchedules, schedulesOf } from '../temporal/schedules.ts';
 import { tracedSteps } from '../temporal/traced-steps.ts';
 import { workflowBuildId, workflowBundle } from '../temporal/workflow-bundle.ts';
-import { startTracing } from '../tracing/tracing.ts';
+import { startTracing } from '../tracing/start-tracing.ts';
 import { checkStart } from './check-start.ts';
 import { ownerMails } from './owner-mails.ts';
 import { startPatience } from './patience.ts';

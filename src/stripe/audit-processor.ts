@@ -2,7 +2,7 @@
 import type { Stripe } from 'stripe';
 import { DIFFERENCES } from '../domain/difference.ts';
 import { uuidFloor, uuidOf } from '../domain/ids.ts';
-import { firstOf, type Finding } from '../store/audit/ledger-checks.ts';
+import { firstOf, type Finding } from '../store/audit/findings.ts';
 import {
   findBooked,
   listBookedThroughProcessor,

@@ -1,5 +1,5 @@
 /**
- * What becomes of a notice, by its topic: the workflow that it starts or nudges. The relay takes the notices from the
+ * Delivers a notice by its topic: starts or nudges a workflow, or makes an automatic top-up. The relay takes the notices from the
  * outbox (relay.ts).
  */
 import { findApproval } from '../store/approvals/approval.ts';

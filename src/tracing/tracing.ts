@@ -15,25 +15,12 @@ import {
   type TextMapPropagator,
   type Tracer,
 } from '@opentelemetry/api';
-import type { Logger } from 'pino';
-import type { TracesConfig } from '../config.ts';
 
 export type { Context, Span };
 export { SpanKind } from '@opentelemetry/api';
 
 /** The header in which a trace goes from one process to another: `traceparent`. */
 export type Carrier = Readonly<Record<string, string>>;
-
-/** Undefined when the process makes no traces. Nothing of OpenTelemetry's SDK is loaded then. */
-export async function startTracing(
-  config: TracesConfig | undefined,
-  serviceName: 'farebox-api' | 'farebox-worker',
-  log: Logger,
-): Promise<Tracing | undefined> {
-  if (!config) return undefined;
-  const { startSdk } = await import('./sdk.ts');
-  return startSdk(config, serviceName, log);
-}
 
 interface Parts {
   readonly tracer: Tracer;

@@ -10,7 +10,7 @@ import { DatabaseClock } from '../../src/charging/database-clock.ts';
 import { withTailOf } from '../../src/charging/hold-entries.ts';
 import { BATCH_MAX, EXCEPTION_LANES } from '../../src/charging/limits.ts';
 import { createDatabase, type Database } from '../../src/store/database.ts';
-import type { HoldEntry } from '../../src/store/holds/post-hold-entries.ts';
+import type { HoldEntry } from '../../src/store/holds/hold-entry.ts';
 import { newConsumers, newDraft, RECEIPT_KEY, type Consumer } from '../support/charge-drafts.ts';
 import { capturing, micros, placing, proveHolds, releasing } from '../support/hold-drafts.ts';
 import { openTestLedger, type TestLedger } from '../support/ledger.ts';

@@ -5,7 +5,7 @@ import { asMicros } from '../../src/domain/money.ts';
 import { auditLedger } from '../../src/store/audit/ledger-checks.ts';
 import type { Database } from '../../src/store/database.ts';
 import * as store from '../../src/store/holds/post-hold-entries.ts';
-import type { HoldEntry, HoldOutcome } from '../../src/store/holds/post-hold-entries.ts';
+import type { HoldEntry, HoldOutcome } from '../../src/store/holds/hold-entry.ts';
 import {
   DEVELOPER_ID,
   newDraft,

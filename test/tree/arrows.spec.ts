@@ -125,6 +125,10 @@ describe('the rooms', () => {
     assert.deepEqual(wrong.map(shown), []);
   });
 
+  it('have no circle of files, types included', () => {
+    assert.deepEqual(circlesOf(imports), []);
+  });
+
   it('use packages only where they belong', () => {
     const wrong = imports.filter(({ from, to, isOurs, isType }) => {
       const owners = PACKAGE_BELONGS_TO[to];
@@ -187,6 +191,27 @@ function roomOf(path: string): string {
 
 function isKnown(room: string): boolean {
   return room in MAY_IMPORT || SEES_ALL.includes(room) || room === 'bin';
+}
+
+/** A way from a file back to itself, for each file that closes one. */
+function circlesOf(imports: readonly Import[]): readonly string[] {
+  const next = Map.groupBy(
+    imports.filter(({ isOurs }) => isOurs),
+    ({ from }) => from,
+  );
+  const seen = new Set<string>();
+  const way: string[] = [];
+  const circles: string[] = [];
+  const walk = (file: string) => {
+    if (way.includes(file)) circles.push([...way.slice(way.indexOf(file)), file].join(' -> '));
+    if (seen.has(file)) return;
+    seen.add(file);
+    way.push(file);
+    for (const { to } of next.get(file) ?? []) walk(to);
+    way.pop();
+  };
+  for (const file of next.keys()) walk(file);
+  return circles;
 }
 
 function shown({ from, to }: Import): string {

@@ -2,16 +2,12 @@
 import { Group, SegmentedControl, Skeleton, Table, Text } from '@mantine/core';
 import { lazy, Suspense, useState, type ReactNode } from 'react';
 import { decimalsOfAll } from '../format.ts';
+import type { Bar } from './chart.tsx';
 import { ScrollTable } from './lists.tsx';
 import { Card } from './page.tsx';
 import { Money } from './values.tsx';
 
 const Chart = lazy(() => import('./chart.tsx'));
-
-export interface Bar {
-  readonly label: string;
-  readonly amount: number;
-}
 
 interface BarsProps {
   readonly title: string;

@@ -2,7 +2,11 @@
 import '@mantine/charts/styles.css';
 import { BarChart } from '@mantine/charts';
 import { decimalsOf, usd } from '../format.ts';
-import type { Bar } from './bars.tsx';
+
+export interface Bar {
+  readonly label: string;
+  readonly amount: number;
+}
 
 interface ChartProps {
   readonly bars: readonly Bar[];

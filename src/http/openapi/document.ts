@@ -4,7 +4,8 @@ import type { Endpoint } from '../endpoint.ts';
 import { componentOf, components } from './components.ts';
 import { errorExamples, errorResponses } from './errors.ts';
 import { exampleOf } from './examples.ts';
-import { OPERATIONS, TAGS } from './operations.ts';
+import { TAGS } from './operation.ts';
+import { OPERATIONS } from './operations.ts';
 import { SECURITY, SECURITY_SCHEMES } from './security.ts';
 import { webhooks } from './webhooks.ts';
 

@@ -3,7 +3,8 @@
  * routes.
  */
 import type { Endpoint } from '../endpoint.ts';
-import { OPERATIONS, TAGS } from './operations.ts';
+import { TAGS } from './operation.ts';
+import { OPERATIONS } from './operations.ts';
 import type { Role } from '../authenticate.ts';
 
 const KEYS: Readonly<Record<Role | 'public', string>> = {

@@ -1,7 +1,7 @@
 /** The last result of each part of `farebox doctor`, so that operators see it without running it. */
 import { Type, type Static } from 'typebox';
 import { row, sql, type Connection } from '../database.ts';
-import type { Finding } from './ledger-checks.ts';
+import type { Finding } from './findings.ts';
 
 const Examination = Type.Object({
   part: Type.String(),

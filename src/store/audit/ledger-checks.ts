@@ -11,6 +11,7 @@ import { BUDGET_CHECKS } from './budget-checks.ts';
 import { CHARGE_CHECKS, receiptChecks } from './charge-checks.ts';
 import { DELIVERY_CHECKS } from './delivery-checks.ts';
 import { EARNINGS_CHECKS } from './earnings-checks.ts';
+import { firstOf, OFFENDERS_MAX, type Finding } from './findings.ts';
 import { HOLD_CHECKS } from './hold-checks.ts';
 import { auditReconciliation, RECONCILED_CHECK } from './reconciliation.ts';
 import { listMissingRecords, RECORDS_CHECK } from './record-checks.ts';
@@ -31,23 +32,6 @@ export const LEDGER_PARTS = [
   'earnings',
 ] as const;
 export type LedgerPart = (typeof LEDGER_PARTS)[number];
-
-export interface Offender {
-  /** The row that violates the check, as kind and UUID. */
-  readonly subject: string;
-  readonly detail: string;
-}
-
-export interface Finding extends Offender {
-  readonly part: string;
-  /** The violated invariant. */
-  readonly check: string;
-  /** The number of violations; the first ones are findings. */
-  readonly offenders: number;
-}
-
-/** Per check: enough to see the problem. */
-const OFFENDERS_MAX = 20;
 
 const offenderRow = row(
   Type.Object({ subject: Type.String(), detail: Type.String(), offenders: Type.Integer() }),
@@ -95,13 +79,6 @@ export async function auditLedger(database: Database, audit: Audit = {}): Promis
 /** The names of a part's checks. */
 export function checkNames(part: LedgerPart, settings: AuditSettings = {}): readonly string[] {
   return Object.keys(checksOf(part, settings));
-}
-
-/** The first violations of a check, and their total number. */
-export function firstOf(found: readonly Offender[]): Omit<Finding, 'part' | 'check'>[] {
-  return found
-    .slice(0, OFFENDERS_MAX)
-    .map((offender) => ({ ...offender, offenders: found.length }));
 }
 
 type Check = (database: Database) => Promise<readonly Omit<Finding, 'part' | 'check'>[]>;

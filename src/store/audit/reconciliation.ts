@@ -6,7 +6,7 @@ import { Type, type Static } from 'typebox';
 import { DIFFERENCE_KINDS } from '../../domain/difference.ts';
 import { REVERSAL_STATUSES } from '../../domain/reversal.ts';
 import { type Connection, type Database, idRow, micros, nullable, row, sql } from '../database.ts';
-import type { Offender } from './ledger-checks.ts';
+import type { Offender } from './findings.ts';
 
 const Difference = Type.Object({
   topUpId: Type.String(),

@@ -5,7 +5,7 @@
 import { Type } from 'typebox';
 import { row, sql, type Database } from '../database.ts';
 import { listReleased } from '../migrations.ts';
-import type { Offender } from './ledger-checks.ts';
+import type { Offender } from './findings.ts';
 
 export const RECORDS_CHECK =
   'the database has the records of its migrations, and numbers beyond its rows';

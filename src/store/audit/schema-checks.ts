@@ -6,7 +6,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Type } from 'typebox';
 import { row, sql, type Database } from '../database.ts';
-import type { Offender } from './ledger-checks.ts';
+import type { Offender } from './findings.ts';
 import { dumpSchema } from './schema-dump.ts';
 
 export const SCHEMA_CHECK = 'the schema matches this release';

@@ -3,15 +3,18 @@
  * adjustment of one consumer, for ever.
  */
 import { Type } from 'typebox';
+import type { Micros } from '../../domain/money.ts';
 import { row, sql, type Transaction } from '../database.ts';
-import type { Adjustment } from './adjustments.ts';
 import type { ConsumerRef } from './consumers.ts';
 
 export interface CommandRequest {
   readonly idempotencyKey: string;
 }
 
-type Asked = ConsumerRef & Adjustment & CommandRequest;
+interface Asked extends ConsumerRef, CommandRequest {
+  readonly amountMicros: Micros;
+  readonly reason: string;
+}
 
 const sameRow = row(Type.Object({ isSame: Type.Boolean() }));
 

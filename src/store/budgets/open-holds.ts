@@ -6,7 +6,8 @@ import { Type, type Static } from 'typebox';
 import { uuidFloor } from '../../domain/ids.ts';
 import type { ConsumerRef } from '../balance/consumers.ts';
 import { row, sql, type Connection, type Database } from '../database.ts';
-import { settleEntries, type HoldEntry } from '../holds/post-hold-entries.ts';
+import type { HoldEntry } from '../holds/hold-entry.ts';
+import { settleEntries } from '../holds/post-hold-entries.ts';
 
 const OpenHold = Type.Object({
   id: Type.String(),

@@ -1,4 +1,4 @@
-/** How the retry of a request that makes a budget or a spend key is recognised. Both are SHA-256 as hex. */
+/** How the retry of a request that makes a budget or a spend key is recognized. Both are SHA-256 as hex. */
 import { sql } from '../database.ts';
 
 export interface Retry {

@@ -14,7 +14,7 @@ import {
 } from '../charges/binary-arrays.ts';
 import type { ChargeDraft, ReplayWindow } from '../charges/post-charges.ts';
 import { sql, type Connection, type RowParser } from '../database.ts';
-import type { HoldEntry, HoldOutcome } from './post-hold-entries.ts';
+import type { HoldEntry, HoldOutcome } from './hold-entry.ts';
 
 export type ChargeEntry = ChargeDraft & { readonly kind: 'charge' };
 export type LedgerEntry = HoldEntry | ChargeEntry;

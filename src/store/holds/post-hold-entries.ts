@@ -1,71 +1,13 @@
-/** Changes to holds and their outcomes. decide-entries.ts runs the statement, list-holds.ts reads holds. */
-import type { OverMode } from '../../domain/hold.ts';
-import { asMicros, type Micros } from '../../domain/money.ts';
+/** Changes holds. decide-entries.ts runs the statement, list-holds.ts reads holds. */
+import { asMicros } from '../../domain/money.ts';
 import { repayDebts } from '../balance/debts.ts';
-import {
-  approvalRequired,
-  limitReached,
-  type ApprovalRequired,
-  type LimitReached,
-} from '../budgets/budget.ts';
-import type { ChargeDraft, ChargeOutcome, ReplayWindow } from '../charges/post-charges.ts';
+import { approvalRequired, limitReached } from '../budgets/budget.ts';
+import type { ChargeOutcome, ReplayWindow } from '../charges/post-charges.ts';
 import { chargeOutcomeOf } from '../charges/post-spends.ts';
 import { type Connection, idRow, sql } from '../database.ts';
 import { holdOf, type Hold } from './hold.ts';
 import { decideEntries, type EntryRow, type LedgerEntry } from './decide-entries.ts';
-
-/** The hash of an idempotency key and the fingerprint of the request, as in `ChargeDraft`. */
-type Identity = Pick<ChargeDraft, 'idempotencyHash' | 'fingerprint'>;
-type OfHold = Identity &
-  Pick<ChargeDraft, 'developerId' | 'developerNumber'> & { readonly holdId: string };
-
-/** A change to a hold; ids are UUIDs. */
-export type HoldEntry =
-  | (ChargeDraft & { readonly kind: 'place'; readonly seconds: number })
-  | (OfHold & {
-      readonly kind: 'capture';
-      /** The id of the charge. */
-      readonly id: string;
-      /** Null: everything that is left. */
-      readonly amountMicros: Micros | null;
-      /** Whether the rest is released. */
-      readonly isFinal: boolean;
-      readonly over: OverMode;
-      readonly metadata: string | null;
-    })
-  | (OfHold & { readonly kind: 'release' })
-  /** `seconds` count from now. */
-  | (OfHold & { readonly kind: 'extend'; readonly seconds: number });
-
-export type HoldOutcome =
-  | {
-      /** `replayed`: the idempotency key already did it. The hold is returned in its current state. */
-      readonly kind: 'done' | 'replayed';
-      readonly hold: Hold;
-      /** The charge of a capture. */
-      readonly chargeId: string;
-      /** The amount placed or captured. */
-      readonly amountMicros: Micros;
-      /** The balance after the hold was placed or captured. */
-      readonly balanceMicros: Micros;
-      readonly receiptKey: number;
-    }
-  /** `requiredMicros` is the amount that the balance had to cover. */
-  | {
-      readonly kind: 'insufficient';
-      /** Null when no hold was placed. */
-      readonly consumerId: string | null;
-      readonly balanceMicros: Micros;
-      readonly requiredMicros: Micros;
-    }
-  | LimitReached
-  | ApprovalRequired
-  /** The budget of the spend key was closed. */
-  | { readonly kind: 'key_closed' }
-  | { readonly kind: 'exceeds_hold'; readonly remainingMicros: Micros }
-  | { readonly kind: 'hold_closed'; readonly hold: Hold }
-  | { readonly kind: 'unknown_hold' }
-  | { readonly kind: 'key_reused' };
+import type { HoldOutcome, OfHold } from './hold-entry.ts';
 
 /** A charge has the outcome of a charge, every other entry that of a hold. */
 export type EntryOutcome = HoldOutcome | ChargeOutcome;

@@ -4,7 +4,8 @@ import type { Database } from '../database.ts';
 import { sql } from '../database.ts';
 import type { ReplayWindow } from '../charges/post-charges.ts';
 import { decideEntries } from '../holds/decide-entries.ts';
-import { outcomeOf, type HoldEntry, type HoldOutcome } from '../holds/post-hold-entries.ts';
+import type { HoldEntry, HoldOutcome } from '../holds/hold-entry.ts';
+import { outcomeOf } from '../holds/post-hold-entries.ts';
 import { findLease, type Lease, type LeasedTool } from './lease.ts';
 
 /** The hold that reserves the money. Its tool is empty. */

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { hash } from 'node:crypto';
 import { Client } from 'pg';
 import { uuidFloor, uuidOf } from '../../../src/domain/ids.ts';
-import type { Finding } from '../../../src/store/audit/ledger-checks.ts';
+import type { Finding } from '../../../src/store/audit/findings.ts';
 import { createDatabase } from '../../../src/store/database.ts';
 import { rebuildRollups } from '../../../src/store/earnings/rollups.ts';
 import { createTestAccounts } from '../../support/accounts.ts';

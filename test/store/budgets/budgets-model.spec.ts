@@ -14,7 +14,7 @@ import type { ChargeOutcome } from '../../../src/store/charges/post-charges.ts';
 import type { Database } from '../../../src/store/database.ts';
 import { rebuildRollups } from '../../../src/store/earnings/rollups.ts';
 import { expireHolds } from '../../../src/store/holds/expire-holds.ts';
-import type { HoldOutcome } from '../../../src/store/holds/post-hold-entries.ts';
+import type { HoldOutcome } from '../../../src/store/holds/hold-entry.ts';
 import { capturing, postEntries, releasing } from '../../support/hold-drafts.ts';
 import { openTestLedger, type TestLedger } from '../../support/ledger.ts';
 import { Random } from '../../support/random.ts';

@@ -12,7 +12,8 @@ import {
   type ChargeDraft,
 } from '../../../src/store/charges/post-charges.ts';
 import { postFittingSpends, postSpends } from '../../../src/store/charges/post-spends.ts';
-import { postEntries, type HoldEntry } from '../../../src/store/holds/post-hold-entries.ts';
+import type { HoldEntry } from '../../../src/store/holds/hold-entry.ts';
+import { postEntries } from '../../../src/store/holds/post-hold-entries.ts';
 import {
   newConsumers,
   newDraft,

@@ -7,7 +7,7 @@ import { randomInt } from 'node:crypto';
 import { Client } from 'pg';
 import type { Database } from '../../../src/store/database.ts';
 import { expireHolds } from '../../../src/store/holds/expire-holds.ts';
-import type { HoldEntry, HoldOutcome } from '../../../src/store/holds/post-hold-entries.ts';
+import type { HoldEntry, HoldOutcome } from '../../../src/store/holds/hold-entry.ts';
 import { Random } from '../../support/random.ts';
 import { openTestLedger, type TestLedger } from '../../support/ledger.ts';
 import { until } from '../../support/stack.ts';

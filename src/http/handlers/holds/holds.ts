@@ -24,7 +24,7 @@ import type {
   PlacedHoldReply,
 } from '../../../schemas/holds.ts';
 import type { Hold } from '../../../store/holds/hold.ts';
-import type { HoldEntry, HoldOutcome } from '../../../store/holds/post-hold-entries.ts';
+import type { HoldEntry, HoldOutcome } from '../../../store/holds/hold-entry.ts';
 import { amountOf, type AmountRule } from '../../amounts.ts';
 import { errorOnDemand, insufficientBalance, refusalError } from '../charges/charge-errors.ts';
 import { wireCharge } from '../charges/charges.ts';
