@@ -65,7 +65,7 @@ describe('approvals in the console', function () {
     await page.goto(await urlIn('raiseUrl'));
     await page.getByLabel('Raise it to, in dollars').fill('7.5');
     await page.getByRole('button', { name: 'Raise limit' }).click();
-    await page.getByText('$7.50 may be spent in all').waitFor();
+    await page.getByText('$7.50 in total').waitFor();
     assert.equal((await waiting).decision, 'resolved');
     assert.equal((await spend(api, account, spendKey, 2)).status, 201);
     assert.deepEqual(

@@ -123,6 +123,12 @@ const CONSTRUCTIONS = [
   /\bwhat is (credited|needed|left out|there)\b/i,
   /\b\d([\d,.]*\d)? dollars\b/i,
 ];
+/** American spelling, as in the names of Stripe and of HTTP headers. */
+const BRITISH =
+  /(behaviour|neighbour|colour|favour|honour|licence|labelled|\b(recogni|normali|organi|seriali|initiali|authori|summari)s(e|ed|es|ing)\b)/i;
+/** Applied migrations are not edited, and queries are as people type them. */
+const SPELLED_ELSEWHERE =
+  /^(migrations\/\d|docs\/specification\.md|test\/agents\/.*\.txt|test\/tree\/tidy)/;
 /** Names that a tool or a custom gives. */
 const NAMED_BY_CUSTOM = /^([A-Z]+\.md|Caddyfile|Dockerfile|LICENSE|\..*|\d{4}-[a-z0-9-]+\.md)$/;
 
@@ -187,6 +193,11 @@ describe('the tree', () => {
       CONSTRUCTIONS.flatMap((construction) => matches(rooms, construction)),
       [],
     );
+  });
+
+  it('has American spelling', () => {
+    const written = files.filter((path) => !SPELLED_ELSEWHERE.test(path));
+    assert.deepEqual(matches(written, BRITISH), []);
   });
 
   it('ends every file with one line break, and no line with a space', () => {

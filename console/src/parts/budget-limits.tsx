@@ -39,27 +39,27 @@ function limitOf({ limit, window, maxPerCall, maxLease, used }: Budget, scope: s
   if (scope === 'window' && window) {
     return {
       limit: window.limit,
-      text: `Each ${window.per} may cost ${usd(window.limit)}; ${usd(window.used)} of it is spent.`,
+      text: `The limit is ${usd(window.limit)} per ${window.per}; ${usd(window.used)} is spent.`,
       changeTo: (raised) => ({ window: { per: window.per, limit: raised } }),
     };
   }
   if (scope === 'per_call') {
     return {
       limit: maxPerCall,
-      text: `One call may cost ${usd(maxPerCall ?? 0)}.`,
+      text: `The limit is ${usd(maxPerCall ?? 0)} per call.`,
       changeTo: (raised) => ({ maxPerCall: raised }),
     };
   }
   if (scope === 'per_lease') {
     return {
       limit: maxLease,
-      text: `One lease may reserve ${usd(maxLease ?? 0)}.`,
+      text: `The limit is ${usd(maxLease ?? 0)} per lease.`,
       changeTo: (raised) => ({ maxLease: raised }),
     };
   }
   return {
     limit: scope === 'total' ? limit : null,
-    text: `${usd(limit ?? 0)} may be spent in all; ${usd(used)} of it is spent.`,
+    text: `The limit is ${usd(limit ?? 0)} in total; ${usd(used)} is spent.`,
     changeTo: (raised) => ({ limit: raised }),
   };
 }
