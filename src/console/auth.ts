@@ -10,7 +10,7 @@ import type { Logger } from 'pino';
 import type { Config } from '../config.ts';
 import { findAccount } from '../store/accounts/accounts.ts';
 import { useSignInLink } from '../store/console/sign-in-links.ts';
-import { forgetAttempts, mayTrySignIn } from '../store/console/sign-in-attempts.ts';
+import { countSignInAttempt, forgetAttempts } from '../store/console/sign-in-attempts.ts';
 import { claimAccount } from '../store/console/users.ts';
 import type { Database } from '../store/database.ts';
 import { withSessionOptions } from '../store/session.ts';
@@ -31,6 +31,7 @@ export interface ConsoleDeps {
 export const PASSWORD_LENGTH_MIN = 10;
 
 const CONNECTIONS = 3;
+/** Unused. A used session ends thirty days after signing in (migrations/functions/end_session_in_time.sql). */
 const SESSION_SECONDS = 7 * 86_400;
 /** A passkey is added within this time after signing in: a stolen session alone cannot make itself permanent. */
 const FRESH_SECONDS = 600;
@@ -144,7 +145,7 @@ export function createAuth({ config, database, log }: ConsoleDeps) {
       },
     },
     hooks: signInLimit({
-      mayTry: (email) => mayTrySignIn(database, email),
+      count: (email, windowMinutes) => countSignInAttempt(database, email, windowMinutes),
       forget: (email) => forgetAttempts(database, email),
       onFailed: (attempt) =>
         log.warn({ part: 'console', ...attempt }, 'an attempt to sign in failed'),

@@ -4,9 +4,13 @@
  */
 import { APIError, createAuthMiddleware } from 'better-auth/api';
 
+const WINDOW_MINUTES = 15;
+/** Beyond it, the password is not looked at. A person who types needs fewer, a program that guesses far more. */
+const ATTEMPTS_MAX = 10;
+
 export interface SignInLimitDeps {
-  /** Counts an attempt; false past the limit. */
-  readonly mayTry: (email: string) => Promise<boolean>;
+  /** Counts an attempt, and returns how many there were in the window, this one included. */
+  readonly count: (email: string, windowMinutes: number) => Promise<number>;
   readonly forget: (email: string) => Promise<void>;
   readonly onFailed: (attempt: FailedAttempt) => void;
 }
@@ -24,15 +28,14 @@ export const ADDRESS_HEADER = 'x-farebox-address';
 const PATH = '/sign-in/email';
 const ATTEMPTS = /^\/(?:sign-in\/email|two-factor\/verify-\w+|passkey\/verify-authentication)$/;
 
-export function signInLimit({ mayTry, forget, onFailed }: SignInLimitDeps) {
+export function signInLimit({ count, forget, onFailed }: SignInLimitDeps) {
   return {
     before: createAuthMiddleware(async ({ path, body, headers }) => {
       const email = path === PATH ? emailOf(body) : undefined;
-      if (email === undefined || (await mayTry(email))) return;
+      if (email === undefined || (await count(email, WINDOW_MINUTES)) <= ATTEMPTS_MAX) return;
       onFailed({ by: path, status: 429, client: clientOf(headers) });
       throw new APIError('TOO_MANY_REQUESTS', {
-        message:
-          'Too many attempts to sign in with this address. Wait 15 minutes, or choose a new password.',
+        message: `Too many attempts to sign in with this address. Wait ${WINDOW_MINUTES} minutes, or choose a new password.`,
       });
     }),
     after: createAuthMiddleware(async ({ path, body, context, headers }) => {

@@ -1,16 +1,18 @@
-/** How often somebody tried to sign in as the owner of an address, from wherever they tried. */
+/** Counts how often anybody tried to sign in with an address, from wherever they tried (src/console/sign-in-limit.ts). */
 import { createHash } from 'node:crypto';
 import { type Connection, countRow, sql } from '../database.ts';
 
-const WINDOW_MS = 15 * 60_000;
-/** Beyond it, the password is not looked at. A person who types needs fewer, a program that guesses far more. */
-const ATTEMPTS_MAX = 10;
-
-const endedAt = sql.fragment`now() - make_interval(secs => ${WINDOW_MS / 1_000})`;
-
-/** Counts an attempt before its outcome is known, whether the address has an account or not. */
-export async function mayTrySignIn(connection: Connection, email: string): Promise<boolean> {
-  const count = await connection.oneFirst(sql.type(countRow)`
+/**
+ * Counts an attempt before its outcome is known, whether the address has an account or not. Returns how many there were
+ * in the window, this one included; a window begins with the first attempt after the last one ended.
+ */
+export async function countSignInAttempt(
+  connection: Connection,
+  email: string,
+  windowMinutes: number,
+): Promise<number> {
+  const endedAt = sql.fragment`now() - make_interval(mins => ${windowMinutes})`;
+  return connection.oneFirst(sql.type(countRow)`
     with forgotten as (
       delete from console.sign_in_attempts
       where email_hash in (
@@ -24,7 +26,6 @@ export async function mayTrySignIn(connection: Connection, email: string): Promi
       began_at = case when attempts.began_at < ${endedAt} then now() else attempts.began_at end
     returning count
   `);
-  return count <= ATTEMPTS_MAX;
 }
 
 /** After the right password, or a new one. */
