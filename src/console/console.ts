@@ -33,8 +33,14 @@ export class Console {
     this.#origins = ownOrigins(deps.config.consoleUrl);
   }
 
-  /** Answers a request below AUTH_PATH. */
-  async handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  /** Answers a request below AUTH_PATH, whose body, if it has one, was read already. */
+  async handle(
+    request: IncomingMessage & { body?: string },
+    response: ServerResponse,
+    body: string | undefined,
+  ): Promise<void> {
+    // Where the library looks when the request itself is at its end.
+    if (body !== undefined) request.body = body;
     const { clientAddressHeader } = this.#deps.config;
     const given = clientAddressHeader && request.headers[clientAddressHeader];
     request.headers['x-farebox-address'] =

@@ -101,11 +101,11 @@ describe('errors', () => {
     });
   }
 
-  it('answers payload_too_large before an endless body has ended', async () => {
+  async function answerToEndlessBody(path: string): Promise<string> {
     const socket = connect(Number(new URL(api.url).port), '127.0.0.1');
     socket.on('error', () => {});
     socket.write(
-      'POST /v1/charges HTTP/1.1\r\nHost: farebox\r\nContent-Type: application/json\r\n' +
+      `POST ${path} HTTP/1.1\r\nHost: farebox\r\nContent-Type: application/json\r\n` +
         `Authorization: Bearer ${account.developerKey}\r\nTransfer-Encoding: chunked\r\n\r\n`,
     );
     const chunk = `4000\r\n${'x'.repeat(0x4000)}\r\n`;
@@ -113,7 +113,17 @@ describe('errors', () => {
     const [answer] = (await once(socket, 'data')) as [Buffer];
     clearInterval(sender);
     socket.destroy();
-    assert.match(answer.toString(), /^HTTP\/1\.1 413 [^]*"code":"payload_too_large"/);
+    return answer.toString();
+  }
+
+  it('answers payload_too_large before an endless body has ended', async () => {
+    const answer = await answerToEndlessBody('/v1/charges');
+    assert.match(answer, /^HTTP\/1\.1 413 [^]*"code":"payload_too_large"/);
+  });
+
+  it('answers payload_too_large to an endless body of somebody who signs in', async () => {
+    const answer = await answerToEndlessBody('/console/auth/sign-in/email');
+    assert.match(answer, /^HTTP\/1\.1 413 [^]*"code":"payload_too_large"/);
   });
 
   const malformed: Readonly<Record<string, string>> = {

@@ -8,6 +8,7 @@ import { extname, join } from 'node:path';
 import type { Context, Middleware } from 'koa';
 import { AUTH_PATH } from '../../console/paths.ts';
 import { ApiError } from '../../domain/errors.ts';
+import { hasBody, readBody } from '../body.ts';
 import { redirectTo, requestIdOf } from '../respond.ts';
 import type { Api } from '../services.ts';
 
@@ -69,6 +70,9 @@ export function consolePages(api: Api): Middleware {
   };
 }
 
+/** Far more than a passkey's proof needs. */
+const AUTH_BYTES_MAX = 64 * 1024;
+
 /** Whether it asks for the console, as opposed to the API. */
 function isPage({ method, path }: Context): boolean {
   const isOfConsole = path === '/' || path === '/console' || path.startsWith('/console/');
@@ -104,10 +108,12 @@ function send(ctx: Context, file: BuiltFile, extension: string, caching: string)
 }
 
 async function handleAuth(api: Api, ctx: Context): Promise<void> {
+  // Before anybody is known. The library would read a body of any length into memory.
+  const body = hasBody(ctx.req) ? await readBody(ctx.req, AUTH_BYTES_MAX) : undefined;
   ctx.respond = false;
   ctx.res.setHeader('X-Request-Id', requestIdOf(ctx));
   ctx.res.setHeader('Cache-Control', 'no-store');
   ctx.res.setHeader('Referrer-Policy', 'no-referrer');
   ctx.res.setHeader('X-Content-Type-Options', 'nosniff');
-  await api.console.handle(ctx.req, ctx.res);
+  await api.console.handle(ctx.req, ctx.res, body?.toString());
 }
