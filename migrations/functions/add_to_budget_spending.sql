@@ -2,7 +2,8 @@
 -- Locks: one change at a time, until it commits. A step of the rollups inserts some rows of keys and updates others, and each
 -- of the two comes here by itself, so without the lock two steps could take the rows of a budget in different orders.
 create or replace function farebox.add_to_budget_spending() returns trigger language plpgsql
--- The key of each row is probed, for the reasons in post_charges.sql.
+-- The key of each row is probed, for the reasons in post_charges.sql; in the order of the primary key, or the planner might
+-- take another index that begins with the same columns.
 set enable_seqscan = off
 set enable_bitmapscan = off
 as $$
@@ -10,7 +11,7 @@ declare
   v_columns constant text := 'select ledger, consumer_id, spend_key, span, begins_at, developer, tool';
   v_added constant text := v_columns || ', amount_micros as micros, charges from added';
   v_removed constant text := v_columns || ', -amount_micros as micros, -charges as charges from removed';
-  -- Each operation has other transition tables, and a statement may name only those of its own.
+  -- The transition tables differ by operation, and a statement may name only those that exist.
   v_changes constant text := case tg_op when 'INSERT' then v_added when 'DELETE' then v_removed
     else v_added || ' union all ' || v_removed end;
   v_is_changed boolean;
@@ -25,11 +26,11 @@ begin
       (ledger, consumer_id, budget, grouped_by, span, begins_at, mark, amount_micros, charges)
     select s.ledger, s.consumer_id, n.budget, g.grouped_by, s.span, s.begins_at, g.mark, sum(s.micros), sum(s.charges)
     from (' || v_changes || ') s
-    cross join lateral (
-      select path from farebox.spend_keys
-      where ledger = s.ledger and consumer_id = s.consumer_id and number = s.spend_key
-      limit 1
-    ) k
+    join lateral (
+      select ledger, consumer_id, number, path from farebox.spend_keys
+      where (ledger, consumer_id, number) >= (s.ledger, s.consumer_id, s.spend_key)
+      order by ledger, consumer_id, number limit 1
+    ) k on (k.ledger, k.consumer_id, k.number) = (s.ledger, s.consumer_id, s.spend_key)
     cross join lateral unnest(k.path) as n (budget)
     cross join lateral (values (''tool'', s.tool), (''developer'', s.developer::text)) as g (grouped_by, mark)
     group by 1, 2, 3, 4, 5, 6, 7

@@ -171,7 +171,7 @@ describe('budgets, while processes are killed', function () {
 
   /** So many that a good part of all spends reaches a limit. */
   function dollars(most: number): number {
-    return Math.round((random.between(1, most) * SPENDS) / 80) / 100;
+    return Math.round((random.between(1, most) * SPENDS) / (27 * CONSUMERS)) / 100;
   }
 
   /** As if everything up to now had happened in windows that are over. */

@@ -151,7 +151,10 @@ function marksPage(group: Exclude<UsageGroup, 'key'>, after: string | undefined)
     group === 'developer'
       ? [
           sql.fragment`a.developer_id::text`,
-          sql.fragment`join farebox.accounts a on a.developer_number = grouped::int4`,
+          // A probe for each developer: the planner might read all accounts instead.
+          sql.fragment`cross join lateral (
+            select developer_id from farebox.accounts where developer_number = grouped::int4 limit 1
+          ) a`,
         ]
       : [sql.fragment`grouped`, sql.fragment``];
   const isAfter =

@@ -153,6 +153,7 @@ export const BUDGET_PLANTS: readonly Plant[] = [
     ({ checkout, manual }) => [
       [PATH, `budget ${checkout}`],
       [KEY_PATH, `key ${manual}`],
+      [OF_BUDGET, `budget ${checkout}`],
     ],
   ),
   plant(
