@@ -810,7 +810,7 @@ create table farebox.movements (
   reason text,
   created_at timestamp with time zone not null default now(),
   constraint movements_pkey primary key (ledger, consumer_id, id),
-  constraint movements_reversal_id_fkey foreign key (reversal_id) references farebox.reversals(id),
+  constraint movements_reversal_of_consumer_fkey foreign key (ledger, consumer_id, reversal_id) references farebox.reversals(ledger, consumer_id, id),
   constraint movements_kind_known check (kind = any (array['top_up', 'adjustment', 'refund', 'refund_returned', 'dispute', 'dispute_returned', 'charge_refund'])),
   constraint movements_not_nothing check (amount_micros <> 0),
   constraint movements_reversal_named check ((kind = any (array['top_up', 'adjustment', 'charge_refund'])) = (reversal_id is null)),
@@ -931,7 +931,7 @@ create table farebox.reversals (
   credit_note_id text,
   constraint reversals_pkey primary key (id),
   constraint reversals_processor_unique unique (processor_id),
-  constraint reversals_top_up_id_fkey foreign key (top_up_id) references farebox.top_ups(id),
+  constraint reversals_top_up_of_consumer_fkey foreign key (ledger, consumer_id, top_up_id) references farebox.top_ups(ledger, consumer_id, id),
   constraint reversals_amount_positive check (amount_micros > 0),
   constraint reversals_are_live check (ledger < 2048),
   constraint reversals_cover_no_more_than_is_asked check (held_micros >= 0 and taken_micros >= 0 and (held_micros + taken_micros) <= amount_micros),
@@ -944,6 +944,7 @@ create table farebox.reversals (
   constraint reversals_take_for_good check (taken_micros = 0 or (status = any (array['requested', 'made', 'lost'])))
 );
 create index reversals_debt on farebox.reversals using btree (ledger, consumer_id) where (debt_micros > 0);
+create unique index reversals_of_consumer on farebox.reversals using btree (ledger, consumer_id, id);
 create index reversals_requested on farebox.reversals using btree (updated_at) where (status = 'requested');
 create index reversals_top_up on farebox.reversals using btree (top_up_id);
 create constraint trigger reversals_audit_dismissal after update of dismissed_at on farebox.reversals deferrable initially deferred for each row when (old.dismissed_at is distinct from new.dismissed_at) execute function farebox.audit_change('warning.dismissed', 'consumer_id', 'amount_micros', 'top_up_id');
@@ -1125,6 +1126,7 @@ create table farebox.top_ups (
 );
 create index top_ups_consumer on farebox.top_ups using btree (consumer_id, id);
 create index top_ups_not_opened on farebox.top_ups using btree (created_at) where (opened_at is null);
+create unique index top_ups_of_consumer on farebox.top_ups using btree (ledger, consumer_id, id);
 create unique index top_ups_one_automatic on farebox.top_ups using btree (consumer_id) where (automatic and (status = 'pending'));
 create index top_ups_unsettled on farebox.top_ups using btree (id) where (status = any (array['pending', 'expired', 'failed', 'disputed']));
 create index top_ups_without_invoice on farebox.top_ups using btree (completed_at) where ((tax_calculation_id is not null) and (invoice_id is null));

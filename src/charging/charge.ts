@@ -5,6 +5,7 @@
  */
 import { randomUUIDv7 } from 'node:crypto';
 import { kindOfKey } from '../domain/api-keys.ts';
+import { withTailOf } from '../domain/ids.ts';
 import { MAGIC_REFUSALS, type MagicRefusal } from '../domain/magic-amounts.ts';
 import { isSameMode, isTest } from '../domain/mode.ts';
 import { asMicros, isChargeable, microsOfDollars, type Micros } from '../domain/money.ts';
@@ -251,7 +252,7 @@ function draftCharge(
   const { developer, body } = request;
   const identity = hashIdentity(request, consumerId);
   const draft: ChargeDraft = {
-    id: randomUUIDv7(),
+    id: withTailOf(consumerId, randomUUIDv7()),
     ledger,
     consumerId,
     developerId: developer.developerId,

@@ -2,6 +2,7 @@
 import { randomUUIDv7 } from 'node:crypto';
 import { kindOfKey } from '../domain/api-keys.ts';
 import { HOLD_SECONDS_DEFAULT } from '../domain/hold.ts';
+import { withTailOf } from '../domain/ids.ts';
 import { asMicros, type Micros } from '../domain/money.ts';
 import type { CaptureBody, ExtendBody, HoldBody } from '../schemas/holds.ts';
 import type { KeyOwner } from '../store/accounts/api-keys.ts';
@@ -28,7 +29,6 @@ export function placeEntry(draft: ChargeDraft, request: PlaceRequest): HoldEntry
   return {
     ...draft,
     kind: 'place',
-    id: withTailOf(draft.consumerId, draft.id),
     idempotencyHash: identity?.idempotencyHash ?? null,
     fingerprint: identity ? fingerprintOf([identity.fingerprint, expiresIn ?? null]) : null,
     seconds: expiresIn ?? HOLD_SECONDS_DEFAULT,
@@ -50,7 +50,8 @@ export async function replayEntry(
   const { ledger, consumerId } = owner;
   const { developerId, developerNumber } = developer;
   const payer = { ledger, consumerId, spend: null, developerId, developerNumber };
-  const asked = { id: randomUUIDv7(), tool, amountMicros: asMicros(1), metadata: null };
+  const id = withTailOf(consumerId, randomUUIDv7());
+  const asked = { id, tool, amountMicros: asMicros(1), metadata: null };
   const entry = placeEntry(
     { ...payer, ...asked, idempotencyHash: null, fingerprint: null },
     request,
@@ -82,7 +83,8 @@ export function captureEntry(
   return {
     ...ofHold(request, 'capture', [...comparable({ amount, metadata }), final, over]),
     kind: 'capture',
-    id: randomUUIDv7(),
+    // The id of a hold ends like its consumer's.
+    id: withTailOf(request.holdId, randomUUIDv7()),
     amountMicros,
     isFinal: final,
     over,
@@ -115,11 +117,4 @@ function ofHold(
     idempotencyHash: isKeyed ? hashKey(action + holdId + developerId, idempotencyKey) : null,
     fingerprint: isKeyed ? fingerprintOf(sent) : null,
   };
-}
-
-const TAIL_DIGITS = 4;
-
-/** A distinct UUID with the ending of the consumer's, so that both belong to one lane of the batcher. */
-export function withTailOf(consumerId: string, id: string): string {
-  return id.slice(0, -TAIL_DIGITS) + consumerId.slice(-TAIL_DIGITS);
 }

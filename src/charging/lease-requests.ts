@@ -3,7 +3,7 @@
  * Refusals are data. An entry of a settlement is named by its number, as a charge is by its idempotency key.
  */
 import { randomUUIDv7 } from 'node:crypto';
-import { stampedUuid } from '../domain/ids.ts';
+import { stampedUuid, withTailOf } from '../domain/ids.ts';
 import { LEASE_SECONDS_DEFAULT } from '../domain/lease.ts';
 import { isSameMode } from '../domain/mode.ts';
 import type { Micros } from '../domain/money.ts';
@@ -18,7 +18,7 @@ import type { BudgetRefusal } from './budget-rules.ts';
 import type { ChargingDeps } from './charge.ts';
 import type { DatabaseClock } from './database-clock.ts';
 import { findKeyOwner } from './find-key-owner.ts';
-import { findRetryingPayer, withTailOf } from './hold-entries.ts';
+import { findRetryingPayer } from './hold-entries.ts';
 import { comparable, fingerprintOf, hashKey, replayWindow } from './idempotency.ts';
 
 /** `leasePool` is for leases alone: a settlement is a transaction of some ten milliseconds. */
@@ -211,7 +211,7 @@ export async function requestSettlement(
   const settled = entries.map(({ sequence, tool, amountMicros, metadata }, index) => {
     const [, members] = comparable({ amount: undefined, metadata });
     return {
-      id: stampedUuid(randomUUIDv7(), nowMs, index),
+      id: withTailOf(leaseId, stampedUuid(randomUUIDv7(), nowMs, index)),
       tool,
       amountMicros,
       idempotencyHash: hashKey(`settle${leaseId}${developerId}`, String(sequence)),

@@ -83,7 +83,7 @@ const STAMPS_MAX = 4_096;
 
 /**
  * The same UUIDv7 with another time, and after the others that were stamped with that millisecond and a lower `index`.
- * 62 bits stay random.
+ * 62 bits stay random, or 46 with a tail of its consumer's.
  */
 export function stampedUuid(uuid: string, timeMs: number, index: number): string {
   const time = Math.floor(timeMs).toString(16).padStart(12, '0');
@@ -91,6 +91,22 @@ export function stampedUuid(uuid: string, timeMs: number, index: number): string
     .toString(16)
     .padStart(3, '0');
   return `${time.slice(0, 8)}-${time.slice(8)}-7${order}${uuid.slice(18)}`;
+}
+
+const TAIL_DIGITS = 4;
+
+/**
+ * The same UUID with the last four digits of its consumer's id, which decide the ledger (`ledgerOf`). `owner` is the
+ * consumer, or anything else of it. A stamped one has 46 random bits left, which only ids of one consumer and one
+ * millisecond have to differ in.
+ */
+export function withTailOf(owner: string, uuid: string): string {
+  return uuid.slice(0, -TAIL_DIGITS) + owner.slice(-TAIL_DIGITS);
+}
+
+/** Where a new consumer is kept, and everything whose id has its tail. */
+export function ledgerOf(uuid: string, ledgerCount: number): number {
+  return Number.parseInt(uuid.slice(-TAIL_DIGITS), 16) % ledgerCount;
 }
 
 /** Writes a UUID as its 16 bytes. */

@@ -33,6 +33,7 @@ const PLAIN_ROOMS = [
   'docs/python.md',
   'docs/quickstart.md',
   'docs/runbook.md',
+  'docs/scale.md',
   'docs/security.md',
   'docs/self-hosting.md',
   'docs/settings.md',

@@ -2,6 +2,7 @@
 import { createHash, randomBytes, randomUUIDv7 } from 'node:crypto';
 import { Type, type Static } from 'typebox';
 import { composeKey, type KeyKind } from '../../domain/api-keys.ts';
+import { ledgerOf } from '../../domain/ids.ts';
 import { modeOf, type InLedger, type Mode } from '../../domain/mode.ts';
 import type { Micros } from '../../domain/money.ts';
 import { insertKeys, type NewKey } from './api-keys.ts';
@@ -153,11 +154,6 @@ export function storedForm(
 /** SHA-256 as hex; a key has 190 random bits, so a slow hash would add nothing. */
 export function hashOfKey(key: string): string {
   return createHash('sha256').update(key).digest('hex');
-}
-
-/** Spreads consumers evenly, by the random end of the id. */
-export function ledgerOf(consumerId: string, ledgerCount: number): number {
-  return Number.parseInt(consumerId.slice(-8), 16) % ledgerCount;
 }
 
 const Account = Type.Object({

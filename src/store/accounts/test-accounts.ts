@@ -4,9 +4,9 @@
  */
 import { randomUUIDv7 } from 'node:crypto';
 import { Type, type Static } from 'typebox';
+import { ledgerOf } from '../../domain/ids.ts';
 import { TEST_LEDGER_MIN } from '../../domain/mode.ts';
 import { row, sql, type Connection, type Database } from '../database.ts';
-import { ledgerOf } from './accounts.ts';
 
 const Holder = Type.Object({
   accountId: Type.String(),

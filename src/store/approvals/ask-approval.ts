@@ -10,6 +10,7 @@ import {
   type AskableCode,
   type Asker,
 } from '../../domain/approval.ts';
+import { withTailOf } from '../../domain/ids.ts';
 import type { Micros } from '../../domain/money.ts';
 import { lockAccount } from '../accounts/accounts.ts';
 import type { ConsumerRef } from '../balance/consumers.ts';
@@ -49,7 +50,7 @@ export async function askApproval(database: Database, ask: Ask): Promise<AskResu
     if (known) return { kind: 'known', approval: await get(tx, known) };
     const of = await limitReachedBy(tx, ask);
     if (of) return { kind: 'too_many', of };
-    const id = randomUUIDv7();
+    const id = withTailOf(ask.consumerId, randomUUIDv7());
     await tx.query(sql.typeAlias('nothing')`
       insert into farebox.approvals (id, account_id, ledger, consumer_id, spend_key, developer, developer_id,
         tool, amount_micros, code, budget, scope, limit_micros, asked_by, reason, expires_at)

@@ -12,6 +12,7 @@ import {
   type LimitScope,
   type WindowUnit,
 } from '../../domain/budget.ts';
+import { withTailOf } from '../../domain/ids.ts';
 import type { Micros } from '../../domain/money.ts';
 import { actAs } from '../audit/actor.ts';
 import { lockConsumer, type ConsumerRef } from '../balance/consumers.ts';
@@ -102,7 +103,7 @@ export async function insertBudget(
           details.map(([column]) => column),
           sql.fragment`, `,
         )})
-      values (${randomUUIDv7()}, ${ledger}, ${consumerId}, ${number},
+      values (${withTailOf(consumerId, randomUUIDv7())}, ${ledger}, ${consumerId}, ${number},
         ${sql.array([...above, number], 'int4')}, ${hashOrNull(retry?.keyHash)},
         ${hashOrNull(retry?.requestHash)}, ${sql.join(
           details.map(([, value]) => value),

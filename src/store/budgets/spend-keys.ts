@@ -2,6 +2,7 @@
 import { randomUUIDv7 } from 'node:crypto';
 import { Type, type Static } from 'typebox';
 import { SPEND_KEYS_MAX } from '../../domain/budget.ts';
+import { withTailOf } from '../../domain/ids.ts';
 import { actAs } from '../audit/actor.ts';
 import { lockConsumer, type ConsumerRef } from '../balance/consumers.ts';
 import type { Page } from '../charges/list-charges.ts';
@@ -182,7 +183,7 @@ export async function insertKey(
   if (budget.status !== 'active') return { kind: 'closed' };
   const number = await nextKeyNumber(tx, consumer);
   if (number === null) return { kind: 'too_many' };
-  const id = randomUUIDv7();
+  const id = withTailOf(consumerId, randomUUIDv7());
   await tx.query(sql.typeAlias('nothing')`
     insert into farebox.spend_keys (id, hash, account_id, ledger, consumer_id, number, budget, path, name,
       last_four, expires_at, developer, idempotency_hash, request_hash)

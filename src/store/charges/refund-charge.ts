@@ -4,7 +4,7 @@
  */
 import { randomUUIDv7 } from 'node:crypto';
 import { Type, type Static } from 'typebox';
-import { wireId } from '../../domain/ids.ts';
+import { wireId, withTailOf } from '../../domain/ids.ts';
 import { asMicros, type Micros } from '../../domain/money.ts';
 import { lockConsumer } from '../balance/consumers.ts';
 import {
@@ -110,7 +110,7 @@ export async function refundCharge(
     const toMicros = charge.spentMicros - refunded;
     const fromMicros = toMicros - amountMicros;
     const refund = await insert(tx, charge, request, {
-      id: randomUUIDv7(),
+      id: withTailOf(charge.consumerId, randomUUIDv7()),
       amountMicros,
       refundedMicros: asMicros(refunded + amountMicros),
       spentMicros: toMicros,

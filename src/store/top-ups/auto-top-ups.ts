@@ -6,6 +6,7 @@
  */
 import { randomUUIDv7 } from 'node:crypto';
 import { Type, type Static } from 'typebox';
+import { withTailOf } from '../../domain/ids.ts';
 import {
   AUTO_TOP_UP_STATUSES,
   type AutoTopUpState,
@@ -131,7 +132,7 @@ export async function takeUpAutoTopUp(database: Database, notice: Notice): Promi
     const obstacle = obstacleTo(due, consent);
     await setState(tx, due, obstacle ? 'waiting' : 'on', obstacle);
     if (obstacle) return postponeNotice(tx, notice.id, CEILING_RECHECK_MS);
-    const topUpId = randomUUIDv7();
+    const topUpId = withTailOf(due.consumerId, randomUUIDv7());
     await tx.query(sql.typeAlias('nothing')`
       insert into farebox.top_ups
         (id, ledger, consumer_id, account_id, method, amount_micros, automatic,

@@ -4,6 +4,7 @@
  */
 import { randomUUIDv7 } from 'node:crypto';
 import { Type } from 'typebox';
+import { withTailOf } from '../../domain/ids.ts';
 import type { Micros } from '../../domain/money.ts';
 import { recordAutoTopUpResult } from './auto-top-ups.ts';
 import { countRow, type Database, micros, row, sql, type Transaction } from '../database.ts';
@@ -78,7 +79,10 @@ export async function creditManually(
   credits: readonly ManualCredit[],
 ): Promise<string[]> {
   if (credits.length === 0) return [];
-  const topUps = credits.map((credit) => ({ ...credit, topUpId: randomUUIDv7() }));
+  const topUps = credits.map((credit) => ({
+    ...credit,
+    topUpId: withTailOf(credit.consumerId, randomUUIDv7()),
+  }));
   await tx.query(sql.typeAlias('nothing')`
     insert into farebox.top_ups
       (id, ledger, consumer_id, account_id, method, status, amount_micros, opened_at, completed_at)

@@ -4,6 +4,7 @@
  */
 import { randomUUIDv7 } from 'node:crypto';
 import { Type } from 'typebox';
+import { withTailOf } from '../../domain/ids.ts';
 import { isTest } from '../../domain/mode.ts';
 import { MICROS_PER_CENT, type Micros } from '../../domain/money.ts';
 import { grossShare } from '../../domain/tax.ts';
@@ -101,7 +102,7 @@ async function request(
   if (amountMicros > refundableMicros || amountMicros === 0) {
     throw new Refused({ kind: 'exceeds_unspent', refundableMicros });
   }
-  const refundId = randomUUIDv7();
+  const refundId = withTailOf(owner.consumerId, randomUUIDv7());
   const taken = await getTaken(tx, owner, 'refund', undefined);
   const grossMicros = grossShare(owner, amountMicros, taken);
   await tx.query(sql.typeAlias('nothing')`

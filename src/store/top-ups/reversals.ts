@@ -5,6 +5,7 @@
  */
 import { randomUUIDv7 } from 'node:crypto';
 import { Type, type Static } from 'typebox';
+import { withTailOf } from '../../domain/ids.ts';
 import { asMicros, type Micros } from '../../domain/money.ts';
 import { netShare, type TakenShare } from '../../domain/tax.ts';
 import {
@@ -175,7 +176,7 @@ async function recordOne(tx: Transaction, owner: Owner, reported: ReportedRevers
       : netShare(owner, grossMicros, await getTaken(tx, owner, kind, before?.id));
   if (before) return become(tx, owner, before, { status, amountMicros, grossMicros, processorId });
   if (CLAIMS[status] === 'nothing' || amountMicros === 0) return;
-  const id = randomUUIDv7();
+  const id = withTailOf(owner.consumerId, randomUUIDv7());
   await tx.query(sql.typeAlias('nothing')`
     insert into farebox.reversals
       (id, ledger, consumer_id, top_up_id, kind, status, amount_micros, gross_micros, processor_id)

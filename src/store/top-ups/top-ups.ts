@@ -4,7 +4,7 @@
  */
 import { randomUUIDv7 } from 'node:crypto';
 import { Type, type Static } from 'typebox';
-import { uuidFloor } from '../../domain/ids.ts';
+import { uuidFloor, withTailOf } from '../../domain/ids.ts';
 import type { Micros } from '../../domain/money.ts';
 import {
   OPEN_TOP_UPS_MAX,
@@ -228,13 +228,14 @@ export async function insertTopUp(
   tx: Transaction,
   { status = 'pending', failure, consentCeiling = null, ...request }: InsertedTopUp,
 ): Promise<TopUp | null> {
+  const id = withTailOf(request.consumerId, randomUUIDv7());
   const openedAt = status === 'pending' ? null : sql.fragment`now()`;
   const completedAt = status === 'completed' ? sql.fragment`now()` : null;
   return tx.maybeOne(sql.type(topUpRow)`
     insert into farebox.top_ups
       (id, ledger, consumer_id, account_id, method, amount_micros, idempotency_key,
         consent_ceiling_micros, saves_card, by_link, status, failure_code, failure_message, opened_at, completed_at)
-    values (${randomUUIDv7()}, ${request.ledger}, ${request.consumerId}, ${request.accountId},
+    values (${id}, ${request.ledger}, ${request.consumerId}, ${request.accountId},
       ${request.method}, ${request.amountMicros}, ${request.idempotencyKey ?? null},
       ${consentCeiling}, ${request.savesCard ?? false}, ${request.byLink ?? false}, ${status}, ${failure?.code ?? null},
       ${failure?.message ?? null}, ${openedAt}, ${completedAt})
