@@ -1,5 +1,5 @@
 /**
- * What becomes of a notice, by its topic: the workflow that it starts or nudges. The relay takes the notices from the
+ * Delivers each notice, by its topic, to the workflow that it starts or nudges. The relay takes the notices from the
  * outbox (relay.ts).
  */
 import { findApproval } from '../store/approvals/approval.ts';
