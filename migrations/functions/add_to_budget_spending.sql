@@ -10,7 +10,7 @@ declare
   v_columns constant text := 'select ledger, consumer_id, spend_key, span, begins_at, developer, tool';
   v_added constant text := v_columns || ', amount_micros as micros, charges from added';
   v_removed constant text := v_columns || ', -amount_micros as micros, -charges as charges from removed';
-  -- Each operation has other transition tables, and a statement may name only those that there are.
+  -- Each operation has other transition tables, and a statement may name only its own.
   v_changes constant text := case tg_op when 'INSERT' then v_added when 'DELETE' then v_removed
     else v_added || ' union all ' || v_removed end;
   v_is_changed boolean;
