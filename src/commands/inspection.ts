@@ -29,11 +29,16 @@ export async function inspect<T>(
   if (!print(found)) process.exitCode = FOUND_SOMETHING;
 }
 
-/** Shows the current step on a terminal; prints nothing in a pipe. */
-export function showProgress(step: string): void {
-  if (process.stderr.isTTY) process.stderr.write(`\r\u001B[2K${step} ...`);
+interface Output {
+  readonly isTTY?: boolean;
+  write(text: string): unknown;
 }
 
-export function endProgress(): void {
-  if (process.stderr.isTTY) process.stderr.write('\r\u001B[2K');
+/** Shows the current step on a terminal; prints nothing in a pipe. */
+export function showProgress(step: string, out: Output = process.stderr): void {
+  if (out.isTTY) out.write(`\r\u001B[2K${step} ...`);
+}
+
+export function endProgress(out: Output = process.stderr): void {
+  if (out.isTTY) out.write('\r\u001B[2K');
 }

@@ -2,6 +2,7 @@
  * `farebox start`: starts every part on this machine in the order of their dependencies, keeps them running until a
  * signal arrives, then stops them in reverse order. The API is last: when its port is open, everything is up.
  */
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Child } from './child.ts';
@@ -45,6 +46,9 @@ const SAME_SIGNAL_MS = 1_000;
 /** Resolves when everything is up. The process then runs until a signal arrives. */
 export async function start(options: StartOptions): Promise<void> {
   const progress = createProgress(process.stdout);
+  refuseHalfSettings(options.env);
+  // A start that is refused leaves no new directory behind.
+  if (!existsSync(options.dataDir)) await refuseTakenApiPort(options);
   const lock = await hold(options.dataDir, progress);
   const run = new Run(options.dataDir, progress, () => lock.release());
   run.stopOnSignals();
@@ -59,10 +63,9 @@ export async function start(options: StartOptions): Promise<void> {
 }
 
 async function startAll(options: StartOptions, run: Run, progress: Progress): Promise<void> {
-  const { port, dataDir, env } = options;
+  const { dataDir, env } = options;
   const beganAt = performance.now();
-  refuseHalfSettings(env);
-  await refuseTakenPort(port, env['HOST'], 'choose another one with --port');
+  await refuseTakenApiPort(options);
   const ports = await portsOf(dataDir);
   const servers: Context = { ...options, ports, progress, keep: (child) => run.keep(child) };
   const ours: Context = { ...servers, keep: (child) => run.keepOurs(child) };
@@ -94,6 +97,10 @@ async function startAll(options: StartOptions, run: Run, progress: Progress): Pr
   announceRun(dataDir, settings);
   const seconds = (performance.now() - beganAt) / 1_000;
   progress.line(`\nFarebox ready\n\n${summary(settings, dataDir, seconds, database)}`);
+}
+
+function refuseTakenApiPort({ port, env }: StartOptions): Promise<void> {
+  return refuseTakenPort(port, env['HOST'], 'choose another one with --port');
 }
 
 interface Prepared {
@@ -143,11 +150,12 @@ async function hold(dataDir: string, progress: Progress): Promise<{ release(): v
     const lock = holdDataDir(dataDir);
     if (lock) return lock;
     if (waitedMs >= (hasAnnouncedRun(dataDir) ? ENDING_MS : STOPPING_MS)) break;
-    if (waitedMs === ENDING_MS) progress.line(`Waiting for another start on ${dataDir} to end`);
+    if (waitedMs === ENDING_MS)
+      progress.line(`Waiting for another Farebox to stop using ${dataDir}`);
     await delay(100);
   }
   throw new Error(
-    `another start is running on ${dataDir}: stop it first, or name another directory with ` +
+    `another Farebox is using ${dataDir}: stop it first, or name another directory with ` +
       '--data-dir (and another port with --port) to run both',
   );
 }

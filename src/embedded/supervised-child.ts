@@ -1,12 +1,12 @@
 /**
  * A supervised child process of the start. When it ends unasked, it is restarted, at first after a second, then after delays that
- * double up to half a minute while it keeps ending.
+ * double up to five seconds while it keeps ending. So charging is back within ten seconds if PostgreSQL is killed again and again.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Child } from './child.ts';
 
 const BACKOFF_MS_MIN = 1_000;
-const BACKOFF_MS_MAX = 30_000;
+const BACKOFF_MS_MAX = 5_000;
 /** A child that ran this long counts as healthy: the delay starts at the beginning again. */
 const HEALTHY_MS = 60_000;
 

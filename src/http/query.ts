@@ -46,9 +46,8 @@ function unknownParameter(name: string, names: readonly string[]): ApiError {
 
 function single(query: ParsedUrlQuery, name: string): string | undefined {
   const value = query[name];
-  if (Array.isArray(value) || value?.includes('\0')) {
-    throw invalid(name, 'may be given once, as text.');
-  }
+  if (Array.isArray(value)) throw invalid(name, 'was given more than once.');
+  if (value?.includes('\0')) throw invalid(name, 'must be text without NUL.');
   return value;
 }
 

@@ -5,7 +5,7 @@
  */
 import type { Stripe } from 'stripe';
 import { wireId } from '../domain/ids.ts';
-import { centsOf, type Micros } from '../domain/money.ts';
+import { centsOf, formatDollars, microsOfCents, type Micros } from '../domain/money.ts';
 import { DESCRIPTION } from './calls.ts';
 import { isMissing } from './missing.ts';
 
@@ -58,7 +58,8 @@ async function invoiceOf(
     }
     const cents = wholeCents(payment.amountMicros) + wholeCents(payment.taxMicros);
     if (invoice.total !== cents) {
-      throw new Error(`cents of ${invoice.id}: ${cents} expected, ${invoice.total} found`);
+      const [wanted, total] = [cents, invoice.total].map(microsOfCents).map(formatDollars);
+      throw new Error(`amount of ${invoice.id}: ${wanted} expected, ${total} found`);
     }
     // Without `auto_advance`, Stripe tries no payment of its own.
     invoice = await stripe.invoices.finalizeInvoice(invoice.id, { auto_advance: false });

@@ -4,7 +4,7 @@
  */
 import type { Stripe } from 'stripe';
 import { wireId } from '../domain/ids.ts';
-import { asMicros, centsOf, microsOfCents, type Micros } from '../domain/money.ts';
+import { asMicros, formatDollars, microsOfCents, type Micros } from '../domain/money.ts';
 import type { TopUpFailure } from '../domain/top-up.ts';
 import type { Verdict } from '../domain/verdict.ts';
 
@@ -67,10 +67,10 @@ export function storedFailureOf({
 export function verdictOfSession(session: Stripe.Checkout.Session, expected: Expected): Verdict {
   if (session.payment_status !== 'unpaid') {
     demand(session.payment_status, 'paid', `payment status of ${session.id}`);
+    demand(session.currency, 'usd', `currency of ${session.id}`);
     const taxCents = taxCentsOf(session, expected);
     const net = (session.amount_total ?? 0) - taxCents;
-    demand(net, centsOf(expected.amountMicros), `cents of ${session.id}`);
-    demand(session.currency, 'usd', `currency of ${session.id}`);
+    demandAmount(net, expected.amountMicros, session.id);
     demand(session.metadata?.['top_up_id'], wireId('topUp', expected.id), `owner of ${session.id}`);
     const { payment_intent: paid } = session;
     const paymentIntentId = idOf(paid);
@@ -109,12 +109,12 @@ export function taxCentsOf(
 export function verdictOfIntent(intent: Stripe.PaymentIntent, expected: Expected): Verdict {
   switch (intent.status) {
     case 'succeeded':
-      demand(
-        intent.amount_received,
-        centsOf(asMicros(expected.amountMicros + expected.taxMicros)),
-        `cents of ${intent.id}`,
-      );
       demand(intent.currency, 'usd', `currency of ${intent.id}`);
+      demandAmount(
+        intent.amount_received,
+        asMicros(expected.amountMicros + expected.taxMicros),
+        intent.id,
+      );
       demand(intent.metadata['top_up_id'], wireId('topUp', expected.id), `owner of ${intent.id}`);
       return {
         kind: 'paid',
@@ -196,4 +196,10 @@ export function idOf(
 function demand(actual: unknown, wanted: unknown, what: string): void {
   if (actual === wanted) return;
   throw new PaymentMismatchError(`${what}: ${String(wanted)} expected, ${String(actual)} found`);
+}
+
+/** In dollars: an operator reads it. */
+function demandAmount(cents: number, wanted: Micros, id: string): void {
+  const actual = microsOfCents(cents);
+  if (actual !== wanted) demand(formatDollars(actual), formatDollars(wanted), `amount of ${id}`);
 }

@@ -124,7 +124,7 @@ describe('the Temporal UI and a top-up', function () {
     assert.match(details, /Stuck since .*: the step ask keeps failing/);
     assert.match(
       details,
-      /a different payment than the one requested: .*2600 expected, 2500 found/s,
+      /a different payment than the one requested: .*\$26\.00 expected, \$25\.00 found/s,
     );
 
     await sendUpdate('retry', {

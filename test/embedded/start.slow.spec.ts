@@ -4,6 +4,7 @@
  */
 import assert from 'node:assert/strict';
 import { execFile, spawn, type ChildProcess } from 'node:child_process';
+import { existsSync } from 'node:fs';
 import { chmod, mkdir, mkdtemp, readFile, readdir, rm } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -129,7 +130,7 @@ describe('farebox start', function () {
   it('refuses a second start on its data directory, and continues undisturbed', async () => {
     const second = launch({ ...place, port: await choosePort() });
     assert.equal(await second.exited, 1);
-    assert.match(second.output(), /another start is running on .*--data-dir/);
+    assert.match(second.output(), /another Farebox is using .*--data-dir/);
     assert.equal(await balanceOf(running), 9.95);
   });
 
@@ -141,6 +142,7 @@ describe('farebox start', function () {
     assert.equal(await refused.exited, 1);
     holder.close();
     assert.match(refused.output(), new RegExp(`port ${port} is taken.*--port`));
+    assert.equal(existsSync(join(folder, 'other')), false);
   });
 
   it('refuses a Stripe key without a webhook secret', async () => {
@@ -150,6 +152,7 @@ describe('farebox start', function () {
     );
     assert.equal(await half.exited, 1);
     assert.match(half.output(), /STRIPE_WEBHOOK_SECRET must be set too/);
+    assert.equal(existsSync(join(folder, 'half')), false);
   });
 
   it('runs beside another one, also in a folder that only its owner may enter', async () => {

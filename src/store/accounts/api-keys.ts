@@ -192,16 +192,22 @@ export async function expireKey(
   `);
 }
 
-/** Records that keys were used. Writes each key's time at most once a minute. */
+/**
+ * Records that keys were used. Writes each key's time at most once a minute, and skips keys that another process is
+ * writing or changing, so it never waits for a lock.
+ */
 export async function touchKeys(connection: Connection, ids: readonly string[]): Promise<void> {
-  const isDue = sql.fragment`
-    id = any(${sql.array(ids, 'uuid')})
+  const dueOf = (table: ReturnType<typeof sql.fragment>) => sql.fragment`
+    select id from ${table} where id = any(${sql.array(ids, 'uuid')})
       and (last_used_at is null or last_used_at < now() - interval '1 minute')
+    for no key update skip locked
   `;
   await connection.query(sql.typeAlias('nothing')`
     with spend_keys as (
-      update farebox.spend_keys set last_used_at = now() where ${isDue}
+      update farebox.spend_keys set last_used_at = now()
+      where id in (${dueOf(sql.fragment`farebox.spend_keys`)})
     )
-    update farebox.api_keys set last_used_at = now() where ${isDue}
+    update farebox.api_keys set last_used_at = now()
+    where id in (${dueOf(sql.fragment`farebox.api_keys`)})
   `);
 }

@@ -1,0 +1,40 @@
+/** The times when keys were last used, which every API process writes for many keys at once. */
+import assert from 'node:assert/strict';
+import { Client } from 'pg';
+import { Type } from 'typebox';
+import { touchKeys } from '../../../src/store/accounts/api-keys.ts';
+import { row, sql } from '../../../src/store/database.ts';
+import { createTestAccounts } from '../../support/accounts.ts';
+import { openTestLedger, type TestLedger } from '../../support/ledger.ts';
+
+const keyRow = row(Type.Object({ id: Type.String(), isUsed: Type.Boolean() }));
+
+describe('the times when keys were last used', () => {
+  let ledger: TestLedger;
+
+  before(async () => {
+    ledger = await openTestLedger();
+    await createTestAccounts(ledger.url, 1, 0);
+  });
+  after(() => ledger?.drop());
+
+  const keys = () =>
+    ledger.database.any(sql.type(keyRow)`
+      select id, last_used_at is not null as "isUsed" from farebox.api_keys order by id
+    `);
+
+  it('are written at once while another transaction changes one of the keys', async () => {
+    const [locked, ...free] = await keys();
+    assert.ok(locked && free.length > 0);
+    const other = new Client({ connectionString: ledger.url });
+    await other.connect();
+    await other.query('begin');
+    await other.query('update farebox.api_keys set changed_at = now() where id = $1', [locked.id]);
+    await touchKeys(
+      ledger.database,
+      [locked, ...free].map(({ id }) => id),
+    );
+    await other.end();
+    assert.deepEqual(await keys(), [locked, ...free.map(({ id }) => ({ id, isUsed: true }))]);
+  });
+});
