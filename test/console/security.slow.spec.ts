@@ -190,6 +190,15 @@ describe('security in the console', function () {
     await form.getByRole('button', { name: 'Register tool' }).click();
     await dialog().getByLabel('Email').waitFor();
     assert.equal(await dialog().getByLabel('Email').inputValue(), email);
+    // It hides the page, and no frame of the page is drawn through a filter.
+    assert.deepEqual(
+      await page.evaluate(`(() => {
+        const over = [...document.querySelectorAll('.mantine-Modal-overlay')].at(-1);
+        const { backdropFilter, backgroundColor } = getComputedStyle(over);
+        return [backdropFilter, backgroundColor, getComputedStyle(document.body).backgroundColor];
+      })()`),
+      ['none', 'rgb(247, 248, 250)', 'rgb(247, 248, 250)'],
+    );
     await dialog().getByLabel('Password', { exact: true }).fill('not the password');
     await dialog().getByRole('button', { name: 'Sign in', exact: true }).click();
     await dialog().getByText('Invalid email or password.').waitFor();
