@@ -29,7 +29,7 @@ export type {
 export type { CardSetupReply as CardSetup, CardsReply as Cards } from '../../src/schemas/cards.ts';
 export type { ConsentReply as Consent } from '../../src/schemas/consent.ts';
 export type { DeveloperReply as Developer } from '../../src/schemas/developers.ts';
-export type { EarningsReply as Earnings } from '../../src/schemas/earnings.ts';
+export type { EarningsReply as Earnings, LiveEarnings } from '../../src/schemas/earnings.ts';
 export type {
   AccountKeysReply as AccountKeys,
   KeyReply as Key,

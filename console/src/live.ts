@@ -4,23 +4,33 @@
  */
 import { useEffect, useEffectEvent, useState } from 'react';
 
-/** How often it refreshes at most. */
-const REFRESH_MS = 2_000;
+/**
+ * How soon it refreshes again while events keep coming: each pause is twice the last one. Nobody reads a list that is
+ * replaced every second, and each refresh is several requests of each open page.
+ */
+const PAUSE_MS_MIN = 2_000;
+const PAUSE_MS_MAX = 8_000;
 /** A browser connects again by itself after a broken connection, but not after a refusal. */
 const AGAIN_MS = 15_000;
 
-/** Calls `refresh` at each connection and after each event. Returns whether the events arrive; otherwise, poll. */
-export function useLive(
-  path: string,
-  event: string,
-  isWanted: boolean,
-  refresh: () => Promise<unknown>,
-): boolean {
+interface Live<Data> {
+  readonly path: string;
+  readonly event: string;
+  readonly isWanted: boolean;
+  /** Called with each event. */
+  readonly onEvent: (data: Data) => void;
+  /** For what the events do not contain: called soon after each, and less often while they keep coming. */
+  readonly refresh: () => Promise<unknown>;
+}
+
+/** Listens to a stream, which sends the present state at each connection. Returns whether the events arrive; otherwise, poll. */
+export function useLive<Data>({ path, event, isWanted, onEvent, refresh }: Live<Data>): boolean {
   const [isLive, setIsLive] = useState(false);
+  const take = useEffectEvent(onEvent);
   const refreshNow = useEffectEvent(refresh);
   useEffect(() => {
     if (!isWanted) return undefined;
-    const refreshSoon = oneAtATime(() => refreshNow());
+    const refreshSoon = paced(() => refreshNow());
     let source: EventSource | undefined;
     let timer: ReturnType<typeof setTimeout> | undefined;
     const close = () => {
@@ -33,8 +43,9 @@ export function useLive(
       if (document.hidden) return;
       const opened = new EventSource(path);
       source = opened;
-      opened.addEventListener(event, () => {
+      opened.addEventListener(event, ({ data }: MessageEvent<string>) => {
         setIsLive(true);
+        take(JSON.parse(data) as Data);
         refreshSoon();
       });
       opened.addEventListener('error', () => {
@@ -52,16 +63,19 @@ export function useLive(
   return isLive;
 }
 
-/** Runs the work soon after each call, never twice at once, and once more when it was called meanwhile. */
-function oneAtATime(work: () => Promise<unknown>): () => void {
+/**
+ * Runs the work at a call, never twice at once, and once more when it was called meanwhile. After a pause without a call,
+ * the next one runs it at once.
+ */
+function paced(work: () => Promise<unknown>): () => void {
   let isDue = false;
   let isBusy = false;
   const run = async () => {
     isBusy = true;
-    while (isDue) {
+    for (let pauseMs = PAUSE_MS_MIN; isDue; pauseMs = Math.min(pauseMs * 2, PAUSE_MS_MAX)) {
       isDue = false;
       await work();
-      await new Promise((resolve) => setTimeout(resolve, REFRESH_MS));
+      await new Promise((resolve) => setTimeout(resolve, pauseMs));
     }
     isBusy = false;
   };

@@ -70,10 +70,13 @@ export const recentChargesRead = queryOptions({
   queryFn: () => read<Charges>('/v1/charges?limit=10'),
 });
 
+/** The first word of the keys of all those reads. */
+export const EARNINGS_BY_DAY = 'earnings-by-day';
+
 /** Of one tool, or of all. */
 export const earningsByDayRead = (days: number, tool?: string) =>
   queryOptions({
-    queryKey: ['earnings-by-day', days, tool],
+    queryKey: [EARNINGS_BY_DAY, days, tool],
     queryFn: () => {
       const asked = {
         interval: 'day',

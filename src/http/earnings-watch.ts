@@ -9,7 +9,7 @@ import type { LiveEarnings } from '../schemas/earnings.ts';
 import type { KeyOwner } from '../store/accounts/api-keys.ts';
 import { findActiveCredentials, type Credential } from '../store/accounts/active-credentials.ts';
 import type { Database } from '../store/database.ts';
-import { sumLiveEarnings } from '../store/earnings/live-earnings.ts';
+import { sumLiveEarnings, type LiveTotals } from '../store/earnings/live-earnings.ts';
 import type { EventStream } from './event-stream.ts';
 
 const LOOK_EVERY_MS = 1_000;
@@ -91,19 +91,18 @@ export class EarningsWatch {
     const todayMs = nowMs - (nowMs % DAY_MS);
     const totals = await sumLiveEarnings(this.#database, [...numbers], todayMs);
     const byDeveloper = new Map(totals.map((each) => [each.developerNumber, each]));
+    // The streams of a developer share one text.
+    const texts = new Map<number, string>();
     for (const listener of listeners) {
       const { caller, credential, stream } = listener;
       if (!active.has(credential.id)) {
         stream.end();
         continue;
       }
-      const { total, today, charges } = byDeveloper.get(caller.developerNumber) ?? NOTHING;
-      const data = JSON.stringify({
-        developerId: wireId('developer', caller.developerId),
-        totalEarnings: dollarsOf(total),
-        todayEarnings: dollarsOf(today),
-        charges,
-      } satisfies LiveEarnings);
+      const { developerNumber } = caller;
+      const data =
+        texts.get(developerNumber) ?? textOf(caller, byDeveloper.get(developerNumber) ?? NOTHING);
+      texts.set(developerNumber, data);
       if (data === listener.sent) continue;
       listener.sent = data;
       stream.send('earnings', data);
@@ -116,6 +115,18 @@ export class EarningsWatch {
 }
 
 const NOTHING = { total: asMicros(0), today: asMicros(0), charges: 0 };
+
+function textOf(
+  { developerId }: KeyOwner,
+  { total, today, charges }: Omit<LiveTotals, 'developerNumber'>,
+): string {
+  return JSON.stringify({
+    developerId: wireId('developer', developerId),
+    totalEarnings: dollarsOf(total),
+    todayEarnings: dollarsOf(today),
+    charges,
+  } satisfies LiveEarnings);
+}
 
 function tooMany(): ApiError {
   return new ApiError(

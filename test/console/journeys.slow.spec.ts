@@ -228,6 +228,30 @@ describe('the console', function () {
     assert.match(await byTool.innerText(), /translate\s+\$1\.000001\s+search\s+\$0\.020000/);
   });
 
+  it('shows each sum as it comes in, and reads the lists less often while charges keep coming', async () => {
+    const account = await harness.newAccount(100);
+    await page.addInitScript(`
+      const send = window.fetch;
+      window.askedAt = [];
+      window.fetch = (...request) => {
+        if (request[0] === '/v1/charges?limit=10') window.askedAt.push(performance.now());
+        return send(...request);
+      };
+    `);
+    await window.enter(account, '/developer');
+    await page.getByText('No charges yet').waitFor();
+    let total = 0;
+    await until(async () => {
+      await charge(harness.stack.api, account, { tool: 'search', amount: 0.01 });
+      total += 1;
+      const [last = 0, before = last] = (
+        await page.evaluate<number[]>('window.askedAt')
+      ).toReversed();
+      return last - before >= 8_000;
+    });
+    await seeMoney(`$${(total / 100).toFixed(2)}`);
+  });
+
   it('charges from the page what the snippet would charge, and ticks the first steps off', async () => {
     const account = await harness.newAccount(1);
     const body = { name: "it's mine", price: 0.25 };

@@ -190,6 +190,14 @@ describe('security in the console', function () {
     await form.getByRole('button', { name: 'Register tool' }).click();
     await dialog().getByLabel('Email').waitFor();
     assert.equal(await dialog().getByLabel('Email').inputValue(), email);
+    // It hides the page with a color that is not transparent, and no frame of the page is drawn through a filter.
+    const [filter, color] = await page.evaluate<string[]>(`(() => {
+      const over = [...document.querySelectorAll('.mantine-Modal-overlay')].at(-1);
+      const { backdropFilter, backgroundColor } = getComputedStyle(over);
+      return [backdropFilter, backgroundColor];
+    })()`);
+    assert.equal(filter, 'none');
+    assert.doesNotMatch(color ?? 'transparent', /transparent|rgba|\//);
     await dialog().getByLabel('Password', { exact: true }).fill('not the password');
     await dialog().getByRole('button', { name: 'Sign in', exact: true }).click();
     await dialog().getByText('Invalid email or password.').waitFor();

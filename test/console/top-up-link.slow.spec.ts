@@ -62,6 +62,9 @@ describe('a top-up link', function () {
 
   it('leads to a charge that succeeds, without a key, an account or a script', async () => {
     await page.goto(await refusedLink(13.2));
+    // Nothing that would not be enough.
+    const offers = await page.locator('.amounts button').allInnerTexts();
+    assert.deepEqual(offers, ['$25', '$50', '$100']);
     await page.getByRole('button', { name: 'Pay $13.00' }).click();
     await pay();
     assert.match(await page.innerText('main'), /\$13\.00 was added/);

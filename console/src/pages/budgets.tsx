@@ -6,6 +6,7 @@ import { Link, useNavigate, useSearch } from '@tanstack/react-router';
 import { useState } from 'react';
 import type { Budget, Budgets, NewKey } from '../answers.ts';
 import { read } from '../api.ts';
+import { decimalsOfAll } from '../format.ts';
 import { BudgetDetails, BudgetState } from '../parts/budget-details.tsx';
 import { CreateBudgetForm } from '../parts/budget-form.tsx';
 import { NewKeyModal } from '../parts/keys.tsx';
@@ -70,6 +71,7 @@ function Tree({
     pollMs: (pages) => (pages.length <= 1 ? POLL_MS : false),
   });
   const budgets = list.data?.pages.flatMap((page) => page.budgets) ?? [];
+  const decimals = decimalsOfAll(budgets.flatMap(({ used, remaining }) => [used, remaining ?? 0]));
   return (
     <Card
       title="Your budgets"
@@ -103,8 +105,11 @@ function Tree({
         >
           {inOrder(budgets).map(({ budget, depth }) => (
             <Table.Tr key={budget.id}>
-              <Table.Td style={{ paddingLeft: `calc(var(--mantine-spacing-lg) * ${depth + 1})` }}>
+              <Table.Td>
                 <Anchor
+                  size="sm"
+                  display="block"
+                  ms={`calc(var(--mantine-spacing-lg) * ${depth})`}
                   renderRoot={(props) => (
                     <Link to="/budgets" search={{ budget: budget.id }} {...props} />
                   )}
@@ -119,15 +124,15 @@ function Tree({
                 <BudgetState status={budget.status} />
               </Table.Td>
               <Table.Td className="money">
-                <Money dollars={budget.used} />
+                <Money dollars={budget.used} decimals={decimals} />
               </Table.Td>
               <Table.Td className="money">
                 {budget.remaining === null ? (
-                  <Text component="span" c="dimmed">
+                  <Text component="span" size="sm" c="dimmed">
                     No limit
                   </Text>
                 ) : (
-                  <Money dollars={budget.remaining} />
+                  <Money dollars={budget.remaining} decimals={decimals} />
                 )}
               </Table.Td>
             </Table.Tr>

@@ -3,10 +3,16 @@ import { Anchor, Button, Select, SimpleGrid } from '@mantine/core';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { Link, useNavigate, useSearch } from '@tanstack/react-router';
 import { useEffect, useState } from 'react';
-import type { Earnings } from '../answers.ts';
+import type { Earnings, LiveEarnings } from '../answers.ts';
 import { daysAgo } from '../format.ts';
 import { useLive } from '../live.ts';
-import { earningsRead, keysRead, recentChargesRead, toolsRead } from '../page-reads.ts';
+import {
+  EARNINGS_BY_DAY,
+  earningsRead,
+  keysRead,
+  recentChargesRead,
+  toolsRead,
+} from '../page-reads.ts';
 import { BarsCard } from '../parts/bars.tsx';
 import { ChargeSnippet } from '../parts/charge-snippet.tsx';
 import { EarningsFigures } from '../parts/earnings-figures.tsx';
@@ -25,13 +31,22 @@ const EXPORTED_DAYS = 366;
 export function DashboardPage() {
   const [isLoaded, setIsLoaded] = useState(false);
   const queries = useQueryClient();
-  const isLive = useLive('/v1/earnings/live', 'earnings', isLoaded, () =>
-    Promise.all(
-      [earningsRead, recentChargesRead].map(({ queryKey }) =>
-        queries.invalidateQueries({ queryKey }),
+  const isLive = useLive<LiveEarnings>({
+    path: '/v1/earnings/live',
+    event: 'earnings',
+    isWanted: isLoaded,
+    onEvent: ({ totalEarnings, todayEarnings }) =>
+      queries.setQueryData(
+        earningsRead.queryKey,
+        (read) => read && { ...read, totalEarnings, todayEarnings },
       ),
-    ),
-  );
+    refresh: () =>
+      Promise.all(
+        [earningsRead.queryKey, recentChargesRead.queryKey, [EARNINGS_BY_DAY]].map((queryKey) =>
+          queries.invalidateQueries({ queryKey }),
+        ),
+      ),
+  });
   const refetchInterval = isLive ? false : POLL_MS;
   const earnings = useQuery({ ...earningsRead, refetchInterval });
   const recent = useQuery({ ...recentChargesRead, refetchInterval });
@@ -61,7 +76,7 @@ export function DashboardPage() {
           </SimpleGrid>
         )}
       </Loaded>
-      <OverTime tools={Object.keys(earnings.data?.byTool ?? {}).toSorted()} />
+      <OverTime tools={Object.keys(earnings.data?.byTool ?? {}).toSorted()} isLive={isLive} />
       {earnings.data && <ByTool byTool={earnings.data.byTool} />}
       <RecentCharges query={recent}>
         Run the code below with your secret key and a consumer key. The charge appears here
@@ -75,7 +90,12 @@ export function DashboardPage() {
 /** In a list to choose from; typing finds the others. */
 const OPTIONS_SHOWN = 50;
 
-function OverTime({ tools }: { readonly tools: readonly string[] }) {
+interface OverTimeProps {
+  readonly tools: readonly string[];
+  readonly isLive: boolean;
+}
+
+function OverTime({ tools, isLive }: OverTimeProps) {
   const { days, tool } = useSearch({ from: '/shell/developer' });
   const navigate = useNavigate();
   const show = (changed: { days?: string; tool?: string | undefined }) =>
@@ -85,6 +105,7 @@ function OverTime({ tools }: { readonly tools: readonly string[] }) {
       days={days}
       onDays={(chosen) => show({ days: chosen })}
       tool={tool}
+      isLive={isLive}
       aside={
         (tools.length > 1 || tool !== undefined) && (
           <Select

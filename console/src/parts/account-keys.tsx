@@ -16,7 +16,7 @@ export function AccountKeysCard() {
     queryFn: () => read<AccountKeys>('/v1/account-keys'),
   });
   return (
-    <Card title="What these keys may be charged">
+    <Card title="Limits of these keys">
       <Loaded query={settings}>{(now) => <SettingsForm now={now} />}</Loaded>
     </Card>
   );

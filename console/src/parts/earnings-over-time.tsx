@@ -7,6 +7,8 @@ import { DAYS, earningsByDayRead } from '../page-reads.ts';
 import { BarsCard } from './bars.tsx';
 import { Loaded } from './states.tsx';
 
+const POLL_MS = 15_000;
+
 const RANGES = [
   { value: '7', label: '7 days' },
   { value: '30', label: '30 days' },
@@ -18,15 +20,23 @@ interface OverTimeProps {
   readonly days: string | undefined;
   readonly onDays: (days: string) => void;
   readonly tool: string | undefined;
+  /** The page reads it again when something has changed. */
+  readonly isLive?: boolean;
   readonly aside?: ReactNode;
 }
 
-export function EarningsOverTime({ days: asked, onDays, tool, aside }: OverTimeProps) {
+export function EarningsOverTime({
+  days: asked,
+  onDays,
+  tool,
+  isLive = false,
+  aside,
+}: OverTimeProps) {
   const days = RANGES.some(({ value }) => value === asked) ? String(asked) : String(DAYS);
   const series = useQuery({
     ...earningsByDayRead(Number(days), tool),
     placeholderData: keepPreviousData,
-    refetchInterval: 15_000,
+    refetchInterval: isLive ? false : POLL_MS,
   });
   return (
     <Loaded query={series}>

@@ -20,8 +20,9 @@ export function SignInAgain() {
       closeOnClickOutside={false}
       closeOnEscape={false}
       zIndex={Z_INDEX}
-      // The page is not for other people who come to the machine.
-      overlayProps={{ blur: 12 }}
+      // The page is not for other people who come to the machine. A blur would show large figures, and every frame of a
+      // spinner under it would draw the whole page again.
+      overlayProps={{ color: 'var(--console-ground)', backgroundOpacity: 1 }}
       title="Your session has ended"
     >
       <Text>Sign in to continue. This page keeps what you typed.</Text>

@@ -37,8 +37,8 @@ import { payableFrom, checkoutUrlOf } from './top-ups.ts';
 const FORM_BYTES_MAX = 8 * 1024;
 /** A little longer than a checkout can be paid. */
 const COOKIE_SECONDS = 25 * 3_600;
-/** Offered beside the suggested amount, in dollars. */
-const AMOUNTS = [10, 25, 50, 100];
+/** The next three of these are offered beside the suggested amount, in dollars: a smaller one would not be enough. */
+const AMOUNTS = [10, 25, 50, 100, 250, 500, 1_000, 2_500];
 const UUID = /^[0-9a-f-]{36}$/;
 
 export function topUpPage(api: Api): Middleware {
@@ -225,7 +225,7 @@ function choice(
   { link, returnUrl = '', problem, isTest: isPlay }: Choice,
 ): HtmlPage {
   const dollars = suggested / MICROS_PER_DOLLAR;
-  const others = AMOUNTS.filter((amount) => amount !== dollars).slice(0, 3);
+  const others = AMOUNTS.filter((amount) => amount > dollars).slice(0, 3);
   const form =
     '<form method="post" action="/top-up">' +
     `<input type="hidden" name="link" value="${escapeHtml(link)}">` +
@@ -241,12 +241,16 @@ function choice(
         : 'you pay on the next page.</p>') +
       (problem === undefined ? '' : `<p class="problem" role="alert">${escapeHtml(problem)}</p>`) +
       `${form}<button class="main" name="amount" value="${dollars}">${isPlay ? 'Add' : 'Pay'} ${usd(suggested)}</button>` +
-      `<div class="amounts">${others.map((each) => `<button name="amount" value="${each}">$${each}</button>`).join('')}</div></form>` +
+      `<div class="amounts">${others.map(offer).join('')}</div></form>` +
       `${form}<label for="other">Other amount in dollars</label><div class="row">` +
       '<input id="other" name="amount" type="number" inputmode="decimal" min="5" max="999999.99" step="0.01" required>' +
       '<button>Continue</button></div></form>' +
       '<p class="quiet">At least $5.00. This link can only add money to one balance. It signs nobody in.</p>',
   };
+}
+
+function offer(dollars: number): string {
+  return `<button name="amount" value="${dollars}">$${dollars.toLocaleString('en-US')}</button>`;
 }
 
 function leaving(sessionUrl: string): HtmlPage {
