@@ -63,7 +63,7 @@ export async function start(options: StartOptions): Promise<void> {
 }
 
 async function startAll(options: StartOptions, run: Run, progress: Progress): Promise<void> {
-  const { dataDir, env } = options;
+  const { dataDir } = options;
   const beganAt = performance.now();
   await refuseTakenApiPort(options);
   const ports = await portsOf(dataDir);

@@ -202,56 +202,6 @@ describe('the console', function () {
     await seeMoney('$50.00');
   });
 
-  it('shows a developer earnings as they come in', async () => {
-    const account = await harness.newAccount(100);
-    const polling = await harness.open();
-    await polling.page.route('**/v1/earnings/live', (route) => route.abort());
-    await polling.enter(account, '/developer');
-    await polling.page.getByText('No charges yet').waitFor();
-    // Without timers, only an event of the stream can tell the page.
-    await page.addInitScript('window.setInterval = () => 0');
-    await window.enter(account, '/developer');
-    await page.getByText('No charges yet').waitFor();
-    await charge(harness.stack.api, account, { tool: 'search', amount: 0.02 });
-    await charge(harness.stack.api, account, { tool: 'translate', amount: 1.000001 });
-    await seeMoney('$1.020001');
-    assert.equal(await page.getByText('$1.020001', { exact: true }).count(), 2);
-    await polling.page.getByText('$1.020001', { exact: true }).first().waitFor();
-    await polling.close();
-    const rows = page.getByRole('region', { name: 'Charges' }).getByRole('row');
-    await until(async () => (await rows.count()) === 3);
-    await page
-      .locator('section', { has: heading('Revenue by tool') })
-      .getByText('Table')
-      .click();
-    const byTool = page.getByRole('region', { name: 'Revenue by tool' });
-    assert.match(await byTool.innerText(), /translate\s+\$1\.000001\s+search\s+\$0\.020000/);
-  });
-
-  it('shows each sum as it comes in, and reads the lists less often while charges keep coming', async () => {
-    const account = await harness.newAccount(100);
-    await page.addInitScript(`
-      const send = window.fetch;
-      window.askedAt = [];
-      window.fetch = (...request) => {
-        if (request[0] === '/v1/charges?limit=10') window.askedAt.push(performance.now());
-        return send(...request);
-      };
-    `);
-    await window.enter(account, '/developer');
-    await page.getByText('No charges yet').waitFor();
-    let total = 0;
-    await until(async () => {
-      await charge(harness.stack.api, account, { tool: 'search', amount: 0.01 });
-      total += 1;
-      const [last = 0, before = last] = (
-        await page.evaluate<number[]>('window.askedAt')
-      ).toReversed();
-      return last - before >= 8_000;
-    });
-    await seeMoney(`$${(total / 100).toFixed(2)}`);
-  });
-
   it('charges from the page what the snippet would charge, and ticks the first steps off', async () => {
     const account = await harness.newAccount(1);
     const body = { name: "it's mine", price: 0.25 };
