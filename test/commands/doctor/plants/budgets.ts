@@ -148,12 +148,12 @@ export const BUDGET_PLANTS: readonly Plant[] = [
     [
       `update farebox.budget_details set path = '{7,2}' where id = ':checkout'`,
       `update farebox.spend_keys set path = '{1}' where id = ':manual'`,
+      `delete from farebox.budget_spending where consumer_id = ':consumer' and budget = 2`,
       budgets('used_micros = 0, window_used_micros = 0'),
     ],
     ({ checkout, manual }) => [
       [PATH, `budget ${checkout}`],
       [KEY_PATH, `key ${manual}`],
-      [OF_BUDGET, `budget ${checkout}`],
     ],
   ),
   plant(
