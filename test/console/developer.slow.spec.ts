@@ -183,7 +183,7 @@ describe('the console for developers', function () {
     const rows = page.getByRole('region', { name: 'Charges' }).getByRole('row');
     await until(async () => (await rows.count()) === 3);
     await page
-      .locator('section', { has: heading('Revenue by tool') })
+      .locator('section', { has: page.getByRole('heading', { name: 'Revenue by tool' }) })
       .getByText('Table')
       .click();
     const byTool = page.getByRole('region', { name: 'Revenue by tool' });
