@@ -1,5 +1,5 @@
 /**
- * The id of whatever belongs to a consumer ends with the last four digits of the consumer's id, so it says in which ledger
+ * The id of everything that belongs to a consumer ends with the last four digits of the consumer's id, so it says in which ledger
  * the row is. Made here through the API and the functions of the store, one of each kind, then read from every such table.
  */
 import assert from 'node:assert/strict';

@@ -107,6 +107,18 @@ const UNIQUE_OVER_LEDGERS = [
 /** Between rows of a ledger, without the ledger; or from a global row to one of a ledger. */
 const FOREIGN_KEYS_OVER_NODES = ['operator_actions_top_up_id_fkey'];
 
+interface Named {
+  readonly name: string;
+  readonly table: string;
+}
+
+function ofALedger(rows: readonly Named[]): string[] {
+  return rows
+    .filter(({ table }) => OF_A_LEDGER.has(table))
+    .map(({ name }) => name)
+    .toSorted();
+}
+
 describe('the tables', () => {
   let ledger: TestLedger;
   let client: Client;
@@ -122,15 +134,9 @@ describe('the tables', () => {
   });
 
   const namesOf = async (query: string) => {
-    const { rows } = await client.query<{ name: string; table: string }>(query);
+    const { rows } = await client.query<Named>(query);
     return rows;
   };
-  const ofALedger = (rows: readonly { readonly name: string; readonly table: string }[]) =>
-    rows
-      .filter(({ table }) => OF_A_LEDGER.has(table))
-      .map(({ name }) => name)
-      .toSorted();
-
   it('each belong to a ledger, to all ledgers or to each node', async () => {
     const tables = await namesOf(`
       select relname as name, relname as table from pg_class
