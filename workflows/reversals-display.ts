@@ -3,6 +3,7 @@ import { setCurrentDetails, upsertSearchAttributes } from '@temporalio/workflow'
 import type { TopUpState } from '../activities/top-ups.ts';
 import { formatDollarNumber } from '../src/domain/money.ts';
 import { changedAttribute } from './changed-attribute.ts';
+import { escaped } from './markdown.ts';
 import type { ReversalsProgress } from './messages.ts';
 import { stuckDetails, subjectOf } from './top-up-display.ts';
 
@@ -37,11 +38,11 @@ function stateOf(run: Displayed): string {
 function claimsOf({ heldDollars, debtDollars }: Displayed): string {
   const held =
     heldDollars > 0
-      ? `An open dispute **holds ${formatDollarNumber(heldDollars)}** until it is decided. `
+      ? `An open dispute **holds ${escaped(formatDollarNumber(heldDollars))}** until it is decided. `
       : '';
   const debt =
     debtDollars > 0
-      ? `The consumer **owes ${formatDollarNumber(debtDollars)}**, which the next credits repay. `
+      ? `The consumer **owes ${escaped(formatDollarNumber(debtDollars))}**, which the next credits repay. `
       : '';
   return held + debt;
 }

@@ -7,6 +7,7 @@ import { formatDollarNumber } from '../src/domain/money.ts';
 import { inWords } from '../src/domain/retries.ts';
 import type { AutoTopUpState, TopUpMethod } from '../src/domain/top-up.ts';
 import { changedAttribute } from './changed-attribute.ts';
+import { escaped } from './markdown.ts';
 import type { Stuck, TopUpProgress } from './messages.ts';
 import { RETRY_MS_MAX } from './processor-steps.ts';
 import { ASK_MS_MAX } from './top-up-intervals.ts';
@@ -38,7 +39,7 @@ export function display(topUp: Displayed): void {
 export function stuckDetails({ since, step, message }: Stuck, more: string): string {
   return [
     `**Stuck** since ${since}: the step \`${step}\` keeps failing.`,
-    `> ${message}`,
+    `> ${escaped(message)}`,
     `It retries automatically, at growing intervals up to ${inWords(RETRY_MS_MAX)}. To do: fix the cause,` +
       ` then send the update \`retry\`. ${more}`,
   ].join('\n\n');
@@ -57,7 +58,7 @@ export function subjectOf(topUp: Subject): string {
   const what =
     method === undefined || amountDollars === undefined
       ? ''
-      : `: ${formatDollarNumber(amountDollars)}, ${method}, for \`${consumerId}\``;
+      : `: ${escaped(formatDollarNumber(amountDollars))}, ${method}, for \`${consumerId}\``;
   const links = [
     linkTo(topUp, 'payments/', paymentIntentId),
     linkTo(topUp, 'search?query=', sessionId),
@@ -76,7 +77,8 @@ function stateOf(topUp: Displayed): string {
     return stuckDetails(topUp.stuck, 'The update `cancel` ends the top-up unless it was paid.');
   }
   if (topUp.ended) {
-    const why = topUp.failure === null ? '' : ` (${topUp.failure.code}: ${topUp.failure.message})`;
+    const why =
+      topUp.failure === null ? '' : ` (${topUp.failure.code}: ${escaped(topUp.failure.message)})`;
     return `Ended: **${topUp.status}**${why}. ${nextOf(topUp.autoTopUp)}`;
   }
   if (topUp.waitingFor === 'payment' && topUp.needsPayer) {

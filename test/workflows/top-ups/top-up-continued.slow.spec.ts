@@ -43,7 +43,8 @@ describe('a top-up with a long history', () => {
     assert.notEqual((await handle.describe()).runId, first);
     // A continued run has no static summary and details.
     const details = JSON.stringify(await handle.query('__temporal_workflow_metadata'));
-    assert.match(details, new RegExp(`Top-up \`${wireId('topUp', topUp.id)}\`: \\$25, checkout`));
+    const id = wireId('topUp', topUp.id);
+    assert.match(details, new RegExp(`Top-up \`${id}\`: .*25\\.00, checkout`));
     assert.match(details, /At the processor: `pi_\w+`, `cs_test_\w+`/);
     assert.equal((await harness.books(consumer)).credited, 25_000_000);
   });

@@ -15,7 +15,7 @@ describe('the details of a top-up', () => {
   it('link the payment and the session to the dashboard of Stripe', () => {
     assert.equal(
       subjectOf({ ...TOP_UP, dashboardUrl: 'https://dashboard.stripe.com/test' }),
-      'Top-up `tu_1`: $25.00, checkout, for `cns_1`. At the processor: ' +
+      'Top-up `tu_1`: \\$25.00, checkout, for `cns_1`. At the processor: ' +
         '[pi_1](https://dashboard.stripe.com/test/payments/pi_1), ' +
         '[cs_test_1](https://dashboard.stripe.com/test/search?query=cs_test_1).',
     );
@@ -24,6 +24,6 @@ describe('the details of a top-up', () => {
   it('name both where there is no dashboard, and neither before it exists', () => {
     assert.match(subjectOf({ ...TOP_UP, dashboardUrl: null }), /processor: `pi_1`, `cs_test_1`\.$/);
     const fresh = { ...TOP_UP, sessionId: null, paymentIntentId: null, dashboardUrl: null };
-    assert.equal(subjectOf(fresh), 'Top-up `tu_1`: $25.00, checkout, for `cns_1`.');
+    assert.equal(subjectOf(fresh), 'Top-up `tu_1`: \\$25.00, checkout, for `cns_1`.');
   });
 });
