@@ -7,22 +7,11 @@ import type { ToolsReply } from '../../src/schemas/tools.ts';
 import { call, charge } from '../support/http.ts';
 import { openConsole, type ConsoleHarness, type Window } from '../support/console.ts';
 import { startApi, until } from '../support/stack.ts';
+import { NASTY } from './hard-data.ts';
 
 /** Those that show names. */
 const NAMING = ['/usage', '/statements', '/developer', '/developer/charges', '/developer/tools'];
 const OUTSIDE = ['/sign-in', '/sign-up', '/set-password?token=x'];
-
-/** Names that break out of markup, lines and layouts that do not contain them. */
-const NASTY = [
-  '<img src=x onerror="window.broken=1">',
-  '</script><script>window.broken=1</script>',
-  '🦊'.repeat(100),
-  'a'.repeat(100),
-  '{{constructor.constructor("window.broken=1")()}}',
-  '=HYPERLINK("https://elsewhere.example")',
-  '__proto__',
-  'اختبار שלום',
-];
 
 /** The browser itself reports every refused request. */
 const isNoRefusal = (text: string) => !/status of 4\d\d/.test(text);

@@ -1,6 +1,6 @@
 /**
- * Every page with a month of use, at three widths: no page slides sideways, no table is cut on a phone, axe finds nothing, in light and dark colors,
- * the browser reports nothing, and no other host is asked. `SCREENSHOTS=docs/screenshots` writes the pictures of the
+ * Every page with a month of use, and those of an account with data that breaks layouts, at three widths: no page slides
+ * sideways, no table is cut on a phone, axe finds nothing, in light and dark colors, the browser reports nothing, and no other host is asked. `SCREENSHOTS=docs/screenshots` writes the pictures of the
  * documentation.
  */
 import assert from 'node:assert/strict';
@@ -11,6 +11,7 @@ import type { Page } from 'playwright-core';
 import { openConsole, type ConsoleHarness, type Window } from '../support/console.ts';
 import { makeOperator } from '../support/sessions.ts';
 import { until } from '../support/stack.ts';
+import { useWithHardData } from './hard-data.ts';
 import { useForAMonth, type UsedAccount } from './month-of-use.ts';
 
 const SCHEMES = ['light', 'dark'] as const;
@@ -44,20 +45,37 @@ const PAGES = [
   ['operator-audit-log', '/operator/audit-log'],
 ] as const;
 
+/** Those that show names or amounts of the account. */
+const LONG_PAGES = PAGES.filter(([name]) =>
+  [
+    'balance',
+    'usage',
+    'statements',
+    'budgets',
+    'keys',
+    'developer',
+    'charges',
+    'tools',
+    'webhooks',
+  ].includes(name),
+);
+
+type StorageState = Awaited<ReturnType<Window['context']['storageState']>>;
+
 describe('the pages of the console', function () {
   this.timeout(600_000);
   let harness: ConsoleHarness;
   let used: UsedAccount;
   /** With the cookie of a session. */
-  let storageState: Awaited<ReturnType<Window['context']['storageState']>>;
+  let storageState: StorageState;
+  let hard: { readonly storageState: StorageState; readonly tool: string };
 
   before(async () => {
     harness = await openConsole({ env: { TEMPORAL_UI_URL: 'http://127.0.0.1:8233' } });
     used = await useForAMonth(harness, EMAIL);
-    const window = await harness.open();
-    await window.enter(used);
-    storageState = await window.context.storageState();
-    await window.close();
+    storageState = await sessionOf(used);
+    const { account, tool } = await useWithHardData(harness);
+    hard = { storageState: await sessionOf(account), tool };
     const sql = new Client({
       connectionString: harness.stack.database.url,
       application_name: 'psql',
@@ -67,6 +85,14 @@ describe('the pages of the console', function () {
     await sql.end();
   });
   after(() => harness?.close());
+
+  async function sessionOf(account: { readonly email: string }): Promise<StorageState> {
+    const window = await harness.open();
+    await window.enter(account);
+    const state = await window.context.storageState();
+    await window.close();
+    return state;
+  }
 
   const paths = () => [
     ...PAGES.map(
@@ -85,32 +111,54 @@ describe('the pages of the console', function () {
   for (const colorScheme of process.env['SCREENSHOTS'] ? SCHEMES : SCHEMES.slice(0, 1)) {
     for (const width of WIDTHS) {
       it(`fit ${width} pixels in ${colorScheme} colors`, async () => {
-        const window = await harness.open({
-          storageState,
-          viewport: { width, height: 900 },
-          colorScheme,
-          reducedMotion: 'reduce',
-        });
-        const { page } = window;
-        const found: string[] = [];
-        const look = async (name: string, path: string) => {
-          await page.goto(harness.stack.api.url + path);
-          await settle(page);
-          if (await slides(page)) found.push(`${path} is wider than ${width}`);
-          await picture(page, `${name}-${width}-${colorScheme}`);
-          if (width !== PHONE) return;
-          for (const table of await cutTables(page)) found.push(`${path}: ${table} is cut`);
-          for (const problem of await violations(page)) found.push(`${path}: ${problem}`);
-        };
-        try {
-          for (const [name, path] of paths()) await look(name, path);
-          assert.deepEqual(found, []);
-          assert.deepEqual(window.problems, []);
-          assert.deepEqual([...window.hosts], [harness.stack.api.url]);
-        } finally {
-          await window.close();
-        }
+        const suffix = `${width}-${colorScheme}`;
+        const pictured = paths().map(([name, path]) => [`${name}-${suffix}`, path] as const);
+        await look(pictured, { storageState, width, colorScheme });
       });
+
+      it(`fit ${width} pixels in ${colorScheme} colors with the longest names and the largest amounts`, async () => {
+        const suffix = `long-${width}-${colorScheme}`;
+        const pictured = [...LONG_PAGES, ['tool', hard.tool] as const].map(
+          ([name, path]) => [`${name}-${suffix}`, `/console${path}`] as const,
+        );
+        await look(pictured, { storageState: hard.storageState, width, colorScheme });
+      });
+    }
+  }
+
+  interface Look {
+    readonly storageState: StorageState;
+    readonly width: number;
+    readonly colorScheme: 'light' | 'dark';
+  }
+
+  async function look(
+    pictured: readonly (readonly [name: string, path: string])[],
+    { storageState: state, width, colorScheme }: Look,
+  ): Promise<void> {
+    const window = await harness.open({
+      storageState: state,
+      viewport: { width, height: 900 },
+      colorScheme,
+      reducedMotion: 'reduce',
+    });
+    const { page } = window;
+    const found: string[] = [];
+    try {
+      for (const [name, path] of pictured) {
+        await page.goto(harness.stack.api.url + path);
+        await settle(page);
+        if (await slides(page)) found.push(`${path} is wider than ${width}`);
+        await picture(page, name);
+        if (width !== PHONE) continue;
+        for (const table of await cutTables(page)) found.push(`${path}: ${table} is cut`);
+        for (const problem of await violations(page)) found.push(`${path}: ${problem}`);
+      }
+      assert.deepEqual(found, []);
+      assert.deepEqual(window.problems, []);
+      assert.deepEqual([...window.hosts], [harness.stack.api.url]);
+    } finally {
+      await window.close();
     }
   }
 });

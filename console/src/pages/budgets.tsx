@@ -94,6 +94,7 @@ function Tree({
         <ScrollTable
           label="Budgets"
           minWidth={320}
+          stacks
           head={
             <>
               <Table.Th>Name</Table.Th>
@@ -109,6 +110,7 @@ function Tree({
                 <Anchor
                   size="sm"
                   display="block"
+                  title={budget.name}
                   ms={`calc(var(--mantine-spacing-lg) * ${depth})`}
                   renderRoot={(props) => (
                     <Link to="/budgets" search={{ budget: budget.id }} {...props} />
@@ -117,16 +119,16 @@ function Tree({
                   aria-current={budget.id === chosen ? 'true' : undefined}
                   fw={budget.id === chosen ? 600 : 400}
                 >
-                  <bdi className="breaks">{budget.name}</bdi>
+                  <bdi className="one-line">{budget.name}</bdi>
                 </Anchor>
               </Table.Td>
               <Table.Td visibleFrom="xs">
                 <BudgetState status={budget.status} />
               </Table.Td>
-              <Table.Td className="money">
+              <Table.Td className="money" data-label="Used">
                 <Money dollars={budget.used} decimals={decimals} />
               </Table.Td>
-              <Table.Td className="money">
+              <Table.Td className="money" data-label="Left">
                 {budget.remaining === null ? (
                   <Text component="span" size="sm" c="dimmed">
                     No limit

@@ -145,7 +145,7 @@ function ToolTable({ tools, isArchived, onEdit }: TableProps) {
           </Table.Td>
           <Table.Td className="money">
             {tool.price === null ? (
-              <Text size="sm" c="dimmed">
+              <Text size="sm" c="dimmed" className="in-words">
                 Set by each charge
               </Text>
             ) : (
