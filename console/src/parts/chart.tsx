@@ -16,6 +16,8 @@ interface ChartProps {
 }
 
 const STEPS_MAX = 4;
+const LABEL_WIDTH = 108;
+const WIDE = /[^ -~]|[mwMW@]/u;
 
 export default function Chart({ bars, of, horizontal, height }: ChartProps) {
   const axis = axisOf(bars.map(({ amount }) => amount));
@@ -31,7 +33,9 @@ export default function Chart({ bars, of, horizontal, height }: ChartProps) {
         tickLine="none"
         valueFormatter={(value) => usd(value)}
         xAxisProps={horizontal ? axis : {}}
-        yAxisProps={horizontal ? { width: 120 } : { width: 70, ...axis }}
+        yAxisProps={
+          horizontal ? { width: LABEL_WIDTH + 12 } : { width: widthOfTicks(axis), ...axis }
+        }
         maxBarWidth={28}
         barChartProps={{ accessibilityLayer: false }}
         barProps={{ isAnimationActive: false, radius: 3 }}
@@ -49,11 +53,12 @@ function axisOf(amounts: readonly number[]) {
     { length: Math.ceil(high / step) - first + 1 },
     (_, n) => (first + n) * step,
   );
-  return {
-    ticks,
-    domain: [ticks[0] ?? 0, ticks.at(-1) ?? 0],
-    tickFormatter: (value: number) => usd(value, decimalsOf(step)),
-  };
+  const tickFormatter = (value: number) => usd(value, decimalsOf(step));
+  return { ticks, domain: [ticks[0] ?? 0, ticks.at(-1) ?? 0], tickFormatter };
+}
+
+function widthOfTicks({ ticks, tickFormatter }: ReturnType<typeof axisOf>): number {
+  return 14 + Math.max(...ticks.map((tick) => widthOf(tickFormatter(tick))));
 }
 
 /** 1, 2 or 5 times a power of ten, and at least a micro-dollar, so that a few steps cover the span. */
@@ -64,6 +69,16 @@ function stepOf(span: number): number {
 }
 
 function shortened(label: string): string {
-  const letters = Array.from(label);
-  return letters.length > 18 ? `${letters.slice(0, 17).join('')}…` : label;
+  let [shown, width] = ['', 0];
+  for (const letter of label) {
+    width += widthOf(letter);
+    if (width > LABEL_WIDTH) return `${shown}…`;
+    shown += letter;
+  }
+  return label;
+}
+
+/** About, in the pixels of an axis. */
+function widthOf(text: string): number {
+  return Array.from(text, (letter) => (WIDE.test(letter) ? 11 : 7)).reduce((a, b) => a + b, 0);
 }
