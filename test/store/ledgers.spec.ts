@@ -137,6 +137,7 @@ describe('the tables', () => {
     const { rows } = await client.query<Named>(query);
     return rows;
   };
+
   it('each belong to a ledger, to all ledgers or to each node', async () => {
     const tables = await namesOf(`
       select relname as name, relname as table from pg_class

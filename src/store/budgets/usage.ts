@@ -126,7 +126,7 @@ function spentAt(node: NodeRef, range: HourRange, group: UsageGroup) {
     select mark, begins_at, amount_micros, charges from (${waitingAt(node, range, groupedBy)}) w`;
 }
 
-/** What is still in the tail. Each key is looked up once, whatever the number of its charges. */
+/** The charges that are still in the tail. Each key is looked up once, however many charges it has. */
 function waitingAt(node: NodeRef, range: HourRange, groupedBy: 'tool' | 'developer') {
   const { ledger, consumerId, number } = node;
   return sql.fragment`
@@ -171,7 +171,7 @@ function marksPage(group: Exclude<UsageGroup, 'key'>, after: string | undefined)
 }
 
 /**
- * By number, in the order of which keys are made and found. The page is drawn first, of the keys that spent anything, so
+ * By number, which is the order in which keys are created and listed. The page is chosen first, from the keys that spent anything, so
  * that the sums of no other key are read.
  */
 function keysPage(node: NodeRef, range: HourRange, after: string | undefined, limit: number) {
