@@ -24,7 +24,7 @@ import { startApi, until, type Server } from '../support/stack.ts';
 import { NewKeyReply } from '../../src/schemas/keys.ts';
 import { BudgetTraffic, type Spender } from './budget-traffic.ts';
 
-const SPENDS = Number(process.env['BUDGET_SPENDS'] ?? 4_000);
+const SPENDS = Number(process.env['BUDGET_SPENDS'] ?? 100_000);
 const PROCESSES = 3;
 /** In a long run more, as few accounts that each reach a limit in every batch decide their charges one by one. */
 const CONSUMERS = SPENDS < 20_000 ? 3 : 16;

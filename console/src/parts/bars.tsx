@@ -53,7 +53,7 @@ export function BarsCard(props: BarsProps) {
       }
     >
       {view === 'chart' ? (
-        <Suspense fallback={<Skeleton height={height} />}>
+        <Suspense fallback={<Skeleton height={height} aria-label="Loading" />}>
           <Chart bars={bars} of={of} horizontal={horizontal} height={height} />
         </Suspense>
       ) : (
