@@ -17,8 +17,21 @@ const named = sql.fragment`
 `;
 
 /**
- * What counts at the nodes of a key's path. A window counts what was held when the hold was placed (held_at), and the
- * rest, which is the last part of a charge and the first to be refunded, where the charge begins (charged_from).
+ * The nodes that each spend key counts at. Joined before the charges are, as PostgreSQL takes the three columns that
+ * name a key for independent, expects hardly any charge, and would loop over all of them for each budget.
+ */
+const nodes = sql.fragment`
+  nodes as materialized (
+    select k.ledger, k.consumer_id, k.number as spend_key, b.number, b.window_unit, b.window_began, b.window_from_micros
+    from farebox.spend_keys k
+    cross join lateral unnest(k.path) as p (number)
+    join farebox.budgets b on b.ledger = k.ledger and b.consumer_id = k.consumer_id and b.number = p.number
+  )
+`;
+
+/**
+ * What counts in the windows of a key's nodes: what was held, when the hold was placed (held_at), and the rest, which is
+ * the last part of a charge and the first to be refunded, where the charge begins (charged_from).
  */
 const counted = sql.fragment`
   counted (ledger, consumer_id, spend_key, held_at, charged_from, micros) as (
@@ -32,7 +45,8 @@ const counted = sql.fragment`
       left join farebox.holds h on h.ledger = c.ledger and h.consumer_id = c.consumer_id
         and h.id = ${holdOf}
       left join (
-        select ledger, consumer_id, charge_id, sum(amount_micros) as micros from farebox.charge_refunds group by 1, 2, 3
+        select ledger, consumer_id, charge_id, sum(amount_micros)::bigint as micros
+        from farebox.charge_refunds group by 1, 2, 3
       ) r on r.ledger = c.ledger and r.consumer_id = c.consumer_id and r.charge_id = c.id
       where c.origin <> ''
     ) c
@@ -40,29 +54,33 @@ const counted = sql.fragment`
       (c.placed_at, null::bigint, c.amount_micros - c.excess - greatest(c.refunded - c.excess, 0)),
       (null, c.begins, greatest(c.excess - c.refunded, 0))
     ) as p (held_at, charged_from, micros)
+    where p.micros <> 0
     union all
     select ledger, consumer_id, spend_key, placed_at, null, held_micros from farebox.holds
     where state = 0 and spend_key > 0
-    union all
-    select ledger, consumer_id, spend_key, null, null, micros from farebox.archived_key_spending
-    union all
-    select ledger, consumer_id, spend_key, null, null, -amount_micros from farebox.charge_refunds
-    where spend_key is not null and uuid_extract_timestamp(charge_id) < ${ARCHIVED_BEFORE}
-  ), sums as (
-    select b.ledger, b.consumer_id, b.number, sum(a.micros) as micros,
-      sum(a.micros) filter (where b.window_unit > 0
-        and coalesce(a.held_at >= b.window_began, a.charged_from >= b.window_from_micros)) as in_window
-    from counted a
-    join farebox.spend_keys k on k.ledger = a.ledger and k.consumer_id = a.consumer_id and k.number = a.spend_key
-    cross join lateral unnest(k.path) as p (number)
-    join farebox.budgets b on b.ledger = a.ledger and b.consumer_id = a.consumer_id and b.number = p.number
-    group by 1, 2, 3
   )
 `;
 
 export const BUDGET_CHECKS = {
   'a budget used what its keys charged, less refunds, and what their holds hold': sql.fragment`
-    with ${counted}
+    with ${nodes}, of_keys as (
+      select ledger, consumer_id, spend_key, sum(micros) as micros
+      from (
+        select ledger, consumer_id, ${keyOf} as spend_key, amount_micros as micros
+        from farebox.charges c where origin <> ''
+        union all
+        select ledger, consumer_id, spend_key, held_micros from farebox.holds where state = 0
+        union all
+        select ledger, consumer_id, spend_key, micros from farebox.archived_key_spending
+        union all
+        select ledger, consumer_id, spend_key, -amount_micros from farebox.charge_refunds
+        where spend_key is not null
+      ) e group by 1, 2, 3
+    ), sums as (
+      select ledger, consumer_id, n.number, sum(k.micros) as micros
+      from of_keys k join nodes n using (ledger, consumer_id, spend_key)
+      group by 1, 2, 3
+    )
     select ${named}, 'used ' || b.used_micros || ', charges and holds ' || coalesce(s.micros, 0)
     from farebox.budgets b
     left join farebox.budget_details d using (ledger, consumer_id, number)
@@ -70,12 +88,17 @@ export const BUDGET_CHECKS = {
     where b.used_micros <> coalesce(s.micros, 0)`,
 
   'a window counted what its keys charged and held since it began': sql.fragment`
-    with ${counted}
-    select ${named}, 'window ' || b.window_used_micros || ', charges and holds ' || coalesce(s.in_window, 0)
+    with ${nodes}, ${counted}, sums as (
+      select ledger, consumer_id, n.number, sum(c.micros) as micros
+      from counted c join nodes n using (ledger, consumer_id, spend_key)
+      where n.window_unit > 0 and coalesce(c.held_at >= n.window_began, c.charged_from >= n.window_from_micros)
+      group by 1, 2, 3
+    )
+    select ${named}, 'window ' || b.window_used_micros || ', charges and holds ' || coalesce(s.micros, 0)
     from farebox.budgets b
     left join farebox.budget_details d using (ledger, consumer_id, number)
     left join sums s using (ledger, consumer_id, number)
-    where b.window_used_micros <> coalesce(s.in_window, 0)
+    where b.window_used_micros <> coalesce(s.micros, 0)
       -- Nothing was charged since an older window began, and what it counted is archived.
       and b.window_began > ${ARCHIVED_BEFORE} + interval '1 day'`,
 
