@@ -15,14 +15,10 @@ import {
   type Connection,
   type DeveloperRef,
 } from '../database.ts';
+import type { ClosedCharges, Month, ToolCharges } from './closed-charges.ts';
 import { listToolEarnings, type ToolIntervalEarnings } from './earnings-by-tool.ts';
 import { earnedIn } from './earnings.ts';
 import { spentBefore } from '../balance/spent.ts';
-
-export interface Month {
-  readonly fromMs: number;
-  readonly toMs: number;
-}
 
 const StatementMovement = Type.Object({
   kind: Type.String(),
@@ -34,17 +30,11 @@ const StatementMovement = Type.Object({
   createdAt: Type.String(),
 });
 
-const ToolCharges = Type.Object({
-  tool: Type.String(),
-  charges: Type.Integer(),
-  amountMicros: micros,
-});
-
 export interface ConsumerStatement {
   /** Credited minus spent. Money held by a dispute belongs to the consumer until it is taken. */
   readonly opening: Micros;
   readonly movements: readonly Static<typeof StatementMovement>[];
-  readonly charges: readonly Static<typeof ToolCharges>[];
+  readonly charges: readonly ToolCharges[];
   readonly closing: Micros;
 }
 
@@ -66,7 +56,6 @@ export interface DeveloperStatement {
 }
 
 const movementRow = row(StatementMovement);
-const toolRow = row(ToolCharges);
 const refundsRow = row(ToolDayRefunds);
 const sumRow = row(Type.Object({ sum: Type.Integer() }));
 
@@ -85,9 +74,11 @@ const TAX = sql.fragment`
 
 export async function readConsumerStatement(
   tx: Connection,
+  closedCharges: ClosedCharges,
   consumer: ConsumerRef,
-  { fromMs, toMs }: Month,
+  month: Month,
 ): Promise<ConsumerStatement> {
+  const { fromMs, toMs } = month;
   const own = sql.fragment`ledger = ${consumer.ledger} and consumer_id = ${consumer.consumerId}`;
   const credited = await tx.oneFirst(sql.type(sumRow)`
     select coalesce(sum(amount_micros), 0)::int8 as sum from farebox.movements
@@ -101,16 +92,7 @@ export async function readConsumerStatement(
     where ${own} and created_at >= ${timestampOf(fromMs)} and created_at < ${timestampOf(toMs)}
     order by created_at, id
   `);
-  const charges = await tx.any(sql.type(toolRow)`
-    select tool, sum(charges)::int8 as charges, sum(amount_micros)::int8 as "amountMicros"
-    from (
-      select tool, 1 as charges, amount_micros from farebox.charges
-      where ${own} and id >= ${uuidFloor(fromMs)} and id < ${uuidFloor(toMs)}
-      union all
-      select tool, charges, amount_micros from farebox.archived_charges
-      where ${own} and month = (${timestampOf(fromMs)} at time zone 'UTC')::date
-    ) c group by tool order by tool
-  `);
+  const charges = await closedCharges.countByTool(tx, consumer, month);
   const closing = asMicros(opening + sum(movements) - sum(charges));
   return { opening, movements, charges, closing };
 }
