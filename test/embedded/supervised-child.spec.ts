@@ -3,11 +3,11 @@ import assert from 'node:assert/strict';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { startChild } from '../../src/embedded/child.ts';
+import { startChild, type Child } from '../../src/embedded/child.ts';
 import { SupervisedChild } from '../../src/embedded/supervised-child.ts';
 
-/** Says that it is ready, and ends. */
-const BRIEF = 'process.send({ ready: true }, () => process.exit(1))';
+/** Runs until it is killed. */
+const PROGRAM = 'setInterval(() => {}, 60_000); process.send({ ready: true });';
 
 describe('a child of the start', () => {
   let folder: string;
@@ -17,14 +17,18 @@ describe('a child of the start', () => {
   });
   after(() => rm(folder, { recursive: true }));
 
-  const startBrief = () =>
-    startChild({
+  /** A child that ends as soon as it is ready. */
+  async function startBrief(): Promise<Child> {
+    const child = await startChild({
       name: 'brief',
-      command: [process.execPath, '-e', BRIEF],
+      command: [process.execPath, '-e', PROGRAM],
       env: {},
       logFile: join(folder, 'brief.log'),
       ready: 'message',
     });
+    child.kill('SIGKILL');
+    return child;
+  }
 
   /** Starts the child, which keeps ending, and collects the waits before its first restarts. */
   async function firstWaits(count: number, start: typeof startBrief): Promise<number[]> {
