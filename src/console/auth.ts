@@ -56,22 +56,17 @@ export function createAuth({ config, database, log }: ConsoleDeps) {
   const send = mailer({ config: config.mail, database, log });
   const isOverTls = config.consoleUrl.startsWith('https:');
   const claim = (user: { id: string; email: string }) => claimAccount(database, user, config);
-  /** Does not wait: how long a request takes must not reveal whether the address has an account. */
-  const mailLink = (recipient: string, token: string): void =>
-    void countMailedLink(database, recipient, WINDOW_MINUTES).then(
-      (count) => {
-        if (count > LINKS_MAX) return;
-        send({
-          recipient,
-          subject: 'Set your Farebox password',
-          body:
-            'Open this link to choose a password and sign in to Farebox. It works once, for one hour.\n\n' +
-            `${config.consoleUrl}/console/set-password?token=${token}\n\n` +
-            'If you did not ask for it, ignore this mail: nothing has changed.\n',
-        });
-      },
-      (err: unknown) => log.error({ err }, 'a mail could not be sent'),
-    );
+  const mailLink = async (recipient: string, token: string): Promise<void> => {
+    if ((await countMailedLink(database, recipient, WINDOW_MINUTES)) > LINKS_MAX) return;
+    send({
+      recipient,
+      subject: 'Set your Farebox password',
+      body:
+        'Open this link to choose a password and sign in to Farebox. It works once, for one hour.\n\n' +
+        `${config.consoleUrl}/console/set-password?token=${token}\n\n` +
+        'If you did not ask for it, ignore this mail: nothing has changed.\n',
+    });
+  };
   const sendLink = (email: string): Promise<unknown> =>
     auth.api.requestPasswordReset({ body: { email } });
   const auth = betterAuth({
@@ -88,7 +83,11 @@ export function createAuth({ config, database, log }: ConsoleDeps) {
       minPasswordLength: PASSWORD_LENGTH_MIN,
       resetPasswordTokenExpiresIn: LINK_SECONDS,
       revokeSessionsOnPasswordReset: true,
-      sendResetPassword: async ({ user, token }) => mailLink(user.email, token),
+      // Not awaited: how long the request takes must not reveal whether the address has an account.
+      sendResetPassword: async ({ user, token }) =>
+        void mailLink(user.email, token).catch((err: unknown) =>
+          log.error({ err }, 'a mail could not be sent'),
+        ),
       onPasswordReset: async ({ user }) => {
         await claim(user);
         await forgetAttempts(database, user.email);

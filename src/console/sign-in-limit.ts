@@ -8,7 +8,7 @@ export const WINDOW_MINUTES = 15;
 /** Beyond it, the password is not looked at. A person who types needs fewer, a program that guesses far more. */
 const ATTEMPTS_MAX = 10;
 
-/** Beyond it, no link is mailed: whoever knows an address could fill its mailbox from many places. */
+/** Beyond it, no link is mailed. Otherwise, anybody could fill the mailbox of an address from many places. */
 export const LINKS_MAX = 10;
 
 export interface SignInLimitDeps {

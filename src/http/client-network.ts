@@ -1,6 +1,6 @@
 /**
- * Whom limits by address count together: an IPv4 address, or the 64 bits of an IPv6 address that a provider gives to each
- * customer. Whoever has these may use any of the addresses in them.
+ * Limits by address count an IPv4 address, or an IPv6 network: its first 64 bits, which a provider gives to each customer
+ * with all addresses in it.
  */
 import { isIPv6 } from 'node:net';
 

@@ -199,7 +199,7 @@ function linkCookie(api: Api, topUp: TopUp, link: string, returnUrl = ''): strin
   );
 }
 
-/** Of `encodeURIComponent`. A browser may send anything else, which is no error of ours. */
+/** Reverses `encodeURIComponent`, and accepts anything else that a browser sends. */
 function decoded(text: string): string {
   return new URLSearchParams(`text=${text}`).get('text') ?? '';
 }
