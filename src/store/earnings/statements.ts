@@ -72,6 +72,9 @@ const TAX = sql.fragment`
     else 0 end
 `;
 
+/** Developers may make millions of refunds. Beyond this, a statement has their sums by day. */
+export const REFUNDS_LISTED_MAX = 1_000;
+
 export async function readConsumerStatement(
   tx: Connection,
   closedCharges: ClosedCharges,
@@ -85,12 +88,29 @@ export async function readConsumerStatement(
     where ${own} and created_at < ${timestampOf(fromMs)}
   `);
   const opening = asMicros(credited - (await spentBefore(tx, consumer, fromMs)));
+  const inMonth = sql.fragment`
+    ${own} and created_at >= ${timestampOf(fromMs)} and created_at < ${timestampOf(toMs)}
+  `;
   const movements = await tx.any(sql.type(movementRow)`
-    select kind, amount_micros as "amountMicros", ${TAX} as "taxMicros", top_up_id as "topUpId", reason,
-      created_at as "createdAt"
-    from farebox.movements m
-    where ${own} and created_at >= ${timestampOf(fromMs)} and created_at < ${timestampOf(toMs)}
-    order by created_at, id
+    with month as materialized (
+      select m.*, kind = 'charge_refund' and (
+        select count(*) from (
+          select from farebox.movements where ${inMonth} and kind = 'charge_refund'
+          limit ${REFUNDS_LISTED_MAX + 1}
+        ) first
+      ) > ${REFUNDS_LISTED_MAX} as is_summed
+      from farebox.movements m where ${inMonth}
+    )
+    select kind, "amountMicros", "taxMicros", "topUpId", reason, "createdAt"
+    from (
+      select kind, amount_micros as "amountMicros", ${TAX} as "taxMicros", top_up_id as "topUpId", reason,
+        created_at as "createdAt", id
+      from month m where not is_summed
+      union all
+      select 'charge_refund', sum(amount_micros)::int8, 0, null, null, max(created_at), null
+      from month where is_summed group by date_trunc('day', created_at, 'UTC')
+    ) listed
+    order by "createdAt", id
   `);
   const charges = await closedCharges.countByTool(tx, consumer, month);
   const closing = asMicros(opening + sum(movements) - sum(charges));
