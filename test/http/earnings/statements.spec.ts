@@ -24,6 +24,8 @@ const monthAt = (ahead: number): number =>
   Date.UTC(NOW.getUTCFullYear(), NOW.getUTCMonth() + ahead);
 const nameAt = (ahead: number): string => new Date(monthAt(ahead)).toISOString().slice(0, 7);
 const TOOLS = ['search', '=fetch', '__proto__'];
+/** A minute of the month before the last one. */
+const minute = (n: number): string => new Date(monthAt(-2) + n * 60_000).toISOString();
 /** The three months before this one. */
 const MONTHS = [-3, -2, -1];
 
@@ -85,7 +87,6 @@ describe('/v1/statements/:month', () => {
         reason,
         createdAt,
       }));
-    const minute = (n: number) => new Date(monthAt(-2) + n * 60_000).toISOString();
     // A thousand in the first 1,000 minutes of the month, then more, until the next day.
     const refund = (from: number, to: number) =>
       api.sql.query(
