@@ -884,7 +884,9 @@ export interface ConsumerStatementReply {
   consumerId: string;
   /** The balance at the beginning of the month, including disputed money. */
   openingBalance: number;
-  /** All changes of the balance except charges. */
+  /**
+   * All changes of the balance except charges. With more than 1,000 `charge_refund`s in the month, there is one for each UTC day, without a `reason`.
+   */
   movements: {
     /** `top_up`, `refund`, `dispute`, `charge_refund`, `adjustment` ... */
     kind: string;

@@ -12,6 +12,7 @@
 import { classifyFailure, isLockTimeout } from '../store/failures.ts';
 import { ChargeFailure } from './charge-failure.ts';
 import { FairQueue } from './fair-queue.ts';
+import { FlushSize, type FlushSizeOptions } from './flush-size.ts';
 
 /** What the batcher has to know about a charge. */
 export interface Batchable {
@@ -21,7 +22,7 @@ export interface Batchable {
   readonly idempotencyHash: string | null;
 }
 
-export interface BatcherOptions<Draft extends Batchable, Outcome> {
+export interface BatcherOptions<Draft extends Batchable, Outcome> extends FlushSizeOptions {
   /** The consumer that pays, or a hold of it: a UUID, with the last four digits of the consumer's. */
   readonly payerOf: (draft: Draft) => string;
   /** Makes the drafts that it can in one statement. Its outcome for the others is undefined; they go to `decide`. */
@@ -34,7 +35,6 @@ export interface BatcherOptions<Draft extends Batchable, Outcome> {
   /** Called after each flush, successful or not. */
   readonly onFlush?: ((flush: Flush) => void) | undefined;
   readonly laneCount: number;
-  readonly batchMax: number;
   /** The most charges waiting in a lane, in total and by one developer. Beyond it, a charge is refused at once. */
   readonly queueMax: number;
   readonly queueMaxByDeveloper: number;
@@ -93,9 +93,11 @@ export class Batcher<Draft extends Batchable, Outcome> {
   readonly #careful: Lane<Draft, Outcome>;
   readonly #held: Lane<Draft, Outcome>;
   readonly #away = new Map<string, Stay<Draft, Outcome>>();
+  readonly #flushSize: FlushSize;
 
   constructor(options: BatcherOptions<Draft, Outcome>) {
     this.#options = options;
+    this.#flushSize = new FlushSize(options);
     this.#lanes = Array.from({ length: options.laneCount }, () => newLane(options.execute));
     this.#careful = newLane(options.decide);
     this.#held = newLane(options.decide);
@@ -113,6 +115,7 @@ export class Batcher<Draft extends Batchable, Outcome> {
     }
     return new Promise((resolve, reject) => {
       const since = performance.now();
+      this.#flushSize.enter(draft.developerId, since);
       lane.queue.push(draft.developerId, {
         draft,
         requester,
@@ -179,11 +182,13 @@ export class Batcher<Draft extends Batchable, Outcome> {
 
   /** The next batch: developers in turn, without expired charges, and each idempotency key at most once. */
   #take(lane: Lane<Draft, Outcome>): Waiting<Draft, Outcome>[] {
-    const oldest = performance.now() - this.#options.deadlineMs;
+    const now = performance.now();
+    const oldest = now - this.#options.deadlineMs;
+    const max = this.#flushSize.max(lane.queue.owners, now);
     const batch: Waiting<Draft, Outcome>[] = [];
     const later: Waiting<Draft, Outcome>[] = [];
     const keys = new Set<string>();
-    while (batch.length < this.#options.batchMax) {
+    while (batch.length < max) {
       const waiting = lane.queue.take();
       if (!waiting) break;
       const key = waiting.draft.idempotencyHash;
@@ -295,17 +300,18 @@ export class Batcher<Draft extends Batchable, Outcome> {
     for (const [index, waiting] of batch.entries()) {
       const outcome = outcomes[index];
       if (!outcome) continue;
-      this.#comeBack(waiting);
+      this.#leave(waiting);
       waiting.resolve(outcome);
     }
   }
 
   #reject(waiting: Waiting<Draft, Outcome>, error: unknown): void {
-    this.#comeBack(waiting);
+    this.#leave(waiting);
     waiting.reject(error);
   }
 
-  #comeBack({ isAway, draft }: Waiting<Draft, Outcome>): void {
+  #leave({ isAway, draft }: Waiting<Draft, Outcome>): void {
+    this.#flushSize.leave(draft.developerId);
     if (!isAway) return;
     const payer = this.#options.payerOf(draft);
     const stay = this.#away.get(payer);

@@ -12,7 +12,13 @@ import { findLockedConsumers } from '../store/balance/consumers.ts';
 import type { Connection, Database } from '../store/database.ts';
 import type { Tracing } from '../tracing/tracing.ts';
 import { Batcher, type BatcherOptions, type Flush } from './batcher.ts';
-import { BATCH_MAX, QUEUE_DEADLINE_MS, QUEUE_MAX, QUEUE_MAX_BY_DEVELOPER } from './limits.ts';
+import {
+  BATCH_MAX,
+  QUEUE_DEADLINE_MS,
+  QUEUE_MAX,
+  QUEUE_MAX_BY_DEVELOPER,
+  SHARE_MAX,
+} from './limits.ts';
 import type { DatabaseClock } from './database-clock.ts';
 import { replayWindow } from './idempotency.ts';
 import { createTracedBatcher } from './traced-batcher.ts';
@@ -61,6 +67,7 @@ export function createBatcher(
     onFlush,
     laneCount,
     batchMax: BATCH_MAX,
+    shareMax: SHARE_MAX,
     queueMax: QUEUE_MAX,
     queueMaxByDeveloper: QUEUE_MAX_BY_DEVELOPER,
     deadlineMs: QUEUE_DEADLINE_MS,

@@ -17,7 +17,13 @@ import {
 import type { Tracing } from '../tracing/tracing.ts';
 import { Batcher, type BatcherOptions, type Flush, type Requester } from './batcher.ts';
 import type { DatabaseClock } from './database-clock.ts';
-import { BATCH_MAX, QUEUE_DEADLINE_MS, QUEUE_MAX, QUEUE_MAX_BY_DEVELOPER } from './limits.ts';
+import {
+  BATCH_MAX,
+  QUEUE_DEADLINE_MS,
+  QUEUE_MAX,
+  QUEUE_MAX_BY_DEVELOPER,
+  SHARE_MAX,
+} from './limits.ts';
 import { replayWindow } from './idempotency.ts';
 import { createTracedBatcher } from './traced-batcher.ts';
 
@@ -64,6 +70,7 @@ export function createEntryBatcher(
     onFlush,
     laneCount,
     batchMax: BATCH_MAX,
+    shareMax: SHARE_MAX,
     queueMax: QUEUE_MAX,
     queueMaxByDeveloper: QUEUE_MAX_BY_DEVELOPER,
     deadlineMs: QUEUE_DEADLINE_MS,

@@ -20,6 +20,11 @@ export class FairQueue<T> {
     return this.#size;
   }
 
+  /** How many owners have waiting items. */
+  get owners(): number {
+    return this.#owners.size;
+  }
+
   sizeOf(owner: string): number {
     const owned = this.#owners.get(owner);
     return owned ? owned.items.length - owned.head : 0;

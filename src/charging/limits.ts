@@ -23,6 +23,12 @@ export const LEASE_WAIT_MS_MAX = 2_000;
 /** Charges in one statement. A larger batch makes every charge in it wait longer, and gains little beyond a hundred. */
 export const BATCH_MAX = 200;
 
+/**
+ * Of these, charges for each waiting developer while others have few (flush-size.ts). A flush of eight takes Postgres less
+ * than half a millisecond.
+ */
+export const SHARE_MAX = 8;
+
 /** Charges that wait in one lane. Beyond it, a charge is refused at once, so memory and waiting time stay bounded. */
 export const QUEUE_MAX = 20_000;
 

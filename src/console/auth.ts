@@ -10,7 +10,11 @@ import type { Logger } from 'pino';
 import type { Config } from '../config.ts';
 import { findAccount } from '../store/accounts/accounts.ts';
 import { useSignInLink } from '../store/console/sign-in-links.ts';
-import { countSignInAttempt, forgetAttempts } from '../store/console/sign-in-attempts.ts';
+import {
+  countMailedLink,
+  countSignInAttempt,
+  forgetAttempts,
+} from '../store/console/sign-in-attempts.ts';
 import { claimAccount } from '../store/console/users.ts';
 import type { Database } from '../store/database.ts';
 import { withSessionOptions } from '../store/session.ts';
@@ -18,7 +22,7 @@ import { columns } from './columns.ts';
 import { mailer } from './mail.ts';
 import { ownOrigins } from './origins.ts';
 import { passkeys } from './passkeys.ts';
-import { ADDRESS_HEADER, signInLimit } from './sign-in-limit.ts';
+import { ADDRESS_HEADER, LINKS_MAX, signInLimit, WINDOW_MINUTES } from './sign-in-limit.ts';
 import { AUTH_PATH } from './paths.ts';
 import { ownEndpoints } from './own-endpoints.ts';
 
@@ -52,6 +56,17 @@ export function createAuth({ config, database, log }: ConsoleDeps) {
   const send = mailer({ config: config.mail, database, log });
   const isOverTls = config.consoleUrl.startsWith('https:');
   const claim = (user: { id: string; email: string }) => claimAccount(database, user, config);
+  const mailLink = async (recipient: string, token: string): Promise<void> => {
+    if ((await countMailedLink(database, recipient, WINDOW_MINUTES)) > LINKS_MAX) return;
+    send({
+      recipient,
+      subject: 'Set your Farebox password',
+      body:
+        'Open this link to choose a password and sign in to Farebox. It works once, for one hour.\n\n' +
+        `${config.consoleUrl}/console/set-password?token=${token}\n\n` +
+        'If you did not ask for it, ignore this mail: nothing has changed.\n',
+    });
+  };
   const sendLink = (email: string): Promise<unknown> =>
     auth.api.requestPasswordReset({ body: { email } });
   const auth = betterAuth({
@@ -68,15 +83,11 @@ export function createAuth({ config, database, log }: ConsoleDeps) {
       minPasswordLength: PASSWORD_LENGTH_MIN,
       resetPasswordTokenExpiresIn: LINK_SECONDS,
       revokeSessionsOnPasswordReset: true,
+      // Not awaited: how long the request takes must not reveal whether the address has an account.
       sendResetPassword: async ({ user, token }) =>
-        send({
-          recipient: user.email,
-          subject: 'Set your Farebox password',
-          body:
-            'Open this link to choose a password and sign in to Farebox. It works once, for one hour.\n\n' +
-            `${config.consoleUrl}/console/set-password?token=${token}\n\n` +
-            'If you did not ask for it, ignore this mail: nothing has changed.\n',
-        }),
+        void mailLink(user.email, token).catch((err: unknown) =>
+          log.error({ err }, 'a mail could not be sent'),
+        ),
       onPasswordReset: async ({ user }) => {
         await claim(user);
         await forgetAttempts(database, user.email);
@@ -131,8 +142,6 @@ export function createAuth({ config, database, log }: ConsoleDeps) {
       ipAddress: { ipAddressHeaders: [ADDRESS_HEADER] },
       database: { generateId: 'uuid' },
     },
-    // Passkeys have no page to rename them.
-    disabledPaths: ['/passkey/update-passkey'],
     databaseHooks: {
       user: {
         update: {

@@ -33,7 +33,7 @@ export class Console {
     this.#origins = ownOrigins(deps.config.consoleUrl);
   }
 
-  /** Answers a request below AUTH_PATH, whose body, if it has one, was read already. */
+  /** Answers a request to an endpoint of paths.ts, whose body, if it has one, was read already. */
   async handle(
     request: IncomingMessage & { body?: string },
     response: ServerResponse,

@@ -4,9 +4,12 @@
  */
 import { APIError, createAuthMiddleware } from 'better-auth/api';
 
-const WINDOW_MINUTES = 15;
+export const WINDOW_MINUTES = 15;
 /** Beyond it, the password is not looked at. A person who types needs fewer, a program that guesses far more. */
 const ATTEMPTS_MAX = 10;
+
+/** Beyond it, no link is mailed. Otherwise, anybody could fill the mailbox of an address from many places. */
+export const LINKS_MAX = 10;
 
 export interface SignInLimitDeps {
   /** Counts an attempt, and returns how many there were in the window, this one included. */
@@ -26,7 +29,7 @@ export interface FailedAttempt {
 export const ADDRESS_HEADER = 'x-farebox-address';
 
 const PATH = '/sign-in/email';
-const ATTEMPTS = /^\/(?:sign-in\/email|two-factor\/verify-\w+|passkey\/verify-authentication)$/;
+const ATTEMPTS = /^\/(?:sign-in\/email|two-factor\/verify-[\w-]+|passkey\/verify-authentication)$/;
 
 export function signInLimit({ count, forget, onFailed }: SignInLimitDeps) {
   return {

@@ -10,17 +10,24 @@ const BACKOFF_MS_MAX = 5_000;
 /** A child that ran this long counts as healthy: the delay starts at the beginning again. */
 const HEALTHY_MS = 60_000;
 
+/** Waits before a restart. Rejects as soon as the signal is aborted. */
+type Wait = (ms: number, signal: AbortSignal) => Promise<void>;
+
+const waitFor: Wait = (ms, signal) => delay(ms, undefined, { signal });
+
 export class SupervisedChild<T extends Child = Child> {
   readonly #start: () => Promise<T>;
   readonly #log: (line: string) => void;
+  readonly #wait: Wait;
   readonly #stopping = new AbortController();
   #starting: Promise<T> | undefined;
   #child: T | undefined;
   #watching: Promise<void> = Promise.resolve();
 
-  constructor(start: () => Promise<T>, log: (line: string) => void) {
+  constructor(start: () => Promise<T>, log: (line: string) => void, wait = waitFor) {
     this.#start = start;
     this.#log = log;
+    this.#wait = wait;
   }
 
   /** The first start. Failures are the caller's to handle. */
@@ -53,29 +60,27 @@ export class SupervisedChild<T extends Child = Child> {
       if (this.#stopping.signal.aborted) return;
       if (performance.now() - startedAt > HEALTHY_MS) backoffMs = BACKOFF_MS_MIN;
       this.#log(`${child.name} ended (${how}); starting it again`);
-      const next = await this.#restart(child.name, backoffMs);
-      if (!next) return;
-      backoffMs = Math.min(backoffMs * 2, BACKOFF_MS_MAX);
+      let next: T | undefined;
+      while (!next) {
+        await this.#wait(backoffMs, this.#stopping.signal).catch(() => {});
+        if (this.#stopping.signal.aborted) return;
+        backoffMs = Math.min(backoffMs * 2, BACKOFF_MS_MAX);
+        next = await this.#tryToStart(child.name);
+      }
       child = next;
     }
   }
 
-  /** Repeats until it succeeds or is asked to stop. */
-  async #restart(name: string, firstBackoffMs: number): Promise<T | undefined> {
-    const { signal } = this.#stopping;
-    for (let backoffMs = firstBackoffMs; ; backoffMs = Math.min(backoffMs * 2, BACKOFF_MS_MAX)) {
-      await delay(backoffMs, undefined, { signal }).catch(() => {});
-      if (signal.aborted) return undefined;
-      try {
-        this.#child = await this.#start();
-        this.#log(`${name} is running again`);
-        // It may have been asked to stop while it was starting.
-        if (!signal.aborted) return this.#child;
-        await this.#child.stop();
-        return undefined;
-      } catch (error) {
-        this.#log((error as Error).message);
-      }
+  /** Undefined when it failed. A child that was asked to stop while it was starting has ended. */
+  async #tryToStart(name: string): Promise<T | undefined> {
+    try {
+      this.#child = await this.#start();
+      this.#log(`${name} is running again`);
+      if (this.#stopping.signal.aborted) await this.#child.stop();
+      return this.#child;
+    } catch (error) {
+      this.#log((error as Error).message);
+      return undefined;
     }
   }
 }

@@ -12,6 +12,7 @@ import { ApiError, type ErrorCode } from '../domain/errors.ts';
 import type { Credential } from '../store/accounts/active-credentials.ts';
 import type { KeyOwner } from '../store/accounts/api-keys.ts';
 import type { LastUsedRecorder } from '../charging/last-used-recorder.ts';
+import { networkOf } from './client-network.ts';
 import type { RateLimits } from './rate-limits.ts';
 import { whenKnown, type MaybePromise } from '../charging/maybe-promise.ts';
 
@@ -57,7 +58,7 @@ async function refuse(
   { socket }: IncomingMessage,
   role: KeyRole,
 ): Promise<never> {
-  await rateLimits.failedKeys?.count(socket.remoteAddress ?? '');
+  await rateLimits.failedKeys?.count(networkOf(socket.remoteAddress));
   throw new ApiError(...REFUSALS[role]);
 }
 

@@ -3,13 +3,14 @@
  * half a megabyte for as long as a request may take.
  */
 import type { Server } from 'node:http';
+import { networkOf } from './client-network.ts';
 
 /** Closes the connections of an address beyond `max`, unanswered. 0 for no cap, which is right behind a proxy. */
 export function capConnections(server: Server, max: number): void {
   if (max === 0) return;
   const open = new Map<string, number>();
   server.on('connection', (socket) => {
-    const address = socket.remoteAddress ?? '';
+    const address = networkOf(socket.remoteAddress);
     const count = open.get(address) ?? 0;
     if (count >= max) return void socket.destroy();
     open.set(address, count + 1);

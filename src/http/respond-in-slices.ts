@@ -6,8 +6,8 @@ import type { Context } from 'koa';
 import { mapInSlices, nextSlice } from '../charging/map-in-slices.ts';
 import { JSON_TYPE, replyHeaders, type Reply } from './respond.ts';
 
-/** Members that are made into text and sent together: about 60 KB. */
-const MEMBERS_MAX = 100;
+/** Members that are made into text and sent together: about 30 KB. */
+const MEMBERS_MAX = 50;
 
 /** The same reply as by `respondJson`, for a body with one member, a list. */
 export async function respondInSlices(

@@ -6,6 +6,7 @@ import type Koa from 'koa';
 import { ApiError } from '../domain/errors.ts';
 import { errorBody } from './answer-errors.ts';
 import { capConnections } from './connection-cap.ts';
+import { countWaiting, PIPELINING } from './pipelining.ts';
 import { newRequestId } from './respond.ts';
 import type { ResponseRecorder } from './response-recorder.ts';
 
@@ -52,6 +53,7 @@ export async function listen(
   const server = createServer(
     {
       ServerResponse: Response,
+      ...PIPELINING,
       headersTimeout: HEADERS_TIMEOUT_MS,
       requestTimeout: REQUEST_TIMEOUT_MS,
       keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,
@@ -59,6 +61,7 @@ export async function listen(
       noDelay: true,
     },
     (request, response) => {
+      countWaiting(request, response);
       if (isTarget(request.url ?? '')) return void answer(request, response);
       refuse(response.socket, 'The request has no valid path.', baseUrl, responses);
     },

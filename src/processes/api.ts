@@ -34,6 +34,7 @@ import { observeFlushes } from '../metrics/flush-metrics.ts';
 import { serveMetrics, type MetricsServer } from '../metrics/serve-metrics.ts';
 import { createStripe } from '../stripe/calls.ts';
 import { isLiveKey } from '../stripe/webhook.ts';
+import { ClosedCharges } from '../store/earnings/closed-charges.ts';
 import { ensureChargePartitions } from '../store/charges/partitions.ts';
 import { createTemporalClient } from '../temporal/client.ts';
 import { STARTS_AT_ONCE_MAX } from '../agents/request-invocation.ts';
@@ -105,6 +106,7 @@ export async function runApi(config: Config, log: Logger): Promise<Running> {
     approvals,
     earnings,
     publicReceipts: new PublicReceipts(config.masterSecrets),
+    closedCharges: new ClosedCharges(),
     webhookSigner: new WebhookSigner(config.masterSecrets),
     topUps: { database, temporal, log, answerMs: config.topUpAnswerMs },
     invocations: {

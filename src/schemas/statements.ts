@@ -50,7 +50,10 @@ export const ConsumerStatementReply = Closed({
       }),
       createdAt: Timestamp,
     }),
-    { description: 'All changes of the balance except charges.' },
+    {
+      description:
+        'All changes of the balance except charges. With more than 1,000 `charge_refund`s in the month, there is one for each UTC day, without a `reason`.',
+    },
   ),
   charges: Type.Array(
     Closed({

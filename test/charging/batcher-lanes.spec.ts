@@ -17,6 +17,9 @@ const refuse = async (_: unknown, onSent: () => void): Promise<never> => {
   throw postgresError('55P03');
 };
 
+const many = (developer: number, count: number) =>
+  Array.from({ length: count }, (_, n) => newDraft(`${developer}.${n}`, { developer }));
+
 describe('the lanes of Batcher', () => {
   it('serves developers in turn, even when one of them has a long queue', async () => {
     const { post, flush } = openBatcher({ batchMax: 4 });
@@ -32,6 +35,38 @@ describe('the lanes of Batcher', () => {
     await Promise.all([first, other, third]);
     for (const index of [2, 3]) (await flush(index)).succeed();
     await Promise.all(flood);
+  });
+
+  describe('with two charges for each waiting developer', () => {
+    const LIMITS = { batchMax: 5, shareMax: 2 };
+
+    it('keeps flushes small while a developer with few charges charges', async () => {
+      const { post, flush } = openBatcher(LIMITS);
+      const charges = many(1, 12).map((each) => post(each));
+      const first = await flush(0);
+      assert.equal(first.tools.length, 5);
+      const other = post(newDraft('other', { developer: 2 }));
+      first.succeed();
+      const second = await flush(1);
+      assert.deepEqual(second.tools, ['1.5', 'other', '1.6', '1.7']);
+      second.succeed();
+      const third = await flush(2);
+      assert.deepEqual(third.tools, ['1.8', '1.9']);
+      third.succeed();
+      (await flush(3)).succeed();
+      await Promise.all([...charges, other]);
+    });
+
+    it('fills flushes of one developer alone', async () => {
+      const { post, flush } = openBatcher(LIMITS);
+      const charges = many(1, 10).map((each) => post(each));
+      for (const index of [0, 1]) {
+        const full = await flush(index);
+        assert.equal(full.tools.length, 5);
+        full.succeed();
+      }
+      await Promise.all(charges);
+    });
   });
 
   it('refuses a developer with a full share of the queue, and no other', async () => {

@@ -239,6 +239,8 @@ describe('security in the console', function () {
     await page.getByLabel('Your password').fill(PASSWORD);
     await button('Set up').click();
     const secret = await page.locator('code').first().innerText();
+    const note = await page.getByText('each of these signs you in once').innerText();
+    const [backupCode = ''] = /\w{5}-\w{5}/.exec(note) ?? [];
     await page.getByLabel('Code', { exact: true }).fill(totp(secret));
     await button('Turn on').click();
     await page.getByText('Two-factor authentication is on.').waitFor();
@@ -258,6 +260,15 @@ describe('security in the console', function () {
     await signInAgain(() => totp(secret));
     await page.getByText('Adjusted by −$1.25.', { exact: true }).waitFor();
     await page.getByText('$1.75', { exact: true }).first().waitFor();
+
+    // The authenticator app may be lost.
+    await button('Adjust balance').click();
+    await form.getByLabel('Amount in dollars').fill('0.25');
+    await form.getByLabel('Reason').fill('Charged twice');
+    await expireAtPost(`/v1${accountPath}/adjustments`);
+    await form.getByRole('button', { name: 'Adjust by $0.25' }).click();
+    await signInAgain(() => backupCode);
+    await page.getByText('Adjusted by $0.25.', { exact: true }).waitFor();
   });
 
   it('leaves the page when another account signs in over it, and sends nothing', async () => {

@@ -41,6 +41,9 @@ describe('signing in to the console', function () {
   const signInFrom = (place: number, email: string, password: string) =>
     auth('/sign-in/email', { email, password }, { 'x-client': `198.51.100.${place}` }, behindProxy);
 
+  const askFrom = (place: number, email: string) =>
+    auth('/request-password-reset', { email }, { 'x-client': `203.0.113.${place}` }, behindProxy);
+
   const guess = (password: string, headers = {}) =>
     auth('/sign-in/email', { email: 'guessed@example.com', password }, headers);
 
@@ -68,14 +71,17 @@ describe('signing in to the console', function () {
   const session = (cookie: string) => call(server, 'GET', '/v1/session', { headers: { cookie } });
 
   /** Returns the secret of the authenticator app, and the session that replaces that of the cookie. */
-  async function turnOnTwoFactor(cookie: string): Promise<{ secret: string; renewed: string }> {
+  async function turnOnTwoFactor(cookie: string) {
     const enabled = await auth('/two-factor/enable', { password: PASSWORD }, { cookie });
     assert.equal(enabled.status, 200, JSON.stringify(enabled.body));
-    const { totpURI } = bodyOf(enabled) as { totpURI: string };
+    const { totpURI, backupCodes } = bodyOf(enabled) as {
+      totpURI: string;
+      backupCodes: readonly string[];
+    };
     const secret = new URL(totpURI).searchParams.get('secret') ?? '';
     const confirmed = await auth('/two-factor/verify-totp', { code: totp(secret) }, { cookie });
     assert.equal(confirmed.status, 200, JSON.stringify(confirmed.body));
-    return { secret, renewed: cookiesOf(confirmed) };
+    return { secret, backupCodes, renewed: cookiesOf(confirmed) };
   }
 
   it('gives the same answer for addresses with and without an account', async () => {
@@ -190,6 +196,33 @@ describe('signing in to the console', function () {
       `update console.sign_in_attempts set began_at = began_at - interval '15 minutes'`,
     );
     assert.equal((await signInFrom(42, 'no-one@example.com', 'guess')).status, 401);
+  });
+
+  it('mails an address at most ten links in fifteen minutes, from wherever they are asked for', async () => {
+    const linksTo = async (email: string): Promise<number> => {
+      const { rows } = await api.sql.query<{ count: number }>(
+        'select count(*)::int from console.mails where recipient = $1',
+        [email],
+      );
+      return rows[0]?.count ?? 0;
+    };
+    await member('flooded@example.com');
+    await member('calm@example.com');
+    await api.sql.query('delete from console.mails');
+    const asked = await Promise.all(
+      Array.from({ length: 14 }, (_, place) => askFrom(place + 1, 'flooded@example.com')),
+    );
+    assert.deepEqual(new Set(asked.map(({ status }) => status)), new Set([200]));
+    // One was mailed for the sign-up.
+    await until(async () => (await linksTo('flooded@example.com')) === 9);
+    await askFrom(30, 'calm@example.com');
+    await until(async () => (await linksTo('calm@example.com')) === 1);
+    assert.equal(await linksTo('flooded@example.com'), 9);
+    await api.sql.query(
+      `update console.sign_in_attempts set began_at = began_at - interval '15 minutes'`,
+    );
+    await askFrom(31, 'flooded@example.com');
+    await until(async () => (await linksTo('flooded@example.com')) === 10);
   });
 
   it('counts attempts for fifteen minutes, while the counts of client addresses are forgotten', async () => {
@@ -376,6 +409,35 @@ describe('signing in to the console', function () {
     assert.equal((await session(cookiesOf(right))).status, 200);
   });
 
+  it('takes each backup code once instead of the code, and logs wrong ones', async () => {
+    const email = 'lost-phone@example.com';
+    await member(email);
+    const cookie = await signIn(server, api.databaseUrl, email);
+    const { backupCodes } = await turnOnTwoFactor(cookie);
+    const [first = '', second = ''] = backupCodes;
+    const use = async (code: string) => {
+      const half = cookiesOf(await auth('/sign-in/email', { email, password: PASSWORD }));
+      return auth('/two-factor/verify-backup-code', { code }, { cookie: half });
+    };
+    const signedIn = await use(first);
+    assert.equal(signedIn.status, 200, JSON.stringify(signedIn.body));
+    assert.equal((await session(cookiesOf(signedIn))).status, 200);
+    assert.equal((await use(first)).status, 401);
+    assert.equal((await use(second)).status, 200);
+    const { rows } = await api.sql.query<{ kept: string }>(
+      'select string_agg(t::text, $1) as kept from console.two_factors t',
+      [' '],
+    );
+    assert.ok(!rows[0]?.kept.includes(backupCodes[2] ?? ''));
+    await until(async () => {
+      const log = await readFile(server.logFile, 'utf8');
+      const lines = log
+        .split('\n')
+        .filter((line) => line.includes('/two-factor/verify-backup-code'));
+      return lines.some((line) => line.includes('an attempt to sign in failed'));
+    });
+  });
+
   it('ends the sessions from before two-factor authentication, which would be an operator’s now', async () => {
     const email = 'promoted@example.com';
     await member(email);
@@ -387,6 +449,28 @@ describe('signing in to the console', function () {
       call(server, 'GET', '/v1/operator/accounts?query=a', { headers: { cookie: by } });
     assert.equal((await accounts(renewed)).status, 200);
     for (const ended of [earlier, cookie]) assert.equal((await accounts(ended)).status, 401);
+  });
+
+  it('has no endpoints that the console does not use', async () => {
+    const cookie = await signIn(server, api.databaseUrl, (await api.createAccount(0)).email);
+    for (const path of [
+      '/update-user',
+      '/change-password',
+      '/change-email',
+      '/delete-user',
+      '/link-social',
+      '/unlink-account',
+      '/verify-password',
+      '/passkey/update-passkey',
+      '/two-factor/generate-backup-codes',
+      '/two-factor/send-otp',
+      '/sign-out/',
+      '/sign-%6Fut',
+    ]) {
+      const answer = await auth(path, { name: 'Mallory' }, { cookie });
+      assert.equal(answer.status, 404, path);
+    }
+    assert.equal((await session(cookie)).status, 200);
   });
 
   it('shows emails to nobody unless it is set to keep them', async () => {

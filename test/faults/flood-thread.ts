@@ -1,50 +1,91 @@
-/** The flooding thread: sends as many concurrent requests as it has connections, and counts the answers. */
-import { Agent, request } from 'node:http';
+/**
+ * The flooding thread: one request in progress on each connection, and the answers counted. It sends bytes that are
+ * prepared before the flood begins, because the flooded process shares its cores. Without requests, it only keeps a
+ * core busy for the given share of the time.
+ */
+import { connect } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
 import { parentPort, workerData } from 'node:worker_threads';
-import type { Attack, FloodRequest } from './floods.ts';
+import type { Attack, AttackReport, FloodRequest } from './floods.ts';
 
-const { url, flood, connections, forMs } = workerData as Attack;
-const agent = new Agent({ keepAlive: true, maxSockets: connections });
-const until = performance.now() + forMs;
+const { url, requests, connections, forMs, busyShare } = workerData as Attack;
+const { hostname, port, host } = new URL(url);
+const HEAD_END = '\r\n\r\n';
+/** A busy thread works for this long at a time. */
+const BUSY_MS = 1;
+
+const prepared = requests.map(bytesOf);
 const answers: Record<number, number> = {};
 let next = 0;
 
-await Promise.all(
-  Array.from({ length: connections }, async () => {
-    while (performance.now() < until) {
-      const sent = flood.requests[(next += 1) % flood.requests.length];
-      if (!sent) throw new Error('the flood has no requests');
-      const status = await send(sent);
-      answers[status] = (answers[status] ?? 0) + 1;
-    }
-  }),
-);
-agent.destroy();
+const began = performance.now();
+const until = began + forMs;
+const usedBefore = process.threadCpuUsage();
+if (prepared.length === 0) await keepBusy();
+else await Promise.all(Array.from({ length: connections }, keepSending));
+const report: AttackReport = { answers, busyShare: usedMs() / forMs };
 // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread has no origin
-parentPort?.postMessage(answers);
+parentPort?.postMessage(report);
 
-/** The status; 0 for a connection that broke. */
-function send({ method, path, key, body }: FloodRequest): Promise<number> {
-  const text = body === undefined ? undefined : JSON.stringify(body);
+function usedMs(): number {
+  const { user, system } = process.threadCpuUsage(usedBefore);
+  return (user + system) / 1_000;
+}
+
+/** On one connection, which is opened again when it is closed. */
+async function keepSending(): Promise<void> {
+  while (performance.now() < until) await sendOnConnection();
+}
+
+function sendOnConnection(): Promise<void> {
   return new Promise((resolve) => {
-    const sent = request(
-      url + path,
-      {
-        method,
-        agent,
-        headers: {
-          ...(key === undefined ? {} : { authorization: `Bearer ${key}` }),
-          ...(text === undefined
-            ? {}
-            : { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) }),
-        },
-      },
-      (response) => {
-        response.resume();
-        response.on('close', () => resolve(response.statusCode ?? 0));
-      },
-    );
-    sent.on('error', () => resolve(0));
-    sent.end(text);
+    const socket = connect({ port: Number(port), host: hostname, noDelay: true });
+    const send = () => socket.write(prepared[(next += 1) % prepared.length] ?? '');
+    let status: number | undefined;
+    let missing = 0;
+    socket.on('connect', send);
+    socket.on('data', (bytes: Buffer) => {
+      // Our answers send their head in one piece.
+      if (status === undefined) {
+        const head = bytes.toString('latin1');
+        status = Number(head.slice(9, 12));
+        missing = head.indexOf(HEAD_END) + HEAD_END.length + bodyLengthOf(head);
+      }
+      missing -= bytes.length;
+      if (missing > 0) return;
+      answers[status] = (answers[status] ?? 0) + 1;
+      status = undefined;
+      if (performance.now() < until) send();
+      else socket.destroy();
+    });
+    socket.on('error', () => {
+      answers[0] = (answers[0] ?? 0) + 1;
+    });
+    socket.on('close', () => resolve());
   });
+}
+
+function bodyLengthOf(head: string): number {
+  return Number(/content-length: (\d+)/i.exec(head)?.[1] ?? 0);
+}
+
+function bytesOf({ method, path, key, body }: FloodRequest): Buffer {
+  const text = body === undefined ? '' : JSON.stringify(body);
+  const head = [
+    `${method} ${path} HTTP/1.1`,
+    `Host: ${host}`,
+    ...(key === undefined ? [] : [`Authorization: Bearer ${key}`]),
+    ...(method === 'GET'
+      ? []
+      : ['Content-Type: application/json', `Content-Length: ${Buffer.byteLength(text)}`]),
+  ];
+  return Buffer.from(head.join('\r\n') + HEAD_END + text);
+}
+
+async function keepBusy(): Promise<void> {
+  while (performance.now() < until) {
+    const sliceEnds = performance.now() + BUSY_MS;
+    while (performance.now() < sliceEnds);
+    await delay(Math.max(0, usedMs() / busyShare - (performance.now() - began)));
+  }
 }

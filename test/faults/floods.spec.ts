@@ -25,7 +25,7 @@ describe('a flood of one developer', () => {
     const poor = await api.createAccount(1);
     const { id } = bodyOf(await charge(api, attacker, { amount: 1 }), 201, ChargeReply);
     floods = floodsOf(attacker, poor, id);
-    await measure(api, victim, undefined, OPTIONS);
+    await measure(api, victim, {}, OPTIONS);
   });
   after(() => api?.stop());
 

@@ -28,18 +28,27 @@ export interface FloodTarget {
 }
 
 export interface Measured {
-  readonly flood: string;
   readonly charges: number;
   readonly refused: number;
   readonly p50Ms: number;
+  readonly p90Ms: number;
   readonly p99Ms: number;
-  /** Answers to the flood itself, by status. */
-  readonly answers: Readonly<Record<number, number>>;
+  readonly attack: AttackReport;
 }
 
+/** What the flooding thread is told. */
 export interface Attack extends FloodOptions {
   readonly url: string;
-  readonly flood: Flood;
+  readonly requests: readonly FloodRequest[];
+  /** Without requests, the part of the time in which it keeps a core busy. */
+  readonly busyShare: number;
+}
+
+export interface AttackReport {
+  /** Answers to the flood, by status; 0 for connections that broke. */
+  readonly answers: Readonly<Record<number, number>>;
+  /** The processor time that the flooding thread took, as a part of the time. */
+  readonly busyShare: number;
 }
 
 export interface FloodOptions {
@@ -96,40 +105,45 @@ export function floodsOf(
 /** Enough that repeated requests have left every cache of the process, or stay new for long. */
 const some = (one: () => FloodRequest) => Array.from({ length: 200 }, one);
 
-/** The victim charges one at a time during the flood; without a flood, alone. */
+/**
+ * The victim charges one at a time: alone, during a flood, or while the flood's share of the processor is taken and
+ * nothing is sent.
+ */
 export async function measure(
-  server: FloodTarget,
+  { url }: FloodTarget,
   victim: TestAccount,
-  flood: Flood | undefined,
-  { connections, forMs }: FloodOptions,
+  { requests = [], busyShare = 0 }: { requests?: readonly FloodRequest[]; busyShare?: number },
+  options: FloodOptions,
 ): Promise<Measured> {
-  const until = performance.now() + forMs;
-  const attack =
-    flood === undefined ? undefined : startAttack({ url: server.url, flood, connections, forMs });
+  const isAlone = requests.length === 0 && busyShare === 0;
+  const attack = isAlone ? NO_ATTACK : startAttack({ url, requests, busyShare, ...options });
+  const until = performance.now() + options.forMs;
   const tookMs: number[] = [];
   let refused = 0;
   while (performance.now() < until) {
     const sentAt = performance.now();
-    const answer = await charge(server, victim, { amount: 0.000001 });
+    const answer = await charge({ url }, victim, { amount: 0.000001 });
     tookMs.push(performance.now() - sentAt);
     if (answer.status === 201) bodyOf(answer, 201, ChargeReply);
     else refused += 1;
   }
-  const answers = (await attack) ?? {};
   tookMs.sort((a, b) => a - b);
+  const percentile = (part: number) => tookMs[Math.floor(tookMs.length * part)] ?? 0;
   return {
-    flood: flood?.name ?? 'alone',
     charges: tookMs.length,
     refused,
-    p50Ms: tookMs[Math.floor(tookMs.length * 0.5)] ?? 0,
-    p99Ms: tookMs[Math.floor(tookMs.length * 0.99)] ?? 0,
-    answers,
+    p50Ms: percentile(0.5),
+    p90Ms: percentile(0.9),
+    p99Ms: percentile(0.99),
+    attack: await attack,
   };
 }
 
+const NO_ATTACK: AttackReport = { answers: {}, busyShare: 0 };
+
 /** In a separate thread, so that the measured charges do not wait for it. */
-async function startAttack(attack: Attack): Promise<Measured['answers']> {
+async function startAttack(attack: Attack): Promise<AttackReport> {
   const worker = new Worker(new URL('./flood-thread.ts', import.meta.url), { workerData: attack });
-  const [answers] = (await once(worker, 'message')) as [Measured['answers']];
-  return answers;
+  const [report] = (await once(worker, 'message')) as [AttackReport];
+  return report;
 }

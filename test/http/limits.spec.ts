@@ -42,6 +42,18 @@ describe('limits', () => {
   const balance = ({ consumerKey }: TestAccount) =>
     call(api, 'GET', '/v1/balance', { key: consumerKey });
 
+  /** The answers to as many requests, sent at once on one connection. */
+  const answersTo = (count: number) =>
+    new Promise<number>((resolve) => {
+      const request = 'GET /healthz HTTP/1.1\r\nHost: farebox\r\n';
+      const last = `${request}Connection: close\r\n\r\n`;
+      const socket = connect(Number(new URL(api.url).port), '127.0.0.1');
+      let received = '';
+      socket.on('error', () => {}).on('data', (bytes) => (received += String(bytes)));
+      socket.on('close', () => resolve(received.split('HTTP/1.1 200').length - 1));
+      socket.write(`${request}\r\n`.repeat(count - 1) + last);
+    });
+
   it('close the connections of an address beyond its own, and take more when some end', async () => {
     const open = new Set<Socket>();
     // The addresses of the loopback network are this machine's, on Linux.
@@ -67,6 +79,12 @@ describe('limits', () => {
     held[0]?.destroy();
     await until(() => isAnswered('127.0.0.2'));
     for (const socket of open) socket.destroy();
+  });
+
+  it('close a connection that sends many requests before the first is answered, and answer a few', async () => {
+    assert.equal(await answersTo(9), 9);
+    assert.ok((await answersTo(100)) < 100);
+    assert.equal((await balance(account)).status, 200);
   });
 
   it('count the reads of an account, state what remains, and refuse no other account', async () => {

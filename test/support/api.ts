@@ -42,7 +42,12 @@ export interface TestApi extends Server {
 export async function startTestApi({
   processes = 1,
   env: more = {},
-}: { processes?: number; env?: Environment } = {}): Promise<TestApi> {
+  nodeFlags = [],
+}: {
+  processes?: number;
+  env?: Environment;
+  nodeFlags?: readonly string[];
+} = {}): Promise<TestApi> {
   const database = await createTestDatabase();
   const env: Environment = {
     DATABASE_URL: database.url,
@@ -55,7 +60,9 @@ export async function startTestApi({
     ...WITHOUT_RATE_LIMITS,
     ...more,
   };
-  const servers = await Promise.all(Array.from({ length: processes }, () => startApi({ env })));
+  const servers = await Promise.all(
+    Array.from({ length: processes }, () => startApi({ env, nodeFlags })),
+  );
   const sql = new Client({ connectionString: database.url });
   await sql.connect();
   const [first, ...others] = servers;

@@ -40,6 +40,7 @@ export function openBatcher(options: Partial<BatcherOptions<ChargeDraft, ChargeO
     onFailure: (error) => failures.push(error),
     laneCount: 1,
     batchMax: 100,
+    shareMax: 100,
     queueMax: 100,
     queueMaxByDeveloper: 100,
     deadlineMs: 60_000,

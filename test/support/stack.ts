@@ -191,14 +191,17 @@ export async function testEnvironment(database: Pick<TestDatabase, 'url'>): Prom
 }
 
 /** `env` from testEnvironment and a simulator's `env`. On a free port unless PORT is given. */
-export async function startApi({ env }: { readonly env: Environment }): Promise<Server> {
+export async function startApi({
+  env,
+  nodeFlags = [],
+}: {
+  readonly env: Environment;
+  readonly nodeFlags?: readonly string[];
+}): Promise<Server> {
   const port = Number(env['PORT'] ?? (await choosePort()));
   const url = `http://127.0.0.1:${port}`;
-  const child = await startOurs('api', ['src/cli.ts', 'api'], {
-    ...env,
-    PORT: String(port),
-    BASE_URL: env['BASE_URL'] ?? url,
-  });
+  const ours = { ...env, PORT: String(port), BASE_URL: env['BASE_URL'] ?? url };
+  const child = await startOurs('api', ['src/cli.ts', 'api'], ours, nodeFlags);
   return { ...child, url };
 }
 
@@ -237,12 +240,17 @@ function inherited(): Environment {
   return { PATH, HOME, ...(NODE_COMPILE_CACHE && { NODE_COMPILE_CACHE }) };
 }
 
-async function startOurs(name: string, args: readonly string[], env: Environment) {
+async function startOurs(
+  name: string,
+  args: readonly string[],
+  env: Environment,
+  nodeFlags: readonly string[] = [],
+) {
   const logFile = join(given('TEST_FOLDER'), `${name}-${unique()}.log`);
   noteSecretsOf(env);
   const child = await startChild({
     name,
-    command: [process.execPath, join(ROOT, args[0] ?? ''), ...args.slice(1)],
+    command: [process.execPath, ...nodeFlags, join(ROOT, args[0] ?? ''), ...args.slice(1)],
     env: { ...inherited(), ...env },
     logFile,
     ready: 'message',

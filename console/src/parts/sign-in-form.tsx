@@ -59,7 +59,11 @@ export function SignInForm({ email: known = '', note, children, onSignedIn }: Si
   const [code, setCode] = useState<string>();
   const form = useForm(async () => {
     if (code !== undefined) {
-      await prove('/two-factor/verify-totp', { code: code.replaceAll(' ', '') });
+      const typed = code.replaceAll(' ', '');
+      const isBackup = typed.includes('-');
+      await prove(isBackup ? '/two-factor/verify-backup-code' : '/two-factor/verify-totp', {
+        code: typed,
+      });
       return onSignedIn();
     }
     const answer = await prove<{ twoFactorRedirect?: boolean }>('/sign-in/email', {
@@ -93,8 +97,8 @@ export function SignInForm({ email: known = '', note, children, onSignedIn }: Si
         ) : (
           <TextInput
             label="Code from your authenticator app"
+            description="Or one of your backup codes, with its hyphen"
             autoComplete="one-time-code"
-            inputMode="numeric"
             autoFocus
             required
             withAsterisk={false}

@@ -6,7 +6,7 @@ import { existsSync, readdirSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { extname, join } from 'node:path';
 import type { Context, Middleware } from 'koa';
-import { AUTH_PATH } from '../../console/paths.ts';
+import { AUTH_PATH, isAuthEndpoint } from '../../console/paths.ts';
 import { ApiError } from '../../domain/errors.ts';
 import { hasBody, readBody } from '../body.ts';
 import { redirectTo, requestIdOf } from '../respond.ts';
@@ -52,7 +52,9 @@ export function consolePages(api: Api): Middleware {
     if (isElsewhere && ctx.host === own.host && isPage(ctx)) {
       return redirectTo(ctx, consoleUrl + ctx.url);
     }
-    if (path.startsWith(`${AUTH_PATH}/`)) return handleAuth(api, ctx);
+    if (path.startsWith(`${AUTH_PATH}/`)) {
+      return isAuthEndpoint(path) ? handleAuth(api, ctx) : next();
+    }
     if (path === '/' && ctx.method === 'GET') return redirectTo(ctx, '/console/');
     if (path !== '/console' && !path.startsWith('/console/')) return next();
     if (ctx.method !== 'GET' && ctx.method !== 'HEAD') return next();

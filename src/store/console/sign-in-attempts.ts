@@ -1,4 +1,7 @@
-/** Counts how often anybody tried to sign in with an address, from wherever they tried (src/console/sign-in-limit.ts). */
+/**
+ * Counts how often anybody tried to sign in with an address, or had a link mailed to it, from wherever they tried
+ * (src/console/sign-in-limit.ts).
+ */
 import { createHash } from 'node:crypto';
 import { type Connection, countRow, sql } from '../database.ts';
 
@@ -26,6 +29,15 @@ export async function countSignInAttempt(
       began_at = case when attempts.began_at < ${endedAt} then now() else attempts.began_at end
     returning count
   `);
+}
+
+/** The same for links that are mailed to an address. */
+export function countMailedLink(
+  connection: Connection,
+  email: string,
+  windowMinutes: number,
+): Promise<number> {
+  return countSignInAttempt(connection, `link to ${email}`, windowMinutes);
 }
 
 /** After the right password, or a new one. */

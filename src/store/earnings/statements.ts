@@ -15,14 +15,10 @@ import {
   type Connection,
   type DeveloperRef,
 } from '../database.ts';
+import type { ClosedCharges, Month, ToolCharges } from './closed-charges.ts';
 import { listToolEarnings, type ToolIntervalEarnings } from './earnings-by-tool.ts';
 import { earnedIn } from './earnings.ts';
 import { spentBefore } from '../balance/spent.ts';
-
-export interface Month {
-  readonly fromMs: number;
-  readonly toMs: number;
-}
 
 const StatementMovement = Type.Object({
   kind: Type.String(),
@@ -34,17 +30,11 @@ const StatementMovement = Type.Object({
   createdAt: Type.String(),
 });
 
-const ToolCharges = Type.Object({
-  tool: Type.String(),
-  charges: Type.Integer(),
-  amountMicros: micros,
-});
-
 export interface ConsumerStatement {
   /** Credited minus spent. Money held by a dispute belongs to the consumer until it is taken. */
   readonly opening: Micros;
   readonly movements: readonly Static<typeof StatementMovement>[];
-  readonly charges: readonly Static<typeof ToolCharges>[];
+  readonly charges: readonly ToolCharges[];
   readonly closing: Micros;
 }
 
@@ -66,7 +56,6 @@ export interface DeveloperStatement {
 }
 
 const movementRow = row(StatementMovement);
-const toolRow = row(ToolCharges);
 const refundsRow = row(ToolDayRefunds);
 const sumRow = row(Type.Object({ sum: Type.Integer() }));
 
@@ -83,34 +72,47 @@ const TAX = sql.fragment`
     else 0 end
 `;
 
+/** Developers may make millions of refunds. Beyond this, a statement has their sums by day. */
+export const REFUNDS_LISTED_MAX = 1_000;
+
 export async function readConsumerStatement(
   tx: Connection,
+  closedCharges: ClosedCharges,
   consumer: ConsumerRef,
-  { fromMs, toMs }: Month,
+  month: Month,
 ): Promise<ConsumerStatement> {
+  const { fromMs, toMs } = month;
   const own = sql.fragment`ledger = ${consumer.ledger} and consumer_id = ${consumer.consumerId}`;
   const credited = await tx.oneFirst(sql.type(sumRow)`
     select coalesce(sum(amount_micros), 0)::int8 as sum from farebox.movements
     where ${own} and created_at < ${timestampOf(fromMs)}
   `);
   const opening = asMicros(credited - (await spentBefore(tx, consumer, fromMs)));
+  const inMonth = sql.fragment`
+    ${own} and created_at >= ${timestampOf(fromMs)} and created_at < ${timestampOf(toMs)}
+  `;
   const movements = await tx.any(sql.type(movementRow)`
-    select kind, amount_micros as "amountMicros", ${TAX} as "taxMicros", top_up_id as "topUpId", reason,
-      created_at as "createdAt"
-    from farebox.movements m
-    where ${own} and created_at >= ${timestampOf(fromMs)} and created_at < ${timestampOf(toMs)}
-    order by created_at, id
-  `);
-  const charges = await tx.any(sql.type(toolRow)`
-    select tool, sum(charges)::int8 as charges, sum(amount_micros)::int8 as "amountMicros"
+    with month as materialized (
+      select m.*, kind = 'charge_refund' and (
+        select count(*) from (
+          select from farebox.movements where ${inMonth} and kind = 'charge_refund'
+          limit ${REFUNDS_LISTED_MAX + 1}
+        ) first
+      ) > ${REFUNDS_LISTED_MAX} as is_summed
+      from farebox.movements m where ${inMonth}
+    )
+    select kind, "amountMicros", "taxMicros", "topUpId", reason, "createdAt"
     from (
-      select tool, 1 as charges, amount_micros from farebox.charges
-      where ${own} and id >= ${uuidFloor(fromMs)} and id < ${uuidFloor(toMs)}
+      select kind, amount_micros as "amountMicros", ${TAX} as "taxMicros", top_up_id as "topUpId", reason,
+        created_at as "createdAt", id
+      from month m where not is_summed
       union all
-      select tool, charges, amount_micros from farebox.archived_charges
-      where ${own} and month = (${timestampOf(fromMs)} at time zone 'UTC')::date
-    ) c group by tool order by tool
+      select 'charge_refund', sum(amount_micros)::int8, 0, null, null, max(created_at), null
+      from month where is_summed group by date_trunc('day', created_at, 'UTC')
+    ) listed
+    order by "createdAt", id
   `);
+  const charges = await closedCharges.countByTool(tx, consumer, month);
   const closing = asMicros(opening + sum(movements) - sum(charges));
   return { opening, movements, charges, closing };
 }

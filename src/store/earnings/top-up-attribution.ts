@@ -42,6 +42,17 @@ export function paidByTopUps(spending: Fragment): Fragment {
 }
 
 /**
+ * Where the lot begins that contains the beginning of `s`: a probe of the index. Lots have no gaps, so none before it
+ * overlaps, and a consumer may have very many: each refund of a charge makes one.
+ */
+const FIRST_LOT = sql.fragment`(
+  select f.from_micros from farebox.lots f
+  where f.ledger = s.ledger and f.consumer_id = s.consumer_id
+    and f.from_micros <= s.begins and f.to_micros > f.from_micros
+  order by f.from_micros desc limit 1
+)`;
+
+/**
  * These rows of `attribution_tail` as `developer, top_up_id, micros, charges`, for the caller to add up; only those of
  * one developer when its number is given.
  */
@@ -82,6 +93,7 @@ export function cutByLots(tail: Fragment, developerNumber?: number): Fragment {
       from farebox.lots
       where ledger = s.ledger and consumer_id = s.consumer_id and top_up_id is not null
         and from_micros < s.ends and to_micros > s.begins and to_micros > from_micros
+        and from_micros >= ${FIRST_LOT}
       group by top_up_id
     ) l
     -- 'is true' makes the planner use one hash look-up for each charge, regardless of its estimates.

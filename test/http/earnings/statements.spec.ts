@@ -24,6 +24,8 @@ const monthAt = (ahead: number): number =>
   Date.UTC(NOW.getUTCFullYear(), NOW.getUTCMonth() + ahead);
 const nameAt = (ahead: number): string => new Date(monthAt(ahead)).toISOString().slice(0, 7);
 const TOOLS = ['search', '=fetch', '__proto__'];
+/** A minute of the month before the last one. */
+const minute = (n: number): string => new Date(monthAt(-2) + n * 60_000).toISOString();
 /** The three months before this one. */
 const MONTHS = [-3, -2, -1];
 
@@ -76,6 +78,34 @@ describe('/v1/statements/:month', () => {
       ]);
     }
   };
+
+  it('lists refunds of charges one by one, and by day when there are more than a thousand', async () => {
+    const [consumer] = (await harness.parties(1)) as [Party];
+    const refundsIn = async () =>
+      (await ofConsumer(consumer, nameAt(-2))).movements.map(({ amount, reason, createdAt }) => ({
+        amount,
+        reason,
+        createdAt,
+      }));
+    // A thousand in the first 1,000 minutes of the month, then more, until the next day.
+    const refund = (from: number, to: number) =>
+      api.sql.query(
+        `insert into farebox.movements (ledger, consumer_id, id, kind, amount_micros, reason, created_at)
+         select $1, $2, uuidv7(), 'charge_refund', 1000, 'ch_' || n, $3::timestamptz + n * interval '1 minute'
+         from generate_series($4::int, $5::int) n`,
+        [consumer.ledger, consumer.consumer, minute(0), from, to],
+      );
+    await refund(0, 999);
+    const listed = await refundsIn();
+    assert.equal(listed.length, 1_000);
+    assert.deepEqual(listed[1], { amount: 0.001, reason: 'ch_1', createdAt: minute(1) });
+    await refund(1_000, 1_441);
+    assert.deepEqual(await refundsIn(), [
+      { amount: 1.44, reason: null, createdAt: minute(1_439) },
+      { amount: 0.002, reason: null, createdAt: minute(1_441) },
+    ]);
+    assert.equal((await ofConsumer(consumer, nameAt(-2))).closingBalance, 1.442);
+  });
 
   it('shows a consumer the opening balance, credits, charges by tool, and the closing balance', async () => {
     const [consumer, developer] = (await harness.parties(2)) as [Party, Party];

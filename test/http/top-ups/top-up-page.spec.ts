@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { randomUUIDv7 } from 'node:crypto';
 import { TopUpLinks } from '../../../src/charging/top-up-links.ts';
-import { uuidOf } from '../../../src/domain/ids.ts';
+import { uuidOf, wireId } from '../../../src/domain/ids.ts';
 import { asMicros } from '../../../src/domain/money.ts';
 import { DeveloperReply } from '../../../src/schemas/developers.ts';
 import type { TestAccount } from '../../support/accounts.ts';
@@ -60,6 +60,16 @@ describe('the page of a top-up link', () => {
     for (const url of [expired, nobody, `${topUpUrl}x`]) {
       const link = new URL(url).searchParams.get('link') ?? '';
       assert.equal((await submit({ link, amount: '5' })).status, 404);
+    }
+  });
+
+  it('shows the result to a browser whose cookie was tampered with', async () => {
+    const link = new URL(topUpUrl).searchParams.get('link') ?? '';
+    const id = wireId('topUp', randomUUIDv7());
+    for (const tail of ['~%E0%A4%A', '~%', '', '~&', '~~']) {
+      const headers = { cookie: `farebox_${id}=${link}${tail}` };
+      const page = await fetch(`${api.url}/top-up?id=${id}&result=paid`, { headers });
+      assert.equal(page.status, 200, tail);
     }
   });
 

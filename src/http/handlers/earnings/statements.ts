@@ -7,12 +7,12 @@ import type {
   DeveloperStatementReply,
   StatementReply,
 } from '../../../schemas/statements.ts';
+import { LATEST_COMMIT_MS, type Month } from '../../../store/earnings/closed-charges.ts';
 import {
   readConsumerStatement,
   readDeveloperStatement,
   type ConsumerStatement,
   type DeveloperStatement,
-  type Month,
 } from '../../../store/earnings/statements.ts';
 import { takeTurn } from '../../../store/accounts/turns.ts';
 import type { Api } from '../../services.ts';
@@ -34,7 +34,9 @@ export async function getStatement(
     caller.kind === 'consumer'
       ? {
           consumerId: wireId('consumer', caller.consumerId),
-          ...consumerView(await readConsumerStatement(api.database, caller, month)),
+          ...consumerView(
+            await readConsumerStatement(api.database, api.closedCharges, caller, month),
+          ),
         }
       : {
           developerId: wireId('developer', caller.developerId),
@@ -52,7 +54,10 @@ export function exportStatement(api: Api, { caller, params }: Request): Export {
     pages: (async function* () {
       yield await takeTurn(api.database, caller.accountId, async (database) =>
         caller.kind === 'consumer'
-          ? consumerRows(month, await readConsumerStatement(database, caller, month))
+          ? consumerRows(
+              month,
+              await readConsumerStatement(database, api.closedCharges, caller, month),
+            )
           : developerRows(month, await readDeveloperStatement(database, caller, month)),
       );
     })(),
@@ -73,12 +78,6 @@ function monthOf(text: string): Month {
   }
   return { fromMs, toMs: Date.UTC(Number(year), Number(month)) };
 }
-
-/**
- * A charge belongs to the month in which its id was created. It may then wait some seconds in the queue and in the
- * database before it commits, and the clocks of servers differ by seconds.
- */
-const LATEST_COMMIT_MS = 60_000;
 
 /** Whether the month is closed: nothing can be added to it. */
 export function isComplete({ toMs }: Month, nowMs: number): boolean {

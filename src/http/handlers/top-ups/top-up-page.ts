@@ -151,7 +151,7 @@ async function showResult(
     (topUpId && cookieOf(ctx.req, cookieName(topUpId)))?.split('~') ?? [];
   const link = api.topUpLinks.read(token);
   const topUp = topUpId && link && (await findTopUpOf(api.database, link.consumerId, topUpId));
-  const back = link && (await returnTo(api, link, decodeURIComponent(encoded)));
+  const back = link && (await returnTo(api, link, decoded(encoded)));
   if (result === 'paid') return respondPage(ctx, 200, paid(topUp || undefined, back));
   const retry =
     link && link.expiresAtMs > Date.now() ? `/top-up?link=${encodeURIComponent(token)}` : undefined;
@@ -197,6 +197,11 @@ function linkCookie(api: Api, topUp: TopUp, link: string, returnUrl = ''): strin
     `${cookieName(topUp.id)}=${link}~${encodeURIComponent(returnUrl)}; Path=/top-up; HttpOnly; ` +
     `SameSite=Lax; Max-Age=${COOKIE_SECONDS}${secure}`
   );
+}
+
+/** Reverses `encodeURIComponent`, and accepts anything else that a browser sends. */
+function decoded(text: string): string {
+  return new URLSearchParams(`text=${text}`).get('text') ?? '';
 }
 
 function cookieName(topUpId: string): string {

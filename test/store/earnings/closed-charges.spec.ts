@@ -1,0 +1,92 @@
+/** Counting a consumer's charges by tool in steps, against the simplest sum. */
+import assert from 'node:assert/strict';
+import { inOneSnapshot } from '../../../src/store/database.ts';
+import { ClosedCharges, LATEST_COMMIT_MS } from '../../../src/store/earnings/closed-charges.ts';
+import { createTestDatabase, type TestDatabase } from '../../support/stack.ts';
+import {
+  DAY_MS,
+  openEarningsHarness,
+  TOOLS,
+  type Charged,
+  type EarningsHarness,
+  type Party,
+} from '../../support/earnings-harness.ts';
+
+const CHARGES_PER_STEP = 3;
+
+describe('charges of a month by tool', () => {
+  let testDatabase: TestDatabase;
+  let harness: EarningsHarness;
+  let consumer: Party;
+  let developer: Party;
+  const now = Date.now();
+  const month = { fromMs: now - 20 * DAY_MS, toMs: now + 10 * DAY_MS };
+
+  before(async () => {
+    testDatabase = await createTestDatabase();
+    harness = await openEarningsHarness(testDatabase.url);
+  });
+  after(async () => {
+    await harness?.close();
+    await testDatabase?.drop();
+  });
+  beforeEach(async () => {
+    [consumer, developer] = (await harness.parties(2)) as [Party, Party];
+    await harness.topUp(consumer, 10_000_000);
+  });
+
+  const chargeAt = (timeMs: number, place: number): Charged => ({
+    consumer,
+    developer,
+    amount: place + 1,
+    tool: TOOLS[place % TOOLS.length] ?? '',
+    timeMs,
+  });
+  const count = (closed: ClosedCharges) =>
+    inOneSnapshot(harness.database, (tx) =>
+      closed.countByTool(tx, { ledger: consumer.ledger, consumerId: consumer.consumer }, month),
+    );
+  const added = async () => {
+    const { rows } = await harness.client.query<{ tool: string; charges: string; micros: string }>(
+      `select tool, count(*) as charges, sum(amount_micros) as micros from farebox.charges
+       where consumer_id = $1 group by tool order by tool collate "C"`,
+      [consumer.consumer],
+    );
+    return rows.map(({ tool, charges, micros }) => ({
+      tool,
+      charges: Number(charges),
+      amountMicros: Number(micros),
+    }));
+  };
+
+  it('are those of every step and of the open minute', async () => {
+    const closed = new ClosedCharges(CHARGES_PER_STEP);
+    for (let place = 0; place < 11; place += 1) {
+      await harness.charge([chargeAt(now - 15 * DAY_MS + place * DAY_MS, place)]);
+    }
+    await harness.charge([chargeAt(now, 11), chargeAt(now, 12)]);
+    assert.deepEqual(await count(closed), await added());
+    await harness.charge([chargeAt(Date.now(), 13)]);
+    assert.deepEqual(await count(closed), await added());
+  });
+
+  it('are counted once when they are closed', async () => {
+    const closed = new ClosedCharges(CHARGES_PER_STEP);
+    await harness.charge([chargeAt(now - DAY_MS, 0), chargeAt(now - 2 * LATEST_COMMIT_MS, 1)]);
+    const before = await count(closed);
+    assert.deepEqual(before, await added());
+    // Nobody can make such a charge: it shows that the closed ones are not read again.
+    await harness.charge([chargeAt(now - DAY_MS, 2)]);
+    assert.deepEqual(await count(closed), before);
+    assert.deepEqual(await count(new ClosedCharges(CHARGES_PER_STEP)), await added());
+  });
+
+  it('that may still commit are read again', async () => {
+    const closed = new ClosedCharges(CHARGES_PER_STEP);
+    const aheadMs = Date.now() + LATEST_COMMIT_MS;
+    await harness.charge([chargeAt(aheadMs, 0)]);
+    await count(closed);
+    await harness.charge([chargeAt(aheadMs, 1)]);
+    assert.deepEqual(await count(closed), await added());
+  });
+});
