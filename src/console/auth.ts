@@ -15,6 +15,7 @@ import { claimAccount } from '../store/console/users.ts';
 import type { Database } from '../store/database.ts';
 import { withSessionOptions } from '../store/session.ts';
 import { columns } from './columns.ts';
+import { commonPasswords } from './common-passwords.ts';
 import { mailer } from './mail.ts';
 import { ownOrigins } from './origins.ts';
 import { passkeys } from './passkeys.ts';
@@ -162,6 +163,7 @@ export function createAuth({ config, database, log }: ConsoleDeps) {
         },
       }),
       passkeys(config.consoleUrl),
+      commonPasswords(),
       ownEndpoints({
         isClosed: config.signUp === 'closed',
         mayCreate: async (email) =>
