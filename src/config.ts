@@ -11,6 +11,7 @@ import { SESSION_MINUTES_MAX, SESSION_MINUTES_MIN } from './domain/top-up.ts';
 import { WEBHOOK_RETRY_MS } from './domain/webhook-endpoint.ts';
 import {
   ConfigError,
+  databaseUrl,
   dollars,
   integer,
   matching,
@@ -175,7 +176,7 @@ const DAY_MS = 24 * HOUR_MS;
 export function readLedgerConfig(env: Environment): LedgerConfig {
   const ceiling = env['DEFAULT_CONSENT_CEILING'];
   return Object.freeze({
-    databaseUrl: required(env, 'DATABASE_URL'),
+    databaseUrl: databaseUrl(env),
     keyPrefix: matching(env, 'KEY_PREFIX', 'fare', /^[a-z]{2,12}$/),
     ledgerCount: integer(env, 'LEDGERS', 16, 1, 1024),
     consentCeiling: ceiling === undefined ? undefined : dollars('DEFAULT_CONSENT_CEILING', ceiling),

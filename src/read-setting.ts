@@ -1,4 +1,5 @@
 /** Reads one setting from the environment and checks it. */
+import { existsSync } from 'node:fs';
 import { microsOfDollars, type Micros } from './domain/money.ts';
 
 export type Environment = Readonly<Record<string, string | undefined>>;
@@ -13,6 +14,35 @@ export function required(env: Environment, name: string): string {
   if (!value)
     throw new ConfigError(`${name} is not set; \`npm start\` sets it, or see docs/settings.md`);
   return value;
+}
+
+/** Whatever `require` means elsewhere: here the certificate and its name are verified, as by `verify-full`. */
+const SSL_MODES = ['disable', 'no-verify', 'require', 'verify-full'];
+/** Nobody names one without wanting TLS. */
+const SSL_FILES = ['sslrootcert', 'sslcert', 'sslkey'];
+
+/** With one name for each way to use TLS, whatever libraries take other names for. */
+export function databaseUrl(env: Environment): string {
+  const text = required(env, 'DATABASE_URL');
+  const address = URL.parse(text);
+  if (!address) return text;
+  const { searchParams } = address;
+  const mode = searchParams.get('sslmode');
+  if (mode !== null && !SSL_MODES.includes(mode)) {
+    throw new ConfigError(`sslmode in DATABASE_URL must be ${SSL_MODES.join(', ')}, not "${mode}"`);
+  }
+  if (searchParams.has('ssl')) {
+    throw new ConfigError('DATABASE_URL must ask for TLS by sslmode, not by ssl');
+  }
+  const named = SSL_FILES.filter((name) => searchParams.has(name));
+  for (const name of named) {
+    const path = searchParams.get(name) ?? '';
+    if (!existsSync(path))
+      throw new ConfigError(`${name} in DATABASE_URL names no file: "${path}"`);
+  }
+  if (mode !== 'require' && !(mode === null && named.length > 0)) return text;
+  searchParams.set('sslmode', 'verify-full');
+  return address.href;
 }
 
 export function integer(

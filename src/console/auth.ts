@@ -19,6 +19,7 @@ import { claimAccount } from '../store/console/users.ts';
 import type { Database } from '../store/database.ts';
 import { withSessionOptions } from '../store/session.ts';
 import { columns } from './columns.ts';
+import { commonPasswords } from './common-passwords.ts';
 import { mailer } from './mail.ts';
 import { ownOrigins } from './origins.ts';
 import { passkeys } from './passkeys.ts';
@@ -171,6 +172,7 @@ export function createAuth({ config, database, log }: ConsoleDeps) {
         },
       }),
       passkeys(config.consoleUrl),
+      commonPasswords(),
       ownEndpoints({
         isClosed: config.signUp === 'closed',
         mayCreate: async (email) =>

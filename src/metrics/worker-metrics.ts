@@ -54,6 +54,17 @@ export function registerWorker(
       for (const { what, ageSeconds } of backlog?.waiting ?? []) age.set({ what }, ageSeconds);
     },
   });
+  const topUps = new Gauge({
+    name: 'farebox_top_ups',
+    help: 'Top-ups through Stripe by state, and by age: hour, day (requested in it) or older. Settled ones are not counted as older.',
+    labelNames: ['state', 'age'],
+    registers,
+    async collect() {
+      const backlog = await read();
+      topUps.reset();
+      for (const { state, age, count } of backlog?.topUps ?? []) topUps.set({ state, age }, count);
+    },
+  });
   const reconciliation = new Gauge({
     name: 'farebox_reconciliation_age_seconds',
     help: 'Time since the last complete comparison with Stripe. Absent before the first one.',

@@ -18,7 +18,7 @@ import { Ajv, type ValidateFunction } from 'ajv';
 import type { Micros } from '../domain/money.ts';
 import type { Tracing } from '../tracing/tracing.ts';
 import { boundWaiting } from './bounded-pool.ts';
-import { explainConnectFailure, withSessionOptions } from './session.ts';
+import { explainConnectFailure, withOwnTls, withSessionOptions } from './session.ts';
 import { withDeadline } from './statement-deadline.ts';
 import { tracedStatements } from './traced-statements.ts';
 import { listenToClients } from './unheard-errors.ts';
@@ -63,7 +63,9 @@ export async function createDatabase(url: string, options: DatabaseOptions): Pro
     lock_timeout: options.lockTimeoutMs ?? LOCK_TIMEOUT_MS,
     ...(options.usesOneCore === true && { max_parallel_workers_per_gather: 0, jit: 'off' }),
   };
-  const pool = await createPool(withSessionOptions(url, settings), {
+  const { uri, ssl } = withOwnTls(withSessionOptions(url, settings));
+  const pool = await createPool(uri, {
+    ...(ssl && { ssl }),
     driverFactory: silenceMsMax === undefined ? driver : withDeadline(driver, silenceMsMax),
     // A connection past its deadline needs no more time.
     gracefulTerminationTimeout: 50,

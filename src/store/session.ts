@@ -1,4 +1,6 @@
 /** What every session with Postgres asks for, whatever the role, the database or the server has as its default. */
+import { readFileSync } from 'node:fs';
+import type { ConnectionOptions } from 'node:tls';
 
 /** DATABASE_URL leads to a connection pooler: connections get sessions without the settings they asked for. */
 export class PoolerError extends Error {
@@ -39,6 +41,33 @@ export function withSessionOptions(
   const given = url.searchParams.get('options');
   url.searchParams.set('options', [...settings, ...(given === null ? [] : [given])].join(' '));
   return url.href;
+}
+
+/**
+ * DATABASE_URL as Slonik needs it: it knows no `verify-full`, and would ignore the files that the URL names.
+ */
+export function withOwnTls(text: string): {
+  readonly uri: string;
+  readonly ssl?: ConnectionOptions;
+} {
+  const url = new URL(text);
+  const given = (name: string) => {
+    const value = url.searchParams.get(name);
+    url.searchParams.delete(name);
+    return value;
+  };
+  const fileOf = (name: string) => {
+    const path = given(name);
+    return path ? readFileSync(path, 'utf8') : undefined;
+  };
+  const mode = given('sslmode');
+  const [ca, cert, key] = [fileOf('sslrootcert'), fileOf('sslcert'), fileOf('sslkey')];
+  if (mode === null || mode === 'disable') return { uri: url.href };
+  const rejectUnauthorized = mode !== 'no-verify';
+  return {
+    uri: url.href,
+    ssl: { rejectUnauthorized, ...(ca && { ca }), ...(cert && { cert }), ...(key && { key }) },
+  };
 }
 
 /** PgBouncer refuses the settings above, unless it is told to drop them. */

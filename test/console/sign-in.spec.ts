@@ -132,6 +132,34 @@ describe('signing in to the console', function () {
     assert.equal(answer.status, 400);
   });
 
+  it('refuses a password that many people use, or one like it, when it is set and when it is changed', async () => {
+    const email = 'common@example.com';
+    const token = await tokenFor(email);
+    const refused = { code: 'PASSWORD_TOO_COMMON', message: /too easy to guess/ };
+    for (const newPassword of [
+      '1234567890',
+      'QwertyUiop',
+      'poiuytrewq',
+      'Baseball!1',
+      'abc123abc123',
+      'zzzzzzzzzzzz',
+      'Farebox2026',
+    ]) {
+      const answer = await auth('/reset-password', { token, newPassword });
+      assert.equal(answer.status, 400, newPassword);
+      const { code, message } = bodyOf(answer) as { code: string; message: string };
+      assert.equal(code, refused.code, newPassword);
+      assert.match(message, refused.message);
+    }
+    assert.equal((await auth('/reset-password', { token, newPassword: PASSWORD })).status, 200);
+    const cookie = await signIn(server, api.databaseUrl, email);
+    const change = (newPassword: string) =>
+      auth('/change-password', { currentPassword: PASSWORD, newPassword }, { cookie });
+    const changed = await change('1q2w3e4r5t');
+    assert.equal((bodyOf(changed) as { code: string }).code, refused.code);
+    assert.equal((await change('baseball and a purple kettle')).status, 200);
+  });
+
   it('stores neither link tokens nor passwords in plain text', async () => {
     const token = await tokenFor('hashed@example.com');
     await auth('/reset-password', { token, newPassword: PASSWORD });

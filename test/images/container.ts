@@ -8,7 +8,7 @@ import { basename, join } from 'node:path';
 import { promisify } from 'node:util';
 import { until } from '../support/stack.ts';
 
-const ROOT = join(import.meta.dirname, '../..');
+export const ROOT = join(import.meta.dirname, '../..');
 
 const run = promisify(execFile);
 const BUILDAH_ENV = { ...process.env, BUILDAH_ISOLATION: 'chroot', STORAGE_DRIVER: 'vfs' };
@@ -41,7 +41,7 @@ export interface Container {
   remove(): Promise<void>;
 }
 
-async function buildah(...args: readonly string[]): Promise<string> {
+export async function buildah(...args: readonly string[]): Promise<string> {
   const { stdout } = await run('buildah', args, {
     cwd: ROOT,
     env: BUILDAH_ENV,

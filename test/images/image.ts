@@ -4,12 +4,14 @@
  * environment:
  *
  *   IMAGE                 tries this image, which buildah has, instead of building one
- *   IMAGE_BUILD_OPTIONS   options for `buildah bud`, such as `--volume` for the certificates of a private registry, or
- *                         `--pull-never` when the base image was made on this machine.
+ *   IMAGE_BUILD_OPTIONS   options for `buildah bud`, such as `--volume` for the certificates of a private registry
+ *   BASE_IMAGE            `debootstrap`: makes the base image on this machine, where no registry of images can be
+ *                         reached. Takes three minutes more, and needs root; add `IMAGE_BUILD_OPTIONS=--pull-never`.
  */
 import assert from 'node:assert/strict';
 import { choosePort } from '../support/ports.ts';
 import { createEmptyDatabase, createTestNamespace, until } from '../support/stack.ts';
+import { makeBaseImage } from './base-image.ts';
 import { composeEnvironment } from './compose.ts';
 import { buildImage, createContainer, type Container, type Running } from './container.ts';
 
@@ -27,6 +29,7 @@ describe('the image', function () {
   let drop: () => Promise<void>;
 
   before(async () => {
+    if (process.env['BASE_IMAGE'] === 'debootstrap') await makeBaseImage();
     const given = process.env['IMAGE'];
     if (!given) await buildImage(BUILT, process.env['IMAGE_BUILD_OPTIONS'] ?? '');
     container = await createContainer(given ?? BUILT);

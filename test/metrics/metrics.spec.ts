@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { Client } from 'pg';
 import { parse } from 'yaml';
-import { wireId } from '../../src/domain/ids.ts';
+import { stampedUuid, wireId } from '../../src/domain/ids.ts';
 import { choosePort } from '../support/ports.ts';
 import { createTestAccounts, type TestAccount } from '../support/accounts.ts';
 import { call, charge } from '../support/http.ts';
@@ -157,6 +157,69 @@ describe('metrics', () => {
     assert.ok((found.get('farebox_backlog{what="rollup"}') ?? 0) > 0);
   });
 
+  const countedTopUps = async () =>
+    Object.fromEntries(
+      [...(await scrape('worker'))].flatMap(([series, value]) => {
+        const [, state, age] = /^farebox_top_ups\{state="(\w+)",age="(\w+)"\}$/.exec(series) ?? [];
+        return state === undefined ? [] : [[`${state} ${age}`, value]];
+      }),
+    );
+
+  it('count top-ups through Stripe by state and age, and the older ones only while they wait', async () => {
+    const ends = [
+      'completed',
+      'expired',
+      'failed',
+      'partially_refunded',
+      'refunded',
+      'charged_back',
+    ];
+    const zero = Object.fromEntries([
+      ...['pending', 'disputed'].flatMap((state) =>
+        ['hour', 'day', 'older'].map((age) => [`${state} ${age}`, 0]),
+      ),
+      ...ends.flatMap((state) => ['hour', 'day'].map((age) => [`${state} ${age}`, 0])),
+    ]);
+    const { rows } = await sql.query<{ id: string }>(
+      `select id from farebox.top_ups where status = 'pending'`,
+    );
+    assert.equal(rows.length, 1);
+    await until(async () => (await countedTopUps())['pending hour'] === 1);
+    const before = await countedTopUps();
+    assert.deepEqual(before, { ...zero, 'pending hour': 1 });
+    const [{ id } = { id: '' }] = rows;
+    let copies = 0;
+    const copy = (state: string, hours: number, method = 'checkout') =>
+      sql.query(
+        `insert into farebox.top_ups
+           select (jsonb_populate_record(t, jsonb_build_object(
+             'id', $2::text, 'idempotency_key', $2::text, 'status', $3::text, 'method', $4::text,
+             'session_id', null, 'payment_intent_id', null, 'created_at', now() - $5 * interval '1 hour'))).*
+         from farebox.top_ups t where id = $1`,
+        [id, stampedUuid(id, Date.now() - hours * 3_600_000, copies++), state, method, hours],
+      );
+    await copy('failed', 0.5);
+    await copy('failed', 2);
+    await copy('completed', 23);
+    await copy('completed', 0.1, 'manual');
+    await copy('completed', 30);
+    await copy('failed', 30);
+    await copy('pending', 30);
+    await copy('disputed', 24 * 39);
+    await copy('disputed', 24 * 41);
+    const expected = {
+      ...before,
+      'failed hour': 1,
+      'failed day': 1,
+      'completed day': 1,
+      'pending older': 1,
+      'disputed older': 1,
+    };
+    await until(async () => (await countedTopUps())['disputed older'] === 1);
+    assert.deepEqual(await countedTopUps(), expected);
+    await sql.query(`delete from farebox.top_ups where id <> $1`, [id]);
+  });
+
   it('show the age of the last reconciliation once there was one', async () => {
     assert.equal((await scrape('worker')).get('farebox_reconciliation_age_seconds'), undefined);
     await sql.query(
@@ -191,7 +254,7 @@ describe('metrics', () => {
     });
     assert.deepEqual(
       [...found.keys()].filter((series) =>
-        /^farebox_(backlog\{|backlog_oldest|reconc|doctor)/.test(series),
+        /^farebox_(backlog\{|backlog_oldest|top_ups|reconc|doctor)/.test(series),
       ),
       [],
     );

@@ -1,11 +1,9 @@
 /** A server that accepts only clients with a certificate, in front of another one: as a cluster with mTLS. */
-import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { connect, type AddressInfo, type Socket } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { createServer } from 'node:tls';
+import { Certificates } from './certificates.ts';
 
 /** The name in the server's certificate, which is not the host of its address. */
 export const SERVER_NAME = 'temporal.internal';
@@ -19,21 +17,18 @@ export interface MutualTls {
 
 /** `behind` is `host:port`. */
 export async function startMutualTls(behind: string): Promise<MutualTls> {
-  const folder = mkdtempSync(join(tmpdir(), 'farebox-tls-'));
-  const file = (name: string) => join(folder, name);
-  const openssl = (...args: string[]) =>
-    execFileSync('openssl', args, { cwd: folder, stdio: ['ignore', 'ignore', 'ignore'] });
-  for (const ca of ['ca', 'other-ca']) newAuthority(openssl, ca);
-  newCertificate(openssl, folder, 'server', SERVER_NAME);
-  newCertificate(openssl, folder, 'client', 'farebox');
+  const certificates = new Certificates();
+  for (const ca of ['ca', 'other-ca']) certificates.addAuthority(ca);
+  certificates.add('server', SERVER_NAME);
+  certificates.add('client', 'farebox');
 
   const [host, port] = behind.split(':') as [string, string];
   const sockets = new Set<Socket>();
   const server = createServer(
     {
-      key: readFileSync(file('server.key')),
-      cert: readFileSync(file('server.crt')),
-      ca: readFileSync(file('ca.crt')),
+      key: readFileSync(certificates.file('server.key')),
+      cert: readFileSync(certificates.file('server.crt')),
+      ca: readFileSync(certificates.file('ca.crt')),
       requestCert: true,
       rejectUnauthorized: true,
       ALPNProtocols: ['h2'],
@@ -54,52 +49,12 @@ export async function startMutualTls(behind: string): Promise<MutualTls> {
   await once(server, 'listening');
   return {
     address: `127.0.0.1:${(server.address() as AddressInfo).port}`,
-    file,
+    file: (name) => certificates.file(name),
     async stop() {
       for (const socket of sockets) socket.destroy();
       server.close();
       await once(server, 'close');
-      rmSync(folder, { recursive: true });
+      certificates.remove();
     },
   };
-}
-
-type OpenSsl = (...args: string[]) => void;
-
-const newKey = (name: string) =>
-  ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1'].concat([
-    '-nodes',
-    '-keyout',
-    `${name}.key`,
-  ]);
-
-function newAuthority(openssl: OpenSsl, name: string): void {
-  openssl(
-    'req',
-    '-x509',
-    ...newKey(name),
-    '-out',
-    `${name}.crt`,
-    '-days',
-    '2',
-    '-subj',
-    `/CN=${name}`,
-  );
-}
-
-function newCertificate(openssl: OpenSsl, folder: string, name: string, subject: string): void {
-  openssl('req', ...newKey(name), '-out', `${name}.csr`, '-subj', `/CN=${subject}`);
-  writeFileSync(join(folder, `${name}.ext`), `subjectAltName=DNS:${subject}\n`);
-  const by = ['-CA', 'ca.crt', '-CAkey', 'ca.key', '-CAcreateserial', '-days', '2'];
-  openssl(
-    'x509',
-    '-req',
-    '-in',
-    `${name}.csr`,
-    ...by,
-    '-out',
-    `${name}.crt`,
-    '-extfile',
-    `${name}.ext`,
-  );
 }

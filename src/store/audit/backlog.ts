@@ -1,6 +1,7 @@
 /** The waiting work in the database and its age, for the metrics. */
 import { Type, type Static } from 'typebox';
 import { uuidFloor } from '../../domain/ids.ts';
+import { TOP_UP_STATUSES, type TopUpStatus } from '../../domain/top-up.ts';
 import { nullable, row, sql, type Connection } from '../database.ts';
 
 const Waiting = Type.Object({
@@ -19,8 +20,22 @@ const ExaminationAge = Type.Object({
 });
 type ExaminationAge = Static<typeof ExaminationAge>;
 
+/** Requested in the last hour, in the day before that, or earlier. */
+const TOP_UP_AGES = ['hour', 'day', 'older'] as const;
+/** Of the older ones, only these are counted: the other states are ends. */
+const UNSETTLED: readonly TopUpStatus[] = ['pending', 'disputed'];
+
+const TopUpCount = Type.Object({
+  state: Type.Enum(TOP_UP_STATUSES),
+  age: Type.Enum(TOP_UP_AGES),
+  count: Type.Integer(),
+});
+type TopUpCount = Static<typeof TopUpCount>;
+
 export interface Backlog {
   readonly waiting: readonly Waiting[];
+  /** Those through Stripe, of every state and age, zero included. */
+  readonly topUps: readonly TopUpCount[];
   /** Time since the last complete comparison with Stripe; null before the first one. */
   readonly reconciliationAgeSeconds: number | null;
   /** The last run of each part of `farebox doctor`. */
@@ -29,14 +44,18 @@ export interface Backlog {
 
 const waitingRow = row(Waiting);
 const examinationRow = row(ExaminationAge);
+const topUpRow = row(TopUpCount);
 const ageRow = row(Type.Object({ ageSeconds: nullable(Type.Number()) }));
 
 /** Longer than any payment takes to settle. Without this limit, every expired checkout would be read. */
 const TOP_UP_DAYS = 40;
 const DAY_MS = 86_400_000;
+const HOUR_MS = 3_600_000;
 
 /** A webhook writes a notice, which waits for its workflow like any other. */
 const OF_WEBHOOKS = sql.fragment`(topic in ('payment_reported', 'reversal_reported'))`;
+
+const since = (ms: number) => uuidFloor(Date.now() - ms);
 
 const ageOf = (time: ReturnType<typeof sql.fragment>) =>
   sql.fragment`greatest(0, coalesce(extract(epoch from now() - min(${time})), 0))::float8`;
@@ -50,7 +69,7 @@ export async function readBacklog(connection: Connection): Promise<Backlog> {
     select ${`top_ups_${status}`} as what, count(*) as count, ${ageOf(createdAt)} as "ageSeconds"
     from farebox.top_ups
     where status in ('pending', 'expired', 'failed', 'disputed') and status = ${status}
-      and id > ${uuidFloor(Date.now() - TOP_UP_DAYS * DAY_MS)}`;
+      and id > ${since(TOP_UP_DAYS * DAY_MS)}`;
   const waiting = await connection.any(sql.type(waitingRow)`
     ${topUpsIn('pending')}
     union all
@@ -81,5 +100,34 @@ export async function readBacklog(connection: Connection): Promise<Backlog> {
     select part, jsonb_array_length(findings) as findings, ${ageOfOne(sql.fragment`ended_at`)} as "ageSeconds"
     from farebox.examinations
   `);
-  return { waiting, reconciliationAgeSeconds: ageSeconds, examinations };
+  return {
+    waiting,
+    topUps: await countTopUps(connection),
+    reconciliationAgeSeconds: ageSeconds,
+    examinations,
+  };
+}
+
+async function countTopUps(connection: Connection): Promise<TopUpCount[]> {
+  // Ids begin with their time: older rows are not read, except those that wait.
+  const counted = await connection.any(sql.type(topUpRow)`
+    select status as state, case when id > ${since(HOUR_MS)} then 'hour' else 'day' end as age, count(*)
+    from farebox.top_ups
+    where id > ${since(DAY_MS)} and method in ('checkout', 'direct')
+    group by 1, 2
+    union all
+    select status, 'older', count(*)
+    from farebox.top_ups
+    where status in ('pending', 'expired', 'failed', 'disputed') and status in ('pending', 'disputed')
+      and id > ${since(TOP_UP_DAYS * DAY_MS)} and id <= ${since(DAY_MS)}
+      and method in ('checkout', 'direct')
+    group by 1
+  `);
+  return TOP_UP_STATUSES.flatMap((state) =>
+    TOP_UP_AGES.filter((age) => age !== 'older' || UNSETTLED.includes(state)).map((age) => ({
+      state,
+      age,
+      count: counted.find((each) => each.state === state && each.age === age)?.count ?? 0,
+    })),
+  );
 }

@@ -152,6 +152,13 @@ describe('POST /v1/charges: 201', () => {
     });
   }
 
+  it('takes the last of two members with one name, and states what it took', async () => {
+    const { consumerKey: apiKey, developerKey: key } = account;
+    const rawBody = `{"apiKey":"${apiKey}","tool":"search","amount":1,"amount":0.25}`;
+    const answer = await call(api, 'POST', '/v1/charges', { key, rawBody });
+    assert.equal(bodyOf(answer, 201, ChargeReply).amount, 0.25);
+  });
+
   it('ignores unknown members, at any depth', async () => {
     const deep = '['.repeat(30_000) + ']'.repeat(30_000);
     const { consumerKey: apiKey, developerKey: key } = account;
