@@ -37,9 +37,6 @@ describe('the console', function () {
   const heading = (name: string) => page.getByRole('heading', { name, exact: true });
   const button = (name: string | RegExp) => page.getByRole('button', { name }).first();
   const seeMoney = (text: string) => page.getByText(text, { exact: true }).first().waitFor();
-  /** Waits: the parts of a page are read by requests of their own. */
-  const reads = (part: Locator, text: RegExp) =>
-    until(async () => text.test(await part.innerText()));
 
   async function signUp(email: string): Promise<void> {
     await window.go('/sign-up');
@@ -468,3 +465,8 @@ describe('the console', function () {
     assert.equal(await page.getByRole('link', { name: 'Service' }).count(), 0);
   });
 });
+
+/** Waits for it: the parts of a page are read by requests of their own. */
+async function reads(part: Locator, text: RegExp): Promise<void> {
+  await until(async () => text.test(await part.innerText()));
+}

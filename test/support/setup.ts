@@ -16,7 +16,7 @@ import { findTemporal } from '../../src/embedded/temporal-binary.ts';
 import { startTemporal } from '../../src/embedded/temporal.ts';
 import { migrate } from '../../src/store/migrations.ts';
 
-/** For logs, programs and the data of small servers; and for the data of PostgreSQL and Temporal. */
+/** For logs and programs; and for the data of servers. */
 let folder: string | undefined;
 let dataFolder: string | undefined;
 const started: Child[] = [];
@@ -33,6 +33,7 @@ export async function mochaGlobalSetup(): Promise<void> {
   });
   Object.assign(process.env, {
     TEST_FOLDER: folder,
+    TEST_DATA_FOLDER: dataFolder,
     TEST_POSTGRES_URL: postgres.url,
     TEST_POSTGRES_SUPERUSER_URL: postgres.superuserUrl,
     TEST_TEMPORAL_ADDRESS: temporal.address,
