@@ -7,7 +7,7 @@ import { loadClientConnectConfig } from '@temporalio/envconfig';
 import type { Micros } from './domain/money.ts';
 import { REVIEW_AFTER_MS, STEP_RETRY_MS } from './domain/retries.ts';
 import { DEFAULT_TASK_QUEUE } from './domain/task-queues.ts';
-import { SESSION_MINUTES_MAX, SESSION_MINUTES_MIN } from './domain/top-up.ts';
+import { CHECKOUT_MINUTES_MAX, CHECKOUT_MINUTES_MIN } from './domain/checkout.ts';
 import { WEBHOOK_RETRY_MS } from './domain/webhook-endpoint.ts';
 import {
   ConfigError,
@@ -329,9 +329,9 @@ export function readConfig(env: Environment): Config {
     checkoutMinutes: integer(
       env,
       'CHECKOUT_MINUTES',
-      SESSION_MINUTES_MAX,
-      SESSION_MINUTES_MIN,
-      SESSION_MINUTES_MAX,
+      CHECKOUT_MINUTES_MAX,
+      CHECKOUT_MINUTES_MIN,
+      CHECKOUT_MINUTES_MAX,
     ),
     topUpAnswerMs: integer(env, 'TOP_UP_ANSWER_MS', 10_000, 100, 60_000),
     relayLeaseMs: integer(env, 'RELAY_LEASE_MS', 15_000, 1_000, 600_000),

@@ -11,7 +11,8 @@ import {
   MICROS_PER_DOLLAR,
   type Micros,
 } from '../domain/money.ts';
-import { CHECKOUT_MICROS_MIN, TOP_UP_MICROS_MAX } from '../domain/top-up.ts';
+import { CHECKOUT_MICROS_MIN } from '../domain/checkout.ts';
+import { TOP_UP_MICROS_MAX } from '../domain/top-up.ts';
 import { FIELDS_AT, SignedTokens } from './signed-tokens.ts';
 
 export interface TopUpLink {

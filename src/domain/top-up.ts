@@ -1,6 +1,5 @@
 /** Top-ups: their states, methods, limits, and the state of automatic ones. */
 import { wireId } from './ids.ts';
-import { MICROS_PER_DOLLAR } from './money.ts';
 
 export const TOP_UP_STATUSES = [
   'pending',
@@ -36,8 +35,6 @@ export interface TopUpFailure {
 /** A top-up through Stripe, which accepts $0.50 to $999,999.99. */
 export const TOP_UP_MICROS_MIN = 500_000;
 export const TOP_UP_MICROS_MAX = 999_999_990_000;
-/** The minimum of a top-up through the hosted checkout (specification section 8): $5.00. */
-export const CHECKOUT_MICROS_MIN = 5 * MICROS_PER_DOLLAR;
 
 /** The page where the cardholder confirms a direct top-up at the bank; `topUpId` is a UUID. */
 export function confirmationUrl(consoleUrl: string, topUpId: string): string {
@@ -46,10 +43,6 @@ export function confirmationUrl(consoleUrl: string, topUpId: string): string {
 
 /** Open ones of one consumer: each is a payment page at Stripe and a workflow. More would not help a payer. */
 export const OPEN_TOP_UPS_MAX = 100;
-
-/** How long a hosted checkout stays open: Stripe allows 30 minutes to 24 hours. */
-export const SESSION_MINUTES_MIN = 30;
-export const SESSION_MINUTES_MAX = 24 * 60;
 
 /**
  * Automatic top-ups of a consumer. `waiting`: one is due but postponed. `off` with a reason: they turned themselves

@@ -3,7 +3,7 @@
  * credit, fail or expire a top-up trust that evidence, and never their caller.
  */
 import type { Stripe } from 'stripe';
-import { SESSION_MINUTES_MAX } from '../domain/top-up.ts';
+import { CHECKOUT_MINUTES_MAX } from '../domain/checkout.ts';
 import type { Verdict } from '../domain/verdict.ts';
 import type { Database } from '../store/database.ts';
 import { recordAuthenticationAsked } from '../store/top-ups/authentication.ts';
@@ -31,7 +31,7 @@ export interface AskDeps {
 }
 
 /** How long a payment that the bank wants confirmed waits for the cardholder: as long as a checkout. */
-const AUTHENTICATED_WITHIN_MS = SESSION_MINUTES_MAX * 60_000;
+const AUTHENTICATED_WITHIN_MS = CHECKOUT_MINUTES_MAX * 60_000;
 
 export async function ask(deps: AskDeps, asked: TopUp): Promise<Verdict> {
   const topUp = await recall(deps, asked);

@@ -155,11 +155,8 @@ describe('the Temporal UI and a top-up', function () {
     await openFound('WorkflowType = "topUp" and ExecutionStatus = "Terminated"');
     await choose('Start Workflow Like This One');
     await page.waitForURL(/start-workflow/);
-    await page.locator('#workflowId').waitFor();
-    assert.equal(
-      await page.locator('#workflowId').inputValue(),
-      harness.workflow(topUp.id).workflowId,
-    );
+    const { workflowId } = harness.workflow(topUp.id);
+    await until(async () => (await page.locator('#workflowId').inputValue()) === workflowId);
     await page.locator('[role=textbox]:has-text("tu_")').first().waitFor();
     await take('start-again');
     await page.locator('button:has-text("Start Workflow"):visible').last().click();

@@ -282,6 +282,6 @@ describe('client: the answers to charges that shared a request', () => {
     }
     calls.push(...chargeAll(farebox, ['behind']).map(raised));
     for (const error of await Promise.all(calls)) assert.equal(error.code, 'service_unavailable');
-    assert.ok(performance.now() - start < 5_000);
+    assert.ok(performance.now() - start < 30_000);
   });
 });

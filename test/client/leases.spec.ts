@@ -163,7 +163,7 @@ describe('client: leases', () => {
       const behind = new Farebox({
         secretKey: account.developerKey,
         baseUrl: `http://127.0.0.1:${line.port}`,
-        timeoutMs: 300,
+        timeoutMs: 5_000,
       });
       const { spendKey, budgetId } = await leasable();
       const journal = join(folder, kind);
@@ -179,7 +179,7 @@ describe('client: leases', () => {
         plain.close(),
         kept.close({ timeoutMs: 1_500 }),
       ]);
-      assert.ok(performance.now() - before < 6_000);
+      assert.ok(performance.now() - before < 30_000);
       const { leaseId } = plain;
       assert.deepEqual(closed.unsettled, [
         { leaseId, sequence: 1, tool: 'search', amount: 0.005, metadata: { call: 7 } },

@@ -5,6 +5,7 @@ import type { TestAccount } from '../support/accounts.ts';
 import { ask, showApproval } from '../support/approval-requests.ts';
 import { makeBudget, makeKey, showBudget, spend } from '../support/budget-requests.ts';
 import { openConsole, type ConsoleHarness, type Window } from '../support/console.ts';
+import { until } from '../support/stack.ts';
 
 describe('approvals in the console', function () {
   this.timeout(180_000);
@@ -24,6 +25,13 @@ describe('approvals in the console', function () {
     await harness?.close();
   });
 
+  /** On a busy machine, a page takes longer than a request waits for the decision. */
+  const untilDecided = (spendKey: string, id: string) =>
+    until(async () => {
+      const approval = await showApproval(harness.stack.api, spendKey, id, 50);
+      return approval.decision !== null && approval;
+    });
+
   it('shows what is asked, as text, and tells the agent the answer', async () => {
     const { api } = harness.stack;
     const key = account.consumerKey;
@@ -31,7 +39,7 @@ describe('approvals in the console', function () {
     const { key: spendKey } = await makeKey(api, key, budget.id);
     const reason = '<img src=x onerror=alert(1)> & more';
     const asked = await ask(api, account, spendKey, 2, { reason });
-    const waiting = showApproval(api, spendKey, asked.id, 50);
+    const waiting = untilDecided(spendKey, asked.id);
     await window.enter(account, '/approvals');
     await page.getByText('Allow a call for $2.00?').waitFor();
     await page.getByText(reason).waitFor();
@@ -61,7 +69,7 @@ describe('approvals in the console', function () {
     ]);
 
     const asked = await ask(api, account, spendKey, 2);
-    const waiting = showApproval(api, spendKey, asked.id, 50);
+    const waiting = untilDecided(spendKey, asked.id);
     await page.goto(await urlIn('raiseUrl'));
     await page.getByLabel('Raise it to, in dollars').fill('7.5');
     await page.getByRole('button', { name: 'Raise limit' }).click();

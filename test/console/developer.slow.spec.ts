@@ -79,9 +79,11 @@ describe('the console for developers', function () {
     const refused = page.getByRole('alert').getByText('Send a developer secret key');
     // The key may work for another second.
     await until(async () => {
+      const answer = page.waitForResponse('**/v1/charges');
       await button('Run').click();
-      return (await refused.count()) === 1;
+      return (await answer).status() === 401;
     });
+    await refused.waitFor();
     await button('Run').waitFor();
   });
 
@@ -177,7 +179,7 @@ describe('the console for developers', function () {
     await charge(harness.stack.api, account, { tool: 'search', amount: 0.02 });
     await charge(harness.stack.api, account, { tool: 'translate', amount: 1.000001 });
     await seeMoney('$1.020001');
-    assert.equal(await page.getByText('$1.020001', { exact: true }).count(), 2);
+    await until(async () => (await page.getByText('$1.020001', { exact: true }).count()) === 2);
     await polling.page.getByText('$1.020001', { exact: true }).first().waitFor();
     await polling.close();
     const rows = page.getByRole('region', { name: 'Charges' }).getByRole('row');
@@ -187,7 +189,8 @@ describe('the console for developers', function () {
       .getByText('Table')
       .click();
     const byTool = page.getByRole('region', { name: 'Revenue by tool' });
-    assert.match(await byTool.innerText(), /translate\s+\$1\.000001\s+search\s+\$0\.020000/);
+    const sums = /translate\s+\$1\.000001\s+search\s+\$0\.020000/;
+    await until(async () => sums.test(await byTool.innerText()));
   });
 
   it('shows each sum as it comes in, and reads the lists less often while charges keep coming', async () => {

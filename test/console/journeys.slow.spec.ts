@@ -1,9 +1,10 @@
 /** What users do in the console, from the first visit on, in a real browser against a real stack. */
 import assert from 'node:assert/strict';
-import type { Page } from 'playwright-core';
+import type { Locator, Page } from 'playwright-core';
 import { call, charge } from '../support/http.ts';
 import {
   closeUnblemished,
+  copiedBy,
   mailedLink,
   openConsole,
   type ConsoleHarness,
@@ -64,8 +65,7 @@ describe('the console', function () {
 
   async function copyNewKey(): Promise<string> {
     await page.getByText('It will not be shown again').waitFor();
-    await button('Copy key').click();
-    const key = await page.evaluate<string>('navigator.clipboard.readText()');
+    const key = await copiedBy(page, 'Copy key');
     await button('Done').click();
     return key;
   }
@@ -257,7 +257,8 @@ describe('the console', function () {
     await charge(harness.stack.api, account, { tool: 'other', amount: 1 });
     await window.enter(account, '/usage?tool=search');
     await page.getByText('Total, net of refunds: $0.25').waitFor();
-    assert.equal(await page.getByRole('region', { name: 'Charges' }).getByRole('row').count(), 2);
+    const rows = page.getByRole('region', { name: 'Charges' }).getByRole('row');
+    await until(async () => (await rows.count()) === 2);
     await button(/^Charge for search/).click();
     const sheet = page.getByRole('dialog');
     await sheet.getByText(/^hmac_sha256\./).waitFor();
@@ -309,13 +310,10 @@ describe('the console', function () {
     await page.reload();
     const tree = page.getByRole('region', { name: 'Budgets' });
     await tree.getByText('$0.25', { exact: true }).waitFor();
-    assert.match(
-      await tree.innerText(),
-      /Project\s+Active\s+\$1\.75\s+\$8\.25\s+Agent\s+Active\s+\$1\.75\s+\$0\.25/,
-    );
+    await reads(tree, /Project\s+Active\s+\$1\.75\s+\$8\.25\s+Agent\s+Active\s+\$1\.75\s+\$0\.25/);
     await page.getByText('$1.75 in 2 charges, net of refunds').waitFor();
     const spending = page.getByRole('region', { name: 'Spending' });
-    assert.match(await spending.innerText(), /fetch\s+1\s+\$0\.50\s+search\s+1\s+\$1\.25/);
+    await reads(spending, /fetch\s+1\s+\$0\.50\s+search\s+1\s+\$1\.25/);
     await page.getByText('Key', { exact: true }).click();
     await spending.getByText('Agent', { exact: true }).waitFor();
 
@@ -399,7 +397,7 @@ describe('the console', function () {
     await lines.getByText('$2.999999').waitFor();
     await page.getByText('Earnings', { exact: true }).click();
     await lines.getByText('Earned in total').waitFor();
-    assert.match(await lines.innerText(), /Earned in total\s+\$0\.000001/);
+    await reads(lines, /Earned in total\s+\$0\.000001/);
   });
 
   it('lets an operator find out why a balance is what it is, adjust it and refund a top-up', async () => {
@@ -410,8 +408,7 @@ describe('the console', function () {
     await page.getByRole('link', { name: 'Go to Security' }).click();
     await page.getByLabel('Your password').fill(PASSWORD);
     await button('Set up').click();
-    await button('Copy secret').click();
-    const secret = await page.evaluate<string>('navigator.clipboard.readText()');
+    const secret = await copiedBy(page, 'Copy secret');
     await page.getByLabel('Code', { exact: true }).fill(totp(secret));
     await button('Turn on').click();
     await page.getByText('Two-factor authentication is on.').waitFor();
@@ -420,6 +417,11 @@ describe('the console', function () {
     const { consumerKey: key, email } = payer;
     await farebox(['account', 'consent', payer.consumerId, '--ceiling', '100'], harness.stack);
     await call(harness.stack.api, 'POST', '/v1/top-up', { key, body: { amount: 10 } });
+    const balance = async () => {
+      const { body } = await call(harness.stack.api, 'GET', '/v1/balance', { key });
+      return (body as { balance: number }).balance;
+    };
+    await until(async () => (await balance()) === 30);
     await charge(harness.stack.api, payer, { amount: 0.000125 });
     await page.getByRole('link', { name: 'Service' }).click();
     await page.getByText('Nothing is stuck.').waitFor();
@@ -430,8 +432,8 @@ describe('the console', function () {
     await page.getByRole('link', { name: email }).click();
     await heading(email).waitFor();
     const books = page.getByRole('region', { name: 'Balance' });
-    assert.match(
-      await books.innerText(),
+    await reads(
+      books,
       /Top-ups \(2\)\s+\$30\.000000\s+Charges\s+−\$0\.000125\s+[^]*Balance\s+\$29\.999875/,
     );
 
@@ -463,3 +465,8 @@ describe('the console', function () {
     assert.equal(await page.getByRole('link', { name: 'Service' }).count(), 0);
   });
 });
+
+/** Waits for it: the parts of a page are read by requests of their own. */
+async function reads(part: Locator, text: RegExp): Promise<void> {
+  await until(async () => text.test(await part.innerText()));
+}

@@ -284,7 +284,7 @@ describe('security in the console', function () {
     await dialog().getByLabel('Password', { exact: true }).fill(PASSWORD);
     await dialog().getByRole('button', { name: 'Sign in', exact: true }).click();
     await page.getByText('$4.00', { exact: true }).first().waitFor();
-    assert.match(page.url(), /console\/balance$/);
+    await page.waitForURL('**/console/balance');
     await window.go('/developer/tools');
     await page.getByText('No tools yet').waitFor();
     const { rowCount } = await api.sql.query(`select from farebox.tools where name = 'private'`);

@@ -11,7 +11,7 @@ import { startStack, until, type Stack } from '../support/stack.ts';
 
 describe('a top-up link', function () {
   // Unpacking the browser, its first start and a stack, on a busy machine.
-  this.timeout(120_000);
+  this.timeout(180_000);
   let stack: Stack;
   let browser: Browser;
   let context: BrowserContext;

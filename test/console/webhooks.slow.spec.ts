@@ -1,7 +1,7 @@
 /** What an owner does with webhook endpoints in the console, in a real browser. */
 import assert from 'node:assert/strict';
 import type { Page } from 'playwright-core';
-import { openConsole, type ConsoleHarness, type Window } from '../support/console.ts';
+import { copiedBy, openConsole, type ConsoleHarness, type Window } from '../support/console.ts';
 import { startReceiver, verify, type Receiver } from '../support/receiver.ts';
 import { until } from '../support/stack.ts';
 
@@ -32,8 +32,7 @@ describe('the webhooks page', function () {
   };
   const copiedSecret = async () => {
     await page.getByText('Copy this secret now').waitFor();
-    await button('Copy secret').click();
-    const secret = await page.evaluate<string>('navigator.clipboard.readText()');
+    const secret = await copiedBy(page, 'Copy secret');
     await button('Done').click();
     return secret;
   };

@@ -10,7 +10,7 @@ import { floodsOf, measure, type Flood } from './floods.ts';
 
 const OPTIONS = { connections: 32, forMs: 2_000 };
 /** Far above the times of the long form: the test machine does other work too. */
-const P99_MS_MAX = 1_000;
+const P99_MS_MAX = 5_000;
 
 describe('a flood of one developer', () => {
   let api: TestApi;
@@ -46,7 +46,7 @@ describe('a flood of one developer', () => {
       assert.ok(charges > 0);
       assert.equal(refused, 0);
       assert.ok(p99Ms < P99_MS_MAX, `p99 was ${Math.round(p99Ms)} ms`);
-    }).timeout(30_000);
+    }).timeout(120_000);
   }
 
   it('leaves the books correct', () => proveBooks(api.env, { processor: false }));

@@ -61,14 +61,14 @@ describe('holds, while processes are killed', function () {
     for (let kill = 0; kill < KILLS; kill += 1) {
       const before = charged.size;
       await (kill % 3 === 2 ? replaceWorker() : replaceApi(kill % 2));
-      await until(() => charged.size > before + 20, { timeoutMs: 30_000 });
+      await until(() => charged.size > before + 20);
     }
     over.abort();
     await Promise.all(callers);
     assert.deepEqual(violations, []);
 
     const none = `select from farebox.holds where state = 0 limit 1`;
-    await until(async () => (await client.query(none)).rowCount === 0, { timeoutMs: 30_000 });
+    await until(async () => (await client.query(none)).rowCount === 0);
     const { rows } = await client.query<{ id: string; micros: number }>(
       'select id, amount_micros::int as micros from farebox.charges',
     );

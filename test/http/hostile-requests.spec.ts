@@ -78,7 +78,7 @@ describe('a request from a stranger', function () {
     const answer = await raw('GET /healthz HTTP/1.1\r\nHost: a\r\nX-Slow: ');
     const tookMs = Date.now() - startedAtMs;
     assert.match(answer, /^(HTTP\/1\.1 4\d\d |$)/);
-    assert.ok(tookMs >= 9_000 && tookMs < 20_000, `${tookMs} ms`);
+    assert.ok(tookMs >= 9_000 && tookMs < 35_000, `${tookMs} ms`);
   });
 
   it('leaves the port to a running process: a second one on it exits', async () => {

@@ -174,10 +174,8 @@ describe('limits', () => {
       for (let n = 0; n < 10; n += 1) {
         for (const each of [account, other]) bodyOf(await charge(api, each), 201, ChargeReply);
       }
-      const sent = performance.now();
       for (const each of [account, other]) assert.equal((await balance(each)).status, 200);
-      assert.ok(performance.now() - sent < 1_000);
-      // The other lists of the account wait for the first one, and occupy no connection.
+      // The first list still waits. The other lists of the account wait for the first one, and occupy no connection.
       const { rows } = await blocker.query(
         "select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'",
       );

@@ -4,18 +4,18 @@
  */
 import { fork, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { rm } from 'node:fs/promises';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Stripe } from 'stripe';
+import { newDataFolder } from '../support/data-folder.ts';
 
 const MAIN = join(import.meta.dirname, '../../simulator/main.ts');
 const SECRET_KEY = 'sk_test_simulator';
 const WEBHOOK_SECRET = 'whsec_simulator';
 export const TOKEN = 'token_of_the_simulator';
-const WAIT_MAX_MS = 15_000;
+const WAIT_MAX_MS = 60_000;
 
 export class SimulatorProcess {
   readonly stripe: Stripe;
@@ -37,7 +37,7 @@ export class SimulatorProcess {
     // Long enough that only the controls settle a debit.
     settleSeconds = 3_600,
   ): Promise<SimulatorProcess> {
-    const directory = earlier?.directory ?? (await mkdtemp(join(tmpdir(), 'simulator-')));
+    const directory = earlier?.directory ?? (await newDataFolder('simulator-'));
     const child = fork(MAIN, {
       stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
       env: {

@@ -109,6 +109,13 @@ export async function closeUnblemished(
   assert.deepEqual(foreign, [], 'another host was asked');
 }
 
+/** What a button of the page copies. The browser writes the clipboard after the click. */
+export async function copiedBy(page: Page, name: string): Promise<string> {
+  await page.evaluate(`navigator.clipboard.writeText('')`);
+  await page.getByRole('button', { name }).first().click();
+  return until(() => page.evaluate<string>('navigator.clipboard.readText()'));
+}
+
 /** The link of the newest email to the address that sets its password. */
 export function mailedLink({ stack }: ConsoleHarness, email: string): Promise<string> {
   return until(async () => {

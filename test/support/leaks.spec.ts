@@ -13,24 +13,26 @@ const PIECE_BYTES = 70_000;
 
 describe('the search for leaked secrets', () => {
   let folder: string;
+  let dataFolder: string;
 
   beforeEach(async () => {
     folder = await mkdtemp(join(tmpdir(), 'farebox-leaks-'));
-    await mkdir(join(folder, 'temporal'));
+    dataFolder = join(folder, 'data');
+    await mkdir(join(dataFolder, 'temporal'), { recursive: true });
     await writeFile(join(folder, 'given-secrets'), `${GIVEN}\nshort\n`);
     await writeFile(join(folder, 'api.log'), '{"msg":"short","id":"key_01a1fd6455e57aa3b31e"}\n');
   });
   afterEach(() => rm(folder, { recursive: true, force: true }));
 
   it('finds nothing where there is nothing', async () => {
-    assert.deepEqual(await findLeaks(folder), []);
+    assert.deepEqual(await findLeaks(folder, dataFolder), []);
   });
 
   it('finds a key in a log, wherever it is in it', async () => {
     const line = `{"path":"/v1/${KEY}?a=1"}\n`;
     for (const before of [0, PIECE_BYTES, 65_536 - 20]) {
       await writeFile(join(folder, 'worker.log'), 'x'.repeat(before) + ' '.repeat(4) + line);
-      const [leak, ...more] = await findLeaks(folder);
+      const [leak, ...more] = await findLeaks(folder, dataFolder);
       assert.match(leak ?? '', /^worker\.log contains fare_ck_live_/);
       assert.deepEqual(more, []);
     }
@@ -38,8 +40,8 @@ describe('the search for leaked secrets', () => {
 
   it('finds what a process was given in the bytes that Temporal stored', async () => {
     const bytes = Buffer.concat([Buffer.from([0, 255, 10, 30]), Buffer.from(`"${GIVEN}"`)]);
-    await appendFile(join(folder, 'temporal/temporal.db-wal'), bytes);
-    const [leak] = await findLeaks(folder);
+    await appendFile(join(dataFolder, 'temporal/temporal.db-wal'), bytes);
+    const [leak] = await findLeaks(folder, dataFolder);
     assert.match(leak ?? '', /^temporal\/temporal\.db-wal contains whsec_of_a_process_o\.\.\./);
   });
 

@@ -34,14 +34,21 @@ export function keysIn(text: string): string[] {
   return (text.match(WORD) ?? []).filter((word) => kindOfKey('fare', word) !== undefined);
 }
 
-/** Each with its file and the beginning of the secret. */
-export async function findLeaks(folder: string): Promise<string[]> {
+/** In the run's folder and that of its servers' data. Each with its file and the beginning of the secret. */
+export async function findLeaks(folder: string, dataFolder: string): Promise<string[]> {
   const noted = await readFile(join(folder, GIVEN), 'utf8').catch(() => '');
   const given = new Set(noted.split('\n').filter((secret) => secret.length >= LENGTH_MIN));
-  const names = await readdir(folder, { recursive: true });
+  const logs = (await readdir(folder, { recursive: true })).filter((name) => name.endsWith('.log'));
+  const stored = (await readdir(dataFolder, { recursive: true })).filter((name) =>
+    /^temporal\/.*\.db(-wal)?$/.test(name),
+  );
+  const files = [
+    ...logs.map((name) => ({ name, path: join(folder, name) })),
+    ...stored.map((name) => ({ name, path: join(dataFolder, name) })),
+  ];
   const leaks: string[] = [];
-  for (const name of names.filter((each) => /\.log$|^temporal\/.*\.db(-wal)?$/.test(each))) {
-    for (const secret of await secretsInFile(join(folder, name), given)) {
+  for (const { name, path } of files) {
+    for (const secret of await secretsInFile(path, given)) {
       leaks.push(`${name} contains ${secret.slice(0, 20)}...`);
     }
   }

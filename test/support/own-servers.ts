@@ -1,11 +1,11 @@
 /**
  * Servers that a test may kill, unlike the run's shared ones. Each comes back on its port, with its data.
  */
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Child } from '../../src/embedded/child.ts';
 import { randomPasswords } from '../../src/embedded/data-dir.ts';
+import { newDataFolder } from './data-folder.ts';
 import { choosePort } from './ports.ts';
 import { startPostgres } from '../../src/embedded/postgres.ts';
 import { startTemporal } from '../../src/embedded/temporal.ts';
@@ -23,12 +23,14 @@ export interface OwnServer {
   remove(): Promise<void>;
 }
 
+const FOLDER_PREFIX = 'farebox-faults-';
+
 /** At the newest schema, with its own database. `more` are settings of the server; `folder` is removed at the end. */
 export async function startOwnPostgres(
   more: Readonly<Record<string, string>> = {},
   folder?: string,
 ): Promise<OwnServer & { readonly url: string; readonly superuserUrl: string }> {
-  folder ??= await newFolder();
+  folder ??= await newDataFolder(FOLDER_PREFIX);
   const options = {
     dataDir: join(folder, 'postgres'),
     logFile: join(folder, 'postgres.log'),
@@ -48,7 +50,7 @@ export async function startOwnPostgres(
 export async function startOwnTemporal(): Promise<
   OwnServer & { readonly address: string; readonly dataDir: string }
 > {
-  const folder = await newFolder();
+  const folder = await newDataFolder(FOLDER_PREFIX);
   const options = {
     program: process.env['TEST_TEMPORAL_PROGRAM'] ?? '',
     dataDir: join(folder, 'temporal'),
@@ -64,10 +66,6 @@ export async function startOwnTemporal(): Promise<
     dataDir,
     ...ownServer(folder, first, () => startTemporal(options)),
   };
-}
-
-function newFolder(): Promise<string> {
-  return mkdtemp(join(tmpdir(), 'farebox-faults-'));
 }
 
 function ownServer(folder: string, first: Child, start: () => Promise<Child>): OwnServer {

@@ -2,11 +2,11 @@
  * A PostgreSQL that archives its WAL, with a base backup made over SQL, which needs none of PostgreSQL's programs:
  * it can be put back to any moment since that backup.
  */
-import { chmod, cp, mkdir, mkdtemp, rm, writeFile, appendFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { chmod, cp, mkdir, rm, writeFile, appendFile } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import { Client } from 'pg';
 import { randomPasswords } from '../../src/embedded/data-dir.ts';
+import { newDataFolder } from './data-folder.ts';
 import { choosePort } from './ports.ts';
 import { startPostgres } from '../../src/embedded/postgres.ts';
 import { migrate } from '../../src/store/migrations.ts';
@@ -16,7 +16,7 @@ export type RestorablePostgres = Awaited<ReturnType<typeof startRestorablePostgr
 
 /** At the newest schema. */
 export async function startRestorablePostgres() {
-  const folder = await mkdtemp(join(tmpdir(), 'farebox-restore-'));
+  const folder = await newDataFolder('farebox-restore-');
   const archive = join(folder, 'wal');
   const backup = join(folder, 'backup');
   await mkdir(archive);

@@ -8,6 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Child } from '../../src/embedded/child.ts';
 import { randomPasswords } from '../../src/embedded/data-dir.ts';
+import { newDataFolder } from './data-folder.ts';
 import { findLeaks } from './leaks.ts';
 import { choosePort } from './ports.ts';
 import { startPostgres, type Postgres } from '../../src/embedded/postgres.ts';
@@ -15,20 +16,24 @@ import { findTemporal } from '../../src/embedded/temporal-binary.ts';
 import { startTemporal } from '../../src/embedded/temporal.ts';
 import { migrate } from '../../src/store/migrations.ts';
 
+/** For logs and programs; and for the data of servers. */
 let folder: string | undefined;
+let dataFolder: string | undefined;
 const started: Child[] = [];
 
 export async function mochaGlobalSetup(): Promise<void> {
   folder = await mkdtemp(join(tmpdir(), 'farebox-test-'));
+  dataFolder = await newDataFolder('farebox-test-data-');
   const [postgres, temporal] = await Promise.all([
-    preparePostgres(folder),
-    prepareTemporal(folder),
+    preparePostgres(folder, dataFolder),
+    prepareTemporal(folder, dataFolder),
   ]).catch(async (error: unknown) => {
     await mochaGlobalTeardown();
     throw error;
   });
   Object.assign(process.env, {
     TEST_FOLDER: folder,
+    TEST_DATA_FOLDER: dataFolder,
     TEST_POSTGRES_URL: postgres.url,
     TEST_POSTGRES_SUPERUSER_URL: postgres.superuserUrl,
     TEST_TEMPORAL_ADDRESS: temporal.address,
@@ -39,16 +44,17 @@ export async function mochaGlobalSetup(): Promise<void> {
 
 export async function mochaGlobalTeardown(): Promise<void> {
   await Promise.all(started.map((child) => child.stop()));
-  if (!folder) return;
-  const leaks = await findLeaks(folder);
+  if (!folder || !dataFolder) return;
+  const leaks = await findLeaks(folder, dataFolder);
   await rm(folder, { recursive: true, force: true });
+  await rm(dataFolder, { recursive: true, force: true });
   if (leaks.length > 0) throw new Error(`secrets leaked:\n${leaks.join('\n')}`);
 }
 
 /** Its database is the template, which stack.ts copies. */
-async function preparePostgres(folder: string): Promise<Postgres> {
+async function preparePostgres(folder: string, dataFolder: string): Promise<Postgres> {
   const postgres = await startPostgres({
-    dataDir: join(folder, 'postgres'),
+    dataDir: join(dataFolder, 'postgres'),
     logFile: join(folder, 'postgres.log'),
     env: process.env,
     port: await choosePort(),
@@ -63,11 +69,12 @@ async function preparePostgres(folder: string): Promise<Postgres> {
 
 async function prepareTemporal(
   folder: string,
+  dataFolder: string,
 ): Promise<{ address: string; uiUrl: string; program: string }> {
   const program = await findTemporal(process.env, () => {});
   const temporal = await startTemporal({
     program,
-    dataDir: join(folder, 'temporal'),
+    dataDir: join(dataFolder, 'temporal'),
     logFile: join(folder, 'temporal.log'),
     env: process.env,
     port: await choosePort(),

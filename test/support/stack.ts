@@ -216,7 +216,7 @@ export async function startSimulator(
   const { earlier } = options;
   const port = earlier ? Number(new URL(earlier.url).port) : await choosePort();
   const url = `http://127.0.0.1:${port}`;
-  const database = earlier?.database ?? join(given('TEST_FOLDER'), `simulator-${unique()}.db`);
+  const database = earlier?.database ?? join(given('TEST_DATA_FOLDER'), `simulator-${unique()}.db`);
   const env: Environment = earlier?.env ?? {
     STRIPE_API_BASE: url,
     STRIPE_SECRET_KEY: `sk_test_${unique()}`,

@@ -255,7 +255,7 @@ describe('traces', () => {
       const sinceMs = performance.now();
       await api.stop();
       assert.ok(
-        performance.now() - sinceMs < 7_000,
+        performance.now() - sinceMs < 9_500,
         `stopping took ${performance.now() - sinceMs} ms`,
       );
     } finally {

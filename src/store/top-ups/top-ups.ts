@@ -4,11 +4,11 @@
  */
 import { randomUUIDv7 } from 'node:crypto';
 import { Type, type Static } from 'typebox';
+import { CHECKOUT_MINUTES_MAX } from '../../domain/checkout.ts';
 import { uuidFloor, withTailOf } from '../../domain/ids.ts';
 import type { Micros } from '../../domain/money.ts';
 import {
   OPEN_TOP_UPS_MAX,
-  SESSION_MINUTES_MAX,
   TOP_UP_METHODS,
   TOP_UP_STATUSES,
   type AutoTopUpState,
@@ -363,7 +363,7 @@ export async function planSession(
   const ms = minutes * 60_000 + CALL_MS;
   return connection.one(sql.type(topUpRow)`
     update farebox.top_ups set session_expires_at = case
-      when ${minutes}::int8 = ${SESSION_MINUTES_MAX} then null
+      when ${minutes}::int8 = ${CHECKOUT_MINUTES_MAX} then null
       when session_expires_at > now() + ${SESSION_MS_MIN}::int8 * interval '1 ms' then session_expires_at
       else date_trunc('second', now() + ${ms}::int8 * interval '1 ms') end
     where id = ${id} returning ${columns}

@@ -74,7 +74,7 @@ describe('invocations while Temporal is away', () => {
     const grantId = await grant();
     const startedAt = performance.now();
     const answer = await post('/invoke', invocation(grantId));
-    assert.ok(performance.now() - startedAt < 5_000);
+    assert.ok(performance.now() - startedAt < 30_000);
     const { id, createdAt, ...rest } = bodyOf(answer, 202, InvocationReply);
     assert.match(id, /^inv_[0-9a-f]{32}$/);
     assert.ok(Math.abs(Date.parse(createdAt) - Date.now()) < 60_000);

@@ -31,7 +31,7 @@ describe('many invocations', () => {
       Array.from({ length: 200 }, (_, n) => invoke('popular', grantId, { n })),
     );
     // Two seconds on a quiet machine; more here, for a busy one.
-    assert.ok(performance.now() - startedAt < 10_000);
+    assert.ok(performance.now() - startedAt < 60_000);
     const ids = answers.map((answer) => {
       assert.ok(answer.status === 200 || answer.status === 202, JSON.stringify(answer.body));
       return bodyOf(answer, answer.status, InvocationReply).id;

@@ -100,7 +100,7 @@ describe('webhook endpoints', () => {
     assertShape(data, EVENT_DATA['tool.price_changed']);
     assert.equal(data['price'], asked);
     // A tenth of a second on a quiet machine; without its notice it would wait for the sweep of each minute.
-    assert.ok(changed.atMs - Date.parse(timestamp) < 10_000);
+    assert.ok(changed.atMs - Date.parse(timestamp) < 30_000);
     assert.match(changed.id, /^evt_[0-9a-f]{32}$/);
     assert.deepEqual(verify(secret, changed), changed.payload);
     assert.throws(

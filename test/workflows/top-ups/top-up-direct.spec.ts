@@ -75,7 +75,7 @@ describe('a direct top-up', () => {
   it('is refused after five declines within an hour, until another card is saved', async () => {
     const consumer = await withCard('pm_card_chargeCustomerFail');
     for (let declines = 0; declines < 5; declines += 1) {
-      assert.equal((await harness.request(consumer, 'direct', 12.5)).kind, 'failed');
+      assert.equal((await harness.requestDirect(consumer, 12.5)).kind, 'failed');
     }
     const refused = await harness.request(consumer, 'direct', 12.5);
     assert.ok(refused.kind === 'declined_too_often');
@@ -84,7 +84,7 @@ describe('a direct top-up', () => {
     const checkout = await harness.checkout(consumer, 5);
     await harness.pay(checkout.sessionUrl, '4242424242424242', { save: true });
     await harness.statusBecomes(checkout, 'completed');
-    assert.equal((await harness.request(consumer, 'direct', 12.5)).kind, 'completed');
+    assert.equal((await harness.requestDirect(consumer, 12.5)).kind, 'completed');
   });
 
   it('is not charged after 15 minutes of failed attempts, even by the payment it prepared', async () => {

@@ -56,15 +56,15 @@ describe('while Stripe hangs on many checkouts', function () {
   });
 
   it('a payment is credited about as quickly as otherwise', () => {
-    // Five seconds for the noise of a busy machine; steps that wait for a slot of Stripe's take longer.
-    assert.ok(besidesMs <= 2 * aloneMs + 5_000, `${besidesMs} ms, alone ${aloneMs} ms`);
+    // Nine seconds for a busy machine; steps that wait for a slot of Stripe's take at least ten.
+    assert.ok(besidesMs <= 2 * aloneMs + 9_000, `${besidesMs} ms, alone ${aloneMs} ms`);
   });
 
   it('the steps that credit a payment do not wait in a queue', async () => {
     const { events } = await harness.workflow(paidTopUpId).fetchHistory();
     for (const step of ['askProcessor', 'creditTopUp']) {
       const waitedMs = queuedMs(events ?? [], step);
-      assert.ok(waitedMs < 5_000, `${step} waited ${waitedMs} ms`);
+      assert.ok(waitedMs < 9_000, `${step} waited ${waitedMs} ms`);
     }
   });
 

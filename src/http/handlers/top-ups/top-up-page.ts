@@ -13,7 +13,7 @@ import {
   microsOfDollars,
   type Micros,
 } from '../../../domain/money.ts';
-import { CHECKOUT_MICROS_MIN } from '../../../domain/top-up.ts';
+import { CHECKOUT_MICROS_MIN } from '../../../domain/checkout.ts';
 import { findHolder } from '../../../store/accounts/test-accounts.ts';
 import { findReturnUrl } from '../../../store/accounts/return-urls.ts';
 import {

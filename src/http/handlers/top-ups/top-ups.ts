@@ -1,10 +1,10 @@
 /** Direct top-ups, checkouts, and a consumer's list of top-ups (specification section 4.1). */
+import { CHECKOUT_MICROS_MIN } from '../../../domain/checkout.ts';
 import { ApiError, ERRORS, type ErrorCode } from '../../../domain/errors.ts';
 import { uuidOf, wireId } from '../../../domain/ids.ts';
 import { isTest } from '../../../domain/mode.ts';
 import { asMicros, centsOf, dollarsOf, formatDollars, type Micros } from '../../../domain/money.ts';
 import {
-  CHECKOUT_MICROS_MIN,
   OPEN_TOP_UPS_MAX,
   TOP_UP_MICROS_MAX,
   TOP_UP_MICROS_MIN,
