@@ -652,7 +652,9 @@ export interface BudgetUsageReply {
     /** How many charges were made. */
     charges: number;
   };
-  /** Keys and days newest first, tools by name, developers by id. None without charges. */
+  /**
+   * Keys and days newest first, tools by name, developers in the order in which they signed up. None without charges.
+   */
   usage: {
     /** With `by=key`: the spend key. */
     keyId?: string;

@@ -13,7 +13,7 @@ const { rollUp } = proxyActivities<RollupActivities>({
   summary: 'Move part of the tails into the sums',
 });
 
-/** Each step takes six history events; together they move up to a hundred thousand rows. */
+/** Each step takes six history events; together they move up to three hundred thousand rows. */
 const STEPS_PER_RUN = 10;
 
 export async function rollUpEarnings(): Promise<void> {

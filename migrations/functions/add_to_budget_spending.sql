@@ -2,8 +2,9 @@
 -- Locks: one change at a time, until it commits. A step of the rollups inserts some rows of keys and updates others, and each
 -- of the two comes here by itself, so without the lock two steps could take the rows of a budget in different orders.
 create or replace function farebox.add_to_budget_spending() returns trigger language plpgsql
--- The key of each row is probed, for the reasons in post_charges.sql; in the order of the primary key, or the planner might
--- take another index that begins with the same columns.
+-- Each key is probed once, for the reasons in post_charges.sql; in the order of the primary key, or the planner might take
+-- another index that begins with the same columns. Keys of one path are added up before their path is unfolded, as a step has
+-- thousands of keys of a few budgets.
 set enable_seqscan = off
 set enable_bitmapscan = off
 as $$
@@ -25,13 +26,22 @@ begin
     insert into farebox.budget_spending as b
       (ledger, consumer_id, budget, grouped_by, span, begins_at, mark, amount_micros, charges)
     select s.ledger, s.consumer_id, n.budget, g.grouped_by, s.span, s.begins_at, g.mark, sum(s.micros), sum(s.charges)
-    from (' || v_changes || ') s
-    join lateral (
-      select ledger, consumer_id, number, path from farebox.spend_keys
-      where (ledger, consumer_id, number) >= (s.ledger, s.consumer_id, s.spend_key)
-      order by ledger, consumer_id, number limit 1
-    ) k on (k.ledger, k.consumer_id, k.number) = (s.ledger, s.consumer_id, s.spend_key)
-    cross join lateral unnest(k.path) as n (budget)
+    from (
+      select c.ledger, c.consumer_id, p.path, c.span, c.begins_at, c.developer, c.tool, sum(c.micros) as micros,
+        sum(c.charges) as charges
+      from (' || v_changes || ') c
+      join (
+        select s.ledger, s.consumer_id, s.spend_key, k.path
+        from (select distinct ledger, consumer_id, spend_key from (' || v_changes || ') c) s
+        join lateral (
+          select ledger, consumer_id, number, path from farebox.spend_keys
+          where (ledger, consumer_id, number) >= (s.ledger, s.consumer_id, s.spend_key)
+          order by ledger, consumer_id, number limit 1
+        ) k on (k.ledger, k.consumer_id, k.number) = (s.ledger, s.consumer_id, s.spend_key)
+      ) p using (ledger, consumer_id, spend_key)
+      group by 1, 2, 3, 4, 5, 6, 7
+    ) s
+    cross join lateral unnest(s.path) as n (budget)
     cross join lateral (values (''tool'', s.tool), (''developer'', s.developer::text)) as g (grouped_by, mark)
     group by 1, 2, 3, 4, 5, 6, 7
     having sum(s.micros) <> 0 or sum(s.charges) <> 0

@@ -239,7 +239,7 @@ export const BudgetUsageReply = Closed({
     }),
     {
       description:
-        'Keys and days newest first, tools by name, developers by id. None without charges.',
+        'Keys and days newest first, tools by name, developers in the order in which they signed up. None without charges.',
     },
   ),
   ...pageMarks,

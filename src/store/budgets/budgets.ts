@@ -40,6 +40,7 @@ const BudgetRow = Type.Object({
   expiresAt: StringOrNull,
 });
 const budgetRow = row(BudgetRow);
+const numberRow = row(Type.Object({ number: Type.Integer() }));
 
 /** The part of a consumer's tree that somebody sees: all of it, or the node of this number, alone or with all below. */
 export interface TreeView extends ConsumerRef {
@@ -49,53 +50,50 @@ export interface TreeView extends ConsumerRef {
 }
 
 /** What a window has used by now; in a window that is over, nothing. */
-const windowUsed = (node: 'b' | 'p') => {
-  const of = (column: string) => sql.identifier([node, column]);
-  return sql.fragment`case when ${of('window_began')} < w.began[${of('window_unit')}] then 0
-    else ${of('window_used_micros')} end`;
-};
-
-const columns = sql.fragment`
-  d.id, d.number, d.path, above.id as "parentId", d.name, on_path."isClosed", on_path."isExpired",
-    b.limit_micros as "limitMicros", b.used_micros as "usedMicros", b.window_unit as "windowUnit",
-    b.window_limit_micros as "windowLimitMicros", ${windowUsed('b')} as "windowUsedMicros",
-    w.began[b.window_unit] as "windowBegan", on_path.remaining as "remainingMicros",
-    d.max_per_call_micros as "maxPerCallMicros", d.allow_leases as "allowLeases",
-    d.max_lease_micros as "maxLeaseMicros", d.tools, d.developers, d.approve_developers as "approveDevelopers",
-    d.approved_developers as "approvedDevelopers", d.may_delegate as "mayDelegate",
-    nullif(d.metadata, '')::json as metadata, d.expires_at as "expiresAt"
+const WINDOW_USED = sql.fragment`
+  case when b.window_began < w.began[b.window_unit] then 0 else b.window_used_micros end
 `;
 
 /**
- * Of nodes `d`. `limit 1` makes each of these a probe, also while the planner takes the tables for small. `offset 0` has the
- * windows computed once, and not at each use.
+ * The budgets of `page`, rows of `budget_details` of one consumer, with what is left on their paths. Each node on a path is
+ * read once, however many of the page are below it. By `= any`, so that nodes are found by their index however few or
+ * many the planner expects.
  */
-const joined = sql.fragment`
-  cross join (select farebox.windows_at(now()) as began offset 0) w
-  cross join lateral (
-    select * from farebox.budgets where ledger = d.ledger and consumer_id = d.consumer_id and number = d.number
-    limit 1
-  ) b
-  cross join lateral (
-    select min(least(p.limit_micros - p.used_micros, p.window_limit_micros - ${windowUsed('p')})) as remaining,
-      bool_or(p.is_closed) as "isClosed", coalesce(bool_or(q.expires_at <= now()), false) as "isExpired"
-    from unnest(d.path) as n (number)
-    cross join lateral (
-      select * from farebox.budgets where ledger = d.ledger and consumer_id = d.consumer_id and number = n.number
-      limit 1
-    ) p
-    cross join lateral (
-      select expires_at from farebox.budget_details
-      where ledger = d.ledger and consumer_id = d.consumer_id and number = n.number
-      limit 1
-    ) q
-  ) on_path
-  left join lateral (
-    select id from farebox.budget_details
-    where ledger = d.ledger and consumer_id = d.consumer_id and number = d.path[cardinality(d.path) - 1]
-    limit 1
-  ) above on true
-`;
+function readWithPaths({ ledger, consumerId }: ConsumerRef, page: ReturnType<typeof sql.fragment>) {
+  const ofPaths = sql.fragment`
+    ledger = ${ledger} and consumer_id = ${consumerId}
+      and number = any ((select array_agg(distinct n) from page cross join lateral unnest(path) n)::int4[])
+  `;
+  return sql.type(budgetRow)`
+    with page as materialized (${page}), details as materialized (
+      select number, id, expires_at from farebox.budget_details where ${ofPaths}
+    ), counters as materialized (
+      select * from farebox.budgets where ${ofPaths}
+    ), nodes as materialized (
+      select b.*, q.id, q.expires_at, w.began[b.window_unit] as window_begins, ${WINDOW_USED} as window_used
+      from (select farebox.windows_at(now()) as began offset 0) w
+      cross join counters b join details q using (number)
+    ), on_paths as (
+      select p.number, bool_or(n.is_closed) as is_closed, bool_or(n.expires_at <= now()) as is_over,
+        min(least(n.limit_micros - n.used_micros, n.window_limit_micros - n.window_used)) as remaining
+      from page p cross join lateral unnest(p.path) as above (number) join nodes n on n.number = above.number
+      group by 1
+    )
+    select d.id, d.number, d.path, above.id as "parentId", d.name, o.is_closed as "isClosed", coalesce(o.is_over, false) as "isExpired",
+      b.limit_micros as "limitMicros", b.used_micros as "usedMicros", b.window_unit as "windowUnit",
+      b.window_limit_micros as "windowLimitMicros", b.window_used as "windowUsedMicros",
+      b.window_begins as "windowBegan", o.remaining as "remainingMicros",
+      d.max_per_call_micros as "maxPerCallMicros", d.allow_leases as "allowLeases",
+      d.max_lease_micros as "maxLeaseMicros", d.tools, d.developers, d.approve_developers as "approveDevelopers",
+      d.approved_developers as "approvedDevelopers", d.may_delegate as "mayDelegate",
+      nullif(d.metadata, '')::json as metadata, d.expires_at as "expiresAt"
+    from page d
+    join on_paths o on o.number = d.number
+    join nodes b on b.number = d.number
+    left join nodes above on above.number = d.path[cardinality(d.path) - 1]
+    order by d.number desc
+  `;
+}
 
 /** Newest first: those that the view shows, or the children of one node. */
 export async function listBudgets(
@@ -104,21 +102,22 @@ export async function listBudgets(
   parentNumber: number | undefined,
   { limit, beforeId }: Page,
 ): Promise<readonly Budget[]> {
-  // By number, which the only index that a consumer's nodes are found by is in the order of; and the page first, so
-  // that what is joined is joined for its nodes alone.
-  const rows = await connection.any(sql.type(budgetRow)`
-    select ${columns} from (
-      select d.* from farebox.budget_details d
-      where ${seenIn(view)}
-        and ${beforeId === undefined ? sql.fragment`true` : before(view, beforeId)}
-        and ${
-          parentNumber === undefined
-            ? sql.fragment`true`
-            : sql.fragment`d.path[cardinality(d.path) - 1] = ${parentNumber}`
-        }
-      order by d.number desc limit ${limit}
-    ) d ${joined} order by d.number desc
-  `);
+  const rows = await connection.any(
+    readWithPaths(
+      view,
+      // By number, which the only index that a consumer's nodes are found by is in the order of.
+      sql.fragment`
+        select d.* from farebox.budget_details d
+        where ${seenIn(view)}
+          and ${beforeId === undefined ? sql.fragment`true` : before(view, beforeId)}
+          and ${
+            parentNumber === undefined
+              ? sql.fragment`true`
+              : sql.fragment`d.path[cardinality(d.path) - 1] = ${parentNumber}`
+          }
+        order by d.number desc limit ${limit}`,
+    ),
+  );
   return rows.map(budgetOf);
 }
 
@@ -127,23 +126,42 @@ export async function findBudget(
   view: TreeView,
   id: string,
 ): Promise<Budget | null> {
-  const found = await connection.maybeOne(sql.type(budgetRow)`
-    select ${columns} from farebox.budget_details d ${joined} where ${seenIn(view)} and d.id = ${id}
-  `);
+  const found = await connection.maybeOne(
+    readWithPaths(
+      view,
+      sql.fragment`select d.* from farebox.budget_details d where ${seenIn(view)} and d.id = ${id}`,
+    ),
+  );
   return found && budgetOf(found);
+}
+
+/** Null: the view shows no such node. */
+export async function findBudgetNumber(
+  connection: Connection,
+  view: TreeView,
+  id: string,
+): Promise<number | null> {
+  return connection.maybeOneFirst(sql.type(numberRow)`
+    select d.number from farebox.budget_details d where ${seenIn(view)} and d.id = ${id}
+  `);
 }
 
 /** By its number in the consumer's tree. */
 export async function getBudgetOfNumber(
   connection: Connection,
-  { ledger, consumerId }: ConsumerRef,
+  consumer: ConsumerRef,
   number: number,
 ): Promise<Budget> {
+  const { ledger, consumerId } = consumer;
   return budgetOf(
-    await connection.one(sql.type(budgetRow)`
-      select ${columns} from farebox.budget_details d ${joined}
-      where d.ledger = ${ledger} and d.consumer_id = ${consumerId} and d.number = ${number}
-    `),
+    await connection.one(
+      readWithPaths(
+        consumer,
+        sql.fragment`
+          select d.* from farebox.budget_details d
+          where d.ledger = ${ledger} and d.consumer_id = ${consumerId} and d.number = ${number}`,
+      ),
+    ),
   );
 }
 

@@ -24,7 +24,7 @@ interface Spent {
 export interface BudgetUsage {
   /** Of the whole range, not only this page. */
   readonly total: Spent;
-  /** In the order of `mark`, which is unique: a key's id, a tool's name, a developer's id, or a day as ISO 8601. */
+  /** `mark` is unique: a key's id, a tool's name, a developer's id, or a day as ISO 8601. */
   readonly groups: readonly (Spent & {
     readonly mark: string;
     /** Of a key that has one. */
@@ -72,7 +72,7 @@ const groupRow = row(
   }),
 );
 
-/** Keys and days newest first, tools and developers in their order. `after` is the last mark of the page before. */
+/** Keys and days newest first, tools by name, developers in the order in which they signed up. `after` is the last mark of the page before. */
 export async function readBudgetUsage(
   connection: Connection,
   node: NodeRef,
@@ -83,7 +83,9 @@ export async function readBudgetUsage(
   const page =
     group === 'key'
       ? keysPage(node, range, after, limit)
-      : sql.fragment`${marksPage(group, after)} limit ${limit}`;
+      : group === 'developer'
+        ? developersPage(after, limit)
+        : sql.fragment`${marksPage(group, after)} limit ${limit}`;
   const rows = await connection.any(sql.type(groupRow)`
     with spent as materialized (
       select ${GROUPED[group]} as grouped, sum(amount_micros) as micros, sum(charges) as charges
@@ -145,29 +147,35 @@ function waitingAt(node: NodeRef, range: HourRange, groupedBy: 'tool' | 'develop
     where k.path @> array[${number}::int4]`;
 }
 
-function marksPage(group: Exclude<UsageGroup, 'key'>, after: string | undefined) {
+function marksPage(group: 'tool' | 'day', after: string | undefined) {
   const isDescending = group === 'day';
-  const [mark, join] =
-    group === 'developer'
-      ? [
-          sql.fragment`a.developer_id::text`,
-          // A probe for each developer: the planner might read all accounts instead.
-          sql.fragment`cross join lateral (
-            select developer_id from farebox.accounts where developer_number = grouped::int4 limit 1
-          ) a`,
-        ]
-      : [sql.fragment`grouped`, sql.fragment``];
   const isAfter =
     after === undefined
       ? sql.fragment`true`
       : isDescending
-        ? sql.fragment`mark < ${after} collate "C"`
-        : sql.fragment`mark > ${after} collate "C"`;
+        ? sql.fragment`grouped < ${after} collate "C"`
+        : sql.fragment`grouped > ${after} collate "C"`;
   return sql.fragment`
-    select mark, null as name, micros, charges from (
-      select ${mark} as mark, micros::int8 as micros, charges::int8 as charges from spent ${join}
-    ) m
-    where ${isAfter} order by mark collate "C" ${isDescending ? sql.fragment`desc` : sql.fragment`asc`}`;
+    select grouped as mark, null as name, micros::int8 as micros, charges::int8 as charges from spent
+    where ${isAfter} order by grouped collate "C" ${isDescending ? sql.fragment`desc` : sql.fragment`asc`}`;
+}
+
+/** By number, so that only the accounts on the page are looked up; each by a probe, as the planner might read them all instead. */
+function developersPage(after: string | undefined, limit: number) {
+  const isAfter =
+    after === undefined
+      ? sql.fragment`true`
+      : sql.fragment`grouped::int4 > (select developer_number from farebox.accounts where developer_id = ${after})`;
+  return sql.fragment`
+    select a.developer_id::text as mark, null as name, d.micros, d.charges
+    from (
+      select grouped::int4 as number, micros::int8 as micros, charges::int8 as charges from spent
+      where ${isAfter} order by 1 limit ${limit}
+    ) d
+    cross join lateral (
+      select developer_id from farebox.accounts where developer_number = d.number limit 1
+    ) a
+    order by d.number`;
 }
 
 /**

@@ -9,8 +9,12 @@ import { KEY_SPANS, SPENT_BY_BUDGETS, SPENT_BY_KEYS } from '../budgets/usage.ts'
 import { EARNED, SPANS } from './earnings.ts';
 import { cutByLots, PAID_BY_TOP_UPS } from './top-up-attribution.ts';
 
-/** Rows per step: a fraction of a second of work. Data that several flushes share is looked up once per step. */
-const EARNINGS_PER_STEP = 10_000;
+/**
+ * Rows per step: a fraction of a second of work. What rows share is written once per step, so the sums of a spend key that is
+ * charged often cost little; a step of keys that are charged once ends after fewer of them.
+ */
+const EARNINGS_PER_STEP = 30_000;
+const KEYS_PER_STEP = 10_000;
 const FLUSHES_PER_STEP = 1_000;
 
 /** Steps share this lock, a rebuild holds it alone: no row may move between the rebuild's read and its commit. */
@@ -22,6 +26,7 @@ const FLUSHES_LONG = 1_000;
 
 const isLongRow = row(Type.Object({ isLong: Type.Boolean() }));
 const isFreeRow = row(Type.Object({ isFree: Type.Boolean() }));
+const stepRow = row(Type.Object({ moved: Type.Integer(), hasMore: Type.Boolean() }));
 
 export interface RollupStep {
   /** Rows taken from the tails. */
@@ -39,24 +44,32 @@ export async function rollUp(database: Database): Promise<RollupStep> {
     if (!isFree) return { moved: 0, hasMore: false };
     const earnings = await moveEarnings(tx);
     const flushes = await moveAttribution(tx);
-    const hasMore = earnings === EARNINGS_PER_STEP || flushes === FLUSHES_PER_STEP;
-    return { moved: earnings + flushes, hasMore };
+    const hasMore = earnings.hasMore || flushes === FLUSHES_PER_STEP;
+    return { moved: earnings.moved + flushes, hasMore };
   });
 }
 
 /** Sums are written in the order of their keys, so concurrent steps wait for each other without deadlocks. */
-async function moveEarnings(tx: Connection): Promise<number> {
-  return tx.oneFirst(sql.type(countRow)`
-    with taken as (
+async function moveEarnings(tx: Connection): Promise<RollupStep> {
+  return tx.one(sql.type(stepRow)`
+    with found as materialized (
+      select ctid as place, consumer_id, spend_key from farebox.earnings_tail
+      limit ${EARNINGS_PER_STEP} for update skip locked
+    ), taken as (
       delete from farebox.earnings_tail where ctid = any (array(
-        select ctid from farebox.earnings_tail limit ${EARNINGS_PER_STEP} for update skip locked
+        select place from (
+          select place, consumer_id, dense_rank() over (order by consumer_id, spend_key) as key from found
+        ) f where consumer_id is null or key <= ${KEYS_PER_STEP}
       ))
       returning ledger, developer, tool, minute, amount_micros, charges, consumer_id, spend_key
+    ), earned as (
+      select developer, tool, minute, sum(amount_micros) as amount_micros, sum(charges) as charges
+      from taken group by 1, 2, 3
     ), added as (
       insert into farebox.earnings as e
         (developer, span, tool, begins_at, amount_micros, charges, charged_minutes)
       select developer, span, tool, begins_at, sum(amount_micros), sum(charges), bit_or(charged_minutes)
-      from taken cross join lateral ${SPANS}
+      from earned cross join lateral ${SPANS}
       group by 1, 2, 3, 4 order by 1, 2, 3, 4
       on conflict on constraint earnings_pkey do update
         set amount_micros = e.amount_micros + excluded.amount_micros,
@@ -66,12 +79,18 @@ async function moveEarnings(tx: Connection): Promise<number> {
       insert into farebox.key_spending as e
         (ledger, consumer_id, spend_key, span, begins_at, developer, tool, amount_micros, charges)
       select ledger, consumer_id, spend_key, span, begins_at, developer, tool, sum(amount_micros), sum(charges)
-      from taken cross join lateral ${KEY_SPANS} where consumer_id is not null
+      from (
+        select ledger, consumer_id, spend_key, developer, tool, minute, sum(amount_micros) as amount_micros,
+          sum(charges) as charges
+        from taken where consumer_id is not null group by 1, 2, 3, 4, 5, 6
+      ) t cross join lateral ${KEY_SPANS}
       group by 1, 2, 3, 4, 5, 6, 7 order by 1, 2, 3, 4, 5, 6, 7
       on conflict on constraint key_spending_pkey do update
         set amount_micros = e.amount_micros + excluded.amount_micros, charges = e.charges + excluded.charges
+    ), moved as (
+      select count(*) as moved from taken
     )
-    select count(*) as count from taken
+    select moved, moved = ${EARNINGS_PER_STEP} or moved < (select count(*) from found) as "hasMore" from moved
   `);
 }
 

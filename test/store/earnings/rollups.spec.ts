@@ -215,4 +215,26 @@ describe('rollups', () => {
     await rollUp(harness.database);
     assert.deepEqual(await shown(), expected);
   });
+
+  it('take many charges of a few keys in one step, and fewer of many keys', async () => {
+    const leave = (rows: number, keys: number) =>
+      harness.client.query(
+        `insert into farebox.earnings_tail
+           (ledger, developer, minute, tool, amount_micros, charges, consumer_id, spend_key)
+         select 1, 0, now(), 'search', 1, 1, '00000000-0000-7000-8000-000000000001', 1 + n % $2
+         from generate_series(0, $1 - 1) n`,
+        [rows, keys],
+      );
+    while ((await rollUp(harness.database)).hasMore);
+    await leave(12_000, 5);
+    assert.deepEqual(await rollUp(harness.database), { moved: 12_000, hasMore: false });
+    await leave(10_002, 10_001);
+    // The two rows of the first key are of one step.
+    assert.deepEqual(await rollUp(harness.database), { moved: 10_001, hasMore: true });
+    assert.deepEqual(await rollUp(harness.database), { moved: 1, hasMore: false });
+    const { rows } = await harness.client.query<{ sum: string }>(
+      `select sum(amount_micros) from farebox.key_spending where developer = 0 group by span`,
+    );
+    assert.deepEqual(rows, [{ sum: '22002' }, { sum: '22002' }]);
+  });
 });

@@ -19,6 +19,7 @@ import type { KeyOwner } from '../../../store/accounts/api-keys.ts';
 import type { Budget } from '../../../store/budgets/budget.ts';
 import {
   findBudget,
+  findBudgetNumber,
   getBudgetOfNumber,
   listBudgets,
   type TreeView,
@@ -77,9 +78,9 @@ export async function getBudgets(
 ): Promise<Reply<BudgetsReply>> {
   const seen = await seenBy(api, caller);
   const { parentId } = query;
-  const parent = parentId === undefined ? undefined : await getSeen(api, seen, parentId);
+  const parent = parentId === undefined ? undefined : await numberOfSeen(api, seen, parentId);
   const { rows, ...marks } = await listPage(query, 'budget', (page) =>
-    listBudgets(api.database, seen, parent?.number, page),
+    listBudgets(api.database, seen, parent, page),
   );
   return { status: 200, body: { budgets: rows.map((found) => wireBudget(seen, found)), ...marks } };
 }
@@ -185,6 +186,13 @@ export async function getSeen(api: Api, seen: Seen, wire: string): Promise<Budge
   const budget = await findBudget(api.database, seen, idOf(wire));
   if (!budget) throw unknownBudget();
   return budget;
+}
+
+/** When its number is all that is needed. */
+export async function numberOfSeen(api: Api, seen: Seen, wire: string): Promise<number> {
+  const number = await findBudgetNumber(api.database, seen, idOf(wire));
+  if (number === null) throw unknownBudget();
+  return number;
 }
 
 function idOf(wire: string): string {

@@ -20,7 +20,7 @@ import type { Reply, Request } from '../../endpoint.ts';
 import { parseTime } from '../../iso-time.ts';
 import type { Api } from '../../services.ts';
 import { rangeOf } from '../earnings/earnings.ts';
-import { getSeen, seenBy } from './budgets.ts';
+import { numberOfSeen, seenBy } from './budgets.ts';
 
 type Marked = BudgetUsage['groups'][number];
 
@@ -31,7 +31,8 @@ export async function getBudgetUsage(
   const { by = 'tool', limit = LIMIT_DEFAULT, cursor } = query;
   const range = rangeOf(query, 'day');
   const seen = await seenBy(api, caller);
-  const { id, number } = await getSeen(api, seen, params['id'] ?? '');
+  const id = params['id'] ?? '';
+  const number = await numberOfSeen(api, seen, id);
   const { total, groups } = await readBudgetUsage(api.database, { ...seen, number }, by, range, {
     limit: limit + 1,
     after: cursor === undefined ? undefined : markOf(by, cursor),
@@ -42,7 +43,7 @@ export async function getBudgetUsage(
   return {
     status: 200,
     body: {
-      budgetId: wireId('budget', id),
+      budgetId: id,
       total: { spent: dollarsOf(total.spentMicros), charges: total.charges },
       usage: shown.map((each) => ({
         ...NAMED[by](each),
@@ -63,7 +64,7 @@ export function exportBudgetUsage(
   const range = rangeOf(query, 'day');
   const node = async () => {
     const seen = await seenBy(api, caller);
-    return { ...seen, number: (await getSeen(api, seen, params['id'] ?? '')).number };
+    return { ...seen, number: await numberOfSeen(api, seen, params['id'] ?? '') };
   };
   let found: ReturnType<typeof node> | undefined;
   return {
