@@ -175,12 +175,23 @@ const DAY_MS = 24 * HOUR_MS;
 export function readLedgerConfig(env: Environment): LedgerConfig {
   const ceiling = env['DEFAULT_CONSENT_CEILING'];
   return Object.freeze({
-    databaseUrl: required(env, 'DATABASE_URL'),
+    databaseUrl: readDatabaseUrl(env),
     keyPrefix: matching(env, 'KEY_PREFIX', 'fare', /^[a-z]{2,12}$/),
     ledgerCount: integer(env, 'LEDGERS', 16, 1, 1024),
     consentCeiling: ceiling === undefined ? undefined : dollars('DEFAULT_CONSENT_CEILING', ceiling),
     logLevel: matching(env, 'LOG_LEVEL', 'info', /^(trace|debug|info|warn|error|fatal|silent)$/),
   });
+}
+
+function readDatabaseUrl(env: Environment): string {
+  const databaseUrl = required(env, 'DATABASE_URL');
+  const pooler = URL.parse(databaseUrl)?.searchParams.get('pooler') ?? 'transaction';
+  if (pooler !== 'transaction') {
+    throw new ConfigError(
+      'DATABASE_URL: pooler must be transaction, for a connection pooler in transaction mode',
+    );
+  }
+  return databaseUrl;
 }
 
 /** The settings of Temporal's own tools, from the environment and from the profile in TEMPORAL_CONFIG_FILE. */
