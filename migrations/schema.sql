@@ -842,8 +842,8 @@ create table farebox.operator_actions (
 create index operator_actions_account on farebox.operator_actions using btree (account_id, id);
 create constraint trigger operator_actions_audit_insert after insert on farebox.operator_actions deferrable initially deferred for each row execute function farebox.audit_change('operator.acted', 'account_id', 'operator_account_id', 'kind', 'amount_micros', 'top_up_id', 'reason');
 
--- Each row: the row of this subject is new or has changed, so its workflow must exist and look at it. An insert
--- wakes the relays (functions/wake_relays.sql).
+-- Each row: the row of this subject is new or has changed, so its workflow must exist and look at it. Relays
+-- take rows whose time has come.
 create table farebox.outbox (
   id bigint not null generated always as identity,
   topic text not null,
@@ -856,7 +856,6 @@ create table farebox.outbox (
 );
 create index outbox_subject on farebox.outbox using btree (subject_id);
 create index outbox_waiting on farebox.outbox using btree (next_attempt_at);
-create trigger outbox_posted after insert on farebox.outbox for each row when (new.next_attempt_at <= now()) execute function farebox.wake_relays();
 
 -- The log of webhooks, each stored before it is acknowledged, with a notice in the outbox for its top-up. An
 -- event is a nudge, never the truth, so only what is needed to find the top-up is stored.
@@ -904,6 +903,13 @@ create table farebox.refusals (
   constraint refusals_few_request_ids check (cardinality(request_ids) >= 1 and cardinality(request_ids) <= 5)
 );
 create index refusals_hour on farebox.refusals using btree (hour);
+
+-- The relays of running workers. Each renews its row every five seconds, and deletes it when it stops.
+create table farebox.relays (
+  id uuid not null,
+  beat_at timestamp with time zone not null default now(),
+  constraint relays_pkey primary key (id)
+);
 
 create table farebox.reversals (
   id uuid not null,
@@ -1544,10 +1550,6 @@ create function farebox.settle_lease(p_developer integer, p_lease uuid, p_fence 
   set enable_bitmapscan=off
   set enable_hashjoin=off
   set enable_mergejoin=off;
-
-create function farebox.wake_relays()
-  returns trigger
-  language plpgsql volatile;
 
 create function farebox.windows_at(p_at timestamp with time zone)
   returns timestamp with time zone[]

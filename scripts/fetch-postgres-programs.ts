@@ -1,20 +1,24 @@
 /**
- * `npm run fetch:postgres-programs`: puts pg_dump and pg_restore 18 into node_modules/.cache/postgres-programs, where the
- * tests of dumps look for them. For a Debian that has older ones: they come from a newer Debian, by apt and the mirror of this
+ * `npm run fetch:postgres-programs`: puts pg_dump and pg_restore 18 and PgBouncer into node_modules/.cache/postgres-programs,
+ * where the tests of dumps and of poolers look for them. For a Debian that has older ones: they come from a newer Debian, by apt and the mirror of this
  * machine, with the libraries that they were built with. Nothing is installed.
  */
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { chmod, mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { promisify } from 'node:util';
 
 const FOLDER = join(import.meta.dirname, '../node_modules/.cache/postgres-programs');
 /** The first release of Debian with PostgreSQL 18. */
 const SUITE = 'forky';
-const PACKAGE = 'postgresql-client-18';
-const PROGRAMS = ['pg_dump', 'pg_restore'];
+const PACKAGES = ['postgresql-client-18', 'pgbouncer'];
+const PROGRAMS = [
+  'usr/lib/postgresql/18/bin/pg_dump',
+  'usr/lib/postgresql/18/bin/pg_restore',
+  'usr/sbin/pgbouncer',
+];
 const OUTPUT_BYTES_MAX = 2 ** 24;
 const run = promisify(execFile);
 const folder = await mkdtemp(join(tmpdir(), 'farebox-apt-'));
@@ -65,22 +69,22 @@ async function needed(apt: Apt): Promise<string[]> {
     'depends',
     '--recurse',
     ...without.map((each) => `--no-${each}`),
-    PACKAGE,
+    ...PACKAGES,
   ]);
   const names = output.split('\n');
-  return [PACKAGE, ...names.filter((name) => /^lib(?!perl)/.test(name))];
+  return [...PACKAGES, ...names.filter((name) => /^lib(?!perl)/.test(name))];
 }
 
 /** Programs of a newer release of Debian need its loader and its libraries. */
 async function wrap(program: string): Promise<void> {
-  const file = join(FOLDER, program);
+  const file = join(FOLDER, basename(program));
   await writeFile(
     file,
     `#!/bin/sh
 root='${FOLDER}/root'
 for libraries in "$root"/usr/lib/*-linux-gnu*; do break; done
 loader=$(echo "$libraries"/ld-linux*.so.*)
-exec "$loader" --library-path "$libraries" "$root/usr/lib/postgresql/18/bin/${program}" "$@"\n`,
+exec "$loader" --library-path "$libraries" "$root/${program}" "$@"\n`,
   );
   await chmod(file, 0o755);
   const { stdout } = await run(file, ['--version']);

@@ -27,6 +27,11 @@ export function databaseUrl(env: Environment): string {
   const address = URL.parse(text);
   if (!address) return text;
   const { searchParams } = address;
+  if ((searchParams.get('pooler') ?? 'transaction') !== 'transaction') {
+    throw new ConfigError(
+      'DATABASE_URL: pooler must be transaction, for a connection pooler in transaction mode',
+    );
+  }
   const mode = searchParams.get('sslmode');
   if (mode !== null && !SSL_MODES.includes(mode)) {
     throw new ConfigError(`sslmode in DATABASE_URL must be ${SSL_MODES.join(', ')}, not "${mode}"`);

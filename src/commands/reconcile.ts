@@ -10,7 +10,7 @@ import { dollarsOf, formatDollarNumber } from '../domain/money.ts';
 import { environmentOf } from '../embedded/environment.ts';
 import { listDifferences } from '../store/audit/reconciliation.ts';
 import type { Database } from '../store/database.ts';
-import { isRelayConnected } from '../store/outbox.ts';
+import { isRelayRunning } from '../store/outbox.ts';
 import { getTopUp } from '../store/top-ups/top-ups.ts';
 import { takeOverSince } from '../stripe/after-restore.ts';
 import { createStripe } from '../stripe/calls.ts';
@@ -66,7 +66,7 @@ async function takeOverNow(dataDir: string) {
   });
   return withDatabase(dataDir, async (database) => {
     // It would deliver old notices, and have cards charged for balances that are only missing here.
-    if (await isRelayConnected(database)) {
+    if (await isRelayRunning(database)) {
       throw new CommandError('A worker is running. Stop all workers and API processes first.');
     }
     const { looked, credited, entered } = await takeOverSince({ database, stripe }, showProgress);

@@ -106,7 +106,6 @@ export async function runWorker(
   const temporal = createTemporalClient(config.temporal, tracing);
   const relay = new Relay({
     database,
-    databaseUrl: config.databaseUrl,
     temporal,
     log,
     leaseMs: config.relayLeaseMs,

@@ -17,6 +17,8 @@ export class UnsuitableServerError extends Error {
 export interface Session {
   /** It has the settings that we asked for. */
   readonly isOurs: boolean;
+  /** Its times are in ISO 8601 and UTC, and its transactions see what others commit. */
+  readonly isUsual: boolean;
   /** As in `server_version_num`. */
   readonly versionNumber: number;
   readonly version: string;
@@ -31,7 +33,7 @@ export interface Session {
  * log.
  */
 export async function checkServer(databaseUrl: string): Promise<string[]> {
-  // A pooler gives its sessions to one client after the other, so it cannot pass on what only this one asks for.
+  // A pooler gives its sessions to one client after the other, so it does not pass on what only this one asks for.
   const mark = randomUUID();
   const client = new Client({
     connectionString: withSessionOptions(databaseUrl, { 'farebox.mark': mark }),
@@ -53,6 +55,8 @@ export async function checkServer(databaseUrl: string): Promise<string[]> {
 async function readSession(client: Client, mark: string): Promise<Session> {
   const { rows } = await client.query<Session>(
     `select coalesce(current_setting('farebox.mark', true) = $1, false) as "isOurs",
+      current_setting('datestyle') like 'ISO%' and current_setting('timezone') in ('UTC', 'Etc/UTC')
+        and current_setting('transaction_isolation') = 'read committed' as "isUsual",
       current_setting('server_version_num')::int as "versionNumber",
       current_setting('server_version') as version,
       pg_is_in_recovery() or current_setting('transaction_read_only') = 'on' as "isReadOnly",
@@ -70,6 +74,12 @@ export function judgeServer(session: Session): string[] {
   if (session.versionNumber < VERSION_MIN) {
     throw new UnsuitableServerError(
       `This is PostgreSQL ${session.version}, and Farebox needs PostgreSQL 18 or newer.`,
+    );
+  }
+  if (!session.isUsual) {
+    throw new UnsuitableServerError(
+      'Behind a connection pooler, sessions keep the defaults of their role: set datestyle to ISO, timezone to UTC and ' +
+        'default_transaction_isolation to read committed for it, with alter role ... set ...',
     );
   }
   if (session.isReadOnly) {

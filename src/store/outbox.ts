@@ -5,9 +5,6 @@
 import { Type, type Static } from 'typebox';
 import { row, sql, type Connection, type Transaction } from './database.ts';
 
-/** Relays listen here; a trigger notifies, and the payload is empty. */
-export const OUTBOX_CHANNEL = 'farebox_outbox';
-
 /**
  * `grant`, `invocation`, `approval`: the subject's row is new or has changed, so its workflow must exist and read it. `top_up`: the
  * same, until the workflow has claimed the row. `payment_reported`, `reversal_reported`: the top-up's workflow, or the
@@ -35,10 +32,10 @@ const Notice = Type.Object({
 export type Notice = Static<typeof Notice>;
 
 const noticeRow = row(Notice);
-const connectedRow = row(Type.Object({ isConnected: Type.Boolean() }));
+const runningRow = row(Type.Object({ isRunning: Type.Boolean() }));
 const idRow = row(Type.Pick(Notice, ['id']));
 
-/** Wakes the relays when the transaction commits. They do not deliver the notice during the first `delayMs`. */
+/** Relays find it soon after the transaction commits. They do not deliver it during the first `delayMs`. */
 export async function postNotice(
   connection: Connection,
   topic: Topic,
@@ -112,12 +109,33 @@ export async function postponeNotice(
   `);
 }
 
-/** Whether a worker is connected: its relay waits for notices on a connection of its own. */
-export async function isRelayConnected(connection: Connection): Promise<boolean> {
-  return connection.oneFirst(sql.type(connectedRow)`
+/** A relay says that it runs at this interval. */
+export const BEAT_MS = 5_000;
+/** Several beats, because a busy machine delays them. A relay that was killed counts as running for that long. */
+const SILENCE_SECONDS_MAX = 20;
+
+export async function beatRelay(connection: Connection, relayId: string): Promise<void> {
+  await connection.query(sql.typeAlias('nothing')`
+    with dead as (delete from farebox.relays where beat_at < now() - interval '1 day')
+    insert into farebox.relays (id) values (${relayId})
+    on conflict (id) do update set beat_at = now()
+  `);
+}
+
+/** It has stopped. */
+export async function forgetRelay(connection: Connection, relayId: string): Promise<void> {
+  await connection.query(
+    sql.typeAlias('nothing')`delete from farebox.relays where id = ${relayId}`,
+  );
+}
+
+/** Whether a worker is running that would deliver notices. The beats in a backup that was restored do not count. */
+export async function isRelayRunning(connection: Connection): Promise<boolean> {
+  return connection.oneFirst(sql.type(runningRow)`
     select exists (
-      select from pg_stat_activity
-      where datname = current_database() and query = ${`listen ${OUTBOX_CHANNEL}`}
-    ) as "isConnected"
+      select from farebox.relays
+      where beat_at > now() - make_interval(secs => ${SILENCE_SECONDS_MAX})
+        and beat_at > pg_postmaster_start_time()
+    ) as "isRunning"
   `);
 }

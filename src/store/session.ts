@@ -1,15 +1,18 @@
 /** What every session with Postgres asks for, whatever the role, the database or the server has as its default. */
 import { readFileSync } from 'node:fs';
 import type { ConnectionOptions } from 'node:tls';
+import { learnPoolers, POOLED } from './through-pooler.ts';
 
-/** DATABASE_URL leads to a connection pooler: connections get sessions without the settings they asked for. */
+learnPoolers();
+
+/** DATABASE_URL leads to a connection pooler and does not say so: its sessions would not have the settings they asked for. */
 export class PoolerError extends Error {
   override readonly name = 'PoolerError';
 
   constructor(options?: ErrorOptions) {
     super(
-      'DATABASE_URL leads to a connection pooler that drops session settings, such as PgBouncer: use the address ' +
-        'of PostgreSQL itself, because Farebox pools its own connections.',
+      'DATABASE_URL leads to a connection pooler that drops session settings, such as PgBouncer: add ' +
+        '?pooler=transaction to it, or use the address of PostgreSQL itself.',
       options,
     );
   }
@@ -22,6 +25,7 @@ const SESSION_OPTIONS = {
   tcp_keepalives_interval: 5,
   tcp_keepalives_count: 3,
   tcp_user_timeout: 15_000,
+  // Behind a pooler these three are checked at the start (check-server.ts), which costs less than to set them each time.
   // Times are parsed as ISO 8601. With another style, 5 December would be read as 12 May.
   datestyle: 'ISO',
   timezone: 'UTC',
@@ -29,17 +33,25 @@ const SESSION_OPTIONS = {
   default_transaction_isolation: 'read committed',
 };
 
+/** Whether this DATABASE_URL says that it leads to a pooler in transaction mode. */
+export function isPooled(text: string): boolean {
+  return new URL(text).searchParams.get('pooler') === 'transaction';
+}
+
 /** The operator's own `options` in the URL come last, so they win. */
 export function withSessionOptions(
   text: string,
   options: Readonly<Record<string, string | number>>,
 ): string {
   const url = new URL(text);
-  const settings = Object.entries({ ...SESSION_OPTIONS, ...options }).map(
+  const pooled = isPooled(text);
+  url.searchParams.delete('pooler');
+  const settings = Object.entries(pooled ? options : { ...SESSION_OPTIONS, ...options }).map(
     ([name, value]) => `-c ${name}=${String(value).replaceAll(/[\\ ]/g, String.raw`\$&`)}`,
   );
   const given = url.searchParams.get('options');
-  url.searchParams.set('options', [...settings, ...(given === null ? [] : [given])].join(' '));
+  const all = [...(pooled ? [POOLED] : []), ...settings, ...(given === null ? [] : [given])];
+  url.searchParams.set('options', all.join(' '));
   return url.href;
 }
 

@@ -14,7 +14,7 @@ import { ensureChargePartitions } from '../../src/store/charges/partitions.ts';
 import { rollUp } from '../../src/store/earnings/rollups.ts';
 import { newDraft, post } from '../support/charge-drafts.ts';
 import { changeConsent } from '../../src/store/top-ups/monthly-ceiling.ts';
-import { isRelayConnected } from '../../src/store/outbox.ts';
+import { isRelayRunning } from '../../src/store/outbox.ts';
 import { getTopUp, type TopUp } from '../../src/store/top-ups/top-ups.ts';
 import { proveBooks } from '../support/books.ts';
 import { control } from '../support/payments.ts';
@@ -124,7 +124,7 @@ describe('a restored database', function () {
 
       assert.deepEqual((await takeOver()).credited, [], 'a repetition credits nothing');
       const worker = await harness.startWorker();
-      await until(() => isRelayConnected(harness.database));
+      await until(() => isRelayRunning(harness.database));
       await assert.rejects(
         farebox(['reconcile', '--after-restore'], { env: harness.env }),
         /A worker is running\. Stop all workers/,

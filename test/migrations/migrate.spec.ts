@@ -14,7 +14,7 @@ import {
 import { createEmptyDatabase, until, type TestDatabase } from '../support/stack.ts';
 
 const MIGRATIONS = join(import.meta.dirname, '../../migrations');
-const FUNCTION = 'functions/wake_relays.sql';
+const FUNCTION = 'functions/refuse_change.sql';
 
 describe('migrate', () => {
   let database: TestDatabase;
@@ -50,7 +50,7 @@ describe('migrate', () => {
 
   async function definition(): Promise<string> {
     const { rows } = await client.query<{ text: string }>(
-      `select pg_get_functiondef('farebox.wake_relays'::regproc) as text`,
+      `select pg_get_functiondef('farebox.refuse_change'::regproc) as text`,
     );
     return rows[0]?.text ?? '';
   }
@@ -110,13 +110,13 @@ describe('migrate', () => {
   it('refuses a database with a migration of a newer release, and changes nothing', async () => {
     await migrate(database.url);
     await client.query(`insert into farebox.migrations (name, hash) values ('9999_later', '')`);
-    await change(FUNCTION, `pg_notify('farebox_outbox', '')`, `pg_notify('farebox_outbox', 'new')`);
+    await change(FUNCTION, 'is append-only', 'is new');
     await assert.rejects(migrate(database.url, directory), (error) => {
       assert.ok(error instanceof NewerDatabaseError);
       assert.match(error.message, /newer Farebox, which applied 9999_later: run that release/);
       return true;
     });
-    assert.doesNotMatch(await definition(), /'new'/);
+    assert.doesNotMatch(await definition(), /is new/);
   });
 
   it('refuses a database with migrations from before the first release', async () => {
@@ -151,30 +151,30 @@ describe('migrate', () => {
 
   it('replaces a function when its file changed, and nothing else', async () => {
     await migrate(database.url);
-    await change(FUNCTION, `pg_notify('farebox_outbox', '')`, `pg_notify('farebox_outbox', 'new')`);
-    assert.deepEqual(await migrate(database.url, directory), ['functions/wake_relays']);
-    assert.match(await definition(), /'new'/);
+    await change(FUNCTION, 'is append-only', 'is new');
+    assert.deepEqual(await migrate(database.url, directory), ['functions/refuse_change']);
+    assert.match(await definition(), /is new/);
     assert.deepEqual(await migrate(database.url, directory), []);
   });
 
   it('keeps a function whose replacement fails', async () => {
     await migrate(database.url);
     const before = await definition();
-    await change(FUNCTION, 'perform', 'perfrom');
-    await assert.rejects(migrate(database.url, directory), /wake_relays\.sql: syntax error/);
+    await change(FUNCTION, 'raise exception', 'rise exception');
+    await assert.rejects(migrate(database.url, directory), /refuse_change\.sql: syntax error/);
     assert.equal(await definition(), before);
     assert.deepEqual(await migrate(database.url), []);
   });
 
   it('refuses to replace a function with the text of an earlier release', async () => {
-    await change(FUNCTION, `pg_notify('farebox_outbox', '')`, `pg_notify('farebox_outbox', 'old')`);
+    await change(FUNCTION, 'is append-only', 'is old');
     await migrate(database.url, directory);
     await migrate(database.url);
     const newer = await definition();
-    assert.doesNotMatch(newer, /'old'/);
+    assert.doesNotMatch(newer, /is old/);
     await assert.rejects(migrate(database.url, directory), (error) => {
       assert.ok(error instanceof NewerDatabaseError);
-      assert.match(error.message, /newer Farebox, which applied functions\/wake_relays:/);
+      assert.match(error.message, /newer Farebox, which applied functions\/refuse_change:/);
       return true;
     });
     assert.equal(await definition(), newer);
@@ -207,12 +207,11 @@ describe('migrate', () => {
   it('refuses a new signature under the old name', async () => {
     await migrate(database.url);
     const before = await definition();
-    await change(FUNCTION, 'farebox.wake_relays()', 'farebox.wake_relays(channel text)');
+    await change(FUNCTION, 'farebox.refuse_change()', 'farebox.refuse_change(channel text)');
     await change(FUNCTION, 'returns trigger language', 'returns void language');
-    await change(FUNCTION, 'return null;', 'return;');
     await assert.rejects(
       migrate(database.url, directory),
-      /farebox\.wake_relays exists with other parameters.*needs a new name/,
+      /farebox\.refuse_change exists with other parameters.*needs a new name/,
     );
     assert.equal(await definition(), before);
   });

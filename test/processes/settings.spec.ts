@@ -12,6 +12,7 @@ const REQUIRED = {
 };
 
 const INVALID: readonly (readonly [string, string, RegExp])[] = [
+  ['DATABASE_URL', 'postgres://host/farebox?pooler=session', /pooler must be transaction/],
   ['STEP_RETRY_MS', '9', /integer from 10 to 60000/],
   ['TOP_UP_ANSWER_MS', '1e3', /integer from 100 to 60000/],
   ['STRIPE_TIMEOUT_MS', '15000', /integer from 100 to 12000/],
@@ -21,7 +22,7 @@ const INVALID: readonly (readonly [string, string, RegExp])[] = [
   ['RECONCILE_REVIEW_MS', '', /integers from 1 to 999999 with commas/],
 ];
 
-describe('the intervals of a process', () => {
+describe('the settings of a process', () => {
   it('have defaults', () => {
     const { stepRetryMs, topUpAnswerMs, relayLeaseMs, reconcileReviewMs, stripe } =
       readConfig(REQUIRED);

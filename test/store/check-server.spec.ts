@@ -5,7 +5,7 @@ import { Type } from 'typebox';
 import { checkServer, judgeServer, UnsuitableServerError } from '../../src/store/check-server.ts';
 import { createDatabase, row, sql, type Database } from '../../src/store/database.ts';
 import { PoolerError } from '../../src/store/session.ts';
-import { hasPgBouncer, startPgBouncer } from '../support/pgbouncer.ts';
+import { pgBouncerVersion, startPgBouncer } from '../support/pgbouncer.ts';
 import { asSuperuser, createTestDatabase, type TestDatabase } from '../support/stack.ts';
 
 const settingRow = row(Type.Object({ value: Type.String() }));
@@ -67,6 +67,7 @@ describe('the PostgreSQL of a start', () => {
   it('must be version 18 or newer', () => {
     const session = {
       isOurs: true,
+      isUsual: true,
       versionNumber: 170_006,
       version: '17.6',
       isReadOnly: false,
@@ -131,7 +132,7 @@ describe('the PostgreSQL of a start', () => {
 
   describe('behind PgBouncer in transaction mode', () => {
     before(function () {
-      if (hasPgBouncer()) return;
+      if (pgBouncerVersion() !== undefined) return;
       process.stdout.write('    PgBouncer is not on PATH: not tested with it\n');
       this.skip();
     });
@@ -146,6 +147,28 @@ describe('the PostgreSQL of a start', () => {
         'options,statement_timeout,idle_in_transaction_session_timeout',
       );
       await database.end();
+    });
+
+    it('is taken by a DATABASE_URL that says so, with warnings as without it', async () => {
+      const pooler = await startPgBouncer(testDatabase.url);
+      try {
+        assert.deepEqual(await checkServer(pooler.pooledUrl), await checkServer(testDatabase.url));
+      } finally {
+        await pooler.stop();
+      }
+    });
+
+    it('must have sessions whose defaults are those that ours would set', async () => {
+      await set('datestyle', `'German'`);
+      const pooler = await startPgBouncer(testDatabase.url);
+      try {
+        await assert.rejects(
+          checkServer(pooler.pooledUrl),
+          /^UnsuitableServerError: .*set datestyle to ISO/,
+        );
+      } finally {
+        await pooler.stop();
+      }
     });
   });
 });

@@ -60,6 +60,7 @@ const GLOBAL = new Set([
   'processor_mode',
   'reconciliation',
   'refusals',
+  'relays',
   'tools',
   'webhook_endpoints',
 ]);
@@ -206,16 +207,14 @@ describe('the tables', () => {
     assert.deepEqual(over.map(({ name }) => name).toSorted(), FOREIGN_KEYS_OVER_NODES);
   });
 
-  it('are not locked for longer than a transaction, but by the maker of partitions', () => {
+  it('are not locked for longer than a transaction, and nobody is notified', () => {
     const files = writtenFiles().filter((path) =>
       /^(src|activities|migrations)\/.*\.(ts|sql)$/.test(path),
     );
     const using = (pattern: RegExp) => files.filter((path) => pattern.test(read(path))).toSorted();
-    assert.deepEqual(using(/\bpg_(try_)?advisory_lock(_shared)?\(/), [
-      'src/store/charges/partitions.ts',
-    ]);
-    assert.deepEqual(using(/`listen \$/), ['src/store/outbox.ts', 'src/temporal/relay.ts']);
-    assert.deepEqual(using(/\bpg_notify\(/), ['migrations/functions/wake_relays.sql']);
+    assert.deepEqual(using(/\bpg_(try_)?advisory_lock(_shared)?\(/), []);
+    assert.deepEqual(using(/[`']listen \w/), []);
+    assert.deepEqual(using(/\bpg_notify\(/), []);
   });
 
   it('let a reversal be only of a top-up of its own consumer', async () => {

@@ -1,5 +1,9 @@
-/** A real PgBouncer in front of a database, in transaction mode. */
+/**
+ * A real PgBouncer in front of a database, in transaction mode: the one of `npm run fetch:postgres-programs` if it is there,
+ * else the machine's.
+ */
 import { spawnSync } from 'node:child_process';
+import { existsSync } from 'node:fs';
 import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -9,17 +13,33 @@ import { choosePort } from './ports.ts';
 
 export interface PgBouncer {
   readonly url: string;
+  /** The same, as a DATABASE_URL that says so. */
+  readonly pooledUrl: string;
   stop(): Promise<void>;
 }
 
-export function hasPgBouncer(): boolean {
-  return spawnSync('pgbouncer', ['--version'], { stdio: 'ignore' }).status === 0;
+const FETCHED = join(import.meta.dirname, '../../node_modules/.cache/postgres-programs/pgbouncer');
+const PROGRAM = existsSync(FETCHED) ? FETCHED : 'pgbouncer';
+
+/** Undefined: there is none. Prepared statements of one name in all sessions need 1.21. */
+export function pgBouncerVersion(): number | undefined {
+  const { status, stdout } = spawnSync(PROGRAM, ['--version'], { encoding: 'utf8' });
+  const [, version] = /PgBouncer (\d+\.\d+)/.exec(stdout) ?? [];
+  return status === 0 && version !== undefined ? Number(version) : undefined;
 }
 
-/** `ignored`: the session settings that it takes from clients and drops. It refuses clients that send others. */
+export interface PgBouncerOptions {
+  /** The session settings that it takes from clients and drops. It refuses clients that send others. */
+  readonly ignored?: string;
+  /** How many statements that clients prepare by name it prepares in its sessions. Unset: it does not know of them. */
+  readonly preparedMax?: number;
+  /** The sessions that all clients share. */
+  readonly sessions?: number;
+}
+
 export async function startPgBouncer(
   databaseUrl: string,
-  { ignored = '' }: { readonly ignored?: string } = {},
+  { ignored = '', preparedMax, sessions = 20 }: PgBouncerOptions = {},
 ): Promise<PgBouncer> {
   const folder = await mkdtemp(join(tmpdir(), 'farebox-pgbouncer-'));
   const port = await choosePort();
@@ -36,7 +56,10 @@ listen_port = ${port}
 unix_socket_dir =
 auth_type = any
 pool_mode = transaction
+default_pool_size = ${sessions}
+max_client_conn = 500
 ignore_startup_parameters = ${ignored}
+${preparedMax === undefined ? '' : `max_prepared_statements = ${preparedMax}`}
 `,
   );
   // It does not run as root, and the other user has to read its settings.
@@ -44,7 +67,7 @@ ignore_startup_parameters = ${ignored}
   const asOther = process.getuid?.() === 0 ? ['-u', 'nobody'] : [];
   const child = await startChild({
     name: 'PgBouncer',
-    command: ['pgbouncer', ...asOther, file],
+    command: [PROGRAM, ...asOther, file],
     env: { PATH: process.env['PATH'] },
     logFile: join(folder, 'pgbouncer.log'),
     ready: () => isListening(port),
@@ -52,8 +75,11 @@ ignore_startup_parameters = ${ignored}
   const url = new URL(databaseUrl);
   url.host = `127.0.0.1:${port}`;
   url.pathname = pathname;
+  const pooled = new URL(url);
+  pooled.searchParams.set('pooler', 'transaction');
   return {
     url: url.href,
+    pooledUrl: pooled.href,
     stop: async () => {
       await child.stop();
       await rm(folder, { recursive: true, force: true });

@@ -36,6 +36,26 @@ export async function ensureChargePartitions(
   nowMs: number,
   rows: 'move' | 'leave' = 'move',
 ): Promise<EnsuredPartitions> {
+  return connected(databaseUrl, async (client) => {
+    if ((await findMissing(client, nowMs)).length === 0) return { made: [], putOff: [] };
+    return connected(databaseUrl, async (other) => {
+      const isOurTurn = await takeTurn(other);
+      const missing = await findMissing(client, nowMs);
+      if (!isOurTurn) return { made: [], putOff: missing.map(({ name }) => name) };
+      const ensured = { made: [] as string[], putOff: [] as string[] };
+      for (const table of TABLES) {
+        const months = missing.filter((month) => month.table === table);
+        const made = months.length > 0 ? await makeAll(client, table, months, rows) : [];
+        const putOff = months.map(({ name }) => name).filter((name) => !made.includes(name));
+        ensured.made.push(...made);
+        ensured.putOff.push(...putOff);
+      }
+      return ensured;
+    });
+  });
+}
+
+async function connected<T>(databaseUrl: string, work: (client: Client) => Promise<T>): Promise<T> {
   const client = new Client({
     connectionString: withSessionOptions(databaseUrl, { lock_timeout: TURN_TIMEOUT_MS }),
     connectionTimeoutMillis: 5_000,
@@ -44,27 +64,21 @@ export async function ensureChargePartitions(
   client.on('error', () => {});
   await client.connect();
   try {
-    const ensured = { made: [] as string[], putOff: [] as string[] };
-    if ((await findMissing(client, nowMs)).length === 0) return ensured;
-    const isOurTurn = await takeTurn(client);
-    const missing = await findMissing(client, nowMs);
-    if (!isOurTurn) return { ...ensured, putOff: missing.map(({ name }) => name) };
-    for (const table of TABLES) {
-      const months = missing.filter((month) => month.table === table);
-      const made = months.length > 0 ? await makeAll(client, table, months, rows) : [];
-      ensured.made.push(...made);
-      ensured.putOff.push(...months.map(({ name }) => name).filter((name) => !made.includes(name)));
-    }
-    return ensured;
+    return await work(client);
   } finally {
     await client.end();
   }
 }
 
-/** One process at a time; the lock ends with the session. False: another one moves rows. */
+/**
+ * One process at a time. The lock is of a transaction that does nothing else and stays open until its connection ends:
+ * the work needs several, and a lock of the session would stay with a pooler. False: another process moves rows.
+ */
 async function takeTurn(client: Client): Promise<boolean> {
   try {
-    await client.query(`select pg_advisory_lock(hashtext('farebox.charge_partitions'))`);
+    await client.query('begin');
+    await client.query('set local idle_in_transaction_session_timeout = 0');
+    await client.query(`select pg_advisory_xact_lock(hashtext('farebox.charge_partitions'))`);
     return true;
   } catch (error) {
     if (stateOf(error) === LOCK_NOT_AVAILABLE) return false;

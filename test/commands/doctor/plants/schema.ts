@@ -49,10 +49,10 @@ export const SCHEMA_CHANGES: readonly Change[] = [
     details: [/^missing: account_id uuid not null$/, /^not in this release: account_id uuid$/],
   },
   {
-    what: 'the trigger that wakes the relay',
-    statement: 'drop trigger outbox_posted on farebox.outbox',
-    subject: 'table farebox.outbox',
-    details: [/^missing: create trigger outbox_posted /],
+    what: 'the trigger that writes deliveries',
+    statement: 'drop trigger events_posted on farebox.events',
+    subject: 'table farebox.events',
+    details: [/^missing: create trigger events_posted /],
   },
   {
     what: 'a trigger that is switched off',
