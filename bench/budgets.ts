@@ -125,7 +125,6 @@ try {
   const [key = ''] = consumerKeys;
   const usage = `${api.url}/v1/budgets/${rootId}/usage`;
   try {
-    const daysAgoUtc = (days: number) => `${daysAgo(days).slice(0, 10)}T00:00:00Z`;
     const earnings = (days: number, interval: string) =>
       `${api.url}/v1/earnings?from=${daysAgoUtc(days)}&interval=${interval}`;
     const week = `from=${daysAgoUtc(7)}`;
@@ -175,4 +174,9 @@ try {
   );
 } finally {
   await stack.stop();
+}
+
+/** Midnight of that day. */
+function daysAgoUtc(days: number): string {
+  return `${daysAgo(days).slice(0, 10)}T00:00:00Z`;
 }
