@@ -479,28 +479,6 @@ describe('signing in to the console', function () {
     for (const ended of [earlier, cookie]) assert.equal((await accounts(ended)).status, 401);
   });
 
-  it('has no endpoints that the console does not use', async () => {
-    const cookie = await signIn(server, api.databaseUrl, (await api.createAccount(0)).email);
-    for (const path of [
-      '/update-user',
-      '/change-password',
-      '/change-email',
-      '/delete-user',
-      '/link-social',
-      '/unlink-account',
-      '/verify-password',
-      '/passkey/update-passkey',
-      '/two-factor/generate-backup-codes',
-      '/two-factor/send-otp',
-      '/sign-out/',
-      '/sign-%6Fut',
-    ]) {
-      const answer = await auth(path, { name: 'Mallory' }, { cookie });
-      assert.equal(answer.status, 404, path);
-    }
-    assert.equal((await session(cookie)).status, 200);
-  });
-
   it('shows emails to nobody unless it is set to keep them', async () => {
     assert.equal((await fetch(`${api.url}/dev/mail`)).status, 404);
     assert.equal((await fetch(`${server.url}/dev/mail`)).status, 200);
