@@ -10,7 +10,7 @@ import { join } from 'node:path';
 
 /** Linux's file system in memory. Containers often have only 64 MiB of it. */
 const MEMORY = '/dev/shm';
-/** Far more than a run has at once: 250 MiB of databases, as much of their log, and Temporal's. */
+/** Enough for a run, which has some 250 MiB of databases at once, up to 2 GiB of their log, and Temporal's file. */
 const ROOM_BYTES = 4 * 2 ** 30;
 
 export async function newDataFolder(prefix: string): Promise<string> {
