@@ -163,7 +163,7 @@ create table farebox.approvals (
   decided_at timestamp with time zone,
   -- the charge or hold that a decision of `once` allowed.
   used_by uuid,
-  constraint approvals_pkey primary key (id),
+  constraint approvals_pkey primary key (ledger, consumer_id, id),
   constraint approvals_account_id_fkey foreign key (account_id) references farebox.accounts(id),
   constraint approvals_amount_positive check (amount_micros > 0),
   constraint approvals_asked_by_known check (asked_by = any (array['payer', 'developer'])),
@@ -176,7 +176,8 @@ create table farebox.approvals (
   constraint approvals_status_known check (status = any (array['pending', 'approved', 'denied', 'expired'])),
   constraint approvals_within_a_week check (expires_at <= (created_at + '7 days'::interval))
 );
-create unique index approvals_asked_once on farebox.approvals using btree (consumer_id, spend_key, developer, tool, amount_micros, code, coalesce(budget, 0), coalesce(scope, '')) where (status = 'pending');
+create unique index approvals_asked_once on farebox.approvals using btree (ledger, consumer_id, spend_key, developer, tool, amount_micros, code, coalesce(budget, 0), coalesce(scope, '')) where (status = 'pending');
+create index approvals_id on farebox.approvals using btree (id);
 create index approvals_of_account on farebox.approvals using btree (account_id, id);
 create index approvals_of_developer on farebox.approvals using btree (developer, id) where (asked_by = 'developer');
 create index approvals_once on farebox.approvals using btree (ledger, consumer_id, spend_key, developer, tool) where ((decision = 'once') and (used_by is null));
@@ -191,8 +192,10 @@ create table farebox.archived_attribution (
   top_up_id uuid not null,
   micros bigint not null,
   charges bigint not null,
-  constraint archived_attribution_pkey primary key (developer, top_up_id)
+  ledger smallint not null,
+  constraint archived_attribution_pkey primary key (developer, top_up_id, ledger)
 );
+create trigger archived_attribution_say_ledger before insert on farebox.archived_attribution for each row when (new.ledger is null) execute function farebox.say_ledger();
 
 -- The archived charges of a month by consumer, developer and tool, before refunds of charges.
 create table farebox.archived_charges (
@@ -477,13 +480,14 @@ create table farebox.consents (
   terms_version text,
   terms text,
   created_at timestamp with time zone not null default now(),
-  constraint consents_pkey primary key (id),
+  ledger smallint not null,
+  constraint consents_pkey primary key (ledger, account_id, id),
   constraint consents_account_id_fkey foreign key (account_id) references farebox.accounts(id),
   constraint consents_ceiling_positive check (ceiling_micros > 0),
   constraint consents_given_by_known check (given_by = any (array['owner', 'operator'])),
   constraint consents_owner_agrees_to_terms check (given_by = 'operator' or ceiling_micros is null or terms_version is not null and terms is not null)
 );
-create index consents_account on farebox.consents using btree (account_id, id);
+create trigger consents_say_ledger before insert on farebox.consents for each row when (new.ledger is null) execute function farebox.say_ledger();
 
 -- Balance = credited - spent - held. Only the key may be indexed: charges rely on in-place (HOT) updates.
 create table farebox.consumers (
@@ -569,7 +573,9 @@ create table farebox.events (
   -- the payload's `data`, as it is sent: ids with prefixes, amounts in dollars.
   data json not null,
   created_at timestamp with time zone not null default now(),
-  constraint events_pkey primary key (id)
+  -- Of the change that it tells of, which is not always that of its account. -1: a global row changed.
+  ledger smallint not null default '-1'::integer,
+  constraint events_pkey primary key (id, ledger)
 );
 create trigger events_posted after insert on farebox.events referencing new table as posted for each statement execute function farebox.post_deliveries();
 
@@ -633,9 +639,12 @@ create table farebox.hold_expiries (
   due_at timestamp with time zone not null,
   developers integer[] not null,
   holds uuid[] not null,
-  constraint hold_expiries_pkey primary key (id)
+  -- of all of its holds. -1: of several, before this was recorded.
+  ledger smallint not null,
+  constraint hold_expiries_pkey primary key (ledger, id)
 ) with (autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=5000);
 create index hold_expiries_due on farebox.hold_expiries using btree (due_at);
+create trigger hold_expiries_say_ledger before insert on farebox.hold_expiries for each row when (new.ledger is null) execute function farebox.say_ledger();
 
 -- The idempotency keys that extended a hold, so that a repeated request does not extend it again.
 create table farebox.hold_extensions (
@@ -643,8 +652,11 @@ create table farebox.hold_extensions (
   idempotency_hash bigint not null,
   request_fingerprint bigint not null,
   made_at timestamp with time zone not null default now(),
-  constraint hold_extensions_pkey primary key (hold_id, idempotency_hash)
+  -- of the hold. -1: it was extended before this was recorded.
+  ledger smallint not null,
+  constraint hold_extensions_pkey primary key (hold_id, idempotency_hash, ledger)
 );
+create trigger hold_extensions_say_ledger before insert on farebox.hold_extensions for each row when (new.ledger is null) execute function farebox.say_ledger();
 
 -- Partitioned by month of the id, a UUIDv7, as charges are. Updates touch no indexed column, so they stay in
 -- place (HOT).
@@ -835,7 +847,6 @@ create table farebox.operator_actions (
   constraint operator_actions_once unique (operator_account_id, idempotency_key),
   constraint operator_actions_account_id_fkey foreign key (account_id) references farebox.accounts(id),
   constraint operator_actions_operator_account_id_fkey foreign key (operator_account_id) references farebox.accounts(id),
-  constraint operator_actions_top_up_id_fkey foreign key (top_up_id) references farebox.top_ups(id),
   constraint operator_actions_kind_known check (kind = any (array['adjustment', 'refund'])),
   constraint operator_actions_refund_names_top_up check ((kind = 'refund') = (top_up_id is not null))
 );
@@ -851,7 +862,9 @@ create table farebox.outbox (
   created_at timestamp with time zone not null default now(),
   attempts integer not null default 0,
   next_attempt_at timestamp with time zone not null default now(),
-  constraint outbox_pkey primary key (id),
+  -- of the subject. -1: it is a global row.
+  ledger smallint not null default '-1'::integer,
+  constraint outbox_pkey primary key (id, ledger),
   constraint outbox_topic_known check (topic = any (array['grant', 'invocation', 'auto_top_up', 'top_up', 'payment_reported', 'reversal_reported', 'webhook_endpoint', 'approval']))
 );
 create index outbox_subject on farebox.outbox using btree (subject_id);
@@ -935,7 +948,7 @@ create table farebox.reversals (
   gross_micros bigint,
   -- the processor's credit note for a refund of an invoiced top-up.
   credit_note_id text,
-  constraint reversals_pkey primary key (id),
+  constraint reversals_pkey primary key (ledger, consumer_id, id),
   constraint reversals_processor_unique unique (processor_id),
   constraint reversals_top_up_of_consumer_fkey foreign key (ledger, consumer_id, top_up_id) references farebox.top_ups(ledger, consumer_id, id),
   constraint reversals_amount_positive check (amount_micros > 0),
@@ -950,7 +963,7 @@ create table farebox.reversals (
   constraint reversals_take_for_good check (taken_micros = 0 or (status = any (array['requested', 'made', 'lost'])))
 );
 create index reversals_debt on farebox.reversals using btree (ledger, consumer_id) where (debt_micros > 0);
-create unique index reversals_of_consumer on farebox.reversals using btree (ledger, consumer_id, id);
+create index reversals_id on farebox.reversals using btree (id);
 create index reversals_requested on farebox.reversals using btree (updated_at) where (status = 'requested');
 create index reversals_top_up on farebox.reversals using btree (top_up_id);
 create constraint trigger reversals_audit_dismissal after update of dismissed_at on farebox.reversals deferrable initially deferred for each row when (old.dismissed_at is distinct from new.dismissed_at) execute function farebox.audit_change('warning.dismissed', 'consumer_id', 'amount_micros', 'top_up_id');
@@ -1049,8 +1062,10 @@ create table farebox.top_up_earnings (
   top_up_id uuid not null,
   charged_micros bigint not null,
   charges bigint not null,
-  constraint top_up_earnings_pkey primary key (developer, top_up_id)
+  ledger smallint not null,
+  constraint top_up_earnings_pkey primary key (developer, top_up_id, ledger)
 ) with (fillfactor=80);
+create trigger top_up_earnings_say_ledger before insert on farebox.top_up_earnings for each row when (new.ledger is null) execute function farebox.say_ledger();
 
 create table farebox.top_ups (
   id uuid not null,
@@ -1115,7 +1130,7 @@ create table farebox.top_ups (
   -- account.
   by_link boolean not null default false,
   constraint top_ups_pkey primary key (id),
-  constraint top_ups_idempotency_unique unique (consumer_id, idempotency_key),
+  constraint top_ups_idempotency_unique unique (ledger, consumer_id, idempotency_key),
   constraint top_ups_payment_intent_unique unique (payment_intent_id),
   constraint top_ups_session_unique unique (session_id),
   constraint top_ups_account_id_fkey foreign key (account_id) references farebox.accounts(id),
@@ -1133,7 +1148,7 @@ create table farebox.top_ups (
 create index top_ups_consumer on farebox.top_ups using btree (consumer_id, id);
 create index top_ups_not_opened on farebox.top_ups using btree (created_at) where (opened_at is null);
 create unique index top_ups_of_consumer on farebox.top_ups using btree (ledger, consumer_id, id);
-create unique index top_ups_one_automatic on farebox.top_ups using btree (consumer_id) where (automatic and (status = 'pending'));
+create unique index top_ups_one_automatic on farebox.top_ups using btree (ledger, consumer_id) where (automatic and (status = 'pending'));
 create index top_ups_unsettled on farebox.top_ups using btree (id) where (status = any (array['pending', 'expired', 'failed', 'disputed']));
 create index top_ups_without_invoice on farebox.top_ups using btree (completed_at) where ((tax_calculation_id is not null) and (invoice_id is null));
 create constraint trigger top_ups_audit_manual after insert on farebox.top_ups deferrable initially deferred for each row when (new.method = 'manual') execute function farebox.audit_change('balance.opened', 'account_id', 'amount_micros');
@@ -1154,7 +1169,9 @@ create table farebox.webhook_deliveries (
   response_body text,
   -- why there was no answer.
   error text,
-  constraint webhook_deliveries_pkey primary key (endpoint_id, event_id),
+  -- of the event.
+  ledger smallint not null default '-1'::integer,
+  constraint webhook_deliveries_pkey primary key (endpoint_id, event_id, ledger),
   constraint webhook_deliveries_attempts_timed check ((attempts = 0) = (attempted_at is null)),
   constraint webhook_deliveries_status_known check (status = any (array['waiting', 'delivered', 'failed'])),
   constraint webhook_deliveries_wait_for_a_time check ((status = 'waiting') = (next_attempt_at is not null))
@@ -1485,6 +1502,10 @@ create function farebox.post_event(p_account uuid, p_type text, p_data json)
   returns void
   language sql volatile;
 
+create function farebox.post_event_of_ledger(p_ledger smallint, p_account uuid, p_type text, p_data json)
+  returns void
+  language sql volatile;
+
 create function farebox.post_fitting_charges(p_group_ledger smallint[], p_group_consumer uuid[], p_group_total bigint[], p_group integer[], p_through bigint[], p_id uuid[], p_developer integer[], p_tool text[], p_amount bigint[], p_idempotency bigint[], p_fingerprint bigint[], p_metadata text[], p_receipt_key smallint, p_replay_from uuid, p_replay_to uuid)
   returns bigint[]
   language plpgsql volatile
@@ -1533,6 +1554,10 @@ create function farebox.post_top_up_event()
   language plpgsql volatile;
 
 create function farebox.refuse_change()
+  returns trigger
+  language plpgsql volatile;
+
+create function farebox.say_ledger()
   returns trigger
   language plpgsql volatile;
 

@@ -22,10 +22,11 @@ declare
 begin
   closed := 0;
   with due as (
-    select x.id from farebox.hold_expiries x where x.due_at <= now() order by x.due_at limit p_rows
+    select x.ledger, x.id from farebox.hold_expiries x where x.due_at <= now() order by x.due_at limit p_rows
     for update skip locked
   ), gone as (
-    delete from farebox.hold_expiries x using due where x.id = any (array[due.id]) returning x.developers, x.holds
+    delete from farebox.hold_expiries x using due
+    where x.ledger = any (array[due.ledger]) and x.id = any (array[due.id]) returning x.developers, x.holds
   )
   select (select count(*) from gone), array_agg(a.developer), array_agg(a.id)
   into taken, v_developer, v_id
@@ -66,7 +67,7 @@ begin
     perform farebox.post_lease_events(
       (select array_agg(a.id) from unnest(e_id, e_is_lease) as a(id, is_lease) where a.is_lease));
   end if;
-  perform farebox.post_event(d.id, 'hold.expired', json_build_object(
+  perform farebox.post_event_of_ledger(h.ledger, d.id, 'hold.expired', json_build_object(
     'id', farebox.wire_id('hld', h.id),
     'tool', h.tool,
     'amount', farebox.wire_dollars(h.amount_micros),

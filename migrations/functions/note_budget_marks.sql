@@ -11,7 +11,7 @@ set enable_hashjoin = off
 set enable_mergejoin = off
 as $$
 begin
-  perform farebox.post_event(a.id, 'budget.threshold_reached', json_build_object(
+  perform farebox.post_event_of_ledger(b.ledger, a.id, 'budget.threshold_reached', json_build_object(
     'budgetId', farebox.wire_id('bdg', d.id),
     'scope', l.scope,
     'percent', m.percent,

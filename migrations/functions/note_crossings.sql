@@ -25,9 +25,9 @@ begin
     where c.ledger = any (array[a.ledger]) and c.id = any (array[a.consumer])
       and c.auto_top_up_below_micros is not null
       and (a.is_refused or c.credited_micros - c.spent_micros - c.held_micros < c.auto_top_up_below_micros)
-    returning c.id
+    returning c.ledger, c.id
   )
-  insert into farebox.outbox (topic, subject_id) select 'auto_top_up', id from low;
+  insert into farebox.outbox (ledger, topic, subject_id) select ledger, 'auto_top_up', id from low;
 
   with crossed as (
     update farebox.thresholds t set crossed_at = now()
@@ -41,10 +41,10 @@ begin
     ) c
     where t.ledger = any (array[a.ledger]) and t.consumer_id = any (array[a.consumer]) and t.crossed_at is null
       and (c.available < t.below_micros or a.is_refused and t.purpose = 'exhausted')
-    returning t.consumer_id, t.purpose, t.below_micros, c.available
+    returning t.ledger, t.consumer_id, t.purpose, t.below_micros, c.available
   )
-  insert into farebox.events (account_id, type, data)
-  select o.id, case x.purpose when 'exhausted' then 'balance.exhausted' else 'balance.low' end,
+  insert into farebox.events (ledger, account_id, type, data)
+  select x.ledger, o.id, case x.purpose when 'exhausted' then 'balance.exhausted' else 'balance.low' end,
     case x.purpose
       when 'exhausted' then json_build_object(
         'consumerId', farebox.wire_id('cns', x.consumer_id),

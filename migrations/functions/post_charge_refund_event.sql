@@ -1,7 +1,7 @@
 -- Tells the consumer that a developer refunded a charge.
 create or replace function farebox.post_charge_refund_event() returns trigger language plpgsql as $$
 begin
-  perform farebox.post_event(a.id, 'charge.refunded', json_build_object(
+  perform farebox.post_event_of_ledger(new.ledger, a.id, 'charge.refunded', json_build_object(
     'id', farebox.wire_id('rf', new.id),
     'chargeId', farebox.wire_id('chg', new.charge_id),
     'amount', farebox.wire_dollars(new.amount_micros),

@@ -9,15 +9,15 @@ set enable_mergejoin = off
 as $$
 begin
   with deliveries as (
-    insert into farebox.webhook_deliveries (endpoint_id, event_id)
-    select e.id, p.id
+    insert into farebox.webhook_deliveries (ledger, endpoint_id, event_id)
+    select p.ledger, e.id, p.id
     from posted p join farebox.webhook_endpoints e on e.account_id = any (array[p.account_id])
     where e.status = 'active' and (e.types is null or p.type = any (e.types))
       and p.type <> 'webhook_endpoint.test'
-    returning endpoint_id
+    returning ledger, endpoint_id
   )
-  insert into farebox.outbox (topic, subject_id)
-  select distinct 'webhook_endpoint', endpoint_id from deliveries;
+  insert into farebox.outbox (ledger, topic, subject_id)
+  select distinct ledger, 'webhook_endpoint', endpoint_id from deliveries;
   return null;
 end $$;
 

@@ -468,19 +468,19 @@ begin
       p_developer, p_spend_key, p_tool, p_metadata)
       as a(kind, outcome, amount, balance, hash, fingerprint, seconds, id, owner, developer, spend_key, tool, metadata)
     where a.kind = 1 and a.outcome = 'done';
-    insert into farebox.hold_expiries (due_at, developers, holds)
-    select v_now + make_interval(secs => a.seconds), array_agg(a.developer), array_agg(a.id)
-    from unnest(p_kind, r_outcome, p_seconds, p_developer, p_id) as a(kind, outcome, seconds, developer, id)
-    where a.kind = 1 and a.outcome = 'done' group by a.seconds;
+    insert into farebox.hold_expiries (ledger, due_at, developers, holds)
+    select a.ledger, v_now + make_interval(secs => a.seconds), array_agg(a.developer), array_agg(a.id)
+    from unnest(p_kind, r_outcome, p_ledger, p_seconds, p_developer, p_id) as a(kind, outcome, ledger, seconds, developer, id)
+    where a.kind = 1 and a.outcome = 'done' group by a.ledger, a.seconds;
   end if;
 
   if 4 = any (p_kind) then
-    insert into farebox.hold_expiries (due_at, developers, holds)
-    select a.expires, array_agg(a.developer), array_agg(a.id)
-    from unnest(h_is_extended, h_state, h_expires, h_developer, h_ids) as a(is_extended, state, expires, developer, id)
-    where a.is_extended and a.state = 0 group by a.expires;
-    insert into farebox.hold_extensions (hold_id, idempotency_hash, request_fingerprint)
-    select a.hold, a.hash, a.fingerprint
+    insert into farebox.hold_expiries (ledger, due_at, developers, holds)
+    select a.ledger, a.expires, array_agg(a.developer), array_agg(a.id)
+    from unnest(h_is_extended, h_state, h_ledger, h_expires, h_developer, h_ids) as a(is_extended, state, ledger, expires, developer, id)
+    where a.is_extended and a.state = 0 group by a.ledger, a.expires;
+    insert into farebox.hold_extensions (ledger, hold_id, idempotency_hash, request_fingerprint)
+    select h_ledger[array_position(h_ids, a.hold)], a.hold, a.hash, a.fingerprint
     from unnest(p_kind, r_outcome, p_hold, p_idempotency, p_fingerprint) as a(kind, outcome, hold, hash, fingerprint)
     where a.kind = 4 and a.outcome = 'done' and a.hash is not null;
   end if;

@@ -1,4 +1,4 @@
--- Writes an event for an account, in the transaction of the change that it tells of. The data is sent as it is: ids by
+-- Writes an event for an account, in the transaction of the change of a global row that it tells of. The data is sent as it is: ids by
 -- wire_id, amounts by wire_dollars, times by wire_time, in the form of src/schemas/events.ts.
 create or replace function farebox.post_event(p_account uuid, p_type text, p_data json) returns void
 language sql volatile as $$

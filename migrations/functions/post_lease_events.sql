@@ -9,7 +9,7 @@ set enable_bitmapscan = off
 set enable_hashjoin = off
 set enable_mergejoin = off
 as $$ begin
-  perform farebox.post_event(d.id, 'lease.expired', json_build_object(
+  perform farebox.post_event_of_ledger(l.ledger, d.id, 'lease.expired', json_build_object(
     'id', farebox.wire_id('lse', l.id),
     'status', 'expired',
     'amount', farebox.wire_dollars(h.amount_micros),

@@ -1,8 +1,10 @@
 -- An event for each state of a refund, a dispute or a fraud warning of a top-up: refund.made, dispute.open and so on.
 create or replace function farebox.post_reversal_event() returns trigger language plpgsql as $$
 begin
-  perform farebox.post_event(
-    (select account_id from farebox.top_ups where id = new.top_up_id),
+  perform farebox.post_event_of_ledger(
+    new.ledger,
+    (select account_id from farebox.top_ups
+      where ledger = new.ledger and consumer_id = new.consumer_id and id = new.top_up_id),
     new.kind || '.' || new.status,
     json_build_object(
       'id', farebox.wire_id(case new.kind when 'refund' then 'tur' when 'dispute' then 'dsp' else 'frw' end, new.id),

@@ -2,7 +2,7 @@
 -- of the status.
 create or replace function farebox.post_top_up_event() returns trigger language plpgsql as $$
 begin
-  perform farebox.post_event(new.account_id, 'top_up.' || new.status, json_build_object(
+  perform farebox.post_event_of_ledger(new.ledger, new.account_id, 'top_up.' || new.status, json_build_object(
     'id', farebox.wire_id('tu', new.id),
     'amount', farebox.wire_dollars(new.amount_micros),
     'status', new.status,

@@ -35,16 +35,26 @@ const noticeRow = row(Notice);
 const runningRow = row(Type.Object({ isRunning: Type.Boolean() }));
 const idRow = row(Type.Pick(Notice, ['id']));
 
-/** Relays find it soon after the transaction commits. They do not deliver it during the first `delayMs`. */
+/** The ledger of a notice about a global row. */
+const NO_LEDGER = -1;
+
+interface Posted {
+  /** The subject's; none when it is a global row. */
+  readonly ledger?: number;
+  /** Relays do not deliver it during this time. */
+  readonly delayMs?: number;
+}
+
+/** Relays find it soon after the transaction commits. */
 export async function postNotice(
   connection: Connection,
   topic: Topic,
   subjectId: string,
-  delayMs = 0,
+  { ledger = NO_LEDGER, delayMs = 0 }: Posted = {},
 ): Promise<void> {
   await connection.query(sql.typeAlias('nothing')`
-    insert into farebox.outbox (topic, subject_id, next_attempt_at)
-    values (${topic}, ${subjectId}, now() + ${delayMs}::int8 * interval '1 ms')
+    insert into farebox.outbox (ledger, topic, subject_id, next_attempt_at)
+    values (${ledger}, ${topic}, ${subjectId}, now() + ${delayMs}::int8 * interval '1 ms')
   `);
 }
 

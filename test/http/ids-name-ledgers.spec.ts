@@ -7,6 +7,7 @@ import { ledgerOf, uuidOf } from '../../src/domain/ids.ts';
 import { asMicros } from '../../src/domain/money.ts';
 import { TEST_LEDGER_MIN } from '../../src/domain/mode.ts';
 import { createDatabase, type Database } from '../../src/store/database.ts';
+import { rollUp } from '../../src/store/earnings/rollups.ts';
 import { postNotice, takeNotices } from '../../src/store/outbox.ts';
 import { setAutoTopUp, takeUpAutoTopUp } from '../../src/store/top-ups/auto-top-ups.ts';
 import { changeConsent } from '../../src/store/top-ups/monthly-ceiling.ts';
@@ -16,7 +17,7 @@ import { startTestApi, type TestApi } from '../support/api.ts';
 import { ask } from '../support/approval-requests.ts';
 import { capture, place } from '../support/hold-requests.ts';
 import { call, charge } from '../support/http.ts';
-import { makeLeasable, settle, takeLease } from '../support/lease-requests.ts';
+import { askRenewal, makeLeasable, settle, takeLease } from '../support/lease-requests.ts';
 import { dispute, newPayer, processorId } from '../support/payer.ts';
 import { testSideOf } from '../support/test-mode.ts';
 
@@ -64,6 +65,29 @@ describe('the ids of what belongs to a consumer', () => {
     return rows;
   }
 
+  /** By table, how many rows say the ledger of the row that they are about, and how many another one. */
+  async function readOthers(): Promise<Record<string, readonly [right: number, wrong: number]>> {
+    await rollUp(database);
+    const about = {
+      consents: 'farebox.consents x join farebox.accounts y on y.id = x.account_id',
+      events: `farebox.events x join farebox.top_ups y
+        on farebox.wire_id('tu', y.id) in (x.data ->> 'id', x.data ->> 'topUpId')`,
+      hold_expiries: 'farebox.hold_expiries x join farebox.holds y on y.id = any (x.holds)',
+      hold_extensions: 'farebox.hold_extensions x join farebox.holds y on y.id = x.hold_id',
+      outbox: 'farebox.outbox x join farebox.top_ups y on y.id = x.subject_id',
+      top_up_earnings: 'farebox.top_up_earnings x join farebox.top_ups y on y.id = x.top_up_id',
+    };
+    const counts: Record<string, readonly [right: number, wrong: number]> = {};
+    for (const [table, joined] of Object.entries(about)) {
+      const { rows } = await api.sql.query<{ right: number; wrong: number }>(
+        `select count(*) filter (where x.ledger = y.ledger)::int as right,
+           count(*) filter (where x.ledger <> y.ledger)::int as wrong from ${joined}`,
+      );
+      counts[table] = [rows[0]?.right ?? 0, rows[0]?.wrong ?? 0];
+    }
+    return counts;
+  }
+
   /** Top-ups of every method, a refund and a dispute. */
   async function topUp(): Promise<void> {
     const payer = await newPayer(database);
@@ -82,7 +106,7 @@ describe('the ids of what belongs to a consumer', () => {
       amountMicros: asMicros(20 * DOLLAR),
       ceilingMicros: asMicros(100 * DOLLAR),
     });
-    await postNotice(database, 'auto_top_up', payer.consumerId);
+    await postNotice(database, 'auto_top_up', payer.consumerId, payer);
     const notices = await takeNotices(database, 100, 60_000);
     const notice = notices.find(({ subjectId }) => subjectId === payer.consumerId);
     assert.ok(notice);
@@ -100,6 +124,8 @@ describe('the ids of what belongs to a consumer', () => {
     const { spendKey } = await makeLeasable(api, consumerKey);
     const lease = await takeLease(api, account, spendKey);
     await settle(api, account, lease.id, [{ sequence: 1 }, { sequence: 2 }]);
+    const renewal = await askRenewal(api, account, lease.id, {}, { 'idempotency-key': 'renewed' });
+    assert.equal(renewal.status, 200);
     await ask(api, account, consumerKey, 100);
     await testSideOf(api, api.databaseUrl, account, 5);
     await topUp();
@@ -116,5 +142,7 @@ describe('the ids of what belongs to a consumer', () => {
     // The charge, the capture and two settled calls; manual, of test mode, two checkouts and an automatic one; a refund
     // and a dispute.
     assert.deepEqual([of('charges'), of('top_ups'), of('reversals')], [4, 5, 2]);
+    for (const [table, [right, wrong]] of Object.entries(await readOthers()))
+      assert.ok(right > 0 && wrong === 0, `${table}: ${right} right, ${wrong} wrong`);
   });
 });

@@ -220,7 +220,11 @@ describe('migrate', () => {
     const later = (await readdir(directory)).filter(
       (file) => /^\d{4}_/.test(file) && file >= '0069',
     );
-    await Promise.all(later.map((file) => rm(join(directory, file))));
+    // Functions may need what later files add.
+    const functions = (await readdir(join(directory, 'functions'))).map(
+      (file) => `functions/${file}`,
+    );
+    await Promise.all([...later, ...functions].map((file) => rm(join(directory, file))));
     await migrate(database.url, directory);
     await ensureChargePartitions(database.url, Date.now());
     const { name } = monthPartition('charges', Date.now());

@@ -121,8 +121,8 @@ export async function copyLease(client: Client, uuid: string, count: number): Pr
        insert into farebox.leases select (jsonb_populate_record(l, jsonb_build_object('id', c.id))).*
        from farebox.leases l cross join copied c where l.id = $1
      ), due as (
-       insert into farebox.hold_expiries (due_at, developers, holds)
-       select expires_at, array_agg(developer), array_agg(id) from copied group by 1
+       insert into farebox.hold_expiries (ledger, due_at, developers, holds)
+       select ledger, expires_at, array_agg(developer), array_agg(id) from copied group by 1, 2
      ), used as (
        update farebox.budgets b set used_micros = used_micros + $2 * h.amount_micros
        from farebox.holds h where h.id = $1 and b.ledger = h.ledger and b.consumer_id = h.consumer_id

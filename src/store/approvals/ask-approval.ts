@@ -58,7 +58,7 @@ export async function askApproval(database: Database, ask: Ask): Promise<AskResu
         ${ask.developerId}, ${ask.tool}, ${ask.amountMicros}, ${ask.code}, ${ask.budget}, ${ask.scope},
         ${ask.limitMicros}, ${ask.askedBy}, ${ask.reason}, now() + make_interval(secs => ${ask.expiresInSeconds}))
     `);
-    await postNotice(tx, 'approval', id);
+    await postNotice(tx, 'approval', id, { ledger: ask.ledger });
     return { kind: 'asked', approval: await get(tx, id) };
   });
 }

@@ -55,7 +55,7 @@ export async function decideApproval(
     const change = answer.kind === 'deny' ? undefined : await carryOut(tx, approval, answer);
     if (change && 'kind' in change) return change;
     await record(tx, approval, answer, change?.raisedToMicros ?? null);
-    await postNotice(tx, 'approval', id);
+    await postNotice(tx, 'approval', id, { ledger: approval.ledger });
     const decided = await findApproval(tx, id);
     return decided ? { kind: 'decided', approval: decided } : { kind: 'unknown_approval' };
   });

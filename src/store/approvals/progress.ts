@@ -19,8 +19,8 @@ export async function noteUnbegunApprovals(
   silentForMs: number,
 ): Promise<number> {
   const { rowCount } = await connection.query(sql.typeAlias('nothing')`
-    insert into farebox.outbox (topic, subject_id)
-    select 'approval', a.id from farebox.approvals a
+    insert into farebox.outbox (ledger, topic, subject_id)
+    select a.ledger, 'approval', a.id from farebox.approvals a
     where a.status = 'pending' and a.begun_at is null
       and a.created_at < now() - ${silentForMs}::int8 * interval '1 ms'
       and not exists (select from farebox.outbox o where o.subject_id = a.id)

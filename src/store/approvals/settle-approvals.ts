@@ -52,9 +52,9 @@ export async function settleApprovals(connection: Connection, which: Settled): P
         decision = case when a.expires_at <= now() then null
           when a.code = 'insufficient_balance' then 'top_up' else 'resolved' end
       from free where a.id = free.id
-      returning a.id
+      returning a.ledger, a.id
     ), told as (
-      insert into farebox.outbox (topic, subject_id) select 'approval', id from ended
+      insert into farebox.outbox (ledger, topic, subject_id) select ledger, 'approval', id from ended
     )
     select id from ended
   `);

@@ -68,15 +68,15 @@ export const EARNINGS_CHECKS = {
     select 'top-up ' || top_up_id, 'for ' || ${DEVELOPER} || ': '
       || micros || ' micros and ' || charges || ' charges too few'
     from (
-      select developer, top_up_id, sum(micros) as micros, sum(charges) as charges
+      select ledger, developer, top_up_id, sum(micros) as micros, sum(charges) as charges
       from (
         ${PAID_BY_TOP_UPS}
         union all
-        select developer, top_up_id, -micros, -charges
+        select ledger, developer, top_up_id, -micros, -charges
         from (${cutByLots(sql.fragment`farebox.attribution_tail`)}) w
         union all
-        select developer, top_up_id, -charged_micros, -charges from farebox.top_up_earnings
-      ) p group by 1, 2
+        select ledger, developer, top_up_id, -charged_micros, -charges from farebox.top_up_earnings
+      ) p group by 1, 2, 3
     ) d left join farebox.accounts a on a.developer_number = d.developer
     where micros <> 0 or charges <> 0`,
 

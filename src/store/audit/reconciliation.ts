@@ -123,6 +123,9 @@ const BOOKED = sql.fragment`
     on m.ledger = t.ledger and m.top_up_id = t.id and m.kind = 'top_up'
 `;
 
+/** By what the key of a top-up will be: a key of all of it lets a statement name its other columns. */
+const BY_TOP_UP = sql.fragment`group by t.ledger, t.consumer_id, t.id`;
+
 /** The top-ups that objects at Stripe may refer to, by their own ids or by the ids of their payments. */
 export async function findBooked(
   connection: Connection,
@@ -133,7 +136,7 @@ export async function findBooked(
     ${BOOKED}
     where t.id = any(${sql.array(topUpIds, 'uuid')})
       or t.payment_intent_id = any(${sql.array(paymentIntentIds, 'text')})
-    group by t.id
+    ${BY_TOP_UP}
   `);
 }
 
@@ -143,7 +146,7 @@ export async function listBookedThroughProcessor(
   idMin: string,
 ): Promise<readonly Booked[]> {
   return connection.any(sql.type(bookedRow)`
-    ${BOOKED} where t.id >= ${idMin} and t.method in ('checkout', 'direct') and m.id is not null group by t.id
+    ${BOOKED} where t.id >= ${idMin} and t.method in ('checkout', 'direct') and m.id is not null ${BY_TOP_UP}
   `);
 }
 

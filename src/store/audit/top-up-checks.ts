@@ -136,6 +136,12 @@ export const TOP_UP_CHECKS = {
     from farebox.reversals r left join farebox.top_ups t on t.id = r.top_up_id
     where ((r.ledger, r.consumer_id) = (t.ledger, t.consumer_id)) is not true`,
 
+  'what an operator refunded is a top-up of that account': sql.fragment`
+    select 'action ' || a.id, 'of account ' || a.account_id || ', the top-up''s '
+      || coalesce(t.account_id::text, 'is gone')
+    from farebox.operator_actions a left join farebox.top_ups t on t.id = a.top_up_id
+    where a.top_up_id is not null and (t.account_id = a.account_id) is not true`,
+
   'a movement agrees with its refund or dispute': sql.fragment`
     select 'movement ' || m.id, m.kind || ' of top-up ' || m.top_up_id || ', by ' || coalesce(r.kind, 'nothing')
       || ' ' || m.reversal_id || ' of top-up ' || coalesce(r.top_up_id::text, 'none')
@@ -155,6 +161,6 @@ export const TOP_UP_CHECKS = {
       then a.status in ('on', 'waiting')
         and not exists (select from farebox.outbox where subject_id = c.id)
         and not exists (select from farebox.top_ups t
-          where t.consumer_id = c.id and t.automatic and t.status = 'pending')
+          where t.ledger = c.ledger and t.consumer_id = c.id and t.automatic and t.status = 'pending')
       else (a.status <> 'off' and a.threshold_micros = c.auto_top_up_below_micros) is not true end`,
 } as const;

@@ -106,8 +106,8 @@ async function keepFigures(tx: Transaction, name: string, fromMs: number, toMs: 
     select ledger, consumer_id, developer, spent_micros, amount_micros, 1 as sign from ${charges}
   `);
   await tx.query(sql.typeAlias('nothing')`
-    insert into farebox.archived_attribution as a (developer, top_up_id, micros, charges)
-    select developer, top_up_id, sum(micros), sum(charges) from (${paid}) p group by 1, 2
+    insert into farebox.archived_attribution as a (ledger, developer, top_up_id, micros, charges)
+    select ledger, developer, top_up_id, sum(micros), sum(charges) from (${paid}) p group by 1, 2, 3
     on conflict on constraint archived_attribution_pkey do update
       set micros = a.micros + excluded.micros, charges = a.charges + excluded.charges
   `);

@@ -103,10 +103,10 @@ async function moveAttribution(tx: Connection): Promise<number> {
       )
       returning *
     ), added as (
-      insert into farebox.top_up_earnings as e (developer, top_up_id, charged_micros, charges)
-      select developer, top_up_id, sum(micros), sum(charges)
+      insert into farebox.top_up_earnings as e (ledger, developer, top_up_id, charged_micros, charges)
+      select ledger, developer, top_up_id, sum(micros), sum(charges)
       from (${cutByLots(sql.fragment`taken`)}) paid
-      group by 1, 2 order by 1, 2
+      group by 1, 2, 3 order by 2, 3
       on conflict on constraint top_up_earnings_pkey do update
         set charged_micros = e.charged_micros + excluded.charged_micros,
           charges = e.charges + excluded.charges
@@ -187,14 +187,14 @@ export async function rebuildRollups(database: Database): Promise<void> {
     `);
     await tx.query(sql.typeAlias('nothing')`delete from farebox.top_up_earnings`);
     await tx.query(sql.typeAlias('nothing')`
-      insert into farebox.top_up_earnings (developer, top_up_id, charged_micros, charges)
-      select developer, top_up_id, sum(micros), sum(charges)
+      insert into farebox.top_up_earnings (ledger, developer, top_up_id, charged_micros, charges)
+      select ledger, developer, top_up_id, sum(micros), sum(charges)
       from (
         ${PAID_BY_TOP_UPS}
         union all
-        select developer, top_up_id, -micros, -charges
+        select ledger, developer, top_up_id, -micros, -charges
         from (${cutByLots(sql.fragment`farebox.attribution_tail`)}) waiting
-      ) p group by 1, 2 having sum(micros) <> 0 or sum(charges) <> 0
+      ) p group by 1, 2, 3 having sum(micros) <> 0 or sum(charges) <> 0
     `);
   });
 }

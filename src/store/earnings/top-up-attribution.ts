@@ -21,13 +21,13 @@ export const PAID_BY_TOP_UPS = sql.fragment`
     select ledger, consumer_id, developer, spent_micros, amount_micros, -1 from farebox.charge_refunds
   `)}
   union all
-  select developer, top_up_id, micros, charges from farebox.archived_attribution
+  select ledger, developer, top_up_id, micros, charges from farebox.archived_attribution
 `;
 
 /** The same of these rows only: charges, `sign` 1, and refunds of charges, `sign` -1. */
 export function paidByTopUps(spending: Fragment): Fragment {
   return sql.fragment`
-  select c.developer, l.top_up_id,
+  select c.ledger, c.developer, l.top_up_id,
     c.sign * (least(l.to_micros, c.spent_micros)
       - greatest(l.from_micros, c.spent_micros - c.amount_micros)) as micros,
     (c.sign > 0
@@ -53,8 +53,8 @@ const FIRST_LOT = sql.fragment`(
 )`;
 
 /**
- * These rows of `attribution_tail` as `developer, top_up_id, micros, charges`, for the caller to add up; only those of
- * one developer when its number is given.
+ * These rows of `attribution_tail` as `ledger, developer, top_up_id, micros, charges`, for the caller to add up; only
+ * those of one developer when its number is given.
  */
 export function cutByLots(tail: Fragment, developerNumber?: number): Fragment {
   const isWanted =
@@ -84,10 +84,10 @@ export function cutByLots(tail: Fragment, developerNumber?: number): Fragment {
         order by from_micros desc limit 1
       ) l
     )
-    select developer, top_up_id, micros, charges from stretches
+    select ledger, developer, top_up_id, micros, charges from stretches
     where from_micros <= begins and top_up_id is not null
     union all
-    select s.developer, l.top_up_id, sign(s.amount) * l.micros, (s.amount > 0)::int
+    select s.ledger, s.developer, l.top_up_id, sign(s.amount) * l.micros, (s.amount > 0)::int
     from spent s cross join lateral (
       select top_up_id, sum(least(to_micros, s.ends) - greatest(from_micros, s.begins)) as micros
       from farebox.lots

@@ -222,8 +222,8 @@ export async function postTest(
  */
 export async function noteLateDeliveries(connection: Connection, lateMs: number): Promise<number> {
   const { rowCount } = await connection.query(sql.typeAlias('nothing')`
-    insert into farebox.outbox (topic, subject_id)
-    select distinct 'webhook_endpoint', d.endpoint_id
+    insert into farebox.outbox (ledger, topic, subject_id)
+    select distinct d.ledger, 'webhook_endpoint', d.endpoint_id
     from farebox.webhook_deliveries d join farebox.webhook_endpoints e on e.id = d.endpoint_id
     where d.status = 'waiting' and d.next_attempt_at < now() - ${lateMs}::int8 * interval '1 ms'
       and e.status = 'active'

@@ -128,10 +128,10 @@ async function renew(
     with held as (
       update farebox.holds set expires_at =
         least(now() + make_interval(secs => ${seconds}), placed_at + make_interval(secs => ${HOLD_SECONDS_MAX}))
-      where developer = ${developerNumber} and id = ${leaseId} returning id, developer, expires_at
+      where developer = ${developerNumber} and id = ${leaseId} returning ledger, id, developer, expires_at
     ), due as (
-      insert into farebox.hold_expiries (due_at, developers, holds)
-      select expires_at, array[developer], array[id] from held
+      insert into farebox.hold_expiries (ledger, due_at, developers, holds)
+      select ledger, expires_at, array[developer], array[id] from held
     )
     update farebox.leases set fence = fence + 1, prices = p.now,
       highest_prices = array(
@@ -143,8 +143,8 @@ async function renew(
   if (idempotencyHash === null) return;
   const [hash, request] = identityOf(idempotencyHash, fingerprint);
   await tx.query(sql.typeAlias('nothing')`
-    insert into farebox.hold_extensions (hold_id, idempotency_hash, request_fingerprint)
-    values (${leaseId}, ${hash}, ${request})
+    insert into farebox.hold_extensions (ledger, hold_id, idempotency_hash, request_fingerprint)
+    select ledger, id, ${hash}, ${request} from farebox.leases where id = ${leaseId}
   `);
 }
 

@@ -34,8 +34,8 @@ export async function recordAuthenticationAsked(
 /** Tells the workflow of a pending top-up to ask the processor now. */
 export async function noteReported(connection: Connection, topUpId: string): Promise<void> {
   await connection.query(sql.typeAlias('nothing')`
-    insert into farebox.outbox (topic, subject_id)
-    select 'payment_reported', t.id from farebox.top_ups t
+    insert into farebox.outbox (ledger, topic, subject_id)
+    select t.ledger, 'payment_reported', t.id from farebox.top_ups t
     where t.id = ${topUpId} and t.status = 'pending' and not exists (
       select from farebox.outbox o where o.topic = 'payment_reported' and o.subject_id = t.id
     )

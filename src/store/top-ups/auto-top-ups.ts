@@ -140,7 +140,7 @@ export async function takeUpAutoTopUp(database: Database, notice: Notice): Promi
       values (${topUpId}, ${due.ledger}, ${due.consumerId}, ${due.accountId}, 'direct',
         ${due.amountMicros}, true, ${consent.ceiling}, ${due.ceilingMicros})
     `);
-    await postNotice(tx, 'top_up', topUpId);
+    await postNotice(tx, 'top_up', topUpId, { ledger: due.ledger });
     await deleteNotice(tx, notice.id);
   });
 }
@@ -151,7 +151,7 @@ async function findDue(tx: Transaction, consumerId: string): Promise<Due | null>
       c.credited_micros - c.spent_micros - c.held_micros < a.threshold_micros as "isLow",
       exists (
         select from farebox.top_ups t
-        where t.consumer_id = a.consumer_id and t.automatic and t.status = 'pending'
+        where t.ledger = a.ledger and t.consumer_id = a.consumer_id and t.automatic and t.status = 'pending'
       ) as "isPending",
       ceil(extract(epoch from greatest(a.not_before - now(), '0')) * 1000)::int8 as "waitMs"
     from farebox.accounts o

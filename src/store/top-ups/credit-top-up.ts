@@ -64,7 +64,8 @@ export async function creditTopUp(database: Database, topUpId: string): Promise<
       returning automatic, reversal_reported or tax_calculation_id is not null as "isUnfinished"
     `);
     // Refunds and disputes are to be read, or an invoice to be made.
-    if (completed?.isUnfinished) await postNotice(tx, 'reversal_reported', topUpId);
+    if (completed?.isUnfinished)
+      await postNotice(tx, 'reversal_reported', topUpId, { ledger: credit.ledger });
     if (completed?.automatic) await recordAutoTopUpResult(tx, credit, { status: 'completed' });
     return booked.size === 1 ? 'credited' : 'credited_before';
   });

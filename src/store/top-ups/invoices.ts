@@ -66,9 +66,10 @@ export async function noteMissingInvoices(
     with missing as (
       update farebox.top_ups set updated_at = now()
       where ${WITHOUT_INVOICE} and updated_at < now() - ${olderThanMs}::int8 * interval '1 ms'
-      returning id
+      returning ledger, id
     )
-    insert into farebox.outbox (topic, subject_id) select 'reversal_reported', id from missing
+    insert into farebox.outbox (ledger, topic, subject_id)
+    select ledger, 'reversal_reported', id from missing
   `);
   return rowCount;
 }

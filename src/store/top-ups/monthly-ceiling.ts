@@ -72,7 +72,7 @@ export async function readConsent(
 ): Promise<Consent & { readonly agreedAt: string | null }> {
   const { ceiling, agreedAt } = await connection.one(sql.type(agreedRow)`
     select a.consent_ceiling_micros as ceiling, (
-      select c.created_at from farebox.consents c where c.account_id = a.id order by c.id desc limit 1
+      select c.created_at from farebox.consents c where c.ledger = a.ledger and c.account_id = a.id order by c.id desc limit 1
     ) as "agreedAt"
     from farebox.accounts a where a.consumer_id = ${consumerId}
   `);
@@ -110,10 +110,10 @@ export async function changeConsent(
     await tx.query(sql.typeAlias('nothing')`
       with changed as (
         update farebox.accounts set consent_ceiling_micros = ${ceiling}
-        where consumer_id = ${consumerId} returning id
+        where consumer_id = ${consumerId} returning id, ledger
       )
-      insert into farebox.consents (id, account_id, ceiling_micros, given_by, terms_version, terms)
-      select ${randomUUIDv7()}::uuid, id, ${ceiling}::int8, ${givenBy}, ${terms?.version ?? null},
+      insert into farebox.consents (ledger, id, account_id, ceiling_micros, given_by, terms_version, terms)
+      select ledger, ${randomUUIDv7()}::uuid, id, ${ceiling}::int8, ${givenBy}, ${terms?.version ?? null},
         ${terms?.text ?? null}
       from changed
     `);

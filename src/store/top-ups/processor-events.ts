@@ -22,20 +22,21 @@ export async function recordProcessorEvent(
   event: ProcessorEvent,
 ): Promise<void> {
   await connection.query(sql.typeAlias('nothing')`
-    with recorded as (
-      insert into farebox.processor_events (id, type, object_id, top_up_id)
-      select ${event.id}, ${event.type}, ${event.objectId ?? null}, t.id
-      from (values (1)) as always
-      left join farebox.top_ups t
-        on t.id = ${event.topUpId ?? null}::uuid
+    with about as materialized (
+      select t.id, t.ledger from farebox.top_ups t
+      where t.id = ${event.topUpId ?? null}::uuid
         or t.payment_intent_id = ${event.paymentIntentId ?? null}
         or t.session_id = ${event.objectId ?? null}
       limit 1
+    ), recorded as (
+      insert into farebox.processor_events (id, type, object_id, top_up_id)
+      select ${event.id}, ${event.type}, ${event.objectId ?? null}, (select id from about)
       on conflict (id) do nothing
       returning top_up_id
     )
-    insert into farebox.outbox (topic, subject_id)
-    select topic, top_up_id from recorded, (values (${event.topic ?? null}::text)) as about (topic)
-    where topic is not null and top_up_id is not null
+    insert into farebox.outbox (ledger, topic, subject_id)
+    select about.ledger, topic, about.id
+    from recorded join about on about.id = recorded.top_up_id, (values (${event.topic ?? null}::text)) as told (topic)
+    where topic is not null
   `);
 }

@@ -113,7 +113,7 @@ async function request(
   `);
   await cutLots(tx, owner, { kind: 'refund', amountMicros, topUpId, reversalId: refundId });
   await updateAfterReversal(tx, owner);
-  await postNotice(tx, 'reversal_reported', topUpId);
+  await postNotice(tx, 'reversal_reported', topUpId, { ledger: owner.ledger });
   if (by) await recordAction(tx, { ...by, kind: 'refund', topUpId, id: refundId, amountMicros });
   return { kind: 'requested', refundId, amountMicros };
 }
@@ -165,10 +165,10 @@ export async function noteWaitingRefunds(
     with waiting as (
       update farebox.reversals set updated_at = now()
       where status = 'requested' and updated_at < now() - ${olderThanMs}::int8 * interval '1 ms'
-      returning top_up_id
+      returning ledger, top_up_id
     )
-    insert into farebox.outbox (topic, subject_id)
-    select distinct 'reversal_reported', top_up_id from waiting
+    insert into farebox.outbox (ledger, topic, subject_id)
+    select distinct ledger, 'reversal_reported', top_up_id from waiting
   `);
   return rowCount;
 }

@@ -153,7 +153,7 @@ export async function admitTopUp(database: Database, request: NewTopUp): Promise
       consentCeiling: isDirect ? (consent?.ceiling ?? null) : null,
     });
     if (!topUp) throw new Error('A top-up with this key was created without the lock');
-    await postNotice(tx, 'top_up', topUp.id, IN_HAND_MS);
+    await postNotice(tx, 'top_up', topUp.id, { ledger: request.ledger, delayMs: IN_HAND_MS });
     return { kind: 'admitted', topUp };
   });
 }
@@ -207,12 +207,13 @@ function sameRequest(topUp: TopUp, request: NewTopUp): boolean {
 
 export async function findByKey(
   tx: Transaction,
-  request: Pick<NewTopUp, 'consumerId' | 'idempotencyKey'>,
+  request: Pick<NewTopUp, 'ledger' | 'consumerId' | 'idempotencyKey'>,
 ): Promise<TopUp | null> {
   if (request.idempotencyKey === undefined) return null;
   return tx.maybeOne(sql.type(topUpRow)`
     select ${columns} from farebox.top_ups
-    where consumer_id = ${request.consumerId} and idempotency_key = ${request.idempotencyKey}
+    where ledger = ${request.ledger} and consumer_id = ${request.consumerId}
+      and idempotency_key = ${request.idempotencyKey}
   `);
 }
 

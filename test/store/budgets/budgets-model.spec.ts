@@ -245,10 +245,10 @@ describe('budgets under everything at once', function () {
     await client.query(
       `with overdue as (
          update farebox.holds set expires_at = now() - interval '1 ms' where id = any ($1)
-         returning id, developer
+         returning ledger, id, developer
        )
-       insert into farebox.hold_expiries (due_at, developers, holds)
-       select now(), array_agg(developer), array_agg(id) from overdue having count(*) > 0`,
+       insert into farebox.hold_expiries (ledger, due_at, developers, holds)
+       select ledger, now(), array_agg(developer), array_agg(id) from overdue group by ledger`,
       [holds.map(({ id }) => id)],
     );
   }

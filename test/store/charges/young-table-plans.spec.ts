@@ -296,10 +296,10 @@ describe('plans made on young tables', () => {
         developer, ledger, tool, metadata)
       select 1, 1, 1, now() + interval '1 hour', uuidv7(), uuidv7(), n, 0, 'search', ''
       from generate_series(1, ${GROWN_TO}) n;
-      insert into farebox.hold_expiries (due_at, developers, holds)
-      select now() + interval '1 hour', array[n], array[uuidv7()] from generate_series(1, ${GROWN_TO}) n;
-      insert into farebox.hold_extensions (hold_id, idempotency_hash, request_fingerprint)
-      select uuidv7(), n, n from generate_series(1, ${GROWN_TO}) n;
+      insert into farebox.hold_expiries (ledger, due_at, developers, holds)
+      select 0, now() + interval '1 hour', array[n], array[uuidv7()] from generate_series(1, ${GROWN_TO}) n;
+      insert into farebox.hold_extensions (ledger, hold_id, idempotency_hash, request_fingerprint)
+      select 0, uuidv7(), n, n from generate_series(1, ${GROWN_TO}) n;
       insert into farebox.charges (amount_micros, spent_micros, balance_micros, idempotency_hash,
         request_fingerprint, id, consumer_id, developer, ledger, receipt_key, tool, metadata)
       select 1, 1, 1, n, n, uuidv7(), uuidv7(), 1, 0, 1, 'search', '' from generate_series(1, ${GROWN_TO}) n;

@@ -137,10 +137,10 @@ describe('races for holds', function () {
     await client.query(
       `with soon as (
          update farebox.holds set expires_at = now() + random() * $2 * interval '1 ms'
-         where id = any ($1) returning id, developer, expires_at
+         where id = any ($1) returning ledger, id, developer, expires_at
        )
-       insert into farebox.hold_expiries (due_at, developers, holds)
-       select expires_at, array[developer], array[id] from soon`,
+       insert into farebox.hold_expiries (ledger, due_at, developers, holds)
+       select ledger, expires_at, array[developer], array[id] from soon`,
       [ids, ms],
     );
     await client.query('commit');

@@ -16,6 +16,7 @@ const ONE_PAYMENT = 'a payment pays for one top-up';
 const SEEN = 'a top-up was credited because Stripe showed it as paid';
 const ENDED = 'a top-up says when it was completed, or why it failed';
 const OWNER = "a refund or dispute belongs to its top-up's consumer";
+const REFUNDED = 'what an operator refunded is a top-up of that account';
 const AGREES = 'a movement agrees with its refund or dispute';
 const ASKS = 'charges request automatic top-ups while they are on';
 
@@ -238,6 +239,15 @@ export const TOP_UP_PLANTS: readonly Plant[] = [
       `update farebox.reversals set consumer_id = ':account' where id = ':firstCharge'`,
     ],
     finds: ({ firstCharge }) => [[OWNER, `reversal ${firstCharge}`]],
+  },
+  {
+    what: "an operator's refund of a top-up that is not there",
+    statements: [
+      `insert into farebox.operator_actions (id, operator_account_id, account_id, idempotency_key, kind, amount_micros,
+          top_up_id, reason)
+        values (':lastCharge', ':account', ':account', ':lastCharge', 'refund', 1000000, ':firstCharge', 'asked')`,
+    ],
+    finds: ({ lastCharge }) => [[REFUNDED, `action ${lastCharge}`]],
   },
   {
     what: "a refund's movement that names another top-up",
