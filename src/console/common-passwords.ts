@@ -5,8 +5,8 @@
 import type { BetterAuthPlugin } from 'better-auth';
 import { APIError, createAuthMiddleware } from 'better-auth/api';
 
-/** Every path on which somebody chooses a password. Links set the first one by the same path as a reset. */
-const PATHS = ['/reset-password', '/change-password'];
+/** Where somebody chooses a password: by a link, the first one as well as any later one. */
+const PATH = '/reset-password';
 /** Longer endings could be as hard to guess as a password of their own. */
 const AROUND_MAX = 4;
 /** `1111111111` and `abababababab` have fewer. */
@@ -20,7 +20,7 @@ export function commonPasswords() {
     hooks: {
       before: [
         {
-          matcher: ({ path }) => path !== undefined && PATHS.includes(path),
+          matcher: ({ path }) => path === PATH,
           handler: createAuthMiddleware(async ({ body }) => {
             const { newPassword } = (body ?? {}) as { readonly newPassword?: unknown };
             if (typeof newPassword !== 'string' || !(await isCommon(newPassword))) return;

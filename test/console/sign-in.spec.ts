@@ -132,10 +132,9 @@ describe('signing in to the console', function () {
     assert.equal(answer.status, 400);
   });
 
-  it('refuses a password that many people use, or one like it, when it is set and when it is changed', async () => {
+  it('refuses a password that many people use, or one like it', async () => {
     const email = 'common@example.com';
     const token = await tokenFor(email);
-    const refused = { code: 'PASSWORD_TOO_COMMON', message: /too easy to guess/ };
     for (const newPassword of [
       '1234567890',
       'QwertyUiop',
@@ -148,16 +147,10 @@ describe('signing in to the console', function () {
       const answer = await auth('/reset-password', { token, newPassword });
       assert.equal(answer.status, 400, newPassword);
       const { code, message } = bodyOf(answer) as { code: string; message: string };
-      assert.equal(code, refused.code, newPassword);
-      assert.match(message, refused.message);
+      assert.equal(code, 'PASSWORD_TOO_COMMON', newPassword);
+      assert.match(message, /too easy to guess/);
     }
     assert.equal((await auth('/reset-password', { token, newPassword: PASSWORD })).status, 200);
-    const cookie = await signIn(server, api.databaseUrl, email);
-    const change = (newPassword: string) =>
-      auth('/change-password', { currentPassword: PASSWORD, newPassword }, { cookie });
-    const changed = await change('1q2w3e4r5t');
-    assert.equal((bodyOf(changed) as { code: string }).code, refused.code);
-    assert.equal((await change('baseball and a purple kettle')).status, 200);
   });
 
   it('stores neither link tokens nor passwords in plain text', async () => {

@@ -38,7 +38,7 @@ export const REPORTED: Readonly<Record<string, string | Unprovable>> = {
   'the constraint against overspending is dropped':
     'the constraint that keeps a balance from going below zero',
   'the index of idempotency keys is dropped': 'the index by which a key is found',
-  "the outbox's trigger is dropped": 'the trigger that wakes the relay',
+  "the outbox's trigger is dropped": 'the trigger that writes deliveries',
   'the function that decides what fits is replaced': 'a function that accepts every charge',
   'a charge has an unknown receipt key': 'a receipt whose secret nobody has',
   'metadata is no JSON': 'metadata that is not JSON',

@@ -235,10 +235,10 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   codeBug(
     'charges of one batch get each other’s answers',
     'src/charging/batcher.ts',
-    'const outcome = outcomes[index];\n      if (!outcome) continue;\n      this.#comeBack(waiting);',
+    'const outcome = outcomes[index];\n      if (!outcome) continue;\n      this.#leave(waiting);',
     `const outcome = outcomes[outcomes.length - 1 - index];
       if (!outcome) continue;
-      this.#comeBack(waiting);`,
+      this.#leave(waiting);`,
   ),
   codeBug(
     'a lost connection is answered as nothing happened',
