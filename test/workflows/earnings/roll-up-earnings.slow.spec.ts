@@ -166,7 +166,7 @@ describe('the schedule that rolls up earnings', () => {
   async function stepsThatWait(): Promise<number> {
     const { rows } = await watcher.query<{ count: number }>(`
       select count(*)::int as count from pg_stat_activity
-      where datname = current_database() and wait_event_type = 'Lock' and query like '%with taken%'
+      where datname = current_database() and wait_event_type = 'Lock' and query like '%taken as (%'
     `);
     return rows[0]?.count ?? 0;
   }
@@ -184,12 +184,12 @@ describe('the schedule that rolls up earnings', () => {
       'select coalesce(sum(amount_micros), 0)::int from farebox.earnings',
     );
     const [developer] = parties as [Party, ...Party[]];
-    // Five days at a row a second, each refunded right away: zero in total.
+    // Five days, with a row every 0.6 seconds, each refunded right away: zero in total.
     await harness.client.query(
       `insert into farebox.earnings_tail (ledger, developer, minute, tool, amount_micros, charges)
-       select 0, $1, date_bin('1 minute', now() - n * interval '2 seconds', 'epoch'), 'search',
+       select 0, $1, date_bin('1 minute', now() - n * interval '600 milliseconds', 'epoch'), 'search',
          case n % 2 when 0 then 7 else -7 end, 0
-       from generate_series(1, 220000) n`,
+       from generate_series(1, 700000) n`,
       [developer.developerNumber],
     );
     await schedule().unpause();
