@@ -30,10 +30,13 @@ const ToolCharges = Type.Object({
 
 export type ToolCharges = Static<typeof ToolCharges>;
 
+type ByTool = ReadonlyMap<string, ToolCharges>;
+
+/** Never changed: callers at the same time count on from the same one. */
 interface Counted {
   /** All charges of the month with smaller ids are counted. */
-  nextId: string;
-  readonly byTool: Map<string, ToolCharges>;
+  readonly nextId: string;
+  readonly byTool: ByTool;
 }
 
 const toolRow = row(ToolCharges);
@@ -65,21 +68,19 @@ export class ClosedCharges {
       select floor(extract(epoch from now()) * 1000)::int8 as "nowMs"
     `);
     const key = `${consumer.consumerId} ${month.fromMs}`;
-    const counted = this.#counted.get(key) ?? {
+    let counted: Counted = this.#counted.get(key) ?? {
       nextId: uuidFloor(month.fromMs),
       byTool: new Map(),
     };
     const closedId = uuidFloor(Math.min(nowMs - LATEST_COMMIT_MS, month.toMs));
     while (counted.nextId < closedId) {
       const boundId = await this.#boundOf(tx, consumer, counted.nextId, closedId);
-      addTo(counted.byTool, await countBetween(tx, consumer, counted.nextId, boundId));
-      counted.nextId = boundId;
-      // Again at each step: its size changed.
+      const more = await countBetween(tx, consumer, counted.nextId, boundId);
+      counted = { nextId: boundId, byTool: plus(counted.byTool, more) };
       this.#counted.set(key, counted);
     }
-    const all = new Map(counted.byTool);
-    addTo(all, await countBetween(tx, consumer, counted.nextId, uuidFloor(month.toMs)));
-    return sorted([...all.values()]);
+    const open = await countBetween(tx, consumer, counted.nextId, uuidFloor(month.toMs));
+    return sorted([...plus(counted.byTool, open).values()]);
   }
 
   /** The id behind as many charges as one step may count. */
@@ -129,13 +130,15 @@ function sorted(charges: readonly ToolCharges[]): ToolCharges[] {
   return charges.toSorted((a, b) => (a.tool < b.tool ? -1 : 1));
 }
 
-function addTo(byTool: Map<string, ToolCharges>, more: readonly ToolCharges[]): void {
+function plus(byTool: ByTool, more: readonly ToolCharges[]): ByTool {
+  const all = new Map(byTool);
   for (const { tool, charges, amountMicros } of more) {
-    const before = byTool.get(tool);
-    byTool.set(tool, {
+    const before = all.get(tool);
+    all.set(tool, {
       tool,
       charges: (before?.charges ?? 0) + charges,
       amountMicros: asMicros((before?.amountMicros ?? 0) + amountMicros),
     });
   }
+  return all;
 }

@@ -81,6 +81,15 @@ describe('charges of a month by tool', () => {
     assert.deepEqual(await count(new ClosedCharges(CHARGES_PER_STEP)), await added());
   });
 
+  it('are counted once for callers at the same time', async () => {
+    const closed = new ClosedCharges(CHARGES_PER_STEP);
+    for (let place = 0; place < 11; place += 1) {
+      await harness.charge([chargeAt(now - DAY_MS + place, place)]);
+    }
+    const counts = await Promise.all([count(closed), count(closed), count(closed)]);
+    for (const each of [...counts, await count(closed)]) assert.deepEqual(each, await added());
+  });
+
   it('that may still commit are read again', async () => {
     const closed = new ClosedCharges(CHARGES_PER_STEP);
     const aheadMs = Date.now() + LATEST_COMMIT_MS;
