@@ -12,13 +12,7 @@ import { findLockedConsumers } from '../store/balance/consumers.ts';
 import type { Connection, Database } from '../store/database.ts';
 import type { Tracing } from '../tracing/tracing.ts';
 import { Batcher, type BatcherOptions, type Flush } from './batcher.ts';
-import {
-  BATCH_MAX,
-  QUEUE_DEADLINE_MS,
-  QUEUE_MAX,
-  QUEUE_MAX_BY_DEVELOPER,
-  SHARE_MAX,
-} from './limits.ts';
+import { BATCHER_LIMITS } from './limits.ts';
 import type { DatabaseClock } from './database-clock.ts';
 import { replayWindow } from './idempotency.ts';
 import { createTracedBatcher } from './traced-batcher.ts';
@@ -66,11 +60,7 @@ export function createBatcher(
     onFailure,
     onFlush,
     laneCount,
-    batchMax: BATCH_MAX,
-    shareMax: SHARE_MAX,
-    queueMax: QUEUE_MAX,
-    queueMaxByDeveloper: QUEUE_MAX_BY_DEVELOPER,
-    deadlineMs: QUEUE_DEADLINE_MS,
+    ...BATCHER_LIMITS,
   };
   return tracing ? createTracedBatcher(options, 'flush charges', tracing) : new Batcher(options);
 }

@@ -17,13 +17,7 @@ import {
 import type { Tracing } from '../tracing/tracing.ts';
 import { Batcher, type BatcherOptions, type Flush, type Requester } from './batcher.ts';
 import type { DatabaseClock } from './database-clock.ts';
-import {
-  BATCH_MAX,
-  QUEUE_DEADLINE_MS,
-  QUEUE_MAX,
-  QUEUE_MAX_BY_DEVELOPER,
-  SHARE_MAX,
-} from './limits.ts';
+import { BATCHER_LIMITS } from './limits.ts';
 import { replayWindow } from './idempotency.ts';
 import { createTracedBatcher } from './traced-batcher.ts';
 
@@ -69,11 +63,7 @@ export function createEntryBatcher(
     onFailure,
     onFlush,
     laneCount,
-    batchMax: BATCH_MAX,
-    shareMax: SHARE_MAX,
-    queueMax: QUEUE_MAX,
-    queueMaxByDeveloper: QUEUE_MAX_BY_DEVELOPER,
-    deadlineMs: QUEUE_DEADLINE_MS,
+    ...BATCHER_LIMITS,
   };
   const batcher = tracing
     ? createTracedBatcher(options, 'flush holds', tracing)

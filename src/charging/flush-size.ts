@@ -1,16 +1,16 @@
 /**
- * How many charges a flush may take. A charge waits for the flush in flight and for its own, so a developer with hundreds
- * of charges makes every other one wait for long flushes. While a developer who has few charges makes some, a flush takes
- * few for each developer that waits. It is as large as can be when one developer charges alone, when all have many
- * charges, and when many developers wait.
+ * How many charges a flush may take. A charge waits for the flush in flight and for its own, so long flushes for a busy
+ * developer would delay everyone else. A developer with fewer than `shareMax` charges pending counts as light. While a light
+ * developer charges beside others, a flush takes at most `shareMax` charges for each waiting developer. Otherwise it takes
+ * up to `batchMax`: when one developer charges alone, or when all developers are busy.
  */
 export interface FlushSizeOptions {
   readonly batchMax: number;
-  /** Charges for each waiting developer. A developer who has fewer pending, now and in the last second, has few. */
+  /** The most charges for each waiting developer, and the number from which a developer counts as busy for a second. */
   readonly shareMax: number;
 }
 
-/** How long flushes stay small after the last charge of a developer with few, and how long many are remembered. */
+/** How long flushes stay small after the last charge of a light developer, and how long a developer counts as busy. */
 const REMEMBERED_MS = 1_000;
 
 export class FlushSize {
@@ -18,8 +18,8 @@ export class FlushSize {
   /** Charges that wait or are in flight, by developer and together. */
   readonly #pending = new Map<string, number>();
   #sum = 0;
-  /** Until when developers count as having many. */
-  readonly #many = new Map<string, number>();
+  /** Until when each developer counts as busy. */
+  readonly #busy = new Map<string, number>();
   #sharedUntil = 0;
 
   constructor(options: FlushSizeOptions) {
@@ -32,8 +32,8 @@ export class FlushSize {
     this.#pending.set(developerId, own);
     this.#sum += 1;
     const isAlone = own === this.#sum;
-    if (own >= this.#options.shareMax) this.#noteMany(developerId, nowMs);
-    else if (!isAlone && !this.#hadMany(developerId, nowMs)) {
+    if (own >= this.#options.shareMax) this.#noteBusy(developerId, nowMs);
+    else if (!isAlone && !this.#wasBusy(developerId, nowMs)) {
       this.#sharedUntil = nowMs + REMEMBERED_MS;
     }
   }
@@ -51,14 +51,14 @@ export class FlushSize {
     return nowMs < this.#sharedUntil ? Math.min(batchMax, shareMax * developersWaiting) : batchMax;
   }
 
-  #noteMany(developerId: string, nowMs: number): void {
-    if (!this.#many.has(developerId)) {
-      for (const [each, until] of this.#many) if (until <= nowMs) this.#many.delete(each);
+  #noteBusy(developerId: string, nowMs: number): void {
+    if (!this.#busy.has(developerId)) {
+      for (const [each, until] of this.#busy) if (until <= nowMs) this.#busy.delete(each);
     }
-    this.#many.set(developerId, nowMs + REMEMBERED_MS);
+    this.#busy.set(developerId, nowMs + REMEMBERED_MS);
   }
 
-  #hadMany(developerId: string, nowMs: number): boolean {
-    return (this.#many.get(developerId) ?? 0) > nowMs;
+  #wasBusy(developerId: string, nowMs: number): boolean {
+    return (this.#busy.get(developerId) ?? 0) > nowMs;
   }
 }

@@ -27,16 +27,25 @@ export const BATCH_MAX = 200;
  * Of these, charges for each waiting developer while others have few (flush-size.ts). A flush of eight takes Postgres less
  * than half a millisecond.
  */
-export const SHARE_MAX = 8;
+const SHARE_MAX = 8;
 
 /** Charges that wait in one lane. Beyond it, a charge is refused at once, so memory and waiting time stay bounded. */
-export const QUEUE_MAX = 20_000;
+const QUEUE_MAX = 20_000;
 
 /** The part of these that one developer may fill: a developer that floods the queue leaves room for others. */
-export const QUEUE_MAX_BY_DEVELOPER = 5_000;
+const QUEUE_MAX_BY_DEVELOPER = 5_000;
 
 /** How long a charge may wait before it is sent. After that it is dropped unsent. */
-export const QUEUE_DEADLINE_MS = 5_000;
+const QUEUE_DEADLINE_MS = 5_000;
+
+/** The same for charges and for holds. */
+export const BATCHER_LIMITS = {
+  batchMax: BATCH_MAX,
+  shareMax: SHARE_MAX,
+  queueMax: QUEUE_MAX,
+  queueMaxByDeveloper: QUEUE_MAX_BY_DEVELOPER,
+  deadlineMs: QUEUE_DEADLINE_MS,
+} as const;
 
 /** Below the client library's timeout of 5 s, so that callers get an answer rather than a timeout. */
 export const CHARGE_STATEMENT_TIMEOUT_MS = 4_000;
