@@ -133,11 +133,11 @@ describe('the console by keyboard', function () {
     await noDialog();
     const actions = page.getByRole('button', { name: /^Actions for laptop/ });
     await choose(actions);
-    await page.getByRole('menuitem', { name: 'Roll key' }).waitFor();
+    await menuHasFocus();
     await press('Escape');
     await until(() => isFocused(actions));
     await press('Enter');
-    await page.getByRole('menuitem', { name: 'Roll key' }).waitFor();
+    await menuHasFocus();
     await until(async () => {
       await press('ArrowDown');
       return isFocused(page.getByRole('menuitem', { name: 'Revoke key' }));
@@ -188,6 +188,11 @@ describe('the console by keyboard', function () {
     });
     assert.equal((body as { budgets: readonly { name: string }[] }).budgets[0]?.name, 'Agent');
   });
+
+  /** A menu takes the focus just after it is drawn. Until then, its button has it, and the keys. */
+  async function menuHasFocus(): Promise<void> {
+    await page.getByRole('menu').locator(':focus').waitFor({ state: 'attached' });
+  }
 
   /** Tab goes around within the dialog. */
   async function keepsFocus(): Promise<void> {
