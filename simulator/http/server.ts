@@ -13,6 +13,8 @@ import { controlRefusalOf, refusalOf } from './gate.ts';
 import type { Simulation } from '../simulation.ts';
 
 const BODY_BYTES_MAX = 1024 * 1024;
+/** Longer than clients keep an idle connection, which is closed under no request then. */
+const IDLE_MS = 75_000;
 
 interface Received {
   readonly method: string;
@@ -62,7 +64,7 @@ export function createSimulatorServer(simulation: Simulation, token: string): Se
     send(response, done);
   }
 
-  return createServer((incoming, response) => {
+  return createServer({ keepAliveTimeout: IDLE_MS }, (incoming, response) => {
     serve(incoming, response).catch((error: unknown) => {
       // The client left before the body was complete, or the body is too large: nobody waits for an answer.
       if (!incoming.complete) return incoming.socket.destroy();

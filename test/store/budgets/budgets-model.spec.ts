@@ -22,6 +22,8 @@ import { openHarnesses, postDrafts, type BudgetHarness } from './budget-harness.
 import type { Capture, ModelCharge, ModelHold, Verdict } from './budget-model.ts';
 
 const SPENDS = Number(process.env['BUDGET_SPENDS'] ?? 1_200);
+/** What happens together is not decided by the seed alone, so a rare outcome may take longer to come. */
+const SPENDS_MAX = 10 * SPENDS;
 const CONSUMERS = 3;
 const NODES_MAX = 40;
 /** Waves and flushes of a long run are larger, or most of its time would go to what is between them. */
@@ -39,7 +41,7 @@ type Result = { readonly kind: string };
 type Step = () => Promise<() => void>;
 
 describe('budgets under everything at once', function () {
-  this.timeout(60_000 + SPENDS * 20);
+  this.timeout(60_000 + SPENDS_MAX * 20);
   const seed = Number(process.env['SEED'] ?? randomInt(2 ** 32));
   const random = new Random(seed);
   let ledger: TestLedger;
@@ -64,7 +66,8 @@ describe('budgets under everything at once', function () {
   });
 
   it(`come to what a plain model says (${SPENDS} spends, SEED=${seed})`, async () => {
-    for (let spent = 0; spent < SPENDS;) {
+    const missing = () => EXPECTED.filter((kind) => !seen.has(kind));
+    for (let spent = 0; spent < SPENDS || (missing().length > 0 && spent < SPENDS_MAX);) {
       const isAlone = random.between(0, 4) > 0;
       spent += isAlone ? 1 : TOGETHER;
       for (const harness of harnesses) await betweenWaves(harness);
@@ -75,7 +78,7 @@ describe('budgets under everything at once', function () {
         harness.model.forget();
       }
     }
-    for (const kind of EXPECTED) assert.ok((seen.get(kind) ?? 0) > 0, `there was no ${kind}`);
+    assert.deepEqual(missing(), [], 'outcomes that never came');
     await rebuildRollups(database);
     assert.deepEqual(await auditLedger(database), []);
   });
