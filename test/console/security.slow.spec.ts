@@ -277,7 +277,7 @@ describe('security in the console', function () {
     await page.getByText('Adjusted by $0.25.', { exact: true }).waitFor();
   });
 
-  it('offers to set up a second factor only once it knows that there is none', async () => {
+  it('offers no second factor and ends no session before it knows what there is', async () => {
     const account = await api.createAccount(0);
     await window.enter(account);
     await api.sql.query('update console.users set two_factor_enabled = true where email = $1', [

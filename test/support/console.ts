@@ -132,9 +132,9 @@ export async function closeUnblemished(
  * itself. Text that is typed or filled in until then may go to another field.
  */
 export async function openedDialog(page: Page, name?: string): Promise<Locator> {
-  const dialog = page.getByRole('dialog', name === undefined ? {} : { name });
   // The effects that listen to keys have run when the one that names the dialog by its title has.
-  await dialog.and(page.locator('[aria-labelledby]')).waitFor();
+  const dialog = page.getByRole('dialog', { name: name ?? /./ });
+  await dialog.waitFor();
   await takesFocus(dialog);
   return dialog;
 }
