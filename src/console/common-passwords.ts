@@ -46,7 +46,10 @@ async function readList(): Promise<ReadonlySet<string>> {
 export async function isCommon(password: string): Promise<boolean> {
   const text = password.normalize('NFKC').toLowerCase();
   if (new Set(text).size < CHARACTERS_MIN) return true;
-  list ??= readList();
+  list ??= readList().catch((error: unknown) => {
+    list = undefined; // it may be readable at the next request
+    throw error;
+  });
   const listed = await list;
   const inside = text.replaceAll(/^[^\p{L}]+|[^\p{L}]+$/gu, '');
   const variants = [text, text.split(/(?:)/u).toReversed().join(''), repeatedPart(text)];

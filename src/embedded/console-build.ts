@@ -1,6 +1,7 @@
 /**
  * Builds the console when its sources are not those of what is built: for `npm start` and the tests. A production
- * image is made with it built. Several at once each build for themselves; the last one's files stay.
+ * image is made with it built. Several at once each build for themselves; the first one's files stay, since they may be
+ * served already.
  */
 import { createHash } from 'node:crypto';
 import { execFile } from 'node:child_process';
@@ -30,8 +31,14 @@ export async function buildConsole(): Promise<boolean> {
       env: { PATH: process.env['PATH'], NODE_ENV: 'production', CONSOLE_OUT_DIR: draft },
     });
     writeFileSync(join(draft, 'sources.sha256'), hash);
-    rmSync(BUILT, { recursive: true, force: true });
+    if (isBuilt(hash)) {
+      rmSync(draft, { recursive: true });
+      return false;
+    }
+    const old = `${draft}-old`;
+    if (existsSync(BUILT)) renameSync(BUILT, old);
     renameSync(draft, BUILT);
+    rmSync(old, { recursive: true, force: true });
   } catch (error) {
     rmSync(draft, { recursive: true, force: true });
     // Another process was done a moment earlier, with the same sources.

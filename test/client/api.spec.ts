@@ -165,7 +165,7 @@ describe('client: against the API', () => {
     });
     const all = Promise.all(callers);
     for (const mark of [50, 400]) {
-      await Promise.race([all, until(() => charges.length >= mark)]);
+      await Promise.race([all, until(() => charges.length >= mark, { intervalMs: 1 })]);
       api.current.kill('SIGKILL');
       await api.current.exited;
       assert.ok(charges.length < 1_000, 'the kill came when all was done');

@@ -95,7 +95,8 @@ describe('client: concurrent charges', () => {
     await using api = await service(makeAll);
     const keys = names(101);
     await Promise.all(chargeAll(api.farebox(), keys));
-    const sent = api.charges.map(keysOf);
+    // They come on two connections, in any order.
+    const sent = api.charges.map(keysOf).toSorted((a, b) => b.length - a.length);
     assert.deepEqual(
       sent.map(({ length }) => length),
       [51, 50],
@@ -247,11 +248,13 @@ describe('client: the answers to charges that shared a request', () => {
   for (const [name, step] of lost) {
     it(`are unknown for each after ${name}, and each is retried with its own key`, async () => {
       await using api = await service(step, makeAll);
-      const charges = await Promise.all(chargeAll(api.farebox({ timeoutMs: 500 }), names(3)));
+      // Only silence is cut short: the answer that follows may take as long on a busy machine.
+      const options = { timeoutMs: step === silence ? 1_500 : 60_000 };
+      const charges = await Promise.all(chargeAll(api.farebox(options), names(3)));
       assert.equal(new Set(charges.map(({ id }) => id)).size, 3);
       assert.deepEqual(api.charges.slice(1).flatMap(keysOf).toSorted(), names(3));
       await using lost = await service(step);
-      const calls = chargeAll(lost.farebox({ timeoutMs: 500, maxRetries: 0 }), names(3));
+      const calls = chargeAll(lost.farebox({ ...options, maxRetries: 0 }), names(3));
       for (const call of calls) assert.equal((await raised(call)).outcome, 'unknown');
     });
   }

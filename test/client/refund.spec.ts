@@ -25,7 +25,7 @@ const half = { chargeId: 'chg_1', amount: 0.01 };
 
 async function service(...script: [Step, ...Step[]]) {
   const scripted = await ScriptedService.start(...script);
-  const farebox = new Farebox({ secretKey, baseUrl: scripted.url, timeoutMs: 500 });
+  const farebox = new Farebox({ secretKey, baseUrl: scripted.url });
   return Object.assign(scripted, { farebox });
 }
 
@@ -70,7 +70,9 @@ describe('client: a refund', () => {
   ] as const) {
     it(`is sent again after ${name}, with the same idempotency key`, async () => {
       await using api = await service(step, refunded);
-      assert.equal((await api.farebox.refund(half)).id, REFUND.id);
+      // Only silence is cut short: the answer that follows may take as long on a busy machine.
+      const options = { timeoutMs: step === silence ? 1_500 : 60_000 };
+      assert.equal((await api.farebox.refund(half, options)).id, REFUND.id);
       assert.equal(api.seen.length, 2);
       assert.equal(api.keys[0], api.keys[1]);
     });

@@ -5,7 +5,13 @@ import { Client } from 'pg';
 import type { Page, Response } from 'playwright-core';
 import type { ToolsReply } from '../../src/schemas/tools.ts';
 import { call, charge } from '../support/http.ts';
-import { openConsole, type ConsoleHarness, type Window } from '../support/console.ts';
+import {
+  openConsole,
+  openPage,
+  openedDialog,
+  type ConsoleHarness,
+  type Window,
+} from '../support/console.ts';
 import { startApi, until } from '../support/stack.ts';
 import { NASTY } from './hard-data.ts';
 
@@ -87,7 +93,7 @@ describe('the console on bad days', function () {
     const account = await harness.newAccount(0);
     await window.enter(account, '/developer/tools');
     await page.getByRole('button', { name: 'Register tool' }).first().click();
-    const form = page.getByRole('dialog');
+    const form = await openedDialog(page, 'Register tool');
     const register = form.getByRole('button', { name: 'Register tool' });
     await form.getByLabel('Name').fill('priced');
     const price = form.getByLabel('Price per call in dollars');
@@ -117,7 +123,7 @@ describe('the console on bad days', function () {
   it('refuses names that would reorder the text beside them, and keeps what was typed', async () => {
     await window.enter(await harness.newAccount(0), '/developer/tools');
     await page.getByRole('button', { name: 'Register tool' }).first().click();
-    const form = page.getByRole('dialog');
+    const form = await openedDialog(page, 'Register tool');
     const name = form.getByLabel('Name');
     for (const bad of ['\u202Egpj.exe', 'two\u2067words', '\u200B']) {
       await name.fill(bad);
@@ -136,7 +142,7 @@ describe('the console on bad days', function () {
       await window.go(path);
       await page.getByRole('heading', { level: 1 }).waitFor();
       if (opener !== undefined) await page.getByRole('button', { name: opener }).first().click();
-      const scope = opener === undefined ? page.locator('main') : page.getByRole('dialog');
+      const scope = opener === undefined ? page.locator('main') : await openedDialog(page, opener);
       const fields = scope.locator(
         'input:not([type]), input[type=text], input[type=email], input[type=password], textarea',
       );
@@ -173,7 +179,7 @@ describe('the console on bad days', function () {
     const body = { name: 'shared', price: 0.02 };
     await call(harness.stack.api, 'POST', '/v1/tools', { key: account.developerKey, body });
     await window.enter(account, '/developer/tools');
-    const second = await window.context.newPage();
+    const second = await openPage(window.context);
     await second.goto(`${harness.stack.api.url}/console/developer/tools`);
     for (const tab of [page, second]) {
       await tab.getByRole('button', { name: 'Edit shared' }).click();
@@ -285,7 +291,7 @@ describe('the console on bad days', function () {
     const account = await harness.newAccount(1);
     await window.enter(account, '/developer/tools');
     await page.getByRole('button', { name: 'Register tool' }).first().click();
-    const form = page.getByRole('dialog');
+    const form = await openedDialog(page, 'Register tool');
     await form.getByLabel('Name').fill('typed while it was away');
     await harness.stack.api.stop();
     await form.getByRole('button', { name: 'Register tool' }).click();
@@ -309,7 +315,7 @@ describe('the console on bad days', function () {
 
 /** In the dialog that is open in the tab. */
 async function save(tab: Page, label: string, text: string): Promise<void> {
-  const form = tab.getByRole('dialog');
+  const form = await openedDialog(tab);
   await form.getByLabel(label).fill(text);
   await form.getByRole('button', { name: 'Save' }).click();
   await form.waitFor({ state: 'detached' });

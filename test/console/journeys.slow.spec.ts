@@ -7,6 +7,7 @@ import {
   copiedBy,
   mailedLink,
   openConsole,
+  openedDialog,
   type ConsoleHarness,
   type Window,
 } from '../support/console.ts';
@@ -56,8 +57,9 @@ describe('the console', function () {
 
   async function createKey(name: string, create = 'Create key'): Promise<string> {
     await button(create).click();
-    await page.getByLabel('Name').fill(name);
-    await page.getByRole('dialog').getByRole('button', { name: create }).click();
+    const form = await openedDialog(page, create);
+    await form.getByLabel('Name').fill(name);
+    await form.getByRole('button', { name: create }).click();
     const key = await copyNewKey();
     await page.getByText(name, { exact: true }).waitFor();
     return key;
@@ -77,7 +79,7 @@ describe('the console', function () {
     opener = 'Create budget',
   ): Promise<string> {
     await button(opener).click();
-    const form = page.getByRole('dialog');
+    const form = await openedDialog(page, opener);
     await form.getByLabel('Name').fill(name);
     for (const [label, dollars] of Object.entries(limits)) {
       await form.getByLabel(label, { exact: true }).fill(dollars);
@@ -224,6 +226,7 @@ describe('the console', function () {
     const account = await harness.newAccount(5);
     await window.enter(account, '/developer/tools');
     await button('Register tool').click();
+    await openedDialog(page, 'Register tool');
     const form = page.getByRole('dialog');
     await form.getByLabel('Name').fill('summarize');
     await form.getByLabel('Price per call').fill('0.0305');
@@ -232,6 +235,7 @@ describe('the console', function () {
     const made = await charge(harness.stack.api, account, { tool: 'summarize', amount: undefined });
     assert.equal((made.body as { amount: number }).amount, 0.0305);
     await button('Edit summarize').click();
+    await openedDialog(page, 'Edit tool');
     await form.getByLabel('Price per call').fill('0.5');
     await form.getByRole('button', { name: 'Save' }).click();
     await page.getByText('$0.50', { exact: true }).waitFor();
@@ -240,6 +244,7 @@ describe('the console', function () {
     await page.getByRole('region', { name: 'Charges' }).getByText('$0.0305').waitFor();
     await page.getByLabel('Node.js example').getByText('tool: "summarize"').waitFor();
     await button('Edit tool').click();
+    await openedDialog(page, 'Edit tool');
     await form.getByLabel('Price per call').fill('0.75');
     await form.getByRole('button', { name: 'Save' }).click();
     await seeMoney('$0.75');
@@ -271,10 +276,14 @@ describe('the console', function () {
       .getByText(/^Top-up, /)
       .waitFor();
     await page.getByRole('dialog').getByText('$0.25', { exact: true }).nth(1).waitFor();
-    const download = page.waitForEvent('download');
+    await openedDialog(page, 'Charge');
     await page.keyboard.press('Escape');
-    await page.getByRole('link', { name: 'Export CSV' }).click();
-    assert.match((await download).suggestedFilename(), /\.csv$/);
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
+    const [download] = await Promise.all([
+      page.waitForEvent('download'),
+      page.getByRole('link', { name: 'Export CSV' }).click(),
+    ]);
+    assert.match(download.suggestedFilename(), /\.csv$/);
   });
 
   it('refunds part of a charge, and the consumer sees it', async () => {
@@ -282,7 +291,7 @@ describe('the console', function () {
     await charge(harness.stack.api, account, { tool: 'search', amount: 2 });
     await window.enter(account, '/developer/charges');
     await button(/^Charge for search/).click();
-    const amount = page.getByLabel('Amount to refund in dollars');
+    const amount = (await openedDialog(page, 'Charge')).getByLabel('Amount to refund in dollars');
     await amount.fill('0.5');
     await button('Refund').click();
     await page.getByText('Refunded $0.50.').waitFor();
@@ -318,8 +327,9 @@ describe('the console', function () {
     await spending.getByText('Agent', { exact: true }).waitFor();
 
     await button('Edit limits').click();
-    await page.getByRole('dialog').getByLabel('Limit in each').fill('5');
-    await page.getByRole('dialog').getByRole('button', { name: 'Save' }).click();
+    const limits = await openedDialog(page, 'Edit limits');
+    await limits.getByLabel('Limit in each').fill('5');
+    await limits.getByRole('button', { name: 'Save' }).click();
     await page.getByText('The budget was changed.').waitFor();
     assert.equal((await spend(key, 1.5)).status, 201);
 
@@ -438,6 +448,7 @@ describe('the console', function () {
     );
 
     await button('Adjust balance').click();
+    await openedDialog(page, 'Adjust balance');
     const form = page.getByRole('dialog');
     await form.getByLabel('Amount in dollars').fill('-100');
     await form.getByLabel('Reason').fill('Charged twice');
@@ -451,6 +462,7 @@ describe('the console', function () {
 
     await page.getByRole('tab', { name: 'Top-ups' }).click();
     await button('Refund').click();
+    await openedDialog(page, 'Refund top-up');
     await form.getByLabel('Amount in dollars').fill('4');
     await form.getByLabel('Reason').fill('Asked for it');
     await form.getByRole('button', { name: 'Refund' }).click();

@@ -5,7 +5,7 @@ import { wireId } from '../../src/domain/ids.ts';
 import { buildConsole } from '../../src/embedded/console-build.ts';
 import { startTestApi, type TestApi } from '../support/api.ts';
 import { startBrowser } from '../support/browser.ts';
-import { openWindow, type Window } from '../support/console.ts';
+import { openPage, openedDialog, openWindow, type Window } from '../support/console.ts';
 import { call } from '../support/http.ts';
 import { makeOperator, signInLink } from '../support/sessions.ts';
 import { until } from '../support/stack.ts';
@@ -38,6 +38,8 @@ describe('security in the console', function () {
     database: { url: api.databaseUrl },
   });
   beforeEach(async () => {
+    // Every test signs in from the same address, and the library counts that over minutes.
+    await api.sql.query('delete from console.rate_limits');
     window = await openWindow(site(), browser);
     ({ page } = window);
   });
@@ -126,7 +128,8 @@ describe('security in the console', function () {
     assert.equal((await api.sql.query('select from console.passkeys')).rowCount, 0);
   });
 
-  const dialog = (tab = page) => tab.getByRole('dialog', { name: 'Your session has ended' });
+  const ENDED = 'Your session has ended';
+  const dialog = (tab = page) => tab.getByRole('dialog', { name: ENDED });
 
   async function setPassword(email: string): Promise<void> {
     const headers = { origin: site().api.url };
@@ -146,6 +149,7 @@ describe('security in the console', function () {
   /** In the dialog over the page; `code` as the authenticator app shows it. */
   async function signInAgain(code?: () => string, tab = page): Promise<void> {
     const over = dialog(tab);
+    // It has the focus in this field.
     await over.getByLabel('Password', { exact: true }).fill(PASSWORD);
     await over.getByRole('button', { name: 'Sign in', exact: true }).click();
     if (code) {
@@ -183,12 +187,12 @@ describe('security in the console', function () {
     await setPassword(email);
     await window.enter(account, '/developer/tools');
     await button('Register tool').first().click();
-    const form = page.getByRole('dialog', { name: 'Register tool' });
+    const form = await openedDialog(page, 'Register tool');
     await form.getByLabel('Name').fill('search');
     await form.getByLabel('Description').fill('Typed for an hour.');
     await expireAtPost('/v1/tools');
     await form.getByRole('button', { name: 'Register tool' }).click();
-    await dialog().getByLabel('Email').waitFor();
+    await openedDialog(page, ENDED);
     assert.equal(await dialog().getByLabel('Email').inputValue(), email);
     // It hides the page with a color that is not transparent, and no frame of the page is drawn through a filter.
     const [filter, color] = await page.evaluate<string[]>(`(() => {
@@ -209,6 +213,7 @@ describe('security in the console', function () {
 
     await window.go('/developer/webhooks');
     await button('Add endpoint').first().click();
+    await openedDialog(page, 'Add endpoint');
     await page.getByLabel('URL').fill('https://example.com/typed');
     // As after signing out elsewhere: the browser has no cookie either.
     await atPost('/v1/webhook-endpoints', () => window.context.clearCookies());
@@ -252,7 +257,7 @@ describe('security in the console', function () {
     const accountPath = `/operator/accounts/${wireId('account', rows[0]?.id ?? assert.fail())}`;
     await window.go(accountPath);
     await button('Adjust balance').click();
-    const form = page.getByRole('dialog', { name: 'Adjust balance' });
+    const form = await openedDialog(page, 'Adjust balance');
     await form.getByLabel('Amount in dollars').fill('-1.25');
     await form.getByLabel('Reason').fill('Charged twice');
     await expireAtPost(`/v1${accountPath}/adjustments`);
@@ -263,6 +268,7 @@ describe('security in the console', function () {
 
     // The authenticator app may be lost.
     await button('Adjust balance').click();
+    await openedDialog(page, 'Adjust balance');
     await form.getByLabel('Amount in dollars').fill('0.25');
     await form.getByLabel('Reason').fill('Charged twice');
     await expireAtPost(`/v1${accountPath}/adjustments`);
@@ -271,18 +277,44 @@ describe('security in the console', function () {
     await page.getByText('Adjusted by $0.25.', { exact: true }).waitFor();
   });
 
+  it('offers no second factor and ends no session before it knows what there is', async () => {
+    const account = await api.createAccount(0);
+    await window.enter(account);
+    await api.sql.query('update console.users set two_factor_enabled = true where email = $1', [
+      account.email,
+    ]);
+    const answer = Promise.withResolvers<void>();
+    await page.route('**/console/auth/get-session', async (route) => {
+      await answer.promise;
+      await route.continue();
+    });
+    await window.go('/security');
+    const card = page.locator('section', {
+      has: page.getByRole('heading', { name: 'Two-factor authentication' }),
+    });
+    await card.getByLabel('Loading').waitFor();
+    assert.equal(await card.getByRole('button').count(), 0);
+    // Nor to end a session that may be this one.
+    await page.getByText('Chrome on Linux').waitFor();
+    assert.equal(await button('Sign out').count(), 0);
+    answer.resolve();
+    await card.getByRole('button', { name: 'Turn off' }).waitFor();
+    await card.getByText('On', { exact: true }).waitFor();
+  });
+
   it('leaves the page when another account signs in over it, and sends nothing', async () => {
     const [account, other] = [await api.createAccount(3), await api.createAccount(4)];
     await setPassword(other.email);
     await window.enter(account, '/developer/tools');
     await button('Register tool').first().click();
-    const form = page.getByRole('dialog', { name: 'Register tool' });
+    const form = await openedDialog(page, 'Register tool');
     await form.getByLabel('Name').fill('private');
     await expireAtPost('/v1/tools');
     await form.getByRole('button', { name: 'Register tool' }).click();
-    await dialog().getByLabel('Email').fill(other.email);
-    await dialog().getByLabel('Password', { exact: true }).fill(PASSWORD);
-    await dialog().getByRole('button', { name: 'Sign in', exact: true }).click();
+    const over = await openedDialog(page, ENDED);
+    await over.getByLabel('Email').fill(other.email);
+    await over.getByLabel('Password', { exact: true }).fill(PASSWORD);
+    await over.getByRole('button', { name: 'Sign in', exact: true }).click();
     await page.getByText('$4.00', { exact: true }).first().waitFor();
     await page.waitForURL('**/console/balance');
     await window.go('/developer/tools');
@@ -295,7 +327,7 @@ describe('security in the console', function () {
     const [account, other] = [await api.createAccount(3), await api.createAccount(4)];
     await setPassword(account.email);
     await window.enter(account, '/developer/tools');
-    const second = await window.context.newPage();
+    const second = await openPage(window.context);
     await second.goto(`${site().api.url}/console/usage`);
     await second.getByRole('heading', { name: 'Usage' }).waitFor();
     // Once both tabs have asked, so that neither covers its link before the click.

@@ -23,7 +23,9 @@ describe('the price of a taxed top-up', function () {
   afterEach(() => window.close());
 
   const see = (text: string | RegExp) => page.getByText(text).first().waitFor();
-  const lines = async () => (await page.locator('dd').allInnerTexts()).join(' ');
+  /** Waits for it: the browser draws a page while it still arrives. */
+  const seeLines = (text: string) =>
+    until(async () => (await page.locator('dd').allInnerTexts()).join(' ') === text);
 
   it('is shown by the console, the checkout and the saved card before it is paid', async () => {
     const account = await harness.newAccount(0);
@@ -33,11 +35,11 @@ describe('the price of a taxed top-up', function () {
 
     // $25.00 in New York, then in California: 8.875 % and 7.25 %.
     await page.waitForURL(`${harness.stack.simulator.url}/**`);
-    assert.equal(await lines(), '$25.00 $2.22 $27.22');
+    await seeLines('$25.00 $2.22 $27.22');
     await page.getByLabel('State').fill('CA');
     await page.getByRole('button', { name: 'Pay $27.22' }).click();
     await see('The tax at this address changes the total.');
-    assert.equal(await lines(), '$25.00 $1.81 $26.81');
+    await seeLines('$25.00 $1.81 $26.81');
     await page.getByRole('button', { name: 'Pay $26.81' }).click();
     await see('$25.00 was added to your balance.');
     await see('and $1.81 tax');

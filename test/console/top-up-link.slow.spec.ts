@@ -67,7 +67,7 @@ describe('a top-up link', function () {
     assert.deepEqual(offers, ['$25', '$50', '$100']);
     await page.getByRole('button', { name: 'Pay $13.00' }).click();
     await pay();
-    assert.match(await page.innerText('main'), /\$13\.00 was added/);
+    await page.getByText('$13.00 was added').waitFor();
     assert.equal(await balance(), 13.5);
     assert.equal((await charge(stack.api, account, { amount: 13.2 })).status, 201);
     assert.deepEqual([...hosts].toSorted(), [stack.api.url, stack.simulator.url].toSorted());

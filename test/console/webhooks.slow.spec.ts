@@ -1,7 +1,13 @@
 /** What an owner does with webhook endpoints in the console, in a real browser. */
 import assert from 'node:assert/strict';
 import type { Page } from 'playwright-core';
-import { copiedBy, openConsole, type ConsoleHarness, type Window } from '../support/console.ts';
+import {
+  copiedBy,
+  openConsole,
+  openedDialog,
+  type ConsoleHarness,
+  type Window,
+} from '../support/console.ts';
 import { startReceiver, verify, type Receiver } from '../support/receiver.ts';
 import { until } from '../support/stack.ts';
 
@@ -41,7 +47,7 @@ describe('the webhooks page', function () {
     await window.enter(await harness.newAccount(0), '/developer/webhooks');
     await page.getByText('No endpoints yet').waitFor();
     await button('Add endpoint').click();
-    const dialog = page.getByRole('dialog');
+    const dialog = await openedDialog(page, 'Add endpoint');
     await dialog.getByLabel('URL').fill('http://10.0.0.1');
     await dialog.getByRole('button', { name: 'Add endpoint' }).click();
     await page.getByText('url must be an https URL.').waitFor();

@@ -131,6 +131,8 @@ describe('a pending approval, while processes are killed', () => {
       );
       return rows[0]?.begun;
     });
+    // It came after the one that waits, on a connection of its own.
+    await showApproval(api, spendKey, asked.id);
     await api.stop();
     assert.equal((await waiting).status, 'pending');
   });

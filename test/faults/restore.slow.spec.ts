@@ -27,8 +27,8 @@ import { openTopUpHarness, type Consumer, type TopUpHarness } from '../support/t
 
 const balanceRow = row(Type.Object({ dollars: Type.Integer() }));
 const countRow = row(Type.Object({ count: Type.Integer() }));
-/** Long enough that the moment lies between the row of a top-up and what Stripe answers. */
-const DELAY_MS = 3_000;
+/** Long enough that the moment lies between the row of a top-up and what Stripe answers, on a busy machine too. */
+const DELAY_MS = 7_000;
 const DAY_MS = 86_400_000;
 
 /** Without the comparison with Stripe, where a person is still to act, and what workers have to deliver. */

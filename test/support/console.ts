@@ -1,6 +1,6 @@
 /** The shared parts of console tests: the console in a real browser, over its own stack. */
 import assert from 'node:assert/strict';
-import type { Browser, BrowserContext, Page } from 'playwright-core';
+import type { Browser, BrowserContext, Locator, Page } from 'playwright-core';
 import { buildConsole } from '../../src/embedded/console-build.ts';
 import { createTestAccounts, type TestAccount } from './accounts.ts';
 import { startBrowser } from './browser.ts';
@@ -36,6 +36,9 @@ export interface Window {
 
 /** Pages render slowly on a busy machine. */
 const PAGE_TIMEOUT_MS = 60_000;
+/** For races that machines of another speed show: how many times slower pages compute, and how much later answers come. */
+const SLOWDOWN = Number(process.env['CONSOLE_CPU_SLOWDOWN'] ?? 1);
+const LATENCY_MS = Number(process.env['CONSOLE_LATENCY_MS'] ?? 0);
 
 export async function openConsole(options: StackOptions = {}): Promise<ConsoleHarness> {
   const [stack, browser] = await Promise.all([
@@ -66,8 +69,8 @@ export async function openWindow(
   options?: Parameters<Browser['newContext']>[0],
 ): Promise<Window> {
   const context = await browser.newContext({ locale: 'en-US', timezoneId: 'UTC', ...options });
-  const page = await context.newPage();
-  page.setDefaultTimeout(PAGE_TIMEOUT_MS);
+  context.setDefaultTimeout(PAGE_TIMEOUT_MS);
+  const page = await openPage(context);
   const problems: string[] = [];
   const hosts = new Set<string>();
   page.on('request', (request) => hosts.add(new URL(request.url()).origin));
@@ -94,6 +97,21 @@ export async function openWindow(
   };
 }
 
+/** Another tab of the window, at the speed that the environment asks for. */
+export async function openPage(context: BrowserContext): Promise<Page> {
+  const page = await context.newPage();
+  if (SLOWDOWN === 1 && LATENCY_MS === 0) return page;
+  const devTools = await context.newCDPSession(page);
+  await devTools.send('Emulation.setCPUThrottlingRate', { rate: SLOWDOWN });
+  await devTools.send('Network.emulateNetworkConditions', {
+    offline: false,
+    latency: LATENCY_MS,
+    downloadThroughput: -1,
+    uploadThroughput: -1,
+  });
+  return page;
+}
+
 /** Closes the window after a test. But for these complaints the browser had none, and no other host was asked. */
 export async function closeUnblemished(
   window: Window,
@@ -107,6 +125,29 @@ export async function closeUnblemished(
   if (test?.state !== 'passed') return;
   assert.deepEqual(problems, [], 'the browser complained');
   assert.deepEqual(foreign, [], 'another host was asked');
+}
+
+/**
+ * The dialog that is being opened, once it takes keys: it is drawn before it listens to them, and then moves the focus into
+ * itself. Text that is typed or filled in until then may go to another field.
+ */
+export async function openedDialog(page: Page, name?: string): Promise<Locator> {
+  // The effects that listen to keys have run when the one that names the dialog by its title has.
+  const dialog = page.getByRole('dialog', { name: name ?? /./ });
+  await dialog.waitFor();
+  await takesFocus(dialog);
+  return dialog;
+}
+
+/** Waits until the dialog or menu has the focus, and no timer is left that would move it. */
+export async function takesFocus(part: Locator): Promise<void> {
+  await part.locator(':focus').waitFor({ state: 'attached' });
+  // Mantine moves it by a timer when the part is drawn, and by another one in the effects that follow.
+  await part
+    .page()
+    .evaluate(
+      'new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done))))',
+    );
 }
 
 /** What a button of the page copies. The browser writes the clipboard after the click. */

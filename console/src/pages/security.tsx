@@ -107,76 +107,82 @@ function SecondFactor() {
     <Card
       title="Two-factor authentication"
       aside={
-        <Badge variant="dot" color={isOn ? 'green' : 'gray'} tt="none" fw={500}>
-          {isOn ? 'On' : 'Off'}
-        </Badge>
+        signedIn.data && (
+          <Badge variant="dot" color={isOn ? 'green' : 'gray'} tt="none" fw={500}>
+            {isOn ? 'On' : 'Off'}
+          </Badge>
+        )
       }
     >
-      <Stack gap="md">
-        {enable.data && secret ? (
-          <form
-            onSubmit={(event) => {
-              event.preventDefault();
-              confirm.mutate();
-            }}
-          >
-            <Stack gap="sm">
-              <Text>
-                Add this secret to your authenticator app, then enter the code that it shows.
-              </Text>
-              <Group gap="xs">
-                <Code className="breaks">{secret}</Code>
-                <CopyText value={secret} label="Copy secret" />
-              </Group>
-              <Alert color="orange" title="Backup codes">
-                If you lose the app, each of these signs you in once:{' '}
-                {enable.data.backupCodes.join(', ')}
-              </Alert>
-              <TextInput
-                label="Code"
-                inputMode="numeric"
-                autoComplete="one-time-code"
-                maw={200}
-                value={code}
-                onChange={(event) => setCode(event.currentTarget.value)}
-              />
-              <Group>
-                <Button type="submit" loading={confirm.isPending}>
-                  Turn on
-                </Button>
-              </Group>
-            </Stack>
-          </form>
-        ) : (
-          <form
-            onSubmit={(event) => {
-              event.preventDefault();
-              if (isOn) disable.mutate();
-              else enable.mutate();
-            }}
-          >
-            <Group align="flex-end" gap="sm">
-              <PasswordInput
-                label="Your password"
-                autoComplete="current-password"
-                style={{ flex: '1 1 220px', maxWidth: 320 }}
-                required
-                withAsterisk={false}
-                value={password}
-                onChange={(event) => setPassword(event.currentTarget.value)}
-              />
-              <Button
-                type="submit"
-                variant="default"
-                loading={enable.isPending || disable.isPending}
+      <Loaded query={signedIn}>
+        {() => (
+          <Stack gap="md">
+            {enable.data && secret ? (
+              <form
+                onSubmit={(event) => {
+                  event.preventDefault();
+                  confirm.mutate();
+                }}
               >
-                {isOn ? 'Turn off' : 'Set up'}
-              </Button>
-            </Group>
-          </form>
+                <Stack gap="sm">
+                  <Text>
+                    Add this secret to your authenticator app, then enter the code that it shows.
+                  </Text>
+                  <Group gap="xs">
+                    <Code className="breaks">{secret}</Code>
+                    <CopyText value={secret} label="Copy secret" />
+                  </Group>
+                  <Alert color="orange" title="Backup codes">
+                    If you lose the app, each of these signs you in once:{' '}
+                    {enable.data.backupCodes.join(', ')}
+                  </Alert>
+                  <TextInput
+                    label="Code"
+                    inputMode="numeric"
+                    autoComplete="one-time-code"
+                    maw={200}
+                    value={code}
+                    onChange={(event) => setCode(event.currentTarget.value)}
+                  />
+                  <Group>
+                    <Button type="submit" loading={confirm.isPending}>
+                      Turn on
+                    </Button>
+                  </Group>
+                </Stack>
+              </form>
+            ) : (
+              <form
+                onSubmit={(event) => {
+                  event.preventDefault();
+                  if (isOn) disable.mutate();
+                  else enable.mutate();
+                }}
+              >
+                <Group align="flex-end" gap="sm">
+                  <PasswordInput
+                    label="Your password"
+                    autoComplete="current-password"
+                    style={{ flex: '1 1 220px', maxWidth: 320 }}
+                    required
+                    withAsterisk={false}
+                    value={password}
+                    onChange={(event) => setPassword(event.currentTarget.value)}
+                  />
+                  <Button
+                    type="submit"
+                    variant="default"
+                    loading={enable.isPending || disable.isPending}
+                  >
+                    {isOn ? 'Turn off' : 'Set up'}
+                  </Button>
+                </Group>
+              </form>
+            )}
+            {error && <Failed error={error} />}
+          </Stack>
         )}
-        {error && <Failed error={error} />}
-      </Stack>
+      </Loaded>
     </Card>
   );
 }
@@ -245,9 +251,11 @@ function Sessions() {
                       This session
                     </Text>
                   ) : (
-                    <Button size="xs" variant="default" onClick={() => end.mutate(session.token)}>
-                      Sign out
-                    </Button>
+                    own !== undefined && (
+                      <Button size="xs" variant="default" onClick={() => end.mutate(session.token)}>
+                        Sign out
+                      </Button>
+                    )
                   )}
                 </Table.Td>
               </Table.Tr>

@@ -26,33 +26,32 @@ export function BarsCard(props: BarsProps) {
   const [view, setView] = useState('chart');
   const decimals = decimalsOfAll(bars.map(({ amount }) => amount));
   const height = horizontal ? Math.max(120, bars.length * 36 + 40) : 240;
-  if (bars.every(({ amount }) => amount === 0)) {
-    return (
-      <Card title={title} aside={aside}>
-        <Text c="dimmed">{empty}</Text>
-      </Card>
-    );
-  }
+  const isEmpty = bars.every(({ amount }) => amount === 0);
   return (
     <Card
       title={title}
+      // At the same place, empty or not: a list in it stays open when the first amount comes in.
       aside={
         <Group gap="xs">
           {aside}
-          <SegmentedControl
-            size="xs"
-            value={view}
-            onChange={setView}
-            aria-label={`Show ${of.toLowerCase()} as`}
-            data={[
-              { value: 'chart', label: 'Chart' },
-              { value: 'table', label: 'Table' },
-            ]}
-          />
+          {!isEmpty && (
+            <SegmentedControl
+              size="xs"
+              value={view}
+              onChange={setView}
+              aria-label={`Show ${of.toLowerCase()} as`}
+              data={[
+                { value: 'chart', label: 'Chart' },
+                { value: 'table', label: 'Table' },
+              ]}
+            />
+          )}
         </Group>
       }
     >
-      {view === 'chart' ? (
+      {isEmpty ? (
+        <Text c="dimmed">{empty}</Text>
+      ) : view === 'chart' ? (
         <Suspense fallback={<Skeleton height={height} aria-label="Loading" />}>
           <Chart bars={bars} of={of} horizontal={horizontal} height={height} />
         </Suspense>

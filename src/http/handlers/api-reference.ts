@@ -79,7 +79,10 @@ function serve(name: Asset): Middleware {
     if (!ctx.acceptsEncodings('br')) {
       return respondBytes(ctx, 200, ASSETS[name], await readAsset(name), HEADERS);
     }
-    compressed ??= compressAsset(name);
+    compressed ??= compressAsset(name).catch((error: unknown) => {
+      compressed = undefined; // it may be readable at the next request
+      throw error;
+    });
     const headers = { ...HEADERS, 'Content-Encoding': 'br', Vary: 'Accept-Encoding' };
     return respondBytes(ctx, 200, ASSETS[name], await compressed, headers);
   };

@@ -40,6 +40,8 @@ export function consolePages(api: Api): Middleware {
     if (known) return known;
     const file = readBuilt(path);
     read.set(path, file);
+    // A file that cannot be read now may be readable at the next request.
+    file.catch(() => read.delete(path));
     return file;
   };
 

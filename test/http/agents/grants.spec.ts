@@ -183,7 +183,7 @@ describe('grants', () => {
     it('returns the same grant for its idempotency key after its expiry', async () => {
       const before = await countOf();
       const key = { 'idempotency-key': 'short' };
-      const body = { ...oneTime, expiresAt: inMs(700) };
+      const body = { ...oneTime, expiresAt: inMs(2_000) };
       const { id, expiresAt } = bodyOf(await post('/grant', body, maker, key), 201, GrantReply);
       await until(async () => bodyOf(await get(id), 200, GrantReply).status === 'expired');
       assert.ok(Date.parse(expiresAt) <= Date.now());
@@ -227,7 +227,7 @@ describe('grants', () => {
     });
 
     it('shows a grant as expired before its workflow has recorded it', async () => {
-      const { id } = await made({ expiresAt: inMs(700) });
+      const { id } = await made({ expiresAt: inMs(3_000) });
       const status = async () => bodyOf(await get(id), 200, GrantReply).status;
       assert.equal(await status(), 'active');
       await until(async () => (await status()) === 'expired');

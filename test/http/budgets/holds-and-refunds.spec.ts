@@ -96,7 +96,7 @@ describe('budgets beside holds and refunds', () => {
   });
 
   it('give back what a hold that expired has left', async () => {
-    const hold = await place(api, spender, { amount: 4, expiresIn: 1 });
+    const hold = await place(api, spender, { amount: 4 });
     await capture(api, account, hold.id, { amount: 1, final: false });
     await api.sql.query(
       `with aged as (update farebox.holds set expires_at = now() - interval '1 s' where id = $1)

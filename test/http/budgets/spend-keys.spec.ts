@@ -356,7 +356,7 @@ describe('spend keys', () => {
     assert.deepEqual([fresh.name, fresh.budgetId], ['rolled', leaf.id]);
     await ends(rolled.key);
     assert.equal(await status(fresh.key), 201);
-    const expiresAt = new Date(Date.now() + 500).toISOString();
+    const expiresAt = new Date(Date.now() + 2_000).toISOString();
     const brief = await makeKey(api, key, leaf.id, { expiresAt });
     await ends(brief.key);
     await closeBudget(api, key, middle.id);
@@ -371,7 +371,8 @@ describe('spend keys', () => {
 
   it('end when a budget above them expires', async () => {
     const root = await makeBudget(api, key, {
-      expiresAt: new Date(Date.now() + 700).toISOString(),
+      // Long enough for a charge before it, on a busy machine too.
+      expiresAt: new Date(Date.now() + 3_000).toISOString(),
     });
     const leaf = await makeBudget(api, key, { parentId: root.id });
     const { key: spendKey } = await makeKey(api, key, leaf.id);

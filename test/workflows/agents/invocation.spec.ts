@@ -189,6 +189,7 @@ describe('an invocation', () => {
   it('fails when an operator cancels it by Temporal’s own means', async () => {
     await harness.agent('away', (_, response) => void response.writeHead(500).end());
     const { id } = await harness.invoke('away');
+    await until(async () => (await harness.invocationNow(id)).lastError !== undefined);
     await harness.workflow('invocation', id).cancel();
     const { status, error } = await harness.ended(id);
     assert.deepEqual([status, error?.code], ['failed', 'canceled']);
