@@ -1,7 +1,7 @@
 /** `farebox webhook test`, `deliveries` and `redeliver`: what was sent to a webhook endpoint, and sending it again. */
 import { Option, type Command } from 'commander';
 import { uuidOf, wireId } from '../domain/ids.ts';
-import { DELIVERY_STATUSES, type DeliveryStatus } from '../domain/webhook-endpoint.ts';
+import { DELIVERY_STATUSES, type DeliveryStatus } from '../domain/webhook-delivery.ts';
 import type { Connection } from '../store/database.ts';
 import {
   listDeliveries,

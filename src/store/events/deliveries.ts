@@ -4,8 +4,8 @@
  */
 import { randomUUIDv7 } from 'node:crypto';
 import { Type, type Static } from 'typebox';
-import { DELIVERY_STATUSES, GIVEN_UP_AFTER_DAYS } from '../../domain/webhook-endpoint.ts';
-import type { DeliveryStatus } from '../../domain/webhook-endpoint.ts';
+import { DELIVERY_STATUSES, GIVEN_UP_AFTER_DAYS } from '../../domain/webhook-delivery.ts';
+import type { DeliveryStatus } from '../../domain/webhook-delivery.ts';
 import type { Page } from '../charges/list-charges.ts';
 import {
   nullable,
