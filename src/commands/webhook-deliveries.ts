@@ -27,13 +27,13 @@ export function registerDeliveries(webhook: Command): void {
     .description('send the event webhook_endpoint.test to an endpoint (we_…)')
     .action(test);
   common(webhook.command('deliveries <endpoint>'))
-    .description('list what was sent to an endpoint (we_…) and what it answered, newest first')
+    .description('list the deliveries to an endpoint (we_…) and its responses, newest first')
     .addOption(new Option('--status <status>', 'only these').choices(DELIVERY_STATUSES))
     .option('--limit <n>', `at most this many, up to ${LIMIT_MAX}`, limitOf, 50)
     .option('--after <event>', 'continue after this event (evt_…)')
     .action(deliveries);
   common(webhook.command('redeliver <endpoint> <event>'))
-    .description('send an event (evt_…) to an endpoint (we_…) again')
+    .description('resend an event (evt_…) to an endpoint (we_…)')
     .action(redeliver);
 }
 

@@ -111,7 +111,7 @@ export async function runWorker(
     leaseMs: config.relayLeaseMs,
   });
   const sweeper = startHoldSweeper(database, (error) =>
-    log.warn({ err: error }, 'expired holds could not be swept; they wait'),
+    log.warn({ err: error }, 'could not release expired holds; will retry'),
   );
   const stopping = new AbortController();
   let metrics: MetricsServer | undefined;

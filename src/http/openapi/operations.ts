@@ -112,7 +112,7 @@ export const OPERATIONS = {
     tag: 'Charges',
     summary: 'Refund a charge',
     description:
-      'Refunds a charge to its consumer, in whole or in part, until nothing of it is left. The ' +
+      'Refunds a charge to its consumer, in full or in part, until nothing is left. The ' +
       'consumer can spend the money at once. Send `{}` to refund all that is left.',
   },
   ...LEASE_OPERATIONS,

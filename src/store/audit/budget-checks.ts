@@ -62,7 +62,7 @@ const counted = sql.fragment`
 `;
 
 export const BUDGET_CHECKS = {
-  'a budget used what its keys charged, less refunds, and what their holds hold': sql.fragment`
+  'a budget used what its keys charged, less refunds, and what their holds reserve': sql.fragment`
     with ${nodes}, of_keys as (
       select ledger, consumer_id, spend_key, sum(micros) as micros
       from (

@@ -22,7 +22,7 @@ import {
 /**
  * Makes those charges whose consumer can pay for all of its charges here, whose budgets have room for all of them, and
  * whose keys are new; of the others, undefined: `postSpends` decides these. In one commit, in the order of the drafts.
- * The caller sees to it that no idempotency hash is there twice.
+ * The caller sees to it that no idempotency hash appears twice.
  */
 export async function postFittingSpends(
   connection: Connection,
@@ -69,7 +69,7 @@ async function withoutExceptions(
   return drafts.map((draft) => outcomeOfDraft.get(draft));
 }
 
-/** Decides a batch, in order, in one commit. The caller sees to it that no idempotency hash is there twice. */
+/** Decides a batch, in order, in one commit. The caller sees to it that no idempotency hash appears twice. */
 export async function postSpends(
   connection: Connection,
   drafts: readonly ChargeDraft[],

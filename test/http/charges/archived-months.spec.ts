@@ -221,7 +221,7 @@ describe('an archived month', () => {
       'archived_key_spending',
       'micros = micros + 1',
       'micros = micros - 1',
-      'a budget used what its keys charged, less refunds, and what their holds hold',
+      'a budget used what its keys charged, less refunds, and what their holds reserve',
     ],
     [
       'what a spend key spent in all that was changed',

@@ -43,7 +43,7 @@ export async function postApproval(
   if (asked.kind === 'too_many') {
     throw new ApiError(
       'too_many_approvals',
-      `The owner has been asked too often for this ${asked.of}. Wait for the answers.`,
+      `This ${asked.of} has too many requests for approval. Wait until the owner has decided some.`,
     );
   }
   const status = asked.kind === 'asked' ? 201 : 200;
@@ -122,5 +122,5 @@ async function refusalOf(api: Api, call: Call): Promise<Refusing> {
   const { ledger, consumerId, spend } = payer;
   const found = await findRefusing(api.database, { ...call, ledger, consumerId, spend });
   if (found) return found;
-  throw new ApiError('approval_not_needed', 'Nothing refuses this call now. Charge again.');
+  throw new ApiError('approval_not_needed', 'This call no longer needs an approval. Charge again.');
 }
