@@ -89,7 +89,8 @@ const COMMANDS: Readonly<Record<string, Listed>> = {
     load: () => import('./commands/env.ts'),
   },
   init: {
-    description: 'write .env for docker-compose.yml with new secrets; never overwrite an existing file',
+    description:
+      'write .env for docker-compose.yml with new secrets; never overwrite an existing file',
     load: () => import('./commands/init.ts'),
   },
   // bin/farebox does this itself.

@@ -14,7 +14,11 @@ interface ArchiveOptions {
 
 export function register(command: Command): void {
   command
-    .requiredOption('--month <month>', 'such as 2025-01; it must have ended at least 101 days ago', monthOf)
+    .requiredOption(
+      '--month <month>',
+      'such as 2025-01; it must have ended at least 101 days ago',
+      monthOf,
+    )
     .addOption(dataDirOption())
     .action(archive);
 }
@@ -54,7 +58,9 @@ function report(month: string, result: ArchiveResult): string {
           : `Some earnings of ${month} or earlier are not rolled up yet. Is a worker running?`,
       );
     case 'busy':
-      throw new CommandError('The table of charges is too busy. Nothing was changed; try again later.');
+      throw new CommandError(
+        'The table of charges is too busy. Nothing was changed; try again later.',
+      );
   }
 }
 

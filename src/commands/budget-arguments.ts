@@ -43,8 +43,16 @@ export const settings = (command: Command) =>
       `a limit in dollars for each ${WINDOW_UNITS.join(', ')}, such as day:5, or none`,
       orNone(windowOf),
     )
-    .option('--max-per-call <dollars>', 'the most that one call may cost, in dollars, or none', orNone(parseDollars))
-    .option('--tools <names>', 'allow only these tools, separated by commas, or none', orNone(listOf))
+    .option(
+      '--max-per-call <dollars>',
+      'the most that one call may cost, in dollars, or none',
+      orNone(parseDollars),
+    )
+    .option(
+      '--tools <names>',
+      'allow only these tools, separated by commas, or none',
+      orNone(listOf),
+    )
     .option(
       '--developers <ids>',
       'allow only these developers (dev_…), separated by commas, or none',
@@ -54,7 +62,11 @@ export const settings = (command: Command) =>
     .option('--no-may-delegate', 'do not')
     .option('--allow-leases', 'let developers lease parts of it')
     .option('--no-allow-leases', 'do not')
-    .option('--max-lease <dollars>', 'the most that one lease may reserve, in dollars, or none', orNone(parseDollars))
+    .option(
+      '--max-lease <dollars>',
+      'the most that one lease may reserve, in dollars, or none',
+      orNone(parseDollars),
+    )
     .option('--expires-at <time>', 'when it stops working, in ISO 8601, or none', orNone(timeOf));
 
 /** The account and the number of the budget with this id. */

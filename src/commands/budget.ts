@@ -42,7 +42,9 @@ export function register(budget: Command): void {
     .action(close);
   common(budget.command('usage <budget>'))
     .description('show what the keys of a budget, and of all budgets below it, spent')
-    .addOption(new Option('--by <what>', 'how to group the spending').choices(USAGE_GROUPS).default('tool'))
+    .addOption(
+      new Option('--by <what>', 'how to group the spending').choices(USAGE_GROUPS).default('tool'),
+    )
     .option('--from <day>', 'from this UTC day on, as YYYY-MM-DD', dayOf)
     .option('--to <day>', 'up to, but not including, this UTC day', dayOf)
     .action(usage);

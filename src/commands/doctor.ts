@@ -188,7 +188,8 @@ function reportOne(findings: readonly Finding[]): string {
 
 function timeOf(text: string): number {
   const timeMs = Date.parse(text);
-  if (Number.isNaN(timeMs)) throw new InvalidArgumentError('It must be a time, such as 2026-11-01.');
+  if (Number.isNaN(timeMs))
+    throw new InvalidArgumentError('It must be a time, such as 2026-11-01.');
   return Math.max(timeMs, 0);
 }
 

@@ -49,7 +49,10 @@ export const ERRORS = {
   ],
   no_saved_card: [402, 'No card is saved yet. The first checkout saves one.'],
   foreign_origin: [403, 'A change with a session cookie must come from a page of the console.'],
-  operator_required: [403, 'Only operators can do this. `farebox account promote` makes an account an operator.'],
+  operator_required: [
+    403,
+    'Only operators can do this. `farebox account promote` makes an account an operator.',
+  ],
   second_factor_required: [403, 'Operators need two-factor authentication. Turn it on first.'],
   tool_not_allowed: [403, 'The budget of the spend key, or the lease, does not allow this tool.'],
   developer_not_allowed: [403, 'The budget of the spend key does not allow this developer.'],
@@ -104,7 +107,10 @@ export const ERRORS = {
   idempotency_key_reused: [422, 'This key was used with a different body. Use a new key.'],
   rate_limited: [429, 'Too many requests. Wait as long as Retry-After says.'],
   internal_error: [500, 'Internal error. Quote the request id when you contact support.'],
-  outcome_unknown: [500, 'The request may have taken effect. Repeat it with the same Idempotency-Key.'],
+  outcome_unknown: [
+    500,
+    'The request may have taken effect. Repeat it with the same Idempotency-Key.',
+  ],
   service_unavailable: [503, 'Nothing happened. Try again after Retry-After seconds.'],
 } as const satisfies Record<string, readonly [status: number, meaning: string]>;
 

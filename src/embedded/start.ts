@@ -250,9 +250,11 @@ function summary(
   ];
   const option = dataDir === DEFAULT_DATA_DIR ? '' : ` --data-dir ${dataDir}`;
   if (!account) {
-    return [...lines, `Create an account: bin/farebox account create --email ...${option}`, ''].join(
-      '\n',
-    );
+    return [
+      ...lines,
+      `Create an account: bin/farebox account create --email ...${option}`,
+      '',
+    ].join('\n');
   }
   return [
     ...lines,

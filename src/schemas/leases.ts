@@ -34,7 +34,8 @@ const Seconds = (description: string) =>
 const Fence = Type.Integer({
   minimum: 1,
   maximum: SEQUENCE_MAX,
-  description: 'The fence that you hold. If the lease has since been renewed, the request is refused.',
+  description:
+    'The fence that you hold. If the lease has since been renewed, the request is refused.',
   examples: [1],
 });
 

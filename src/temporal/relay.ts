@@ -79,7 +79,8 @@ export class Relay {
   /** Beside the work, which may wait for Temporal. */
   async #beat(): Promise<void> {
     const { database, log } = this.#deps;
-    const missed = (err: unknown) => log.debug({ err }, 'could not record the heartbeat of this relay');
+    const missed = (err: unknown) =>
+      log.debug({ err }, 'could not record the heartbeat of this relay');
     while (!this.#stopping.signal.aborted) {
       await beatRelay(database, this.#id).catch(missed);
       await this.#pause(BEAT_MS);

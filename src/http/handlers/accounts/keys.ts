@@ -64,9 +64,13 @@ export async function postKey(
   const { kind, name = null, mode } = body;
   if (mode !== 'test') return made(await makeAnother(api, caller, caller, kind, name));
   if (kind === 'legacy') {
-    throw new ApiError('invalid_request', 'Legacy keys have no test mode, because they move no money.', {
-      param: 'kind',
-    });
+    throw new ApiError(
+      'invalid_request',
+      'Legacy keys have no test mode, because they move no money.',
+      {
+        param: 'kind',
+      },
+    );
   }
   const { ledgerCount } = api.config;
   const test = await ensureTestAccount(api.database, caller.accountId, ledgerCount);

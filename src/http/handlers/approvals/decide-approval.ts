@@ -88,7 +88,9 @@ function demandFitting({ code }: Approval, { decision, limit, amount }: Decision
     ...(amount !== undefined && decision !== 'top_up' ? ['amount'] : []),
   ];
   if (extra === undefined) return;
-  throw new ApiError('invalid_request', `${extra} cannot be combined with ${decision}.`, { param: extra });
+  throw new ApiError('invalid_request', `${extra} cannot be combined with ${decision}.`, {
+    param: extra,
+  });
 }
 
 /** Without a key of its own, the top-up of an approval happens once. */
