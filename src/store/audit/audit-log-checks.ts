@@ -1,6 +1,6 @@
 /**
  * The part of the audit that proves the audit log: its chain of hashes is whole, it has an entry for each change that can
- * be seen elsewhere, and changes by hand are as it says. The chain finds entries that were changed, deleted or moved. The
+ * be seen elsewhere, and manual changes match it. The chain finds entries that were changed, deleted or moved. The
  * other checks find those deleted from its end, and changes made while a trigger was off.
  */
 import { sql } from '../database.ts';

@@ -18,7 +18,7 @@ interface Asked extends ConsumerRef, CommandRequest {
 
 const sameRow = row(Type.Object({ isSame: Type.Boolean() }));
 
-/** Whether the key has named this very adjustment before, or another one; null: neither. */
+/** Whether the key was used for this adjustment or for another one; null: neither. */
 export async function findAdjustment(
   tx: Transaction,
   { idempotencyKey, ledger, consumerId, amountMicros, reason }: Asked,
