@@ -21,7 +21,7 @@ import { ask, recordedUnpaid, seen, type AskDeps } from '../src/stripe/ask-proce
 import * as calls from '../src/stripe/calls.ts';
 import { cardToCharge, listCards } from '../src/stripe/cards.ts';
 import { withCustomer } from '../src/stripe/customer.ts';
-import { isMissing } from '../src/stripe/missing.ts';
+import { isMissing } from '../src/stripe/errors.ts';
 import { isTooLateToOpen, recall } from '../src/stripe/recall.ts';
 import { calculateTax, type TaxSettings } from '../src/stripe/tax.ts';
 import { failureOf, isUnconfirmed, refusedFor, verdictOfIntent } from '../src/stripe/verdict.ts';

@@ -10,7 +10,7 @@ import {
 import { environmentOf } from '../embedded/environment.ts';
 import { auditProcessor, PROCESSOR_CHECK } from '../stripe/audit-processor.ts';
 import { createStripe } from '../stripe/calls.ts';
-import { failureReason } from '../stripe/failure-reason.ts';
+import { failureReason } from '../stripe/errors.ts';
 import { firstOf, type Finding } from '../store/audit/findings.ts';
 import { recordExaminations } from '../store/audit/last-findings.ts';
 import {
