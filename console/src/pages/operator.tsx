@@ -21,7 +21,10 @@ export function OperatorPage() {
     refetchInterval: POLL_MS,
   });
   return (
-    <Page title="Service" intro="The state of its parts, waiting and stuck work, and differences in the books.">
+    <Page
+      title="Service"
+      intro="The state of its parts, waiting and stuck work, and differences in the books."
+    >
       <SecondFactorNote error={status.error} />
       {!lacksSecondFactor(status.error) && (
         <Loaded query={status}>{(data) => <Status status={data} />}</Loaded>

@@ -309,7 +309,11 @@ function AutoForm({
     >
       <Stack gap="sm">
         <SimpleGrid cols={{ base: 1, xs: 2 }} spacing="sm">
-          <DollarsInput label="When the balance falls below" value={threshold} onValue={setThreshold} />
+          <DollarsInput
+            label="When the balance falls below"
+            value={threshold}
+            onValue={setThreshold}
+          />
           <DollarsInput label="Add" value={amount} onValue={setAmount} />
         </SimpleGrid>
         <DollarsInput
