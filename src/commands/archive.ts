@@ -41,7 +41,7 @@ function report(month: string, result: ArchiveResult): string {
     case 'archived': {
       const { charges, amountMicros, table } = result;
       const amount = formatDollars(asMicros(amountMicros));
-      return `Archived ${charges} charges of ${month}, ${amount} in all. They are now in ${table}.\n`;
+      return `Archived ${charges} charges of ${month}, ${amount} in total. They are now in ${table}.\n`;
     }
     case 'not_closed':
       throw new CommandError(`${month} cannot be archived before ${result.from}.`);

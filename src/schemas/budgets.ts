@@ -137,7 +137,7 @@ export const BudgetReply = Closed({
     BUDGET_STATUSES,
     'Whether its keys can be used. A budget is closed or expired with each one above it.',
   ),
-  limit: orNull(Dollars('Dollars that can be spent in total.'), 'Dollars in all, or null.', 50),
+  limit: orNull(Dollars('Dollars that can be spent in total.'), 'Dollars in total, or null.', 50),
   used: Dollars(
     'Dollars that its keys and those below it have spent, less refunds, with what open holds reserve.',
     12.5,

@@ -1,6 +1,6 @@
 /**
  * The page behind the signed link in the mail to the owner: it shows what is asked, and decides by POST alone, so that
- * nothing happens when a mail scanner opens the link. It signs nobody in, and knows only the one approval.
+ * nothing happens when a mail scanner opens the link. It does not sign anyone in, and knows only the one approval.
  */
 import type { Context, Middleware } from 'koa';
 import { canAnswer } from '../../../domain/approval.ts';
