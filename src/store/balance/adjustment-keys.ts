@@ -1,6 +1,6 @@
 /**
  * Idempotency keys of the command `farebox account adjust`, written in the transaction of the adjustment. A key names one
- * adjustment of one consumer, for ever.
+ * adjustment of one consumer, forever.
  */
 import { Type } from 'typebox';
 import type { Micros } from '../../domain/money.ts';

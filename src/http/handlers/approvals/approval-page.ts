@@ -64,7 +64,7 @@ async function again(
   respondPage(ctx, status, await pageOf(api, approval, token, problem));
 }
 
-/** The approval of a link that is ours and not over. */
+/** The approval of a link that is ours and has not expired. */
 async function findLinked(api: Api, token: string): Promise<Approval | null> {
   const read = api.approvalLinks.read(token);
   if (!read || read.expiresAtMs <= Date.now()) return null;
