@@ -101,7 +101,7 @@ const EXIT_CODES = `
 Exit codes:
   0  done; doctor and reconcile: nothing is wrong
   1  refused or failed; doctor and reconcile: something is wrong
-  2  wrong usage; doctor and reconcile: could not look
+  2  wrong usage; doctor and reconcile: could not check
 `;
 const WRONG_USAGE = 2;
 
