@@ -10,9 +10,9 @@ import {
   type AskableCode,
   type Decision,
 } from '../src/domain/approval.ts';
-import { wireId } from '../src/domain/ids.ts';
-import { isTest } from '../src/domain/mode.ts';
-import { formatDollars, microsOfDollars } from '../src/domain/money.ts';
+import { microsOfDollars } from '../src/domain/money.ts';
+import { approvalMail } from '../src/mail/approval.ts';
+import type { Mail } from '../src/mail/send.ts';
 import { findOwnerEmail } from '../src/store/accounts/accounts.ts';
 import { findApproval, type Approval } from '../src/store/approvals/approval.ts';
 import { decideApproval, type Answer } from '../src/store/approvals/decide-approval.ts';
@@ -34,11 +34,7 @@ export interface ApprovalDeps {
   /** The signed link with which the owner decides. */
   readonly linkTo: (approval: Approval) => string;
   /** False: mail is not configured. */
-  readonly send: (mail: {
-    readonly recipient: string;
-    readonly subject: string;
-    readonly body: string;
-  }) => Promise<boolean>;
+  readonly send: (mail: Mail) => Promise<boolean>;
 }
 
 export type ApprovalActivities = ReturnType<typeof createApprovalActivities>;
@@ -60,12 +56,7 @@ export function createApprovalActivities({ database, linkTo, send }: ApprovalDep
       if (approval?.status !== 'pending' || approval.isMailed) return 'ended';
       const recipient = await findOwnerEmail(database, approval.accountId);
       if (recipient === null) return 'ended';
-      const inTestMode = isTest(approval) ? ' in test mode' : '';
-      const isSent = await send({
-        recipient,
-        subject: `Approve a charge of ${formatDollars(approval.amountMicros)}${inTestMode}?`,
-        body: bodyOf(approval, linkTo(approval)),
-      });
+      const isSent = await send(approvalMail(recipient, approval, linkTo(approval)));
       if (!isSent) return 'not_configured';
       await noteMailed(database, id);
       return 'sent';
@@ -123,28 +114,4 @@ function seenOf(approvalId: string, approval: Approval | null): SeenApproval {
   if (!approval) throw ApplicationFailure.nonRetryable(`${approvalId} not found`, 'not_found');
   const { status, code, decision, expiresInMs, isMailed } = approval;
   return { status, code, decision, expiresInMs, isMailed };
-}
-
-/** Nothing in it was written by who asked, or by a tool: mail programs turn such text into links. */
-function bodyOf(approval: Approval, link: string): string {
-  return (
-    `A call for ${formatDollars(approval.amountMicros)} was refused, and you are asked to allow it.\n\n` +
-    `${reasonOf(approval)}\n\n` +
-    (isTest(approval) ? 'The call is with a test key, so no real money moves.\n\n' : '') +
-    `Open this link to see the question and to answer it. It works until ${approval.expiresAt}.\n\n${link}\n\n` +
-    'If you do nothing, the call stays refused. Everybody who has this link can answer, so do not forward it.\n'
-  );
-}
-
-function reasonOf(approval: Approval): string {
-  const budget = approval.budgetId === null ? '' : wireId('budget', approval.budgetId);
-  const developer = wireId('developer', approval.developerId);
-  switch (approval.code) {
-    case 'approval_required':
-      return `The developer ${developer} has not charged the budget ${budget} before.`;
-    case 'spend_limit_reached':
-      return `The call by the developer ${developer} exceeds a limit of the budget ${budget}.`;
-    case 'insufficient_balance':
-      return `The balance does not cover the call by the developer ${developer}.`;
-  }
 }

@@ -21,7 +21,7 @@ import { ask, recordedUnpaid, seen, type AskDeps } from '../src/stripe/ask-proce
 import * as calls from '../src/stripe/calls.ts';
 import { cardToCharge, listCards } from '../src/stripe/cards.ts';
 import { withCustomer } from '../src/stripe/customer.ts';
-import { isMissing } from '../src/stripe/missing.ts';
+import { isMissing } from '../src/stripe/errors.ts';
 import { isTooLateToOpen, recall } from '../src/stripe/recall.ts';
 import { calculateTax, type TaxSettings } from '../src/stripe/tax.ts';
 import { failureOf, isUnconfirmed, refusedFor, verdictOfIntent } from '../src/stripe/verdict.ts';
@@ -64,7 +64,7 @@ async function openCheckout(deps: TopUpPaymentDeps, asked: TopUp): Promise<Opene
   // It has ended, or an operator has canceled it and its workflow has yet to record the end.
   if (asked.status !== 'pending' || asked.seenVerdict !== null) return checkoutOf(asked);
   const topUp = await recall(deps, asked);
-  // A session that is paid or over has no URL, and none is opened too late. The next step reads which it is.
+  // A session that is paid or expired has no URL, and none is opened too late. The next step reads which it is.
   if (topUp.sessionId !== null || topUp.paymentIntentId !== null) return checkoutOf(topUp);
   if (isTooLateToOpen(topUp)) return checkoutOf(topUp);
   await planTax(deps.database, topUp.id, deps.tax !== undefined);
@@ -115,7 +115,7 @@ async function chargeSavedCard(deps: TopUpPaymentDeps, asked: TopUp): Promise<Ve
   if (await isCardRefused(database, topUp.consumerId, cardId)) {
     return seen(deps, topUp, refusedFor(cardId));
   }
-  // Those that were admitted at once, before the first was declined. An automatic one has a limit of its own.
+  // Several may have been admitted before the first was declined. Automatic ones have a limit of their own.
   if (!topUp.automatic && (await findDeclinedWait(database, topUp.consumerId)) > 0) {
     return seen(deps, topUp, failedFor('declined_too_often'));
   }

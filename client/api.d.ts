@@ -176,7 +176,7 @@ export type BatchMember =
         /** With `spend_limit_reached`: the limit. */
         limit?: number;
         /**
-         * With `spend_limit_reached`: whether the limit is in all, of the current window, of one call, or of one lease.
+         * With `spend_limit_reached`: whether the limit is the total, or that of the current window, of one call, or of one lease.
          */
         scope?: 'total' | 'window' | 'per_call' | 'per_lease';
         /** With `spend_limit_reached`: when the window ends; null when the limit is not of a window. */
@@ -299,7 +299,7 @@ export interface ApprovalReply {
   /** The name of the budget. Null to developers, and to spend keys of budgets below it. */
   budgetName: string | null;
   /**
-   * The limit that refused: in all, of the current window, or of one call. Null with other codes.
+   * The limit that refused: the total, that of the current window, or that of one call. Null with other codes.
    */
   scope: ('total' | 'window' | 'per_call') | null;
   /** The limit as it was then, in dollars, or null. */
@@ -477,7 +477,7 @@ export interface BudgetBody {
    */
   parentId?: string;
   /**
-   * Dollars that can be spent in all. A number, or a decimal string such as "0.05". Null: no limit.
+   * Dollars that can be spent in total. A number, or a decimal string such as "0.05". Null: no limit.
    */
   limit?: number | string | null;
   /** A limit for each hour, day, week or month. Null: none. */
@@ -532,7 +532,7 @@ export interface BudgetChanges {
   /** Printable text of 1 to 100 characters, not all blank. */
   name?: string;
   /**
-   * Dollars that can be spent in all. A number, or a decimal string such as "0.05". Null: no limit.
+   * Dollars that can be spent in total. A number, or a decimal string such as "0.05". Null: no limit.
    */
   limit?: number | string | null;
   /** A limit for each hour, day, week or month. Null: none. */
@@ -592,7 +592,7 @@ export interface BudgetReply {
   name: string;
   /** Whether its keys can be used. A budget is closed or expired with each one above it. */
   status: 'active' | 'closed' | 'expired';
-  /** Dollars in all, or null. */
+  /** Dollars in total, or null. */
   limit: number | null;
   /**
    * Dollars that its keys and those below it have spent, less refunds, with what open holds reserve.
@@ -631,7 +631,7 @@ export interface BudgetReply {
    * Items: A developer.
    */
   approvedDevelopers: string[];
-  /** Whether its keys may make budgets and keys below it. */
+  /** Whether its keys may create budgets and keys below it. */
   mayDelegate: boolean;
   /** When it stops working, or null. */
   expiresAt: string | null;
@@ -1192,7 +1192,7 @@ export interface ErrorReply {
     /** With `spend_limit_reached`: the limit. */
     limit?: number;
     /**
-     * With `spend_limit_reached`: whether the limit is in all, of the current window, of one call, or of one lease.
+     * With `spend_limit_reached`: whether the limit is the total, or that of the current window, of one call, or of one lease.
      */
     scope?: 'total' | 'window' | 'per_call' | 'per_lease';
     /** With `spend_limit_reached`: when the window ends; null when the limit is not of a window. */
@@ -1695,7 +1695,7 @@ export interface RefusalsReply {
 export interface RenewBody {
   /** Seconds from now until the lease expires. Default: 300. */
   expiresIn?: number;
-  /** The fence that you hold. If the lease was renewed since, the request is refused. */
+  /** The fence that you hold. If the lease has since been renewed, the request is refused. */
   fence?: number;
 }
 export interface ResolveBody {
@@ -1772,7 +1772,7 @@ export interface SettlementBody {
    * @maxItems 1000
    */
   entries: SettlementEntry[];
-  /** The fence that you hold. If the lease was renewed since, the request is refused. */
+  /** The fence that you hold. If the lease has since been renewed, the request is refused. */
   fence?: number;
   /** Whether to release what is left afterwards. Default: false. */
   final?: boolean;
@@ -1798,7 +1798,7 @@ export interface SettlementReply {
         /** The number of the call within the lease. It names the charge: sent again, it is made once. */
         sequence: number;
         status: 201;
-        /** It had been settled before. */
+        /** The entry was settled before. */
         replayed?: true;
         /** The id of the charge. */
         id: string;
@@ -1930,7 +1930,7 @@ export interface SettlementReply {
           /** With `spend_limit_reached`: the limit. */
           limit?: number;
           /**
-           * With `spend_limit_reached`: whether the limit is in all, of the current window, of one call, or of one lease.
+           * With `spend_limit_reached`: whether the limit is the total, or that of the current window, of one call, or of one lease.
            */
           scope?: 'total' | 'window' | 'per_call' | 'per_lease';
           /** With `spend_limit_reached`: when the window ends; null when the limit is not of a window. */

@@ -179,7 +179,8 @@ function postApproval(ledger, { body, payer: caller }) {
   const payer = caller ?? ledger.payerOf(apiKey);
   const micros = amount === undefined ? ledger.priceOf(tool) : microsOf('amount', amount);
   const refusal = ledger.refusalOf(payer, { tool, micros });
-  if (!refusal) refuse('approval_not_needed', 'Nothing refuses this call now. Charge again.');
+  if (!refusal)
+    refuse('approval_not_needed', 'This call no longer needs an approval. Charge again.');
   if (!(refusal.code in ANSWERS)) {
     refuse(refusal.code, refusal.message, refusal.param, refusal.facts);
   }

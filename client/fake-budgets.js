@@ -18,7 +18,7 @@ const SETTINGS = {
   expiresAt: null,
   metadata: null,
 };
-const SCOPES = { total: 'in all', window: 'in its current window', per_call: 'for one call' };
+const SCOPES = { total: 'in total', window: 'in its current window', per_call: 'for one call' };
 
 export class FakeBudgets {
   /** By id, in the order in which they were made. */

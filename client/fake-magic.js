@@ -3,7 +3,7 @@ import { refuse } from './fake-refusal.js';
 
 const MESSAGES = {
   invalid_api_key: 'apiKey must be an active consumer key.',
-  spend_limit_reached: 'The budget allows no more in all.',
+  spend_limit_reached: 'The budget allows no more in total.',
   rate_limited: 'Too many requests; try again shortly.',
   service_unavailable: 'Nothing was charged; try again shortly.',
 };

@@ -44,7 +44,7 @@ const COMMANDS: Readonly<Record<string, Listed>> = {
     load: () => import('./commands/budget.ts'),
   },
   webhook: {
-    description: 'list, add, change, test and remove webhook endpoints, and send events again',
+    description: 'list, add, change, test and remove webhook endpoints, and resend events',
     load: () => import('./commands/webhook.ts'),
   },
   archive: {
@@ -81,7 +81,7 @@ const COMMANDS: Readonly<Record<string, Listed>> = {
     load: () => import('./commands/codec-server.ts'),
   },
   audit: {
-    description: 'list who changed access to accounts or their money by hand, newest first',
+    description: 'print the audit log, newest first: who changed access, or money manually',
     load: () => import('./commands/audit.ts'),
   },
   env: {
@@ -89,7 +89,8 @@ const COMMANDS: Readonly<Record<string, Listed>> = {
     load: () => import('./commands/env.ts'),
   },
   init: {
-    description: 'write .env for docker-compose.yml, with fresh secrets; never overwrites one',
+    description:
+      'write .env for docker-compose.yml with new secrets; never overwrite an existing file',
     load: () => import('./commands/init.ts'),
   },
   // bin/farebox does this itself.
@@ -100,7 +101,7 @@ const EXIT_CODES = `
 Exit codes:
   0  done; doctor and reconcile: nothing is wrong
   1  refused or failed; doctor and reconcile: something is wrong
-  2  wrong usage; doctor and reconcile: could not look
+  2  wrong usage; doctor and reconcile: could not check
 `;
 const WRONG_USAGE = 2;
 

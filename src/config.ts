@@ -8,7 +8,7 @@ import type { Micros } from './domain/money.ts';
 import { REVIEW_AFTER_MS, STEP_RETRY_MS } from './domain/retries.ts';
 import { DEFAULT_TASK_QUEUE } from './domain/task-queues.ts';
 import { CHECKOUT_MINUTES_MAX, CHECKOUT_MINUTES_MIN } from './domain/checkout.ts';
-import { WEBHOOK_RETRY_MS } from './domain/webhook-endpoint.ts';
+import { WEBHOOK_RETRY_MS } from './domain/webhook-delivery.ts';
 import {
   ConfigError,
   databaseUrl,

@@ -16,12 +16,12 @@ export function required(env: Environment, name: string): string {
   return value;
 }
 
-/** Whatever `require` means elsewhere: here the certificate and its name are verified, as by `verify-full`. */
+/** Elsewhere, `require` may mean less: here the certificate and its name are verified, as by `verify-full`. */
 const SSL_MODES = ['disable', 'no-verify', 'require', 'verify-full'];
 /** Nobody names one without wanting TLS. */
 const SSL_FILES = ['sslrootcert', 'sslcert', 'sslkey'];
 
-/** With one name for each way to use TLS, whatever libraries take other names for. */
+/** With one name for each way to use TLS, even where libraries have other names. */
 export function databaseUrl(env: Environment): string {
   const text = required(env, 'DATABASE_URL');
   const address = URL.parse(text);

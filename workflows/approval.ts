@@ -1,7 +1,7 @@
 /**
- * An approval, until the owner of the account has decided or its time is over. It mails the owner, records the expiry and
- * shows the approval in the UI. Postgres decides: an answer by key, in the console or by a link is in the row before this
- * workflow hears of it. The update `decide` writes the same row, for operators.
+ * An approval, until the owner of the account has decided or it expires. It mails the owner, records the expiry and
+ * shows the approval in the UI. Postgres decides: an answer by key, in the console or by a link is committed before this
+ * workflow is told of it. The update `decide` writes the same row, for operators.
  */
 import {
   ActivityFailure,
@@ -56,7 +56,7 @@ export async function approval({ approvalId }: ApprovalInput): Promise<ApprovalV
     run.expiresAtMs = Date.now() + seen.expiresInMs;
     display(seen);
     if (seen.status !== 'pending') break;
-    // Beside the wait: a mail server that is down must not keep the owner from deciding.
+    // Runs during the wait: a mail server that is down must not keep the owner from deciding.
     if (isFirst && !seen.isMailed) {
       void mailing.run(() => mailApproval(approvalId)).catch(() => {});
     }
@@ -105,7 +105,7 @@ function refuseLate({ seen, expiresAtMs }: Run, { decision }: ApprovalDecision):
   }
 }
 
-/** The sender of the update is told the reason itself, not that a step failed. */
+/** Tells the sender of the update the reason, not just that a step failed. */
 function throwCause(error: unknown): never {
   throw error instanceof ActivityFailure && error.cause instanceof ApplicationFailure
     ? error.cause

@@ -5,12 +5,11 @@
 import { setCurrentDetails, upsertSearchAttributes } from '@temporalio/workflow';
 import { formatDollarNumber } from '../src/domain/money.ts';
 import { inWords } from '../src/domain/retries.ts';
-import type { AutoTopUpState, TopUpMethod } from '../src/domain/top-up.ts';
+import { ASK_MS_MAX, type AutoTopUpState, type TopUpMethod } from '../src/domain/top-up.ts';
 import { changedAttribute } from './changed-attribute.ts';
 import { escaped } from './markdown.ts';
 import type { Stuck, TopUpProgress } from './messages.ts';
 import { RETRY_MS_MAX } from './processor-steps.ts';
-import { ASK_MS_MAX } from './top-up-intervals.ts';
 
 export interface Displayed extends TopUpProgress {
   readonly consumerId: string | undefined;

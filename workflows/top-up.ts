@@ -7,14 +7,13 @@ import { condition, continueAsNew, setHandler } from '@temporalio/workflow';
 import type { TopUpState } from '../activities/top-ups.ts';
 import type { OpenedCheckout } from '../activities/top-up-payments.ts';
 import { formatDollarNumber } from '../src/domain/money.ts';
-import { isCredited, type AutoTopUpState } from '../src/domain/top-up.ts';
+import { ASK_FACTOR, ASK_MS_MAX, isCredited, type AutoTopUpState } from '../src/domain/top-up.ts';
 import type { Verdict } from '../src/domain/verdict.ts';
 import * as messages from './messages.ts';
 import type { TopUpInput, TopUpProgress, TopUpView } from './messages.ts';
 import { atProcessor, inPostgres, OPENS_PAYMENT, pauseAfter, rest } from './processor-steps.ts';
 import { Steps } from './steps.ts';
 import { display } from './top-up-display.ts';
-import { ASK_FACTOR, ASK_MS_MAX } from './top-up-intervals.ts';
 import * as before from './top-up-reversals.ts';
 
 interface Run {

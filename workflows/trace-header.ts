@@ -1,5 +1,5 @@
 /**
- * Hands the trace that started a workflow on to its steps and its next runs: the header as it came, so that nothing here
+ * Hands the trace that started a workflow on to its steps and its next runs: the header unchanged, so that nothing here
  * depends on whether traces are made. Replays do not compare headers.
  */
 import type { Headers, WorkflowInterceptors } from '@temporalio/workflow';

@@ -20,7 +20,7 @@ export async function webhookEndpoint(input: WebhookEndpointInput): Promise<Webh
   let isNudged = false;
   let view: WebhookEndpointView = { status: 'active', failingSince: null };
   setHandler(messages.webhookEndpointChanged, () => void (isNudged = true), {
-    description: 'Something is to be sent, or the endpoint was changed: looks now.',
+    description: 'There is something to send, or the endpoint was changed: checks now.',
   });
   setHandler(messages.webhookEndpointStatus, () => view, {
     description: 'The status, and since when attempts fail.',

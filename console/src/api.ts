@@ -121,10 +121,10 @@ function sentenceOfSilence(
   idempotencyKey: string | undefined,
 ): string {
   if (method === 'GET') return 'Farebox cannot be reached.';
-  if (response?.status === 503) return 'Farebox is not available now. Nothing was changed.';
+  if (response?.status === 503) return 'Farebox is unavailable right now. Nothing was changed.';
   return idempotencyKey === undefined
     ? 'Farebox cannot be reached. Your change may not have been saved.'
-    : 'Farebox cannot be reached. You can try again: it happens only once.';
+    : 'Farebox cannot be reached. You can safely try again: it will happen only once.';
 }
 
 function sentenceOf(response: Response, error: Record<string, unknown>): string {

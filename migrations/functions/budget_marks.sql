@@ -1,4 +1,4 @@
--- The uses of a limit that make an event, as BUDGET_MARKS_PERCENT in src/domain/events.ts, rounded up to a micro-dollar.
+-- The uses of a limit that make an event, as BUDGET_MARKS_PERCENT in src/domain/budget.ts, rounded up to a micro-dollar.
 create or replace function farebox.budget_marks(p_limit bigint, out percent int, out micros bigint)
 returns setof record
 language sql immutable parallel safe as $$

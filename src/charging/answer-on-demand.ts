@@ -1,13 +1,13 @@
 /**
- * Test mode: the answer to a charge or hold that was made is late or lost when its amount asks for that, as on a bad
- * network. A repeat with the same idempotency key is answered as usual.
+ * Test mode: delays or drops the answer to a charge or hold that was made, if its amount asks for that, as a bad network
+ * would. A repeat with the same idempotency key is answered as usual.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { LATE_MICROS, LATE_MS, LOST_MICROS } from '../domain/magic-amounts.ts';
 import type { Requester } from './batcher.ts';
 import { ChargeFailure } from './charge-failure.ts';
 
-/** How often a late answer looks whether somebody still waits for it. */
+/** How often a late answer checks whether somebody still waits for it. */
 const LOOK_MS = 250;
 
 export async function answerOnDemand(

@@ -1,6 +1,6 @@
 /**
  * What budgets allow of each call, checked from memory before the debit: tools, developers, the amount of one call,
- * and whether each node on the path is open. What a node has left is the debit's to know.
+ * and whether each node on the path is open. Only the debit knows what a node has left.
  */
 import { wireId } from '../domain/ids.ts';
 import { asMicros, type Micros } from '../domain/money.ts';

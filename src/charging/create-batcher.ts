@@ -65,7 +65,7 @@ export function createBatcher(
   return tracing ? createTracedBatcher(options, 'flush charges', tracing) : new Batcher(options);
 }
 
-/** A batch of nothing but plain charges pays nothing for budgets: it goes through the statement of its own. */
+/** A batch of plain charges only does not pay for budgets: it has a statement of its own. */
 function unlessSpends<Outcome>(
   plain: ChargeStatement<Outcome>,
   spends: ChargeStatement<Outcome>,

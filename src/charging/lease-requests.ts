@@ -123,7 +123,7 @@ async function allowedLease(
 }
 
 /**
- * For a request that is refused by now: the lease that its idempotency key placed earlier. The ledger looks the key up
+ * For a request that would now be refused: the lease that its idempotency key placed earlier. The ledger looks the key up
  * before anything else, and within the same range of time as the check, so nothing new is placed.
  */
 async function placedBefore(
@@ -166,7 +166,7 @@ function entryOf(
   };
 }
 
-/** What would refuse a new lease refuses the renewal too, but not the retry of one that was made. */
+/** A renewal is refused for the same reasons as a new lease, except when it repeats one that was made. */
 export async function requestRenewal(
   deps: LeaseDeps,
   { developer, leaseId, expiresIn, fence, idempotencyKey }: RenewRequest,
@@ -189,7 +189,7 @@ export async function requestRenewal(
   });
 }
 
-/** The lease's tools at the prices of now, or why it cannot be renewed. */
+/** The lease's tools at current prices, or why it cannot be renewed. */
 async function renewableTools(
   deps: LeaseDeps,
   developer: Developer,
@@ -229,7 +229,7 @@ export async function requestSettlement(
   return settleLease(deps.leasePool, settlement, deps.receiptKey, replayWindow(nowMs));
 }
 
-/** The tools with their prices of now, or the first that has none. */
+/** The tools with their current prices, or the first that has none. */
 async function priced(
   { tools }: LeaseDeps,
   { developerId }: Developer,

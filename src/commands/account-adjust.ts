@@ -27,7 +27,7 @@ export function registerAdjust(account: Command): void {
     .requiredOption('--reason <text>', 'reason, recorded with the adjustment', reasonOf)
     .option(
       '--idempotency-key <key>',
-      'repeat the command with the same key: it adjusts once',
+      'with the same key, a repeated command adjusts only once',
       keyOf,
     )
     .option('--json', 'print JSON', false)

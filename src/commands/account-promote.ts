@@ -13,7 +13,7 @@ export function registerPromote(account: Command): void {
   account
     .command('promote <account>')
     .description(
-      'make its owner an operator, who sees every account, adjusts balances and refunds top-ups',
+      'make the owner an operator, who can see every account, adjust balances and refund top-ups',
     )
     .option('--off', 'end that', false)
     .addOption(dataDirOption())

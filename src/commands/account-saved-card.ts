@@ -34,7 +34,11 @@ export function registerSavedCard(account: Command): void {
     .description(
       'top up from the saved card when the balance is low; without options, show current settings',
     )
-    .option('--threshold <dollars>', 'top up after a charge that leaves less', parsePositiveDollars)
+    .option(
+      '--threshold <dollars>',
+      'top up when a charge leaves less than this',
+      parsePositiveDollars,
+    )
     .option('--amount <dollars>', 'amount of each top-up', parseCardDollars)
     .option('--ceiling <dollars>', 'most to charge in a UTC month', parsePositiveDollars)
     .option('--off', 'switch it off')

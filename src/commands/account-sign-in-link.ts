@@ -10,7 +10,9 @@ const LIFETIME_SECONDS = 86_400;
 export function registerSignInLink(account: Command): void {
   account
     .command('sign-in-link <account>')
-    .description('print a one-time link that signs the owner of an account in; expires after a day')
+    .description(
+      'print a one-time sign-in link for the owner of an account; it expires after a day',
+    )
     .addOption(dataDirOption())
     .action(print);
 }

@@ -14,7 +14,11 @@ interface ArchiveOptions {
 
 export function register(command: Command): void {
   command
-    .requiredOption('--month <month>', 'for example 2025-01; at least 101 days over', monthOf)
+    .requiredOption(
+      '--month <month>',
+      'such as 2025-01; it must have ended at least 101 days ago',
+      monthOf,
+    )
     .addOption(dataDirOption())
     .action(archive);
 }
@@ -37,10 +41,10 @@ function report(month: string, result: ArchiveResult): string {
     case 'archived': {
       const { charges, amountMicros, table } = result;
       const amount = formatDollars(asMicros(amountMicros));
-      return `Archived ${charges} charges of ${month}, ${amount} in all. They are now in ${table}.\n`;
+      return `Archived ${charges} charges of ${month}, ${amount} in total. They are now in ${table}.\n`;
     }
     case 'not_closed':
-      throw new CommandError(`${month} can be archived from ${result.from} on.`);
+      throw new CommandError(`${month} cannot be archived before ${result.from}.`);
     case 'not_next':
       throw new CommandError(
         result.next === null
@@ -54,7 +58,9 @@ function report(month: string, result: ArchiveResult): string {
           : `Some earnings of ${month} or earlier are not rolled up yet. Is a worker running?`,
       );
     case 'busy':
-      throw new CommandError('The charges are too busy. Nothing was changed; try again later.');
+      throw new CommandError(
+        'The table of charges is too busy. Nothing was changed; try again later.',
+      );
   }
 }
 

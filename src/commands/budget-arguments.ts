@@ -40,21 +40,33 @@ export const settings = (command: Command) =>
     .option('--limit <dollars>', 'total dollars, or none', orNone(parseDollars))
     .option(
       '--window <unit:dollars>',
-      `dollars in each ${WINDOW_UNITS.join(', ')}, such as day:5, or none`,
+      `a limit in dollars for each ${WINDOW_UNITS.join(', ')}, such as day:5, or none`,
       orNone(windowOf),
     )
-    .option('--max-per-call <dollars>', 'dollars of one call, or none', orNone(parseDollars))
-    .option('--tools <names>', 'the only tools, separated by commas, or none', orNone(listOf))
+    .option(
+      '--max-per-call <dollars>',
+      'the most that one call may cost, in dollars, or none',
+      orNone(parseDollars),
+    )
+    .option(
+      '--tools <names>',
+      'allow only these tools, separated by commas, or none',
+      orNone(listOf),
+    )
     .option(
       '--developers <ids>',
-      'the only developers (dev_…), separated by commas, or none',
+      'allow only these developers (dev_…), separated by commas, or none',
       orNone(developersOf),
     )
     .option('--may-delegate', 'let its keys create budgets and keys below it')
     .option('--no-may-delegate', 'do not')
     .option('--allow-leases', 'let developers lease parts of it')
     .option('--no-allow-leases', 'do not')
-    .option('--max-lease <dollars>', 'dollars of one lease, or none', orNone(parseDollars))
+    .option(
+      '--max-lease <dollars>',
+      'the most that one lease may reserve, in dollars, or none',
+      orNone(parseDollars),
+    )
     .option('--expires-at <time>', 'when it stops working, in ISO 8601, or none', orNone(timeOf));
 
 /** The account and the number of the budget with this id. */

@@ -119,7 +119,7 @@ function shownOnce(made: MadeSpendKey, name: string | null, key: string) {
   throw new CommandError(
     made.kind === 'closed'
       ? 'The budget is closed or expired, or one above it is.'
-      : 'The account cannot have more spend keys.',
+      : 'The account already has the maximum number of spend keys.',
   );
 }
 

@@ -42,7 +42,9 @@ export function register(budget: Command): void {
     .action(close);
   common(budget.command('usage <budget>'))
     .description('show what the keys of a budget, and of all budgets below it, spent')
-    .addOption(new Option('--by <what>', 'what is added up').choices(USAGE_GROUPS).default('tool'))
+    .addOption(
+      new Option('--by <what>', 'how to group the spending').choices(USAGE_GROUPS).default('tool'),
+    )
     .option('--from <day>', 'from this UTC day on, as YYYY-MM-DD', dayOf)
     .option('--to <day>', 'up to, but not including, this UTC day', dayOf)
     .action(usage);
@@ -153,12 +155,12 @@ async function usage(id: string, { by, from, to, json, dataDir }: UsageOptions):
 
 const REFUSALS = {
   unknown_parent: 'The parent is not a budget of this account.',
-  unknown_budget: 'There is no such budget.',
+  unknown_budget: 'The budget was not found.',
   closed: 'The budget is closed or expired, or one above it is.',
-  too_deep: 'The tree of budgets cannot be deeper.',
-  too_many: 'The account cannot have more budgets.',
-  known: 'The budget exists.',
-  key_reused: 'The budget exists.',
+  too_deep: 'The tree of budgets is already at its maximum depth.',
+  too_many: 'The account already has the maximum number of budgets.',
+  known: 'The budget already exists.',
+  key_reused: 'The budget already exists.',
 } as const;
 
 function shown(budget: Budget): Record<string, string | number | boolean | null> {

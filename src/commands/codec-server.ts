@@ -32,6 +32,7 @@ export function register(command: Command): void {
 
 function portOf(text: string): number {
   const port = Number(text);
-  if (!/^\d+$/.test(text) || port > 65_535) throw new InvalidArgumentError('Not a port.');
+  if (!/^\d+$/.test(text) || port > 65_535)
+    throw new InvalidArgumentError('It must be a port from 0 to 65535.');
   return port;
 }

@@ -10,7 +10,7 @@ import {
 import { environmentOf } from '../embedded/environment.ts';
 import { auditProcessor, PROCESSOR_CHECK } from '../stripe/audit-processor.ts';
 import { createStripe } from '../stripe/calls.ts';
-import { failureReason } from '../stripe/failure-reason.ts';
+import { failureReason } from '../stripe/errors.ts';
 import { firstOf, type Finding } from '../store/audit/findings.ts';
 import { recordExaminations } from '../store/audit/last-findings.ts';
 import {
@@ -188,7 +188,8 @@ function reportOne(findings: readonly Finding[]): string {
 
 function timeOf(text: string): number {
   const timeMs = Date.parse(text);
-  if (Number.isNaN(timeMs)) throw new InvalidArgumentError('Write a time such as 2026-11-01.');
+  if (Number.isNaN(timeMs))
+    throw new InvalidArgumentError('It must be a time, such as 2026-11-01.');
   return Math.max(timeMs, 0);
 }
 

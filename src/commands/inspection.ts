@@ -2,7 +2,7 @@
  * Exit codes of the commands that inspect: 0 if all is well, 1 if something is wrong, 2 if they could not check (as
  * diff and grep do), so that monitoring never mistakes an unreachable database for lost money.
  */
-import { failureReason } from '../stripe/failure-reason.ts';
+import { failureReason } from '../stripe/errors.ts';
 
 const FOUND_SOMETHING = 1;
 const COULD_NOT_LOOK = 2;

@@ -1,7 +1,7 @@
 /** `farebox webhook test`, `deliveries` and `redeliver`: what was sent to a webhook endpoint, and sending it again. */
 import { Option, type Command } from 'commander';
 import { uuidOf, wireId } from '../domain/ids.ts';
-import { DELIVERY_STATUSES, type DeliveryStatus } from '../domain/webhook-endpoint.ts';
+import { DELIVERY_STATUSES, type DeliveryStatus } from '../domain/webhook-delivery.ts';
 import type { Connection } from '../store/database.ts';
 import {
   listDeliveries,
@@ -27,13 +27,13 @@ export function registerDeliveries(webhook: Command): void {
     .description('send the event webhook_endpoint.test to an endpoint (we_…)')
     .action(test);
   common(webhook.command('deliveries <endpoint>'))
-    .description('list what was sent to an endpoint (we_…) and what it answered, newest first')
+    .description('list the deliveries to an endpoint (we_…) and its responses, newest first')
     .addOption(new Option('--status <status>', 'only these').choices(DELIVERY_STATUSES))
     .option('--limit <n>', `at most this many, up to ${LIMIT_MAX}`, limitOf, 50)
     .option('--after <event>', 'continue after this event (evt_…)')
     .action(deliveries);
   common(webhook.command('redeliver <endpoint> <event>'))
-    .description('send an event (evt_…) to an endpoint (we_…) again')
+    .description('resend an event (evt_…) to an endpoint (we_…)')
     .action(redeliver);
 }
 

@@ -48,7 +48,7 @@ interface SetOptions extends Common, TypesOption {
 export function register(webhook: Command): void {
   common(webhook.command('list <account>'))
     .description('list the endpoints of an account (email, acct_…, cns_… or dev_…)')
-    .option('--test', 'those that get the events of test mode', false)
+    .option('--test', 'only endpoints for events of test mode', false)
     .action(list);
   typesOption(common(webhook.command('add <account> <url>')))
     .description('add an endpoint and print its signing secret, which is shown once')
@@ -60,13 +60,13 @@ export function register(webhook: Command): void {
     .option('--url <url>', 'where to send events')
     .option('--description <text>', 'a name for it', descriptionOf)
     .option('--enable', 'send events from now on')
-    .option('--disable', 'send nothing, and give up what waits')
+    .option('--disable', 'stop sending, and drop the events that are waiting')
     .action(set);
   common(webhook.command('roll-secret <endpoint>'))
     .description('replace the signing secret of an endpoint (we_…), and print the new one')
     .option(
       '--overlap <time>',
-      'how long the old secret signs too: 0, 90s, 15m, 24h, at most 7d',
+      'how long the old secret also signs: 0, 90s, 15m, 24h, at most 7d',
       secretOverlapOf,
       SECRET_OVERLAP_SECONDS,
     )

@@ -8,6 +8,8 @@ import { twoFactor } from 'better-auth/plugins/two-factor';
 import { Pool } from 'pg';
 import type { Logger } from 'pino';
 import type { Config } from '../config.ts';
+import { mailer } from '../mail/send.ts';
+import { setPasswordMail } from '../mail/set-password.ts';
 import { findAccount } from '../store/accounts/accounts.ts';
 import { useSignInLink } from '../store/console/sign-in-links.ts';
 import {
@@ -20,7 +22,6 @@ import type { Database } from '../store/database.ts';
 import { withSessionOptions } from '../store/session.ts';
 import { columns } from './columns.ts';
 import { commonPasswords } from './common-passwords.ts';
-import { mailer } from './mail.ts';
 import { ownOrigins } from './origins.ts';
 import { passkeys } from './passkeys.ts';
 import { ADDRESS_HEADER, LINKS_MAX, signInLimit, WINDOW_MINUTES } from './sign-in-limit.ts';
@@ -59,14 +60,7 @@ export function createAuth({ config, database, log }: ConsoleDeps) {
   const claim = (user: { id: string; email: string }) => claimAccount(database, user, config);
   const mailLink = async (recipient: string, token: string): Promise<void> => {
     if ((await countMailedLink(database, recipient, WINDOW_MINUTES)) > LINKS_MAX) return;
-    send({
-      recipient,
-      subject: 'Set your Farebox password',
-      body:
-        'Open this link to choose a password and sign in to Farebox. It works once, for one hour.\n\n' +
-        `${config.consoleUrl}/console/set-password?token=${token}\n\n` +
-        'If you did not ask for it, ignore this mail: nothing has changed.\n',
-    });
+    send(setPasswordMail(recipient, `${config.consoleUrl}/console/set-password?token=${token}`));
   };
   const sendLink = (email: string): Promise<unknown> =>
     auth.api.requestPasswordReset({ body: { email } });

@@ -1,5 +1,5 @@
 /**
- * Refuses new passwords that are on a list of the most common ones, or only a little apart from one. The list comes with
+ * Refuses new passwords that are on a list of the most common ones, or differ only a little from one. The list comes with
  * the code, so no password leaves the process; it is read when the first password is set.
  */
 import type { BetterAuthPlugin } from 'better-auth';

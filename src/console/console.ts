@@ -39,7 +39,7 @@ export class Console {
     response: ServerResponse,
     body: string | undefined,
   ): Promise<void> {
-    // Where the library looks when the request itself is at its end.
+    // Where the library looks when the request has already been read.
     if (body !== undefined) request.body = body;
     const { clientAddressHeader } = this.#deps.config;
     const given = clientAddressHeader && request.headers[clientAddressHeader];

@@ -1,10 +1,10 @@
-/** Budgets: how deep and how many, the windows of their limits, and which limits can refuse. */
+/** Budgets: how deep and how many, the windows and marks of their limits, and which limits can refuse. */
 
 /** Nodes from the root of a tree to its deepest leaf. */
 export const BUDGET_DEPTH_MAX = 6;
-/** Of one account, closed ones too: a node is never deleted. */
+/** Of one account, including closed ones: a node is never deleted. */
 export const BUDGETS_MAX = 100_000;
-/** Of one account, revoked ones too: charges name a key by its number. */
+/** Of one account, including revoked ones: charges name a key by its number. */
 export const SPEND_KEYS_MAX = 1_000_000;
 
 /** Units of windows, in the order of their numbers in the database, which begin at 1. */
@@ -15,10 +15,16 @@ export type WindowUnit = (typeof WINDOW_UNITS)[number];
 export const LIMIT_SCOPES = ['total', 'window', 'per_call', 'per_lease'] as const;
 export type LimitScope = (typeof LIMIT_SCOPES)[number];
 
+/**
+ * The marks of a limit, in percent: when the use reaches one, the account gets an event. The same are in
+ * migrations/functions/budget_marks.sql.
+ */
+export const BUDGET_MARKS_PERCENT = [80, 100] as const;
+
 export const BUDGET_STATUSES = ['active', 'closed', 'expired'] as const;
 export type BudgetStatus = (typeof BUDGET_STATUSES)[number];
 
-/** By what the usage of a budget is added up. */
+/** How the usage of a budget can be grouped. */
 export const USAGE_GROUPS = ['key', 'tool', 'developer', 'day'] as const;
 export type UsageGroup = (typeof USAGE_GROUPS)[number];
 

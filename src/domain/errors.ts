@@ -49,7 +49,10 @@ export const ERRORS = {
   ],
   no_saved_card: [402, 'No card is saved yet. The first checkout saves one.'],
   foreign_origin: [403, 'A change with a session cookie must come from a page of the console.'],
-  operator_required: [403, 'This is for operators. `farebox account promote` makes one.'],
+  operator_required: [
+    403,
+    'Only operators can do this. `farebox account promote` makes an account an operator.',
+  ],
   second_factor_required: [403, 'Operators need two-factor authentication. Turn it on first.'],
   tool_not_allowed: [403, 'The budget of the spend key, or the lease, does not allow this tool.'],
   developer_not_allowed: [403, 'The budget of the spend key does not allow this developer.'],
@@ -57,7 +60,7 @@ export const ERRORS = {
     403,
     'The consumer accepts charges only to spend keys. Ask for a spend key.',
   ],
-  mode_mismatch: [403, 'A test key and a live key never work together. Use two of the same mode.'],
+  mode_mismatch: [403, 'A test key cannot be used with a live key. Use two keys of the same mode.'],
   approval_required: [
     403,
     'The owner has not approved this developer for the budget. The owner can do so at `approvalUrl`.',
@@ -81,11 +84,11 @@ export const ERRORS = {
     'A request with this key is still running. Repeat it for the outcome.',
   ],
   approval_closed: [409, 'The approval was already decided, or has expired; see `status`.'],
-  approval_not_needed: [409, 'Nothing refuses this call now. Charge again.'],
+  approval_not_needed: [409, 'This call no longer needs an approval. Charge again.'],
   top_up_not_refundable: [409, 'Only a credited top-up without a dispute can be refunded.'],
   hold_closed: [409, 'The hold was captured, released or has expired; see `status`.'],
   lease_closed: [409, 'The lease is settled, released or expired; see `status`.'],
-  lease_fenced: [409, 'The lease has been renewed since; see `fence` for the current one.'],
+  lease_fenced: [409, 'The lease has since been renewed; see `fence` for the current number.'],
   lease_not_renewable: [
     409,
     'The lease is 24 hours old, or a window of its budget has ended. Take a new one.',
@@ -100,11 +103,14 @@ export const ERRORS = {
     'The charges of that period are archived. Statements and earnings still include them.',
   ],
   payload_too_large: [413, 'The request body is too large.'],
-  unsupported_media_type: [415, 'The body must be application/json, not encoded.'],
+  unsupported_media_type: [415, 'The body must be application/json, without a Content-Encoding.'],
   idempotency_key_reused: [422, 'This key was used with a different body. Use a new key.'],
   rate_limited: [429, 'Too many requests. Wait as long as Retry-After says.'],
   internal_error: [500, 'Internal error. Quote the request id when you contact support.'],
-  outcome_unknown: [500, 'It may have happened. Repeat it with the same Idempotency-Key.'],
+  outcome_unknown: [
+    500,
+    'The request may have taken effect. Repeat it with the same Idempotency-Key.',
+  ],
   service_unavailable: [503, 'Nothing happened. Try again after Retry-After seconds.'],
 } as const satisfies Record<string, readonly [status: number, meaning: string]>;
 

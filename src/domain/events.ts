@@ -32,6 +32,3 @@ export const EVENT_TYPES = [
 ] as const;
 
 export type EventType = (typeof EVENT_TYPES)[number];
-
-/** The marks of a budget's limit, in percent, that make an event when the use reaches them. */
-export const BUDGET_MARKS_PERCENT = [80, 100] as const;

@@ -39,7 +39,7 @@ export function runningEnvironment(dataDir: string): Readonly<Record<string, str
 
 function noRunError(dataDir: string): Error {
   return new Error(
-    `no Farebox is running on ${dataDir}: start one with \`npm start\`, name another directory ` +
+    `Farebox is not running on ${dataDir}: start it with \`npm start\`, name another directory ` +
       'with --data-dir, or set DATABASE_URL, TEMPORAL_ADDRESS and the rest yourself',
   );
 }

@@ -130,8 +130,8 @@ export async function startProcessor(context: Context): Promise<Settings> {
   await refuseTakenPort(
     port,
     undefined,
-    'the payment simulator keeps its port, which is in the session URLs that it gave out. Free it, ' +
-      `or delete ${join(dataDir, 'ports.json')} to have another one`,
+    'the payment simulator needs the same port as before, because its session URLs contain it. Free the port, ' +
+      `or delete ${join(dataDir, 'ports.json')} to use another one`,
   );
   const { simulatorKey, simulatorToken, webhookSecret } = secretsOf(dataDir);
   await mkdir(join(dataDir, 'simulator'), { recursive: true, mode: 0o700 });
@@ -171,8 +171,8 @@ export async function startProcessor(context: Context): Promise<Settings> {
 export function refuseHalfSettings(env: Environment): void {
   if (env['DATABASE_URL'] && !env['STRIPE_SECRET_KEY'] && env['SIMULATE_PAYMENTS'] !== 'true') {
     throw new Error(
-      'DATABASE_URL is set and STRIPE_SECRET_KEY is not: cards that are simulated would credit that ' +
-        'database. Set STRIPE_SECRET_KEY and STRIPE_WEBHOOK_SECRET, or SIMULATE_PAYMENTS=true if that is wanted',
+      'DATABASE_URL is set and STRIPE_SECRET_KEY is not: simulated payments would credit that ' +
+        'database. Set STRIPE_SECRET_KEY and STRIPE_WEBHOOK_SECRET, or SIMULATE_PAYMENTS=true if you want that',
     );
   }
   if (!env['STRIPE_SECRET_KEY'] || env['STRIPE_WEBHOOK_SECRET']) return;

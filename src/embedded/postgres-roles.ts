@@ -131,8 +131,8 @@ async function withClient<T>(url: string, work: (client: Client) => Promise<T>):
   } catch (error) {
     if (!(error instanceof DatabaseError) || error.code !== WRONG_PASSWORD) throw error;
     throw new Error(
-      'the embedded PostgreSQL has another password than secrets.json of its data directory: put the ' +
-        'secrets.json back that the data was made with',
+      'the password of the embedded PostgreSQL does not match secrets.json in its data directory: restore the ' +
+        'secrets.json that belongs to this data',
       { cause: error },
     );
   } finally {

@@ -250,9 +250,11 @@ function summary(
   ];
   const option = dataDir === DEFAULT_DATA_DIR ? '' : ` --data-dir ${dataDir}`;
   if (!account) {
-    return [...lines, `Make an account: bin/farebox account create --email ...${option}`, ''].join(
-      '\n',
-    );
+    return [
+      ...lines,
+      `Create an account: bin/farebox account create --email ...${option}`,
+      '',
+    ].join('\n');
   }
   return [
     ...lines,
@@ -266,7 +268,7 @@ function summary(
     '',
     `  ${signInUrl ?? ''}`,
     '',
-    'Look at it, and get the settings of a tool server:',
+    'Show it, and print the settings for a tool server:',
     '',
     `  bin/farebox account show ${account.consumerId}${option}`,
     `  bin/farebox env${option}`,

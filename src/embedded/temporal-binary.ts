@@ -71,7 +71,7 @@ async function findOnPath(
   for (const folder of (env['PATH'] ?? '').split(delimiter).filter(Boolean)) {
     const path = join(folder, 'temporal');
     if (!(await isExecutable(path))) continue;
-    const version = await versionOf(path).catch(() => 'of no known version');
+    const version = await versionOf(path).catch(() => 'of an unknown version');
     if (isNotOlder(version)) return path;
     failed(`${path} is ${version}, and ${VERSION} is needed`);
     return undefined;
@@ -91,7 +91,7 @@ async function fetchInto(
   try {
     const program = await fetchProgram(folder);
     const version = await versionOf(program);
-    if (version !== VERSION) throw new Error(`it says that it is ${version}, not ${VERSION}`);
+    if (version !== VERSION) throw new Error(`its version is ${version}, not ${VERSION}`);
     await mkdir(place, { recursive: true });
     await rename(program, cached);
     return cached;
@@ -122,7 +122,7 @@ async function fetchOfficial(folder: string): Promise<string> {
     clearTimeout(timer);
     timer = setTimeout(() => abort.abort(new Error('too slow')), DOWNLOAD_TIMEOUT_MS);
     if (!response.ok || !response.body) throw new Error(`HTTP status ${response.status}`);
-    if (!response.url.startsWith('https://')) throw new Error(`led to ${response.url}`);
+    if (!response.url.startsWith('https://')) throw new Error(`redirected to ${response.url}`);
     const archive = join(folder, 'temporal.tar.gz');
     await pipeline(Readable.fromWeb(response.body), createWriteStream(archive));
     await run('tar', ['-xzf', archive, '-C', folder, 'temporal']);

@@ -7,9 +7,11 @@ import {
   ANSWER_CHARACTERS_MAX,
   ANSWER_TIMEOUT_MS,
   webhookRetryMs,
-  type DisabledReason,
-} from '../domain/webhook-endpoint.ts';
+} from '../domain/webhook-delivery.ts';
+import type { DisabledReason } from '../domain/webhook-endpoint.ts';
 import { openPoster, type Posted, type Poster } from '../egress/post.ts';
+import { endpointDisabledMail } from '../mail/endpoint-disabled.ts';
+import type { Mail } from '../mail/send.ts';
 import type { Database } from '../store/database.ts';
 import {
   listDueDeliveries,
@@ -34,7 +36,7 @@ export interface SendDeps {
   /** The pause after the first failure. */
   readonly retryMs: number;
   /** Tells the owner by mail. */
-  readonly tell: (mail: { recipient: string; subject: string; body: string }) => void;
+  readonly tell: (mail: Mail) => void;
 }
 
 export interface Sent {
@@ -151,25 +153,11 @@ function retryMsOf({ retryMs }: SendDeps, posted: Posted, attempts: number): num
   return Math.max(ownMs, Math.min(askedMs, RETRY_AFTER_MS_MAX));
 }
 
-const REASONS = {
-  failing: 'It has not accepted an event for five days.',
-  gone: 'It answered 410, which asks for no more events.',
-};
-
 async function disable(
   { database, tell }: SendDeps,
-  { id, url }: WebhookEndpoint,
+  endpoint: WebhookEndpoint,
   reason: Exclude<DisabledReason, 'owner'>,
 ): Promise<void> {
-  const owner = await database.transaction((tx) => disableWebhookEndpoint(tx, id, reason));
-  if (!owner) return;
-  const { host } = new URL(url);
-  tell({
-    recipient: owner.email,
-    subject: `Your webhook endpoint at ${host} was disabled`,
-    body:
-      `${REASONS[reason]} Events are no longer sent to ${wireId('webhookEndpoint', id)}.\n\n` +
-      'Enable it again in the console, under Webhooks, or with PATCH /v1/webhook-endpoints/:id. What was not ' +
-      'delivered is in its log, and can be sent again from there.\n',
-  });
+  const owner = await database.transaction((tx) => disableWebhookEndpoint(tx, endpoint.id, reason));
+  if (owner) tell(endpointDisabledMail(owner.email, endpoint, reason));
 }

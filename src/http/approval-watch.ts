@@ -105,7 +105,7 @@ export class ApprovalWatch {
 function tooMany(): ApiError {
   return new ApiError(
     'rate_limited',
-    'Too many requests are already waiting for decisions; ask again without wait, or later.',
+    'Too many requests are already waiting for decisions. Try again without wait, or later.',
     { retryAfterSeconds: 5 },
   );
 }

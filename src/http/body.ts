@@ -3,6 +3,9 @@ import { isUtf8 } from 'node:buffer';
 import type { IncomingMessage } from 'node:http';
 import { ApiError } from '../domain/errors.ts';
 
+/** Far more than a request about a single object needs. A route that needs more says so in routes.ts. */
+export const BODY_BYTES_MAX = 64 * 1024;
+
 /**
  * The whole body as bytes. Rejects with `payload_too_large` as soon as it exceeds `bytesMax`. The rest is read and
  * discarded, so that the client gets to see the response.

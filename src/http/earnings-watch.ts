@@ -131,13 +131,13 @@ function textOf(
 function tooMany(): ApiError {
   return new ApiError(
     'rate_limited',
-    'Too many streams are open already; close one, or ask for /v1/earnings now and then.',
+    'Too many streams are open. Close one, or poll /v1/earnings instead.',
     { retryAfterSeconds: 10 },
   );
 }
 
 function stopping(): ApiError {
-  return new ApiError('service_unavailable', 'This process is stopping; connect again.', {
+  return new ApiError('service_unavailable', 'This process is shutting down. Connect again.', {
     retryAfterSeconds: 1,
   });
 }

@@ -15,7 +15,7 @@ import type { Connection } from '../store/database.ts';
 import { writeErrorOf } from './answer-errors.ts';
 import { authenticate, type Role } from './authenticate.ts';
 import type { Api } from './services.ts';
-import { bodyBytesOf, hasBody, readJson } from './body.ts';
+import { BODY_BYTES_MAX, bodyBytesOf, hasBody, readJson } from './body.ts';
 import type { Share } from './fair-shares.ts';
 import { respondCsv, type Export } from './csv.ts';
 import { idempotencyKeyOf } from './idempotency-key-header.ts';
@@ -27,9 +27,6 @@ import { respondInSlices } from './respond-in-slices.ts';
 import { bodyValidator } from './validation.ts';
 
 export type { Reply };
-
-/** Far more than a request about a single object needs. */
-const BODY_BYTES_MAX = 64 * 1024;
 
 export interface Request<Body = unknown, Query = unknown> extends Requester {
   /** The owner of the key. The route decides which kind of key it accepts. */

@@ -15,7 +15,7 @@ const UNREAD_BYTES_MAX = 64 * 1024;
 export interface EventStream {
   /** One line of JSON. Ends the stream of a reader that no longer reads. */
   readonly send: (event: string, data: string) => void;
-  /** A comment, which shows every proxy on the way and the reader that the stream lives. */
+  /** A comment, which shows every proxy on the way and the reader that the stream is alive. */
   readonly beat: () => void;
   /** The reader has gone away. `onEnd` was not called if it went before the stream could begin. */
   readonly isAbandoned: () => boolean;

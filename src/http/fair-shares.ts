@@ -32,7 +32,7 @@ const CHANGES = { weightMax: 2, waitMsMax: 10_000, waitingMax: 500 };
 const LINKS = { weightMax: 1, waitMsMax: 15_000, waitingMax: 10 };
 
 /**
- * The first look of requests that then wait. One account may send hundreds of them at once, and each may wait here for
+ * The first check of requests that then wait. One account may send hundreds of them at once, and each may wait here for
  * as long as it asked to wait.
  */
 export const WAITS = { weightMax: 2, waitMsMax: 10_000, waitingMax: 2_000 };

@@ -14,7 +14,7 @@ import {
 } from './handlers/leases/leases.ts';
 
 const leaseParams = { id: Id('lease', 'The id of the lease.') };
-/** What would refuse a new lease refuses a renewal too. */
+/** A renewal is refused for the same reasons as a new lease. */
 const REFUSALS = [
   'invalid_api_key',
   'unknown_tool',

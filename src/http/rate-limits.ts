@@ -1,6 +1,6 @@
 /**
  * Limits requests per second, counted in the memory of this process: an account's reads, changes and refunds, and an
- * address's requests with a bad key. Charges have no such limit; they have fair shares (batcher.ts).
+ * address's requests with a bad key. Charges have no such limit; they have fair shares (charging/fair-queue.ts).
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible';
@@ -14,7 +14,7 @@ export const REFUSAL_MS = 1_000;
 
 export interface RateLimitSettings {
   readonly readsPerSecond: number;
-  /** Each may leave an entry of the audit log, which is kept for ever. */
+  /** Each may leave an entry of the audit log, which is kept forever. */
   readonly changesPerSecond: number;
   readonly refundsPerSecond: number;
   /** 0 for no limit, which is right behind a proxy: there, all clients have the same address. */

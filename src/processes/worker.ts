@@ -24,7 +24,7 @@ import { ApprovalLinks } from '../charging/approval-links.ts';
 import { startHoldSweeper } from '../charging/hold-sweeper.ts';
 import type { Config } from '../config.ts';
 import { agentTaskQueue, stripeTaskQueue, webhookTaskQueue } from '../domain/task-queues.ts';
-import { mailer, mailSender } from '../console/mail.ts';
+import { mailer, mailSender } from '../mail/send.ts';
 import { WebhookSigner } from '../events/signing.ts';
 import { serveMetrics, type MetricsServer } from '../metrics/serve-metrics.ts';
 import { registerWorker } from '../metrics/worker-metrics.ts';
@@ -52,7 +52,7 @@ import { tracedSteps } from '../temporal/traced-steps.ts';
 import { workflowBuildId, workflowBundle } from '../temporal/workflow-bundle.ts';
 import { startTracing } from '../tracing/start-tracing.ts';
 import { checkStart } from './check-start.ts';
-import { ownerMails } from './owner-mails.ts';
+import { confirmTopUpMailer } from '../mail/confirm-top-up.ts';
 import { startPatience } from './patience.ts';
 
 export interface RunningWorker {
@@ -111,7 +111,7 @@ export async function runWorker(
     leaseMs: config.relayLeaseMs,
   });
   const sweeper = startHoldSweeper(database, (error) =>
-    log.warn({ err: error }, 'expired holds could not be swept; they wait'),
+    log.warn({ err: error }, 'could not release expired holds; will retry'),
   );
   const stopping = new AbortController();
   let metrics: MetricsServer | undefined;
@@ -291,7 +291,7 @@ function createStripeActivities({ config, database, stripe, temporal, log }: Act
       checkoutMinutes: config.checkoutMinutes,
       savesTestCard: config.savesTestCard,
       tax: config.stripe.tax,
-      tellOwner: ownerMails({ config, database, log }),
+      tellOwner: confirmTopUpMailer({ config, database, log }),
     }),
     ...createTopUpReversalActivities({ database, stripe }),
     ...createReconciliationActivities({

@@ -76,7 +76,7 @@ export const ApprovalReply = Closed({
   ),
   scope: orNull(
     Word(APPROVAL_SCOPES, 'Which limit.'),
-    'The limit that refused: in all, of the current window, or of one call. Null with other codes.',
+    'The limit that refused: the total, that of the current window, or that of one call. Null with other codes.',
     'total',
   ),
   limit: orNull(Dollars('Dollars.'), 'The limit as it was then, in dollars, or null.', 5),

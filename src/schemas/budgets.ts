@@ -39,7 +39,7 @@ const limitAsked = (description: string, example: number) =>
   });
 
 const settings = {
-  limit: Type.Optional(limitAsked('Dollars that can be spent in all.', 50)),
+  limit: Type.Optional(limitAsked('Dollars that can be spent in total.', 50)),
   window: Type.Optional(
     orNull(
       Closed({ per: Unit, limit: DollarsAsked('Dollars that can be spent in each window.', 5) }),
@@ -137,7 +137,7 @@ export const BudgetReply = Closed({
     BUDGET_STATUSES,
     'Whether its keys can be used. A budget is closed or expired with each one above it.',
   ),
-  limit: orNull(Dollars('Dollars that can be spent in all.'), 'Dollars in all, or null.', 50),
+  limit: orNull(Dollars('Dollars that can be spent in total.'), 'Dollars in total, or null.', 50),
   used: Dollars(
     'Dollars that its keys and those below it have spent, less refunds, with what open holds reserve.',
     12.5,
@@ -181,7 +181,7 @@ export const BudgetReply = Closed({
     description: 'The developers that the owner has approved for this budget.',
   }),
   mayDelegate: Type.Boolean({
-    description: 'Whether its keys may make budgets and keys below it.',
+    description: 'Whether its keys may create budgets and keys below it.',
     examples: [false],
   }),
   expiresAt: orNull(TimeOf('When it stops working.'), 'When it stops working, or null.'),

@@ -59,7 +59,7 @@ const facts = {
   scope: Type.Optional(
     Word(
       LIMIT_SCOPES,
-      'With `spend_limit_reached`: whether the limit is in all, of the current window, of one call, or of one lease.',
+      'With `spend_limit_reached`: whether the limit is the total, or that of the current window, of one call, or of one lease.',
     ),
   ),
   resetsAt: Type.Optional(

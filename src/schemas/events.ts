@@ -1,7 +1,7 @@
 /** Schemas of the events that are sent to webhook endpoints: the payload, and the data of each type. */
 import { Type, type TObject } from 'typebox';
-import { LIMIT_SCOPES } from '../domain/budget.ts';
-import { BUDGET_MARKS_PERCENT, type EventType } from '../domain/events.ts';
+import { BUDGET_MARKS_PERCENT, LIMIT_SCOPES } from '../domain/budget.ts';
+import type { EventType } from '../domain/events.ts';
 import type { IdKind } from '../domain/ids.ts';
 import { REVERSAL_STATUSES } from '../domain/reversal.ts';
 import { TOP_UP_STATUSES } from '../domain/top-up.ts';

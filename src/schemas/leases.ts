@@ -34,7 +34,8 @@ const Seconds = (description: string) =>
 const Fence = Type.Integer({
   minimum: 1,
   maximum: SEQUENCE_MAX,
-  description: 'The fence that you hold. If the lease was renewed since, the request is refused.',
+  description:
+    'The fence that you hold. If the lease has since been renewed, the request is refused.',
   examples: [1],
 });
 
@@ -130,7 +131,7 @@ export type PlacedLeaseReply = Static<typeof PlacedLeaseReply>;
 const SettledMember = Closed({
   sequence: Sequence,
   status: Type.Literal(201),
-  replayed: Type.Optional(Type.Literal(true, { description: 'It had been settled before.' })),
+  replayed: Type.Optional(Type.Literal(true, { description: 'The entry was settled before.' })),
   id: Id('charge', 'The id of the charge.'),
   receipt: Text('The signed receipt.', 'hmac_sha256.1.eyJpZCI6ImNoZ18wMWEx.S_fwtwsOLfxpQ8Dt'),
   tool: Text('The name of the tool.', 'search'),

@@ -202,11 +202,11 @@ export const OperatorStatusReply = Closed({
   temporal: Word(['up', 'down'], 'Whether it answers.'),
   waiting: Type.Array(
     Closed({
-      what: Text('What waits.', 'outbox'),
+      what: Text('What is waiting.', 'outbox'),
       count: Count('How many.', 0),
       ageSeconds: Type.Number({ description: 'The age of the oldest.', examples: [0] }),
     }),
-    { description: 'What waits to be done.' },
+    { description: 'Work that is waiting.' },
   ),
   stuck: Type.Array(
     Closed({
@@ -218,7 +218,7 @@ export const OperatorStatusReply = Closed({
       since: TimeOf('Since when it should have moved on.'),
       ...links,
     }),
-    { description: 'The oldest of what should have ended.' },
+    { description: 'The oldest work that should have ended by now.' },
   ),
   differences: Type.Array(
     Closed({
@@ -226,11 +226,11 @@ export const OperatorStatusReply = Closed({
       kind: Word(differenceKinds, 'What differs.'),
       text: Text('The same, for people.', 'paid, but not credited'),
       processor: Dollars("Dollars in the processor's books.", 25),
-      ledger: Dollars('Dollars in ours.', 0),
+      ledger: Dollars('Dollars in the ledger.', 0),
       since: TimeOf('When it was first met.'),
       ...links,
     }),
-    { description: 'What differs between the books of the processor and ours.' },
+    { description: "Differences between the processor's books and the ledger." },
   ),
   reconciledUntil: orNull(
     TimeOf('The end of the last whole reconciliation.'),
@@ -242,10 +242,10 @@ export const OperatorStatusReply = Closed({
       endedAt: TimeOf('When it was last examined.'),
       findings: Type.Array(
         Closed({
-          check: Text('What does not hold.', 'a balance is the sum of its movements'),
+          check: Text('The check that fails.', 'a balance is the sum of its movements'),
           subject: Text('For what.', 'consumer 01a1fd64'),
           detail: Text('How.', '10 and 12'),
-          offenders: Count('For how many it does not hold.', 1),
+          offenders: Count('The number of violations.', 1),
         }),
       ),
     }),

@@ -1,9 +1,8 @@
 /** Schemas of webhook endpoints, their secrets and the log of their deliveries. */
 import { Type, type Static, type TSchema } from 'typebox';
 import { EVENT_TYPES } from '../domain/events.ts';
+import { ANSWER_CHARACTERS_MAX, DELIVERY_STATUSES } from '../domain/webhook-delivery.ts';
 import {
-  ANSWER_CHARACTERS_MAX,
-  DELIVERY_STATUSES,
   DISABLED_REASONS,
   SECRET_OVERLAP_SECONDS,
   SECRET_OVERLAP_SECONDS_MAX,

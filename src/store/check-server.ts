@@ -1,6 +1,6 @@
 /**
- * Whether a PostgreSQL can keep the promises of this service. It is asked at each start, because what a server, a
- * database or a role has as its default can break them silently.
+ * Whether a PostgreSQL can keep the promises of this service. It is checked at each start, because defaults of the
+ * server, the database or the role can break them silently.
  */
 import { randomUUID } from 'node:crypto';
 import { Client } from 'pg';
@@ -29,8 +29,8 @@ export interface Session {
 }
 
 /**
- * Throws a PoolerError or an UnsuitableServerError. Returns what is dangerous and may be meant, as sentences for the
- * log.
+ * Throws a PoolerError or an UnsuitableServerError. Returns warnings about settings that are dangerous but may be
+ * intended, as sentences for the log.
  */
 export async function checkServer(databaseUrl: string): Promise<string[]> {
   // A pooler gives its sessions to one client after the other, so it does not pass on what only this one asks for.

@@ -70,7 +70,7 @@ const DRIVER_AWAY =
 
 /**
  * Postgres cannot be reached for now, for a process that starts. Not for a wrong password, database or name of a host,
- * which time does not mend.
+ * which waiting does not fix.
  */
 export function isDatabaseAway(error: unknown): boolean {
   for (let at = error; at instanceof Error; at = at.cause) {

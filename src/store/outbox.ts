@@ -119,7 +119,7 @@ export async function postponeNotice(
   `);
 }
 
-/** A relay says that it runs at this interval. */
+/** A relay records a heartbeat at this interval. */
 export const BEAT_MS = 5_000;
 /** Several beats, because a busy machine delays them. A relay that was killed counts as running for that long. */
 const SILENCE_SECONDS_MAX = 20;

@@ -1,4 +1,4 @@
-/** What every session with Postgres asks for, whatever the role, the database or the server has as its default. */
+/** What every session with Postgres asks for, regardless of the defaults of the role, the database or the server. */
 import { readFileSync } from 'node:fs';
 import type { ConnectionOptions } from 'node:tls';
 import { learnPoolers, POOLED } from './through-pooler.ts';

@@ -1,6 +1,6 @@
 /** An account's saved cards at Stripe: which one a top-up charges, and what their owner may do with them. */
 import type { Stripe } from 'stripe';
-import { isMissing } from './missing.ts';
+import { isMissing } from './errors.ts';
 
 /** The most cards that are looked at. Stripe lists them in pages of 100. */
 const CARDS_MAX = 100;

@@ -7,7 +7,7 @@ import {
   replaceProcessorCustomer,
 } from '../store/top-ups/processor-customers.ts';
 import { createCustomer } from './calls.ts';
-import { isCustomerMissing } from './missing.ts';
+import { isCustomerMissing } from './errors.ts';
 
 interface Deps {
   readonly database: Database;

@@ -7,7 +7,7 @@ import type { Stripe } from 'stripe';
 import { wireId } from '../domain/ids.ts';
 import { centsOf, formatDollars, microsOfCents, type Micros } from '../domain/money.ts';
 import { DESCRIPTION } from './calls.ts';
-import { isMissing } from './missing.ts';
+import { isMissing } from './errors.ts';
 
 export interface Invoiceable {
   /** The top-up's UUID. */

@@ -68,7 +68,7 @@ async function customerOf(
   return null;
 }
 
-/** Paid before payable, and payable before over. */
+/** Paid before payable, and payable before expired. */
 const SESSIONS: readonly (string | null)[] = ['complete', 'open', 'expired'];
 const INTENTS: readonly (string | null)[] = [
   'succeeded',

@@ -64,7 +64,7 @@ export class Relay {
         if ((await handOverNotices(this.#deps, BATCH, this.#deps.leaseMs)) === BATCH) continue;
         await this.#pause(POLL_MS);
       } catch (error) {
-        this.#deps.log.warn({ err: error }, 'could not read the outbox; its notices wait');
+        this.#deps.log.warn({ err: error }, 'could not read the outbox; will retry');
         await this.#pause(RETRY_MS);
       }
     }
@@ -79,7 +79,8 @@ export class Relay {
   /** Beside the work, which may wait for Temporal. */
   async #beat(): Promise<void> {
     const { database, log } = this.#deps;
-    const missed = (err: unknown) => log.debug({ err }, 'could not say that this relay runs');
+    const missed = (err: unknown) =>
+      log.debug({ err }, 'could not record the heartbeat of this relay');
     while (!this.#stopping.signal.aborted) {
       await beatRelay(database, this.#id).catch(missed);
       await this.#pause(BEAT_MS);

@@ -27,7 +27,7 @@ const LINKS_MAX = 256;
 const TEXT_LENGTH_MAX = 2_000;
 /** Of one sending with its repeats. A process that stops waits for the last one. */
 const TIMEOUT_MS = 3_000;
-/** Whoever debugs looks at a trace right after the request. */
+/** People who debug look at a trace right after the request. */
 const SEND_EVERY_MS = 1_000;
 
 const ignore = () => {};

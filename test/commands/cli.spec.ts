@@ -79,11 +79,11 @@ describe('farebox', () => {
       assert.equal(code, 1);
       assert.match(
         stderr,
-        /^farebox: no Farebox is running on .*: start one with `npm start`, name/,
+        /^farebox: Farebox is not running on .*: start it with `npm start`, name/,
       );
     }
     const doctor = await ended('doctor', '--json', '--data-dir', NOWHERE);
     assert.equal(doctor.code, 2);
-    assert.match(doctor.stdout, /"ok":null.*no Farebox is running/);
+    assert.match(doctor.stdout, /"ok":null.*Farebox is not running/);
   });
 });

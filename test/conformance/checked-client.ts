@@ -1,7 +1,7 @@
 /** A client of the `stripe` package that compares every request and answer with the package's own declarations. */
 import { Stripe } from 'stripe';
 import * as calls from '../../src/stripe/calls.ts';
-import { isMissing } from '../../src/stripe/missing.ts';
+import { isMissing } from '../../src/stripe/errors.ts';
 import { Shapes } from './shapes.ts';
 
 export interface CheckedClient {

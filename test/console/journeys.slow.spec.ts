@@ -154,9 +154,9 @@ describe('the console', function () {
     await button('Pay $25.00').click();
     await page.getByText('This would exceed the monthly ceiling').waitFor();
 
-    await page.getByLabel('When less is left than').fill('30');
+    await page.getByLabel('When the balance falls below').fill('30');
     await page.getByLabel('Add', { exact: true }).fill('10');
-    await page.getByLabel('At most a month').fill('20');
+    await page.getByLabel('At most per month').fill('20');
     await button('Turn on').click();
     await page.getByText('A charge that leaves less than $30.00 adds $10.00').waitFor();
     await charge(harness.stack.api, account, { amount: 1 });
@@ -366,7 +366,7 @@ describe('the console', function () {
     await page.getByText('Saved. It applies within a second.').waitFor();
     await until(async () => (await status(0.01)) === 403);
     await page.getByRole('switch', { name: 'Tools can charge consumer keys' }).click();
-    await page.getByLabel('Limit for each developer in a day (UTC)').fill('2');
+    await page.getByLabel('Daily limit for each developer (UTC)').fill('2');
     await button('Save').click();
     await until(async () => (await status(2.01)) === 402);
     assert.equal(await status(2), 201);

@@ -30,7 +30,7 @@ describe('the price of a taxed top-up', function () {
   it('is shown by the console, the checkout and the saved card before it is paid', async () => {
     const account = await harness.newAccount(0);
     await window.enter(account);
-    await see('Tax is added at the checkout, by your address.');
+    await see('Tax is added at checkout, based on your address.');
     await page.getByRole('button', { name: 'Pay $25.00' }).click();
 
     // $25.00 in New York, then in California: 8.875 % and 7.25 %.

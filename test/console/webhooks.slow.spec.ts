@@ -65,7 +65,7 @@ describe('the webhooks page', function () {
     await page.getByText(first.id).waitFor();
     await page.getByText('received', { exact: true }).waitFor();
     await button('Send again').click();
-    await page.getByText('The event is sent again.').waitFor();
+    await page.getByText('The event will be sent again.').waitFor();
     await until(() => receiver.events.length === 2);
     assert.equal(receiver.events[1]?.id, first.id);
 
@@ -75,7 +75,7 @@ describe('the webhooks page', function () {
     const signedTwice = await until(() => receiver.events[2]);
     for (const each of [secret, rolled]) verify(each, signedTwice);
 
-    await page.getByLabel('Send balance.low when less is left than').fill('5.50');
+    await page.getByLabel('Send balance.low when the balance falls below').fill('5.50');
     await button('Save').click();
     await page.getByText('Saved.').waitFor();
 

@@ -105,7 +105,7 @@ describe('startPostgres', () => {
   it('explains what to do when the passwords do not match the data', async () => {
     const options = { dataDir, logFile: join(folder, 'other.log'), env: process.env, port };
     const other = startPostgres({ ...options, passwords: randomPasswords() });
-    await assert.rejects(other, /another password than secrets\.json.*put the secrets\.json back/);
+    await assert.rejects(other, /does not match secrets\.json.*restore the secrets\.json/);
   });
 
   it('keeps committed data when its server is killed', async () => {

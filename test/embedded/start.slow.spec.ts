@@ -191,7 +191,7 @@ describe('farebox start', function () {
     running.process.kill('SIGINT');
     assert.equal(await running.exited, 0);
     await untilNothingIsLeft(place.dataDir);
-    await assert.rejects(environmentOf(place), /no Farebox is running/);
+    await assert.rejects(environmentOf(place), /Farebox is not running/);
   });
 
   it('starts without an API and a worker for maintenance, and takes over what Stripe has', async () => {

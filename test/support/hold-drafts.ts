@@ -98,7 +98,7 @@ const OF_CREDITS: readonly string[] = [
   'a charge names a developer',
   'a charge left a balance that was credited',
   'credited is the sum of movements',
-  'lots follow each other and end at credited',
+  'lots are contiguous and end at credited',
 ];
 
 export async function proveHolds(database: Database): Promise<void> {

@@ -15,7 +15,8 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   'src/schemas': ['src/domain'],
   'src/store': ['src/domain', 'src/tracing'],
   'src/egress': ['src/domain'],
-  'src/events': ['src/domain', 'src/egress', 'src/store'],
+  'src/mail': ['src/config.ts', 'src/domain', 'src/store'],
+  'src/events': ['src/domain', 'src/egress', 'src/mail', 'src/store'],
   'src/agents': ['src/domain', 'src/egress', 'src/store', 'src/temporal'],
   'src/stripe': ['src/config.ts', 'src/domain', 'src/store', 'src/tracing'],
   'src/charging': ['src/domain', 'src/schemas', 'src/store', 'src/tracing'],
@@ -28,7 +29,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'workflows',
   ],
   'src/top-ups': ['src/domain', 'src/store', 'src/temporal'],
-  'src/console': ['src/config.ts', 'src/domain', 'src/store'],
+  'src/console': ['src/config.ts', 'src/domain', 'src/mail', 'src/store'],
   'src/http': [
     'src/config.ts',
     'src/console',
@@ -47,7 +48,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   'src/metrics': ['src/charging', 'src/http', 'src/store'],
   'src/embedded': ['src/domain'],
   workflows: ['src/domain'],
-  activities: ['src/domain', 'src/store', 'src/stripe', 'src/agents', 'src/events'],
+  activities: ['src/domain', 'src/store', 'src/stripe', 'src/agents', 'src/events', 'src/mail'],
   simulator: [],
   client: [],
   examples: [],
@@ -71,7 +72,7 @@ const PACKAGE_BELONGS_TO: Readonly<Record<string, readonly string[]>> = {
   '@koa/router': ['src/http'],
   'csv-stringify/sync': ['src/http'],
   'better-auth': ['src/console'],
-  nodemailer: ['src/console'],
+  nodemailer: ['src/mail'],
   ...Object.fromEntries(
     [
       'api',

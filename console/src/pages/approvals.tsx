@@ -45,8 +45,8 @@ export function ApprovalsPage() {
           list={list}
           isEmpty={all.length === 0}
           empty={
-            <Empty icon={<IconCircleCheck size={22} />} title="No questions yet">
-              When a call is refused, its caller can ask you here.
+            <Empty icon={<IconCircleCheck size={22} />} title="No requests yet">
+              When a call is refused, the caller can ask you to allow it.
             </Empty>
           }
         >
@@ -104,7 +104,7 @@ function Answers({ approval: { id, code } }: { readonly approval: Approval }) {
       notifications.show({
         message:
           { approved: 'Allowed.', denied: 'Denied.' }[status as string] ??
-          'The payment is on its way.',
+          'The payment has started.',
       }),
     onSettled: async () => {
       key.current = newIdempotencyKey();

@@ -171,7 +171,7 @@ function FirstSteps({ hasCharges }: { readonly hasCharges: boolean }) {
         },
         {
           title: 'Make a charge',
-          text: 'Run the code below. This page updates by itself.',
+          text: 'Run the code below. This page updates automatically.',
           isDone: hasCharges,
         },
       ]}

@@ -25,7 +25,7 @@ export function KeysPage() {
       <KeyCard
         kind="consumer"
         title="Keys"
-        empty="Spend keys do for tools. Create a consumer key for a program that manages your budgets."
+        empty="For tools, spend keys are enough. Create a consumer key for a program that manages your budgets."
         snippet={(key) => <Snippets snippets={consumerSnippets(key)} />}
       />
     </Page>

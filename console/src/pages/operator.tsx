@@ -21,7 +21,10 @@ export function OperatorPage() {
     refetchInterval: POLL_MS,
   });
   return (
-    <Page title="Service" intro="What answers, what waits, and what does not add up.">
+    <Page
+      title="Service"
+      intro="The state of its parts, waiting and stuck work, and differences in the books."
+    >
       <SecondFactorNote error={status.error} />
       {!lacksSecondFactor(status.error) && (
         <Loaded query={status}>{(data) => <Status status={data} />}</Loaded>
@@ -33,13 +36,13 @@ export function OperatorPage() {
 const WAITING: Readonly<Record<string, string>> = {
   top_ups_pending: 'Pending top-ups',
   top_ups_disputed: 'Disputed top-ups',
-  refunds: 'Refunds on their way to Stripe',
+  refunds: 'Refunds to be made at Stripe',
   outbox: 'Notices to workflows',
   webhooks: 'Webhooks',
   events: 'Events to send',
   failing_endpoints: 'Failing webhook endpoints',
   differences: 'Differences from Stripe',
-  rollup: 'Earnings not yet summed up',
+  rollup: 'Earnings not yet rolled up',
 };
 
 function Status({ status }: { readonly status: OperatorStatus }) {
@@ -88,7 +91,7 @@ function Status({ status }: { readonly status: OperatorStatus }) {
 
 const STATES: Readonly<Record<string, string>> = {
   up: 'Up',
-  down: 'Does not answer',
+  down: 'Not responding',
   read_only: 'Read-only',
   not_durable: 'Not durable',
 };
@@ -105,8 +108,8 @@ function PartState({ name, state }: { readonly name: string; readonly state: str
 }
 
 const STUCK: Readonly<Record<string, string>> = {
-  top_up: 'Top-up does not end',
-  refund: 'Refund does not end',
+  top_up: 'Top-up does not finish',
+  refund: 'Refund does not finish',
   notice: 'Notice cannot be delivered',
 };
 
@@ -226,14 +229,14 @@ function Problems({ title, count, none, children }: ProblemsProps) {
 
 function Examinations({ examinations }: { readonly examinations: OperatorStatus['examinations'] }) {
   return (
-    <Card title="Last examination of the books" flush={examinations.length > 0}>
+    <Card title="Last check of the books" flush={examinations.length > 0}>
       {examinations.length === 0 ? (
-        <Empty icon={<IconCircleCheck size={22} />} title="Not examined yet">
+        <Empty icon={<IconCircleCheck size={22} />} title="Not checked yet">
           Run <code>farebox doctor</code>. Its result appears here.
         </Empty>
       ) : (
         <ScrollTable
-          label="Last examination of the books"
+          label="Last check of the books"
           minWidth={260}
           head={
             <>

@@ -26,7 +26,7 @@ export function SettingsPage() {
       <KeyCard
         kind="legacy"
         title="Legacy keys"
-        empty="Only endpoints older than /v1 need one: agents, grants and calls."
+        empty="Only the legacy endpoints need one: agents, grants and invocations."
       />
     </Page>
   );

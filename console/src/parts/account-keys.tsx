@@ -61,7 +61,7 @@ function SettingsForm({ now }: { readonly now: AccountKeys }) {
           onChange={(event) => setOpen(event.currentTarget.checked)}
         />
         <DollarsInput
-          label="Limit for each developer in a day (UTC)"
+          label="Daily limit for each developer (UTC)"
           description="Leave it empty for no limit."
           maw={320}
           disabled={!isOpen}

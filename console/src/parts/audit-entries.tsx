@@ -19,7 +19,7 @@ export function AuditEntries({ path }: { readonly path: string }) {
       isEmpty={entries.length === 0}
       empty={
         <Empty icon={<IconHistory size={22} />} title="No entries">
-          Nobody has changed access or adjusted a balance yet.
+          No changes of access and no adjustments yet.
         </Empty>
       }
     >
@@ -128,7 +128,7 @@ function programOf({ program, details: { by } }: Entry): string {
   const { kind, id = '' } = (by ?? {}) as Partial<Record<'kind' | 'id', string>>;
   if (kind === 'key') return `API, by ${id}`;
   if (kind === 'session') return 'Console';
-  if (kind === 'link') return 'The link in a mail';
+  if (kind === 'link') return 'The link in an email';
   return PROGRAMS[program] ?? (program || 'Unnamed program');
 }
 

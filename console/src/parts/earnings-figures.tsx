@@ -1,4 +1,4 @@
-/** What all tools or one earned, in all and today: two figures of a row. */
+/** What all tools or one earned, in total and today: two figures of a row. */
 import type { Earnings } from '../answers.ts';
 import { Figure } from './page.tsx';
 import { Money } from './values.tsx';

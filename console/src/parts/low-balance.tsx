@@ -44,7 +44,7 @@ function ThresholdForm({ now }: { readonly now: LowBalance }) {
     >
       <Stack gap="md">
         <DollarsInput
-          label="Send balance.low when less is left than"
+          label="Send balance.low when the balance falls below"
           description="Leave it empty for no event. The balance.exhausted event needs no setting."
           maw={420}
           value={threshold}

@@ -53,7 +53,7 @@ export function AdjustForm({
       <Stack gap="sm">
         <TextInput
           label="Amount in dollars"
-          description="To take money away, type a minus sign first."
+          description="To debit the account, enter a negative amount."
           maxLength={20}
           data-autofocus
           value={amount}
@@ -102,7 +102,7 @@ export function RefundForm({
         </Alert>
         <TextInput
           label="Amount in dollars"
-          placeholder="Everything that is unspent"
+          placeholder="The whole unspent amount"
           maxLength={20}
           data-autofocus
           value={amount}

@@ -309,11 +309,15 @@ function AutoForm({
     >
       <Stack gap="sm">
         <SimpleGrid cols={{ base: 1, xs: 2 }} spacing="sm">
-          <DollarsInput label="When less is left than" value={threshold} onValue={setThreshold} />
+          <DollarsInput
+            label="When the balance falls below"
+            value={threshold}
+            onValue={setThreshold}
+          />
           <DollarsInput label="Add" value={amount} onValue={setAmount} />
         </SimpleGrid>
         <DollarsInput
-          label="At most a month"
+          label="At most per month"
           value={month}
           onValue={setMonth}
           error={isTooMuch ? `Enter at least ${usd(Number(amount))}.` : undefined}

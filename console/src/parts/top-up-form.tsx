@@ -123,7 +123,7 @@ export function TopUpForm() {
           {tax !== 0 && tax !== undefined && (
             <Text size="sm" c="dimmed">
               {tax === null
-                ? 'Tax is added at the checkout, by your address.'
+                ? 'Tax is added at checkout, based on your address.'
                 : `${usd(dollars)} is added to your balance. You pay ${usd(tax)} tax on top of it.`}
             </Text>
           )}

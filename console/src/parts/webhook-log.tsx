@@ -109,7 +109,7 @@ function Details({ delivery, canSend, path, onDone }: DetailsProps) {
     mutationFn: () => write(path),
     onSuccess: async () => {
       onDone();
-      notifications.show({ message: 'The event is sent again.' });
+      notifications.show({ message: 'The event will be sent again.' });
       await queries.invalidateQueries({ queryKey: ['deliveries'] });
     },
     onError: (error) => notifications.show({ color: 'red', message: error.message }),

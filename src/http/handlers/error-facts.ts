@@ -38,7 +38,7 @@ const FAILS_AGAIN: ReadonlySet<ErrorCode> = new Set([
 
 function effectOf(code: ErrorCode): string {
   if (FAILS_AGAIN.has(code) || code.endsWith('_exists')) {
-    return 'Nothing happened. The same request fails again.';
+    return 'Nothing happened. The same request would fail again.';
   }
   const [status] = ERRORS[code];
   if (status === 409 || status === 500) {
@@ -47,5 +47,5 @@ function effectOf(code: ErrorCode): string {
   if (status === 429 || status === 503) {
     return 'Nothing happened. Repeat the request after `Retry-After` seconds.';
   }
-  return 'Nothing happened. Remove the reason before you repeat the request.';
+  return 'Nothing happened. Fix the cause before you repeat the request.';
 }

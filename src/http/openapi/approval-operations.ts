@@ -6,23 +6,23 @@ export const APPROVAL_OPERATIONS = {
     tag: 'Approvals',
     summary: 'Ask for an approval',
     description:
-      'Asks the owner of the account about a call that a budget or the balance refuses: with a spend key or consumer key ' +
-      'as its holder, with a developer key and `apiKey` on behalf of the caller. The service decides by itself what ' +
-      'refuses the call now. The owner gets a mail with a link to the answer. The same question returns the same ' +
+      'Asks the owner of the account about a call that a budget or the balance refuses. Send it with the spend key or ' +
+      'consumer key that was refused, or with a developer key and the key of the caller as `apiKey`. Farebox determines ' +
+      'what refuses the call now. The owner gets an email with a link to decide. The same request returns the same ' +
       'approval, with 200, while it is pending, while `once` is not used, and for an hour after a denial.',
   },
   listApprovals: {
     tag: 'Approvals',
     summary: 'List approvals',
     description:
-      "Returns approvals, newest first. The owner and consumer keys see all of the account's; a spend key those that it " +
-      'asked for, and with `mayDelegate` those of the budgets below its own.',
+      'Returns approvals, newest first. The owner and consumer keys see all approvals of the account; a spend key sees ' +
+      'those that it asked for, and with `mayDelegate` those of the budgets below its own.',
   },
   getApproval: {
     tag: 'Approvals',
     summary: 'Get an approval, or wait for it',
     description:
-      'Returns the approval. With `wait`, the reply comes when the owner has decided, or when the time is over: within ' +
+      'Returns the approval. With `wait`, the reply is sent when the owner has decided or the time is up: within ' +
       'two seconds of the decision, and not before the next charge is certain to see it.',
   },
   decideApproval: {

@@ -22,7 +22,7 @@ export const EVENT_OPERATIONS = {
     tag: 'Events',
     summary: 'Change a webhook endpoint',
     description:
-      'Changes the members that are sent. `enabled` false stops sending and gives up waiting deliveries; true starts again. ' +
+      'Changes the members that are sent. `enabled` false stops sending and drops waiting deliveries; true starts again. ' +
       'Events that happen while it is disabled are not sent later.',
   },
   deleteWebhookEndpoint: {
@@ -51,20 +51,20 @@ export const EVENT_OPERATIONS = {
   },
   redeliverEvent: {
     tag: 'Events',
-    summary: 'Send an event again',
+    summary: 'Resend an event',
     description: 'Sends the event again now, with the same `webhook-id` and body.',
   },
   getLowBalance: {
     tag: 'Events',
-    summary: 'Get when your balance is low',
+    summary: 'Get the low-balance threshold',
     description: 'Returns the threshold of `balance.low`.',
   },
   updateLowBalance: {
     tag: 'Events',
-    summary: 'Set when your balance is low',
+    summary: 'Set the low-balance threshold',
     description:
-      'The charge or hold that leaves less than `threshold` makes one `balance.low` event; there is no other until a ' +
-      'credit brings the balance back to the threshold. If the balance is below it now, the first event follows after ' +
+      'The charge or hold that leaves less than `threshold` produces one `balance.low` event. The next one ' +
+      'requires that a credit brings the balance back to the threshold first. If the balance is below it now, the first event follows after ' +
       'such a credit.',
   },
 } as const;

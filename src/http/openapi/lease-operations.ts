@@ -5,7 +5,7 @@ export const LEASE_OPERATIONS = {
     summary: 'Take a lease',
     description:
       'Reserves the amount on the balance of the consumer whose spend key is `apiKey`. Until `expiresAt`, your server ' +
-      'decides calls of these tools by itself, as long as their prices fit, and settles them afterwards. Revocations, ' +
+      'decides calls of these tools by itself, as long as the amount lasts, and settles them afterwards. Revocations, ' +
       'lower limits and other prices take effect at the next renewal. The budget of the key, and each one above it, ' +
       'must have `allowLeases`. Send an `Idempotency-Key` to be able to retry.',
   },
@@ -32,8 +32,8 @@ export const LEASE_OPERATIONS = {
     tag: 'Leases',
     summary: 'Renew a lease',
     description:
-      'Lets the lease end later, at current prices, and gives it a new fence: a request with an older one is ' +
-      'refused. Everything that would refuse a new lease refuses the renewal, which then changes nothing. A lease ends ' +
+      'Extends the lease, at current prices, and gives it a new fence: a request with an older one is refused. A renewal ' +
+      'is refused for the same reasons as a new lease, and then changes nothing. A lease ends ' +
       'at most 24 hours after it was taken, and cannot be renewed once a window of its budget has ended.',
   },
   releaseLease: {

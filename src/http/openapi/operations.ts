@@ -16,8 +16,8 @@ export const OPERATIONS = {
     tag: 'Budgets',
     summary: 'Create a budget',
     description:
-      'Limits what the spend keys of the budget, and of all budgets below it, can spend. Every limit on the way up to ' +
-      'the account has to have room for a charge, in the commit that moves the money, so no budget is ever overspent. ' +
+      'Limits what the spend keys of the budget, and of all budgets below it, can spend. Every limit on the path ' +
+      'up to the account must have room for a charge. The commit that moves the money checks that, so no budget is ever overspent. ' +
       'A child may have a larger limit than its parent: the parent still refuses. A budget never moves.',
   },
   listBudgets: {
@@ -36,8 +36,8 @@ export const OPERATIONS = {
     tag: 'Budgets',
     summary: 'Change a budget',
     description:
-      'Changes the members that are sent. A limit below what is used refuses from then on and changes nothing that was ' +
-      'charged. A `window` of another unit counts from the change on. Everybody sees a change within a second.',
+      'Changes the members that are sent. If a limit is set below what is used, further charges are refused; ' +
+      'earlier ones do not change. A `window` of another unit starts counting at the change. Changes apply everywhere within a second.',
   },
   closeBudget: {
     tag: 'Budgets',
@@ -65,7 +65,7 @@ export const OPERATIONS = {
     tag: 'Budgets',
     summary: 'Create a spend key',
     description:
-      'Returns a key to hand out, which is shown this once. Tools charge it as they charge a consumer key. It can ' +
+      'Returns a key to hand out. Only this reply contains it. Tools charge it as they charge a consumer key. It can ' +
       'spend what its budget allows and read that budget; it cannot read the balance or the usage, or top up.',
   },
   listSpendKeys: {
@@ -112,7 +112,7 @@ export const OPERATIONS = {
     tag: 'Charges',
     summary: 'Refund a charge',
     description:
-      'Refunds a charge to its consumer, in whole or in part, until nothing of it is left. The ' +
+      'Refunds a charge to its consumer, in full or in part, until nothing is left. The ' +
       'consumer can spend the money at once. Send `{}` to refund all that is left.',
   },
   ...LEASE_OPERATIONS,
@@ -208,10 +208,10 @@ export const OPERATIONS = {
     summary: 'Stream your earnings',
     description:
       'Keeps the reply open and sends an event `earnings` at the start and whenever your earnings have changed, at most ' +
-      'one a second. Its data is JSON as in `LiveEarnings`. A comment every 15 seconds shows that the stream lives. ' +
-      'The stream ends when the key or the session that opened it does, and when the server stops: connect again ' +
-      'then. The next stream begins with the present state, so no change is lost. An account may have 50 streams ' +
-      'open at each server.',
+      'once a second. Its data is JSON as in `LiveEarnings`. A comment every 15 seconds keeps the stream alive. ' +
+      'The stream ends when the key or the session that opened it does, and when the server stops: then connect ' +
+      'again. The next stream begins with the current state, so no change is lost. An account may have 50 streams ' +
+      'open on each server.',
   },
   exportEarnings: {
     tag: 'Earnings',
@@ -250,7 +250,7 @@ export const OPERATIONS = {
     tag: 'Keys',
     summary: "List your account's audit log",
     description:
-      'Returns who changed access to your account, or its money by hand, newest first. Charges and payments are not in it.',
+      'Returns the changes of access to your account and the manual changes of its money, with who made them, newest first. Charges and payments are not in it.',
   },
   getSession: {
     tag: 'Keys',
@@ -333,16 +333,16 @@ export const OPERATIONS = {
   },
   getAccountKeys: {
     tag: 'Keys',
-    summary: 'Get what the keys of the account may be charged',
+    summary: 'Get the limits of your consumer keys',
     description:
       'Returns whether consumer keys of the account can be charged, and how much by each developer in a day.',
   },
   updateAccountKeys: {
     tag: 'Keys',
-    summary: 'Change what the keys of the account may be charged',
+    summary: 'Change the limits of your consumer keys',
     description:
       'Closes the consumer keys of the account for charging, or sets what each developer can charge to them in a UTC day. ' +
-      'The first charge of a developer makes a budget for it, which you can change like any other. Spend keys still work. ' +
+      'The first charge of a developer creates a budget for it, which you can change like any other. Spend keys still work. ' +
       'Takes effect everywhere within a second.',
   },
   revokeKey: {

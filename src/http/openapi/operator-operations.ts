@@ -4,14 +4,14 @@ export const OPERATOR_OPERATIONS = {
     tag: 'Operators',
     summary: 'Get the state of the service',
     description:
-      'Returns which parts answer, what waits or is stuck, what differs from the books of the payment processor, and ' +
+      'Returns which parts of the service respond, what is waiting or stuck, what differs from the books of the payment processor, and ' +
       'the last results of `farebox doctor`.',
   },
   listAllAuditEntries: {
     tag: 'Operators',
     summary: 'List the audit log',
     description:
-      'Returns who changed access to accounts, or money by hand, newest first: of all accounts, or of one. ' +
+      'Returns the changes of access and the manual changes of money, with who made them, newest first: of all accounts, or of one. ' +
       '`farebox doctor` verifies the chain of hashes.',
   },
   findAccounts: {
@@ -22,8 +22,7 @@ export const OPERATOR_OPERATIONS = {
   getAccount: {
     tag: 'Operators',
     summary: 'Get an account',
-    description:
-      'Returns the balance and all that it adds up from: `credited` less `spent` less what is held.',
+    description: 'Returns the balance and its parts: `credited` less `spent` less what is held.',
   },
   listMovements: {
     tag: 'Operators',
@@ -33,7 +32,8 @@ export const OPERATOR_OPERATIONS = {
   listTopUpsOfAccount: {
     tag: 'Operators',
     summary: "List an account's top-ups",
-    description: 'Returns them newest first, with links to the Temporal UI and to Stripe.',
+    description:
+      'Returns the top-ups of the account, newest first, with links to the Temporal UI and to Stripe.',
   },
   listChargesOfAccount: {
     tag: 'Operators',
@@ -49,7 +49,7 @@ export const OPERATOR_OPERATIONS = {
     tag: 'Operators',
     summary: 'Adjust a balance',
     description:
-      'Adds to a balance or takes from it, and stores the reason and who did it. Send an `Idempotency-Key`: the ' +
+      'Credits or debits a balance, and records the reason and the operator. Send an `Idempotency-Key`: the ' +
       'same key and body change the balance once.',
   },
   refundTopUp: {

@@ -1,6 +1,6 @@
 /**
  * What the consumer keys of an account may be charged. Every tool server sees such a key, so its owner can close it for
- * charging, or give it a ceiling for each developer and day. Spend keys are not concerned.
+ * charging, or give it a ceiling for each developer and day. Spend keys are not affected.
  */
 import { Type } from 'typebox';
 import type { Micros } from '../../domain/money.ts';
@@ -37,7 +37,7 @@ export async function changeAccountKeys(
   by?: Actor,
 ): Promise<AccountKeys> {
   return database.transaction(async (tx) => {
-    // Under it budgets of developers are made, so none is made with the ceiling of before.
+    // Budgets of developers are created under this lock, so none is created with the earlier ceiling.
     await lockConsumer(tx, consumer);
     await actAs(tx, by);
     const settings = { ...(await readAccountKeys(tx, consumer)), ...changes };

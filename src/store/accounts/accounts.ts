@@ -1,4 +1,4 @@
-/** Accounts: one sign-up is a consumer, a developer and their keys, made in one transaction. */
+/** Accounts: one sign-up is a consumer, a developer and their keys, created in one transaction. */
 import { createHash, randomBytes, randomUUIDv7 } from 'node:crypto';
 import { Type, type Static } from 'typebox';
 import { composeKey, type KeyKind } from '../../domain/api-keys.ts';
@@ -19,7 +19,7 @@ import {
 
 export interface NewAccount {
   readonly email: string;
-  /** Booked as a completed top-up with method `manual`; 0 for none. */
+  /** Recorded as a completed top-up with method `manual`; 0 for none. */
   readonly balance: Micros;
   /** False: the owner creates the keys in the console. */
   readonly hasKeys?: boolean;
@@ -200,7 +200,7 @@ export async function findOwnerEmail(
   `);
 }
 
-/** Others that lock the account wait until the transaction ends, so what is counted meanwhile holds. No charge locks it. */
+/** Other transactions that lock the account wait until this one ends, so what it counts stays true. No charge locks it. */
 export async function lockAccount(tx: Transaction, id: string): Promise<void> {
   await tx.query(sql.typeAlias('nothing')`
     select from farebox.accounts where id = ${id} for no key update

@@ -144,7 +144,7 @@ const accountAndTest = (accountId: string) => sql.fragment`(
   select id from farebox.accounts where ${accountId} in (id, live_account_id)
 )`;
 
-/** All keys of a live account, test keys included, oldest first, revoked ones too. */
+/** All keys of a live account, oldest first, including test keys and revoked ones. */
 export async function listKeys(
   connection: Connection,
   accountId: string,

@@ -1,4 +1,4 @@
-/** Live accounts as an operator looks for them: by what a customer's mail, a log line or Stripe's dashboard names. */
+/** Finds live accounts for operators, by what a customer's email, a log line or Stripe's dashboard names. */
 import { Type, type Static } from 'typebox';
 import type { Mode } from '../../domain/mode.ts';
 import { row, sql, type Connection } from '../database.ts';

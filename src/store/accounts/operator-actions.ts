@@ -15,7 +15,7 @@ export interface OperatorRequest {
 }
 
 export interface KeyReused {
-  /** The idempotency key has named another change. */
+  /** The idempotency key was used for another change. */
   readonly kind: 'key_reused';
 }
 export const KEY_REUSED: KeyReused = { kind: 'key_reused' };
@@ -47,7 +47,7 @@ const columns = sql.fragment`
   a.top_up_id as "topUpId", a.reason, a.created_at as "createdAt"
 `;
 
-/** Makes the owner an operator, or ends it, from the next request on. */
+/** Grants or withdraws the rights of an operator, from the next request on. */
 export async function setOperator(
   connection: Connection,
   accountId: string,
@@ -60,7 +60,7 @@ export async function setOperator(
   `);
 }
 
-/** Whether the key has named this very change before, or another one; null: neither. */
+/** Whether the key was used for this change or for another one; null: neither. */
 export async function findRepeated(
   tx: Transaction,
   { operatorAccountId, accountId, idempotencyKey, kind, topUpId, reason, amountMicros }: Asked,
@@ -99,7 +99,7 @@ export async function getAction(
   `);
 }
 
-/** The last that were done to an account, newest first. */
+/** The latest actions on an account, newest first. */
 export async function listActionsOn(
   connection: Connection,
   accountId: string,

@@ -1,4 +1,4 @@
-/** The turns of accounts at reading many rows, across all processes. */
+/** Lets accounts take turns, across all processes, at reading many rows. */
 import { inOneSnapshot, sql, type Connection, type Database } from '../database.ts';
 import { isLockTimeout } from '../failures.ts';
 

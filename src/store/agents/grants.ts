@@ -180,7 +180,7 @@ export async function findGrant(connection: Connection, id: string): Promise<Gra
   `);
 }
 
-/** Marks the grant as expired when its time is over, and returns its current state. */
+/** Marks the grant as expired when it is overdue, and returns its current state. */
 export async function expireGrant(connection: Connection, id: string): Promise<Grant | null> {
   await connection.query(sql.typeAlias('nothing')`
     update farebox.grants set status = 'expired', ended_at = now()

@@ -47,7 +47,7 @@ export type Approval = Static<typeof Approval>;
 
 const approvalRow = row(Approval);
 
-/** Of a row `a`. Whatever is overdue has expired, also before anybody noted it. */
+/** Of a row `a`. An overdue approval counts as expired, even before that is recorded. */
 export const approvalColumns = sql.fragment`
   a.id, a.account_id as "accountId", a.ledger, a.consumer_id as "consumerId", a.spend_key as "spendKey",
   a.developer_id as "developerId", a.tool, a.amount_micros as "amountMicros", a.code, a.budget,
@@ -66,7 +66,7 @@ export const approvalColumns = sql.fragment`
 `;
 
 /**
- * `payer`: the account's owner and keys see all of its approvals; a spend key those that it asked for, and with
+ * `payer`: the account's owner and keys see all of its approvals; a spend key sees those that it asked for, and with
  * `withBelow` those of budgets below its own. `developer`: those that its server asked for.
  */
 export type ApprovalView =
@@ -102,7 +102,7 @@ export async function findApproval(connection: Connection, id: string): Promise<
 }
 
 /**
- * Of these approvals, those whose answer can be told: every process has seen the change that it made, which may take a
+ * Of these approvals, those whose answer may be sent: every process has seen the change that it made, which may take a
  * second (charging/fresh-cache.ts).
  */
 export async function findTellable(

@@ -63,7 +63,7 @@ export async function askApproval(database: Database, ask: Ask): Promise<AskResu
   });
 }
 
-/** Pending, approved for once and not used, or denied not long ago. */
+/** Pending, approved once and not yet used, or denied recently. */
 async function findSame(tx: Transaction, ask: Ask): Promise<string | null> {
   return tx.maybeOneFirst(sql.type(idRow)`
     select id from farebox.approvals

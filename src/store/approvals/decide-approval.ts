@@ -22,7 +22,7 @@ export type Decided =
   | { readonly kind: 'decided'; readonly approval: Approval }
   /** Answered before, or expired. */
   | { readonly kind: 'closed'; readonly approval: Approval }
-  /** The limit to raise is as high already. */
+  /** The limit is already that high. */
   | { readonly kind: 'not_a_raise'; readonly limitMicros: Micros }
   | { readonly kind: 'budget_closed' | 'too_many_developers' | 'unknown_approval' };
 
@@ -78,7 +78,7 @@ async function carryOut(
   const budget = await getBudgetOfNumber(tx, approval, approval.budget);
   if (budget.status !== 'active') return { kind: 'budget_closed' };
   if (answer.kind === 'once') {
-    // Processes read again whether the budget has such an approval.
+    // Makes processes check again whether the budget has such an approval.
     await applyToBudget(tx, approval, budget.number, { name: budget.name });
     return { raisedToMicros: null };
   }
@@ -99,7 +99,7 @@ async function carryOut(
 
 interface Limit {
   readonly limitMicros: Micros | null;
-  /** The least with which the call fits. */
+  /** The smallest limit that lets the call pass. */
   readonly neededMicros: Micros;
   readonly settingsFor: (limitMicros: Micros) => Partial<BudgetSettings>;
 }
@@ -128,7 +128,7 @@ function limitOf(budget: Budget, scope: ApprovalScope, { amountMicros }: Approva
   }
 }
 
-/** After the change, which takes earlier raises of the limit out of force. */
+/** After the change, which ends earlier raises of the limit. */
 async function record(
   tx: Transaction,
   { id }: Approval,

@@ -49,7 +49,7 @@ export async function findRefusing(
   return (await findBudget(connection, call)) ?? (balance < call.amountMicros ? ofBalance : null);
 }
 
-/** One that the owner has let this call pass already comes last: there may be another one that refuses. */
+/** A limit that the owner has already let this call pass comes last, because another one may refuse. */
 async function findBudget(connection: Connection, call: RefusedCall): Promise<Refusing | null> {
   const { ledger, consumerId, spend, developerNumber, developerId, tool, amountMicros } = call;
   if (spend === null) return null;

@@ -1,4 +1,4 @@
-/** What the workflow of an approval has done, so that whatever was lost is found and started again. */
+/** What the workflow of an approval has done, so that a lost one is found and started again. */
 import { sql, type Connection } from '../database.ts';
 
 export async function noteBegun(connection: Connection, id: string): Promise<void> {
@@ -13,7 +13,7 @@ export async function noteMailed(connection: Connection, id: string): Promise<vo
   `);
 }
 
-/** Posts a notice for pending approvals that no workflow has read for so long. Returns their number. */
+/** Posts a notice for pending approvals that no workflow has read for this long. Returns their number. */
 export async function noteUnbegunApprovals(
   connection: Connection,
   silentForMs: number,

@@ -1,5 +1,5 @@
 /**
- * Ends approvals that need no answer any more: their time is over, or nothing refuses the call now because the balance
+ * Ends approvals that need no answer any more: they have expired, or nothing refuses the call now because the balance
  * was topped up, a window turned or a budget was changed. Any number of processes may do this at once.
  */
 import { type Connection, idRow, sql } from '../database.ts';
@@ -27,7 +27,7 @@ const isResolved = sql.fragment`
   end
 `;
 
-/** Which pending approvals: these ids, all of one account, or those that are overdue for so long. */
+/** Which pending approvals: these ids, all of one account, or those that have been overdue for this long. */
 export type Settled =
   | { readonly ids: readonly string[] }
   | { readonly accountId: string }

@@ -7,7 +7,7 @@ export interface Actor {
   readonly id: string;
 }
 
-/** Until the end of the transaction. Undefined is nobody but the program, such as a command or a charge. */
+/** Until the end of the transaction. Undefined: only the program, such as a command or a charge. */
 export async function actAs(tx: Transaction, by: Actor | undefined): Promise<void> {
   if (!by) return;
   const { kind, id } = by;

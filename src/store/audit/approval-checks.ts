@@ -6,7 +6,7 @@ import { sql } from '../database.ts';
 const NOTED_WITHIN = sql.fragment`interval '10 minutes'`;
 
 export const APPROVAL_CHECKS = {
-  'every approval is taken up by its workflow and ends on time': sql.fragment`
+  'every approval has a workflow and ends on time': sql.fragment`
     select 'approval ' || id, 'pending since ' || created_at || ', expires at ' || expires_at || ', '
       || coalesce('taken up at ' || begun_at, 'not taken up')
     from farebox.approvals
@@ -26,7 +26,7 @@ export const APPROVAL_CHECKS = {
     ) l
     where a.is_raise_in_force and l.micros is distinct from a.raised_to_micros`,
 
-  'an approval for once let one call pass, which was as it allowed': sql.fragment`
+  'an approval of one call was used once, by a call that it allows': sql.fragment`
     select 'approval ' || a.id, 'used by ' || a.used_by || case when a.uses > 1 then ', as ' || a.uses - 1 || ' others'
       else ', which is not such a call' end
     from (

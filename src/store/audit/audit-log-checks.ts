@@ -1,6 +1,6 @@
 /**
  * The part of the audit that proves the audit log: its chain of hashes is whole, it has an entry for each change that can
- * be seen elsewhere, and changes by hand are as it says. The chain finds entries that were changed, deleted or moved. The
+ * be seen elsewhere, and manual changes match it. The chain finds entries that were changed, deleted or moved. The
  * other checks find those deleted from its end, and changes made while a trigger was off.
  */
 import { sql } from '../database.ts';
@@ -51,7 +51,7 @@ export const AUDIT_LOG_CHECKS = {
     where changed_at > ${BEGINNING} and not exists (
       select from farebox.audit_entries e where e.subject_id = id and e.action = changes.action)`,
 
-  'the audit log has the present consents and operators': sql.fragment`
+  'the audit log has the current consents and operators': sql.fragment`
     select action || ' ' || id, 'the newest entry has ' || coalesce(logged, 'none') || ', the account has ' || coalesce(present, 'none')
     from (
       select 'consent.changed' as action, a.id, a.consent_ceiling_micros::text as present, (
@@ -69,7 +69,7 @@ export const AUDIT_LOG_CHECKS = {
     where present is distinct from logged`,
 
   // Nobody edits them, so only this shows an amount that was changed together with its movement and its counter.
-  'changes by hand are as the audit log recorded them': sql.fragment`
+  'manual changes match the audit log': sql.fragment`
     select subject, 'the entry has ' || e.details::text || ', the row has ' || present::text
     from (
       select 'balance.adjusted' as action, id, 'movement ' || id as subject,

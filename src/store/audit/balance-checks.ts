@@ -14,7 +14,7 @@ export const BALANCE_CHECKS = {
     ) m on m.ledger = c.ledger and m.consumer_id = c.id
     where c.credited_micros <> coalesce(m.micros, 0)`,
 
-  'lots follow each other and end at credited': sql.fragment`
+  'lots are contiguous and end at credited': sql.fragment`
     select 'consumer ' || c.id, 'lots of ' || coalesce(l.micros, 0) || ' end at ' || coalesce(l.ends, 0)
       || ', ' || coalesce(l.gaps, 0) || ' gaps, credited ' || c.credited_micros
     from farebox.consumers c left join (

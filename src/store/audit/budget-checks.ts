@@ -1,4 +1,4 @@
-/** The checks of budgets: what each node used, in all and in its window, that no limit was passed, and whole trees. */
+/** The checks of budgets: what each node used, in total and in its window, that no limit was passed, and whole trees. */
 import { ARCHIVED_BEFORE } from '../charges/archived.ts';
 import { SPENT_BY_BUDGETS, SPENT_BY_KEYS } from '../budgets/usage.ts';
 import { sql } from '../database.ts';
@@ -62,7 +62,7 @@ const counted = sql.fragment`
 `;
 
 export const BUDGET_CHECKS = {
-  'a budget used what its keys charged, less refunds, and what their holds hold': sql.fragment`
+  'a budget used what its keys charged, less refunds, and what their holds reserve': sql.fragment`
     with ${nodes}, of_keys as (
       select ledger, consumer_id, spend_key, sum(micros) as micros
       from (

@@ -140,7 +140,7 @@ export async function findBooked(
   `);
 }
 
-/** Every credited top-up that Stripe must know, from this UUID on: all except those booked by hand. */
+/** Every credited top-up that Stripe must know, from this UUID on: all except manual ones. */
 export async function listBookedThroughProcessor(
   connection: Connection,
   idMin: string,

@@ -8,7 +8,7 @@ import { listReleased } from '../migrations.ts';
 import type { Offender } from './findings.ts';
 
 export const RECORDS_CHECK =
-  'the database has the records of its migrations, and numbers beyond its rows';
+  'the database has the records of its migrations, and its sequences are ahead of its rows';
 
 const nameRow = row(Type.Object({ name: Type.String() }));
 const identityRow = row(

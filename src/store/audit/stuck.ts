@@ -1,4 +1,4 @@
-/** What does not move on: top-ups and refunds without an end, and notices that nobody could deliver. */
+/** What is stuck: top-ups and refunds that do not end, and notices that could not be delivered. */
 import { Type, type Static } from 'typebox';
 import { row, sql, type Connection } from '../database.ts';
 

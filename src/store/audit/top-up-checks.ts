@@ -123,7 +123,7 @@ export const TOP_UP_CHECKS = {
     from farebox.top_ups where payment_intent_id is not null
     group by payment_intent_id having count(*) > 1`,
 
-  'a top-up says when it was completed, or why it failed': sql.fragment`
+  'a top-up records when it was completed, or why it failed': sql.fragment`
     select 'top-up ' || id, status || ', completed at ' || coalesce(completed_at::text, 'no time')
       || ', failure ' || coalesce(failure_code, 'none')
     from farebox.top_ups
@@ -136,7 +136,7 @@ export const TOP_UP_CHECKS = {
     from farebox.reversals r left join farebox.top_ups t on t.id = r.top_up_id
     where ((r.ledger, r.consumer_id) = (t.ledger, t.consumer_id)) is not true`,
 
-  'what an operator refunded is a top-up of that account': sql.fragment`
+  'a refund by an operator names a top-up of that account': sql.fragment`
     select 'action ' || a.id, 'of account ' || a.account_id || ', the top-up''s '
       || coalesce(t.account_id::text, 'is gone')
     from farebox.operator_actions a left join farebox.top_ups t on t.id = a.top_up_id

@@ -1,6 +1,6 @@
 /**
  * Idempotency keys of the command `farebox account adjust`, written in the transaction of the adjustment. A key names one
- * adjustment of one consumer, for ever.
+ * adjustment of one consumer, forever.
  */
 import { Type } from 'typebox';
 import type { Micros } from '../../domain/money.ts';
@@ -18,7 +18,7 @@ interface Asked extends ConsumerRef, CommandRequest {
 
 const sameRow = row(Type.Object({ isSame: Type.Boolean() }));
 
-/** Whether the key has named this very adjustment before, or another one; null: neither. */
+/** Whether the key was used for this adjustment or for another one; null: neither. */
 export async function findAdjustment(
   tx: Transaction,
   { idempotencyKey, ledger, consumerId, amountMicros, reason }: Asked,

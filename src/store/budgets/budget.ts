@@ -21,7 +21,7 @@ export interface Budget {
   readonly limitMicros: Micros | null;
   readonly usedMicros: Micros;
   readonly window: BudgetWindow | null;
-  /** The least that is left of any limit on the path; null where nothing is limited. */
+  /** The smallest amount left under any limit on the path; null if nothing is limited. */
   readonly remainingMicros: Micros | null;
   readonly maxPerCallMicros: Micros | null;
   readonly allowLeases: boolean;
@@ -36,7 +36,7 @@ export interface Budget {
   readonly expiresAt: string | null;
 }
 
-/** The calendar window of now. */
+/** The current calendar window. */
 export interface BudgetWindow {
   readonly unit: WindowUnit;
   readonly limitMicros: Micros;

@@ -1,4 +1,4 @@
-/** Budgets as they are read: with what they have used in the windows of now, and what is left on their paths. */
+/** Budgets as they are read: with what they have used in the current windows, and what is left on their paths. */
 import { Type, type Static } from 'typebox';
 import { windowEnd, windowUnitOf, type BudgetStatus } from '../../domain/budget.ts';
 import { asMicros, type Micros } from '../../domain/money.ts';
@@ -42,7 +42,7 @@ const BudgetRow = Type.Object({
 const budgetRow = row(BudgetRow);
 const numberRow = row(Type.Object({ number: Type.Integer() }));
 
-/** The part of a consumer's tree that somebody sees: all of it, or the node of this number, alone or with all below. */
+/** The part of a consumer's tree that a caller sees: all of it, or the node of this number, alone or with all below. */
 export interface TreeView extends ConsumerRef {
   readonly root: { readonly number: number; readonly withBelow: boolean } | null;
   /** Who makes changes, for the audit log; absent on the command line. */
@@ -56,7 +56,7 @@ const WINDOW_USED = sql.fragment`
 
 /**
  * The budgets of `page`, rows of `budget_details` of one consumer, with what is left on their paths. Each node on a path is
- * read once, however many of the page are below it. By `= any`, so that nodes are found by their index however few or
+ * read once, even if many of the page are below it. By `= any`, so that nodes are found by their index regardless of how
  * many the planner expects.
  */
 function readWithPaths({ ledger, consumerId }: ConsumerRef, page: ReturnType<typeof sql.fragment>) {
@@ -105,7 +105,7 @@ export async function listBudgets(
   const rows = await connection.any(
     readWithPaths(
       view,
-      // By number, which the only index that a consumer's nodes are found by is in the order of.
+      // By number: the only index that finds a consumer's nodes has this order.
       sql.fragment`
         select d.* from farebox.budget_details d
         where ${seenIn(view)}

@@ -113,7 +113,7 @@ export async function insertBudget(
   return { kind: 'made', budget: await getBudgetOfNumber(tx, view, number) };
 }
 
-/** What an earlier request with the same idempotency key came to; null when there was none. */
+/** The result of an earlier request with the same idempotency key; null when there was none. */
 export async function findKnownBudget(
   connection: Connection,
   view: TreeView,
@@ -131,8 +131,8 @@ export async function findKnownBudget(
 }
 
 /**
- * Members that are absent stay as they are. A limit below what is used refuses from then on and touches nothing that
- * was made. A window of another unit counts from the change on.
+ * Absent members do not change. A limit below what is used refuses further charges and changes no
+ * earlier ones. A window of another unit counts from the change on.
  */
 export async function changeBudget(
   database: Database,
@@ -151,7 +151,7 @@ export async function changeBudget(
   });
 }
 
-/** For good, with all nodes below and all their keys. Closing it again changes nothing. */
+/** Permanently, with all nodes below it and all their keys. Closing it again changes nothing. */
 export async function closeBudget(
   database: Database,
   view: TreeView,
@@ -206,7 +206,7 @@ export async function applyToBudget(
   }
 }
 
-/** The limits that are set anew. What an approval raised them to does not apply any more. */
+/** The limits that are being set. Earlier raises by approvals no longer apply to them. */
 function scopesOf(changes: Partial<BudgetSettings>): LimitScope[] {
   const set = {
     total: changes.limitMicros,

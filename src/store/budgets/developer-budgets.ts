@@ -27,7 +27,7 @@ export type DeveloperBudget = Static<typeof DeveloperBudget>;
 
 export type FoundDeveloperBudget =
   | { readonly kind: 'found'; readonly budget: DeveloperBudget }
-  /** The account has no ceiling by now. */
+  /** The account no longer has a ceiling. */
   | { readonly kind: 'no_ceiling' }
   /** The account can have no more budgets or keys, so the developer cannot be charged within the ceiling. */
   | { readonly kind: 'full' };
@@ -39,7 +39,7 @@ export interface DeveloperOfAccount extends ConsumerRef {
   readonly developerNumber: number;
 }
 
-/** Makes it when there is none. */
+/** Creates it if there is none. */
 export async function findDeveloperBudget(
   database: Database,
   asked: DeveloperOfAccount,
@@ -48,7 +48,7 @@ export async function findDeveloperBudget(
   return budget ? { kind: 'found', budget } : make(database, asked);
 }
 
-/** Of all developers that charged the account's keys. Each counts on in its day. The caller has locked the consumer. */
+/** Of all developers that charged the account's keys. Each continues to count its day. The caller has locked the consumer. */
 export async function setDeveloperWindows(
   tx: Transaction,
   consumer: ConsumerRef,

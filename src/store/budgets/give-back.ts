@@ -20,7 +20,7 @@ export interface SpentPart extends ConsumerRef {
 const holdRow = row(Type.Object({ placedAt: Type.String(), excessMicros: Type.Integer() }));
 
 /**
- * To all limits in all, and to the windows that counted the charge and are not over. A window counted what was held
+ * To the total limits, and to the windows that counted the charge and are not over. A window counted what was held
  * when the hold was placed, and only the excess when it was captured: the last part of the charge. The caller has
  * locked the consumer.
  */

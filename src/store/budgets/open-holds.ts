@@ -43,7 +43,7 @@ export async function releaseOpenHolds(
   }
 }
 
-/** What is let go of repays the consumer's debts first. */
+/** The released money repays the consumer's debts first. */
 async function release(database: Database, open: readonly OpenHold[]): Promise<void> {
   const entries = open.map(({ id: holdId, developerId, developerNumber }): HoldEntry => ({
     kind: 'release',

@@ -1,4 +1,4 @@
-/** What charges ask of a node before the debit, for a cache; and the nodes that changed. */
+/** What the charge path checks of a node before the debit, for a cache; and which nodes changed. */
 import { Type, type Static } from 'typebox';
 import { row, sql, type Connection } from '../database.ts';
 

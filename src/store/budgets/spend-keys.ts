@@ -1,4 +1,4 @@
-/** Spend keys: made at a node, shown once, rolled and revoked. Stored as SHA-256, as other keys are. */
+/** Spend keys: created at a node, shown once, rolled and revoked. Stored as SHA-256, as other keys are. */
 import { randomUUIDv7 } from 'node:crypto';
 import { Type, type Static } from 'typebox';
 import { SPEND_KEYS_MAX } from '../../domain/budget.ts';
@@ -65,7 +65,7 @@ export type MadeSpendKey =
   | { readonly kind: 'key_reused' }
   | { readonly kind: 'closed' | 'too_many' };
 
-/** At a node of the consumer's tree. It works at once in every process: an absent key is kept in no memory. */
+/** At a node of the consumer's tree. It works at once in every process: none remembers that a key does not exist. */
 export async function makeSpendKey(
   database: Database,
   consumer: ConsumerRef & Pick<TreeView, 'by'>,
@@ -81,7 +81,7 @@ export async function makeSpendKey(
   });
 }
 
-/** What an earlier request with the same idempotency key came to; null when there was none. */
+/** The result of an earlier request with the same idempotency key; null when there was none. */
 export async function findKnownSpendKey(
   connection: Connection,
   { ledger, consumerId }: ConsumerRef,
@@ -103,7 +103,7 @@ export async function findKnownSpendKey(
   return { kind: 'known', id, name, hash, budget };
 }
 
-/** Newest first, those that have ended too. */
+/** Newest first, including those that have ended. */
 export async function listSpendKeys(
   connection: Connection,
   { ledger, consumerId }: ConsumerRef,
@@ -118,7 +118,7 @@ export async function listSpendKeys(
   `);
 }
 
-/** Immediately. Null when the view has no such key in force. A key never ends a key of its own node. */
+/** Immediately. Null when the view has no such active key. A key never ends a key of its own node. */
 export async function revokeSpendKey(
   database: Database,
   view: TreeView,
@@ -194,7 +194,7 @@ export async function insertKey(
   return { kind: 'made', id, budget };
 }
 
-/** Null: the account has all the keys that it can have. The caller has locked the consumer. */
+/** Null: the account already has the maximum number of keys. The caller has locked the consumer. */
 export async function nextKeyNumber(
   tx: Transaction,
   { ledger, consumerId }: ConsumerRef,

@@ -32,7 +32,7 @@ export interface BudgetUsage {
   })[];
 }
 
-/** The day and the total in which what a `minute` has counts. */
+/** The day and the total in which a `minute` counts. */
 export const KEY_SPANS = sql.fragment`
   (values ('day', date_trunc('day', minute, 'UTC')), ('all', '-infinity'::timestamptz)) as s (span, begins_at)
 `;
@@ -52,7 +52,7 @@ export const SPENT_BY_KEYS = sql.fragment`
   from farebox.charge_refunds where spend_key is not null and uuid_extract_timestamp(id) >= ${ARCHIVED_BEFORE}
 `;
 
-/** What the sums of keys come to at each budget on their paths. */
+/** The sums of keys, added up at each budget on their paths. */
 export const SPENT_BY_BUDGETS = sql.fragment`
   select s.ledger, s.consumer_id, n.budget, g.grouped_by, s.span, s.begins_at, g.mark, s.amount_micros, s.charges
   from farebox.key_spending s
@@ -108,7 +108,7 @@ export async function readBudgetUsage(
   };
 }
 
-/** By what the sums of a node are added up. By key it is the total alone: keys have sums of their own. */
+/** How the sums of a node are grouped. By key, only the total is read: keys have sums of their own. */
 const GROUPED = {
   key: sql.fragment`null::text`,
   tool: sql.fragment`mark`,
@@ -128,7 +128,7 @@ function spentAt(node: NodeRef, range: HourRange, group: UsageGroup) {
     select mark, begins_at, amount_micros, charges from (${waitingAt(node, range, groupedBy)}) w`;
 }
 
-/** The charges that are still in the tail. Each key is looked up once, however many charges it has. */
+/** The charges that are still in the tail. Each key is looked up once, regardless of its number of charges. */
 function waitingAt(node: NodeRef, range: HourRange, groupedBy: 'tool' | 'developer') {
   const { ledger, consumerId, number } = node;
   return sql.fragment`

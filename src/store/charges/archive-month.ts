@@ -33,7 +33,7 @@ export type ArchiveResult =
   | { readonly kind: 'not_next'; readonly next: string | null }
   /** Some of its charges are in charges_rest, or their earnings are not rolled up yet. */
   | { readonly kind: 'unsettled'; readonly what: 'charges_rest' | 'earnings_tail' }
-  /** Charges were too busy to be held up for the moment that detaching takes. */
+  /** The table of charges was too busy to be locked for the moment that detaching takes. */
   | { readonly kind: 'busy' };
 
 const archivedRow = row(Archived);

@@ -1,6 +1,6 @@
 /**
  * What is known of archived charges (archive-month.ts): when the archived time ends, and what a consumer spent in it by
- * month. The charges themselves are gone.
+ * month. The charges themselves are no longer in the ledger.
  */
 import { Type } from 'typebox';
 import { asMicros, type Micros } from '../../domain/money.ts';

@@ -22,7 +22,7 @@ import {
 /**
  * Makes those charges whose consumer can pay for all of its charges here, whose budgets have room for all of them, and
  * whose keys are new; of the others, undefined: `postSpends` decides these. In one commit, in the order of the drafts.
- * The caller sees to it that no idempotency hash is there twice.
+ * The caller ensures that no idempotency hash occurs twice.
  */
 export async function postFittingSpends(
   connection: Connection,
@@ -69,7 +69,7 @@ async function withoutExceptions(
   return drafts.map((draft) => outcomeOfDraft.get(draft));
 }
 
-/** Decides a batch, in order, in one commit. The caller sees to it that no idempotency hash is there twice. */
+/** Decides a batch, in order, in one commit. The caller ensures that no idempotency hash occurs twice. */
 export async function postSpends(
   connection: Connection,
   drafts: readonly ChargeDraft[],
@@ -77,7 +77,7 @@ export async function postSpends(
   replay: ReplayWindow,
 ): Promise<ChargeOutcome[]> {
   const entries = drafts.map((draft) => ({ ...draft, kind: 'charge' as const }));
-  // No hold is let go of here, so no debt is settled.
+  // No hold is released here, so no debt is repaid.
   const rows = await decideEntries(connection, entries, receiptKey, replay, false);
   return rows.map((found, index) => chargeOutcomeOf(found, drafts[index]?.developerId ?? ''));
 }

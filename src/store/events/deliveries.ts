@@ -1,11 +1,11 @@
 /**
  * Deliveries: each event for each endpoint that wants it. A row has the last attempt, and while it waits, the time of the
- * next one. Attempts are made outside; what they meet is recorded here.
+ * next one. Attempts are made elsewhere; their results are recorded here.
  */
 import { randomUUIDv7 } from 'node:crypto';
 import { Type, type Static } from 'typebox';
-import { DELIVERY_STATUSES, GIVEN_UP_AFTER_DAYS } from '../../domain/webhook-endpoint.ts';
-import type { DeliveryStatus } from '../../domain/webhook-endpoint.ts';
+import { DELIVERY_STATUSES, GIVEN_UP_AFTER_DAYS } from '../../domain/webhook-delivery.ts';
+import type { DeliveryStatus } from '../../domain/webhook-delivery.ts';
 import type { Page } from '../charges/list-charges.ts';
 import {
   nullable,
@@ -48,7 +48,7 @@ const columns = sql.fragment`
 `;
 const deliveries = sql.fragment`farebox.webhook_deliveries d join farebox.events e on e.id = d.event_id`;
 
-/** Those that are due, first those that are due for the longest. */
+/** Those that are due, the longest overdue first. */
 export async function listDueDeliveries(
   connection: Connection,
   endpointId: string,
@@ -92,7 +92,7 @@ const isMine = ({ endpointId, eventId, attempts }: Attempt) => sql.fragment`
   endpoint_id = ${endpointId} and event_id = ${eventId} and status = 'waiting' and attempts = ${attempts}
 `;
 
-/** After a failure, an attempt that succeeds makes everything due that waits for its next one. */
+/** An attempt that succeeds after a failure makes all waiting deliveries due. */
 export async function recordDelivered(database: Database, attempt: Attempt): Promise<void> {
   const { endpointId } = attempt;
   await database.transaction(async (tx) => {
@@ -131,7 +131,7 @@ export async function recordFailed(
       ) e
       where ${isMine(attempt)}
     `);
-    // The same attempt twice at once: what the other one met counts, which may be success.
+    // The same attempt was made twice at once: the other result counts, which may be success.
     if (rowCount === 0) return false;
     if (failingDays !== null) return failingDays > GIVEN_UP_AFTER_DAYS;
     await tx.query(sql.typeAlias('nothing')`

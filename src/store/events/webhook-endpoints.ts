@@ -33,7 +33,7 @@ const WebhookEndpoint = Type.Object({
   disabledReason: nullable(Type.Enum(DISABLED_REASONS)),
   secret: Type.Integer(),
   secretMaster: Type.Integer(),
-  /** The one before, while it also signs. */
+  /** The previous secret, while it also signs. */
   previousSecret: nullable(Type.Integer()),
   previousSecretMaster: nullable(Type.Integer()),
   previousSecretUntil: nullable(Type.String()),
@@ -116,7 +116,7 @@ export async function findWebhookEndpoint(
   `);
 }
 
-/** `isEnabled` true starts anew after a failure; false gives up what waits. */
+/** `isEnabled` true starts again after a failure; false drops waiting deliveries. */
 export type EndpointChanges = {
   readonly [Setting in keyof EndpointSettings]: EndpointSettings[Setting] | undefined;
 } & { readonly isEnabled: boolean | undefined };
@@ -152,7 +152,7 @@ async function enable(tx: Transaction, id: string): Promise<void> {
 }
 
 /**
- * Gives up what waits. If it was not the owner, tells the account's other endpoints, and returns whom to write to. Null
+ * Drops waiting deliveries. Unless the owner did it, tells the account's other endpoints, and returns the owner. Null
  * when it is not active.
  */
 export async function disableWebhookEndpoint(

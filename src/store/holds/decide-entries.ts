@@ -58,7 +58,7 @@ function overOf(entry: LedgerEntry): number {
   return entry.kind === 'capture' ? OVER_MODES.indexOf(entry.over) : 0;
 }
 
-/** In the order of the entries, in one commit. The caller sees to it that no idempotency hash is there twice. */
+/** In the order of the entries, in one commit. The caller ensures that no idempotency hash occurs twice. */
 export async function decideEntries(
   connection: Connection,
   entries: readonly LedgerEntry[],

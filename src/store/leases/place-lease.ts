@@ -47,7 +47,7 @@ export async function placeLease(
       case 'exceeds_hold':
       case 'hold_closed':
       case 'unknown_hold':
-      // A lease passes no limit by an approval for one call.
+      // An approval for one call does not let a lease pass a limit.
       case 'approval_required':
         throw new Error(`a lease was placed and answered ${outcome.kind}`);
       case 'done':

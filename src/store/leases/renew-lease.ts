@@ -1,6 +1,6 @@
 /**
- * Renews a lease: it ends later, at the prices of now, and older fences are refused. Whatever would refuse a new lease of
- * the same money refuses the renewal, which then changes nothing. The caller has checked what is in memory.
+ * Renews a lease: extends it at current prices, and refuses older fences. A renewal is refused for the same reasons as a
+ * new lease of the same amount, and then changes nothing. The caller has checked what is in memory.
  */
 import { Type } from 'typebox';
 import { HOLD_SECONDS_MAX } from '../../domain/hold.ts';

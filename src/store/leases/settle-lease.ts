@@ -64,7 +64,7 @@ const unchecked: RowParser<SettledRow> = {
   },
 };
 
-/** In one commit. Debts are repaid from what is released. The caller sees to it that no number is there twice. */
+/** In one commit. Debts are repaid from what is released. The caller ensures that no number occurs twice. */
 export async function settleLease(
   database: Database,
   { developerNumber, leaseId, fence, entries, isFinal }: Settlement,

@@ -22,7 +22,7 @@ export interface LostTopUp {
 }
 
 /**
- * Enters it as taken up and not yet paid. False: no account has this customer, or the id has no time, so it is not one
+ * Enters it as claimed and not yet paid. False: no account has this customer, or the id has no time, so it is not one
  * of ours.
  *
  * The consent at the time is lost as well. The ceiling is at least what the month then took, as it was when the top-up

@@ -46,7 +46,7 @@ export async function lockConsent(tx: Transaction, consumerId: string): Promise<
   return { ceiling, ...(await sumTaken(tx, consumerId)) };
 }
 
-/** What may still be charged to the saved card this month: not below zero, also when the owner lowered the ceiling. */
+/** What may still be charged to the saved card this month: never below zero, even if the owner has lowered the ceiling. */
 export function leftOfMonth({ ceiling, taken }: Pick<Consent, 'ceiling' | 'taken'>): Micros {
   return asMicros(Math.max((ceiling ?? 0) - taken, 0));
 }
@@ -65,7 +65,7 @@ export function obstacleTo(
   return amountMicros > left ? 'ceiling_reached' : null;
 }
 
-/** For showing it; decide by `lockConsent`. */
+/** For display only; to decide, use `lockConsent`. */
 export async function readConsent(
   connection: Connection,
   consumerId: string,

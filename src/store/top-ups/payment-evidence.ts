@@ -24,7 +24,7 @@ export type SeenUnpaid =
   | {
       readonly kind: 'failed';
       readonly code: string;
-      /** The saved card, if its bank will never accept it again. */
+      /** The saved card, if its bank declined it permanently. */
       readonly refusedCardId?: string | undefined;
     };
 
@@ -37,7 +37,7 @@ const Kept = Type.Object({
   refusedCardId: nullable(Type.String()),
   isPending: Type.Boolean(),
 });
-/** What the row says now. */
+/** What the row now has. */
 export type Kept = Static<typeof Kept>;
 
 const keptRow = row(Kept);
@@ -49,8 +49,8 @@ const kept = sql.fragment`
 `;
 
 /**
- * Records that a pending top-up was not paid and never will be, unless the row has a verdict already or names another
- * payment by now. The first verdict stays, because we close the payment after it and read it as expired from then on.
+ * Records that a pending top-up was not paid and never will be, unless the row already has a verdict or now names another
+ * payment. The first verdict stays, because we close the payment after it and read it as expired from then on.
  */
 export async function recordUnpaid(
   connection: Connection,

@@ -65,7 +65,7 @@ export async function recordProcessorCustomer(
   `);
 }
 
-/** Records a customer that was made before the database was restored. An account that has one, or is gone, is passed over. */
+/** Records a customer that was made before the database was restored. Skips an account that has one or no longer exists. */
 export async function adoptCustomer(
   connection: Connection,
   accountId: string,

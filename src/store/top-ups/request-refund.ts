@@ -90,7 +90,7 @@ async function request(
     if (known === 'other') return KEY_REUSED;
     if (known === 'same') return getRequested(tx, by);
   }
-  // A refund is what a warning of fraud asks for, so it is not held back by one.
+  // A fraud warning calls for a refund, so it does not block one.
   const dismissed = await dismissWarnings(tx, owner);
   if (dismissed > 0) await updateAfterReversal(tx, owner);
   const { status } = dismissed > 0 ? ((await findOwner(tx, topUpId)) ?? owner) : owner;

@@ -87,7 +87,7 @@ export const reversalColumns = sql.fragment`
   dismissed_at is not null as "isDismissed"
 `;
 
-/** Has the credit announce the reversals of a top-up. False: it is credited already, or does not exist. */
+/** Makes the credit of a top-up report its reversals. False: it is already credited, or does not exist. */
 export async function noteEarlyReversal(connection: Connection, topUpId: string): Promise<boolean> {
   const noted = await connection.maybeOne(sql.type(idRow)`
     update farebox.top_ups set reversal_reported = true

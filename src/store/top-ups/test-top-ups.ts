@@ -19,7 +19,7 @@ export interface NewTestTopUp extends Omit<NewTopUp, 'method'> {
 export type TestTopUpResult =
   | { readonly kind: 'made'; readonly topUp: TopUp }
   | { readonly kind: 'key_reused' }
-  /** With all that was ever credited it would be more than can be counted. */
+  /** The sum of all credits would exceed the largest safe integer. */
   | { readonly kind: 'too_much_credited' };
 
 /** Completed or failed when it returns. A repeated idempotency key returns the first one. */

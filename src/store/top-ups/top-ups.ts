@@ -96,7 +96,7 @@ export type AdmitResult =
   /** The idempotency key was used for a top-up with a different amount, method, payer or wish to save the card. */
   | { readonly kind: 'key_reused' }
   | { readonly kind: 'consent_required' }
-  /** As many are open as one consumer may have. */
+  /** The consumer already has the maximum number of open top-ups. */
   | { readonly kind: 'too_many_open' }
   /** The card was declined too often; how long until it may be charged again. */
   | { readonly kind: 'declined_too_often'; readonly retryAfterMs: number }
@@ -375,7 +375,7 @@ export async function planSession(
 export async function recordSession(
   connection: Connection,
   id: string,
-  /** Without a URL when it is paid or over. */
+  /** Without a URL when it is paid or expired. */
   session: { readonly id: string; readonly url: string | null },
 ): Promise<TopUp> {
   return connection.one(sql.type(topUpRow)`

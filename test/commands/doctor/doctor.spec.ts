@@ -75,7 +75,7 @@ describe('farebox doctor', () => {
 
   it('refuses a time that is none', async () => {
     const { stderr } = await failing(['--since', 'monday']);
-    assert.match(stderr, /Write a time such as 2026-11-01/);
+    assert.match(stderr, /It must be a time, such as 2026-11-01/);
   });
 
   it('prints a line for each finding, with its numbers, and exits with 1', async () => {
@@ -86,7 +86,7 @@ describe('farebox doctor', () => {
     assert.deepEqual(stdout.trimEnd().split('\n'), [
       '2 checks failed:',
       `credited is the sum of movements: consumer ${planted?.consumer}, credited 35000001, movements 35000000`,
-      `lots follow each other and end at credited: consumer ${planted?.consumer}, ` +
+      `lots are contiguous and end at credited: consumer ${planted?.consumer}, ` +
         'lots of 35000000 end at 35000000, 0 gaps, credited 35000001',
     ]);
   });

@@ -90,7 +90,7 @@ export const SHOWN_ELSEWHERE: Readonly<Record<string, readonly [file: string, ti
     'commands/doctor/processor.spec.ts',
     'names each top-up that differs, with both amounts and the payments, and nothing else',
   ],
-  'the database has the records of its migrations, and numbers beyond its rows': [
+  'the database has the records of its migrations, and its sequences are ahead of its rows': [
     'migrations/records.spec.ts',
     'is reported by doctor when functions are not recorded, or a number would be given twice',
   ],

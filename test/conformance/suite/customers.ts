@@ -5,7 +5,7 @@ import type { Stripe } from 'stripe';
 import { wireId } from '../../../src/domain/ids.ts';
 import * as calls from '../../../src/stripe/calls.ts';
 import { hasCard, listCards, removeCard, shownCard } from '../../../src/stripe/cards.ts';
-import { isCustomerMissing } from '../../../src/stripe/missing.ts';
+import { isCustomerMissing } from '../../../src/stripe/errors.ts';
 import { CLOCK_SKEW_SECONDS, type Target } from '../target.ts';
 import { customerWith, errorOf, newOrder } from './order.ts';
 

@@ -168,7 +168,7 @@ describe('an archived month', () => {
   it('leaves every figure as it was, and nothing off', async () => {
     assert.match(
       await farebox(['archive', '--month', nameAt(OLDEST)], { env: api.env }),
-      /Archived 3 charges of .*, \$5\.00 in all\. They are now in farebox_archive\.charges_/,
+      /Archived 3 charges of .*, \$5\.00 in total\. They are now in farebox_archive\.charges_/,
     );
     assert.deepEqual(await figures(), live);
     assert.equal((await archive(OLD)).kind, 'archived');
@@ -221,7 +221,7 @@ describe('an archived month', () => {
       'archived_key_spending',
       'micros = micros + 1',
       'micros = micros - 1',
-      'a budget used what its keys charged, less refunds, and what their holds hold',
+      'a budget used what its keys charged, less refunds, and what their holds reserve',
     ],
     [
       'what a spend key spent in all that was changed',

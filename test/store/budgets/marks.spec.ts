@@ -1,7 +1,7 @@
 /** The marks of budgets' limits: exactly one event for each mark and window, under concurrent spends and near the marks. */
 import assert from 'node:assert/strict';
 import { Client } from 'pg';
-import { BUDGET_MARKS_PERCENT } from '../../../src/domain/events.ts';
+import { BUDGET_MARKS_PERCENT } from '../../../src/domain/budget.ts';
 import { wireId } from '../../../src/domain/ids.ts';
 import { asMicros } from '../../../src/domain/money.ts';
 import { EVENT_DATA } from '../../../src/schemas/events.ts';

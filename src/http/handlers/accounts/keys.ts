@@ -64,9 +64,13 @@ export async function postKey(
   const { kind, name = null, mode } = body;
   if (mode !== 'test') return made(await makeAnother(api, caller, caller, kind, name));
   if (kind === 'legacy') {
-    throw new ApiError('invalid_request', 'There are no legacy test keys: they move no money.', {
-      param: 'kind',
-    });
+    throw new ApiError(
+      'invalid_request',
+      'Legacy keys have no test mode, because they move no money.',
+      {
+        param: 'kind',
+      },
+    );
   }
   const { ledgerCount } = api.config;
   const test = await ensureTestAccount(api.database, caller.accountId, ledgerCount);
@@ -137,7 +141,7 @@ async function refuseTooMany(
   if (keys.length >= KEYS_EVER_MAX) {
     throw new ApiError(
       'invalid_request',
-      `An account has at most ${KEYS_EVER_MAX} keys, revoked ones included. Use another account.`,
+      `An account has at most ${KEYS_EVER_MAX} keys, including revoked ones. Use another account.`,
     );
   }
   if (moreActive === 0 || keys.filter(isInForce).length + moreActive <= KEYS_MAX) return;

@@ -1,6 +1,6 @@
 /**
  * The page behind the signed link in the mail to the owner: it shows what is asked, and decides by POST alone, so that
- * nothing happens when a mail scanner opens the link. It signs nobody in, and knows only the one approval.
+ * nothing happens when a mail scanner opens the link. It does not sign anyone in, and knows only the one approval.
  */
 import type { Context, Middleware } from 'koa';
 import { canAnswer } from '../../../domain/approval.ts';
@@ -64,7 +64,7 @@ async function again(
   respondPage(ctx, status, await pageOf(api, approval, token, problem));
 }
 
-/** The approval of a link that is ours and not over. */
+/** The approval of a link that is ours and has not expired. */
 async function findLinked(api: Api, token: string): Promise<Approval | null> {
   const read = api.approvalLinks.read(token);
   if (!read || read.expiresAtMs <= Date.now()) return null;
@@ -83,8 +83,8 @@ const EXPIRED: HtmlPage = {
   title: 'Link expired',
   isCard: true,
   body:
-    `${BRAND}<h1>This link has expired</h1><p>The question can no longer be answered here. ` +
-    'Sign in to see all questions.</p><a class="button main" href="/console/approvals">Sign in</a>',
+    `${BRAND}<h1>This link has expired</h1><p>This request can no longer be decided here. ` +
+    'Sign in to see all requests.</p><a class="button main" href="/console/approvals">Sign in</a>',
 };
 
 async function pageOf(
@@ -107,7 +107,7 @@ async function pageOf(
       (reason === '' ? '' : `<dt>${asker} wrote</dt><dd><bdi>${escapeHtml(reason)}</bdi></dd>`) +
       `<dt>Answer before</dt><dd><time datetime="${expiresAt}">${minuteOf(expiresAt)}</time></dd></dl>` +
       (await answersOf(api, approval, token)) +
-      '<p class="quiet">This link can only answer this question. It signs nobody in.</p>',
+      '<p class="quiet">This link can only decide this request. It does not sign anyone in.</p>',
   };
 }
 
@@ -131,7 +131,7 @@ function questionOf({ code, budgetName, scope, limitMicros }: Approval): string 
   if (scope === 'per_call') return `At most ${limit} is allowed for one call from ${budget}.`;
   return scope === 'window'
     ? `This call does not fit into the current window of ${budget}, which allows ${limit}.`
-    : `This call does not fit into ${budget}, which allows ${limit} in all.`;
+    : `This call does not fit into ${budget}, which allows ${limit} in total.`;
 }
 
 async function answersOf(api: Api, approval: Approval, token: string): Promise<string> {
@@ -167,7 +167,7 @@ function ended({ status, decision, raisedToMicros, amountMicros }: Approval): Ht
         ? `One call for up to ${usd(amountMicros)} is allowed within 24 hours.`
         : `The call is allowed.${raised}`,
     denied: 'The call stays refused.',
-    expired: 'The question expired without an answer. The call stays refused.',
+    expired: 'The request expired without a decision. The call stays refused.',
     pending: '',
   }[status];
   const title = { approved: 'Allowed', denied: 'Denied', expired: 'Expired', pending: '' }[status];

@@ -1,6 +1,6 @@
 /**
- * Asking for an approval. Who asks does not say what was refused: the service finds out by itself what refuses the call
- * now, so nobody can ask the owner about a budget that has room, or in the name of a key that it does not hold.
+ * Asking for an approval. The caller does not say what was refused: the service determines what refuses the call now, so
+ * nobody can ask the owner about a budget that has room, or in the name of a key that they do not hold.
  */
 import { findKeyOwner } from '../../../charging/find-key-owner.ts';
 import { ASK_SECONDS_DEFAULT, type Asker } from '../../../domain/approval.ts';
@@ -43,7 +43,7 @@ export async function postApproval(
   if (asked.kind === 'too_many') {
     throw new ApiError(
       'too_many_approvals',
-      `The owner has been asked too often for this ${asked.of}. Wait for the answers.`,
+      `This ${asked.of} has too many requests for approval. Wait until the owner has decided some.`,
     );
   }
   const status = asked.kind === 'asked' ? 201 : 200;
@@ -122,5 +122,5 @@ async function refusalOf(api: Api, call: Call): Promise<Refusing> {
   const { ledger, consumerId, spend } = payer;
   const found = await findRefusing(api.database, { ...call, ledger, consumerId, spend });
   if (found) return found;
-  throw new ApiError('approval_not_needed', 'Nothing refuses this call now. Charge again.');
+  throw new ApiError('approval_not_needed', 'This call no longer needs an approval. Charge again.');
 }

@@ -73,7 +73,7 @@ export function answerOf(
 ): Answer {
   if (decision !== 'raise') return { kind: decision };
   if (limit !== undefined) return { kind: decision, limitMicros: amountOf('limit', limit, LIMIT) };
-  throw new ApiError('invalid_request', 'raise needs a limit.', { param: 'limit' });
+  throw new ApiError('invalid_request', 'limit is required with raise.', { param: 'limit' });
 }
 
 function demandFitting({ code }: Approval, { decision, limit, amount }: DecisionBody): void {
@@ -88,7 +88,9 @@ function demandFitting({ code }: Approval, { decision, limit, amount }: Decision
     ...(amount !== undefined && decision !== 'top_up' ? ['amount'] : []),
   ];
   if (extra === undefined) return;
-  throw new ApiError('invalid_request', `${extra} does not go with ${decision}.`, { param: extra });
+  throw new ApiError('invalid_request', `${extra} cannot be combined with ${decision}.`, {
+    param: extra,
+  });
 }
 
 /** Without a key of its own, the top-up of an approval happens once. */

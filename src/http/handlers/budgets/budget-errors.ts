@@ -6,7 +6,7 @@ import { wireId } from '../../../domain/ids.ts';
 import { dollarsOf, formatDollars } from '../../../domain/money.ts';
 
 const OF_SCOPE: Readonly<Record<LimitScope, string>> = {
-  total: 'in all',
+  total: 'in total',
   window: 'in its current window',
   per_call: 'for one call',
   per_lease: 'for one lease',

@@ -41,7 +41,7 @@ import { listPage } from '../../pagination.ts';
 import { REPLAYED } from '../../respond.ts';
 import type { Api } from '../../services.ts';
 
-/** As much as a balance can be. */
+/** The largest possible balance. */
 export const LIMIT: AmountRule = {
   accepts: (amount) => amount >= 0,
   says: 'at least 0 and at most $9,007,199,254.740991, with at most six decimals',

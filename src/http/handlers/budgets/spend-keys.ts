@@ -1,4 +1,4 @@
-/** Spend keys of a budget: made and shown once, listed, rolled and revoked. */
+/** Spend keys of a budget: created and shown once, listed, rolled and revoked. */
 import { hkdfSync } from 'node:crypto';
 import { composeKey } from '../../../domain/api-keys.ts';
 import { SPEND_KEYS_MAX } from '../../../domain/budget.ts';
@@ -89,7 +89,7 @@ function derivedKey(prefix: string, secret: string, caller: KeyOwner, retry: Ret
   );
 }
 
-/** Newest first, those that have ended too. */
+/** Newest first, including those that have ended. */
 export async function getSpendKeys(
   api: Api,
   { caller, params, query }: Request<undefined, PageQuery>,

@@ -26,7 +26,7 @@ export function refusalError(
     case 'mode_mismatch':
       return new ApiError(
         'mode_mismatch',
-        'apiKey and the secret key are of different modes: one is a test key, the other a live key.',
+        'apiKey and the secret key have different modes: one is a test key, the other a live key.',
         { param: 'apiKey' },
       );
     case 'invalid_amount':

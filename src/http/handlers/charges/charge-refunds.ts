@@ -1,4 +1,4 @@
-/** Refunds of charges, by the developer that made the charge, in whole or in part, until nothing is left. */
+/** Refunds of charges, by the developer that made the charge, in full or in part, until nothing is left. */
 import { ApiError } from '../../../domain/errors.ts';
 import { uuidOf, uuidTimeMs, wireId } from '../../../domain/ids.ts';
 import { dollarsOf, formatDollars } from '../../../domain/money.ts';

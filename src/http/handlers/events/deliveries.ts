@@ -47,7 +47,7 @@ export async function postRedelivery(api: Api, request: Request): Promise<Reply<
   const endpoint = await getActive(api, request);
   const eventId = uuidOf('event', request.params['event'] ?? '');
   const sent = eventId && (await redeliver(api.database, endpoint.id, eventId));
-  if (!sent) throw new ApiError('not_found', 'The endpoint has no delivery of such an event.');
+  if (!sent) throw new ApiError('not_found', 'The endpoint has no delivery of this event.');
   return { status: 200, body: wireDelivery(sent) };
 }
 

@@ -108,7 +108,7 @@ export async function postRenewal(
     case 'not_renewable':
       throw new ApiError(
         'lease_not_renewable',
-        'The lease is 24 hours old, ends later already, or a window of its budget has ended since it was placed. ' +
+        'The lease is 24 hours old, already ends later, or a window of its budget has ended since it was placed. ' +
           'Settle it and take a new one.',
       );
     case 'unknown_lease':
@@ -278,7 +278,7 @@ function refuseTwice(
 ): void {
   if (new Set(values).size === values.length) return;
   const index = values.findIndex((value, n) => values.indexOf(value) < n);
-  throw new ApiError('invalid_request', `${what}: ${values[index]} is there twice.`, {
+  throw new ApiError('invalid_request', `${what}: ${values[index]} appears twice.`, {
     param: paramOf(index),
   });
 }
@@ -291,7 +291,7 @@ function keyReused(): ApiError {
 }
 
 function leaseClosed({ status }: Lease): ApiError {
-  return new ApiError('lease_closed', `The lease is ${status}, so nothing of it is left.`, {
+  return new ApiError('lease_closed', `The lease is ${status}, so nothing is left to charge.`, {
     facts: { status },
   });
 }
@@ -299,7 +299,7 @@ function leaseClosed({ status }: Lease): ApiError {
 function fenced({ fence }: Lease): ApiError {
   return new ApiError(
     'lease_fenced',
-    `The lease has been renewed since, and its fence is now ${fence}.`,
+    `The lease has since been renewed; its fence is now ${fence}.`,
     { facts: { fence } },
   );
 }

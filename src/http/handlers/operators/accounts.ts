@@ -145,7 +145,7 @@ export async function getTopUpsOfAccount(
   return { status: 200, body: { topUps, ...marks } };
 }
 
-/** Booked by hand: there is neither a workflow nor a payment. */
+/** Credited manually: there is neither a workflow nor a payment. */
 const NO_LINKS = { temporalUrl: null, processorUrl: null };
 
 /** Without receipts, which are for the two parties of a charge. */

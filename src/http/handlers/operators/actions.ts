@@ -61,7 +61,7 @@ export async function postAdjustment(
     case 'too_much_credited':
       throw new ApiError(
         'invalid_amount',
-        'The account would exceed what can be counted exactly.',
+        'The balance would exceed the maximum of $9,007,199,254.740991.',
         {
           param: 'amount',
         },
@@ -98,7 +98,7 @@ export async function postTopUpRefund(
     case 'no_payment':
       throw new ApiError(
         'top_up_not_refundable',
-        'This top-up was booked by hand: there is no payment to refund. Adjust the balance.',
+        'This top-up was credited manually, so there is no payment to refund. Adjust the balance instead.',
       );
     case 'not_refundable':
       throw new ApiError(

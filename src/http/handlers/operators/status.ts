@@ -1,4 +1,4 @@
-/** The state of every part, what does not move on, what differs, and what doctor and reconcile found last. */
+/** The state of every part, what is stuck, what differs, and the last results of doctor and reconcile. */
 import { DIFFERENCES } from '../../../domain/difference.ts';
 import { wireId } from '../../../domain/ids.ts';
 import { asMicros, dollarsOf } from '../../../domain/money.ts';

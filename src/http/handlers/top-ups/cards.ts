@@ -18,7 +18,7 @@ import {
   shownCard,
 } from '../../../stripe/cards.ts';
 import { withCustomer } from '../../../stripe/customer.ts';
-import { isCustomerMissing } from '../../../stripe/missing.ts';
+import { isCustomerMissing } from '../../../stripe/errors.ts';
 import type { Reply, Request } from '../../endpoint.ts';
 import type { Api } from '../../services.ts';
 

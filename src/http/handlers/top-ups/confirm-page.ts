@@ -1,6 +1,6 @@
 /**
- * The page where the cardholder confirms a payment that the bank does not take otherwise. It leads to the bank's own page
- * and back. Who knows the top-up's id may open it: it can only finish this payment, which needs the cardholder, and it
+ * The page where the cardholder confirms a payment that the bank does not accept without that. It leads to the bank's own
+ * page and back. Anyone who knows the top-up's id may open it: it can only finish this payment, which needs the cardholder, and it
  * shows nothing but the amount.
  */
 import type { Context, Middleware } from 'koa';

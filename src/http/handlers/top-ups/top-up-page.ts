@@ -250,7 +250,7 @@ function choice(
       `${form}<label for="other">Other amount in dollars</label><div class="row">` +
       '<input id="other" name="amount" type="number" inputmode="decimal" min="5" max="999999.99" step="0.01" required>' +
       '<button>Continue</button></div></form>' +
-      '<p class="quiet">At least $5.00. This link can only add money to one balance. It signs nobody in.</p>',
+      '<p class="quiet">At least $5.00. This link can only add money to one balance. It does not sign anyone in.</p>',
   };
 }
 
@@ -283,7 +283,7 @@ function paid(topUp: TopUp | undefined, back: URL | undefined): HtmlPage {
   }
   const added = topUp
     ? `${usd(topUp.amountMicros)} was added to your balance.`
-    : 'Your payment is on its way.';
+    : 'Your payment is being processed.';
   return {
     title: 'You can continue',
     isCard: true,

@@ -175,7 +175,7 @@ function refusalOf(api: Api, refusal: Refusal, consumerId: string, amount: Micro
     case 'too_much_credited':
       return new ApiError(
         'invalid_amount',
-        'The balance would exceed what can be counted exactly.',
+        'The balance would exceed the maximum of $9,007,199,254.740991.',
         {
           param: 'amount',
         },

@@ -1,9 +1,9 @@
 /** Faults of approvals: questions that nobody takes up, raises that do not apply, and calls that none allowed. */
 import type { Plant } from '../planted-books.ts';
 
-const ENDS = 'every approval is taken up by its workflow and ends on time';
+const ENDS = 'every approval has a workflow and ends on time';
 const APPLIES = 'a limit that an approval raised is the one that applies';
-const ONCE = 'an approval for once let one call pass, which was as it allowed';
+const ONCE = 'an approval of one call was used once, by a call that it allows';
 
 /** A budget of $5.00, and a question about it of an hour ago that is answered in a day. */
 const asked = (id: string, set: string) => [

@@ -2,8 +2,8 @@
 
 const CHAIN = 'the audit log is an unbroken chain';
 const COMPLETE = 'the audit log has every change';
-const AGREES = 'changes by hand are as the audit log recorded them';
-const PRESENT = 'the audit log has the present consents and operators';
+const AGREES = 'manual changes match the audit log';
+const PRESENT = 'the audit log has the current consents and operators';
 
 interface Fault {
   readonly what: string;

@@ -1,7 +1,7 @@
 /** Faults of budgets and spend keys: what was counted, which limit was passed, and which path is broken. */
 import type { Plant } from '../planted-books.ts';
 
-const USED = 'a budget used what its keys charged, less refunds, and what their holds hold';
+const USED = 'a budget used what its keys charged, less refunds, and what their holds reserve';
 const WINDOW = 'a window counted what its keys charged and held since it began';
 const LIMIT = 'every budget is within the limits that applied';
 const MARK = 'the next mark of a limit is a mark of that limit, above what is used';

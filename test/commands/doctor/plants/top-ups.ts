@@ -14,9 +14,9 @@ const ACCOUNT = 'a top-up is for the consumer of its account';
 const METHOD = 'a top-up has the fields that its method needs';
 const ONE_PAYMENT = 'a payment pays for one top-up';
 const SEEN = 'a top-up was credited because Stripe showed it as paid';
-const ENDED = 'a top-up says when it was completed, or why it failed';
+const ENDED = 'a top-up records when it was completed, or why it failed';
 const OWNER = "a refund or dispute belongs to its top-up's consumer";
-const REFUNDED = 'what an operator refunded is a top-up of that account';
+const REFUNDED = 'a refund by an operator names a top-up of that account';
 const AGREES = 'a movement agrees with its refund or dispute';
 const ASKS = 'charges request automatic top-ups while they are on';
 

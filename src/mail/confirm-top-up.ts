@@ -1,21 +1,25 @@
-/** The mail to the owner of an automatic top-up that the bank wants confirmed: nobody else would see its link. */
+/** The mail to the owner of an account whose bank wants an automatic top-up confirmed. Nobody else would see the link. */
 import type { Logger } from 'pino';
 import type { MailConfig } from '../config.ts';
-import { mailer } from '../console/mail.ts';
+import { mailer } from './send.ts';
 import { formatDollars } from '../domain/money.ts';
 import { confirmationUrl } from '../domain/top-up.ts';
 import { getAccountOf } from '../store/accounts/accounts.ts';
 import type { Database } from '../store/database.ts';
 import type { TopUp } from '../store/top-ups/top-ups.ts';
 
-export interface OwnerMailDeps {
+export interface ConfirmTopUpMailDeps {
   readonly config: { readonly consoleUrl: string; readonly mail: MailConfig };
   readonly database: Database;
   readonly log: Logger;
 }
 
 /** Returns at once. A mail that could not be sent is logged; the console and the API show the link as well. */
-export function ownerMails({ config, database, log }: OwnerMailDeps): (topUp: TopUp) => void {
+export function confirmTopUpMailer({
+  config,
+  database,
+  log,
+}: ConfirmTopUpMailDeps): (topUp: TopUp) => void {
   const send = mailer({ config: config.mail, database, log });
   return ({ id, accountId, amountMicros }) =>
     void getAccountOf(database, accountId).then(

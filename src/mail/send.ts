@@ -1,4 +1,4 @@
-/** Mail to owners of accounts: sent by SMTP, or, if configured, kept and shown at /dev/mail. */
+/** Sends mail to owners of accounts by SMTP, or, if so configured, keeps it to be shown at /dev/mail. */
 import { createTransport, type Transporter } from 'nodemailer';
 import type { Logger } from 'pino';
 import type { MailConfig } from '../config.ts';

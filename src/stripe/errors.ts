@@ -1,0 +1,32 @@
+/** What the errors of Stripe's library mean: for an operator who reads them, and for calls that name an unknown object. */
+import { Stripe } from 'stripe';
+
+/**
+ * One sentence: whether Stripe responded, with which status and request. Other errors keep their own message.
+ */
+export function failureReason(error: unknown): string {
+  if (!(error instanceof Stripe.errors.StripeError)) {
+    return error instanceof Error ? error.message || error.name : String(error);
+  }
+  if (error.statusCode === undefined) return `Stripe could not be reached: ${causeOf(error)}`;
+  const request = error.requestId ? `, request ${error.requestId}` : '';
+  return `Stripe answered ${error.statusCode} (${error.type}${request}): ${error.message}`;
+}
+
+/** The library's message has neither address nor reason; the underlying error does. */
+function causeOf(error: Stripe.errors.StripeError): string {
+  const detail: unknown = error.detail;
+  return detail instanceof Error ? detail.message : error.message;
+}
+
+/** Whether Stripe refused a call because it does not know the customer: deleted, or of another Stripe account. */
+export function isCustomerMissing(error: unknown): boolean {
+  return isMissing(error) && error.param === 'customer';
+}
+
+/** Whether Stripe does not know an object that the call names. */
+export function isMissing(error: unknown): error is Stripe.errors.StripeInvalidRequestError {
+  return (
+    error instanceof Stripe.errors.StripeInvalidRequestError && error.code === 'resource_missing'
+  );
+}
