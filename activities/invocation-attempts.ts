@@ -5,7 +5,6 @@
  */
 import { ApplicationFailure, Context } from '@temporalio/activity';
 import { CUT_OFF, type InvocationView } from '../src/domain/invocation.ts';
-import { callAgent } from '../src/agents/call.ts';
 import type { Database } from '../src/store/database.ts';
 import {
   beginAttempt,
@@ -47,6 +46,8 @@ async function attempt(
   invocationId: string,
   { payloadText, ...call }: AgentCall,
 ): Promise<void> {
+  // Loaded by the first call: the protocols' libraries would slow down every start of a worker.
+  const { callAgent } = await import('../src/agents/call.ts');
   const signal = AbortSignal.any([
     AbortSignal.timeout(timeoutMs),
     Context.current().cancellationSignal,

@@ -1,5 +1,5 @@
 /** The step of an endpoint's workflow: sends what is due. It may run twice, as src/events/send-due.ts explains. */
-import { sendDue, type SendDeps, type Sent } from '../src/events/send-due.ts';
+import type { SendDeps, Sent } from '../src/events/send-due.ts';
 import { rowIdOf } from './row-id.ts';
 
 export type WebhookEndpointActivities = ReturnType<typeof createWebhookEndpointActivities>;
@@ -7,7 +7,10 @@ export type WebhookEndpointActivities = ReturnType<typeof createWebhookEndpointA
 export function createWebhookEndpointActivities(deps: SendDeps) {
   return {
     /** Ids and counts only: histories keep neither events nor URLs. */
-    sendDueEvents: (endpointId: string): Promise<Sent> =>
-      sendDue(deps, rowIdOf('webhookEndpoint', endpointId)),
+    async sendDueEvents(endpointId: string): Promise<Sent> {
+      // Loaded by the first event, with its HTTP client.
+      const { sendDue } = await import('../src/events/send-due.ts');
+      return sendDue(deps, rowIdOf('webhookEndpoint', endpointId));
+    },
   };
 }

@@ -1,7 +1,6 @@
 /** `farebox api`: runs one API process. */
 import type { Command } from 'commander';
 import { readConfig } from '../config.ts';
-import { runApi } from '../processes/api.ts';
 import { createLog } from '../processes/log.ts';
 import { traceIds } from '../tracing/tracing.ts';
 import { untilStopped } from './until-stopped.ts';
@@ -10,6 +9,8 @@ export function register(command: Command): void {
   command.action(async () => {
     const config = readConfig(process.env);
     const log = createLog('api', config.logLevel, config.traces && traceIds);
+    // After the settings, so that wrong ones are refused at once: this loads a thousand files.
+    const { runApi } = await import('../processes/api.ts');
     const api = await runApi(config, log);
     log.info({ port: api.port }, 'the API is listening');
     process.send?.({ ready: true, port: api.port });

@@ -5,13 +5,10 @@ import {
   readMasterSecrets,
   readScheduleConfig,
   readStripeConfig,
-  readTemporalConfig,
 } from '../config.ts';
 import { environmentOf } from '../embedded/environment.ts';
-import { auditProcessor, PROCESSOR_CHECK } from '../stripe/audit-processor.ts';
-import { createStripe } from '../stripe/calls.ts';
 import { failureReason } from '../stripe/errors.ts';
-import { firstOf, type Finding } from '../store/audit/findings.ts';
+import type { Finding } from '../store/audit/findings.ts';
 import { recordExaminations } from '../store/audit/last-findings.ts';
 import {
   auditLedger,
@@ -19,19 +16,10 @@ import {
   LEDGER_PARTS,
   type LedgerPart,
 } from '../store/audit/ledger-checks.ts';
-import { abandonedOf, describeDeployment, offenderOf } from '../temporal/builds.ts';
-import { createTemporalClient } from '../temporal/client.ts';
-import { listFailingWorkflows } from '../temporal/failing-workflows.ts';
-import { listMissingSchedules, schedulesOf } from '../temporal/schedules.ts';
 import { dataDirOption } from './data-dir-option.ts';
 import { endProgress, inspect, showProgress } from './inspection.ts';
-import { CommandError, withDatabase } from './database-command.ts';
+import { withDatabase } from './database-command.ts';
 
-const SCHEDULES_CHECK = 'Temporal has the schedules';
-const WORKFLOWS_CHECK = 'no workflow fails in its code';
-const BUILDS_CHECK = 'no workflow waits for a build that no worker runs';
-/** In the order in which they run. */
-export const TEMPORAL_CHECKS = [SCHEDULES_CHECK, WORKFLOWS_CHECK, BUILDS_CHECK] as const;
 const PARTS = [...LEDGER_PARTS, 'temporal', 'processor'] as const;
 type Part = (typeof PARTS)[number];
 
@@ -99,8 +87,6 @@ interface Examination {
   readonly checks: readonly string[];
 }
 
-type Environment = Awaited<ReturnType<typeof environmentOf>>;
-
 async function findFaults(
   dataDir: string,
   parts: readonly Part[],
@@ -120,12 +106,16 @@ async function findFaults(
     });
     const checks = ledgerParts.flatMap((part) => checkNames(part, settings));
     // Without an address there is no Temporal to ask, so only the ledger is checked.
+    // Its client and Stripe's take longer to load than most checks take, so only the checks that need them load them.
     if (parts.includes('temporal') && namesTemporal(env)) {
-      showProgress(SCHEDULES_CHECK);
+      const { auditTemporal, TEMPORAL_CHECKS } = await import('./doctor-temporal.ts');
+      showProgress(TEMPORAL_CHECKS[0]);
       checks.push(...TEMPORAL_CHECKS);
       findings.push(...(await auditTemporal(env)));
     }
     if (parts.includes('processor')) {
+      const { auditProcessor, PROCESSOR_CHECK } = await import('../stripe/audit-processor.ts');
+      const { createStripe } = await import('../stripe/calls.ts');
       showProgress(PROCESSOR_CHECK);
       checks.push(PROCESSOR_CHECK);
       const stripe = createStripe(readStripeConfig(env));
@@ -142,33 +132,6 @@ async function findFaults(
 
 function isOfLedger(part: Part): part is LedgerPart {
   return part !== 'temporal' && part !== 'processor';
-}
-
-async function auditTemporal(env: Environment): Promise<Finding[]> {
-  const temporal = createTemporalClient(readTemporalConfig(env));
-  try {
-    if (!(await temporal.isUp())) throw new CommandError('Temporal did not respond.');
-    // Workers recreate a missing schedule within a minute.
-    const missing = await listMissingSchedules(temporal, schedulesOf(readScheduleConfig(env)));
-    const failing = await listFailingWorkflows(temporal);
-    const abandoned = abandonedOf(await describeDeployment(temporal));
-    return [
-      ...findingsOf(SCHEDULES_CHECK, missing, 'not found'),
-      ...findingsOf(WORKFLOWS_CHECK, failing, 'cannot continue; its history shows the error'),
-      ...firstOf(abandoned.map(offenderOf)).map((each) => ({
-        part: 'temporal' as const,
-        check: BUILDS_CHECK,
-        ...each,
-      })),
-    ];
-  } finally {
-    await temporal.close();
-  }
-}
-
-function findingsOf(check: string, subjects: readonly string[], detail: string): Finding[] {
-  const offenders = subjects.map((subject) => ({ subject, detail }));
-  return firstOf(offenders).map((each) => ({ part: 'temporal', check, ...each }));
 }
 
 function report(findings: readonly Finding[], checks: readonly string[]): string {

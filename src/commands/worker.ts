@@ -1,7 +1,6 @@
 /** `farebox worker`: runs one worker process, which runs workflows and delivers payment reports to them. */
 import type { Command } from 'commander';
 import { readConfig } from '../config.ts';
-import { runWorker } from '../processes/worker.ts';
 import { createLog } from '../processes/log.ts';
 import { traceIds } from '../tracing/tracing.ts';
 import { untilStopped } from './until-stopped.ts';
@@ -13,6 +12,8 @@ export function register(command: Command): void {
     const stopped = untilStopped();
     const starting = new AbortController();
     void stopped.then(() => starting.abort());
+    // After the settings, so that wrong ones are refused at once: this loads two thousand files.
+    const { runWorker } = await import('../processes/worker.ts');
     const worker = await runWorker(config, log, starting.signal).catch((error: unknown) => {
       if (starting.signal.aborted) return undefined;
       throw error;

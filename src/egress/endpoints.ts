@@ -22,6 +22,17 @@ export function endpointProblem(text: string, { allowPrivate }: EndpointRules): 
   return undefined;
 }
 
+/** Undefined for a URL that events may be sent to, else the problem, worded to follow "url". */
+export function webhookProblem(text: string, { allowPrivate }: EndpointRules): string | undefined {
+  const problem = endpointProblem(text, { allowPrivate });
+  if (problem) return problem;
+  const { protocol, hostname } = new URL(text);
+  const isLoopback = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(hostname);
+  return protocol === 'https:' || (allowPrivate && isLoopback)
+    ? undefined
+    : 'must be an https URL.';
+}
+
 /** A host as the URL parser returns it: IPv4 in canonical form, IPv6 in brackets, names in lower case. */
 function isPublicHost(hostname: string): boolean {
   const host = hostname.replace(/^\[|\]$|\.+$/g, '');

@@ -4,7 +4,7 @@
  */
 import { Agent, request } from 'undici';
 import { createConnector, type LookupAll } from './connector.ts';
-import { endpointProblem } from './endpoints.ts';
+import { webhookProblem } from './endpoints.ts';
 import { faultOf, retryAfterMsOf } from './guarded-fetch.ts';
 
 export interface Poster {
@@ -50,20 +50,6 @@ export function openPoster(options: PosterOptions): Poster {
     },
     close: () => agent.destroy(),
   };
-}
-
-/** Undefined for a URL that events may be sent to, else the problem, worded to follow "url". */
-export function webhookProblem(
-  text: string,
-  { allowPrivate }: { readonly allowPrivate: boolean },
-): string | undefined {
-  const problem = endpointProblem(text, { allowPrivate });
-  if (problem) return problem;
-  const { protocol, hostname } = new URL(text);
-  const isLoopback = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(hostname);
-  return protocol === 'https:' || (allowPrivate && isLoopback)
-    ? undefined
-    : 'must be an https URL.';
 }
 
 async function posted(

@@ -26,6 +26,7 @@ import {
   findWebhookEndpoint,
   type WebhookEndpoint,
 } from '../store/events/webhook-endpoints.ts';
+import { payloadOf } from './payload.ts';
 import type { SecretNumbers, WebhookSigner } from './signing.ts';
 
 export interface SendDeps {
@@ -123,15 +124,6 @@ function signedMessage(signer: WebhookSigner, endpoint: WebhookEndpoint, deliver
       'webhook-signature': signer.sign(endpoint.id, secretsOf(endpoint), { id, timestamp, body }),
     },
   };
-}
-
-/** What an event says, as it is sent. */
-export function payloadOf({
-  type,
-  createdAt,
-  data,
-}: Pick<Delivery, 'type' | 'createdAt' | 'data'>) {
-  return { type, timestamp: createdAt, data: JSON.parse(data) as Record<string, unknown> };
 }
 
 /** The newest first. */

@@ -2,7 +2,7 @@
  * Making and changing webhook endpoints, the same for the API and the command line: the URL is checked here as text, and
  * its addresses whenever something is sent.
  */
-import { webhookProblem } from '../egress/post.ts';
+import { webhookProblem } from '../egress/endpoints.ts';
 import type { Database } from '../store/database.ts';
 import {
   changeWebhookEndpoint,

@@ -1,5 +1,5 @@
 /** Sends mail to owners of accounts by SMTP, or, if so configured, keeps it to be shown at /dev/mail. */
-import { createTransport, type Transporter } from 'nodemailer';
+import type { Transporter } from 'nodemailer';
 import type { Logger } from 'pino';
 import type { MailConfig } from '../config.ts';
 import type { Database } from '../store/database.ts';
@@ -22,19 +22,13 @@ export interface MailDeps {
 
 /** Resolves once the mail server has the mail, or with false when there is no mail server. Rejects when it refuses. */
 export function mailSender({ config, database, log }: MailDeps): (mail: Mail) => Promise<boolean> {
-  const transport: Transporter | undefined =
-    config.smtpUrl === undefined
-      ? undefined
-      : createTransport({
-          url: config.smtpUrl,
-          connectionTimeout: TIMEOUT_MS,
-          greetingTimeout: TIMEOUT_MS,
-          socketTimeout: TIMEOUT_MS,
-        });
+  const { smtpUrl } = config;
+  let transport: Promise<Transporter> | undefined;
   return async (mail) => {
-    if (transport) {
+    if (smtpUrl !== undefined) {
       const { recipient, subject, body } = mail;
-      await transport.sendMail({ from: config.from, to: recipient, subject, text: body });
+      transport ??= openTransport(smtpUrl);
+      await (await transport).sendMail({ from: config.from, to: recipient, subject, text: body });
     } else if (config.isKept) {
       await keepMail(database, mail);
     } else {
@@ -43,6 +37,17 @@ export function mailSender({ config, database, log }: MailDeps): (mail: Mail) =>
     }
     return true;
   };
+}
+
+/** Loads the client with the first mail. */
+async function openTransport(url: string): Promise<Transporter> {
+  const { createTransport } = await import('nodemailer');
+  return createTransport({
+    url,
+    connectionTimeout: TIMEOUT_MS,
+    greetingTimeout: TIMEOUT_MS,
+    socketTimeout: TIMEOUT_MS,
+  });
 }
 
 /** Returns at once: waiting for the mail to be sent would reveal whether an account exists. Failures are logged. */

@@ -1,16 +1,24 @@
-/** What the errors of Stripe's library mean: for an operator who reads them, and for calls that name an unknown object. */
-import { Stripe } from 'stripe';
+/**
+ * What the errors of Stripe's library mean: for an operator who reads them, and for calls that name an unknown object. Every
+ * command explains its errors by this, so it does not load the library, whose 200 files take longer than most commands.
+ */
+import type { Stripe } from 'stripe';
 
 /**
  * One sentence: whether Stripe responded, with which status and request. Other errors keep their own message.
  */
 export function failureReason(error: unknown): string {
-  if (!(error instanceof Stripe.errors.StripeError)) {
+  if (!isOfStripe(error)) {
     return error instanceof Error ? error.message || error.name : String(error);
   }
   if (error.statusCode === undefined) return `Stripe could not be reached: ${causeOf(error)}`;
   const request = error.requestId ? `, request ${error.requestId}` : '';
   return `Stripe answered ${error.statusCode} (${error.type}${request}): ${error.message}`;
+}
+
+/** Every error of the library's, and no other, has this member. */
+function isOfStripe(error: unknown): error is Stripe.errors.StripeError {
+  return error instanceof Error && 'rawType' in error;
 }
 
 /** The library's message has neither address nor reason; the underlying error does. */
@@ -27,6 +35,8 @@ export function isCustomerMissing(error: unknown): boolean {
 /** Whether Stripe does not know an object that the call names. */
 export function isMissing(error: unknown): error is Stripe.errors.StripeInvalidRequestError {
   return (
-    error instanceof Stripe.errors.StripeInvalidRequestError && error.code === 'resource_missing'
+    isOfStripe(error) &&
+    error.type === 'StripeInvalidRequestError' &&
+    error.code === 'resource_missing'
   );
 }

@@ -6,7 +6,6 @@ import { createHash } from 'node:crypto';
 import { existsSync, globSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
-import { bundleWorkflowCode, DefaultLogger } from '@temporalio/worker';
 
 const ROOT = join(import.meta.dirname, '../..');
 const CACHE = join(ROOT, 'node_modules/.cache');
@@ -28,6 +27,7 @@ export async function workflowBundle({
   const variant = `${isVersioned ? '-versioned' : ''}${encryptsFailures ? '-encrypted' : ''}`;
   const codePath = join(CACHE, `workflows-${workflowBuildId()}${variant}.js`);
   if (!existsSync(codePath)) {
+    const { bundleWorkflowCode, DefaultLogger } = await import('@temporalio/worker');
     const { code } = await bundleWorkflowCode({
       workflowsPath: join(ROOT, `workflows/${isVersioned ? 'versioned' : 'index'}.ts`),
       workflowInterceptorModules: [join(ROOT, 'workflows/trace-header.ts')],

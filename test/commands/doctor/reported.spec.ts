@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { TEMPORAL_CHECKS } from '../../../src/commands/doctor.ts';
+import { TEMPORAL_CHECKS } from '../../../src/commands/doctor-temporal.ts';
 import { checkNames, LEDGER_PARTS } from '../../../src/store/audit/ledger-checks.ts';
 import { SCHEMA_CHECK } from '../../../src/store/audit/schema-checks.ts';
 import { PROCESSOR_CHECK } from '../../../src/stripe/audit-processor.ts';

@@ -1,7 +1,7 @@
 /** The log of what was sent to a webhook endpoint, tests of it, and sending an event again. */
 import { ApiError } from '../../../domain/errors.ts';
 import { uuidOf, wireId } from '../../../domain/ids.ts';
-import { payloadOf } from '../../../events/send-due.ts';
+import { payloadOf } from '../../../events/payload.ts';
 import type {
   DeliveriesQuery,
   DeliveriesReply,
