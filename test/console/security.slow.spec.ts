@@ -7,6 +7,7 @@ import { startTestApi, type TestApi } from '../support/api.ts';
 import { startBrowser } from '../support/browser.ts';
 import { openPage, openedDialog, openWindow, type Window } from '../support/console.ts';
 import { call } from '../support/http.ts';
+import { onceARun } from '../support/once-a-run.ts';
 import { makeOperator, signInLink } from '../support/sessions.ts';
 import { until } from '../support/stack.ts';
 import { totp } from '../support/totp.ts';
@@ -24,7 +25,7 @@ describe('security in the console', function () {
     [api, browser] = await Promise.all([
       startTestApi({ env: { DEV_MAIL: 'true', TOP_UP_ANSWER_MS: '100' } }),
       startBrowser(),
-      buildConsole(),
+      onceARun('console', buildConsole),
     ]);
   });
   after(async () => {

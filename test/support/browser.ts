@@ -1,8 +1,8 @@
 /** A real Chromium for tests of pages: the one in CHROME_PATH, else the one that npm installed. */
-import { mkdtemp } from 'node:fs/promises';
 import { join } from 'node:path';
 import chromium from '@sparticuz/chromium';
 import { chromium as playwright, type Browser } from 'playwright-core';
+import { onceARun } from './once-a-run.ts';
 
 /**
  * Flags of the package that do not fit: a single process exits with the first page that is closed, and without web
@@ -23,17 +23,17 @@ export async function startBrowser(): Promise<Browser> {
   });
 }
 
-/**
- * Unpacks into a folder of this process: the package would use a file in TMPDIR that another process still writes.
- * The run's folder is removed when the run ends.
- */
+/** The package unpacks into TMPDIR, and would use a file there that another process still writes. */
 async function unpack(): Promise<string> {
-  const usual = process.env['TMPDIR'];
-  process.env['TMPDIR'] = await mkdtemp(join(process.env['TEST_FOLDER'] ?? '', 'chromium-'));
-  try {
-    return await chromium.executablePath();
-  } finally {
-    if (usual === undefined) delete process.env['TMPDIR'];
-    else process.env['TMPDIR'] = usual;
-  }
+  const folder = await onceARun('chromium', async (into) => {
+    const usual = process.env['TMPDIR'];
+    process.env['TMPDIR'] = into;
+    try {
+      await chromium.executablePath();
+    } finally {
+      if (usual === undefined) delete process.env['TMPDIR'];
+      else process.env['TMPDIR'] = usual;
+    }
+  });
+  return join(folder, 'chromium');
 }

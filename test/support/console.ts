@@ -4,6 +4,7 @@ import type { Browser, BrowserContext, Locator, Page } from 'playwright-core';
 import { buildConsole } from '../../src/embedded/console-build.ts';
 import { createTestAccounts, type TestAccount } from './accounts.ts';
 import { startBrowser } from './browser.ts';
+import { onceARun } from './once-a-run.ts';
 import { signInLink } from './sessions.ts';
 import {
   startStack,
@@ -44,7 +45,8 @@ export async function openConsole(options: StackOptions = {}): Promise<ConsoleHa
   const [stack, browser] = await Promise.all([
     startStack({ ...options, env: { DEV_MAIL: 'true', ...options.env } }),
     startBrowser(),
-    buildConsole(),
+    // It would replace the files of a console that is already looked at.
+    onceARun('console', buildConsole),
   ]);
   return {
     stack,
