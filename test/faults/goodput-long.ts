@@ -97,7 +97,7 @@ async function measure(
   return seen;
 }
 
-/** Requests at this rate, whatever becomes of the earlier ones. */
+/** Requests at this rate, also while earlier ones wait. */
 async function arrive(
   perSecond: number,
   isOver: () => boolean,

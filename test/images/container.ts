@@ -100,13 +100,11 @@ export async function createContainer(
   const root = await buildah('mount', name);
   const user = await buildah('run', name, '--', 'id', '--user');
   const init = HAS_INIT ? [INIT, '--'] : [];
-  const confined = (command: readonly string[]) => [
-    ...['--mount', '--pid', '--fork', '--kill-child', '--', 'sh', '-c', CONFINE, 'confine'],
-    ...[root, user, ...init, ...command],
-  ];
+  const namespaces = ['--mount', '--pid', '--fork', '--kill-child'];
+  const confine = ['sh', '-c', CONFINE, 'confine', root, user, ...init];
+  const confined = (command: readonly string[]) => [...namespaces, '--', ...confine, ...command];
   const environment = (env: Environment) => ({
     ...Object.fromEntries(config.Env.map((line) => line.split(/=(.*)/s).slice(0, 2))),
-    HOME: '/home/node',
     ...env,
     IN_MEMORY: inMemory.join(' '),
     INIT: HAS_INIT ? INIT : '',

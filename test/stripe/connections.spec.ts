@@ -12,10 +12,6 @@ describe('a connection to Stripe', () => {
   /** The idempotency key of each call that arrived. */
   const arrived: unknown[] = [];
   let answer: (response: ServerResponse) => void;
-  const answerAtOnce = (response: ServerResponse) => {
-    response.setHeader('content-type', 'application/json');
-    response.end(JSON.stringify({ id: 'cus_1', object: 'customer' }));
-  };
   const server = createServer((request, response) => {
     arrived.push(request.headers['idempotency-key']);
     request.resume();
@@ -73,3 +69,8 @@ describe('a connection to Stripe', () => {
     assert.equal(new Set(arrived).size, 1);
   });
 });
+
+function answerAtOnce(response: ServerResponse): void {
+  response.setHeader('content-type', 'application/json');
+  response.end(JSON.stringify({ id: 'cus_1', object: 'customer' }));
+}
