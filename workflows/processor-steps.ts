@@ -7,8 +7,8 @@ import { jittered } from '../src/domain/retries.ts';
 import { stripeTaskQueue } from '../src/domain/task-queues.ts';
 import { retryAfterMsOf, type Steps } from './steps.ts';
 
-/** The wait after a step has used up its attempts. It doubles from the first to the longest. */
-const RETRY_MS_MIN = 10_000;
+/** The wait after a step has used up its attempts. It doubles from the second to the longest. */
+const RETRY_MS_MIN = 5_000;
 export const RETRY_MS_MAX = 600_000;
 
 const STEP = {
@@ -16,7 +16,12 @@ const STEP = {
   // Every step sends a heartbeat each second (src/temporal/heartbeat.ts), so a killed worker costs 5 s.
   heartbeatTimeout: '5s',
   // A workflow does not see its activities' retries, so there are only a few before it shows `Stuck`.
-  retry: { initialInterval: '1s', backoffCoefficient: 2, maximumAttempts: 5 },
+  retry: {
+    initialInterval: '1s',
+    backoffCoefficient: 2,
+    maximumInterval: '5s',
+    maximumAttempts: 5,
+  },
 } as const;
 
 /** Steps that normally need only Postgres. */
@@ -55,7 +60,7 @@ export async function pauseAfter(
   if (retryAfterMs > 0) {
     await steps.pause(retryAfterMs, "The processor's Retry-After", isCanceling);
   }
-  const delayMs = Math.min(RETRY_MS_MIN * 2 ** (steps.failures - 1), RETRY_MS_MAX);
+  const delayMs = Math.min(RETRY_MS_MIN * 2 ** Math.max(steps.failures - 2, 0), RETRY_MS_MAX);
   await rest(steps, jittered(delayMs, Math.random()), `Try ${step} again`, isCanceling);
 }
 

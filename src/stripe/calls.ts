@@ -1,6 +1,6 @@
 /**
  * Our calls to Stripe. Each POST sends an idempotency key made from our row's id, and parameters from that row only, so
- * that a call whose response was lost can be repeated exactly. No retries here: Temporal makes them.
+ * that a call whose response was lost can be repeated exactly. No retries here but of dead connections: Temporal makes them.
  */
 import { Stripe } from 'stripe';
 import type { Config } from '../config.ts';
@@ -8,6 +8,7 @@ import { CONSENT_TERMS } from '../domain/consent-terms.ts';
 import { wireId } from '../domain/ids.ts';
 import { centsOf, type Micros } from '../domain/money.ts';
 import type { Tracing } from '../tracing/tracing.ts';
+import { keptConnections } from './connections.ts';
 import { taxingOf } from './tax.ts';
 import { tracedHttpClient } from './traced-http-client.ts';
 
@@ -47,16 +48,18 @@ export function createStripe(
   { maxNetworkRetries = 0, tracing }: StripeOptions = {},
 ): Stripe {
   const { secretKey, apiBase, timeoutMs } = config;
+  const protocol = apiBase?.protocol === 'http:' ? 'http' : 'https';
+  const httpClient = Stripe.createNodeHttpClient(keptConnections(protocol));
   return new Stripe(secretKey, {
     apiVersion: API_VERSION,
     ...(apiBase && {
-      protocol: apiBase.protocol === 'http:' ? 'http' : 'https',
+      protocol,
       host: apiBase.hostname,
       port: apiBase.port || (apiBase.protocol === 'http:' ? 80 : 443),
     }),
     timeout: timeoutMs,
     maxNetworkRetries,
-    ...(tracing && { httpClient: tracedHttpClient(tracing) }),
+    httpClient: tracing ? tracedHttpClient(httpClient, tracing) : httpClient,
     telemetry: false,
   });
 }

@@ -2,11 +2,10 @@
  * Stripe's HTTP client with a span for each call. The span has the path without ids and without its query, and Stripe's
  * request id. The trace ends there: Stripe is told nothing of it.
  */
-import { Stripe } from 'stripe';
+import type { Stripe } from 'stripe';
 import { markFailed, SpanKind, type Tracing } from '../tracing/tracing.ts';
 
-export function tracedHttpClient(tracing: Tracing): Stripe.HttpClient {
-  const plain = Stripe.createNodeHttpClient();
+export function tracedHttpClient(plain: Stripe.HttpClient, tracing: Tracing): Stripe.HttpClient {
   return {
     getClientName: () => plain.getClientName(),
     makeRequest: (host, port, path, method, ...others) => {

@@ -11,10 +11,7 @@ const PROCESSOR = 'worker and processor';
 const DELAY_MS = 500;
 const HALF_OPEN = 'requests arrive, answers do not';
 const FORGOTTEN = 'open connections are forgotten';
-/**
- * A worker notices a connection to Temporal that was forgotten by the pings of Temporal's SDK: one each 30 s, with 15 s for
- * its answer. The SDK has no setting for that. Other workers continue, and so do charges.
- */
+/** How long a worker alone takes to notice that its connections to Temporal were forgotten (decision 0043). */
 const PINGS_MS_MAX = 60_000;
 
 /** Outages last `longMs`, everything else a third of that. */

@@ -19,6 +19,8 @@ export interface DamageablePostgres {
 
 export const STALL_MS = 4_000;
 const STOP_MS = 5_000;
+/** What a quota of a container does to a process that has used it up: it runs so long in each period, and then not at all. */
+const QUOTA_MS = { period: 100, runs: 10 };
 const DISK_STEP_BYTES = 1_000_000;
 
 /** `clockFile` is read by libfaketime in the API and the worker; undefined where the library is missing. */
@@ -69,6 +71,24 @@ export function partTrials(
         return () => site[part].kill('SIGCONT');
       },
     })),
+    {
+      name: 'API and worker: a quota of a tenth of a CPU',
+      seen: OUTAGE,
+      lastsMs,
+      begin: ({ api, worker }) => {
+        const signal = (name: NodeJS.Signals) => [api, worker].forEach((each) => each.kill(name));
+        let stopping: NodeJS.Timeout | undefined;
+        const running = setInterval(() => {
+          signal('SIGCONT');
+          stopping = setTimeout(() => signal('SIGSTOP'), QUOTA_MS.runs);
+        }, QUOTA_MS.period);
+        return () => {
+          clearInterval(running);
+          clearTimeout(stopping);
+          signal('SIGCONT');
+        };
+      },
+    },
     ...(clockFile === undefined ? [] : ['+1h', '-1h', '+2d', '-2d']).map((step): Trial => ({
       name: `API and worker: their clocks step by ${step}`,
       seen: OUTAGE,

@@ -12,6 +12,11 @@ export interface ComposeService {
   readonly entrypoint?: readonly string[];
   readonly stop_grace_period?: string;
   readonly healthcheck?: { readonly test: readonly string[] };
+  readonly read_only?: boolean;
+  readonly tmpfs?: readonly string[];
+  readonly init?: boolean;
+  readonly cap_drop?: readonly string[];
+  readonly security_opt?: readonly string[];
 }
 
 export async function composeServices(): Promise<Readonly<Record<string, ComposeService>>> {

@@ -1,8 +1,11 @@
 /**
- * Builds and runs images with buildah, which needs no engine: `chroot` isolation works inside other containers too. The
- * network is the machine's. What an engine would add (a read-only root, no capabilities) is not tried here.
+ * Builds images with buildah, which needs no engine: `chroot` isolation works inside other containers too. Runs them in
+ * namespaces of their own as an engine would that docker-compose.yml tells to confine them: a read-only root, the file
+ * systems in memory that it names, no capabilities, no new rights, and an init as process 1 (Debian's package `tini`).
+ * The network is the machine's.
  */
 import { execFile, spawn } from 'node:child_process';
+import { existsSync } from 'node:fs';
 import { readFile, readdir } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { promisify } from 'node:util';
@@ -17,7 +20,7 @@ const OUTPUT_BYTES_MAX = 64 * 2 ** 20;
 type Environment = Readonly<Record<string, string>>;
 
 export interface Running {
-  /** The process inside, not buildah's. */
+  /** Process 1 inside, which an engine would signal. */
   readonly pid: number;
   /** Resolves with the exit code. */
   readonly exited: Promise<number | null>;
@@ -34,9 +37,11 @@ export interface Container {
     readonly Env: readonly string[];
     readonly Healthcheck: { readonly Test: readonly string[] };
   };
-  /** Runs a command as the image's user to its end. Rejects when it fails. */
-  exec(command: readonly string[], env?: Environment): Promise<string>;
-  /** Starts the entry point with these arguments, and returns once its process exists. */
+  /** Runs a command as the image's user, with nothing but its rights on files in the way. Rejects when it fails. */
+  exec(command: readonly string[]): Promise<string>;
+  /** The same, confined. */
+  execConfined(command: readonly string[], env?: Environment): Promise<string>;
+  /** Starts the entry point with these arguments, confined, and returns once its process exists. */
   start(args: readonly string[], env: Environment): Promise<Running>;
   remove(): Promise<void>;
 }
@@ -56,25 +61,64 @@ export async function buildImage(name: string, options: string): Promise<void> {
   await buildah('bud', '--format', 'docker', ...given, '--tag', name, '.');
 }
 
-export async function createContainer(image: string): Promise<Container> {
+/** The static one: it needs no library of the image's. */
+export const INIT = '/usr/bin/tini-static';
+export const HAS_INIT = existsSync(INIT);
+
+/**
+ * In mount and process namespaces of its own: makes the root read-only, with what an engine mounts into every container,
+ * and continues as the user without any right. Its arguments: the root, the user's id, and the command.
+ */
+const CONFINE = `set -eu
+root=$1 user=$2
+shift 2
+mount --make-rprivate /
+mount --bind "$root" "$root"
+for path in $IN_MEMORY; do mount -t tmpfs -o mode=1777 tmpfs "$root$path"; done
+mount -t proc proc "$root/proc"
+mount -t tmpfs -o mode=755 tmpfs "$root/dev"
+for file in /dev/null /dev/zero /dev/random /dev/urandom /etc/hosts /etc/resolv.conf $INIT; do
+  [ -e "$root$file" ] || { mkdir -p "$root\${file%/*}" && touch "$root$file"; }
+  mount --bind "$file" "$root$file"
+done
+mount -o remount,bind,ro "$root"
+unset IN_MEMORY INIT
+exec unshare --root="$root" --wd=/app setpriv --reuid="$user" --regid="$user" --clear-groups \
+  --bounding-set=-all --inh-caps=-all --no-new-privs "$@"
+`;
+
+/** `inMemory`: the paths at which a service has file systems in memory. */
+export async function createContainer(
+  image: string,
+  inMemory: readonly string[],
+): Promise<Container> {
   const name = await buildah('from', '--pull-never', image);
   const inspected = JSON.parse(await buildah('inspect', name)) as {
     readonly Docker: { readonly config: Container['config'] };
   };
   const { config } = inspected.Docker;
-  const runArgs = (command: readonly string[], env: Environment) => [
-    'run',
-    ...Object.entries(env).flatMap(([key, value]) => ['--env', `${key}=${value}`]),
-    name,
-    '--',
-    ...command,
-  ];
+  const root = await buildah('mount', name);
+  const user = await buildah('run', name, '--', 'id', '--user');
+  const init = HAS_INIT ? [INIT, '--'] : [];
+  const namespaces = ['--mount', '--pid', '--fork', '--kill-child'];
+  const confine = ['sh', '-c', CONFINE, 'confine', root, user, ...init];
+  const confined = (command: readonly string[]) => [...namespaces, '--', ...confine, ...command];
+  const environment = (env: Environment) => ({
+    ...Object.fromEntries(config.Env.map((line) => line.split(/=(.*)/s).slice(0, 2))),
+    ...env,
+    IN_MEMORY: inMemory.join(' '),
+    INIT: HAS_INIT ? INIT : '',
+  });
   return {
     config,
-    exec: (command, env = {}) => buildah(...runArgs(command, env)),
+    exec: (command) => buildah('run', name, '--', ...command),
+    execConfined: async (command, env = {}) => {
+      const options = { env: environment(env), maxBuffer: OUTPUT_BYTES_MAX };
+      return (await run('unshare', confined(command), options)).stdout.trim();
+    },
     start: async (args, env) => {
-      const child = spawn('buildah', runArgs([...config.Entrypoint, ...args], env), {
-        env: BUILDAH_ENV,
+      const child = spawn('unshare', confined([...config.Entrypoint, ...args]), {
+        env: environment(env),
         stdio: ['ignore', 'pipe', 'pipe'],
       });
       let printed = '';
@@ -87,9 +131,10 @@ export async function createContainer(image: string): Promise<Container> {
           resolve(code);
         });
       });
+      const program = HAS_INIT ? INIT : (config.Entrypoint[0] as string);
       const pid = await until(async () => {
         if (ended) throw new Error(`it ended: ${printed}`);
-        return findInside(child.pid as number, config.Entrypoint[0] as string);
+        return findInside(child.pid as number, basename(program));
       });
       return { pid, exited, output: () => printed };
     },
@@ -97,7 +142,7 @@ export async function createContainer(image: string): Promise<Container> {
   };
 }
 
-/** The descendant of buildah that runs the program. */
+/** The descendant that runs the program. */
 async function findInside(ancestor: number, program: string): Promise<number | undefined> {
   const parents = new Map<number, number>();
   const programs = new Map<number, string>();

@@ -6,14 +6,22 @@
  *   IMAGE                 tries this image, which buildah has, instead of building one
  *   IMAGE_BUILD_OPTIONS   options for `buildah bud`, such as `--volume` for the certificates of a private registry
  *   BASE_IMAGE            `debootstrap`: makes the base image on this machine, where no registry of images can be
- *                         reached. Takes three minutes more, and needs root; add `IMAGE_BUILD_OPTIONS=--pull-never`.
+ *                         reached. Takes three minutes more; add `IMAGE_BUILD_OPTIONS=--pull-never`.
+ *
+ * Needs root, to confine the image. Without Debian's package `tini`, the program is process 1.
  */
 import assert from 'node:assert/strict';
 import { choosePort } from '../support/ports.ts';
 import { createEmptyDatabase, createTestNamespace, until } from '../support/stack.ts';
 import { makeBaseImage } from './base-image.ts';
-import { composeEnvironment } from './compose.ts';
-import { buildImage, createContainer, type Container, type Running } from './container.ts';
+import { composeEnvironment, composeServices, type ComposeService } from './compose.ts';
+import {
+  buildImage,
+  createContainer,
+  HAS_INIT,
+  type Container,
+  type Running,
+} from './container.ts';
 
 const BUILT = 'farebox:test';
 
@@ -27,12 +35,15 @@ describe('the image', function () {
   let container: Container;
   let env: Record<string, string>;
   let drop: () => Promise<void>;
+  let service: ComposeService;
 
   before(async () => {
     if (process.env['BASE_IMAGE'] === 'debootstrap') await makeBaseImage();
     const given = process.env['IMAGE'];
     if (!given) await buildImage(BUILT, process.env['IMAGE_BUILD_OPTIONS'] ?? '');
-    container = await createContainer(given ?? BUILT);
+    const { api } = await composeServices();
+    service = api ?? assert.fail();
+    container = await createContainer(given ?? BUILT, service.tmpfs ?? []);
     const database = await createEmptyDatabase();
     drop = () => database.drop();
     env = {
@@ -64,6 +75,22 @@ describe('the image', function () {
     );
   });
 
+  it('is confined as docker-compose.yml says', async () => {
+    const { read_only, init, cap_drop, security_opt } = service;
+    assert.deepEqual([read_only, init, cap_drop], [true, true, ['ALL']]);
+    assert.deepEqual(security_opt, ['no-new-privileges:true']);
+    const status = await container.execConfined(['cat', '/proc/self/status']);
+    for (const set of ['CapInh', 'CapPrm', 'CapEff', 'CapBnd', 'CapAmb'])
+      assert.match(status, new RegExp(`^${set}:\\t0+$`, 'm'));
+    assert.match(status, /^NoNewPrivs:\t1$/m);
+    assert.match(status, /^Uid:\t1000\t1000\t1000\t1000$/m);
+    const mounts = await container.execConfined(['cat', '/proc/mounts']);
+    assert.match(mounts, /^\S+ \/ \S+ ro,/m);
+    for (const path of service.tmpfs ?? []) assert.ok(mounts.includes(`tmpfs ${path} tmpfs rw,`));
+    if (!HAS_INIT) return;
+    assert.equal(await container.execConfined(['cat', '/proc/1/comm']), 'tini-static');
+  });
+
   it('contains what runs in production, and nothing else of ours', async () => {
     const files = (await container.exec(['ls', '-A', '/app'])).split('\n');
     assert.deepEqual(files, [
@@ -86,9 +113,9 @@ describe('the image', function () {
   });
 
   it('migrates, charges, answers its health checks and ends when told to', async () => {
-    await container.exec([...container.config.Entrypoint, 'migrate'], env);
+    await container.execConfined([...container.config.Entrypoint, 'migrate'], env);
     const created = JSON.parse(
-      await container.exec(
+      await container.execConfined(
         [
           ...container.config.Entrypoint,
           'account',
@@ -119,7 +146,7 @@ describe('the image', function () {
       for (const port of [ports.api, ports.worker]) {
         const probe = check.map((word) => word.replace('9464', String(port)));
         await until(() =>
-          container.exec(probe).then(
+          container.execConfined(probe).then(
             () => true,
             () => false,
           ),
@@ -140,7 +167,7 @@ describe('the image', function () {
       await endsWell(worker);
     }
     const parts = 'schema,balances,charges,holds,budgets,earnings,audit-log';
-    await container.exec([...container.config.Entrypoint, 'doctor', '--only', parts], env);
+    await container.execConfined([...container.config.Entrypoint, 'doctor', '--only', parts], env);
   });
 });
 

@@ -107,6 +107,28 @@ describe('workers with versioning', () => {
     assert.equal(await buildOf(open['waits']!), theirs);
   });
 
+  it('move the runs of a build to the current one when an operator says so', async () => {
+    ours = await harness.startWorker();
+    // Temporal refuses a build without workers.
+    await until(() =>
+      farebox(['builds', '--make-current', OURS], harness).then(
+        () => true,
+        () => false,
+      ),
+    );
+    const moves = await harness.checkout(consumer, 16);
+    assert.equal(await buildOf(moves), OURS);
+    await farebox(['builds', '--make-current', theirs], harness);
+    // Temporal's list of workflows shows a new one a moment later.
+    await until(async () => {
+      const printed = await farebox(['builds', '--take-over', OURS], harness);
+      return printed.startsWith('Moved 1 workflows to the current build.\n');
+    });
+    await pay(moves);
+    assert.equal(await buildOf(moves), theirs);
+    await ours.stop();
+  });
+
   it('give way to workers without versioning, once none is left', async () => {
     const back = await harness.checkout(consumer, 14);
     await next.stop();
