@@ -403,9 +403,10 @@ export const ENDPOINTS: readonly Endpoint[] = [
     errors: ['invalid_request'],
     handle: exportStatement,
   }),
-  scan('/v1/statements/:month', {
+  get('/v1/statements/:month', {
     operation: 'getStatement',
     role: 'either',
+    hasOwnShare: true,
     params: monthParams,
     query: StatementQuery,
     replies: { 200: StatementReply },

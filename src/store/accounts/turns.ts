@@ -1,5 +1,11 @@
 /** Lets accounts take turns, across all processes, at reading many rows. */
-import { inOneSnapshot, sql, type Connection, type Database } from '../database.ts';
+import {
+  inOneSnapshot,
+  sql,
+  type Connection,
+  type Database,
+  type Transaction,
+} from '../database.ts';
 import { isLockTimeout } from '../failures.ts';
 
 const WAIT_MS_MAX = 2_000;
@@ -18,16 +24,34 @@ export function takeTurn<T>(
   accountId: string,
   read: (connection: Connection) => Promise<T>,
 ): Promise<T> {
-  return inOneSnapshot(database, async (tx) => {
-    const turn = tx.query(sql.typeAlias('nothing')`
-      select set_config('lock_timeout', ${`${WAIT_MS_MAX}ms`}, true),
-        pg_advisory_xact_lock(hashtextextended('farebox.turns ' || ${accountId}, 0)),
-        set_config('lock_timeout', usual, true)
-      from (select current_setting('lock_timeout') as usual offset 0) as settings
-    `);
-    await turn.catch((error: unknown) => {
-      throw isLockTimeout(error) ? new NoTurnError(undefined, { cause: error }) : error;
-    });
-    return read(tx);
+  return inOneSnapshot(database, (tx) => readInTurn(tx, accountId, read));
+}
+
+/**
+ * The same, but each statement has a snapshot of its own. One snapshot for many statements would keep PostgreSQL from
+ * vacuuming the rows of busy consumers for as long as they take.
+ */
+export function takeTurnInSteps<T>(
+  database: Database,
+  accountId: string,
+  read: (connection: Connection) => Promise<T>,
+): Promise<T> {
+  return database.transaction((tx) => readInTurn(tx, accountId, read));
+}
+
+async function readInTurn<T>(
+  tx: Transaction,
+  accountId: string,
+  read: (connection: Connection) => Promise<T>,
+): Promise<T> {
+  const turn = tx.query(sql.typeAlias('nothing')`
+    select set_config('lock_timeout', ${`${WAIT_MS_MAX}ms`}, true),
+      pg_advisory_xact_lock(hashtextextended('farebox.turns ' || ${accountId}, 0)),
+      set_config('lock_timeout', usual, true)
+    from (select current_setting('lock_timeout') as usual offset 0) as settings
+  `);
+  await turn.catch((error: unknown) => {
+    throw isLockTimeout(error) ? new NoTurnError(undefined, { cause: error }) : error;
   });
+  return read(tx);
 }

@@ -33,7 +33,7 @@ export type ToolCharges = Static<typeof ToolCharges>;
 type ByTool = ReadonlyMap<string, ToolCharges>;
 
 /** Never changed: callers at the same time count on from the same one. */
-interface Counted {
+export interface Counted {
   /** All charges of the month with smaller ids are counted. */
   readonly nextId: string;
   readonly byTool: ByTool;
@@ -59,38 +59,60 @@ export class ClosedCharges {
     this.#chargesPerStep = chargesPerStep;
   }
 
-  /** Until now, by the snapshot of `tx`; sorted by tool. */
-  async countByTool(tx: Connection, consumer: ConsumerRef, month: Month): Promise<ToolCharges[]> {
+  /**
+   * What is closed by now. Each of its statements may have a snapshot of its own, since closed charges never change: over
+   * millions of them, this takes long.
+   */
+  async countClosed(connection: Connection, consumer: ConsumerRef, month: Month): Promise<Counted> {
+    const start = { nextId: uuidFloor(month.fromMs), byTool: new Map() };
+    if (month.toMs <= (await readArchivedBefore(connection))) return start;
+    const remembered = this.#counted.get(keyOf(consumer, month));
+    return this.#countOn(connection, consumer, month, remembered ?? start);
+  }
+
+  /** Until now, by the snapshot of `tx`; sorted by tool. Counts on from what `countClosed` returned. */
+  async countByTool(
+    tx: Connection,
+    consumer: ConsumerRef,
+    month: Month,
+    closed: Counted,
+  ): Promise<ToolCharges[]> {
     if (month.toMs <= (await readArchivedBefore(tx))) {
       return sorted(await archivedByTool(tx, consumer, month));
     }
-    const nowMs = await tx.oneFirst(sql.type(nowRow)`
+    const { nextId, byTool } = await this.#countOn(tx, consumer, month, closed);
+    const open = await countBetween(tx, consumer, nextId, uuidFloor(month.toMs));
+    return sorted([...plus(byTool, open).values()]);
+  }
+
+  async #countOn(
+    connection: Connection,
+    consumer: ConsumerRef,
+    month: Month,
+    closed: Counted,
+  ): Promise<Counted> {
+    const nowMs = await connection.oneFirst(sql.type(nowRow)`
       select floor(extract(epoch from now()) * 1000)::int8 as "nowMs"
     `);
-    const key = `${consumer.consumerId} ${month.fromMs}`;
-    let counted: Counted = this.#counted.get(key) ?? {
-      nextId: uuidFloor(month.fromMs),
-      byTool: new Map(),
-    };
     const closedId = uuidFloor(Math.min(nowMs - LATEST_COMMIT_MS, month.toMs));
+    let counted = closed;
     while (counted.nextId < closedId) {
-      const boundId = await this.#boundOf(tx, consumer, counted.nextId, closedId);
-      const more = await countBetween(tx, consumer, counted.nextId, boundId);
+      const boundId = await this.#boundOf(connection, consumer, counted.nextId, closedId);
+      const more = await countBetween(connection, consumer, counted.nextId, boundId);
       counted = { nextId: boundId, byTool: plus(counted.byTool, more) };
-      this.#counted.set(key, counted);
+      this.#counted.set(keyOf(consumer, month), counted);
     }
-    const open = await countBetween(tx, consumer, counted.nextId, uuidFloor(month.toMs));
-    return sorted([...plus(counted.byTool, open).values()]);
+    return counted;
   }
 
   /** The id behind as many charges as one step may count. */
   async #boundOf(
-    tx: Connection,
+    connection: Connection,
     { ledger, consumerId }: ConsumerRef,
     fromId: string,
     toId: string,
   ): Promise<string> {
-    const bound = await tx.maybeOneFirst(sql.type(boundRow)`
+    const bound = await connection.maybeOneFirst(sql.type(boundRow)`
       select id from farebox.charges
       where ledger = ${ledger} and consumer_id = ${consumerId} and id >= ${fromId} and id < ${toId}
       order by id offset ${this.#chargesPerStep} limit 1
@@ -99,13 +121,15 @@ export class ClosedCharges {
   }
 }
 
+const keyOf = ({ consumerId }: ConsumerRef, { fromMs }: Month) => `${consumerId} ${fromMs}`;
+
 async function countBetween(
-  tx: Connection,
+  connection: Connection,
   { ledger, consumerId }: ConsumerRef,
   fromId: string,
   toId: string,
 ): Promise<readonly ToolCharges[]> {
-  return tx.any(sql.type(toolRow)`
+  return connection.any(sql.type(toolRow)`
     select tool, count(*) as charges, sum(amount_micros)::int8 as "amountMicros" from farebox.charges
     where ledger = ${ledger} and consumer_id = ${consumerId} and id >= ${fromId} and id < ${toId}
     group by tool

@@ -15,7 +15,7 @@ import {
   type Connection,
   type DeveloperRef,
 } from '../database.ts';
-import type { ClosedCharges, Month, ToolCharges } from './closed-charges.ts';
+import type { ClosedCharges, Counted, Month, ToolCharges } from './closed-charges.ts';
 import { listToolEarnings, type ToolIntervalEarnings } from './earnings-by-tool.ts';
 import { earnedIn } from './earnings.ts';
 import { spentBefore } from '../balance/spent.ts';
@@ -80,6 +80,7 @@ export async function readConsumerStatement(
   closedCharges: ClosedCharges,
   consumer: ConsumerRef,
   month: Month,
+  closed: Counted,
 ): Promise<ConsumerStatement> {
   const { fromMs, toMs } = month;
   const own = sql.fragment`ledger = ${consumer.ledger} and consumer_id = ${consumer.consumerId}`;
@@ -112,7 +113,7 @@ export async function readConsumerStatement(
     ) listed
     order by "createdAt", id
   `);
-  const charges = await closedCharges.countByTool(tx, consumer, month);
+  const charges = await closedCharges.countByTool(tx, consumer, month, closed);
   const closing = asMicros(opening + sum(movements) - sum(charges));
   return { opening, movements, charges, closing };
 }

@@ -49,6 +49,7 @@ describe('budgets under everything at once', function () {
   let client: Client;
   let harnesses: BudgetHarness[];
   const seen = new Map<string, number>();
+  const missing = () => EXPECTED.filter((kind) => !seen.has(kind));
 
   before(async () => {
     ledger = await openTestLedger(10);
@@ -66,7 +67,6 @@ describe('budgets under everything at once', function () {
   });
 
   it(`come to what a plain model says (${SPENDS} spends, SEED=${seed})`, async () => {
-    const missing = () => EXPECTED.filter((kind) => !seen.has(kind));
     for (let spent = 0; spent < SPENDS || (missing().length > 0 && spent < SPENDS_MAX);) {
       const isAlone = random.between(0, 4) > 0;
       spent += isAlone ? 1 : TOGETHER;

@@ -42,10 +42,11 @@ describe('charges of a month by tool', () => {
     tool: TOOLS[place % TOOLS.length] ?? '',
     timeMs,
   });
-  const count = (closed: ClosedCharges) =>
-    inOneSnapshot(harness.database, (tx) =>
-      closed.countByTool(tx, { ledger: consumer.ledger, consumerId: consumer.consumer }, month),
-    );
+  const count = async (closed: ClosedCharges) => {
+    const payer = { ledger: consumer.ledger, consumerId: consumer.consumer };
+    const counted = await closed.countClosed(harness.database, payer, month);
+    return inOneSnapshot(harness.database, (tx) => closed.countByTool(tx, payer, month, counted));
+  };
   const added = async () => {
     const { rows } = await harness.client.query<{ tool: string; charges: string; micros: string }>(
       `select tool, count(*) as charges, sum(amount_micros) as micros from farebox.charges

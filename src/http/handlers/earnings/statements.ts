@@ -14,34 +14,31 @@ import {
   type ConsumerStatement,
   type DeveloperStatement,
 } from '../../../store/earnings/statements.ts';
-import { takeTurn } from '../../../store/accounts/turns.ts';
+import { takeTurn, takeTurnInSteps } from '../../../store/accounts/turns.ts';
 import type { Api } from '../../services.ts';
 import type { Cell, Export } from '../../csv.ts';
-import type { Reply, Request, ScanApi } from '../../endpoint.ts';
+import type { Reply, Request } from '../../endpoint.ts';
 
 export async function getStatement(
-  api: ScanApi,
+  api: Api,
   { caller, params }: Request,
 ): Promise<Reply<StatementReply>> {
   const month = monthOf(params['month'] ?? '');
+  // Before the statement is read: it then has everything of a complete month.
+  const complete = isComplete(month, Date.now());
+  const statement = await api.shares.scans.run(caller.accountId, 1, () =>
+    readStatement(api, caller, month),
+  );
   const head = {
     month: nameOf(month),
     from: isoOf(month.fromMs),
     to: isoOf(month.toMs),
-    complete: isComplete(month, Date.now()),
+    complete,
   };
   const body =
-    caller.kind === 'consumer'
-      ? {
-          consumerId: wireId('consumer', caller.consumerId),
-          ...consumerView(
-            await readConsumerStatement(api.database, api.closedCharges, caller, month),
-          ),
-        }
-      : {
-          developerId: wireId('developer', caller.developerId),
-          ...developerView(await readDeveloperStatement(api.database, caller, month)),
-        };
+    'movements' in statement
+      ? { consumerId: wireId('consumer', caller.consumerId), ...consumerView(statement) }
+      : { developerId: wireId('developer', caller.developerId), ...developerView(statement) };
   return { status: 200, body: { ...head, ...body } };
 }
 
@@ -52,16 +49,30 @@ export function exportStatement(api: Api, { caller, params }: Request): Export {
     name: `statement-${nameOf(month)}`,
     header: ['date', 'entry', 'tool', 'topUpId', 'reason', 'count', 'amount', 'tax'],
     pages: (async function* () {
-      yield await takeTurn(api.database, caller.accountId, async (database) =>
-        caller.kind === 'consumer'
-          ? consumerRows(
-              month,
-              await readConsumerStatement(database, api.closedCharges, caller, month),
-            )
-          : developerRows(month, await readDeveloperStatement(database, caller, month)),
-      );
+      const statement = await readStatement(api, caller, month);
+      yield 'movements' in statement
+        ? consumerRows(month, statement)
+        : developerRows(month, statement);
     })(),
   };
+}
+
+/** For the role of the key. Closed charges are counted before, because a month may have millions. */
+async function readStatement(
+  { database, closedCharges }: Api,
+  caller: Request['caller'],
+  month: Month,
+): Promise<ConsumerStatement | DeveloperStatement> {
+  const { accountId, kind } = caller;
+  if (kind !== 'consumer') {
+    return takeTurn(database, accountId, (tx) => readDeveloperStatement(tx, caller, month));
+  }
+  const closed = await takeTurnInSteps(database, accountId, (connection) =>
+    closedCharges.countClosed(connection, caller, month),
+  );
+  return takeTurn(database, accountId, (tx) =>
+    readConsumerStatement(tx, closedCharges, caller, month, closed),
+  );
 }
 
 /** From 1970, when timestamps in ids begin, to the current month. */
