@@ -40,7 +40,8 @@ export async function ensureTestAccount(
           insert into farebox.accounts (id, email, ledger, consumer_id, developer_id, live_account_id)
           values (${randomUUIDv7()}, ${`test:${liveAccountId}`}, ${ledger}, ${consumerId}, ${randomUUIDv7()},
             ${liveAccountId})
-          on conflict (live_account_id) where live_account_id is not null do nothing
+          -- Its address is unique, too, and either may be the one that another call has taken.
+          on conflict do nothing
           returning ledger, consumer_id
         )
         insert into farebox.consumers (ledger, id) select ledger, consumer_id from made
