@@ -4,6 +4,7 @@
  */
 import type { BetterAuthPlugin } from 'better-auth';
 import { APIError, createAuthMiddleware } from 'better-auth/api';
+import { remembered } from '../domain/remembered.ts';
 
 /** Where somebody chooses a password: by a link, the first one as well as any later one. */
 const PATH = '/reset-password';
@@ -35,22 +36,16 @@ export function commonPasswords() {
   } satisfies BetterAuthPlugin;
 }
 
-let list: Promise<ReadonlySet<string>> | undefined;
-
-async function readList(): Promise<ReadonlySet<string>> {
+const readList = remembered(async (): Promise<ReadonlySet<string>> => {
   const { dictionary } = await import('@zxcvbn-ts/language-common');
   return new Set([...OURS, ...dictionary['passwords-common']]);
-}
+});
 
 /** As it is, in capitals, backwards, repeated, or with a few digits and signs around it. */
 export async function isCommon(password: string): Promise<boolean> {
   const text = password.normalize('NFKC').toLowerCase();
   if (new Set(text).size < CHARACTERS_MIN) return true;
-  list ??= readList().catch((error: unknown) => {
-    list = undefined; // it may be readable at the next request
-    throw error;
-  });
-  const listed = await list;
+  const listed = await readList();
   const inside = text.replaceAll(/^[^\p{L}]+|[^\p{L}]+$/gu, '');
   const variants = [text, text.split(/(?:)/u).toReversed().join(''), repeatedPart(text)];
   if (text.length - inside.length <= AROUND_MAX) variants.push(inside);

@@ -3,6 +3,7 @@
  * process that only takes charges never has it in memory.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { remembered } from '../domain/remembered.ts';
 import type { KeyOwner } from '../store/accounts/api-keys.ts';
 import { findAccountOfUser, type AccountOwner } from '../store/console/users.ts';
 import type { Auth, ConsoleDeps } from './auth.ts';
@@ -26,7 +27,9 @@ interface Loaded {
 export class Console {
   readonly #deps: ConsoleDeps;
   readonly #origins: ReadonlySet<string>;
-  #loaded: Promise<Loaded> | undefined;
+  readonly #load = remembered(() => this.#import());
+  /** Undefined until it is loaded. */
+  #auth: Auth | undefined;
 
   constructor(deps: ConsoleDeps) {
     this.#deps = deps;
@@ -75,13 +78,7 @@ export class Console {
   }
 
   async end(): Promise<void> {
-    const loaded = await this.#loaded;
-    await loaded?.auth.end();
-  }
-
-  #load(): Promise<Loaded> {
-    this.#loaded ??= this.#import();
-    return this.#loaded;
+    await this.#auth?.end();
   }
 
   async #import(): Promise<Loaded> {
@@ -90,6 +87,7 @@ export class Console {
       import('better-auth/node'),
     ]);
     const auth = createAuth(this.#deps);
+    this.#auth = auth;
     return { auth, handle: toNodeHandler(auth.handler), headersOf: fromNodeHeaders };
   }
 }

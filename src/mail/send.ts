@@ -2,6 +2,7 @@
 import type { Transporter } from 'nodemailer';
 import type { Logger } from 'pino';
 import type { MailConfig } from '../config.ts';
+import { remembered } from '../domain/remembered.ts';
 import type { Database } from '../store/database.ts';
 import { keepMail } from '../store/console/mails.ts';
 
@@ -23,12 +24,12 @@ export interface MailDeps {
 /** Resolves once the mail server has the mail, or with false when there is no mail server. Rejects when it refuses. */
 export function mailSender({ config, database, log }: MailDeps): (mail: Mail) => Promise<boolean> {
   const { smtpUrl } = config;
-  let transport: Promise<Transporter> | undefined;
+  const openOnce = smtpUrl === undefined ? undefined : remembered(() => openTransport(smtpUrl));
   return async (mail) => {
-    if (smtpUrl !== undefined) {
+    if (openOnce) {
       const { recipient, subject, body } = mail;
-      transport ??= openTransport(smtpUrl);
-      await (await transport).sendMail({ from: config.from, to: recipient, subject, text: body });
+      const transport = await openOnce();
+      await transport.sendMail({ from: config.from, to: recipient, subject, text: body });
     } else if (config.isKept) {
       await keepMail(database, mail);
     } else {

@@ -7,6 +7,7 @@ import { createRequire } from 'node:module';
 import { promisify } from 'node:util';
 import { brotliCompress, constants } from 'node:zlib';
 import type { Context, Middleware } from 'koa';
+import { remembered } from '../../domain/remembered.ts';
 import { respond, respondBytes } from '../respond.ts';
 
 const PAGE = `<!doctype html>
@@ -74,17 +75,13 @@ function get(path: string, middleware: Middleware): Route {
 
 /** Read and compressed at the first request, then kept in memory: half a megabyte for both files. */
 function serve(name: Asset): Middleware {
-  let compressed: Promise<Buffer> | undefined;
+  const compressed = remembered(() => compressAsset(name));
   return async (ctx: Context) => {
     if (!ctx.acceptsEncodings('br')) {
       return respondBytes(ctx, 200, ASSETS[name], await readAsset(name), HEADERS);
     }
-    compressed ??= compressAsset(name).catch((error: unknown) => {
-      compressed = undefined; // it may be readable at the next request
-      throw error;
-    });
     const headers = { ...HEADERS, 'Content-Encoding': 'br', Vary: 'Accept-Encoding' };
-    return respondBytes(ctx, 200, ASSETS[name], await compressed, headers);
+    return respondBytes(ctx, 200, ASSETS[name], await compressed(), headers);
   };
 }
 

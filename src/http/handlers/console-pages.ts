@@ -8,6 +8,7 @@ import { extname, join } from 'node:path';
 import type { Context, Middleware } from 'koa';
 import { AUTH_PATH, isAuthEndpoint } from '../../console/paths.ts';
 import { ApiError } from '../../domain/errors.ts';
+import { remembered } from '../../domain/remembered.ts';
 import { hasBody, readBody } from '../body.ts';
 import { redirectTo, requestIdOf } from '../respond.ts';
 import type { Api } from '../services.ts';
@@ -33,16 +34,12 @@ interface BuiltFile {
 
 export function consolePages(api: Api): Middleware {
   let names: ReadonlySet<string> | undefined;
-  const read = new Map<string, Promise<BuiltFile>>();
+  const readers = new Map<string, () => Promise<BuiltFile>>();
 
   const fileOf = (path: string): Promise<BuiltFile> => {
-    const known = read.get(path);
-    if (known) return known;
-    const file = readBuilt(path);
-    read.set(path, file);
-    // A file that cannot be read now may be readable at the next request.
-    file.catch(() => read.delete(path));
-    return file;
+    const reader = readers.get(path) ?? remembered(() => readBuilt(path));
+    readers.set(path, reader);
+    return reader();
   };
 
   const { consoleUrl } = api.config;
