@@ -60,17 +60,28 @@ export class ClosedCharges {
   }
 
   /**
-   * What is closed by now. Each of its statements may have a snapshot of its own, since closed charges never change: over
-   * millions of them, this takes long.
+   * Counts what is closed by now. Its statements need not share a snapshot, because closed charges never change. So the
+   * connection can have one for each: counting millions of charges takes long.
    */
   async countClosed(connection: Connection, consumer: ConsumerRef, month: Month): Promise<Counted> {
     const start = { nextId: uuidFloor(month.fromMs), byTool: new Map() };
     if (month.toMs <= (await readArchivedBefore(connection))) return start;
-    const remembered = this.#counted.get(keyOf(consumer, month));
-    return this.#countOn(connection, consumer, month, remembered ?? start);
+    const nowMs = await connection.oneFirst(sql.type(nowRow)`
+      select floor(extract(epoch from now()) * 1000)::int8 as "nowMs"
+    `);
+    const closedId = uuidFloor(Math.min(nowMs - LATEST_COMMIT_MS, month.toMs));
+    const key = `${consumer.consumerId} ${month.fromMs}`;
+    let counted: Counted = this.#counted.get(key) ?? start;
+    while (counted.nextId < closedId) {
+      const boundId = await this.#boundOf(connection, consumer, counted.nextId, closedId);
+      const more = await countBetween(connection, consumer, counted.nextId, boundId);
+      counted = { nextId: boundId, byTool: plus(counted.byTool, more) };
+      this.#counted.set(key, counted);
+    }
+    return counted;
   }
 
-  /** Until now, by the snapshot of `tx`; sorted by tool. Counts on from what `countClosed` returned. */
+  /** Until now, by the snapshot of `tx`; sorted by tool. Adds to what `countClosed` returned just before. */
   async countByTool(
     tx: Connection,
     consumer: ConsumerRef,
@@ -80,29 +91,8 @@ export class ClosedCharges {
     if (month.toMs <= (await readArchivedBefore(tx))) {
       return sorted(await archivedByTool(tx, consumer, month));
     }
-    const { nextId, byTool } = await this.#countOn(tx, consumer, month, closed);
-    const open = await countBetween(tx, consumer, nextId, uuidFloor(month.toMs));
-    return sorted([...plus(byTool, open).values()]);
-  }
-
-  async #countOn(
-    connection: Connection,
-    consumer: ConsumerRef,
-    month: Month,
-    closed: Counted,
-  ): Promise<Counted> {
-    const nowMs = await connection.oneFirst(sql.type(nowRow)`
-      select floor(extract(epoch from now()) * 1000)::int8 as "nowMs"
-    `);
-    const closedId = uuidFloor(Math.min(nowMs - LATEST_COMMIT_MS, month.toMs));
-    let counted = closed;
-    while (counted.nextId < closedId) {
-      const boundId = await this.#boundOf(connection, consumer, counted.nextId, closedId);
-      const more = await countBetween(connection, consumer, counted.nextId, boundId);
-      counted = { nextId: boundId, byTool: plus(counted.byTool, more) };
-      this.#counted.set(keyOf(consumer, month), counted);
-    }
-    return counted;
+    const open = await countBetween(tx, consumer, closed.nextId, uuidFloor(month.toMs));
+    return sorted([...plus(closed.byTool, open).values()]);
   }
 
   /** The id behind as many charges as one step may count. */
@@ -120,8 +110,6 @@ export class ClosedCharges {
     return bound ?? toId;
   }
 }
-
-const keyOf = ({ consumerId }: ConsumerRef, { fromMs }: Month) => `${consumerId} ${fromMs}`;
 
 async function countBetween(
   connection: Connection,
