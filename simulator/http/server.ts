@@ -13,7 +13,7 @@ import { controlRefusalOf, refusalOf } from './gate.ts';
 import type { Simulation } from '../simulation.ts';
 
 const BODY_BYTES_MAX = 1024 * 1024;
-/** Longer than clients keep an idle connection, which is closed under no request then. */
+/** Longer than clients keep an idle connection: the server never closes one that a request is being sent on. */
 const IDLE_MS = 75_000;
 
 interface Received {

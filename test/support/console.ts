@@ -45,7 +45,7 @@ export async function openConsole(options: StackOptions = {}): Promise<ConsoleHa
   const [stack, browser] = await Promise.all([
     startStack({ ...options, env: { DEV_MAIL: 'true', ...options.env } }),
     startBrowser(),
-    // It would replace the files of a console that is already looked at.
+    // In a clean clone, each mocha process would build it otherwise.
     onceARun('console', buildConsole),
   ]);
   return {

@@ -1,4 +1,4 @@
-/** What is stuck: top-ups and refunds that do not end, and notices that could not be delivered. */
+/** Work that is stuck: top-ups and refunds that have not finished, and notices that could not be delivered. */
 import { Type, type Static } from 'typebox';
 import { row, sql, type Connection } from '../database.ts';
 
