@@ -762,6 +762,24 @@ create trigger key_spending_added after insert on farebox.key_spending referenci
 create trigger key_spending_changed after update on farebox.key_spending referencing old table as removed new table as added for each statement execute function farebox.add_to_budget_spending();
 create trigger key_spending_removed after delete on farebox.key_spending referencing old table as removed for each statement execute function farebox.add_to_budget_spending();
 
+-- What each flush with spend keys spent by them. ledgers, consumers: by group, a consumer; a consumer that is
+-- null was not debited. charge_group, spend_keys, developers, tools, days, amounts: by charge. A key of 0 is one
+-- of the account, which does not count here. Days are in UTC, by the ids of the charges.
+create table farebox.key_spending_tail (
+  id bigint not null generated always as identity,
+  -- the ledger of one of the flush's consumers. it decides where the row is kept and says nothing else.
+  ledger smallint not null,
+  ledgers smallint[] not null,
+  consumers uuid[] not null,
+  charge_group integer[] not null,
+  spend_keys integer[] not null,
+  developers integer[] not null,
+  tools text[] not null,
+  days date[] not null,
+  amounts bigint[] not null,
+  constraint key_spending_tail_pkey primary key (id, ledger)
+) with (toast_tuple_target=8160, autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=1000, autovacuum_vacuum_insert_threshold=-1);
+
 create table farebox.leases (
   -- the id of its hold.
   id uuid not null,
@@ -1516,6 +1534,15 @@ create function farebox.post_fitting_charges(p_group_ledger smallint[], p_group_
   set enable_mergejoin=off;
 
 create function farebox.post_fitting_spends(p_group_ledger smallint[], p_group_consumer uuid[], p_group_total bigint[], p_node_group integer[], p_node_number integer[], p_node_total bigint[], p_group integer[], p_through bigint[], p_spend_key integer[], p_id uuid[], p_developer integer[], p_tool text[], p_amount bigint[], p_idempotency bigint[], p_fingerprint bigint[], p_metadata text[], p_receipt_key smallint, p_replay_from uuid, p_replay_to uuid)
+  returns bigint[]
+  language plpgsql volatile
+  set plan_cache_mode=force_generic_plan
+  set enable_seqscan=off
+  set enable_bitmapscan=off
+  set enable_hashjoin=off
+  set enable_mergejoin=off;
+
+create function farebox.post_fitting_spends_2(p_group_ledger smallint[], p_group_consumer uuid[], p_group_total bigint[], p_node_group integer[], p_node_number integer[], p_node_total bigint[], p_group integer[], p_through bigint[], p_spend_key integer[], p_id uuid[], p_developer integer[], p_tool text[], p_amount bigint[], p_idempotency bigint[], p_fingerprint bigint[], p_metadata text[], p_receipt_key smallint, p_replay_from uuid, p_replay_to uuid)
   returns bigint[]
   language plpgsql volatile
   set plan_cache_mode=force_generic_plan

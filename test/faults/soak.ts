@@ -32,7 +32,14 @@ const WARM_UP_PART = 0.3;
 const MEMORY_GROWTH_MAX = 1.1;
 const P99_GROWTH_MAX = 1.5;
 /** Rows in these are changed or deleted all the time; without vacuum, each would grow with the traffic. */
-const HOT_TABLES = ['consumers', 'budgets', 'outbox', 'earnings_tail', 'attribution_tail'];
+const HOT_TABLES = [
+  'consumers',
+  'budgets',
+  'outbox',
+  'earnings_tail',
+  'key_spending_tail',
+  'attribution_tail',
+];
 const BLOAT_GROWTH_MAX = 2;
 /** Small tables are a few pages more or less. */
 const BLOAT_BYTES_MIN = 20_000_000;

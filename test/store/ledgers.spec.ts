@@ -31,6 +31,7 @@ const OF_A_LEDGER = new Set([
   'hold_extensions',
   'holds',
   'key_spending',
+  'key_spending_tail',
   'leases',
   'lots',
   'movements',

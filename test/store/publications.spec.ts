@@ -18,7 +18,8 @@ const CONTENTS = `
     (select string_agg(t::text, ',' order by t::text) from farebox.hold_expiries t) as expiries,
     (select string_agg(t::text, ',' order by t::text) from farebox.earnings t) as earnings,
     (select string_agg(t::text, ',' order by t::text) from farebox.earnings_tail t) as earnings_tail,
-    (select string_agg(t::text, ',' order by t::text) from farebox.attribution_tail t) as attribution_tail
+    (select string_agg(t::text, ',' order by t::text) from farebox.attribution_tail t) as attribution_tail,
+    (select string_agg(t::text, ',' order by t::text) from farebox.key_spending_tail t) as key_spending_tail
 `;
 
 describe('a publication for all tables', () => {

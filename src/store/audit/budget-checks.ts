@@ -1,6 +1,7 @@
 /** The checks of budgets: what each node used, in total and in its window, that no limit was passed, and whole trees. */
 import { ARCHIVED_BEFORE } from '../charges/archived.ts';
 import { SPENT_BY_BUDGETS, SPENT_BY_KEYS } from '../budgets/usage.ts';
+import { waitingSpending } from '../budgets/waiting-spending.ts';
 import { sql } from '../database.ts';
 
 /** The number of the spend key that a charge names. 0: none, of a hold of a key of the account. */
@@ -169,7 +170,7 @@ export const BUDGET_CHECKS = {
         ${SPENT_BY_KEYS}
         union all
         select ledger, consumer_id, spend_key, developer, tool, minute, -amount_micros, -charges
-        from farebox.earnings_tail where consumer_id is not null
+        from (${waitingSpending()}) w
         union all
         select ledger, consumer_id, spend_key, developer, tool, begins_at, -amount_micros, -charges
         from farebox.key_spending where span = 'day' and begins_at >= ${ARCHIVED_BEFORE}
@@ -208,7 +209,7 @@ export const BUDGET_CHECKS = {
         union all
         select ledger, consumer_id, spend_key, -amount_micros from farebox.key_spending where span = 'all'
         union all
-        select ledger, consumer_id, spend_key, -amount_micros from farebox.earnings_tail where consumer_id is not null
+        select ledger, consumer_id, spend_key, -amount_micros from (${waitingSpending()}) w
       ) e group by 1, 2, 3
     ) s left join farebox.spend_keys k on ${ofKey}
     where micros <> 0`,

@@ -1,6 +1,6 @@
 /**
  * What the spend keys of a budget and of all budgets below it spent, by key, tool, developer or day: the sums plus the
- * tail, as with earnings. Each budget has sums of its own, so a read takes no longer with a million keys than with one.
+ * tails, as with earnings. Each budget has sums of its own, so a read takes no longer with a million keys than with one.
  */
 import { Type } from 'typebox';
 import type { UsageGroup } from '../../domain/budget.ts';
@@ -9,6 +9,7 @@ import type { ConsumerRef } from '../balance/consumers.ts';
 import { ARCHIVED_BEFORE } from '../charges/archived.ts';
 import { micros, nullable, row, sql, timestampOf, type Connection } from '../database.ts';
 import { within, type HourRange } from '../earnings/earnings.ts';
+import { waitingSpending } from './waiting-spending.ts';
 
 /** A node by its number in its consumer's tree. */
 export interface NodeRef extends ConsumerRef {
@@ -128,7 +129,7 @@ function spentAt(node: NodeRef, range: HourRange, group: UsageGroup) {
     select mark, begins_at, amount_micros, charges from (${waitingAt(node, range, groupedBy)}) w`;
 }
 
-/** The charges that are still in the tail. Each key is looked up once, regardless of its number of charges. */
+/** The charges that are still in the tails. Each key is looked up once, regardless of its number of charges. */
 function waitingAt(node: NodeRef, range: HourRange, groupedBy: 'tool' | 'developer') {
   const { ledger, consumerId, number } = node;
   return sql.fragment`
@@ -136,7 +137,7 @@ function waitingAt(node: NodeRef, range: HourRange, groupedBy: 'tool' | 'develop
     from (
       select spend_key, ${sql.identifier([groupedBy])}::text as mark, ${DAY_OF_TAIL} as begins_at,
         sum(amount_micros) as amount_micros, sum(charges) as charges
-      from farebox.earnings_tail where consumer_id = ${consumerId} and ${within(DAY_OF_TAIL, range)}
+      from (${waitingSpending(consumerId)}) w where ${within(DAY_OF_TAIL, range)}
       group by 1, 2, 3
     ) t
     cross join lateral (
@@ -296,7 +297,6 @@ function spentByDay({ ledger, consumerId }: NodeRef, range: HourRange) {
     where ${within(sql.fragment`s.begins_at`, range)}
     union all
     select spend_key, developer, tool, ${DAY_OF_TAIL}, amount_micros, charges
-    from farebox.earnings_tail
-    where consumer_id = ${consumerId} and spend_key in (select number from keys)
-      and ${within(DAY_OF_TAIL, range)}`;
+    from (${waitingSpending(consumerId)}) w
+    where spend_key in (select number from keys) and ${within(DAY_OF_TAIL, range)}`;
 }

@@ -62,7 +62,11 @@ export async function archiveMonth(
       if (next !== month) return { kind: 'not_next', next };
       const { rest, tail } = await tx.one(sql.type(unsettledRow)`
         select exists (select from farebox.charges_rest where id < ${uuidFloor(toMs)}) as rest,
-          exists (select from farebox.earnings_tail where minute < ${timestampOf(toMs)}) as tail
+          exists (select from farebox.earnings_tail where minute < ${timestampOf(toMs)})
+            or exists (
+              select from farebox.key_spending_tail cross join unnest(days) as d (day)
+              where d.day < (${timestampOf(toMs)} at time zone 'UTC')::date
+            ) as tail
       `);
       if (rest || tail) return { kind: 'unsettled', what: rest ? 'charges_rest' : 'earnings_tail' };
       const name = `charges_${month.replace('-', '_')}`;

@@ -1,20 +1,23 @@
 /**
- * Rollups move the rows that charges left in the two tails into sums. A step deletes rows and adds them to the sums in
+ * Rollups move the rows that charges left in the tails into sums. A step deletes rows and adds them to the sums in
  * one transaction, so each row counts once, regardless of the order of commits and of crashes.
  */
 import { Type } from 'typebox';
 import { ARCHIVED_BEFORE } from '../charges/archived.ts';
 import { type Connection, countRow, type Database, row, sql } from '../database.ts';
 import { KEY_SPANS, SPENT_BY_BUDGETS, SPENT_BY_KEYS } from '../budgets/usage.ts';
+import { spentByFlushes, waitingSpending } from '../budgets/waiting-spending.ts';
 import { EARNED, SPANS } from './earnings.ts';
 import { cutByLots, PAID_BY_TOP_UPS } from './top-up-attribution.ts';
 
 /**
  * Rows per step: a fraction of a second of work. What rows share is written once per step, so the sums of a spend key that is
- * charged often cost little; a step of keys that are charged once ends after fewer of them.
+ * charged often cost little; a step of keys that are charged once ends after fewer of them. Of the flushes with spend keys a step
+ * takes fewer, as it looks at all of their charges first.
  */
 const EARNINGS_PER_STEP = 30_000;
 const KEYS_PER_STEP = 10_000;
+const SPENDS_PER_STEP = 400;
 const FLUSHES_PER_STEP = 1_000;
 
 /** Steps share this lock, a rebuild holds it alone: no row may move between the rebuild's read and its commit. */
@@ -62,6 +65,20 @@ async function moveEarnings(tx: Connection): Promise<RollupStep> {
         ) f where consumer_id is null or key <= ${KEYS_PER_STEP}
       ))
       returning ledger, developer, tool, minute, amount_micros, charges, consumer_id, spend_key
+    ), flushes as materialized (
+      select * from farebox.key_spending_tail order by id limit ${SPENDS_PER_STEP} for update skip locked
+    ), spends as materialized (
+      ${spentByFlushes(sql.fragment`flushes`)}
+    ), too_many as (
+      select min(flush) as flush from (
+        select flush, sum(count(*)) over (order by flush) as keys from (
+          select min(flush) as flush from spends group by ledger, consumer_id, spend_key
+        ) n group by flush
+      ) k where keys > ${KEYS_PER_STEP}
+    ), taken_flushes as (
+      delete from farebox.key_spending_tail t using flushes f, too_many m
+      where t.id = f.id and t.ledger = f.ledger and (m.flush is null or f.id < m.flush)
+      returning t.id
     ), earned as (
       select developer, tool, minute, sum(amount_micros) as amount_micros, sum(charges) as charges
       from taken group by 1, 2, 3
@@ -82,15 +99,24 @@ async function moveEarnings(tx: Connection): Promise<RollupStep> {
       from (
         select ledger, consumer_id, spend_key, developer, tool, minute, sum(amount_micros) as amount_micros,
           sum(charges) as charges
-        from taken where consumer_id is not null group by 1, 2, 3, 4, 5, 6
+        from (
+          select ledger, consumer_id, spend_key, developer, tool, minute, amount_micros, charges
+          from taken where consumer_id is not null
+          union all
+          select ledger, consumer_id, spend_key, developer, tool, minute, amount_micros, 1
+          from spends, too_many m where m.flush is null or spends.flush < m.flush
+        ) w group by 1, 2, 3, 4, 5, 6
       ) t cross join lateral ${KEY_SPANS}
       group by 1, 2, 3, 4, 5, 6, 7 order by 1, 2, 3, 4, 5, 6, 7
       on conflict on constraint key_spending_pkey do update
         set amount_micros = e.amount_micros + excluded.amount_micros, charges = e.charges + excluded.charges
     ), moved as (
-      select count(*) as moved from taken
+      select (select count(*) from taken) as earnings, (select count(*) from taken_flushes) as flushes
     )
-    select moved, moved = ${EARNINGS_PER_STEP} or moved < (select count(*) from found) as "hasMore" from moved
+    select earnings + flushes as moved,
+      earnings = ${EARNINGS_PER_STEP} or earnings < (select count(*) from found)
+        or flushes = ${SPENDS_PER_STEP} or flushes < (select count(*) from flushes) as "hasMore"
+    from moved
   `);
 }
 
@@ -121,6 +147,8 @@ export async function areTailsLong(connection: Connection): Promise<boolean> {
     select (select count(*) from (select from farebox.earnings_tail limit ${EARNINGS_LONG}) e)
         = ${EARNINGS_LONG}
       or (select count(*) from (select from farebox.attribution_tail limit ${FLUSHES_LONG}) a)
+        = ${FLUSHES_LONG}
+      or (select count(*) from (select from farebox.key_spending_tail limit ${FLUSHES_LONG}) s)
         = ${FLUSHES_LONG} as "isLong"
   `);
 }
@@ -169,7 +197,7 @@ export async function rebuildRollups(database: Database): Promise<void> {
           ${SPENT_BY_KEYS}
           union all
           select ledger, consumer_id, spend_key, developer, tool, minute, -amount_micros, -charges
-          from farebox.earnings_tail where consumer_id is not null
+          from (${waitingSpending()}) w
         ) e cross join lateral ${KEY_SPANS}
         union all
         select ledger, consumer_id, spend_key, developer, tool, begins_at, amount_micros, charges, 'all', '-infinity'

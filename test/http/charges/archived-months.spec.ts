@@ -163,6 +163,15 @@ describe('an archived month', () => {
     );
     assert.deepEqual(await archive(OLDEST), { kind: 'unsettled', what: 'earnings_tail' });
     await api.sql.query(`delete from farebox.earnings_tail`);
+    await api.sql.query(
+      `insert into farebox.key_spending_tail
+         (ledger, ledgers, consumers, charge_group, spend_keys, developers, tools, days, amounts)
+       values (0, '{0}', '{null}', '{1,1}', '{1,1}', '{1,1}', '{search,search}',
+         array[now()::date, $1::timestamptz::date], '{1,1}')`,
+      [isoAt(OLDEST)],
+    );
+    assert.deepEqual(await archive(OLDEST), { kind: 'unsettled', what: 'earnings_tail' });
+    await api.sql.query(`delete from farebox.key_spending_tail`);
   });
 
   it('leaves every figure as it was, and nothing off', async () => {

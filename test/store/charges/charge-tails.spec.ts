@@ -5,14 +5,20 @@ import * as fc from 'fast-check';
 import { Client } from 'pg';
 import { uuidFloor } from '../../../src/domain/ids.ts';
 import type { ChargeDraft } from '../../../src/store/charges/post-charges.ts';
-import type { Database } from '../../../src/store/database.ts';
+import { postFittingSpends, postSpends } from '../../../src/store/charges/post-spends.ts';
+import { sql, type Database } from '../../../src/store/database.ts';
+import { SPENT_BY_KEYS } from '../../../src/store/budgets/usage.ts';
+import { waitingSpending } from '../../../src/store/budgets/waiting-spending.ts';
 import { ensureChargePartitions } from '../../../src/store/charges/partitions.ts';
+import { createTestAccounts } from '../../support/accounts.ts';
 import { openTestLedger, type TestLedger } from '../../support/ledger.ts';
 import {
   newConsumers,
   newDraft,
   newKey,
   post,
+  RECEIPT_KEY,
+  replayWindow,
   type Consumer,
 } from '../../support/charge-drafts.ts';
 
@@ -28,6 +34,12 @@ const anyCharge = fc.record({
   hour: fc.nat(2),
   isKeyed: fc.boolean(),
 });
+const anyLoad = fc.array(fc.array(anyCharge, { minLength: 1, maxLength: 8 }), { maxLength: 5 });
+/** By none, or by one of two spend keys of the only budget. */
+const anySpend = fc.record({ drawn: anyCharge, spendKey: fc.nat(2) });
+const anySpends = fc.array(fc.array(anySpend, { minLength: 1, maxLength: 8 }), { maxLength: 5 });
+/** Of each budget; a consumer has somewhat more. */
+const LIMIT = 12;
 
 describe('the tails of charges', () => {
   let ledger: TestLedger;
@@ -40,6 +52,7 @@ describe('the tails of charges', () => {
     ({ database } = ledger);
     client = new Client({ connectionString: ledger.url });
     await client.connect();
+    await createTestAccounts(ledger.url, 1, 0);
     // An hour has to be a UTC hour, in any session time zone.
     await client.query(`alter database ${client.database} set timezone = 'Asia/Kathmandu'`);
   });
@@ -50,12 +63,9 @@ describe('the tails of charges', () => {
   });
 
   it('agree with the charges, after any charges, refusals and replays', async () => {
-    const anyLoad = fc.array(fc.array(anyCharge, { minLength: 1, maxLength: 8 }), { maxLength: 5 });
     await fc.assert(
       fc.asyncProperty(anyLoad, async (batches) => {
-        await client.query(
-          'truncate farebox.charges, farebox.earnings_tail, farebox.attribution_tail',
-        );
+        await empty();
         const consumers = await newConsumers(client, 3, BALANCE);
         for (const batch of batches) {
           const drafts = batch.map((drawn) => draftOf(consumers, drawn));
@@ -70,7 +80,7 @@ describe('the tails of charges', () => {
   });
 
   it('take one row per flush for a tool’s earnings, and one for the payers', async () => {
-    await client.query('truncate farebox.earnings_tail, farebox.attribution_tail');
+    await empty();
     const consumers = await newConsumers(client, 3, BALANCE);
     const time = randomUUIDv7().slice(0, 14);
     const drafts = consumers.map((consumer) => newDraft(consumer, 1));
@@ -83,6 +93,46 @@ describe('the tails of charges', () => {
         (select count(*)::int from farebox.attribution_tail) as attributions
     `);
     assert.deepEqual(rows, [{ earnings: 1, attributions: 1 }]);
+  });
+
+  it('agree with the charges by spend keys and with plain ones, after any of them and any refusals', async () => {
+    await fc.assert(
+      fc.asyncProperty(anySpends, async (batches) => {
+        await empty();
+        const consumers = await withBudgets(await newConsumers(client, 3, BALANCE));
+        for (const batch of batches) {
+          await spend(
+            batch.map(({ drawn, spendKey }) => ({
+              // Of today and of the two days before.
+              ...draftOf(consumers, { ...drawn, hour: 24 * drawn.hour }),
+              spend: spendKey === 0 ? null : { number: spendKey, path: [1] },
+            })),
+          );
+        }
+        assert.deepEqual(await earned('earnings_tail'), await earned('charges'));
+        assert.deepEqual(await stretches(ATTRIBUTED), await stretches(CHARGED));
+        assert.deepEqual(await spent(waitingSpending()), await spent(SPENT_BY_KEYS));
+      }),
+      { numRuns: 60 },
+    );
+  });
+
+  it('take one row per flush for what any number of spend keys spent, beside those of plain charges', async () => {
+    await empty();
+    const consumers = await withBudgets(await newConsumers(client, 3, BALANCE));
+    const time = randomUUIDv7().slice(0, 14);
+    await spend(
+      [...consumers, ...consumers].map((consumer, index) => {
+        const draft = newDraft(consumer, 1);
+        return { ...draft, id: time + draft.id.slice(14), spend: { number: index + 1, path: [1] } };
+      }),
+    );
+    const { rows } = await client.query(`
+      select (select count(*)::int from farebox.earnings_tail) as earnings,
+        (select count(*)::int from farebox.key_spending_tail) as spending,
+        (select count(*)::int from farebox.attribution_tail) as attributions
+    `);
+    assert.deepEqual(rows, [{ earnings: 1, spending: 1, attributions: 1 }]);
   });
 
   describe('an automatic top-up', () => {
@@ -121,6 +171,45 @@ describe('the tails of charges', () => {
       assert.equal(await notices(consumer), 0);
     });
   });
+
+  async function empty(): Promise<void> {
+    await client.query(`truncate farebox.charges, farebox.earnings_tail, farebox.key_spending_tail,
+      farebox.attribution_tail`);
+  }
+
+  /** The same consumers, each with a budget. */
+  async function withBudgets(consumers: Consumer[]): Promise<Consumer[]> {
+    for (const { ledger, consumerId } of consumers) {
+      await client.query(
+        `with made as (
+           insert into farebox.budgets (ledger, consumer_id, number, limit_micros) values ($1, $2, 1, $3)
+         ), detailed as (
+           insert into farebox.budget_details (id, ledger, consumer_id, number, path, name)
+           values (uuidv7(), $1, $2, 1, '{1}', 'a test')
+         )
+         insert into farebox.spend_keys (id, hash, account_id, ledger, consumer_id, number, budget, path, last_four)
+         select uuidv7(), sha256(uuid_send(uuidv7())), a.id, $1, $2, n, 1, '{1}', 'test'
+         from generate_series(1, 2) n, (select id from farebox.accounts limit 1) a`,
+        [ledger, consumerId, LIMIT],
+      );
+    }
+    return consumers;
+  }
+
+  /** By both statements, like the batcher. */
+  async function spend(drafts: readonly ChargeDraft[]): Promise<void> {
+    const outcomes = await postFittingSpends(database, drafts, RECEIPT_KEY, replayWindow());
+    const left = drafts.filter((_, index) => outcomes[index] === undefined);
+    if (left.length > 0) await postSpends(database, left, RECEIPT_KEY, replayWindow());
+  }
+
+  async function spent(from: ReturnType<typeof waitingSpending>) {
+    return database.any(sql.unsafe`
+      select ledger, consumer_id, spend_key, developer, tool, (minute at time zone 'UTC')::date::text as day,
+        sum(amount_micros)::text as micros, sum(charges)::text as charges
+      from (${from}) s group by 1, 2, 3, 4, 5, 6 order by 1, 2, 3, 4, 5, 6
+    `);
+  }
 
   async function withThreshold(micros: number | null): Promise<Consumer> {
     const [consumer] = (await newConsumers(client, 1, BALANCE)) as [Consumer];

@@ -237,4 +237,31 @@ describe('rollups', () => {
     );
     assert.deepEqual(rows, [{ sum: '22002' }, { sum: '22002' }]);
   });
+
+  it('take many flushes of a few spend keys in one step, and fewer of many keys', async () => {
+    const [consumer, developer] = (await harness.parties(2)) as [Party, Party];
+    /** By 200 keys each, which are numbered from `firstOf` on, an expression of the number `f` of the flush. */
+    const leave = (flushes: number, firstOf: string) =>
+      harness.client.query(
+        `insert into farebox.key_spending_tail
+           (ledger, ledgers, consumers, charge_group, spend_keys, developers, tools, days, amounts)
+         select $1, array[$1::int2], array[$2::uuid], array_agg(1), array_agg(${firstOf} + k), array_agg($3::int),
+           array_agg('search'), array_agg(date '2026-03-15'), array_agg(1)
+         from generate_series(0, $4 - 1) f cross join generate_series(1, 200) k group by f order by f`,
+        [consumer.ledger, consumer.consumer, developer.developerNumber, flushes],
+      );
+    while ((await rollUp(harness.database)).hasMore);
+    await leave(60, '0');
+    assert.deepEqual(await rollUp(harness.database), { moved: 60, hasMore: false });
+    await leave(60, '200 * f');
+    assert.deepEqual(await rollUp(harness.database), { moved: 50, hasMore: true });
+    assert.deepEqual(await rollUp(harness.database), { moved: 10, hasMore: false });
+    const { rows } = await harness.client.query<{ sum: string }>(
+      `select sum(amount_micros), sum(charges)::int as charges from farebox.key_spending
+       where consumer_id = $1 group by span`,
+      [consumer.consumer],
+    );
+    const both = { sum: '24000', charges: 24_000 };
+    assert.deepEqual(rows, [both, both]);
+  });
 });

@@ -220,6 +220,31 @@ export const BUDGET_PLANTS: readonly Plant[] = [
     ],
   ),
   plant(
+    'a flush of the tail that counts what a key spent once more',
+    [
+      `insert into farebox.key_spending_tail
+          (ledger, ledgers, consumers, charge_group, spend_keys, developers, tools, days, amounts)
+        select ledger, array[ledger], array[consumer_id], '{1}', '{1}', array[developer], array[tool],
+          array[(uuid_extract_timestamp(id) at time zone 'UTC')::date], array[amount_micros]
+        from farebox.charges where id = ':lastCharge'`,
+    ],
+    ({ manual }) => [
+      [BY_DAY, `key ${manual}`],
+      [OF_KEY, `key ${manual}`],
+    ],
+  ),
+  plant(
+    'a flush of the tail whose consumer was not debited',
+    [
+      `insert into farebox.key_spending_tail
+          (ledger, ledgers, consumers, charge_group, spend_keys, developers, tools, days, amounts)
+        select ledger, array[ledger], array[null::uuid], '{1}', '{1}', array[developer], array[tool],
+          array[current_date], array[amount_micros]
+        from farebox.charges where id = ':lastCharge'`,
+    ],
+    () => [],
+  ),
+  plant(
     'a developer to which the keys of a budget paid a micro-dollar too much',
     [
       `update farebox.budget_spending set amount_micros = amount_micros + 1
