@@ -2,9 +2,7 @@
  * The rows about charging: over HTTP in every supported way, compared with Postgres alone, with a hand-written server,
  * and with the limits of Koa and of the charge statement.
  */
-import { execFile } from 'node:child_process';
-import { join } from 'node:path';
-import { promisify } from 'node:util';
+import { chargeByClient } from './client-calls.ts';
 import {
   BATCHES,
   CONSUMERS,
@@ -189,27 +187,6 @@ async function postByStatement(ledger: Ledger, effort: Effort): Promise<Measured
   const variables = { batches: BATCHES, developer };
   const calls = await runScript({ databaseUrl, file: 'post-charges.sql', variables }, effort);
   return { ...calls, count: calls.count * BATCH, perSecond: calls.perSecond * BATCH };
-}
-
-async function chargeByClient(
-  ledger: Ledger,
-  api: HttpServer,
-  { connections, seconds }: Effort,
-): Promise<Measured> {
-  const { stdout } = await promisify(execFile)(
-    process.execPath,
-    [join(import.meta.dirname, 'client-load.ts')],
-    {
-      env: {
-        FAREBOX_URL: api.url,
-        FAREBOX_SECRET_KEY: ledger.developerKey,
-        KEYS_FILE: ledger.keysFile,
-        CONCURRENCY: String(connections),
-        SECONDS: String(seconds),
-      },
-    },
-  );
-  return JSON.parse(stdout) as Measured;
 }
 
 /** The body of a reply, which Koa repeats. */

@@ -246,7 +246,7 @@ describe('rollups', () => {
         `insert into farebox.key_spending_tail
            (ledger, ledgers, consumers, charge_group, spend_keys, developers, tools, days, amounts)
          select $1, array[$1::int2], array[$2::uuid], array_agg(1), array_agg(${firstOf} + k), array_agg($3::int),
-           array_agg('search'), array_agg(date '2026-03-15'), array_agg(1)
+           array_agg('search'::text), array_agg(date '2026-03-15'), array_agg(1)
          from generate_series(0, $4 - 1) f cross join generate_series(1, 200) k group by f order by f`,
         [consumer.ledger, consumer.consumer, developer.developerNumber, flushes],
       );

@@ -1,0 +1,133 @@
+/**
+ * `npm run bench:compare -- <folder>...`: charges over HTTP by this checkout, by those in the folders, and by this one once more,
+ * which shows how much the same code differs from itself. A folder is a checkout of another commit with its packages installed.
+ * Each has PostgreSQL and API processes of its own. All are measured in one run, a short slice each in turn, so other load
+ * on the machine affects them alike. What a slice leaves in the tails is moved before the next. Prints medians and ratios, of the
+ * rates and of the CPU time that PostgreSQL and the API spend on a charge, its part of moving the tails included, and writes nothing.
+ * Options: `--rows U,S1,S3,H,HB,B,C`, `--rounds 8`, `--seconds 2` for a slice, `--connections 256` (of B: a thirty-second).
+ */
+import { join, resolve } from 'node:path';
+import { parseArgs } from 'node:util';
+import { chargeByClient } from './client-calls.ts';
+import { cpuSeconds } from './cpu-time.ts';
+import { chargeInBatches, chargeOverHttp } from './load.ts';
+import { median, type Measured } from './rounds.ts';
+import { startSide, type Side } from './side.ts';
+
+const HERE = join(import.meta.dirname, '..');
+
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: {
+    rows: { type: 'string', default: 'U,S1,S3,H,HB,B,C' },
+    rounds: { type: 'string', default: '8' },
+    seconds: { type: 'string', default: '2' },
+    connections: { type: 'string', default: '256' },
+  },
+});
+const ROUNDS = Number(values.rounds);
+const CONNECTIONS = Number(values.connections);
+const EFFORT = { connections: CONNECTIONS, seconds: Number(values.seconds) };
+
+type Charging = (side: Side, seed: number) => Promise<Measured> | undefined;
+
+const byKeysOf =
+  (file: (side: Side) => string | undefined): Charging =>
+  (side, seed) => {
+    const keysFile = file(side);
+    if (keysFile === undefined) return undefined;
+    return chargeOverHttp({ ...side.ledger, keysFile, url: side.api.url }, { ...EFFORT, seed });
+  };
+
+const ROWS: Readonly<Record<string, Charging>> = {
+  U: byKeysOf(({ ledger }) => ledger.keysFile),
+  S1: byKeysOf(({ spendKeys }) => spendKeys?.[1]),
+  S3: byKeysOf(({ spendKeys }) => spendKeys?.[3]),
+  H: byKeysOf(({ ledger }) => ledger.hotKeyFile),
+  HB: byKeysOf(({ spendKeys }) => spendKeys?.hot),
+  B: ({ ledger, api }, seed) =>
+    chargeInBatches(
+      { ...ledger, url: api.url },
+      { ...EFFORT, connections: Math.ceil(CONNECTIONS / 32), seed },
+    ),
+  C: ({ ledger, api }, seed) => chargeByClient(ledger, api, { ...EFFORT, seed }),
+};
+
+/** Rows whose ratio on each side is a target. */
+const RELATED = [
+  ['S1', 'U'],
+  ['S3', 'U'],
+  ['HB', 'H'],
+] as const;
+
+const say = (text: string): void => void process.stdout.write(`${text}\n`);
+
+interface Slice {
+  readonly perSecond: number;
+  readonly cpuMicros: number;
+}
+
+async function compare(sides: readonly Side[], rows: readonly string[]): Promise<void> {
+  const slices = new Map<string, Slice[]>();
+  const of = (row: string, side: Side) => slices.get(`${row} ${side.name}`) ?? [];
+  for (let round = 0; round <= ROUNDS; round += 1) {
+    for (const row of rows) {
+      // The first side of a round is the last of the next.
+      for (const side of round % 2 === 0 ? sides : sides.toReversed()) {
+        const before = cpuSeconds(side.pids);
+        const measured = await ROWS[row]?.(side, round);
+        await side.rollUp();
+        // The first round warms up.
+        if (measured === undefined || round === 0) continue;
+        const cpuMicros = ((cpuSeconds(side.pids) - before) * 1e6) / measured.count;
+        const slice = { perSecond: measured.perSecond, cpuMicros };
+        slices.set(`${row} ${side.name}`, [...of(row, side), slice]);
+      }
+    }
+    say(round === 0 ? 'warmed up' : `round ${round} of ${ROUNDS}`);
+  }
+  const [first, ...others] = sides as [Side, ...Side[]];
+  for (const row of rows) {
+    for (const side of sides.filter((side) => of(row, side).length > 0)) {
+      const rate = median(of(row, side).map(({ perSecond }) => perSecond));
+      const cost = median(of(row, side).map(({ cpuMicros }) => cpuMicros));
+      say(`${row}, ${side.name}: ${rate.toFixed(0)} a second, ${cost.toFixed(1)} us of CPU`);
+    }
+    for (const other of others)
+      say(`  ${first.name} / ${other.name}: ${ratios(of(row, first), of(row, other))}`);
+  }
+  for (const [row, over] of RELATED) {
+    for (const side of sides)
+      say(`${row} / ${over}, ${side.name}: ${ratios(of(row, side), of(over, side))}`);
+  }
+}
+
+/** How quick one is, compared with the other: by charges a second, and by the CPU time of a charge. */
+function ratios(one: readonly Slice[], other: readonly Slice[]): string {
+  if (one.length === 0 || other.length === 0) return 'not measured';
+  const rates = one.map(({ perSecond }, n) => perSecond / (other[n]?.perSecond ?? Number.NaN));
+  const costs = one.map(({ cpuMicros }, n) => (other[n]?.cpuMicros ?? Number.NaN) / cpuMicros);
+  return `${spread(rates)} by rate, ${spread(costs)} by CPU time`;
+}
+
+function spread(values: readonly number[]): string {
+  const [least, most] = [Math.min(...values), Math.max(...values)];
+  return `${median(values).toFixed(3)} (${least.toFixed(2)} to ${most.toFixed(2)})`;
+}
+
+const rows = values.rows.split(',');
+const unknown = rows.filter((row) => ROWS[row] === undefined);
+if (unknown.length > 0) throw new RangeError(`there is no row ${unknown.join(', ')}`);
+const sides: Side[] = [];
+try {
+  for (const [name, folder] of [
+    ['this', HERE],
+    ...positionals.map((folder) => [folder, resolve(folder)] as const),
+    ['this again', HERE],
+  ] as const) {
+    sides.push(await startSide(name, folder));
+  }
+  await compare(sides, rows);
+} finally {
+  for (const side of sides) await side.end();
+}
