@@ -29,7 +29,9 @@ export function mailSender({ config, database, log }: MailDeps): (mail: Mail) =>
     if (openOnce) {
       const { recipient, subject, body } = mail;
       const transport = await openOnce();
-      await transport.sendMail({ from: config.from, to: recipient, subject, text: body });
+      // As an object: text may be read as a list of addresses.
+      const to = { name: '', address: recipient };
+      await transport.sendMail({ from: config.from, to, subject, text: body });
     } else if (config.isKept) {
       await keepMail(database, mail);
     } else {

@@ -1,0 +1,83 @@
+/** Mail by SMTP, to a real mail server. What is kept for /dev/mail instead: test/console/sign-in.spec.ts. */
+import assert from 'node:assert/strict';
+import { pino } from 'pino';
+import { mailSender } from '../../src/mail/send.ts';
+import { openTestLedger, type TestLedger } from '../support/ledger.ts';
+import { startMailServer } from '../support/mail-server.ts';
+
+const MAIL = {
+  recipient: 'owner@example.com',
+  subject: 'Approve a charge of $4.00?',
+  body: 'Open this link.\n\nhttps://billing.example/approvals/1?token=a=b\n.\nThe end, für Ärger.\n',
+};
+
+describe('mail by SMTP', () => {
+  let ledger: TestLedger;
+  let server: Awaited<ReturnType<typeof startMailServer>>;
+
+  before(async () => {
+    [ledger, server] = await Promise.all([openTestLedger(1), startMailServer()]);
+  });
+  after(() => Promise.all([ledger?.drop(), server?.stop()]));
+
+  const senderTo = (smtpUrl: string) =>
+    mailSender({
+      config: { smtpUrl, from: 'Farebox <billing@example.com>', isKept: false },
+      database: ledger.database,
+      log: pino({ level: 'silent' }),
+    });
+
+  it('reaches its recipient, with the sender, the subject and the whole text', async () => {
+    const send = senderTo(server.urlFor('p@ss'));
+    assert.equal(await send(MAIL), true);
+    const [{ from, recipients, raw }] = server.mails.splice(0) as [(typeof server.mails)[0]];
+    assert.deepEqual(
+      { from, recipients },
+      { from: 'billing@example.com', recipients: [MAIL.recipient] },
+    );
+    assert.match(raw, /^From: Farebox <billing@example\.com>\r$/m);
+    assert.match(raw, /^To: owner@example\.com\r$/m);
+    assert.match(raw, /^Subject: Approve a charge of \$4\.00\?\r$/m);
+    assert.equal(textOf(raw), MAIL.body);
+  });
+
+  for (const separator of ['\r\nBcc: ', ', ', '; ', '> <']) {
+    it(`never has a second recipient, whose address follows ${JSON.stringify(separator)}`, async () => {
+      const recipient = `owner@example.com${separator}other@example.com`;
+      await senderTo(server.urlFor('p@ss'))({ ...MAIL, recipient }).catch(() => {});
+      for (const { recipients, raw } of server.mails.splice(0)) {
+        assert.equal(recipients.length, 1);
+        assert.notEqual(recipients[0], 'other@example.com');
+        assert.doesNotMatch(raw, /^Bcc:/im);
+      }
+    });
+  }
+
+  it('fails when the server refuses the recipient, and the next mail is sent', async () => {
+    const send = senderTo(server.urlFor('p@ss'));
+    await assert.rejects(send({ ...MAIL, recipient: 'nobody@refused.example' }), /no such user/);
+    assert.equal(await send(MAIL), true);
+    assert.equal(server.mails.splice(0).length, 1);
+  });
+
+  it('fails when the password is wrong, and does not repeat it', async () => {
+    const send = senderTo(server.urlFor('another-secret'));
+    await assert.rejects(send(MAIL), (error: Error) => {
+      assert.match(error.message, /wrong user or password/);
+      assert.doesNotMatch(JSON.stringify(error) + error.stack, /another-secret/);
+      return true;
+    });
+    assert.deepEqual(server.mails, []);
+  });
+});
+
+/** The decoded text of a mail whose transfer encoding is quoted-printable, with its line breaks as they were given. */
+function textOf(raw: string): string {
+  const [head, ...parts] = raw.split('\r\n\r\n');
+  assert.match(head ?? '', /^Content-Transfer-Encoding: quoted-printable\r?$/m);
+  const bytes = parts
+    .join('\r\n\r\n')
+    .replaceAll('=\r\n', '')
+    .replace(/=([0-9A-F]{2})/g, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)));
+  return Buffer.from(bytes, 'latin1').toString().replaceAll('\r\n', '\n');
+}

@@ -1,0 +1,42 @@
+/** A mail server on loopback that asks for a password, keeps what it accepts, and refuses recipients at `refused.example`. */
+import type { AddressInfo } from 'node:net';
+import { SMTPServer } from 'smtp-server';
+
+export interface ReceivedMail {
+  readonly from: string;
+  readonly recipients: readonly string[];
+  /** Headers and body, as sent. */
+  readonly raw: string;
+}
+
+export async function startMailServer() {
+  const mails: ReceivedMail[] = [];
+  const server = new SMTPServer({
+    disabledCommands: ['STARTTLS'],
+    onAuth({ username, password }, _session, done) {
+      if (username === 'farebox' && password === 'p@ss') done(null, { user: username });
+      else done(new Error('wrong user or password'));
+    },
+    onRcptTo({ address }, _session, done) {
+      done(address.endsWith('@refused.example') ? new Error('no such user') : null);
+    },
+    onData(stream, { envelope: { mailFrom, rcptTo } }, done) {
+      const chunks: Buffer[] = [];
+      stream.on('data', (chunk: Buffer) => chunks.push(chunk)).on('error', done);
+      stream.on('end', () => {
+        const recipients = rcptTo.map(({ address }) => address);
+        const raw = Buffer.concat(chunks).toString();
+        mails.push({ from: mailFrom ? mailFrom.address : '', recipients, raw });
+        done();
+      });
+    },
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.server.address() as AddressInfo;
+  return {
+    mails,
+    urlFor: (password: string) =>
+      `smtp://farebox:${encodeURIComponent(password)}@127.0.0.1:${port}`,
+    stop: () => new Promise<void>((resolve) => server.close(resolve)),
+  };
+}
