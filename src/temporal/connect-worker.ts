@@ -3,7 +3,7 @@
  * name in the server's certificate. A proxy that chooses servers by name may refuse that address as well; then it goes
  * without.
  */
-import { NativeConnection } from '@temporalio/worker';
+import { NativeConnection, type NativeConnectionOptions } from '@temporalio/worker';
 import type { Config } from '../config.ts';
 import { connectionOptions } from './client.ts';
 import { openTunnel, type Tunnel } from './tunnel.ts';
@@ -20,12 +20,24 @@ export async function connectWorker(config: Config['temporal']): Promise<WorkerC
   const direct = await NativeConnection.connect(options);
   if (config.tls || options.apiKey !== undefined) return { connection: direct, tunnel: undefined };
   const tunnel = await openTunnel(config.address);
+  const through = await connectThrough(tunnel.address, options);
+  const unused = through ? direct : tunnel;
+  await unused.close();
+  return through ? { connection: through, tunnel } : { connection: direct, tunnel: undefined };
+}
+
+/** Undefined if Temporal does not answer there. */
+async function connectThrough(
+  address: string,
+  options: NativeConnectionOptions,
+): Promise<NativeConnection | undefined> {
+  const connection = await NativeConnection.connect({ ...options, address }).catch(() => undefined);
   try {
-    const connection = await NativeConnection.connect({ ...options, address: tunnel.address });
-    await direct.close();
-    return { connection, tunnel };
+    // To connect, the SDK is content with a 404, for the sake of old servers.
+    await connection?.workflowService.getSystemInfo({});
+    return connection;
   } catch {
-    await tunnel.close();
-    return { connection: direct, tunnel: undefined };
+    await connection?.close();
+    return undefined;
   }
 }
