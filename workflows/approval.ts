@@ -23,6 +23,7 @@ import type { ApprovalDecision, ApprovalInput, ApprovalView } from './messages.t
 // Retries without limit: there is nothing else to do, and the owner can decide without it too.
 const { settleApproval } = proxyActivities<ApprovalActivities>({
   startToCloseTimeout: '15s',
+  heartbeatTimeout: '5s',
   retry: { initialInterval: '1s', backoffCoefficient: 2, maximumInterval: '1m' },
   summary: 'Read the approval',
 });
@@ -33,6 +34,7 @@ const { mailApproval } = proxyActivities<ApprovalActivities>({
 });
 const { decideApproval } = proxyActivities<ApprovalActivities>({
   startToCloseTimeout: '15s',
+  heartbeatTimeout: '5s',
   retry: { initialInterval: '1s', backoffCoefficient: 2, maximumInterval: '10s' },
   summary: 'Decide it',
 });

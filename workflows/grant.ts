@@ -17,6 +17,7 @@ import type { GrantInput, GrantView } from './messages.ts';
 // Retries without limit: there is nothing else to do, and the grant expires without it too.
 const { settleGrant } = proxyActivities<GrantActivities>({
   startToCloseTimeout: '15s',
+  heartbeatTimeout: '5s',
   retry: { initialInterval: '1s', backoffCoefficient: 2, maximumInterval: '1m' },
   summary: 'Read the grant',
 });

@@ -108,6 +108,7 @@ const ONCE = { maximumAttempts: 1 };
 function inPostgres(summary: string): InvocationActivities {
   return proxyActivities<InvocationActivities>({
     startToCloseTimeout: '15s',
+    heartbeatTimeout: '5s',
     retry: ONCE,
     summary,
   });

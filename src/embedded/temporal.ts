@@ -21,7 +21,7 @@ export interface TemporalOptions {
   readonly env: Environment;
   readonly port: number;
   readonly uiPort: number;
-  /** Dynamic configuration, in addition to `CLOSED`. */
+  /** Dynamic configuration, in addition to `CLOSED` and `PINGS`. */
   readonly settings?: Readonly<Record<string, string>>;
 }
 
@@ -38,6 +38,15 @@ export interface Temporal extends Child {
 const CLOSED: Readonly<Record<string, string>> = {
   'activity.enableStandalone': 'false',
   'frontend.httpAllowedHosts': '["closed.invalid"]',
+};
+
+/**
+ * The server pings a connection that is silent for a second, and drops it after three without an answer, together with the
+ * polls of its workers. The defaults, a minute and ten seconds, let polls of a forgotten connection take tasks until then.
+ */
+export const PINGS: Readonly<Record<string, string>> = {
+  'frontend.keepAliveTime': '"1s"',
+  'frontend.keepAliveTimeout': '"3s"',
 };
 
 const PRAGMAS = ['journal_mode=WAL', 'synchronous=FULL'];
@@ -69,7 +78,7 @@ export async function startTemporal(options: TemporalOptions): Promise<Temporal>
       'start-dev',
       '--ui-disable-news-fetch',
       ...Object.entries(flags).map(([name, value]) => `--${name}=${value}`),
-      ...Object.entries({ ...CLOSED, ...options.settings }).map(
+      ...Object.entries({ ...CLOSED, ...PINGS, ...options.settings }).map(
         ([name, value]) => `--dynamic-config-value=${name}=${value}`,
       ),
       // Without a write-ahead log, the server is three times slower.

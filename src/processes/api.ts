@@ -37,6 +37,7 @@ import { isLiveKey } from '../stripe/webhook.ts';
 import { ClosedCharges } from '../store/earnings/closed-charges.ts';
 import { ensureChargePartitions } from '../store/charges/partitions.ts';
 import { createTemporalClient } from '../temporal/client.ts';
+import { keepConnected } from '../temporal/keep-connected.ts';
 import { STARTS_AT_ONCE_MAX } from '../agents/request-invocation.ts';
 import { Semaphore } from '../temporal/semaphore.ts';
 import { startTracing } from '../tracing/start-tracing.ts';
@@ -79,6 +80,7 @@ export async function runApi(config: Config, log: Logger): Promise<Running> {
   const responses = new ResponseRecorder(log, keys, refusals);
   const stripe = createStripe(config.stripe, { tracing });
   const temporal = createTemporalClient(config.temporal, tracing);
+  const stopping = new AbortController();
 
   const approvals = new ApprovalWatch(database, warn('could not look for decided approvals'));
   const earnings = new EarningsWatch(database, warn('could not read earnings for streams'));
@@ -136,6 +138,7 @@ export async function runApi(config: Config, log: Logger): Promise<Running> {
     await rollupFallback.stop();
     await lastUsed.stop();
     await refusals.stop();
+    stopping.abort();
     await temporal.close();
     await closePools(pools);
     await tracing?.stop();
@@ -163,6 +166,7 @@ export async function runApi(config: Config, log: Logger): Promise<Running> {
       },
     );
   }
+  void keepConnected(temporal, log, stopping.signal);
   return {
     port: server.port,
     stop: async () => {

@@ -3,7 +3,7 @@
  * before Temporal, and survives restarts of Temporal and Postgres.
  */
 import { setTimeout as delay } from 'node:timers/promises';
-import { NativeConnection, Worker, type WorkerDeploymentOptions } from '@temporalio/worker';
+import { Worker, type WorkerDeploymentOptions } from '@temporalio/worker';
 import { Registry } from '@prometheus-io/client';
 import type { Logger } from 'pino';
 import type { Stripe } from 'stripe';
@@ -33,17 +33,14 @@ import { dashboardUrlOf } from '../stripe/dashboard.ts';
 import { comparedPerSecond, stripeQueueLimits } from '../stripe/pace.ts';
 import { readBacklog } from '../store/audit/backlog.ts';
 import { createDatabase, type Database } from '../store/database.ts';
-import {
-  connectionOptions,
-  createTemporalClient,
-  followApiKey,
-  type TemporalClient,
-} from '../temporal/client.ts';
+import { createTemporalClient, followApiKey, type TemporalClient } from '../temporal/client.ts';
+import { connectWorker } from '../temporal/connect-worker.ts';
 import { reportReversal } from '../temporal/start-reversals.ts';
 import { reportPayment } from '../temporal/start-top-up.ts';
 import { explainFailures } from '../../activities/explain-failures.ts';
 import { keepBuilds, UNVERSIONED } from '../temporal/builds.ts';
 import { beatHearts } from '../temporal/heartbeat.ts';
+import { keepConnected } from '../temporal/keep-connected.ts';
 import { dataConverterOf } from '../temporal/payload-codec.ts';
 import { Relay } from '../temporal/relay.ts';
 import { installRuntime } from '../temporal/runtime.ts';
@@ -142,10 +139,11 @@ export async function runWorker(
     const { namespace, taskQueue, isVersioned, payloadKeys } = config.temporal;
     const buildId = isVersioned ? workflowBuildId() : UNVERSIONED;
     const dataConverter = dataConverterOf(payloadKeys);
-    const [workflows, connection] = await Promise.all([
+    const [workflows, native] = await Promise.all([
       workflowBundle({ isVersioned, encryptsFailures: dataConverter !== undefined }),
-      whenTemporalIsThere(() => connect(config.temporal), log, signal),
+      whenTemporalIsThere(() => connectWorker(config.temporal), log, signal),
     ]);
+    const { connection, tunnel } = native;
     const unfollow = followApiKey(connection, config.temporal);
     const everyWorker = {
       ...EVERY_WORKER,
@@ -210,6 +208,7 @@ export async function runWorker(
     ]);
     const runs = workers.map((each) => each.run());
     relay.start();
+    void keepConnected(temporal, log, stopping.signal, native);
     // In parallel with the work: payments must not wait for schedules.
     keeping = Promise.all([
       keepSchedules(temporal, schedulesOf(config), log, stopping.signal),
@@ -226,6 +225,7 @@ export async function runWorker(
         await release();
         unfollow();
         await connection.close();
+        await tunnel?.close();
       },
     };
   } catch (error) {
@@ -305,10 +305,6 @@ function createStripeActivities({ config, database, stripe, temporal, log }: Act
       },
     }),
   };
-}
-
-function connect(config: Config['temporal']): Promise<NativeConnection> {
-  return NativeConnection.connect(connectionOptions(config));
 }
 
 async function whenTemporalIsThere<T>(

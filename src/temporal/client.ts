@@ -10,10 +10,13 @@ import { dataConverterOf } from './payload-codec.ts';
 import { tracedStarts } from './traced-starts.ts';
 
 export interface TemporalClient {
+  /** The present one: `renew` replaces it. */
   readonly client: Client;
   readonly taskQueue: string;
   /** Whether the server responds within `timeoutMs`. The default of a second is enough for an open connection. */
   isUp(timeoutMs?: number): Promise<boolean>;
+  /** Continues on a new connection if the server responds on it. False: it does not. Calls in flight stay on the old one. */
+  renew(): Promise<boolean>;
   close(): Promise<void>;
 }
 
@@ -23,12 +26,48 @@ export type Deployed = Pick<TemporalClient, 'taskQueue'>;
 /** About 1.5 seconds of attempts: enough for a server that restarts, without waiting for one that is down. */
 const CALL_ATTEMPTS_MAX = 5;
 const PROBE_TIMEOUT_MS = 1_000;
+/** Of a new connection, which may be far away and have TLS. */
+const RENEWED_WITHIN_MS = 5_000;
 
 /** `tracing` of a process that makes traces. */
 export function createTemporalClient(
   config: Config['temporal'],
   tracing?: Tracing,
 ): TemporalClient {
+  let current = openClient(config, tracing);
+  let isClosed = false;
+  return {
+    get client() {
+      return current.client;
+    },
+    taskQueue: config.taskQueue,
+    isUp: (timeoutMs = PROBE_TIMEOUT_MS) => isUp(current.client, timeoutMs),
+    renew: async () => {
+      const next = openClient(config, tracing);
+      const isBetter = (await isUp(next.client, RENEWED_WITHIN_MS)) && !isClosed;
+      const other = isBetter ? current : next;
+      if (isBetter) current = next;
+      await other.close();
+      return isBetter;
+    },
+    close: async () => {
+      isClosed = true;
+      await current.close();
+    },
+  };
+}
+
+function isUp(client: Client, timeoutMs: number): Promise<boolean> {
+  return client
+    .withDeadline(Date.now() + timeoutMs, () => client.workflowService.getSystemInfo({}))
+    .then(
+      () => true,
+      () => false,
+    );
+}
+
+/** On a connection of its own, which opens at the first call. */
+function openClient(config: Config['temporal'], tracing: Tracing | undefined) {
   const retries = createGrpcRetries(CALL_ATTEMPTS_MAX);
   const connection = Connection.lazy({
     ...connectionOptions(config),
@@ -37,6 +76,8 @@ export function createTemporalClient(
       // By default a channel that could not connect waits up to two minutes before it retries.
       'grpc.initial_reconnect_backoff_ms': 200,
       'grpc.max_reconnect_backoff_ms': 2_000,
+      // By default all clients of one address share a connection.
+      'grpc.use_local_subchannel_pool': 1,
     },
     interceptors: [makeGrpcRetryInterceptor(retries)],
   });
@@ -51,14 +92,6 @@ export function createTemporalClient(
   });
   return {
     client,
-    taskQueue: config.taskQueue,
-    isUp: (timeoutMs = PROBE_TIMEOUT_MS) =>
-      connection
-        .withDeadline(Date.now() + timeoutMs, () => client.workflowService.getSystemInfo({}))
-        .then(
-          () => true,
-          () => false,
-        ),
     close: async () => {
       unfollow();
       await retries.end();
@@ -67,8 +100,10 @@ export function createTemporalClient(
   };
 }
 
-/** How to connect, for clients and workers alike. */
-export function connectionOptions({ address, tls, metadata, apiKey }: Config['temporal']) {
+/** How to connect now, for clients and workers alike. */
+export function connectionOptions(config: Config['temporal']) {
+  const { address, tls, metadata, readApiKey } = config;
+  const apiKey = (readApiKey && readable(readApiKey)) ?? config.apiKey;
   return { address, tls, metadata, ...(apiKey !== undefined && { apiKey }) };
 }
 

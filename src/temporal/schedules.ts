@@ -11,6 +11,7 @@ import {
 import type { Logger } from 'pino';
 import type { ScheduleConfig } from '../config.ts';
 import type { TemporalClient } from './client.ts';
+import { runsOn } from './starts.ts';
 
 /** Starts a workflow without input at multiples of an interval, one run at a time. */
 export interface Schedule {
@@ -168,7 +169,7 @@ function optionsOf(temporal: TemporalClient, schedule: Schedule) {
       workflowType: workflow,
       // Scoped, so that deployments in one namespace do not mistake each other's runs for their own.
       workflowId: scheduleIdOf(temporal, workflow),
-      taskQueue: temporal.taskQueue,
+      ...runsOn(temporal),
       workflowExecutionTimeout: timeoutSeconds * 1_000,
       staticSummary: summary,
     },

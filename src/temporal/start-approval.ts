@@ -6,7 +6,7 @@ import type { Approval } from '../store/approvals/approval.ts';
 import type { approval as approvalWorkflow } from '../../workflows/approval.ts';
 import { approvalDecided } from '../../workflows/messages.ts';
 import type { Deployed, TemporalClient } from './client.ts';
-import { double, keyword, ONE_END, REPORT_TIMEOUT_MS, unlessEnded } from './starts.ts';
+import { double, keyword, ONE_END, REPORT_TIMEOUT_MS, runsOn, unlessEnded } from './starts.ts';
 
 export function approvalWorkflowId(temporal: Deployed, approvalId: string): string {
   return workflowIdIn(temporal, 'approval', wireId('approval', approvalId));
@@ -33,7 +33,7 @@ function startOptions(temporal: TemporalClient, approval: Approval) {
   const dollars = dollarsOf(approval.amountMicros);
   return {
     workflowId: approvalWorkflowId(temporal, approval.id),
-    taskQueue: temporal.taskQueue,
+    ...runsOn(temporal),
     args: [{ approvalId }] as [{ approvalId: string }],
     staticSummary: `Approval of ${formatDollars(approval.amountMicros)}, ${approval.code}`,
     staticDetails: `Approval \`${approvalId}\` of a call by \`${developerId}\`. Expires at ${approval.expiresAt}.`,

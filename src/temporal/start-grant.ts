@@ -5,7 +5,7 @@ import type { Grant } from '../store/agents/grants.ts';
 import type { grant as grantWorkflow } from '../../workflows/grant.ts';
 import { grantRevoked, grantUsed } from '../../workflows/messages.ts';
 import type { Deployed, TemporalClient } from './client.ts';
-import { keyword, ONE_END, REPORT_TIMEOUT_MS, unlessEnded } from './starts.ts';
+import { keyword, ONE_END, REPORT_TIMEOUT_MS, runsOn, unlessEnded } from './starts.ts';
 
 export function grantWorkflowId(temporal: Deployed, grantId: string): string {
   return workflowIdIn(temporal, 'grant', wireId('grant', grantId));
@@ -29,7 +29,7 @@ function startOptions(temporal: TemporalClient, grant: Grant) {
   const accountId = wireId('account', grant.accountId);
   return {
     workflowId: grantWorkflowId(temporal, grant.id),
-    taskQueue: temporal.taskQueue,
+    ...runsOn(temporal),
     args: [{ grantId }] as [{ grantId: string }],
     staticSummary: `Grant, ${grant.type}, for ${grant.targetAgentId}`,
     staticDetails:

@@ -11,6 +11,7 @@ import {
   keyword,
   ONE_END,
   REPORT_TIMEOUT_MS,
+  runsOn,
   unlessEnded,
   type Answer,
 } from './starts.ts';
@@ -56,7 +57,7 @@ function startOptions(temporal: TemporalClient, invocation: Invocation) {
   const { targetAgentId } = invocation;
   return {
     workflowId: invocationWorkflowId(temporal, invocation.id),
-    taskQueue: temporal.taskQueue,
+    ...runsOn(temporal),
     args: [{ invocationId }] as [{ invocationId: string }],
     staticSummary: `Invocation of ${targetAgentId}`,
     staticDetails:

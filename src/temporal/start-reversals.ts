@@ -6,7 +6,7 @@ import type { TopUp } from '../store/top-ups/top-ups.ts';
 import { reversalReported } from '../../workflows/messages.ts';
 import type { reversals } from '../../workflows/reversals.ts';
 import type { Deployed, TemporalClient } from './client.ts';
-import { double, keyword, REPORT_TIMEOUT_MS } from './starts.ts';
+import { double, keyword, REPORT_TIMEOUT_MS, runsOn } from './starts.ts';
 
 export function reversalsWorkflowId(temporal: Deployed, topUpId: string): string {
   return workflowIdIn(temporal, 'reversals', wireId('topUp', topUpId));
@@ -23,7 +23,7 @@ export async function reportReversal(
   await temporal.client.withDeadline(Date.now() + REPORT_TIMEOUT_MS, () =>
     temporal.client.workflow.signalWithStart<typeof reversals>('reversals', {
       workflowId: reversalsWorkflowId(temporal, topUp.id),
-      taskQueue: temporal.taskQueue,
+      ...runsOn(temporal),
       args: [{ topUpId }],
       signal: reversalReported,
       workflowIdReusePolicy: 'ALLOW_DUPLICATE',

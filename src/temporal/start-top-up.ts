@@ -8,7 +8,7 @@ import type { TopUp } from '../store/top-ups/top-ups.ts';
 import { outcome, paymentReported, sessionUrl, type TopUpView } from '../../workflows/messages.ts';
 import type { topUp as topUpWorkflow } from '../../workflows/top-up.ts';
 import type { Deployed, TemporalClient } from './client.ts';
-import { answerOf, double, keyword, REPORT_TIMEOUT_MS, type Answer } from './starts.ts';
+import { answerOf, double, keyword, REPORT_TIMEOUT_MS, runsOn, type Answer } from './starts.ts';
 
 type Startable = Pick<
   TopUp,
@@ -91,7 +91,7 @@ function startOptions(temporal: TemporalClient, topUp: Startable) {
   const how = topUp.automatic ? 'automatic' : topUp.method;
   return {
     workflowId: topUpWorkflowId(temporal, topUp.id),
-    taskQueue: temporal.taskQueue,
+    ...runsOn(temporal),
     args: [{ topUpId }] as [{ topUpId: string }],
     staticSummary: `Top-up of ${formatDollars(topUp.amountMicros)}, ${how}`,
     staticDetails: `Top-up \`${topUpId}\` of consumer \`${consumerId}\`, ${how}.`,

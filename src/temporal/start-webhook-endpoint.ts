@@ -4,7 +4,7 @@ import { workflowIdIn } from '../domain/task-queues.ts';
 import { webhookEndpointChanged } from '../../workflows/messages.ts';
 import type { webhookEndpoint } from '../../workflows/webhook-endpoint.ts';
 import type { Deployed, TemporalClient } from './client.ts';
-import { REPORT_TIMEOUT_MS } from './starts.ts';
+import { REPORT_TIMEOUT_MS, runsOn } from './starts.ts';
 
 export function webhookWorkflowId(temporal: Deployed, endpointId: string): string {
   return workflowIdIn(temporal, 'webhooks', wireId('webhookEndpoint', endpointId));
@@ -16,7 +16,7 @@ export async function reportWebhookEndpoint(temporal: TemporalClient, id: string
   await temporal.client.withDeadline(Date.now() + REPORT_TIMEOUT_MS, () =>
     temporal.client.workflow.signalWithStart<typeof webhookEndpoint>('webhookEndpoint', {
       workflowId: webhookWorkflowId(temporal, id),
-      taskQueue: temporal.taskQueue,
+      ...runsOn(temporal),
       args: [{ endpointId }],
       signal: webhookEndpointChanged,
       workflowIdReusePolicy: 'ALLOW_DUPLICATE',

@@ -6,7 +6,7 @@ import {
   WorkflowUpdateRPCTimeoutOrCancelledError,
 } from '@temporalio/client';
 import type { SearchAttributeName } from '../domain/search-attributes.ts';
-import type { TemporalClient } from './client.ts';
+import type { Deployed, TemporalClient } from './client.ts';
 
 export type Answer<T> =
   | { readonly kind: 'answered'; readonly value: T }
@@ -19,6 +19,17 @@ export type Answer<T> =
 
 /** For calls whose answer nobody waits for. The relay repeats a call that takes longer. */
 export const REPORT_TIMEOUT_MS = 5_000;
+
+/**
+ * How long a worker may take for a workflow task. One that was handed to a connection that is dead is handed out again after
+ * this; the default is 10 s. Temporal itself allows more time from the fourth attempt on, so a slow worker comes to an end.
+ */
+const TASK_TIMEOUT = '5s';
+
+/** Where a workflow runs, and within which time a worker has to answer for it. */
+export function runsOn({ taskQueue }: Deployed) {
+  return { taskQueue, workflowTaskTimeout: TASK_TIMEOUT } as const;
+}
 
 /**
  * A start joins a running workflow, never repeats a completed one, and restarts one that was terminated or failed, since

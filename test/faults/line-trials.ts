@@ -11,8 +11,6 @@ const PROCESSOR = 'worker and processor';
 const DELAY_MS = 500;
 const HALF_OPEN = 'requests arrive, answers do not';
 const FORGOTTEN = 'open connections are forgotten';
-/** How long a worker alone takes to notice that its connections to Temporal were forgotten (decision 0043). */
-const PINGS_MS_MAX = 60_000;
 
 /** Outages last `longMs`, everything else a third of that. */
 export function lineTrials(longMs: number): readonly Trial[] {
@@ -35,10 +33,7 @@ export function lineTrials(longMs: number): readonly Trial[] {
       lineTrial(line, { kind: 'silent' }, 'nothing arrives', longMs, expected),
       lineTrial(line, { kind: 'half_open' }, HALF_OPEN, longMs, expected),
       lineTrial(line, { kind: 'cut' }, 'connections are reset', shortMs, expected),
-      lineTrial(line, 'forgotten', FORGOTTEN, 0, {
-        ...expected,
-        ...(line === TEMPORAL && { recoveryMsMax: PINGS_MS_MAX }),
-      }),
+      lineTrial(line, 'forgotten', FORGOTTEN, 0, expected),
     ];
   };
   return [PG, TEMPORAL, PROCESSOR].flatMap((line) => trialsOf(line as typeof PG));
@@ -53,6 +48,7 @@ export function shortTrials(): readonly Trial[] {
       seen: OUTAGE,
     }),
     lineTrial(TEMPORAL, { kind: 'cut' }, 'connections are reset', 500, { seen: [] }),
+    lineTrial(TEMPORAL, 'forgotten', FORGOTTEN, 0, { seen: [] }),
     lineTrial(PROCESSOR, { kind: 'silent' }, 'nothing arrives', 500, { seen: [] }),
   ];
 }

@@ -41,8 +41,6 @@ export interface Trial {
   readonly lastsMs: number;
   /** Everything that a caller may see while it lasts, and no more. */
   readonly seen: readonly string[];
-  /** How soon charges and top-ups have to work again. Default: that of the site. */
-  readonly recoveryMsMax?: number;
 }
 
 export interface TrialResult {
@@ -70,7 +68,7 @@ export interface LinedSite {
 
 /**
  * `env` is for API and worker; without `databaseUrl` it has a database on the run's server. `recoveryMsMax`: how soon
- * charges and top-ups have to work again after a trial that does not say so itself.
+ * charges and top-ups have to work again after a trial.
  */
 export async function openLinedSite({
   seed,
@@ -123,7 +121,7 @@ export async function openLinedSite({
     lines,
     api,
     worker,
-    run: (trial) => run(site, account, { recoveryMsMax, ...trial }),
+    run: (trial) => run(site, account, trial, recoveryMsMax),
     proveBooks: () => proveBooks({ ...common, BASE_URL: api.url }),
     close: async () => {
       await Promise.all([api.stop(), worker.stop()]);
@@ -140,7 +138,7 @@ export function lineTrial(
   fault: LineFault | 'forgotten',
   name: string,
   lastsMs: number,
-  expected: Pick<Trial, 'seen' | 'recoveryMsMax'>,
+  expected: Pick<Trial, 'seen'>,
 ): Trial {
   return {
     name: `${line}: ${name}`,
@@ -157,7 +155,8 @@ export function lineTrial(
 async function run(
   site: LinedSite,
   account: TestAccount,
-  trial: Trial & { readonly recoveryMsMax: number },
+  trial: Trial,
+  recoveryMsMax: number,
 ): Promise<TrialResult> {
   const { api } = site;
   const caught = await openCheckout(api, account);
@@ -196,7 +195,7 @@ async function run(
     `${trial.name}: ${JSON.stringify(seen)}`,
   );
   for (const tookMs of [chargesMs, topUpMs]) {
-    assert.ok(tookMs <= trial.recoveryMsMax, `${trial.name}: back after ${tookMs} ms`);
+    assert.ok(tookMs <= recoveryMsMax, `${trial.name}: back after ${tookMs} ms`);
   }
   return { name: trial.name, seen, chargesMs, topUpMs, caughtMs };
 }

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { parse } from 'yaml';
 import { readTemporalConfig } from '../../src/config.ts';
 import { LEAN_ENVIRONMENT, LEAN_NODE } from '../../src/embedded/parts.ts';
+import { PINGS } from '../../src/embedded/temporal.ts';
 import { read } from './sources.ts';
 
 interface Service {
@@ -24,8 +25,9 @@ const ONE_SHOT = ['databases', 'temporal-schema', 'temporal-namespace', 'migrate
 
 describe('docker-compose.yml', () => {
   const text = read('docker-compose.yml');
-  const { services: byName } = parse(text, { merge: true }) as {
+  const { services: byName, configs } = parse(text, { merge: true }) as {
     services: Readonly<Record<string, Service>>;
+    configs: Readonly<Record<string, { readonly content?: string }>>;
   };
   const services = new Map(Object.entries(byName));
 
@@ -113,6 +115,16 @@ describe('docker-compose.yml', () => {
     }
     const roles = read('deploy/databases.sql');
     for (const role of ['farebox', 'temporal']) assert.ok(roles.includes(`alter role ${role} `));
+  });
+
+  it('lets Temporal forget dead connections as soon as that of `npm start`', () => {
+    const settings = parse(configs['temporal-dynamic-config']?.content ?? '') as Record<
+      string,
+      readonly { readonly value: string }[]
+    >;
+    const values = Object.entries(settings).map(([name, [first]]) => [name, first?.value]);
+    const embedded = Object.entries(PINGS).map(([name, value]) => [name, JSON.parse(value)]);
+    assert.deepEqual(values, embedded);
   });
 
   it('contains no secret and no default for one', () => {
