@@ -11,7 +11,7 @@ import { parseArgs } from 'node:util';
 import { chargeByClient } from './client-calls.ts';
 import { cpuSeconds } from './cpu-time.ts';
 import { chargeInBatches, chargeOverHttp } from './load.ts';
-import { median, type Measured } from './rounds.ts';
+import { median, type Effort, type Measured } from './rounds.ts';
 import { startSide, type Side } from './side.ts';
 
 const HERE = join(import.meta.dirname, '..');
@@ -27,16 +27,18 @@ const { values, positionals } = parseArgs({
 });
 const ROUNDS = Number(values.rounds);
 const CONNECTIONS = Number(values.connections);
-const EFFORT = { connections: CONNECTIONS, seconds: Number(values.seconds) };
+/** Until each of two API processes knows nearly all of 10,000 keys. Until then, PostgreSQL looks keys up for charges. */
+const WARM_UP_SECONDS = 15;
+const SECONDS = Number(values.seconds);
 
-type Charging = (side: Side, seed: number) => Promise<Measured> | undefined;
+type Charging = (side: Side, effort: Effort) => Promise<Measured> | undefined;
 
 const byKeysOf =
   (file: (side: Side) => string | undefined): Charging =>
-  (side, seed) => {
+  (side, effort) => {
     const keysFile = file(side);
     if (keysFile === undefined) return undefined;
-    return chargeOverHttp({ ...side.ledger, keysFile, url: side.api.url }, { ...EFFORT, seed });
+    return chargeOverHttp({ ...side.ledger, keysFile, url: side.api.url }, effort);
   };
 
 const ROWS: Readonly<Record<string, Charging>> = {
@@ -45,12 +47,12 @@ const ROWS: Readonly<Record<string, Charging>> = {
   S3: byKeysOf(({ spendKeys }) => spendKeys?.[3]),
   H: byKeysOf(({ ledger }) => ledger.hotKeyFile),
   HB: byKeysOf(({ spendKeys }) => spendKeys?.hot),
-  B: ({ ledger, api }, seed) =>
+  B: ({ ledger, api }, effort) =>
     chargeInBatches(
       { ...ledger, url: api.url },
-      { ...EFFORT, connections: Math.ceil(CONNECTIONS / 32), seed },
+      { ...effort, connections: Math.ceil(CONNECTIONS / 32) },
     ),
-  C: ({ ledger, api }, seed) => chargeByClient(ledger, api, { ...EFFORT, seed }),
+  C: ({ ledger, api }, effort) => chargeByClient(ledger, api, effort),
 };
 
 /** Rows whose ratio on each side is a target. */
@@ -71,11 +73,13 @@ async function compare(sides: readonly Side[], rows: readonly string[]): Promise
   const slices = new Map<string, Slice[]>();
   const of = (row: string, side: Side) => slices.get(`${row} ${side.name}`) ?? [];
   for (let round = 0; round <= ROUNDS; round += 1) {
+    const seconds = round === 0 ? WARM_UP_SECONDS : SECONDS;
+    const effort = { connections: CONNECTIONS, seconds, seed: round };
     for (const row of rows) {
       // The first side of a round is the last of the next.
       for (const side of round % 2 === 0 ? sides : sides.toReversed()) {
         const before = cpuSeconds(side.pids);
-        const measured = await ROWS[row]?.(side, round);
+        const measured = await ROWS[row]?.(side, effort);
         await side.rollUp();
         // The first round warms up.
         if (measured === undefined || round === 0) continue;

@@ -2,9 +2,8 @@
  * How much one account may have in progress at a time. Anything beyond that waits until the account's own work ends,
  * and takes neither connections nor event-loop time from others.
  */
-import { setTimeout as delay } from 'node:timers/promises';
 import { ApiError } from '../domain/errors.ts';
-import { REFUSAL_MS } from './rate-limits.ts';
+import { delayRefusal } from './rate-limits.ts';
 
 export interface AccountGateOptions {
   /** The total weight that an account may have in progress. A single piece of work may exceed it. */
@@ -58,7 +57,7 @@ export class AccountGate {
       return entry;
     }
     if (entry.waiting.size >= this.#options.waitingMax) {
-      await delay(REFUSAL_MS);
+      await delayRefusal();
       throw tooMany();
     }
     const { promise, resolve, reject } = Promise.withResolvers<void>();

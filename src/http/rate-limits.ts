@@ -7,10 +7,15 @@ import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible';
 import { ApiError } from '../domain/errors.ts';
 
 /**
- * A refusal takes this long, so that a client that sends the next request as soon as the last is answered cannot keep
+ * A refusal takes at least this long, so that a client that sends the next request as soon as the last is answered cannot keep
  * the process busy with refusals. The response tells it to wait for a second anyway.
  */
-export const REFUSAL_MS = 1_000;
+const REFUSAL_MS = 1_000;
+
+/** Before a refusal. Hundreds of them at the same moment would hold the event loop for tens of milliseconds. */
+export function delayRefusal(): Promise<void> {
+  return delay(REFUSAL_MS * (1 + Math.random() / 2));
+}
 
 export interface RateLimitSettings {
   readonly readsPerSecond: number;
@@ -41,7 +46,7 @@ export class RateLimit {
       return this.#headers(await this.#limiter.consume(key));
     } catch (state) {
       if (!(state instanceof RateLimiterRes)) throw state;
-      await delay(REFUSAL_MS);
+      await delayRefusal();
       throw this.#refusal(state);
     }
   }

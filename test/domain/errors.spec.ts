@@ -11,6 +11,13 @@ describe('error codes', () => {
     assert.equal(new ApiError('service_unavailable', 'x').status, 503);
   });
 
+  it('have no stack when they are refusals, which nobody reads, and one when they are faults', () => {
+    const { stackTraceLimit } = Error;
+    assert.doesNotMatch(new ApiError('insufficient_balance', 'x').stack ?? '', /errors\.spec/);
+    assert.match(new ApiError('internal_error', 'x').stack ?? '', /errors\.spec/);
+    assert.equal(Error.stackTraceLimit, stackTraceLimit);
+  });
+
   it('have one status each, and advice in a full sentence', () => {
     for (const code of CODES) {
       const [status, meaning] = ERRORS[code];
