@@ -12,12 +12,12 @@ import { cutByLots, PAID_BY_TOP_UPS } from './top-up-attribution.ts';
 
 /**
  * Rows per step: a fraction of a second of work. What rows share is written once per step, so the sums of a spend key that is
- * charged often cost little; a step of keys that are charged once ends after fewer of them. Of the flushes with spend keys a step
- * takes fewer, as it looks at all of their charges first.
+ * charged often cost little; a step of keys that are charged once ends after fewer of them. A flush with spend keys is taken whole,
+ * with all its charges, so a step ends after the flush that reaches this many charges.
  */
 const EARNINGS_PER_STEP = 30_000;
 const KEYS_PER_STEP = 10_000;
-const SPENDS_PER_STEP = 400;
+const SPENDS_PER_STEP = 100_000;
 const FLUSHES_PER_STEP = 1_000;
 
 /** Steps share this lock, a rebuild holds it alone: no row may move between the rebuild's read and its commit. */
@@ -65,8 +65,12 @@ async function moveEarnings(tx: Connection): Promise<RollupStep> {
         ) f where consumer_id is null or key <= ${KEYS_PER_STEP}
       ))
       returning ledger, developer, tool, minute, amount_micros, charges, consumer_id, spend_key
+    ), unlocked as materialized (
+      select * from farebox.key_spending_tail order by id limit ${FLUSHES_PER_STEP} for update skip locked
     ), flushes as materialized (
-      select * from farebox.key_spending_tail order by id limit ${SPENDS_PER_STEP} for update skip locked
+      select * from (
+        select *, sum(cardinality(amounts)) over (order by id) - cardinality(amounts) as earlier from unlocked
+      ) u where earlier < ${SPENDS_PER_STEP}
     ), spends as materialized (
       ${spentByFlushes(sql.fragment`flushes`)}
     ), too_many as (
@@ -115,7 +119,7 @@ async function moveEarnings(tx: Connection): Promise<RollupStep> {
     )
     select earnings + flushes as moved,
       earnings = ${EARNINGS_PER_STEP} or earnings < (select count(*) from found)
-        or flushes = ${SPENDS_PER_STEP} or flushes < (select count(*) from flushes) as "hasMore"
+        or flushes = ${FLUSHES_PER_STEP} or flushes < (select count(*) from unlocked) as "hasMore"
     from moved
   `);
 }
