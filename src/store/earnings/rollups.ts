@@ -12,8 +12,8 @@ import { cutByLots, PAID_BY_TOP_UPS } from './top-up-attribution.ts';
 
 /**
  * Rows per step: a fraction of a second of work. What rows share is written once per step, so the sums of a spend key that is
- * charged often cost little; a step of keys that are charged once ends after fewer of them. A flush with spend keys is taken whole,
- * with all its charges, so a step ends after the flush that reaches this many charges.
+ * charged often cost little; a step of keys that are charged once ends after fewer of them. A flush with spend keys is one row of
+ * many charges, so those flushes are also limited by their charges: the flush that reaches `SPENDS_PER_STEP` is the last.
  */
 const EARNINGS_PER_STEP = 30_000;
 const KEYS_PER_STEP = 10_000;
@@ -65,11 +65,11 @@ async function moveEarnings(tx: Connection): Promise<RollupStep> {
         ) f where consumer_id is null or key <= ${KEYS_PER_STEP}
       ))
       returning ledger, developer, tool, minute, amount_micros, charges, consumer_id, spend_key
-    ), unlocked as materialized (
+    ), found_flushes as materialized (
       select * from farebox.key_spending_tail order by id limit ${FLUSHES_PER_STEP} for update skip locked
     ), flushes as materialized (
       select * from (
-        select *, sum(cardinality(amounts)) over (order by id) - cardinality(amounts) as earlier from unlocked
+        select *, sum(cardinality(amounts)) over (order by id) - cardinality(amounts) as earlier from found_flushes
       ) u where earlier < ${SPENDS_PER_STEP}
     ), spends as materialized (
       ${spentByFlushes(sql.fragment`flushes`)}
@@ -119,7 +119,7 @@ async function moveEarnings(tx: Connection): Promise<RollupStep> {
     )
     select earnings + flushes as moved,
       earnings = ${EARNINGS_PER_STEP} or earnings < (select count(*) from found)
-        or flushes = ${FLUSHES_PER_STEP} or flushes < (select count(*) from unlocked) as "hasMore"
+        or flushes = ${FLUSHES_PER_STEP} or flushes < (select count(*) from found_flushes) as "hasMore"
     from moved
   `);
 }
