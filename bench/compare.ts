@@ -4,6 +4,7 @@
  * Each has PostgreSQL and API processes of its own. All are measured in one run, a short slice each in turn, so other load
  * on the machine affects them alike. What a slice leaves in the tails is moved before the next. Prints medians and ratios, of the
  * rates and of the CPU time that PostgreSQL and the API spend on a charge, its part of moving the tails included, and writes nothing.
+ * A ratio is the geometric mean of those of the rounds, with its standard error: many rounds resolve what one slice hides.
  * Options: `--rows U,S1,S3,H,HB,B,C`, `--rounds 8`, `--seconds 2` for a slice, `--connections 256` (of B: a thirty-second).
  */
 import { join, resolve } from 'node:path';
@@ -114,10 +115,17 @@ function ratios(one: readonly Slice[], other: readonly Slice[]): string {
   return `${spread(rates)} by rate, ${spread(costs)} by CPU time`;
 }
 
+/** The geometric mean and its standard error, and the least and the greatest value. */
 function spread(values: readonly number[]): string {
+  const logs = values.map((value) => Math.log(value));
+  const mean = sum(logs) / logs.length;
+  const variance = sum(logs.map((log) => (log - mean) ** 2)) / (logs.length - 1);
+  const error = Math.exp(mean) * Math.sqrt(variance / logs.length);
   const [least, most] = [Math.min(...values), Math.max(...values)];
-  return `${median(values).toFixed(3)} (${least.toFixed(2)} to ${most.toFixed(2)})`;
+  return `${Math.exp(mean).toFixed(3)} +- ${error.toFixed(3)} (${least.toFixed(2)} to ${most.toFixed(2)})`;
 }
+
+const sum = (values: readonly number[]) => values.reduce((total, value) => total + value, 0);
 
 const rows = values.rows.split(',');
 const unknown = rows.filter((row) => ROWS[row] === undefined);
