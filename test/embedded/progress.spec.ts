@@ -34,6 +34,12 @@ describe('createProgress', () => {
     createProgress(out).say('Temporal', 'a long line that does not fit');
     assert.equal(screen(written())[0]?.length, 19);
   });
+
+  it('shows the whole line at a terminal that reports a width of 0', () => {
+    const { written, out } = output({ isTTY: true, columns: 0 });
+    createProgress(out).say('Temporal', 'starting');
+    assert.deepEqual(screen(written()), ['· Temporal     starting']);
+  });
 });
 
 function output(options: { isTTY: boolean; columns?: number }) {
