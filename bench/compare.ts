@@ -115,17 +115,20 @@ function ratios(one: readonly Slice[], other: readonly Slice[]): string {
   return `${spread(rates)} by rate, ${spread(costs)} by CPU time`;
 }
 
-/** The geometric mean and its standard error, and the least and the greatest value. */
+/** The geometric mean and its standard error, which a single round does not have, and the least and the greatest value. */
 function spread(values: readonly number[]): string {
   const logs = values.map((value) => Math.log(value));
-  const mean = sum(logs) / logs.length;
-  const variance = sum(logs.map((log) => (log - mean) ** 2)) / (logs.length - 1);
-  const error = Math.exp(mean) * Math.sqrt(variance / logs.length);
+  const center = mean(logs);
+  const error = Math.sqrt(mean(logs.map((log) => (log - center) ** 2)) / (logs.length - 1));
+  const ratio = Math.exp(center);
+  const shownError = logs.length > 1 ? ` ± ${(ratio * error).toFixed(3)}` : '';
   const [least, most] = [Math.min(...values), Math.max(...values)];
-  return `${Math.exp(mean).toFixed(3)} +- ${error.toFixed(3)} (${least.toFixed(2)} to ${most.toFixed(2)})`;
+  return `${ratio.toFixed(3)}${shownError} (${least.toFixed(2)} to ${most.toFixed(2)})`;
 }
 
-const sum = (values: readonly number[]) => values.reduce((total, value) => total + value, 0);
+function mean(values: readonly number[]): number {
+  return values.reduce((total, value) => total + value, 0) / values.length;
+}
 
 const rows = values.rows.split(',');
 const unknown = rows.filter((row) => ROWS[row] === undefined);

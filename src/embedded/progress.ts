@@ -29,7 +29,7 @@ export function createProgress(out: Output): Progress {
   const draw = (linesAbove: number): void => {
     const up = linesAbove > 0 ? `\u001b[${linesAbove}A` : '';
     // A terminal that does not know its size reports 0 columns.
-    const width = (out.columns ? out.columns : 80) - 1;
+    const width = (out.columns || 80) - 1;
     // A wrapped line would take two rows, and moving the cursor up would miss by one.
     const lines = [...shown.values()].map((line) => `\u001b[2K${line.slice(0, width)}\n`);
     out.write(up + lines.join(''));
