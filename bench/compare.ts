@@ -67,8 +67,11 @@ const say = (text: string): void => void process.stdout.write(`${text}\n`);
 
 interface Slice {
   readonly perSecond: number;
-  readonly cpuMicros: number;
+  readonly postgresMicros: number;
+  readonly apiMicros: number;
 }
+
+const cpuMicros = ({ postgresMicros, apiMicros }: Slice) => postgresMicros + apiMicros;
 
 async function compare(sides: readonly Side[], rows: readonly string[]): Promise<void> {
   const slices = new Map<string, Slice[]>();
@@ -79,13 +82,18 @@ async function compare(sides: readonly Side[], rows: readonly string[]): Promise
     for (const row of rows) {
       // The first side of a round is the last of the next.
       for (const side of round % 2 === 0 ? sides : sides.toReversed()) {
-        const before = cpuSeconds(side.pids);
+        const { postgres, api } = side.pids;
+        const before = { postgres: cpuSeconds(postgres), api: cpuSeconds(api) };
         const measured = await ROWS[row]?.(side, effort);
         await side.rollUp();
         // The first round warms up.
         if (measured === undefined || round === 0) continue;
-        const cpuMicros = ((cpuSeconds(side.pids) - before) * 1e6) / measured.count;
-        const slice = { perSecond: measured.perSecond, cpuMicros };
+        const { count, perSecond } = measured;
+        const slice = {
+          perSecond,
+          postgresMicros: ((cpuSeconds(postgres) - before.postgres) * 1e6) / count,
+          apiMicros: ((cpuSeconds(api) - before.api) * 1e6) / count,
+        };
         slices.set(`${row} ${side.name}`, [...of(row, side), slice]);
       }
     }
@@ -94,14 +102,19 @@ async function compare(sides: readonly Side[], rows: readonly string[]): Promise
   const [first, ...others] = sides as [Side, ...Side[]];
   for (const row of rows) {
     for (const side of sides.filter((side) => of(row, side).length > 0)) {
-      const rate = median(of(row, side).map(({ perSecond }) => perSecond));
-      const cost = median(of(row, side).map(({ cpuMicros }) => cpuMicros));
-      say(`${row}, ${side.name}: ${rate.toFixed(0)} a second, ${cost.toFixed(1)} us of CPU`);
+      const medianOf = (value: (slice: Slice) => number) => median(of(row, side).map(value));
+      const rate = medianOf(({ perSecond }) => perSecond).toFixed(0);
+      const postgres = medianOf(({ postgresMicros }) => postgresMicros).toFixed(1);
+      const api = medianOf(({ apiMicros }) => apiMicros).toFixed(1);
+      const all = medianOf(cpuMicros).toFixed(1);
+      const parts = `${postgres} of PostgreSQL, ${api} of the API`;
+      say(`${row}, ${side.name}: ${rate} a second, ${all} us of CPU (${parts})`);
     }
     for (const other of others)
       say(`  ${first.name} / ${other.name}: ${ratios(of(row, first), of(row, other))}`);
   }
   for (const [row, over] of RELATED) {
+    if (!rows.includes(row) || !rows.includes(over)) continue;
     for (const side of sides)
       say(`${row} / ${over}, ${side.name}: ${ratios(of(row, side), of(over, side))}`);
   }
@@ -111,7 +124,10 @@ async function compare(sides: readonly Side[], rows: readonly string[]): Promise
 function ratios(one: readonly Slice[], other: readonly Slice[]): string {
   if (one.length === 0 || other.length === 0) return 'not measured';
   const rates = one.map(({ perSecond }, n) => perSecond / (other[n]?.perSecond ?? Number.NaN));
-  const costs = one.map(({ cpuMicros }, n) => (other[n]?.cpuMicros ?? Number.NaN) / cpuMicros);
+  const costs = one.map((slice, n) => {
+    const counterpart = other[n];
+    return counterpart === undefined ? Number.NaN : cpuMicros(counterpart) / cpuMicros(slice);
+  });
   return `${spread(rates)} by rate, ${spread(costs)} by CPU time`;
 }
 

@@ -13,8 +13,11 @@ export interface Side {
   readonly ledger: ledgers.Ledger;
   /** Undefined where the commit has no spend keys. */
   readonly spendKeys: spendKeyFiles.SpendKeysFiles | undefined;
-  /** The processes that belong to it, without those that they started. */
-  readonly pids: readonly number[];
+  /** Its processes, without those that they started. */
+  readonly pids: {
+    readonly postgres: readonly number[];
+    readonly api: readonly number[];
+  };
   /** Moves all that charges left in the tails. */
   rollUp(): Promise<void>;
   end(): Promise<void>;
@@ -24,6 +27,8 @@ export interface Side {
 export async function startSide(name: string, folder: string): Promise<Side> {
   const load = (file: string) => import(join(folder, file));
   const before = childrenOfThis();
+  const startedSince = (earlier: readonly number[]) =>
+    childrenOfThis().filter((pid) => !earlier.includes(pid));
   const { startStack, startApi } = (await load('bench/stack.ts')) as typeof stacks;
   const { createLedger, proveWhole } = (await load('bench/ledger.ts')) as typeof ledgers;
   const stack = await startStack();
@@ -33,6 +38,7 @@ export async function startSide(name: string, folder: string): Promise<Side> {
       | typeof spendKeyFiles
       | undefined;
     const spendKeys = await keys?.makeSpendKeys(ledger, stack.directory);
+    const postgres = startedSince(before);
     const api = await startApi(stack, ledger.databaseUrl);
     const { createDatabase } = (await load('src/store/database.ts')) as typeof databases;
     const { rollUp } = (await load('src/store/earnings/rollups.ts')) as typeof rollups;
@@ -45,7 +51,7 @@ export async function startSide(name: string, folder: string): Promise<Side> {
       api,
       ledger,
       spendKeys,
-      pids: childrenOfThis().filter((pid) => !before.includes(pid)),
+      pids: { postgres, api: startedSince([...before, ...postgres]) },
       rollUp: async () => {
         while ((await rollUp(database)).hasMore);
       },
