@@ -23,12 +23,13 @@ export interface Side {
   end(): Promise<void>;
 }
 
+const startedSince = (earlier: readonly number[]) =>
+  childrenOfThis().filter((pid) => !earlier.includes(pid));
+
 /** All by the code of the checkout in `folder`. */
 export async function startSide(name: string, folder: string): Promise<Side> {
   const load = (file: string) => import(join(folder, file));
   const before = childrenOfThis();
-  const startedSince = (earlier: readonly number[]) =>
-    childrenOfThis().filter((pid) => !earlier.includes(pid));
   const { startStack, startApi } = (await load('bench/stack.ts')) as typeof stacks;
   const { createLedger, proveWhole } = (await load('bench/ledger.ts')) as typeof ledgers;
   const stack = await startStack();

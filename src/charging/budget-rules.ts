@@ -54,6 +54,8 @@ export interface ToBeDecided {
 
 export class BudgetRulesCache {
   readonly #cache: FreshCache<Node>;
+  /** Of keys in memory, so that a charge need not look up each node of its path. */
+  readonly #paths = new WeakMap<Spend, KnownPath>();
 
   constructor(database: Database, onError: (error: unknown) => void) {
     this.#cache = new FreshCache<Node>({
@@ -93,14 +95,27 @@ export class BudgetRulesCache {
   }
 
   #pathOf({ consumerId, spend }: Path): MaybePromise<readonly (Node | undefined)[]> {
-    const names = (spend?.path ?? []).map((number) => nameOf({ consumerId, number }));
-    const known = names.map((name) => this.#cache.peek(name));
-    return known.every((node) => node !== undefined)
-      ? known
-      : Promise.all(names.map((name) => this.#cache.load(name)));
+    if (!spend) return [];
+    const { version } = this.#cache;
+    const remembered = this.#paths.get(spend);
+    if (remembered && remembered.version === version) return remembered.nodes;
+    const names = spend.path.map((number) => nameOf({ consumerId, number }));
+    const nodes = names.map((name) => this.#cache.peek(name));
+    if (!nodes.every((node) => node !== undefined)) {
+      return Promise.all(names.map((name) => this.#cache.load(name)));
+    }
+    if (version !== undefined) this.#paths.set(spend, { nodes, version });
+    return nodes;
   }
 }
 
+/** The nodes of a path, as long as the cache has this version. */
+interface KnownPath {
+  readonly nodes: readonly Node[];
+  readonly version: number;
+}
+
+type Spend = NonNullable<KeyOwner['spend']>;
 type Path = Pick<KeyOwner, 'consumerId' | 'spend'>;
 type Payer = Path & Pick<KeyOwner, 'guard'>;
 type NodeName = Pick<BudgetRules, 'consumerId' | 'number'>;

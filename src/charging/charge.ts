@@ -3,9 +3,7 @@
  * hands it to the batcher. Refusals are data. A charge that could not be decided throws a ChargeFailure, which says
  * what is known.
  */
-import { randomUUIDv7 } from 'node:crypto';
 import { kindOfKey } from '../domain/api-keys.ts';
-import { withTailOf } from '../domain/ids.ts';
 import { MAGIC_REFUSALS, type MagicRefusal } from '../domain/magic-amounts.ts';
 import { isSameMode, isTest } from '../domain/mode.ts';
 import { asMicros, isChargeable, microsOfDollars, type Micros } from '../domain/money.ts';
@@ -18,10 +16,11 @@ import type { BudgetRefusal, BudgetRulesCache } from './budget-rules.ts';
 import type { ChargeBatcher } from './create-batcher.ts';
 import type { EarlierCharges } from './earlier-charges.ts';
 import { findKeyOwner, type KeyDeps } from './find-key-owner.ts';
+import { NOT_SENT } from './give-ids.ts';
 import { hashIdentity } from './idempotency.ts';
 import { answerOnDemand } from './answer-on-demand.ts';
 import type { LastUsedRecorder } from './last-used-recorder.ts';
-import { settleInSlices } from './map-in-slices.ts';
+import { settleInSlices, valueOf } from './map-in-slices.ts';
 import { whenKnown, type MaybePromise } from './maybe-promise.ts';
 import type { ToolPrices } from './tool-prices.ts';
 
@@ -96,22 +95,22 @@ export async function chargeAll(
   requests: readonly ChargeRequest[],
   requester: Requester,
 ): Promise<PromiseSettledResult<ChargeResult>[]> {
-  const prepared = await settleInSlices(requests, async (request) => prepareCharge(deps, request));
-  return settleInSlices(prepared, (each) =>
-    each.status === 'fulfilled' ? post(deps, each.value, requester) : Promise.reject(each.reason),
-  );
+  const prepared = await settleInSlices(requests, (request) => prepareCharge(deps, request));
+  return settleInSlices(prepared, (each) => post(deps, valueOf(each), requester));
 }
 
-async function post(
+function post(
   { batcher }: ChargingDeps,
   prepared: PreparedCharge,
   requester: Requester,
-): Promise<ChargeResult> {
+): MaybePromise<ChargeResult> {
   if (prepared.kind !== 'ready') return prepared;
   const { draft } = prepared;
-  const outcome = await batcher.post(draft, requester);
-  if (isTest(draft)) await answerOnDemand(draft, outcome.kind === 'posted', requester);
-  return { kind: 'decided', draft, outcome };
+  return batcher.post(draft, requester).then((outcome) => {
+    const result = { kind: 'decided', draft, outcome } as const;
+    if (!isTest(draft)) return result;
+    return answerOnDemand(draft, outcome.kind === 'posted', requester).then(() => result);
+  });
 }
 
 /** Finds the key's owner, the tool and the amount. Nothing is charged yet. */
@@ -134,7 +133,7 @@ function prepareFor(
   const { amount, tool } = request.body;
   // Nothing was ever charged across modes, so this cannot be a retry of a charge.
   if (!isSameMode(consumer, request.developer)) return { kind: 'mode_mismatch' };
-  deps.lastUsed.add(consumer.keyId);
+  deps.lastUsed.add(consumer);
   const named = amount === undefined ? undefined : parseAmount(amount);
   if (amount !== undefined && named === undefined) {
     return refuse(deps, request, consumer, { kind: 'invalid_amount', sent: amount });
@@ -252,7 +251,7 @@ function draftCharge(
   const { developer, body } = request;
   const identity = hashIdentity(request, consumerId);
   const draft: ChargeDraft = {
-    id: withTailOf(consumerId, randomUUIDv7()),
+    id: NOT_SENT,
     ledger,
     consumerId,
     developerId: developer.developerId,

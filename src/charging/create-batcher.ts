@@ -7,13 +7,13 @@ import {
   type ReplayWindow,
 } from '../store/charges/post-charges.ts';
 import { postFittingSpends, postSpends } from '../store/charges/post-spends.ts';
-import { stampedUuid } from '../domain/ids.ts';
 import { findLockedConsumers } from '../store/balance/consumers.ts';
 import type { Connection, Database } from '../store/database.ts';
 import type { Tracing } from '../tracing/tracing.ts';
 import { Batcher, type BatcherOptions, type Flush } from './batcher.ts';
 import { BATCHER_LIMITS } from './limits.ts';
 import type { DatabaseClock } from './database-clock.ts';
+import { giveIds } from './give-ids.ts';
 import { replayWindow } from './idempotency.ts';
 import { createTracedBatcher } from './traced-batcher.ts';
 
@@ -43,14 +43,9 @@ export function createBatcher(
     (drafts: readonly ChargeDraft[], onSent: () => void) =>
       chargePool.connect((connection) => {
         const nowMs = clock.checkedNowMs();
-        // By Postgres' clock, at the moment of sending: so the order of ids is the order of positions, to within what
-        // a statement may wait (src/store/balance/spent.ts).
-        const stamped = drafts.map((draft, index) => ({
-          ...draft,
-          id: stampedUuid(draft.id, nowMs, index),
-        }));
+        giveIds(drafts, nowMs);
         onSent();
-        return statement(connection, stamped, receiptKey, replayWindow(nowMs));
+        return statement(connection, drafts, receiptKey, replayWindow(nowMs));
       });
   const options: BatcherOptions<ChargeDraft, ChargeOutcome> = {
     payerOf: ({ consumerId }) => consumerId,

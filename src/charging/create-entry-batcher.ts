@@ -2,7 +2,6 @@
  * The batcher of entries: holds, their captures and releases, and the charges that come with them in a batch. It has
  * connections and lanes of its own, and the limits of charges, so that neither waits for the other.
  */
-import { stampedUuid } from '../domain/ids.ts';
 import { findLockedConsumers } from '../store/balance/consumers.ts';
 import type { ChargeOutcome, ReplayWindow } from '../store/charges/post-charges.ts';
 import type { Connection, Database } from '../store/database.ts';
@@ -17,6 +16,7 @@ import {
 import type { Tracing } from '../tracing/tracing.ts';
 import { Batcher, type BatcherOptions, type Flush, type Requester } from './batcher.ts';
 import type { DatabaseClock } from './database-clock.ts';
+import { giveIds } from './give-ids.ts';
 import { BATCHER_LIMITS } from './limits.ts';
 import { replayWindow } from './idempotency.ts';
 import { createTracedBatcher } from './traced-batcher.ts';
@@ -51,9 +51,9 @@ export function createEntryBatcher(
     (entries: readonly LedgerEntry[], onSent: () => void) =>
       holdPool.connect((connection) => {
         const nowMs = clock.checkedNowMs();
-        const stamped = entries.map((entry, index) => stampedEntry(entry, nowMs, index));
+        giveIds(entries, nowMs);
         onSent();
-        return statement(connection, stamped, receiptKey, replayWindow(nowMs));
+        return statement(connection, entries, receiptKey, replayWindow(nowMs));
       });
   const options: BatcherOptions<LedgerEntry, EntryOutcome> = {
     payerOf: (entry) => ('consumerId' in entry ? entry.consumerId : entry.holdId),
@@ -69,11 +69,6 @@ export function createEntryBatcher(
     ? createTracedBatcher(options, 'flush holds', tracing)
     : new Batcher(options);
   return batcher as unknown as EntryBatcher;
-}
-
-/** New holds and charges get their time by Postgres' clock when they are sent, as all charges do. */
-function stampedEntry(entry: LedgerEntry, nowMs: number, index: number): LedgerEntry {
-  return 'id' in entry ? { ...entry, id: stampedUuid(entry.id, nowMs, index) } : entry;
 }
 
 async function findLocked(

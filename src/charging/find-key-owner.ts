@@ -24,7 +24,7 @@ export function createKeyCache(
     seenWithinMs: REVOKED_WITHIN_MS,
     load: async (hashes) => {
       const owners = await findKeyOwners(database, hashes);
-      return new Map(owners.map((owner) => [owner.hash, owner]));
+      return new Map(owners.map((owner) => [owner.hash, { ...owner, notedIn: 0 }]));
     },
     findChanged: () => findChangedKeyHashes(database),
     onError,

@@ -31,6 +31,7 @@ export class FreshCache<T extends object> {
   readonly #options: FreshCacheOptions<T>;
   readonly #entries: LRUCache<string, T>;
   #trustedUntil = 0;
+  #version = 0;
   #misses: Misses<T> | undefined;
   /** Settles when the latest query does. */
   #loading: Promise<unknown> = Promise.resolve();
@@ -54,15 +55,20 @@ export class FreshCache<T extends object> {
 
   /** The entry in memory, if it can be trusted. Synchronous: the hot path waits for nothing. */
   peek(key: string): T | undefined {
-    if (performance.now() >= this.#trustedUntil) return undefined;
+    if (!this.#isTrusted) return undefined;
     // The order of use matters only when the cache is about to evict entries, and tracking it costs as much as
     // everything else here.
     const isRoomy = this.#entries.size * 2 < this.#options.entriesMax;
     return isRoomy ? this.#entries.peek(key) : this.#entries.get(key);
   }
 
+  /** What was found in memory is right as long as this is the same. Undefined when nothing in memory can be trusted. */
+  get version(): number | undefined {
+    return this.#isTrusted ? this.#version : undefined;
+  }
+
   forget(key: string): void {
-    this.#entries.delete(key);
+    this.#drop([key]);
   }
 
   /** Reads from the database. Keys requested in one turn of the event loop are read in one query. */
@@ -89,11 +95,20 @@ export class FreshCache<T extends object> {
     return { keys, rows };
   }
 
+  get #isTrusted(): boolean {
+    return performance.now() < this.#trustedUntil;
+  }
+
+  #drop(changed: readonly string[]): void {
+    if (changed.length > 0) this.#version += 1;
+    for (const key of changed) this.#entries.delete(key);
+  }
+
   async #ask(): Promise<void> {
     const startedAt = performance.now();
     try {
       const changed = await this.#options.findChanged();
-      for (const key of changed) this.#entries.delete(key);
+      this.#drop(changed);
       this.#trustedUntil = startedAt + this.#options.seenWithinMs * TRUST;
     } catch (error) {
       this.#options.onError(error);

@@ -1,14 +1,13 @@
 /** Turns a request about a hold into an entry for the ledger. */
-import { randomUUIDv7 } from 'node:crypto';
 import { kindOfKey } from '../domain/api-keys.ts';
 import { HOLD_SECONDS_DEFAULT } from '../domain/hold.ts';
-import { withTailOf } from '../domain/ids.ts';
 import { asMicros, type Micros } from '../domain/money.ts';
 import type { CaptureBody, ExtendBody, HoldBody } from '../schemas/holds.ts';
 import type { KeyOwner } from '../store/accounts/api-keys.ts';
 import type { ChargeDraft } from '../store/charges/post-charges.ts';
 import type { ChargeRequest, ChargingDeps } from './charge.ts';
 import { findKeyOwner } from './find-key-owner.ts';
+import { NOT_SENT } from './give-ids.ts';
 import { comparable, fingerprintOf, hashIdentity, hashKey } from './idempotency.ts';
 import type { HoldEntry } from '../store/holds/hold-entry.ts';
 
@@ -50,8 +49,7 @@ export async function replayEntry(
   const { ledger, consumerId } = owner;
   const { developerId, developerNumber } = developer;
   const payer = { ledger, consumerId, spend: null, developerId, developerNumber };
-  const id = withTailOf(consumerId, randomUUIDv7());
-  const asked = { id, tool, amountMicros: asMicros(1), metadata: null };
+  const asked = { id: NOT_SENT, tool, amountMicros: asMicros(1), metadata: null };
   const entry = placeEntry(
     { ...payer, ...asked, idempotencyHash: null, fingerprint: null },
     request,
@@ -83,8 +81,7 @@ export function captureEntry(
   return {
     ...ofHold(request, 'capture', [...comparable({ amount, metadata }), final, over]),
     kind: 'capture',
-    // The id of a hold ends like its consumer's.
-    id: withTailOf(request.holdId, randomUUIDv7()),
+    id: NOT_SENT,
     amountMicros,
     isFinal: final,
     over,

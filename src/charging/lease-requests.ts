@@ -2,8 +2,8 @@
  * Leases from request to outcome: finds the key, the prices of the tools and what the budgets allow, then asks the store.
  * Refusals are data. An entry of a settlement is named by its number, as a charge is by its idempotency key.
  */
-import { randomUUIDv7 } from 'node:crypto';
-import { stampedUuid, withTailOf } from '../domain/ids.ts';
+import { randomUUID } from 'node:crypto';
+import { idsAt } from '../domain/ids.ts';
 import { LEASE_SECONDS_DEFAULT } from '../domain/lease.ts';
 import { isSameMode } from '../domain/mode.ts';
 import type { Micros } from '../domain/money.ts';
@@ -111,7 +111,7 @@ async function allowedLease(
   if (!consumer) return { kind: 'invalid_api_key' };
   if (!isSameMode(consumer, developer)) return { kind: 'mode_mismatch' };
   if (!consumer.spend) return { kind: 'not_spendable' };
-  deps.lastUsed.add(consumer.keyId);
+  deps.lastUsed.add(consumer);
   const tools = await priced(deps, developer, asked);
   if ('kind' in tools) return tools;
   const refusal = await deps.budgets.leaseRefusalOf(
@@ -152,7 +152,7 @@ function entryOf(
   const sent = [tools, amountMicros, seconds];
   return {
     kind: 'place',
-    id: withTailOf(consumerId, stampedUuid(randomUUIDv7(), nowMs, 0)),
+    id: idsAt(nowMs)(0, consumerId, randomUUID()),
     ledger,
     consumerId,
     developerId,
@@ -208,10 +208,11 @@ export async function requestSettlement(
 ): Promise<SettledLease> {
   const { developerNumber, developerId } = developer;
   const nowMs = deps.clock.checkedNowMs();
+  const idOf = idsAt(nowMs);
   const settled = entries.map(({ sequence, tool, amountMicros, metadata }, index) => {
     const [, members] = comparable({ amount: undefined, metadata });
     return {
-      id: withTailOf(leaseId, stampedUuid(randomUUIDv7(), nowMs, index)),
+      id: idOf(index, leaseId, randomUUID()),
       tool,
       amountMicros,
       idempotencyHash: hashKey(`settle${leaseId}${developerId}`, String(sequence)),

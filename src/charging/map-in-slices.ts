@@ -2,6 +2,7 @@
  * Work on the many members of a batch, in slices of a quarter of a millisecond. The event loop serves other requests
  * between two slices, so a single charge does not wait until a thousand members are done.
  */
+import type { MaybePromise } from './maybe-promise.ts';
 
 /** The overhead of a turn of the event loop is some hundredths of this. */
 const SLICE_MS = 0.25;
@@ -18,27 +19,53 @@ export async function mapInSlices<T, R>(
 ): Promise<R[]> {
   const results: R[] = [];
   let endsAt = performance.now() + SLICE_MS;
-  for (const [index, item] of items.entries()) {
+  let index = 0;
+  for (const item of items) {
     if (performance.now() >= endsAt) {
       await nextSlice();
       endsAt = performance.now() + SLICE_MS;
     }
     results.push(work(item, index));
+    index += 1;
   }
   return results;
 }
 
-/** As `Promise.allSettled(items.map(work))`, in slices. */
+/** As `Promise.allSettled(items.map(work))`, in slices. A result that is known at once needs no promise. */
 export async function settleInSlices<T, R>(
   items: readonly T[],
-  work: (item: T) => Promise<R>,
+  work: (item: T) => MaybePromise<R>,
 ): Promise<PromiseSettledResult<R>[]> {
-  // Each promise is handled at once: it may reject before the last slice has begun.
-  return Promise.all(await mapInSlices(items, (item) => work(item).then(fulfilled, rejected)));
+  const results = await mapInSlices(items, (item) => settle(work, item));
+  if (results.every(isKnown)) return results;
+  return Promise.all(results.map((result) => Promise.resolve(result)));
+}
+
+function isKnown<R>(result: MaybePromise<R>): result is R {
+  return !(result instanceof Promise);
+}
+
+/** A promise is handled at once: it may reject before the last slice has begun. */
+function settle<T, R>(
+  work: (item: T) => MaybePromise<R>,
+  item: T,
+): MaybePromise<PromiseSettledResult<R>> {
+  try {
+    const result = work(item);
+    return result instanceof Promise ? result.then(fulfilled, rejected) : fulfilled(result);
+  } catch (error) {
+    return rejected(error);
+  }
+}
+
+/** The result; throws the reason of a rejection. */
+export function valueOf<R>(settled: PromiseSettledResult<R>): R {
+  if (settled.status === 'rejected') throw settled.reason;
+  return settled.value;
 }
 
 /** One slice in each turn of the event loop, whichever batch it belongs to: batches take turns. */
-export function nextSlice(): Promise<void> {
+function nextSlice(): Promise<void> {
   granted = granted.then(nextTurn);
   return granted;
 }

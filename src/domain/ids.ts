@@ -78,27 +78,28 @@ export function uuidFloor(timeMs: number): string {
   return uuidOfHex(`${timeMs.toString(16).padStart(12, '0')}70008000000000000000`);
 }
 
-/** Of a UUIDv7, how many can be stamped with one millisecond and keep their order. */
-const STAMPS_MAX = 4_096;
+const TAIL_DIGITS = 4;
+
+/** How many ids of one millisecond keep their order. */
+const ORDERED_MAX = 4_096;
+const VERSION_7 = 0x7000;
 
 /**
- * The same UUIDv7 with another time, and after the others that were stamped with that millisecond and a lower `index`.
- * 62 bits stay random, or 46 with a tail of its consumer's.
+ * Makes UUIDv7s of this millisecond: each comes after those with a lower `index`, and has the tail of its owner
+ * (`withTailOf`). It has 46 bits of a random UUID, in which only ids of one consumer and one millisecond have to differ.
  */
-export function stampedUuid(uuid: string, timeMs: number, index: number): string {
+export function idsAt(timeMs: number): (index: number, owner: string, random: string) => string {
   const time = Math.floor(timeMs).toString(16).padStart(12, '0');
-  const order = Math.min(index, STAMPS_MAX - 1)
-    .toString(16)
-    .padStart(3, '0');
-  return `${time.slice(0, 8)}-${time.slice(8)}-7${order}${uuid.slice(18)}`;
+  const begin = `${time.slice(0, 8)}-${time.slice(8)}-`;
+  return (index, owner, random) => {
+    const order = (VERSION_7 + Math.min(index, ORDERED_MAX - 1)).toString(16);
+    return begin + order + random.slice(18, -TAIL_DIGITS) + owner.slice(-TAIL_DIGITS);
+  };
 }
-
-const TAIL_DIGITS = 4;
 
 /**
  * The same UUID with the last four digits of its consumer's id, which decide the ledger (`ledgerOf`). `owner` is the
- * consumer, or anything else of it. A stamped one has 46 random bits left, which only ids of one consumer and one
- * millisecond have to differ in.
+ * consumer, or anything else of it.
  */
 export function withTailOf(owner: string, uuid: string): string {
   return uuid.slice(0, -TAIL_DIGITS) + owner.slice(-TAIL_DIGITS);

@@ -48,7 +48,7 @@ export function authenticate(
   const owner = typeof key === 'string' ? ownerInRole(deps, key, role) : undefined;
   return whenKnown(owner, (found) => {
     if (!found) return refuse(deps, request, role);
-    deps.lastUsed.add(found.keyId);
+    deps.lastUsed.add(found);
     return found;
   });
 }

@@ -8,7 +8,6 @@ import { Client } from 'pg';
 import { createEntryBatcher, type EntryBatcher } from '../../src/charging/create-entry-batcher.ts';
 import { DatabaseClock } from '../../src/charging/database-clock.ts';
 import { BATCH_MAX, EXCEPTION_LANES } from '../../src/charging/limits.ts';
-import { withTailOf } from '../../src/domain/ids.ts';
 import { createDatabase, type Database } from '../../src/store/database.ts';
 import type { HoldEntry } from '../../src/store/holds/hold-entry.ts';
 import { newConsumers, newDraft, RECEIPT_KEY, type Consumer } from '../support/charge-drafts.ts';
@@ -20,11 +19,7 @@ import { until } from '../support/stack.ts';
 
 const LOCK_TIMEOUT_MS = 50;
 
-/** A hold whose id ends like its consumer's, as those of requests do. */
-const placed = (consumer: Consumer) => {
-  const entry = placing(consumer, 10);
-  return 'id' in entry ? { ...entry, id: withTailOf(consumer.consumerId, entry.id) } : entry;
-};
+const placed = (consumer: Consumer) => placing(consumer, 10);
 
 describe('the batcher of entries', () => {
   let ledger: TestLedger;

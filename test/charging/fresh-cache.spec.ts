@@ -115,6 +115,25 @@ describe('FreshCache', () => {
     assert.equal(cache.peek('a'), undefined);
   });
 
+  it('has another version after a change, and none while it cannot be trusted', async () => {
+    using opened = open();
+    const { cache, change, breakDown } = opened;
+    assert.equal(cache.version, undefined);
+    await cache.start();
+    const first = cache.version;
+    assert.ok(first !== undefined);
+    await cache.load('a');
+    assert.equal(cache.version, first);
+    // A row that is not in memory, because it was evicted, may be remembered elsewhere.
+    change('b', { value: 7 });
+    await until(() => cache.version !== first, { intervalMs: 5 });
+    const second = cache.version;
+    cache.forget('a');
+    assert.notEqual(cache.version, second);
+    breakDown(new Error('away'));
+    await until(() => cache.version === undefined, { intervalMs: 5 });
+  });
+
   it('stops trusting itself when it cannot poll, reads from the database, and recovers', async () => {
     using opened = open();
     const { cache, breakDown, errors, change } = opened;

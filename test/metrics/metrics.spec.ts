@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { Client } from 'pg';
 import { parse } from 'yaml';
-import { stampedUuid, wireId } from '../../src/domain/ids.ts';
+import { idsAt, wireId } from '../../src/domain/ids.ts';
 import { choosePort } from '../support/ports.ts';
 import { createTestAccounts, type TestAccount } from '../support/accounts.ts';
 import { call, charge } from '../support/http.ts';
@@ -196,7 +196,7 @@ describe('metrics', () => {
              'id', $2::text, 'idempotency_key', $2::text, 'status', $3::text, 'method', $4::text,
              'session_id', null, 'payment_intent_id', null, 'created_at', now() - $5 * interval '1 hour'))).*
          from farebox.top_ups t where id = $1`,
-        [id, stampedUuid(id, Date.now() - hours * 3_600_000, copies++), state, method, hours],
+        [id, idsAt(Date.now() - hours * 3_600_000)(copies++, id, id), state, method, hours],
       );
     await copy('failed', 0.5);
     await copy('failed', 2);

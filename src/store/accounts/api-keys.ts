@@ -27,7 +27,10 @@ const KeyOwner = Type.Object({
 });
 
 /** An active key and its owner. */
-export type KeyOwner = Static<typeof KeyOwner>;
+export interface KeyOwner extends Static<typeof KeyOwner> {
+  /** When its use was noted last (src/charging/last-used-recorder.ts). */
+  notedIn?: number;
+}
 
 const ownerRow = row(KeyOwner);
 const hashRow = row(Type.Object({ hash: Type.String() }));

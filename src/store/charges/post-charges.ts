@@ -18,7 +18,8 @@ import { micros, row, sql, type Connection, type RowParser } from '../database.t
 
 /** A charge to be decided; ids are UUIDs. */
 export interface ChargeDraft {
-  readonly id: string;
+  /** Given when the draft is sent. */
+  id: string;
   readonly ledger: number;
   readonly consumerId: string;
   readonly developerId: string;

@@ -90,15 +90,16 @@ interface Node {
 
 /** What the charges add to each node on the paths of their keys. */
 function nodesOf(drafts: readonly ChargeDraft[], groupOf: readonly number[]): readonly Node[] {
-  const nodes = new Map<string, Node>();
+  const nodes = new Map<number, Node>();
   for (const [index, { spend, amountMicros }] of drafts.entries()) {
     if (!spend) continue;
     const group = groupOf[index] ?? 0;
     for (const number of spend.path) {
-      const name = `${group}/${number}`;
-      const node = nodes.get(name);
+      // A number of a node has 31 bits.
+      const key = group * 2 ** 31 + number;
+      const node = nodes.get(key);
       if (node) node.totalMicros += amountMicros;
-      else nodes.set(name, { group, number, totalMicros: amountMicros });
+      else nodes.set(key, { group, number, totalMicros: amountMicros });
     }
   }
   return [...nodes.values()];

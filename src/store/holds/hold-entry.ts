@@ -15,8 +15,8 @@ export type HoldEntry =
   | (ChargeDraft & { readonly kind: 'place'; readonly seconds: number })
   | (OfHold & {
       readonly kind: 'capture';
-      /** The id of the charge. */
-      readonly id: string;
+      /** The id of the charge. Given when the entry is sent. */
+      id: string;
       /** Null: everything that is left. */
       readonly amountMicros: Micros | null;
       /** Whether the rest is released. */

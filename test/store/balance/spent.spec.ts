@@ -1,8 +1,8 @@
 /** What a consumer had spent at an instant: exact, though charges close in time are swapped, and cheap. */
 import assert from 'node:assert/strict';
-import { randomUUIDv7 } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 import { Client } from 'pg';
-import { stampedUuid } from '../../../src/domain/ids.ts';
+import { idsAt } from '../../../src/domain/ids.ts';
 import { ensureChargePartitions } from '../../../src/store/charges/partitions.ts';
 import { spentBefore, spentBeforeEach } from '../../../src/store/balance/spent.ts';
 import { newConsumers, newDraft, post, type Consumer } from '../../support/charge-drafts.ts';
@@ -97,7 +97,7 @@ describe('what a consumer had spent at an instant', () => {
         times.splice(n, 2, times[n + 1] ?? 0, times[n] ?? 0);
       }
       for (const timeMs of times) {
-        const id = stampedUuid(randomUUIDv7(), timeMs, 0);
+        const id = idsAt(timeMs)(0, payer.consumerId, randomUUID());
         const [outcome] = await post(ledger.database, [{ ...newDraft(payer, 3), id }]);
         assert.equal(outcome?.kind, 'posted');
       }

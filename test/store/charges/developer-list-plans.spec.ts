@@ -1,7 +1,8 @@
 /** A developer's charges are read from their index, newest first, no matter what Postgres knows about the tables. */
 import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
 import { Client } from 'pg';
-import { stampedUuid, uuidFloor, uuidOf } from '../../../src/domain/ids.ts';
+import { idsAt, uuidFloor, uuidOf } from '../../../src/domain/ids.ts';
 import {
   findDeveloperCharge,
   listDeveloperCharges,
@@ -137,10 +138,10 @@ describe('reads of a developer’s charges', () => {
 
   it('show thousands of charges of one millisecond, each once and in order, page after page', async () => {
     // Beyond 4,096 charges of a statement, ids are equal but for their random digits.
-    const ids = Array.from({ length: 6_000 }, (_, n) =>
-      stampedUuid(crypto.randomUUID(), BEGIN, Math.floor(n / 2)),
-    );
-    const many = Array.from({ length: 500 }, () => stampedUuid(crypto.randomUUID(), BEGIN, 4_095));
+    const consumerId = randomUUID();
+    const newId = (index: number) => idsAt(BEGIN)(index, consumerId, randomUUID());
+    const ids = Array.from({ length: 6_000 }, (_, n) => newId(Math.floor(n / 2)));
+    const many = Array.from({ length: 500 }, () => newId(4_095));
     await insert([idAt(-1), ...ids, ...many, idAt(1)]);
     const { rows } = await client.query<{ id: string }>(
       'select id from farebox.charges where developer = 1 order by id desc',

@@ -1,6 +1,6 @@
 /** Many charges, holds, captures and releases in one request. Each is decided and answered on its own, as if sent alone. */
 import { chargeAll, type ChargeRequest } from '../../../charging/charge.ts';
-import { mapInSlices } from '../../../charging/map-in-slices.ts';
+import { mapInSlices, valueOf } from '../../../charging/map-in-slices.ts';
 import { ApiError } from '../../../domain/errors.ts';
 import type {
   BatchMember,
@@ -31,13 +31,12 @@ export async function postChargeBatch(
     parseMember(request.caller, member),
   );
   const wellFormed = members.filter((each): each is AskedMember => !(each instanceof ApiError));
-  const settled = (await results(api, request, wellFormed)).values();
+  const resultOf = await results(api, request, wellFormed);
+  let answered = 0;
   const answers = await mapInSlices(members, (member, index): BatchMember => {
-    const done = member instanceof ApiError ? undefined : settled.next().value;
     try {
       if (member instanceof ApiError) throw member;
-      if (!done) throw new Error('a member of a batch has no result');
-      return done();
+      return resultOf(answered++);
     } catch (error) {
       return errorResult(api, request, request.body.charges[index], error);
     }
@@ -45,24 +44,28 @@ export async function postChargeBatch(
   return { status: 200, body: { results: answers } };
 }
 
-/** For each member a function that returns its result, or throws the ApiError of a refusal. */
+/** By the member's number. Throws the ApiError of a refusal. */
+type ResultOf = (number: number) => BatchMember;
+
 async function results(
   api: Api,
   request: Request<ChargeBatchEnvelope>,
   members: readonly AskedMember[],
-): Promise<(() => BatchMember)[]> {
+): Promise<ResultOf> {
   const charges = members.filter((member) => member.op === 'charge');
-  if (charges.length < members.length) return (await doAll(api, request, members)).map(resultOf);
+  if (charges.length < members.length) {
+    const settled = await doAll(api, request, members);
+    return (number) => valueOf(of(settled, number));
+  }
   const requests: readonly ChargeRequest[] = charges.map((member) => member.request);
   const settled = await chargeAll(api, requests, request);
-  return settled.map((one) => () => chargedMember(api, resultOf(one)()));
+  return (number) => chargedMember(api, valueOf(of(settled, number)));
 }
 
-function resultOf<T>(settled: PromiseSettledResult<T>): () => T {
-  return () => {
-    if (settled.status === 'rejected') throw settled.reason;
-    return settled.value;
-  };
+function of<T>(settled: readonly T[], number: number): T {
+  const one = settled[number];
+  if (!one) throw new Error('a member of a batch has no result');
+  return one;
 }
 
 /** An error with the status that the member would have had alone. */
