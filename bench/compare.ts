@@ -1,10 +1,11 @@
 /**
- * `npm run bench:compare -- <folder>...`: charges over HTTP by this checkout, by those in the folders, and by this one once more,
- * which shows how much the same code differs from itself. A folder is a checkout of another commit with its packages installed.
- * Each has PostgreSQL and API processes of its own. All are measured in one run, a short slice each in turn, so other load
+ * `npm run bench:compare -- <folder>...`: charges over HTTP by this checkout and by those in the folders. A folder is a checkout of another
+ * commit with its packages installed. Each is started twice, because two processes of the same code may differ by 5 % for as long as they run.
+ * Each start has PostgreSQL and API processes of its own. All are measured in one run, a short slice each in turn, so other load
  * on the machine affects them alike. What a slice leaves in the tails is moved before the next. Prints medians and ratios, of the
  * rates and of the CPU time that PostgreSQL and the API spend on a charge, its part of moving the tails included, and writes nothing.
- * A ratio is the geometric mean of those of the rounds, with its standard error: many rounds resolve what one slice hides.
+ * A ratio is the geometric mean of those of the rounds, with its standard error: many rounds resolve what one slice hides. A ratio of two
+ * checkouts is of both their starts together. A ratio of a checkout's two starts shows how much the same code differs from itself.
  * Options: `--rows U,S1,S3,H,HB,B,C`, `--rounds 8`, `--seconds 2` for a slice, `--connections 256` (of B: a thirty-second).
  */
 import { join, resolve } from 'node:path';
@@ -73,9 +74,18 @@ interface Slice {
 
 const cpuMicros = ({ postgresMicros, apiMicros }: Slice) => postgresMicros + apiMicros;
 
-async function compare(sides: readonly Side[], rows: readonly string[]): Promise<void> {
-  const slices = new Map<string, Slice[]>();
-  const of = (row: string, side: Side) => slices.get(`${row} ${side.name}`) ?? [];
+/** A checkout. */
+interface Code {
+  readonly name: string;
+  readonly starts: readonly [Side, Side];
+}
+
+async function compare(codes: readonly Code[], rows: readonly string[]): Promise<void> {
+  const sides = [0, 1].flatMap((start) => codes.flatMap(({ starts }) => starts[start] ?? []));
+  const slices = new Map<Side, Record<string, Slice[]>>(sides.map((side) => [side, {}]));
+  const of = (row: string, side: Side) => slices.get(side)?.[row] ?? [];
+  const both = (row: string, { starts: [one, other] }: Code) =>
+    together(of(row, one), of(row, other));
   for (let round = 0; round <= ROUNDS; round += 1) {
     const seconds = round === 0 ? WARM_UP_SECONDS : SECONDS;
     const effort = { connections: CONNECTIONS, seconds, seed: round };
@@ -94,30 +104,50 @@ async function compare(sides: readonly Side[], rows: readonly string[]): Promise
           postgresMicros: ((cpuSeconds(postgres) - before.postgres) * 1e6) / count,
           apiMicros: ((cpuSeconds(api) - before.api) * 1e6) / count,
         };
-        slices.set(`${row} ${side.name}`, [...of(row, side), slice]);
+        (slices.get(side) ?? {})[row] = [...of(row, side), slice];
       }
     }
     say(round === 0 ? 'warmed up' : `round ${round} of ${ROUNDS}`);
   }
-  const [first, ...others] = sides as [Side, ...Side[]];
+  const [first, ...others] = codes as [Code, ...Code[]];
   for (const row of rows) {
-    for (const side of sides.filter((side) => of(row, side).length > 0)) {
-      const medianOf = (value: (slice: Slice) => number) => median(of(row, side).map(value));
-      const rate = medianOf(({ perSecond }) => perSecond).toFixed(0);
-      const postgres = medianOf(({ postgresMicros }) => postgresMicros).toFixed(1);
-      const api = medianOf(({ apiMicros }) => apiMicros).toFixed(1);
-      const all = medianOf(cpuMicros).toFixed(1);
-      const parts = `${postgres} of PostgreSQL, ${api} of the API`;
-      say(`${row}, ${side.name}: ${rate} a second, ${all} us of CPU (${parts})`);
+    for (const code of codes.filter((each) => both(row, each).length > 0)) {
+      for (const side of code.starts) say(`${row}, ${code.name}: ${summary(of(row, side))}`);
+      const [one, other] = code.starts;
+      say(`  its two starts: ${ratios(of(row, one), of(row, other))}`);
     }
     for (const other of others)
-      say(`  ${first.name} / ${other.name}: ${ratios(of(row, first), of(row, other))}`);
+      say(`  ${first.name} / ${other.name}: ${ratios(both(row, first), both(row, other))}`);
   }
   for (const [row, over] of RELATED) {
     if (!rows.includes(row) || !rows.includes(over)) continue;
-    for (const side of sides)
-      say(`${row} / ${over}, ${side.name}: ${ratios(of(row, side), of(over, side))}`);
+    for (const code of codes)
+      say(`${row} / ${over}, ${code.name}: ${ratios(both(row, code), both(over, code))}`);
   }
+}
+
+/** The means of each round. */
+function together(one: readonly Slice[], other: readonly Slice[]): Slice[] {
+  return one.flatMap((slice, n) => {
+    const twin = other[n];
+    if (!twin) return [];
+    const meanOf = (value: (each: Slice) => number) => (value(slice) + value(twin)) / 2;
+    return {
+      perSecond: meanOf(({ perSecond }) => perSecond),
+      postgresMicros: meanOf(({ postgresMicros }) => postgresMicros),
+      apiMicros: meanOf(({ apiMicros }) => apiMicros),
+    };
+  });
+}
+
+/** Medians. */
+function summary(slices: readonly Slice[]): string {
+  const medianOf = (value: (slice: Slice) => number) => median(slices.map(value));
+  const rate = medianOf(({ perSecond }) => perSecond).toFixed(0);
+  const postgres = medianOf(({ postgresMicros }) => postgresMicros).toFixed(1);
+  const api = medianOf(({ apiMicros }) => apiMicros).toFixed(1);
+  const parts = `${postgres} of PostgreSQL, ${api} of the API`;
+  return `${rate} a second, ${medianOf(cpuMicros).toFixed(1)} us of CPU (${parts})`;
 }
 
 /** How quick one is, compared with the other: by charges a second, and by the CPU time of a charge. */
@@ -150,15 +180,20 @@ const rows = values.rows.split(',');
 const unknown = rows.filter((row) => ROWS[row] === undefined);
 if (unknown.length > 0) throw new RangeError(`there is no row ${unknown.join(', ')}`);
 const sides: Side[] = [];
+const start = async (folder: string): Promise<Side> => {
+  const side = await startSide(folder);
+  sides.push(side);
+  return side;
+};
 try {
+  const codes: Code[] = [];
   for (const [name, folder] of [
     ['this', HERE],
     ...positionals.map((folder) => [folder, resolve(folder)] as const),
-    ['this again', HERE],
   ] as const) {
-    sides.push(await startSide(name, folder));
+    codes.push({ name, starts: [await start(folder), await start(folder)] });
   }
-  await compare(sides, rows);
+  await compare(codes, rows);
 } finally {
   for (const side of sides) await side.end();
 }

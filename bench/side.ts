@@ -8,7 +8,6 @@ import type * as spendKeyFiles from './spend-keys.ts';
 import type * as stacks from './stack.ts';
 
 export interface Side {
-  readonly name: string;
   readonly api: stacks.HttpServer;
   readonly ledger: ledgers.Ledger;
   /** Undefined where the commit has no spend keys. */
@@ -27,7 +26,7 @@ const startedSince = (earlier: readonly number[]) =>
   childrenOfThis().filter((pid) => !earlier.includes(pid));
 
 /** All by the code of the checkout in `folder`. */
-export async function startSide(name: string, folder: string): Promise<Side> {
+export async function startSide(folder: string): Promise<Side> {
   const load = (file: string) => import(join(folder, file));
   const before = childrenOfThis();
   const { startStack, startApi } = (await load('bench/stack.ts')) as typeof stacks;
@@ -48,7 +47,6 @@ export async function startSide(name: string, folder: string): Promise<Side> {
       onError: () => {},
     });
     return {
-      name,
       api,
       ledger,
       spendKeys,
