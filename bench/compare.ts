@@ -81,9 +81,10 @@ interface Code {
 }
 
 async function compare(codes: readonly Code[], rows: readonly string[]): Promise<void> {
-  const sides = [0, 1].flatMap((start) => codes.flatMap(({ starts }) => starts[start] ?? []));
-  const slices = new Map<Side, Record<string, Slice[]>>(sides.map((side) => [side, {}]));
-  const of = (row: string, side: Side) => slices.get(side)?.[row] ?? [];
+  const sides = [...codes.map(({ starts }) => starts[0]), ...codes.map(({ starts }) => starts[1])];
+  const slices: { readonly row: string; readonly side: Side; readonly slice: Slice }[] = [];
+  const of = (row: string, side: Side) =>
+    slices.filter((each) => each.row === row && each.side === side).map(({ slice }) => slice);
   const both = (row: string, { starts: [one, other] }: Code) =>
     together(of(row, one), of(row, other));
   for (let round = 0; round <= ROUNDS; round += 1) {
@@ -104,7 +105,7 @@ async function compare(codes: readonly Code[], rows: readonly string[]): Promise
           postgresMicros: ((cpuSeconds(postgres) - before.postgres) * 1e6) / count,
           apiMicros: ((cpuSeconds(api) - before.api) * 1e6) / count,
         };
-        (slices.get(side) ?? {})[row] = [...of(row, side), slice];
+        slices.push({ row, side, slice });
       }
     }
     say(round === 0 ? 'warmed up' : `round ${round} of ${ROUNDS}`);

@@ -24,6 +24,7 @@ export function createKeyCache(
     seenWithinMs: REVOKED_WITHIN_MS,
     load: async (hashes) => {
       const owners = await findKeyOwners(database, hashes);
+      // With `notedIn` from the beginning, all keys keep the same shape for V8.
       return new Map(owners.map((owner) => [owner.hash, { ...owner, notedIn: 0 }]));
     },
     findChanged: () => findChangedKeyHashes(database),

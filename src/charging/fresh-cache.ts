@@ -62,7 +62,7 @@ export class FreshCache<T extends object> {
     return isRoomy ? this.#entries.peek(key) : this.#entries.get(key);
   }
 
-  /** What was found in memory is right as long as this is the same. Undefined when nothing in memory can be trusted. */
+  /** Changes when any row may have changed. Undefined while `peek` would find nothing, because the cache cannot be trusted. */
   get version(): number | undefined {
     return this.#isTrusted ? this.#version : undefined;
   }

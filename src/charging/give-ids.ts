@@ -5,17 +5,17 @@
 import { randomUUID } from 'node:crypto';
 import { idsAt } from '../domain/ids.ts';
 
-/** The id of what has not been sent yet. */
+/** The id of a charge or hold that has not been sent yet. */
 export const NOT_SENT = '';
 
 type Sent =
   | { id: string; readonly consumerId: string }
   /** A capture: the id of its charge. */
   | { id: string; readonly holdId: string }
-  /** A release or an extension makes nothing. */
+  /** A release or an extension needs no id. */
   | { readonly holdId: string };
 
-/** `nowMs` is the time of Postgres' clock. What is sent again gets new ids. */
+/** `nowMs` is the current time by Postgres' clock. An entry that is sent again gets a new id. */
 export function giveIds(entries: readonly Sent[], nowMs: number): void {
   const idOf = idsAt(nowMs);
   let index = 0;

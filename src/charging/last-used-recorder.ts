@@ -4,7 +4,7 @@ import { touchKeys, type KeyOwner } from '../store/accounts/api-keys.ts';
 
 const WRITE_EVERY_MS = 10_000;
 
-/** Remembers its use itself: to look up its id would cost each charge a microsecond. */
+/** The key in memory keeps when it was noted, because looking its id up in a set would cost each charge a microsecond. */
 type UsedKey = Pick<KeyOwner, 'keyId' | 'notedIn'>;
 
 export class LastUsedRecorder {

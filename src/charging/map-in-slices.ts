@@ -58,8 +58,9 @@ function settle<T, R>(
   }
 }
 
-/** The result; throws the reason of a rejection. */
-export function valueOf<R>(settled: PromiseSettledResult<R>): R {
+/** The result. Throws the reason of a rejection, and an error for a result that is missing. */
+export function valueOf<R>(settled: PromiseSettledResult<R> | undefined): R {
+  if (!settled) throw new Error('a member of a batch has no result');
   if (settled.status === 'rejected') throw settled.reason;
   return settled.value;
 }

@@ -28,7 +28,7 @@ const KeyOwner = Type.Object({
 
 /** An active key and its owner. */
 export interface KeyOwner extends Static<typeof KeyOwner> {
-  /** When its use was noted last (src/charging/last-used-recorder.ts). */
+  /** Of a key in memory: the round in which its use was last noted (src/charging/last-used-recorder.ts). */
   notedIn?: number;
 }
 

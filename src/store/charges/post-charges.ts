@@ -18,7 +18,7 @@ import { micros, row, sql, type Connection, type RowParser } from '../database.t
 
 /** A charge to be decided; ids are UUIDs. */
 export interface ChargeDraft {
-  /** Given when the draft is sent. */
+  /** Set when the draft is sent. */
   id: string;
   readonly ledger: number;
   readonly consumerId: string;

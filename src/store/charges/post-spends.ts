@@ -95,7 +95,7 @@ function nodesOf(drafts: readonly ChargeDraft[], groupOf: readonly number[]): re
     if (!spend) continue;
     const group = groupOf[index] ?? 0;
     for (const number of spend.path) {
-      // A number of a node has 31 bits.
+      // The number of a node is below 2 ** 31.
       const key = group * 2 ** 31 + number;
       const node = nodes.get(key);
       if (node) node.totalMicros += amountMicros;

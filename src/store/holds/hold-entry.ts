@@ -15,7 +15,7 @@ export type HoldEntry =
   | (ChargeDraft & { readonly kind: 'place'; readonly seconds: number })
   | (OfHold & {
       readonly kind: 'capture';
-      /** The id of the charge. Given when the entry is sent. */
+      /** The id of the charge. Set when the entry is sent. */
       id: string;
       /** Null: everything that is left. */
       readonly amountMicros: Micros | null;

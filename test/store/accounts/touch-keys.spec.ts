@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { Client } from 'pg';
 import { Type } from 'typebox';
+import { LastUsedRecorder } from '../../../src/charging/last-used-recorder.ts';
 import { touchKeys } from '../../../src/store/accounts/api-keys.ts';
 import { row, sql } from '../../../src/store/database.ts';
 import { createTestAccounts } from '../../support/accounts.ts';
@@ -36,5 +37,26 @@ describe('the times when keys were last used', () => {
     );
     await other.end();
     assert.deepEqual(await keys(), [locked, ...free.map(({ id }) => ({ id, isUsed: true }))]);
+  });
+
+  it('are written once a round for each key that was used, and again after the next use', async () => {
+    const recorder = new LastUsedRecorder(ledger.database, assert.ifError);
+    const [first] = await keys();
+    const used = { keyId: first?.id ?? '', notedIn: 0 };
+    const forgetTimes = () =>
+      ledger.database.query(
+        sql.typeAlias('nothing')`update farebox.api_keys set last_used_at = null`,
+      );
+    const usedIds = async () => (await keys()).filter(({ isUsed }) => isUsed).map(({ id }) => id);
+    for (const round of [1, 2]) {
+      await forgetTimes();
+      recorder.add(used);
+      recorder.add(used);
+      await recorder.write();
+      assert.deepEqual(await usedIds(), [used.keyId], `round ${round}`);
+    }
+    await forgetTimes();
+    await recorder.stop();
+    assert.deepEqual(await usedIds(), []);
   });
 });

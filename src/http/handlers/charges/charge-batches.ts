@@ -55,17 +55,11 @@ async function results(
   const charges = members.filter((member) => member.op === 'charge');
   if (charges.length < members.length) {
     const settled = await doAll(api, request, members);
-    return (number) => valueOf(of(settled, number));
+    return (number) => valueOf(settled[number]);
   }
   const requests: readonly ChargeRequest[] = charges.map((member) => member.request);
   const settled = await chargeAll(api, requests, request);
-  return (number) => chargedMember(api, valueOf(of(settled, number)));
-}
-
-function of<T>(settled: readonly T[], number: number): T {
-  const one = settled[number];
-  if (!one) throw new Error('a member of a batch has no result');
-  return one;
+  return (number) => chargedMember(api, valueOf(settled[number]));
 }
 
 /** An error with the status that the member would have had alone. */

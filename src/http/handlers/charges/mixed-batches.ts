@@ -5,7 +5,7 @@
 import { answerOnDemand } from '../../../charging/answer-on-demand.ts';
 import { prepareCharge } from '../../../charging/charge.ts';
 import { releaseEntry } from '../../../charging/hold-entries.ts';
-import { settleInSlices } from '../../../charging/map-in-slices.ts';
+import { settleInSlices, valueOf } from '../../../charging/map-in-slices.ts';
 import { isTest } from '../../../domain/mode.ts';
 import type { BatchMember } from '../../../schemas/charge-batches.ts';
 import type { Request } from '../../endpoint.ts';
@@ -33,11 +33,7 @@ export async function doAll(
   const prepared = await settleInSlices(members, (member) => prepare(api, request, member));
   // Not in slices: entries that are posted in one turn of the event loop are decided in one flush, and a result shows its
   // hold as it is after that.
-  return Promise.allSettled(
-    prepared.map((each) =>
-      each.status === 'fulfilled' ? each.value() : Promise.reject(each.reason),
-    ),
-  );
+  return Promise.allSettled(prepared.map(async (each) => valueOf(each)()));
 }
 
 async function prepare(api: Api, request: Request, member: AskedMember): Promise<Posting> {
