@@ -6,14 +6,12 @@ import { wireId } from '../domain/ids.ts';
 import { asMicros, type Micros } from '../domain/money.ts';
 import type { KeyOwner } from '../store/accounts/api-keys.ts';
 import type { ApprovalRequired, LimitReached } from '../store/budgets/budget.ts';
-import { findBudgetRules, findChangedBudgets, type BudgetRules } from '../store/budgets/rules.ts';
+import { findBudgetRules, type BudgetRules } from '../store/budgets/rules.ts';
 import type { Database } from '../store/database.ts';
 import { FreshCache } from './fresh-cache.ts';
 import { BUDGETS_CACHED_MAX } from './limits.ts';
 import { whenKnown, type MaybePromise } from './maybe-promise.ts';
-
-/** A changed or closed budget is heeded in every process within this time. */
-const CHANGE_SEEN_WITHIN_MS = 1_000;
+import type { RecentChanges } from './recent-changes.ts';
 
 /** A node of a path that has to be open and allow the call. */
 interface Node {
@@ -57,22 +55,14 @@ export class BudgetRulesCache {
   /** Of keys in memory, so that a charge need not look up each node of its path. */
   readonly #paths = new WeakMap<Spend, KnownPath>();
 
-  constructor(database: Database, onError: (error: unknown) => void) {
+  constructor(database: Database, changes: RecentChanges) {
     this.#cache = new FreshCache<Node>({
       entriesMax: BUDGETS_CACHED_MAX,
-      seenWithinMs: CHANGE_SEEN_WITHIN_MS,
       load: async (names) => byName(await findBudgetRules(database, names.map(parsed))),
-      findChanged: async () => (await findChangedBudgets(database)).map(nameOf),
-      onError,
+      changes,
+      keyOf: ({ kind, owner, name }) =>
+        kind === 'budget' ? nameOf({ consumerId: owner, number: Number(name) }) : undefined,
     });
-  }
-
-  start(): Promise<void> {
-    return this.#cache.start();
-  }
-
-  stop(): void {
-    this.#cache.stop();
   }
 
   /** After this process changed a node, so that its own next call sees it. */

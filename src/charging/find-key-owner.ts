@@ -1,34 +1,28 @@
 /** Finds a key's owner by the key's hash, in memory first. */
 import { hash } from 'node:crypto';
 import { KEY_LENGTH_MAX, kindOfKey, type KeyKind } from '../domain/api-keys.ts';
-import { findChangedKeyHashes, findKeyOwners, type KeyOwner } from '../store/accounts/api-keys.ts';
+import { findKeyOwners, type KeyOwner } from '../store/accounts/api-keys.ts';
 import type { Database } from '../store/database.ts';
 import { FreshCache } from './fresh-cache.ts';
 import { KEYS_CACHED_MAX } from './limits.ts';
 import type { MaybePromise } from './maybe-promise.ts';
-
-/** A revoked, rolled or closed key stops working in every process within this time. */
-const REVOKED_WITHIN_MS = 1_000;
+import type { RecentChanges } from './recent-changes.ts';
 
 export interface KeyDeps {
   readonly keyPrefix: string;
   readonly keys: FreshCache<KeyOwner>;
 }
 
-export function createKeyCache(
-  database: Database,
-  onError: (error: unknown) => void,
-): FreshCache<KeyOwner> {
+export function createKeyCache(database: Database, changes: RecentChanges): FreshCache<KeyOwner> {
   return new FreshCache<KeyOwner>({
     entriesMax: KEYS_CACHED_MAX,
-    seenWithinMs: REVOKED_WITHIN_MS,
     load: async (hashes) => {
       const owners = await findKeyOwners(database, hashes);
       // With `notedIn` from the beginning, all keys keep the same shape for V8.
       return new Map(owners.map((owner) => [owner.hash, { ...owner, notedIn: 0 }]));
     },
-    findChanged: () => findChangedKeyHashes(database),
-    onError,
+    changes,
+    keyOf: ({ kind, name }) => (kind === 'key' ? name : undefined),
   });
 }
 

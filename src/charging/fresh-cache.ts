@@ -1,25 +1,21 @@
 /**
- * Rows kept in memory until they change, for look-ups on every charge. Another process may change them, so this one
- * asks several times for recent changes within the time in which they have to be seen, and trusts an entry only while
- * the last answer is younger than that. A process that cannot ask goes back to the database.
+ * Rows kept in memory until they change, for look-ups on every charge. They are trusted only while recent changes are known. A
+ * process that does not know them goes back to the database.
  */
 import { LRUCache } from 'lru-cache';
+import type { Change } from '../store/recent-changes.ts';
+import type { RecentChanges } from './recent-changes.ts';
 
-/** Parts of the time in which a change has to be seen: two polls may fail, and timers may be late. */
-const ASK_EVERY = 0.3;
-const TRUST = 0.9;
 /** A row that took longer to arrive may have changed meanwhile: it is used once and not cached. */
 const LOAD_MS_MAX = 500;
 
 export interface FreshCacheOptions<T extends object> {
   readonly entriesMax: number;
-  /** How soon every process sees a change. */
-  readonly seenWithinMs: number;
   /** Rows for the keys that exist. Misses are not cached. */
   readonly load: (keys: readonly string[]) => Promise<ReadonlyMap<string, T>>;
-  /** Keys of all rows that changed in the last half minute; more is harmless. */
-  readonly findChanged: () => Promise<readonly string[]>;
-  readonly onError: (error: unknown) => void;
+  readonly changes: RecentChanges;
+  /** The key of the row that changed. Undefined: it is not a row of this cache. */
+  readonly keyOf: (change: Change) => string | undefined;
 }
 
 interface Misses<T> {
@@ -30,41 +26,31 @@ interface Misses<T> {
 export class FreshCache<T extends object> {
   readonly #options: FreshCacheOptions<T>;
   readonly #entries: LRUCache<string, T>;
-  #trustedUntil = 0;
   #version = 0;
   #misses: Misses<T> | undefined;
   /** Settles when the latest query does. */
   #loading: Promise<unknown> = Promise.resolve();
-  #timer: NodeJS.Timeout | undefined;
-  #isStopped = false;
 
   constructor(options: FreshCacheOptions<T>) {
     this.#options = options;
     this.#entries = new LRUCache({ max: options.entriesMax });
-  }
-
-  /** Starts polling for changes. Until then, every look-up goes to the database. */
-  async start(): Promise<void> {
-    await this.#ask();
-  }
-
-  stop(): void {
-    this.#isStopped = true;
-    clearTimeout(this.#timer);
+    options.changes.onChange((changes) => {
+      this.#drop(changes.map(options.keyOf).filter((key) => key !== undefined));
+    });
   }
 
   /** The entry in memory, if it can be trusted. Synchronous: the hot path waits for nothing. */
   peek(key: string): T | undefined {
-    if (!this.#isTrusted) return undefined;
+    if (!this.#options.changes.areKnown) return undefined;
     // The order of use matters only when the cache is about to evict entries, and tracking it costs as much as
     // everything else here.
     const isRoomy = this.#entries.size * 2 < this.#options.entriesMax;
     return isRoomy ? this.#entries.peek(key) : this.#entries.get(key);
   }
 
-  /** Changes when any row may have changed. Undefined while `peek` would find nothing, because the cache cannot be trusted. */
+  /** Changes when any row may have changed. Undefined while `peek` would find nothing, because changes are not known. */
   get version(): number | undefined {
-    return this.#isTrusted ? this.#version : undefined;
+    return this.#options.changes.areKnown ? this.#version : undefined;
   }
 
   forget(key: string): void {
@@ -95,27 +81,9 @@ export class FreshCache<T extends object> {
     return { keys, rows };
   }
 
-  get #isTrusted(): boolean {
-    return performance.now() < this.#trustedUntil;
-  }
-
   #drop(changed: readonly string[]): void {
     if (changed.length > 0) this.#version += 1;
     for (const key of changed) this.#entries.delete(key);
-  }
-
-  async #ask(): Promise<void> {
-    const startedAt = performance.now();
-    try {
-      const changed = await this.#options.findChanged();
-      this.#drop(changed);
-      this.#trustedUntil = startedAt + this.#options.seenWithinMs * TRUST;
-    } catch (error) {
-      this.#options.onError(error);
-    }
-    if (this.#isStopped) return;
-    this.#timer = setTimeout(() => void this.#ask(), this.#options.seenWithinMs * ASK_EVERY);
-    this.#timer.unref();
   }
 }
 

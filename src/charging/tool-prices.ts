@@ -1,18 +1,11 @@
 /** Prices of tools, in memory, and the names that are charged before they are registered. */
 import type { Micros } from '../domain/money.ts';
 import type { Database } from '../store/database.ts';
-import {
-  findChangedTools,
-  findPricedTools,
-  type PricedTool,
-  type ToolName,
-} from '../store/earnings/tools.ts';
+import { findPricedTools, type PricedTool, type ToolName } from '../store/earnings/tools.ts';
 import { FreshCache } from './fresh-cache.ts';
 import { TOOLS_CACHED_MAX } from './limits.ts';
+import type { RecentChanges } from './recent-changes.ts';
 import { ToolNames } from './tool-names.ts';
-
-/** A new price is charged, and an archived tool refused, in every process within this time. */
-const CHANGE_SEEN_WITHIN_MS = 1_000;
 
 export interface KnownTool {
   /** Undefined: the tool has no price, so a charge must state its amount. */
@@ -24,23 +17,15 @@ export class ToolPrices {
   readonly #names: ToolNames;
   readonly #cache: FreshCache<KnownTool>;
 
-  constructor(database: Database, onError: (error: unknown) => void) {
+  constructor(database: Database, changes: RecentChanges) {
     this.#names = new ToolNames(database);
     this.#cache = new FreshCache<KnownTool>({
       entriesMax: TOOLS_CACHED_MAX,
-      seenWithinMs: CHANGE_SEEN_WITHIN_MS,
       load: async (names) => byName(await findPricedTools(database, names.map(parsed))),
-      findChanged: async () => (await findChangedTools(database)).map(nameOf),
-      onError,
+      changes,
+      keyOf: ({ kind, owner, name }) =>
+        kind === 'tool' ? nameOf({ developerId: owner, name }) : undefined,
     });
-  }
-
-  start(): Promise<void> {
-    return this.#cache.start();
-  }
-
-  stop(): void {
-    this.#cache.stop();
   }
 
   /** The tool in memory, if any. Synchronous. */

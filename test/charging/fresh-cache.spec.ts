@@ -1,6 +1,8 @@
 /** Rows cached in memory: read once, dropped within a second of a change, and never trusted without polling. */
 import assert from 'node:assert/strict';
 import { FreshCache, type FreshCacheOptions } from '../../src/charging/fresh-cache.ts';
+import { RecentChanges } from '../../src/charging/recent-changes.ts';
+import type { Change } from '../../src/store/recent-changes.ts';
 import { until } from '../support/stack.ts';
 
 interface Row {
@@ -14,33 +16,40 @@ function open(options: Partial<FreshCacheOptions<Row>> = {}) {
   ]);
   const reads: string[][] = [];
   const errors: unknown[] = [];
-  let changed: string[] = [];
+  let changed: Change[] = [];
   let outage: Error | undefined;
+  const changes = new RecentChanges(
+    async () => {
+      if (outage) throw outage;
+      return changed;
+    },
+    (error) => errors.push(error),
+  );
   const cache = new FreshCache<Row>({
     entriesMax: 10,
-    seenWithinMs: 1_000,
     load: async (keys) => {
       reads.push([...keys]);
       return new Map([...rows].filter(([key]) => keys.includes(key)));
     },
-    findChanged: async () => {
-      if (outage) throw outage;
-      return changed;
-    },
-    onError: (error) => errors.push(error),
+    changes,
+    keyOf: ({ kind, name }) => (kind === 'key' ? name : undefined),
     ...options,
   });
   return {
     cache,
+    changes,
     reads,
     errors,
     change: (key: string, row: Row) => {
       rows.set(key, row);
-      changed = [key];
+      changed = [{ kind: 'key', owner: '', name: key }];
+    },
+    changeTool: (name: string) => {
+      changed = [{ kind: 'tool', owner: '', name }];
     },
     insert: (key: string, row: Row) => rows.set(key, row),
     breakDown: (error: Error | undefined) => (outage = error),
-    [Symbol.dispose]: () => cache.stop(),
+    [Symbol.dispose]: () => changes.stop(),
   };
 }
 
@@ -48,7 +57,7 @@ describe('FreshCache', () => {
   it('keeps a row in memory once it was read', async () => {
     using opened = open();
     const { cache, reads } = opened;
-    await cache.start();
+    await opened.changes.start();
     assert.equal(cache.peek('a'), undefined);
     assert.deepEqual(await cache.load('a'), { value: 1 });
     assert.deepEqual(cache.peek('a'), { value: 1 });
@@ -60,7 +69,7 @@ describe('FreshCache', () => {
     const { cache } = opened;
     opened.insert('c', { value: 3 });
     opened.insert('d', { value: 4 });
-    await cache.start();
+    await opened.changes.start();
     for (const key of ['a', 'b', 'c']) await cache.load(key);
     assert.ok(cache.peek('a'));
     await cache.load('d');
@@ -77,7 +86,7 @@ describe('FreshCache', () => {
   it('reads all rows that one turn missed in one query', async () => {
     using opened = open();
     const { cache, reads } = opened;
-    await cache.start();
+    await opened.changes.start();
     const keys = ['a', 'b', 'a', 'none'];
     const found = await Promise.all(keys.map((key) => cache.load(key)));
     assert.deepEqual(
@@ -90,7 +99,7 @@ describe('FreshCache', () => {
   it('does not cache absence: a new row is seen at once', async () => {
     using opened = open();
     const { cache, insert } = opened;
-    await cache.start();
+    await opened.changes.start();
     assert.equal(await cache.load('new'), undefined);
     insert('new', { value: 9 });
     assert.deepEqual(await cache.load('new'), { value: 9 });
@@ -99,17 +108,31 @@ describe('FreshCache', () => {
   it('drops a row that changed elsewhere', async () => {
     using opened = open();
     const { cache, change } = opened;
-    await cache.start();
+    await opened.changes.start();
     await cache.load('a');
     change('a', { value: 7 });
     await until(() => cache.peek('a')?.value !== 1, { intervalMs: 5 });
     assert.deepEqual(await cache.load('a'), { value: 7 });
   });
 
+  it('keeps its rows when rows of another kind change', async () => {
+    using opened = open();
+    const { cache, changeTool } = opened;
+    await opened.changes.start();
+    await cache.load('a');
+    const { version } = cache;
+    let answers = 0;
+    opened.changes.onChange(() => (answers += 1));
+    changeTool('a');
+    await until(() => answers > 0, { intervalMs: 5 });
+    assert.deepEqual(cache.peek('a'), { value: 1 });
+    assert.equal(cache.version, version);
+  });
+
   it('drops at once a row that it is told to', async () => {
     using opened = open();
     const { cache } = opened;
-    await cache.start();
+    await opened.changes.start();
     await cache.load('a');
     cache.forget('a');
     assert.equal(cache.peek('a'), undefined);
@@ -119,7 +142,7 @@ describe('FreshCache', () => {
     using opened = open();
     const { cache, change, breakDown } = opened;
     assert.equal(cache.version, undefined);
-    await cache.start();
+    await opened.changes.start();
     const first = cache.version;
     assert.ok(first !== undefined);
     await cache.load('a');
@@ -137,7 +160,7 @@ describe('FreshCache', () => {
   it('stops trusting itself when it cannot poll, reads from the database, and recovers', async () => {
     using opened = open();
     const { cache, breakDown, errors, change } = opened;
-    await cache.start();
+    await opened.changes.start();
     await cache.load('a');
     const outage = new Error('away');
     breakDown(outage);
@@ -158,7 +181,7 @@ describe('FreshCache', () => {
       },
     });
     const { cache } = opened;
-    await cache.start();
+    await opened.changes.start();
     await assert.rejects(cache.load('a'), outage);
     outage = undefined;
     assert.deepEqual(await cache.load('a'), { value: 1 });
@@ -173,7 +196,7 @@ describe('FreshCache', () => {
       },
     });
     const { cache } = opened;
-    await cache.start();
+    await opened.changes.start();
     assert.deepEqual(await cache.load('a'), { value: 1 });
     assert.equal(cache.peek('a'), undefined);
   });
@@ -181,7 +204,7 @@ describe('FreshCache', () => {
   it('never keeps more rows than its limit', async () => {
     using opened = open({ entriesMax: 1 });
     const { cache } = opened;
-    await cache.start();
+    await opened.changes.start();
     await cache.load('a');
     await cache.load('b');
     assert.equal(cache.peek('a'), undefined);

@@ -28,7 +28,8 @@ describe('the counting reporter', () => {
         .concat(Object.keys(specs)),
       { cwd: folder, encoding: 'utf8' },
     );
-    return { status, stdout, counts: readFileSync(counts, 'utf8') };
+    const [written = '', ...failures] = readFileSync(counts, 'utf8').trimEnd().split('\n');
+    return { status, stdout, counts: written, failures };
   }
 
   const GOOD = `it('passes', () => {}); it('passes too', () => {});`;
@@ -38,8 +39,12 @@ describe('the counting reporter', () => {
   for (const flags of [[], ['--parallel', '--jobs', '2']]) {
     it(`counts each test once, and a failed hook as a failure: mocha ${flags.join(' ')}`, () => {
       const specs = { 'a.cjs': GOOD, 'b.cjs': BAD, 'c.cjs': HOOK, 'd.cjs': GOOD };
-      const { status, stdout, counts } = run(specs, ...flags);
-      assert.equal(counts, '5 2\n');
+      const { status, stdout, counts, failures } = run(specs, ...flags);
+      assert.equal(counts, '5 2');
+      assert.deepEqual(failures.toSorted(), [
+        'b.cjs: fails: no',
+        'c.cjs: a suite "before all" hook for "is not run": no',
+      ]);
       assert.equal(status, 2);
       for (const name of ['b', 'c']) assert.ok(stdout.includes(`exec mocha ${name}.cjs\n`), stdout);
     });
@@ -47,8 +52,9 @@ describe('the counting reporter', () => {
 
   it('counts a file that does not load as a failure, and still counts the others', () => {
     const specs = { 'a.cjs': GOOD, 'b.cjs': `throw new Error('no');`, 'c.cjs': GOOD };
-    const { status, stdout, counts } = run(specs, '--parallel', '--jobs', '2');
-    assert.equal(counts, '4 1\n');
+    const { status, stdout, counts, failures } = run(specs, '--parallel', '--jobs', '2');
+    assert.equal(counts, '4 1');
+    assert.match(failures.join('\n'), /^b\.cjs: .*no$/);
     assert.equal(status, 1);
     assert.match(stdout, /exec mocha b\.cjs\n/);
   });
@@ -59,7 +65,7 @@ describe('the counting reporter', () => {
       'b.cjs': `it('dies', () => { process.kill(process.pid, 'SIGKILL'); });`,
     };
     const { status, counts } = run(specs, '--parallel', '--jobs', '2');
-    assert.equal(counts, '2 1\n');
+    assert.equal(counts, '2 1');
     assert.equal(status, 1);
   });
 });

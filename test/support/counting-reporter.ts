@@ -1,6 +1,6 @@
 /**
- * mocha's usual report, then the files of the failed tests, and the counts in a file for .ci/run, which cannot rely
- * on the output: a test may print the same words. Usage: --reporter-option counts=FILE.
+ * mocha's usual report, then the files of the failed tests. Writes the counts, and a line for each failure, to a file for
+ * .ci/run, which cannot rely on the output: a test may print the same words. Usage: --reporter-option counts=FILE.
  */
 import { writeFileSync } from 'node:fs';
 import { relative } from 'node:path';
@@ -13,12 +13,16 @@ export default class CountingReporter extends Mocha.reporters.Spec {
     super(runner, options);
     const file = (options.reporterOptions as { counts?: string } | undefined)?.counts;
     const failed = new Set<string>();
+    const failures: string[] = [];
     // The error of a dead worker or of a file that did not load names the file, its runnable does not.
-    runner.on(EVENT_TEST_FAIL, (test, error: { file?: string } | undefined) => {
-      failed.add(relative('', test.file ?? error?.file ?? 'unknown'));
+    runner.on(EVENT_TEST_FAIL, (test, error: { file?: string; message?: string } | undefined) => {
+      const path = relative('', test.file ?? error?.file ?? 'unknown');
+      failed.add(path);
+      failures.push(`${path}: ${oneLine(test.fullTitle())}: ${oneLine(error?.message)}\n`);
     });
     runner.once(EVENT_RUN_END, () => {
-      if (file) writeFileSync(file, `${this.stats.passes} ${this.stats.failures}\n`);
+      const { passes, failures: count } = this.stats;
+      if (file) writeFileSync(file, `${passes} ${count}\n${failures.join('')}`);
       if (failed.size === 0) return;
       Mocha.reporters.Base.consoleLog(
         '  To repeat what failed, with SEED from its title where it has one:\n',
@@ -29,3 +33,7 @@ export default class CountingReporter extends Mocha.reporters.Spec {
     });
   }
 }
+
+const ONE_LINE_MAX = 300;
+
+const oneLine = (text = '') => text.replaceAll(/\s+/g, ' ').slice(0, ONE_LINE_MAX);

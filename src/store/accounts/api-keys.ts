@@ -33,7 +33,6 @@ export interface KeyOwner extends Static<typeof KeyOwner> {
 }
 
 const ownerRow = row(KeyOwner);
-const hashRow = row(Type.Object({ hash: Type.String() }));
 
 /** Keys of accounts and spend keys, which have a table of their own. */
 const owned = sql.fragment`
@@ -72,17 +71,6 @@ export function findFormerKeyOwner(connection: Connection, hash: string): Promis
     select ${keyOwner}
     from ${owned}
     where k.hash = decode(${hash}, 'hex')
-  `);
-}
-
-/** Hashes of the keys that changed in the last half minute, which a cache of owners must drop. */
-export async function findChangedKeyHashes(connection: Connection): Promise<readonly string[]> {
-  return connection.anyFirst(sql.type(hashRow)`
-    select encode(hash, 'hex') as hash from farebox.api_keys
-    where changed_at > now() - interval '30 seconds'
-    union all
-    select encode(hash, 'hex') from farebox.spend_keys
-    where changed_at > now() - interval '30 seconds'
   `);
 }
 

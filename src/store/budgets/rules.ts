@@ -1,4 +1,4 @@
-/** What the charge path checks of a node before the debit, for a cache; and which nodes changed. */
+/** What the charge path checks of a node before the debit, for a cache. */
 import { Type, type Static } from 'typebox';
 import { row, sql, type Connection } from '../database.ts';
 
@@ -23,7 +23,6 @@ const BudgetRules = Type.Object({
 export type BudgetRules = Static<typeof BudgetRules>;
 
 const rulesRow = row(BudgetRules);
-const nameRow = row(NodeName);
 
 export async function findBudgetRules(
   connection: Connection,
@@ -45,15 +44,5 @@ export async function findBudgetRules(
     )} as n (consumer, number)
     join farebox.accounts a on a.consumer_id = n.consumer
     join farebox.budget_details d on d.ledger = a.ledger and d.consumer_id = n.consumer and d.number = n.number
-  `);
-}
-
-/** In the last half minute, as of keys. */
-export async function findChangedBudgets(
-  connection: Connection,
-): Promise<readonly Static<typeof NodeName>[]> {
-  return connection.any(sql.type(nameRow)`
-    select consumer_id as "consumerId", number from farebox.budget_details
-    where changed_at > now() - interval '30 seconds'
   `);
 }

@@ -24,7 +24,6 @@ const PricedTool = Type.Object({
 export type PricedTool = Static<typeof PricedTool>;
 
 const pricedRow = row(PricedTool);
-const nameRow = row(Type.Object({ developerId: Type.String(), name: Type.String() }));
 
 export interface ToolName {
   readonly developerId: string;
@@ -43,14 +42,6 @@ export async function findPricedTools(
       names.map((tool) => [tool.developerId, tool.name]),
       ['uuid', 'text'],
     )})
-  `);
-}
-
-/** Tools that changed in the last half minute, which a cache of prices must drop. */
-export async function findChangedTools(connection: Connection): Promise<readonly ToolName[]> {
-  return connection.any(sql.type(nameRow)`
-    select developer_id as "developerId", name from farebox.tools
-    where changed_at > now() - interval '30 seconds'
   `);
 }
 
