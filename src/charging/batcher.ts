@@ -128,6 +128,11 @@ export class Batcher<Draft extends Batchable, Outcome> {
     });
   }
 
+  /** Whether a developer with few charges charges beside others, or did a moment ago. */
+  get isShared(): boolean {
+    return this.#flushSize.isShared(performance.now());
+  }
+
   /** Charges that wait for a flush. */
   get waiting(): number {
     const lanes = [...this.#lanes, this.#careful, this.#held];

@@ -48,7 +48,12 @@ export class FlushSize {
 
   max(developersWaiting: number, nowMs: number): number {
     const { batchMax, shareMax } = this.#options;
-    return nowMs < this.#sharedUntil ? Math.min(batchMax, shareMax * developersWaiting) : batchMax;
+    return this.isShared(nowMs) ? Math.min(batchMax, shareMax * developersWaiting) : batchMax;
+  }
+
+  /** Whether a light developer charges beside others, or did within the last second. */
+  isShared(nowMs: number): boolean {
+    return nowMs < this.#sharedUntil;
   }
 
   #noteBusy(developerId: string, nowMs: number): void {

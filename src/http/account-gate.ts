@@ -6,8 +6,11 @@ import { ApiError } from '../domain/errors.ts';
 import { delayRefusal } from './rate-limits.ts';
 
 export interface AccountGateOptions {
-  /** The total weight that an account may have in progress. A single piece of work may exceed it. */
-  readonly weightMax: number;
+  /**
+   * The total weight that an account may have in progress. A single piece of work may exceed it. Asked for each piece when it is a
+   * function.
+   */
+  readonly weightMax: number | (() => number);
   readonly waitMsMax: number;
   /** Requests of one account that may wait. */
   readonly waitingMax: number;
@@ -84,7 +87,9 @@ export class AccountGate {
   }
 
   #hasRoom(entry: Entry, weight: number): boolean {
-    return entry.inProgress === 0 || entry.inProgress + weight <= this.#options.weightMax;
+    if (entry.inProgress === 0) return true;
+    const { weightMax } = this.#options;
+    return entry.inProgress + weight <= (typeof weightMax === 'number' ? weightMax : weightMax());
   }
 }
 

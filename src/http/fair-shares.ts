@@ -18,9 +18,12 @@ const REFUNDS = { weightMax: 2, waitMsMax: 5_000, waitingMax: 100 };
 
 /**
  * Bytes of batches: about 2,000 charges in ten flushes, which keep the database busy. A larger share would only make
- * others wait for the event loop while thousands of members are parsed and answered.
+ * others wait for the event loop while thousands of members are parsed and answered. While a developer with few charges
+ * charges, that is one batch of 500.
  */
-const BATCHES = { weightMax: 256 * 1024, waitMsMax: 5_000, waitingMax: 256 };
+const BYTES_IN_PROGRESS_MAX = 256 * 1024;
+const BYTES_IN_PROGRESS_SHARED_MAX = 64 * 1024;
+const BATCHES = { waitMsMax: 5_000, waitingMax: 256 };
 
 /**
  * What changes settings, tools, budgets, keys and the like, and answers from a few rows. Each has one of the connections
@@ -47,14 +50,16 @@ export type Share =
   | 'changes'
   | 'links';
 
-export function createFairShares(): Readonly<Record<Share, AccountGate>> {
+/** `isShared`: whether a developer with few charges charges beside others (charging/flush-size.ts). */
+export function createFairShares(isShared: () => boolean): Readonly<Record<Share, AccountGate>> {
+  const batchBytesMax = () => (isShared() ? BYTES_IN_PROGRESS_SHARED_MAX : BYTES_IN_PROGRESS_MAX);
   return {
     reads: new AccountGate(READS),
     scans: new AccountGate(SCANS),
     waits: new AccountGate(WAITS),
     exports: new AccountGate(EXPORTS),
     refunds: new AccountGate(REFUNDS),
-    batches: new AccountGate(BATCHES),
+    batches: new AccountGate({ ...BATCHES, weightMax: batchBytesMax }),
     changes: new AccountGate(CHANGES),
     links: new AccountGate(LINKS),
   };

@@ -129,7 +129,7 @@ export async function runApi(config: Config, log: Logger): Promise<Running> {
     },
     console: consoleSessions,
     responses,
-    shares: createFairShares(),
+    shares: createFairShares(() => batcher.isShared),
     rateLimits: createRateLimits(config.rateLimits),
     readiness: new Readiness(lookUps, () => temporal.isUp()),
   });

@@ -28,7 +28,9 @@ describe('a flush', () => {
     enter('b', 1, 100);
     assert.equal(size.max(1, 100), 8);
     assert.equal(size.max(2, 1_099), 16);
+    assert.equal(size.isShared(1_099), true);
     assert.equal(size.max(1, 1_100), 200);
+    assert.equal(size.isShared(1_100), false);
   });
 
   it('is full-sized while many developers wait', () => {

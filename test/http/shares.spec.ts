@@ -2,10 +2,12 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { Client } from 'pg';
+import { ChargeBatchReply } from '../../src/schemas/charge-batches.ts';
 import { ChargeReply } from '../../src/schemas/charges.ts';
 import type { TestAccount } from '../support/accounts.ts';
 import { startTestApi, type TestApi } from '../support/api.ts';
 import { assertError, bodyOf, call, charge, type Answer } from '../support/http.ts';
+import { holdConsumer } from '../support/row-locks.ts';
 import { until } from '../support/stack.ts';
 
 describe('the share of an account', () => {
@@ -97,6 +99,39 @@ describe('the share of an account', () => {
     });
   }
 
+  it('has one batch of 1,000 in progress, and no other, while a developer with few charges charges', async () => {
+    const locked = await holdConsumer(api.databaseUrl, account.consumerId);
+    const chargeOther = () => charge(api, other, { amount: 0.000001 });
+    const send = async (apiKey: string, count: number) => {
+      const charges = Array.from({ length: count }, () => ({
+        apiKey,
+        tool: 'search',
+        amount: 0.000001,
+      }));
+      const body = { charges };
+      const answer = await call(api, 'POST', '/v1/charges/batch', {
+        key: account.developerKey,
+        body,
+      });
+      return statusesOf(answer);
+    };
+    try {
+      const first = send(account.consumerKey, 1_000);
+      await locked.waited(1);
+      bodyOf(await chargeOther(), 201, ChargeReply);
+      let isAnswered = false;
+      const second = send(other.consumerKey, 1).finally(() => (isAnswered = true));
+      // It would be answered as quickly as each of these.
+      for (let n = 0; n < 20; n += 1) bodyOf(await chargeOther(), 201, ChargeReply);
+      assert.equal(isAnswered, false);
+      await locked.release();
+      assert.deepEqual(await first, [201]);
+      assert.deepEqual(await second, [201]);
+    } finally {
+      await locked.release();
+    }
+  });
+
   async function waitingStatements(): Promise<number> {
     const { rows } = await api.sql.query(
       `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
@@ -104,3 +139,9 @@ describe('the share of an account', () => {
     return rows.length;
   }
 });
+
+/** Each status that a member of the batch has. */
+function statusesOf(batch: Answer): number[] {
+  const { results } = bodyOf(batch, 200, ChargeBatchReply);
+  return [...new Set(results.map(({ status }) => status))];
+}
