@@ -81,6 +81,7 @@ export async function readBudgetUsage(
   range: HourRange,
   { limit, after }: { readonly limit: number; readonly after?: string | undefined },
 ): Promise<BudgetUsage> {
+  const groupedBy = group === 'developer' ? 'developer' : 'tool';
   const page =
     group === 'key'
       ? keysPage(node, range, after, limit)
@@ -88,9 +89,9 @@ export async function readBudgetUsage(
         ? developersPage(after, limit)
         : sql.fragment`${marksPage(group, after)} limit ${limit}`;
   const rows = await connection.any(sql.type(groupRow)`
-    with spent as materialized (
+    with waiting as (${waitingAt(node, range, groupedBy)}), spent as materialized (
       select ${GROUPED[group]} as grouped, sum(amount_micros) as micros, sum(charges) as charges
-      from (${spentAt(node, range, group)}) e group by 1
+      from (${spentAt(node, range, group, groupedBy)}) e group by 1
     )
     select t.micros as "totalMicros", t.charges as "totalCharges", g.mark, g.name, g.micros as "spentMicros", g.charges
     from (
@@ -118,22 +119,28 @@ const GROUPED = {
 } as const;
 
 /** What the node spent, as rows of `mark, begins_at, amount_micros, charges`. */
-function spentAt(node: NodeRef, range: HourRange, group: UsageGroup) {
-  const { ledger, consumerId, number } = node;
-  const groupedBy = group === 'developer' ? 'developer' : 'tool';
+function spentAt(
+  { ledger, consumerId, number }: NodeRef,
+  range: HourRange,
+  group: UsageGroup,
+  groupedBy: 'tool' | 'developer',
+) {
   return sql.fragment`
     select mark, begins_at, amount_micros, charges from farebox.budget_spending
     where ledger = ${ledger} and consumer_id = ${consumerId} and budget = ${number}
       and grouped_by = ${groupedBy} and span = ${spanOf(range, group)} and ${within(sql.fragment`begins_at`, range)}
     union all
-    select mark, begins_at, amount_micros, charges from (${waitingAt(node, range, groupedBy)}) w`;
+    select mark, begins_at, amount_micros, charges from waiting`;
 }
 
-/** The charges that are still in the tails. Each key is looked up once, regardless of its number of charges. */
-function waitingAt(node: NodeRef, range: HourRange, groupedBy: 'tool' | 'developer') {
-  const { ledger, consumerId, number } = node;
+/** The charges that are still in the tails, with their key. Each key is looked up once, regardless of its number of charges. */
+function waitingAt(
+  { ledger, consumerId, number }: NodeRef,
+  range: HourRange,
+  groupedBy: 'tool' | 'developer',
+) {
   return sql.fragment`
-    select t.spend_key, t.mark, t.begins_at, t.amount_micros, t.charges
+    select t.spend_key as number, k.id, k.name, t.mark, t.begins_at, t.amount_micros, t.charges
     from (
       select spend_key, ${sql.identifier([groupedBy])}::text as mark, ${DAY_OF_TAIL} as begins_at,
         sum(amount_micros) as amount_micros, sum(charges) as charges
@@ -141,7 +148,7 @@ function waitingAt(node: NodeRef, range: HourRange, groupedBy: 'tool' | 'develop
       group by 1, 2, 3
     ) t
     cross join lateral (
-      select path from farebox.spend_keys
+      select id, name, path from farebox.spend_keys
       where ledger = ${ledger} and consumer_id = ${consumerId} and number = t.spend_key
       limit 1
     ) k
@@ -180,44 +187,35 @@ function developersPage(after: string | undefined, limit: number) {
 }
 
 /**
- * By number, which is the order in which keys are created and listed. The page is chosen first, from the keys that spent anything, so
- * that the sums of no other key are read.
+ * By number, which is the order in which keys are created and listed. Keys are read in this order until the page is full, so the
+ * sums of no key behind it are read.
  */
-function keysPage(node: NodeRef, range: HourRange, after: string | undefined, limit: number) {
-  const { ledger, consumerId, number } = node;
+function keysPage(
+  { ledger, consumerId, number }: NodeRef,
+  range: HourRange,
+  after: string | undefined,
+  limit: number,
+) {
   const ofConsumer = sql.fragment`ledger = ${ledger} and consumer_id = ${consumerId}`;
-  const sums = sql.fragment`${ofConsumer} and span = ${spanOf(range, 'key')} and ${within(sql.fragment`begins_at`, range)}`;
   const isAfter =
     after === undefined
       ? sql.fragment`true`
       : sql.fragment`number < (select number from farebox.spend_keys where id = ${after} and ${ofConsumer})`;
   return sql.fragment`
-    with waiting as (
-      select spend_key as number, sum(amount_micros) as micros, sum(charges) as charges
-      from (${waitingAt(node, range, 'tool')}) w group by 1
-    ), page as (
-      select number from (
-        (select number from farebox.spend_keys k
-          cross join lateral (
-            select from farebox.key_spending where ${sums} and spend_key = k.number limit 1
-          ) s
-          where ${ofConsumer} and path @> array[${number}::int4] and ${isAfter} order by number desc limit ${limit})
-        union
-        select number from waiting where ${isAfter}
-      ) drawn order by number desc limit ${limit}
-    )
-    select k.id::text as mark, k.name, (coalesce(s.micros, 0) + coalesce(w.micros, 0))::int8 as micros,
-      (coalesce(s.charges, 0) + coalesce(w.charges, 0))::int8 as charges
-    from page
-    join lateral (
-      select id, name from farebox.spend_keys where ${ofConsumer} and number = page.number limit 1
-    ) k on true
-    left join waiting w using (number)
-    cross join lateral (
-      select sum(amount_micros) as micros, sum(charges) as charges
-      from farebox.key_spending where ${sums} and spend_key = page.number
-    ) s
-    order by number desc`;
+    select id::text as mark, name, sum(micros)::int8 as micros, sum(charges)::int8 as charges
+    from (
+      (select number, id, name, micros, charges from farebox.spend_keys k
+        cross join lateral (
+          select sum(amount_micros) as micros, sum(charges) as charges from farebox.key_spending
+          where ${ofConsumer} and spend_key = k.number and span = ${spanOf(range, 'key')}
+            and ${within(sql.fragment`begins_at`, range)}
+          having count(*) > 0
+        ) s
+        where ${ofConsumer} and path @> array[${number}::int4] and ${isAfter} order by number desc limit ${limit})
+      union all
+      select number, id, name, amount_micros, charges from waiting where ${isAfter}
+    ) e
+    group by number, id, name order by number desc limit ${limit}`;
 }
 
 /** The sums of days, or those of all time. */
