@@ -11,7 +11,8 @@ const SLICE_MS = 0.25;
 let granted: Promise<void> = Promise.resolve();
 
 /**
- * As `items.map(work)`, in slices. The first slice begins at once, so a short list is mapped without a pause.
+ * As `items.map(work)`, in slices. The first slice begins at once, and each has at least one item, however long the process was
+ * paused. So a short list is mapped without a pause.
  */
 export async function mapInSlices<T, R>(
   items: readonly T[],
@@ -21,7 +22,7 @@ export async function mapInSlices<T, R>(
   let endsAt = performance.now() + SLICE_MS;
   let index = 0;
   for (const item of items) {
-    if (performance.now() >= endsAt) {
+    if (index > 0 && performance.now() >= endsAt) {
       await nextSlice();
       endsAt = performance.now() + SLICE_MS;
     }
