@@ -19,7 +19,7 @@ const REFUNDS = { weightMax: 2, waitMsMax: 5_000, waitingMax: 100 };
 /**
  * Bytes of batches: about 2,000 charges in ten flushes, which keep the database busy. A larger share would only make
  * others wait for the event loop while thousands of members are parsed and answered. While a developer with few charges
- * charges, that is one batch of 500.
+ * charges, it is about 500 charges, or one larger batch.
  */
 const BYTES_IN_PROGRESS_MAX = 256 * 1024;
 const BYTES_IN_PROGRESS_SHARED_MAX = 64 * 1024;
