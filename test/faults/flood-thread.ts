@@ -1,28 +1,22 @@
 /**
  * The flooding thread: one request in progress on each connection, and the answers counted. It sends bytes that are
- * prepared before the flood begins, because the flooded process shares its cores. Without requests, it only keeps a
- * core busy for the given share of the time.
+ * prepared before the flood begins, because the flooded process shares its cores.
  */
 import { connect } from 'node:net';
-import { setTimeout as delay } from 'node:timers/promises';
 import { parentPort, workerData } from 'node:worker_threads';
 import type { Attack, AttackReport, FloodRequest } from './floods.ts';
 
-const { url, requests, connections, forMs, busyShare } = workerData as Attack;
+const { url, requests, connections, forMs } = workerData as Attack;
 const { hostname, port, host } = new URL(url);
 const HEAD_END = '\r\n\r\n';
-/** A busy thread works for this long at a time. */
-const BUSY_MS = 1;
 
 const prepared = requests.map(bytesOf);
 const answers: Record<number, number> = {};
 let next = 0;
 
-const began = performance.now();
-const until = began + forMs;
+const until = performance.now() + forMs;
 const usedBefore = process.threadCpuUsage();
-if (prepared.length === 0) await keepBusy();
-else await Promise.all(Array.from({ length: connections }, keepSending));
+await Promise.all(Array.from({ length: connections }, keepSending));
 const report: AttackReport = { answers, busyShare: usedMs() / forMs };
 // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread has no origin
 parentPort?.postMessage(report);
@@ -80,12 +74,4 @@ function bytesOf({ method, path, key, body }: FloodRequest): Buffer {
       : ['Content-Type: application/json', `Content-Length: ${Buffer.byteLength(text)}`]),
   ];
   return Buffer.from(head.join('\r\n') + HEAD_END + text);
-}
-
-async function keepBusy(): Promise<void> {
-  while (performance.now() < until) {
-    const sliceEnds = performance.now() + BUSY_MS;
-    while (performance.now() < sliceEnds);
-    await delay(Math.max(0, usedMs() / busyShare - (performance.now() - began)));
-  }
 }

@@ -40,8 +40,6 @@ export interface Measured {
 export interface Attack extends FloodOptions {
   readonly url: string;
   readonly requests: readonly FloodRequest[];
-  /** Without requests, the part of the time in which it keeps a core busy. */
-  readonly busyShare: number;
 }
 
 export interface AttackReport {
@@ -105,18 +103,14 @@ export function floodsOf(
 /** Enough that repeated requests have left every cache of the process, or stay new for long. */
 const some = (one: () => FloodRequest) => Array.from({ length: 200 }, one);
 
-/**
- * The victim charges one at a time: alone, during a flood, or while the flood's share of the processor is taken and
- * nothing is sent.
- */
+/** The victim charges one at a time: alone, or during a flood of the same process or of the one `at` another URL. */
 export async function measure(
   { url }: FloodTarget,
   victim: TestAccount,
-  { requests = [], busyShare = 0 }: { requests?: readonly FloodRequest[]; busyShare?: number },
+  { requests = [], at = url }: { requests?: readonly FloodRequest[]; at?: string },
   options: FloodOptions,
 ): Promise<Measured> {
-  const isAlone = requests.length === 0 && busyShare === 0;
-  const attack = isAlone ? NO_ATTACK : startAttack({ url, requests, busyShare, ...options });
+  const attack = requests.length === 0 ? NO_ATTACK : startAttack({ url: at, requests, ...options });
   const until = performance.now() + options.forMs;
   const tookMs: number[] = [];
   let refused = 0;
