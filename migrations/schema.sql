@@ -1384,7 +1384,8 @@ create function farebox.add_to_budget_spending()
   returns trigger
   language plpgsql volatile
   set enable_seqscan=off
-  set enable_bitmapscan=off;
+  set enable_bitmapscan=off
+  set enable_mergejoin=off;
 
 create function farebox.agents_changed()
   returns trigger
