@@ -139,7 +139,7 @@ describe('a budget with many children', () => {
     assert.deepEqual(rows, [{ looks: KEYS + 1 }]);
   });
 
-  it('takes no longer to show its usage the more keys there are', async () => {
+  it('takes no longer to show its usage when it has more keys', async () => {
     await client.query('analyze');
     const whole = { fromMs: undefined, toMs: undefined };
     const march = { fromMs: Date.UTC(2026, 2, 1), toMs: Date.UTC(2026, 3, 1) };
