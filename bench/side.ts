@@ -10,7 +10,7 @@ import type * as stacks from './stack.ts';
 export interface Side {
   readonly api: stacks.HttpServer;
   readonly ledger: ledgers.Ledger;
-  /** Undefined where the commit has no spend keys. */
+  /** Undefined where the commit has none, or no row needs them. */
   readonly spendKeys: spendKeyFiles.SpendKeysFiles | undefined;
   /** Its processes, without those that they started. */
   readonly pids: {
@@ -19,6 +19,8 @@ export interface Side {
   };
   /** Moves all that charges left in the tails. */
   rollUp(): Promise<void>;
+  /** Leaves nothing for autovacuum, which would do it during some slices of some sides. */
+  vacuum(): Promise<void>;
   end(): Promise<void>;
 }
 
@@ -26,17 +28,19 @@ const startedSince = (earlier: readonly number[]) =>
   childrenOfThis().filter((pid) => !earlier.includes(pid));
 
 /** All by the code of the checkout in `folder`. */
-export async function startSide(folder: string): Promise<Side> {
+export async function startSide(folder: string, needsSpendKeys: boolean): Promise<Side> {
   const load = (file: string) => import(join(folder, file));
   const before = childrenOfThis();
-  const { startStack, startApi } = (await load('bench/stack.ts')) as typeof stacks;
+  const { startStack, startApi, withClient } = (await load('bench/stack.ts')) as typeof stacks;
   const { createLedger, proveWhole } = (await load('bench/ledger.ts')) as typeof ledgers;
   const stack = await startStack();
   try {
     const ledger = await createLedger(stack, 'compared', 1);
-    const keys = (await load('bench/spend-keys.ts').catch(() => undefined)) as
-      | typeof spendKeyFiles
-      | undefined;
+    const keys = needsSpendKeys
+      ? ((await load('bench/spend-keys.ts').catch(() => undefined)) as
+          | typeof spendKeyFiles
+          | undefined)
+      : undefined;
     const spendKeys = await keys?.makeSpendKeys(ledger, stack.directory);
     const postgres = startedSince(before);
     const api = await startApi(stack, ledger.databaseUrl);
@@ -54,6 +58,10 @@ export async function startSide(folder: string): Promise<Side> {
       rollUp: async () => {
         while ((await rollUp(database)).hasMore);
       },
+      vacuum: () =>
+        withClient(ledger.databaseUrl, async (client) => {
+          await client.query('vacuum analyze');
+        }),
       end: async () => {
         await Promise.all([api.stop(), database.end()]);
         try {
