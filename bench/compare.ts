@@ -3,7 +3,8 @@
  * commit with its packages installed. Each is started twice, because two processes of the same code may differ by 5 % for as long as they run.
  * Each start has PostgreSQL and API processes of its own. All are measured in one run, a short slice each in turn, so other load
  * on the machine affects them alike. What a slice leaves in the tails is moved before the next, and the tables are vacuumed. Prints
- * medians and ratios, of the rates and of the CPU time that PostgreSQL and the API spend on a charge, its part of moving the tails included, and writes nothing.
+ * medians and ratios, of the rates and of the CPU time that PostgreSQL and the API spend on a charge, its part of moving the tails
+ * included, and writes nothing.
  * A ratio is the geometric mean of those of the rounds, with its standard error: many rounds resolve what one slice hides. A ratio of two
  * checkouts is of both their starts together. A ratio of a checkout's two starts shows how much the same code differs from itself.
  * Options: `--rows U,S1,S3,H,HB,B,C`, `--rounds 8`, `--seconds 2` for a slice, `--connections 256` (of B: a thirty-second).
@@ -56,8 +57,6 @@ const ROWS: Readonly<Record<string, Charging>> = {
     ),
   C: ({ ledger, api }, effort) => chargeByClient(ledger, api, effort),
 };
-
-const SPEND_KEY_ROWS: ReadonlySet<string> = new Set(['S1', 'S3', 'HB']);
 
 /** Rows whose ratio on each side is a target. */
 const RELATED = [
@@ -187,10 +186,7 @@ const unknown = rows.filter((row) => ROWS[row] === undefined);
 if (unknown.length > 0) throw new RangeError(`there is no row ${unknown.join(', ')}`);
 const sides: Side[] = [];
 const start = async (folder: string): Promise<Side> => {
-  const side = await startSide(
-    folder,
-    rows.some((row) => SPEND_KEY_ROWS.has(row)),
-  );
+  const side = await startSide(folder);
   sides.push(side);
   return side;
 };

@@ -10,7 +10,7 @@ import type * as stacks from './stack.ts';
 export interface Side {
   readonly api: stacks.HttpServer;
   readonly ledger: ledgers.Ledger;
-  /** Undefined where the commit has none, or no row needs them. */
+  /** Undefined where the commit has no spend keys. */
   readonly spendKeys: spendKeyFiles.SpendKeysFiles | undefined;
   /** Its processes, without those that they started. */
   readonly pids: {
@@ -28,7 +28,7 @@ const startedSince = (earlier: readonly number[]) =>
   childrenOfThis().filter((pid) => !earlier.includes(pid));
 
 /** All by the code of the checkout in `folder`. */
-export async function startSide(folder: string, needsSpendKeys: boolean): Promise<Side> {
+export async function startSide(folder: string): Promise<Side> {
   const load = (file: string) => import(join(folder, file));
   const before = childrenOfThis();
   const { startStack, startApi, withClient } = (await load('bench/stack.ts')) as typeof stacks;
@@ -36,11 +36,9 @@ export async function startSide(folder: string, needsSpendKeys: boolean): Promis
   const stack = await startStack();
   try {
     const ledger = await createLedger(stack, 'compared', 1);
-    const keys = needsSpendKeys
-      ? ((await load('bench/spend-keys.ts').catch(() => undefined)) as
-          | typeof spendKeyFiles
-          | undefined)
-      : undefined;
+    const keys = (await load('bench/spend-keys.ts').catch(() => undefined)) as
+      | typeof spendKeyFiles
+      | undefined;
     const spendKeys = await keys?.makeSpendKeys(ledger, stack.directory);
     const postgres = startedSince(before);
     const api = await startApi(stack, ledger.databaseUrl);
