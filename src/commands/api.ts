@@ -8,7 +8,7 @@ import { untilStopped } from './until-stopped.ts';
 export function register(command: Command): void {
   command.action(async () => {
     const config = readConfig(process.env);
-    const log = createLog('api', config.logLevel, config.traces && traceIds);
+    const log = createLog('api', config.logLevel, { mixin: config.traces && traceIds });
     // After the settings, so that wrong ones are refused at once: this loads a thousand files.
     const { runApi } = await import('../processes/api.ts');
     const api = await runApi(config, log);

@@ -8,7 +8,7 @@ import { untilStopped } from './until-stopped.ts';
 export function register(command: Command): void {
   command.action(async () => {
     const config = readConfig(process.env);
-    const log = createLog('worker', config.logLevel, config.traces && traceIds);
+    const log = createLog('worker', config.logLevel, { mixin: config.traces && traceIds });
     const stopped = untilStopped();
     const starting = new AbortController();
     void stopped.then(() => starting.abort());

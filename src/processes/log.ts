@@ -1,5 +1,5 @@
 /**
- * The log of a process: JSON lines on standard output. It never ends or blocks the process: a line that cannot be
+ * The log of a process: JSON lines, on standard output. It never ends or blocks the process: a line that cannot be
  * written, for example because the disk is full, is dropped and counted. The lengths of lines and the bytes of a second are
  * bounded, so neither callers nor an outage can fill the disk.
  */
@@ -20,10 +20,14 @@ const BYTES_FOR_ERRORS = LOG_BYTES_PER_SECOND / 2;
 /** pino writes the level first. */
 const ERROR_LINE = /^\{"level":[56]0,/;
 
-/** `mixin` returns further members of each line. */
-export function createLog(name: string, level: string, mixin?: () => object): Logger {
+/** `mixin` returns further members of each line. `fd` is where the lines go: standard output unless given. */
+export function createLog(
+  name: string,
+  level: string,
+  { mixin, fd = STDOUT }: { mixin?: (() => object) | undefined; fd?: number } = {},
+): Logger {
   const options = { name, level, serializers: { err: boundedError }, ...(mixin && { mixin }) };
-  return pino(options, lines(STDOUT));
+  return pino(options, lines(fd));
 }
 
 /** Like pino's serializer, but bounded and without request data (such as `input` of an invalid URL). */

@@ -1,7 +1,13 @@
 /** The client against the real API: its promises must hold for the actual service. */
 import assert from 'node:assert/strict';
 import { Farebox, FareboxError, usd, type Charge } from '@farebox/client';
-import { startApi, startStack, until, type Server, type Stack } from '../support/stack.ts';
+import {
+  startApiProcess,
+  startProcesses,
+  until,
+  type ServerProcess,
+  type Stack,
+} from '../support/stack.ts';
 import { createAccount, type TestAccount } from '../support/accounts.ts';
 import { read } from '../support/http.ts';
 
@@ -10,12 +16,12 @@ interface Usage {
 }
 
 describe('client: against the API', () => {
-  let stack: Stack;
+  let stack: Stack<ServerProcess>;
   let account: TestAccount;
   let farebox: Farebox;
 
   before(async () => {
-    stack = await startStack();
+    stack = await startProcesses();
     account = await createAccount(stack.env, 100);
     farebox = new Farebox({ secretKey: account.developerKey, baseUrl: stack.api.url });
   });
@@ -138,7 +144,7 @@ describe('client: against the API', () => {
   });
 
   it('takes the money of each call once while the API is killed and started again', async () => {
-    const api = { current: await startApi({ env: { ...stack.env, PORT: undefined } }) };
+    const api = { current: await startApiProcess({ env: { ...stack.env, PORT: undefined } }) };
     try {
       await chargeThroughKills(api);
     } finally {
@@ -146,7 +152,7 @@ describe('client: against the API', () => {
     }
   });
 
-  async function chargeThroughKills(api: { current: Server }): Promise<void> {
+  async function chargeThroughKills(api: { current: ServerProcess }): Promise<void> {
     const { port } = new URL(api.current.url);
     const spender = await createAccount(stack.env, 50);
     const { developerKey: secretKey, consumerKey: apiKey } = spender;
@@ -169,7 +175,7 @@ describe('client: against the API', () => {
       api.current.kill('SIGKILL');
       await api.current.exited;
       assert.ok(charges.length < 1_000, 'the kill came when all was done');
-      api.current = await startApi({ env: { ...stack.env, PORT: port } });
+      api.current = await startApiProcess({ env: { ...stack.env, PORT: port } });
     }
     await all;
     assert.equal(new Set(charges.map(({ id }) => id)).size, 1_000);

@@ -3,10 +3,10 @@ import assert from 'node:assert/strict';
 import { Farebox, FareboxError, type Charge } from '@farebox/client';
 import {
   farebox as command,
-  startApi,
+  startApiProcess,
   startStack,
   until,
-  type Server,
+  type ServerProcess,
   type Stack,
 } from '../support/stack.ts';
 import { createAccount, type TestAccount } from '../support/accounts.ts';
@@ -85,7 +85,7 @@ describe('client: concurrent charges against the API', () => {
   });
 
   it('take the money of each once while the API is killed and started again', async () => {
-    const api = { current: await startApi({ env: { ...stack.env, PORT: undefined } }) };
+    const api = { current: await startApiProcess({ env: { ...stack.env, PORT: undefined } }) };
     try {
       await chargeThroughKills(api);
     } finally {
@@ -93,7 +93,7 @@ describe('client: concurrent charges against the API', () => {
     }
   });
 
-  async function chargeThroughKills(api: { current: Server }): Promise<void> {
+  async function chargeThroughKills(api: { current: ServerProcess }): Promise<void> {
     const { url } = api.current;
     const account = await createAccount(stack.env, 100);
     const farebox = new Farebox({
@@ -116,7 +116,7 @@ describe('client: concurrent charges against the API', () => {
       api.current.kill('SIGKILL');
       await api.current.exited;
       assert.ok(charges.length < total, 'the kill came when all was done');
-      api.current = await startApi({ env: { ...stack.env, PORT: new URL(url).port } });
+      api.current = await startApiProcess({ env: { ...stack.env, PORT: new URL(url).port } });
     }
     await all;
     assert.equal(new Set(charges.map(({ id }) => id)).size, total);

@@ -8,20 +8,20 @@ import type { TestAccount } from '../support/accounts.ts';
 import { startTestApi, type TestApi } from '../support/api.ts';
 import { proveBooks } from '../support/books.ts';
 import { bodyOf, call, type Answer } from '../support/http.ts';
-import { startApi, until, type Server } from '../support/stack.ts';
+import { startApiProcess, until, type Server, type ServerProcess } from '../support/stack.ts';
 import { holdConsumer } from '../support/row-locks.ts';
 
 describe('the end of an API process', () => {
   let api: TestApi;
   let account: TestAccount;
-  let victim: Server;
+  let victim: ServerProcess;
 
   before(async () => {
     api = await startTestApi();
   });
   beforeEach(async () => {
     account = await api.createAccount(200);
-    victim = await startApi({ env: api.env });
+    victim = await startApiProcess({ env: api.env });
     // The process knows its key and its tool, so that a charge goes to the ledger at once.
     await charge(victim, 'warm-up');
   });

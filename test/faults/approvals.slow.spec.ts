@@ -1,11 +1,18 @@
 /** API and worker are killed, and the connection to Temporal is cut, while an agent waits for its owner: nothing is lost. */
 import assert from 'node:assert/strict';
 import { ask, decide, showApproval, tryDecide } from '../support/approval-requests.ts';
-import { openApprovalHarness, type ApprovalHarness } from '../support/approval-harness.ts';
+import { approvalHarnessOf, type ApprovalHarness } from '../support/approval-harness.ts';
 import { proveBooks } from '../support/books.ts';
 import { spend } from '../support/budget-requests.ts';
 import { assertError } from '../support/http.ts';
-import { farebox, startApi, startWorker, until, type Server } from '../support/stack.ts';
+import {
+  farebox,
+  startApiProcess,
+  startProcesses,
+  startWorkerProcess,
+  until,
+  type ServerProcess,
+} from '../support/stack.ts';
 
 /** By the saved card. The balance of the account was opened by hand. */
 const TOP_UPS = `select t.status, t.completed_at from farebox.top_ups t join farebox.accounts a on a.id = t.account_id
@@ -13,12 +20,13 @@ const TOP_UPS = `select t.status, t.completed_at from farebox.top_ups t join far
 
 describe('a pending approval, while processes are killed', () => {
   let harness: ApprovalHarness;
-  let api: Server;
-  let worker: Server;
+  let api: ServerProcess;
+  let worker: ServerProcess;
 
   before(async () => {
-    harness = await openApprovalHarness();
-    ({ api, worker } = harness.stack);
+    const stack = await startProcesses({ env: { DEV_MAIL: 'true' } });
+    ({ api, worker } = stack);
+    harness = await approvalHarnessOf(stack);
   });
   after(async () => {
     await Promise.all([api?.stop(), worker?.stop()]);
@@ -35,7 +43,9 @@ describe('a pending approval, while processes are killed', () => {
     assert.ok((await cut) instanceof Error);
 
     // Without Temporal: the address is one where nothing listens.
-    const lonely = await startApi({ env: { ...stack.env, TEMPORAL_ADDRESS: '127.0.0.1:9' } });
+    const lonely = await startApiProcess({
+      env: { ...stack.env, TEMPORAL_ADDRESS: '127.0.0.1:9' },
+    });
     const asking = await harness.ask(spendKey, {}, lonely);
     const waiting = showApproval(lonely, spendKey, asked.id, 50);
     const decidedAt = Date.now();
@@ -47,8 +57,8 @@ describe('a pending approval, while processes are killed', () => {
 
     // The new processes tell Temporal what happened without it.
     [api, worker] = await Promise.all([
-      startApi({ env: stack.env }),
-      startWorker({ env: stack.env }),
+      startApiProcess({ env: stack.env }),
+      startWorkerProcess({ env: stack.env }),
     ]);
     assert.deepEqual(await harness.workflow(asked.id).result(), {
       status: 'approved',
@@ -104,8 +114,8 @@ describe('a pending approval, while processes are killed', () => {
     for (const cut of [await waiting, await deciding]) assert.ok(cut instanceof Error);
 
     [api, worker] = await Promise.all([
-      startApi({ env: stack.env }),
-      startWorker({ env: stack.env }),
+      startApiProcess({ env: stack.env }),
+      startWorkerProcess({ env: stack.env }),
     ]);
     const { status, decision } = await showApproval(api, spendKey, asked.id, 50);
     assert.deepEqual([status, decision], ['approved', 'top_up']);
@@ -138,7 +148,7 @@ describe('a pending approval, while processes are killed', () => {
   });
 });
 
-async function kill(server: Server): Promise<void> {
+async function kill(server: ServerProcess): Promise<void> {
   server.kill('SIGKILL');
   await server.exited;
 }

@@ -10,10 +10,10 @@ import { call } from '../support/http.ts';
 import { balanceOf, control, topUpsOf } from '../support/payments.ts';
 import {
   farebox,
-  startStack,
-  startWorker,
+  startProcesses,
+  startWorkerProcess,
   until,
-  type Server,
+  type ServerProcess,
   type Stack,
 } from '../support/stack.ts';
 import { holdAccount, holdConsumer } from '../support/row-locks.ts';
@@ -21,15 +21,15 @@ import { startOwnTemporal } from '../support/own-servers.ts';
 
 describe('an automatic top-up and the death of', () => {
   let temporal: Awaited<ReturnType<typeof startOwnTemporal>>;
-  let stack: Stack;
-  let worker: Server;
+  let stack: Stack<ServerProcess>;
+  let worker: ServerProcess;
   let account: TestAccount;
   let stripe: Stripe;
   let sql: Client;
 
   before(async () => {
     temporal = await startOwnTemporal();
-    stack = await startStack({
+    stack = await startProcesses({
       env: {
         TEMPORAL_ADDRESS: temporal.address,
         TEMPORAL_NAMESPACE: 'default',
@@ -107,7 +107,7 @@ describe('an automatic top-up and the death of', () => {
     await held.waited(1);
     await killWorker();
     await held.release();
-    worker = await startWorker({ env: stack.env });
+    worker = await startWorkerProcess({ env: stack.env });
     await comesOnce();
   });
 
@@ -117,14 +117,14 @@ describe('an automatic top-up and the death of', () => {
     await until(async () => (await automatic())[0]?.status === 'pending');
     await killWorker();
     await temporal.restart();
-    worker = await startWorker({ env: stack.env });
+    worker = await startWorkerProcess({ env: stack.env });
     await comesOnce();
   });
 
   it('the worker while the card is charged', async () => {
     await isBeingCharged();
     await killWorker();
-    worker = await startWorker({ env: stack.env });
+    worker = await startWorkerProcess({ env: stack.env });
     await comesOnce();
   });
 
@@ -134,7 +134,7 @@ describe('an automatic top-up and the death of', () => {
     await held.waited(1);
     await killWorker();
     await held.release();
-    worker = await startWorker({ env: stack.env });
+    worker = await startWorkerProcess({ env: stack.env });
     await comesOnce();
   });
 });

@@ -9,7 +9,7 @@ import { BudgetUsageReply } from '../../src/schemas/budgets.ts';
 import { createDatabase, type Database } from '../../src/store/database.ts';
 import { rollUp } from '../../src/store/earnings/rollups.ts';
 import type { TestAccount } from '../support/accounts.ts';
-import { startTestApi, type TestApi } from '../support/api.ts';
+import { startTestApiProcesses, type TestApi } from '../support/api.ts';
 import { proveBooks } from '../support/books.ts';
 import {
   askKey,
@@ -20,7 +20,7 @@ import {
 } from '../support/budget-requests.ts';
 import { bodyOf, call } from '../support/http.ts';
 import { Random, SEED } from '../support/random.ts';
-import { startApi, until, type Server } from '../support/stack.ts';
+import { startApiProcess, until, type ServerProcess } from '../support/stack.ts';
 import { NewKeyReply } from '../../src/schemas/keys.ts';
 import { BudgetTraffic, type Spender } from './budget-traffic.ts';
 
@@ -45,14 +45,14 @@ interface Tree {
 describe('budgets, while processes are killed', function () {
   this.timeout(120_000 + SPENDS * 20);
   const random = new Random(SEED);
-  let api: TestApi;
+  let api: TestApi<ServerProcess>;
   let database: Database;
-  let servers: Server[];
+  let servers: ServerProcess[];
   const trees: Tree[] = [];
   const spenders: Spender[] = [];
 
   before(async () => {
-    api = await startTestApi({ processes: PROCESSES });
+    api = await startTestApiProcesses({ processes: PROCESSES });
     servers = [...api.processes];
     database = await createDatabase(api.databaseUrl, { maxPoolSize: 2, onError: () => {} });
     for (let n = 0; n < CONSUMERS; n += 1) {
@@ -195,13 +195,13 @@ describe('budgets, while processes are killed', function () {
   }
 
   async function replaceApi(index: number): Promise<void> {
-    const victim = servers[index] as Server;
+    const victim = servers[index] as ServerProcess;
     victim.kill('SIGKILL');
     await victim.exited;
-    servers[index] = await startApi({ env: { ...api.env, PORT: new URL(victim.url).port } });
+    servers[index] = await startApiProcess({ env: { ...api.env, PORT: new URL(victim.url).port } });
   }
 
-  function anyServer(): Server {
+  function anyServer(): ServerProcess {
     return random.pick(servers);
   }
 

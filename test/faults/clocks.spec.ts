@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { ChargeReply } from '../../src/schemas/charges.ts';
 import { startTestApi, type TestApi } from '../support/api.ts';
 import { assertError, bodyOf, charge } from '../support/http.ts';
-import { startApi, until } from '../support/stack.ts';
+import { startApiProcess, until } from '../support/stack.ts';
 
 const PRELOAD = join(import.meta.dirname, '../support/shiftable-clock.ts');
 const DAY_AND_HOUR_MS = 90_000_000;
@@ -31,13 +31,13 @@ describe('a wrong clock', () => {
     [-DAY_AND_HOUR_MS, /clock of this machine is (9000|8999)\d s behind/],
   ] as const) {
     it(`keeps a process from starting, with a message: ${aheadMs / 3_600_000} hours`, async () => {
-      await assert.rejects(startApi(shifted(aheadMs)), words);
+      await assert.rejects(startApiProcess(shifted(aheadMs)), words);
     });
   }
 
   it('does not show in the times of charges: they are those of Postgres', async () => {
     const account = await right.createAccount(10);
-    const minutesAhead = await startApi(shifted(4 * 60_000));
+    const minutesAhead = await startApiProcess(shifted(4 * 60_000));
     try {
       const fromMs = Date.now();
       const { createdAt } = bodyOf(await charge(minutesAhead, account), 201, ChargeReply);
@@ -51,7 +51,7 @@ describe('a wrong clock', () => {
 
   it('keeps a running process from charging; a retry elsewhere or later charges once', async () => {
     const account = await right.createAccount(10);
-    const process = await startApi(shifted(DAY_AND_HOUR_MS, { CLOCK_SHIFTS_LATER: 'true' }));
+    const process = await startApiProcess(shifted(DAY_AND_HOUR_MS, { CLOCK_SHIFTS_LATER: 'true' }));
     try {
       const keyed = (server: { readonly url: string }) =>
         charge(server, account, {}, { 'idempotency-key': 'once' });

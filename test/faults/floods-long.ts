@@ -11,7 +11,7 @@ import { startChild } from '../../src/embedded/child.ts';
 import { LEAN_NODE } from '../../src/embedded/parts.ts';
 import { ChargeReply } from '../../src/schemas/charges.ts';
 import type { TestAccount } from '../support/accounts.ts';
-import { startTestApi } from '../support/api.ts';
+import { startTestApiProcesses } from '../support/api.ts';
 import { bodyOf, charge } from '../support/http.ts';
 import { choosePort } from '../support/ports.ts';
 import { mochaGlobalSetup, mochaGlobalTeardown } from '../support/setup.ts';
@@ -35,7 +35,7 @@ const options = {
 
 await mochaGlobalSetup();
 try {
-  const api = await startTestApi({ env: WITH_RATE_LIMITS, nodeFlags: LEAN_NODE });
+  const api = await startTestApiProcesses({ env: WITH_RATE_LIMITS, nodeFlags: LEAN_NODE });
   const [attacker, poor, ...others] = await Promise.all(
     Array.from({ length: 30 }, (_, index) => api.createAccount(index === 1 ? 1 : 10_000)),
   );

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { ChargeReply } from '../../src/schemas/charges.ts';
 import type { TestAccount } from '../support/accounts.ts';
-import { startTestApi, type TestApi } from '../support/api.ts';
+import { startTestApiProcesses, type TestApi } from '../support/api.ts';
 import { proveBooks } from '../support/books.ts';
 import { bodyOf, charge } from '../support/http.ts';
 import { WITH_RATE_LIMITS } from '../support/stack.ts';
@@ -19,7 +19,7 @@ describe('a flood of one developer', () => {
   let floods: readonly Flood[];
 
   before(async () => {
-    api = await startTestApi({ env: WITH_RATE_LIMITS });
+    api = await startTestApiProcesses({ env: WITH_RATE_LIMITS });
     attacker = await api.createAccount(1_000);
     victim = await api.createAccount(1_000);
     const poor = await api.createAccount(1);

@@ -21,7 +21,13 @@ import { createTestAccounts, type TestAccount } from '../support/accounts.ts';
 import { proveBooks } from '../support/books.ts';
 import { Random, SEED } from '../support/random.ts';
 import { mochaGlobalSetup, mochaGlobalTeardown } from '../support/setup.ts';
-import { startApi, startStack, startWorker, until, type Server } from '../support/stack.ts';
+import {
+  startApiProcess,
+  startProcesses,
+  startWorkerProcess,
+  until,
+  type ServerProcess,
+} from '../support/stack.ts';
 import type { Capture, Report } from './holding-reports.ts';
 
 const { values } = parseArgs({
@@ -66,9 +72,9 @@ try {
 async function run(): Promise<void> {
   say(`${KILLS} kills, seed ${values.seed}`);
   const random = new Random(Number(values.seed));
-  const stack = await startStack();
+  const stack = await startProcesses();
   const { PORT: _, BASE_URL: __, ...env } = stack.env;
-  const apis: Server[] = [stack.api, await startApi({ env })];
+  const apis: ServerProcess[] = [stack.api, await startApiProcess({ env })];
   let { worker } = stack;
   const client = new Client({ connectionString: stack.database.url });
   await client.connect();
@@ -198,14 +204,14 @@ async function run(): Promise<void> {
     victim.kill('SIGKILL');
     await victim.exited;
     counts.apis += 1;
-    apis[index] = await startApi({ env: { ...stack.env, PORT: new URL(victim.url).port } });
+    apis[index] = await startApiProcess({ env: { ...stack.env, PORT: new URL(victim.url).port } });
   }
 
   async function replaceWorker(): Promise<void> {
     worker.kill('SIGKILL');
     await worker.exited;
     counts.workers += 1;
-    worker = await startWorker({ env: stack.env });
+    worker = await startWorkerProcess({ env: stack.env });
   }
 
   function progress(): string {

@@ -13,11 +13,11 @@ import { proveBooks } from '../support/books.ts';
 import type { Answer } from '../support/http.ts';
 import { askCapture, askHold, askRelease, keyed } from '../support/hold-requests.ts';
 import {
-  startApi,
-  startStack,
-  startWorker,
+  startApiProcess,
+  startProcesses,
+  startWorkerProcess,
   until,
-  type Server,
+  type ServerProcess,
   type Stack,
 } from '../support/stack.ts';
 
@@ -31,9 +31,9 @@ describe('holds, while processes are killed', function () {
   this.timeout(120_000 + KILLS * 10_000);
   const seed = Number(process.env['SEED'] ?? randomInt(2 ** 32));
   const random = new Random(seed);
-  let stack: Stack;
-  let apis: Server[];
-  let worker: Server;
+  let stack: Stack<ServerProcess>;
+  let apis: ServerProcess[];
+  let worker: ServerProcess;
   let client: Client;
   let accounts: TestAccount[];
   const over = new AbortController();
@@ -42,9 +42,9 @@ describe('holds, while processes are killed', function () {
   const violations: string[] = [];
 
   before(async () => {
-    stack = await startStack();
+    stack = await startProcesses();
     const { PORT: _, BASE_URL: __, ...env } = stack.env;
-    apis = [stack.api, await startApi({ env })];
+    apis = [stack.api, await startApiProcess({ env })];
     worker = stack.worker;
     client = new Client({ connectionString: stack.database.url });
     await client.connect();
@@ -119,7 +119,7 @@ describe('holds, while processes are killed', function () {
   }
 
   /** As the documentation says: again with the same key, until the outcome is known. */
-  async function persist(ask: (server: Server) => Promise<Answer>): Promise<Answer> {
+  async function persist(ask: (server: ServerProcess) => Promise<Answer>): Promise<Answer> {
     for (;;) {
       try {
         const answer = await ask(random.pick(apis));
@@ -133,16 +133,16 @@ describe('holds, while processes are killed', function () {
   }
 
   async function replaceApi(index: number): Promise<void> {
-    const victim = apis[index] as Server;
+    const victim = apis[index] as ServerProcess;
     victim.kill('SIGKILL');
     await victim.exited;
-    apis[index] = await startApi({ env: { ...stack.env, PORT: new URL(victim.url).port } });
+    apis[index] = await startApiProcess({ env: { ...stack.env, PORT: new URL(victim.url).port } });
   }
 
   async function replaceWorker(): Promise<void> {
     worker.kill('SIGKILL');
     await worker.exited;
-    worker = await startWorker({ env: stack.env });
+    worker = await startWorkerProcess({ env: stack.env });
   }
 });
 

@@ -15,7 +15,13 @@ import { proveBooks } from '../support/books.ts';
 import { changeBudget, showBudget } from '../support/budget-requests.ts';
 import { call } from '../support/http.ts';
 import { makeLeasable, showLease } from '../support/lease-requests.ts';
-import { startApi, startStack, until, type Server, type Stack } from '../support/stack.ts';
+import {
+  startApiProcess,
+  startProcesses,
+  until,
+  type ServerProcess,
+  type Stack,
+} from '../support/stack.ts';
 
 const PRICE = 0.000_1;
 const TOOLS = [{ name: 'search', price: PRICE }];
@@ -29,9 +35,9 @@ export interface LeaseFaults {
 }
 
 export async function runLeaseFaults({ awaySeconds, report }: LeaseFaults): Promise<void> {
-  const stack = await startStack();
+  const stack = await startProcesses();
   const folder = await mkdtemp(join(tmpdir(), 'farebox-leases-'));
-  let api: Server = stack.api;
+  let api: ServerProcess = stack.api;
   try {
     api = await outage(stack, awaySeconds, report);
     await Promise.all([
@@ -51,10 +57,10 @@ export async function runLeaseFaults({ awaySeconds, report }: LeaseFaults): Prom
 
 /** Two clients with leases on one budget call on while every API process is dead. */
 async function outage(
-  stack: Stack,
+  stack: Stack<ServerProcess>,
   awaySeconds: number,
   report: (line: string) => void,
-): Promise<Server> {
+): Promise<ServerProcess> {
   const account = await createAccount(stack.env, 20);
   const { spendKey, budgetId } = await makeLeasable(stack.api, account.consumerKey, { limit: 15 });
   const caller = async () => {
@@ -90,7 +96,7 @@ async function outage(
     whileAway.every((count) => count > awaySeconds * 20),
     whileAway.join(),
   );
-  const api = await startApi({ env: { ...stack.env, PORT: new URL(stack.api.url).port } });
+  const api = await startApiProcess({ env: { ...stack.env, PORT: new URL(stack.api.url).port } });
   await settledSome(Math.max(...callers.map(({ answered }) => answered)));
   isOver.abort();
   await Promise.all(calling);

@@ -15,13 +15,14 @@ import { pay, type OpenCheckout } from '../support/payments.ts';
 import { Random } from '../support/random.ts';
 import {
   createTestDatabase,
-  startApi,
+  startApiProcess,
   startSimulator,
-  startWorker,
+  startWorkerProcess,
   testEnvironment,
   until,
   type Environment,
   type Server,
+  type ServerProcess,
 } from '../support/stack.ts';
 import { PersistentCharges } from './persistent-charges.ts';
 
@@ -57,8 +58,8 @@ export interface TrialResult {
 
 export interface LinedSite {
   readonly lines: Readonly<Record<LineName, FaultyLine>>;
-  readonly api: Server;
-  readonly worker: Server;
+  readonly api: ServerProcess;
+  readonly worker: ServerProcess;
   /** Resolves when everything works again as soon as it has to; throws otherwise. */
   run(trial: Trial): Promise<TrialResult>;
   /** With Temporal and the processor. */
@@ -103,10 +104,10 @@ export async function openLinedSite({
   };
   postgres.port = String(lines['API and Postgres'].port);
   const [api, worker] = await Promise.all([
-    startApi({
+    startApiProcess({
       env: { ...common, PORT: String(apiPort), DATABASE_URL: postgres.href },
     }),
-    startWorker({
+    startWorkerProcess({
       env: {
         ...common,
         TEMPORAL_ADDRESS: `127.0.0.1:${lines['worker and Temporal'].port}`,

@@ -14,13 +14,14 @@ import { call } from '../support/http.ts';
 import { balanceOf, control, pay, topUpsOf } from '../support/payments.ts';
 import {
   farebox,
-  startApi,
+  startApiProcess,
   startSimulator,
-  startWorker,
+  startWorkerProcess,
   testEnvironment,
   until,
   type Environment,
   type Server,
+  type ServerProcess,
 } from '../support/stack.ts';
 import { startOwnPostgres, startOwnTemporal } from '../support/own-servers.ts';
 import { gate, installGates, request, type Step } from './steps.ts';
@@ -128,7 +129,7 @@ interface Part {
   restart(): Promise<void>;
 }
 
-const ours = (server: () => Server, restart: () => Promise<void>): Part => ({
+const ours = (server: () => ServerProcess, restart: () => Promise<void>): Part => ({
   kill: (signal) => server().kill(signal),
   restart: async () => {
     await server().exited;
@@ -152,16 +153,16 @@ export async function openGround(): Promise<Ground> {
     // Webhooks lead to credits; the unprompted question is late, but comes.
     FIRST_ASK_MS: '15000',
   };
-  let api = await startApi({ env });
-  let worker = await startWorker({ env });
+  let api = await startApiProcess({ env });
+  let worker = await startWorkerProcess({ env });
   const parts: Readonly<Record<Victim, Part>> = {
     'the API': ours(
       () => api,
-      async () => void (api = await startApi({ env })),
+      async () => void (api = await startApiProcess({ env })),
     ),
     'the worker': ours(
       () => worker,
-      async () => void (worker = await startWorker({ env })),
+      async () => void (worker = await startWorkerProcess({ env })),
     ),
     'the simulator': ours(
       () => simulator,

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { ChargeBatchReply } from '../../src/schemas/charge-batches.ts';
 import { ChargeReply } from '../../src/schemas/charges.ts';
 import type { TestAccount } from '../support/accounts.ts';
-import { startTestApi, type TestApi } from '../support/api.ts';
+import { startTestApiProcesses, type TestApi } from '../support/api.ts';
 import { proveBooks } from '../support/books.ts';
 import { assertError, bodyOf, call, type Answer } from '../support/http.ts';
 import { holdConsumer } from '../support/row-locks.ts';
@@ -20,7 +20,7 @@ describe('more charges than the queue holds', () => {
   let neighbor: TestAccount;
 
   before(async () => {
-    api = await startTestApi();
+    api = await startTestApiProcesses();
     account = await api.createAccount(10);
     neighbor = await accountInSameLane();
     for (const each of [account, neighbor]) bodyOf(await charge(each), 201, ChargeReply);

@@ -8,11 +8,11 @@ import { proveBooks } from '../support/books.ts';
 import { startLoad } from '../support/load.ts';
 import { balanceOf } from '../support/payments.ts';
 import {
-  startApi,
-  startStack,
-  startWorker,
+  startApiProcess,
+  startProcesses,
+  startWorkerProcess,
   until,
-  type Server,
+  type ServerProcess,
   type Stack,
 } from '../support/stack.ts';
 
@@ -21,12 +21,12 @@ const CHARGE_MICROS = 10_000;
 const PAYMENT = 5;
 
 describe('a rolling restart', () => {
-  let stack: Stack;
-  const more: Server[] = [];
+  let stack: Stack<ServerProcess>;
+  const more: ServerProcess[] = [];
 
   before(async () => {
     // Both API processes listen on one port; the kernel spreads the connections.
-    stack = await startStack({ env: { SHARE_PORT: 'true' } });
+    stack = await startProcesses({ env: { SHARE_PORT: 'true' } });
   });
   after(async () => {
     await Promise.all(more.map((server) => server.stop()));
@@ -37,10 +37,10 @@ describe('a rolling restart', () => {
     const { env, api } = stack;
     const [charger, payer] = await createTestAccounts(stack.database.url, 2, BALANCE);
     assert.ok(charger && payer);
-    more.push(await startApi({ env }), await startWorker({ env }));
+    more.push(await startApiProcess({ env }), await startWorkerProcess({ env }));
     const parts = [
-      { start: startApi, running: [api, more[0] as Server] },
-      { start: startWorker, running: [stack.worker, more[1] as Server] },
+      { start: startApiProcess, running: [api, more[0] as ServerProcess] },
+      { start: startWorkerProcess, running: [stack.worker, more[1] as ServerProcess] },
     ];
     const load = startLoad(api, charger, payer);
     try {

@@ -3,18 +3,18 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { Client } from 'pg';
 import type { Random } from '../support/random.ts';
 import {
-  startApi,
-  startStack,
-  startWorker,
+  startApiProcess,
+  startProcesses,
+  startWorkerProcess,
   type Environment,
-  type Server,
+  type ServerProcess,
 } from '../support/stack.ts';
 import { startOwnPostgres, startOwnTemporal } from '../support/own-servers.ts';
 
 export interface Site {
   readonly env: Environment;
   /** Their addresses stay the same; the processes may be down. */
-  readonly apis: readonly [Server, Server];
+  readonly apis: readonly [ServerProcess, ServerProcess];
   /** By name; each resolves when the damaged part has been started again. */
   readonly faults: Readonly<Record<string, () => Promise<void>>>;
   inSql<T>(work: (sql: Client) => Promise<T>): Promise<T>;
@@ -24,7 +24,7 @@ export interface Site {
 export async function openSite(random: Random): Promise<Site> {
   const postgres = await startOwnPostgres();
   const temporal = await startOwnTemporal();
-  const stack = await startStack({
+  const stack = await startProcesses({
     env: {
       DATABASE_URL: postgres.url,
       TEMPORAL_ADDRESS: temporal.address,
@@ -32,9 +32,9 @@ export async function openSite(random: Random): Promise<Site> {
       FIRST_ASK_MS: '5000',
     },
   });
-  const apis: [Server, Server] = [
+  const apis: [ServerProcess, ServerProcess] = [
     stack.api,
-    await startApi({ env: { ...stack.env, PORT: undefined } }),
+    await startApiProcess({ env: { ...stack.env, PORT: undefined } }),
   ];
   let { worker } = stack;
   const inSql = <T>(work: (sql: Client) => Promise<T>) => withClient(postgres.url, work);
@@ -43,7 +43,7 @@ export async function openSite(random: Random): Promise<Site> {
     apis[index].kill(signal);
     await apis[index].exited;
     const { port } = new URL(apis[index].url);
-    apis[index] = await startApi({ env: { ...stack.env, PORT: port } });
+    apis[index] = await startApiProcess({ env: { ...stack.env, PORT: port } });
   };
   return {
     env: stack.env,
@@ -74,7 +74,7 @@ export async function openSite(random: Random): Promise<Site> {
       'the worker is killed': async () => {
         worker.kill('SIGKILL');
         await worker.exited;
-        worker = await startWorker({ env: stack.env });
+        worker = await startWorkerProcess({ env: stack.env });
       },
     },
     close: async () => {

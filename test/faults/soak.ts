@@ -16,7 +16,7 @@ import { openCheckout, pay, topUpsOf } from '../support/payments.ts';
 import { SEED } from '../support/random.ts';
 import { startReceiver } from '../support/receiver.ts';
 import { mochaGlobalSetup, mochaGlobalTeardown } from '../support/setup.ts';
-import { startStack, until, type Stack } from '../support/stack.ts';
+import { startProcesses, until, type ServerProcess, type Stack } from '../support/stack.ts';
 import { table, writeRunReport } from './reliability-report.ts';
 import { SoakTraffic, type Interval, type Payer } from './soak-traffic.ts';
 
@@ -67,7 +67,7 @@ try {
 async function run(): Promise<void> {
   const receiver = await startReceiver();
   const [apiMetrics, workerMetrics] = [await choosePort(), await choosePort()];
-  const stack = await startStack({
+  const stack = await startProcesses({
     env: {
       ALLOW_PRIVATE_ENDPOINTS: 'true',
       ROLL_UP_EVERY_SECONDS: '10',
@@ -143,7 +143,11 @@ async function payUntil(
   }
 }
 
-async function takeSamples(stack: Stack, sql: Client, traffic: SoakTraffic): Promise<Sample[]> {
+async function takeSamples(
+  stack: Stack<ServerProcess>,
+  sql: Client,
+  traffic: SoakTraffic,
+): Promise<Sample[]> {
   const samples: Sample[] = [];
   traffic.takeInterval();
   const everyMs = (MINUTES * 60_000) / SAMPLES;

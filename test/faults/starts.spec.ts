@@ -8,8 +8,8 @@ import { call } from '../support/http.ts';
 import { Random, SEED } from '../support/random.ts';
 import {
   createTestDatabase,
-  startApi,
-  startWorker,
+  startApiProcess,
+  startWorkerProcess,
   testEnvironment,
   until,
   type Environment,
@@ -58,7 +58,7 @@ describe(`the start of a process (SEED=${SEED})`, () => {
   it('succeeds for an API and a worker whose connections are reset', async () => {
     postgres.damage({ kind: 'resetting', part: RESET_PART });
     temporal.damage({ kind: 'resetting', part: RESET_PART / 5 });
-    const started = await Promise.all([startApi({ env }), startWorker({ env })]);
+    const started = await Promise.all([startApiProcess({ env }), startWorkerProcess({ env })]);
     postgres.mend();
     temporal.mend();
     try {

@@ -15,11 +15,11 @@ import {
   topUpsOf,
 } from '../support/payments.ts';
 import {
-  startApi,
-  startStack,
-  startWorker,
+  startApiProcess,
+  startProcesses,
+  startWorkerProcess,
   until,
-  type Server,
+  type ServerProcess,
   type Stack,
 } from '../support/stack.ts';
 import { holdConsumer } from '../support/row-locks.ts';
@@ -27,14 +27,14 @@ import { startOwnTemporal } from '../support/own-servers.ts';
 
 describe('a payment and the death of', () => {
   let temporal: Awaited<ReturnType<typeof startOwnTemporal>>;
-  let stack: Stack;
-  let api: Server;
-  let worker: Server;
+  let stack: Stack<ServerProcess>;
+  let api: ServerProcess;
+  let worker: ServerProcess;
   let account: TestAccount;
 
   before(async () => {
     temporal = await startOwnTemporal();
-    stack = await startStack({
+    stack = await startProcesses({
       env: {
         TEMPORAL_ADDRESS: temporal.address,
         TEMPORAL_NAMESPACE: 'default',
@@ -137,7 +137,7 @@ describe('a payment and the death of', () => {
     await api.exited;
     await control(stack.simulator, 'webhooks', { mode: 'deliver' });
     assert.ok((await owedWebhooks(stack.simulator)) > 0);
-    api = await startApi({ env: stack.env });
+    api = await startApiProcess({ env: stack.env });
     await creditArrives(35);
   });
 
@@ -158,7 +158,7 @@ describe('a payment and the death of', () => {
         worker.kill('SIGKILL');
         await worker.exited;
         await held.release();
-        worker = await startWorker({ env: stack.env });
+        worker = await startWorkerProcess({ env: stack.env });
         await creditArrives(35);
       }
       const again = await openCheckout(api, account, 5);

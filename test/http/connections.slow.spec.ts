@@ -11,8 +11,8 @@ import {
   REQUEST_TIMEOUT_MS,
 } from '../../src/http/server.ts';
 import type { TestAccount } from '../support/accounts.ts';
-import { startTestApi, type TestApi } from '../support/api.ts';
-import { until } from '../support/stack.ts';
+import { startTestApiProcesses, type TestApi } from '../support/api.ts';
+import { until, type ServerProcess } from '../support/stack.ts';
 
 const run = promisify(execFile);
 const HEALTH = 'GET /healthz HTTP/1.1\r\nHost: farebox\r\n';
@@ -21,12 +21,12 @@ const FILES = 160;
 
 describe('connections', function () {
   this.timeout(180_000);
-  let api: TestApi;
+  let api: TestApi<ServerProcess>;
   let account: TestAccount;
   const open = new Set<Socket>();
 
   before(async () => {
-    api = await startTestApi();
+    api = await startTestApiProcesses();
     account = await api.createAccount(10);
   });
   afterEach(() => {

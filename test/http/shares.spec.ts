@@ -5,7 +5,7 @@ import { Client } from 'pg';
 import { ChargeBatchReply } from '../../src/schemas/charge-batches.ts';
 import { ChargeReply } from '../../src/schemas/charges.ts';
 import type { TestAccount } from '../support/accounts.ts';
-import { startTestApi, type TestApi } from '../support/api.ts';
+import { startTestApiProcesses, type TestApi } from '../support/api.ts';
 import { assertError, bodyOf, call, charge, type Answer } from '../support/http.ts';
 import { holdConsumer } from '../support/row-locks.ts';
 import { until } from '../support/stack.ts';
@@ -17,7 +17,7 @@ describe('the share of an account', () => {
   let chargeId: string;
 
   before(async () => {
-    api = await startTestApi();
+    api = await startTestApiProcesses();
     account = await api.createAccount(10);
     other = await api.createAccount(10);
     chargeId = bodyOf(await charge(api, account, { amount: 1 }), 201, ChargeReply).id;

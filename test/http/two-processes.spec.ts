@@ -4,7 +4,7 @@ import type { TestAccount } from '../support/accounts.ts';
 import { startTestApi, type TestApi } from '../support/api.ts';
 import { bodyOf, call } from '../support/http.ts';
 import { LowBalanceReply } from '../../src/schemas/balance.ts';
-import { startApi, type Server } from '../support/stack.ts';
+import { startApiProcess, type Server } from '../support/stack.ts';
 
 describe('two API processes', () => {
   let api: TestApi;
@@ -69,8 +69,8 @@ describe('two API processes', () => {
 
   it('listen on one port, and keep it open when one of them exits', async () => {
     const env = { ...api.env, SHARE_PORT: 'true' };
-    const first = await startApi({ env });
-    const second = await startApi({ env: { ...env, PORT: new URL(first.url).port } });
+    const first = await startApiProcess({ env });
+    const second = await startApiProcess({ env: { ...env, PORT: new URL(first.url).port } });
     try {
       assert.equal(second.url, first.url);
       const answers = await Promise.all(

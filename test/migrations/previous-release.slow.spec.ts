@@ -17,12 +17,12 @@ import { startLoad, type Load } from '../support/load.ts';
 import { balanceOf, openCheckout, pay, topUpsOf } from '../support/payments.ts';
 import {
   createEmptyDatabase,
-  startApi,
-  startStack,
-  startWorker,
+  startApiProcess,
+  startProcesses,
+  startWorkerProcess,
   until,
   type Environment,
-  type Server,
+  type ServerProcess,
   type Stack,
 } from '../support/stack.ts';
 import { read } from '../tree/sources.ts';
@@ -40,15 +40,15 @@ describe(`the API of ${commit ?? 'the commit before'}, on the current schema`, f
   }
   this.timeout(TIMEOUT_MS);
   let checkout: Checkout;
-  let stack: Stack;
-  let previous: Server;
+  let stack: Stack<ServerProcess>;
+  let previous: ServerProcess;
   let account: TestAccount;
   /** Those that replaced the previous release. */
-  let ours: readonly Server[] = [];
+  let ours: readonly ServerProcess[] = [];
 
   before(async () => {
     checkout = await checkOut(commit);
-    stack = await startStack({ env: { SHARE_PORT: 'true' } });
+    stack = await startProcesses({ env: { SHARE_PORT: 'true' } });
     previous = await startPrevious(checkout.folder, stack);
     [account] = (await createTestAccounts(stack.database.url, 1, 10)) as [TestAccount];
   });
@@ -127,7 +127,7 @@ describe(`the API of ${commit ?? 'the commit before'}, on the current schema`, f
         startPreviousProcess(checkout.folder, 'worker', env),
       ]);
       await replaced([stack.api, stack.worker], load);
-      ours = await Promise.all([startApi({ env }), startWorker({ env })]);
+      ours = await Promise.all([startApiProcess({ env }), startWorkerProcess({ env })]);
       await replaced(older, load);
     } finally {
       await load.stop();
@@ -145,7 +145,10 @@ describe(`the API of ${commit ?? 'the commit before'}, on the current schema`, f
   });
 });
 
-async function startPrevious(folder: string, { env }: Stack): Promise<Server> {
+async function startPrevious(
+  folder: string,
+  { env }: Stack<ServerProcess>,
+): Promise<ServerProcess> {
   const port = await choosePort();
   const url = `http://127.0.0.1:${port}`;
   const own = { ...env, SHARE_PORT: 'false', PORT: String(port), BASE_URL: url };
@@ -156,7 +159,7 @@ async function startPreviousProcess(
   folder: string,
   command: 'api' | 'worker',
   env: Environment,
-): Promise<Server> {
+): Promise<ServerProcess> {
   const { PATH, HOME } = process.env;
   const logFile = join(folder, `${command}-${env['PORT']}.log`);
   const child = await startChild({
@@ -170,7 +173,7 @@ async function startPreviousProcess(
 }
 
 /** Stops processes under load, in order, and waits until clients have charged and paid without them. */
-async function replaced(old: readonly Server[], load: Load): Promise<void> {
+async function replaced(old: readonly ServerProcess[], load: Load): Promise<void> {
   await load.goesOn();
   for (const server of old) {
     server.kill('SIGTERM');

@@ -5,7 +5,12 @@
 import assert from 'node:assert/strict';
 import { setTimeout as delay } from 'node:timers/promises';
 import { call, type Answer, type CallOptions } from '../support/http.ts';
-import { startApi, type Environment, type Server } from '../support/stack.ts';
+import {
+  startApiProcess,
+  type Environment,
+  type Server,
+  type ServerProcess,
+} from '../support/stack.ts';
 import type { ChargeBody, ChargeRequest, Decision, Developer } from './model.ts';
 import { dollarsOf } from './model.ts';
 import type { Random } from '../support/random.ts';
@@ -29,10 +34,10 @@ const UNDECIDED: ReadonlySet<string> = new Set(['outcome_unknown', 'idempotency_
 
 export class Service {
   readonly counts = new Map<string, number>();
-  readonly #processes: Server[];
+  readonly #processes: ServerProcess[];
   readonly #env: Environment;
 
-  constructor(processes: readonly [Server, Server], env: Environment) {
+  constructor(processes: readonly [ServerProcess, ServerProcess], env: Environment) {
     this.#processes = [...processes];
     this.#env = env;
   }
@@ -48,11 +53,11 @@ export class Service {
   /** One of them dies with everything in flight, and comes back. */
   async kill(random: Random): Promise<void> {
     const index = random.between(0, this.#processes.length - 1);
-    const victim = this.#processes[index] as Server;
+    const victim = this.#processes[index] as ServerProcess;
     victim.kill('SIGKILL');
     await victim.exited;
     const { port } = new URL(victim.url);
-    this.#processes[index] = await startApi({ env: { ...this.#env, PORT: port } });
+    this.#processes[index] = await startApiProcess({ env: { ...this.#env, PORT: port } });
     this.count('kill');
   }
 

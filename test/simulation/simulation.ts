@@ -11,7 +11,7 @@ import { createDatabase, type Database } from '../../src/store/database.ts';
 import { proveBooks } from '../support/books.ts';
 import { call } from '../support/http.ts';
 import { control, topUpsOf } from '../support/payments.ts';
-import { startApi, startStack, type Stack } from '../support/stack.ts';
+import { startApiProcess, startProcesses, type Stack } from '../support/stack.ts';
 import { Actor, RARE_STEPS, type World } from './actor.ts';
 import { compare } from './comparison.ts';
 import { Consumer, dollarsOf, type Developer } from './model.ts';
@@ -39,10 +39,10 @@ const PRICES = new Map([
 
 /** Resolves with how often each thing happened; rejects when the service and the model disagree. */
 export async function simulate(options: SimulationOptions): Promise<ReadonlyMap<string, number>> {
-  const stack = await startStack();
+  const stack = await startProcesses();
   const { url } = stack.database;
   const database = await createDatabase(url, { maxPoolSize: 4, onError: () => {} });
-  const second = await startApi({ env: { ...stack.env, PORT: undefined } });
+  const second = await startApiProcess({ env: { ...stack.env, PORT: undefined } });
   const service = new Service([stack.api, second], stack.env);
   try {
     await control(stack.simulator, 'webhooks', { duplicate: 2, shuffle: true });

@@ -8,9 +8,9 @@ import { startPostgresTls, type PostgresTls } from '../support/postgres-tls.ts';
 import {
   createTestDatabase,
   farebox,
-  startApi,
+  startApiProcess,
   startSimulator,
-  startWorker,
+  startWorkerProcess,
   testEnvironment,
   type Environment,
   type Simulator,
@@ -58,8 +58,8 @@ describe('PostgreSQL by TLS', () => {
       const ca = sslmode === 'no-verify' ? undefined : 'ca';
       const secure = { ...env, DATABASE_URL: urlOf('valid', sslmode, ca) };
       const [api, worker] = await Promise.all([
-        startApi({ env: secure }),
-        startWorker({ env: secure }),
+        startApiProcess({ env: secure }),
+        startWorkerProcess({ env: secure }),
       ]);
       const [account] = await createTestAccounts(database.url, 1, 10);
       const answer = await charge(api, account ?? assert.fail(), { amount: 0.01 });

@@ -16,7 +16,11 @@ export type Grant = Static<typeof GrantReply>;
 export type AgentHarness = Awaited<ReturnType<typeof openAgentHarness>>;
 
 export async function openAgentHarness(extra: Environment = {}) {
-  const stack: Stack = await startStack({ env: { ALLOW_PRIVATE_ENDPOINTS: 'true', ...extra } });
+  return agentHarnessOf(await startStack({ env: { ALLOW_PRIVATE_ENDPOINTS: 'true', ...extra } }));
+}
+
+/** Over a stack with `ALLOW_PRIVATE_ENDPOINTS`, which it stops at its end. */
+export async function agentHarnessOf(stack: Stack) {
   const [account] = await createTestAccounts(stack.database.url, 1, 0);
   if (!account) throw new Error('no account');
   const temporal = createTemporalClient(readTemporalConfig(stack.env));

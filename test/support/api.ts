@@ -1,16 +1,18 @@
 /**
- * API processes over one database, without a worker and without a processor: charging and reading need
+ * APIs over one database, without a worker and without a processor: charging and reading need
  * neither, and so their tests run neither.
  */
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { Client } from 'pg';
 import {
-  startApi,
   createTestDatabase,
+  startApi,
+  startApiProcess,
   WITHOUT_RATE_LIMITS,
   type Environment,
   type Server,
+  type ServerProcess,
 } from './stack.ts';
 import { createTestAccounts, type TestAccount } from './accounts.ts';
 
@@ -24,9 +26,9 @@ export interface Books {
   readonly tools: string;
 }
 
-export interface TestApi extends Server {
-  /** All of the processes; the first of them is this one. */
-  readonly processes: readonly [Server, ...Server[]];
+export type TestApi<S extends Server = Server> = S & {
+  /** All of them; the first is this one. */
+  readonly processes: readonly [S, ...S[]];
   readonly env: Environment;
   readonly databaseUrl: string;
   /** For looking at rows, and for holding locks. */
@@ -37,17 +39,36 @@ export interface TestApi extends Server {
   books(): Promise<Books>;
   /** Runs the function, and checks that the books did not change. */
   changingNothing<T>(work: () => Promise<T>): Promise<T>;
+};
+
+interface TestApiOptions {
+  readonly processes?: number;
+  readonly env?: Environment;
 }
 
-export async function startTestApi({
-  processes = 1,
-  env: more = {},
-  nodeFlags = [],
-}: {
-  processes?: number;
-  env?: Environment;
-  nodeFlags?: readonly string[];
-} = {}): Promise<TestApi> {
+/** The first one in this process, others in processes of their own. */
+export function startTestApi(options: TestApiOptions = {}): Promise<TestApi> {
+  return startTestApiOf(startApi, startApiProcess, options);
+}
+
+/** All in processes of their own, which a test may kill. */
+export function startTestApiProcesses({
+  nodeFlags,
+  ...options
+}: TestApiOptions & { readonly nodeFlags?: readonly string[] } = {}): Promise<
+  TestApi<ServerProcess>
+> {
+  const start: Start<ServerProcess> = ({ env }) => startApiProcess({ env, nodeFlags });
+  return startTestApiOf(start, start, options);
+}
+
+type Start<S> = (options: { readonly env: Environment }) => Promise<S>;
+
+async function startTestApiOf<S extends Server>(
+  startFirst: Start<S>,
+  startOther: Start<S>,
+  { processes = 1, env: more = {} }: TestApiOptions,
+): Promise<TestApi<S>> {
   const database = await createTestDatabase();
   const env: Environment = {
     DATABASE_URL: database.url,
@@ -60,13 +81,12 @@ export async function startTestApi({
     ...WITHOUT_RATE_LIMITS,
     ...more,
   };
-  const servers = await Promise.all(
-    Array.from({ length: processes }, () => startApi({ env, nodeFlags })),
-  );
+  const [first, ...others] = await Promise.all([
+    startFirst({ env }),
+    ...Array.from({ length: processes - 1 }, () => startOther({ env })),
+  ]);
   const sql = new Client({ connectionString: database.url });
   await sql.connect();
-  const [first, ...others] = servers;
-  if (!first) throw new Error('a test API has at least one process');
   const books = async () => {
     const { rows } = await sql.query<Books>(`
       select coalesce(sum(credited_micros), 0)::text as credited,
@@ -104,7 +124,7 @@ export async function startTestApi({
     },
     stop: async () => {
       await sql.end();
-      await Promise.all(servers.map((server) => server.stop()));
+      await Promise.all([first, ...others].map((server) => server.stop()));
       await database.drop();
     },
   };

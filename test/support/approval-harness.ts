@@ -5,12 +5,16 @@ import { createTemporalClient } from '../../src/temporal/client.ts';
 import { createTestAccounts } from './accounts.ts';
 import { ask, type Approval } from './approval-requests.ts';
 import { makeBudget, makeKey } from './budget-requests.ts';
-import { startStack, until, type Environment, type Server } from './stack.ts';
+import { startStack, until, type Environment, type Server, type Stack } from './stack.ts';
 
 export type ApprovalHarness = Awaited<ReturnType<typeof openApprovalHarness>>;
 
 export async function openApprovalHarness(extra: Environment = {}) {
-  const stack = await startStack({ env: { DEV_MAIL: 'true', ...extra } });
+  return approvalHarnessOf(await startStack({ env: { DEV_MAIL: 'true', ...extra } }));
+}
+
+/** Over a stack with `DEV_MAIL`, which it stops at its end. */
+export async function approvalHarnessOf(stack: Stack) {
   const [account] = await createTestAccounts(stack.database.url, 1, 1_000);
   if (!account) throw new Error('no account');
   const temporal = createTemporalClient(readTemporalConfig(stack.env));

@@ -13,12 +13,17 @@ const UNWANTED = [
   '--disable-web-security',
   '--allow-running-insecure-content',
   '--disable-site-isolation-trials',
+  '--ignore-gpu-blocklist',
+  '--in-process-gpu',
+  '--use-gl=angle',
+  '--use-angle=swiftshader',
+  '--enable-unsafe-swiftshader',
 ];
 
 export async function startBrowser(): Promise<Browser> {
   return playwright.launch({
     executablePath: process.env['CHROME_PATH'] ?? (await unpack()),
-    args: chromium.args.filter((arg) => !UNWANTED.includes(arg)),
+    args: [...chromium.args.filter((arg) => !UNWANTED.includes(arg)), '--disable-gpu'],
     headless: true,
   });
 }

@@ -3,6 +3,7 @@
  * simulator and Temporal namespace, so that no test sees another's data.
  */
 import { execFile } from 'node:child_process';
+import { openSync } from 'node:fs';
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -10,27 +11,34 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { Connection } from '@temporalio/client';
 import { msToTs } from '@temporalio/common/lib/time.js';
 import { Client } from 'pg';
+import type { Logger } from 'pino';
+import { readConfig, type Config } from '../../src/config.ts';
 import { startChild } from '../../src/embedded/child.ts';
+import { createLog } from '../../src/processes/log.ts';
 import { noteSecretsOf } from './leaks.ts';
 import { choosePort } from './ports.ts';
 import { ensureSearchAttributes } from '../../src/temporal/search-attributes.ts';
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** A process of a stack. */
+/** An API or a worker, in this process or in one of its own. */
 export interface Server {
+  /** Empty for a worker. */
   readonly url: string;
-  readonly pid: number;
   /** Its output. */
   readonly logFile: string;
-  /** Resolves when it has ended, with how it ended. */
-  readonly exited: Promise<string>;
-  kill(signal: NodeJS.Signals): void;
-  /** Sends SIGTERM, and waits for the end. */
+  /** Ends it in order, and waits for that. */
   stop(): Promise<void>;
 }
 
-export interface Simulator extends Server {
+export interface ServerProcess extends Server {
+  readonly pid: number;
+  /** Resolves when it has ended, with how it ended. */
+  readonly exited: Promise<string>;
+  kill(signal: NodeJS.Signals): void;
+}
+
+export interface Simulator extends ServerProcess {
   /** Farebox's settings for it: STRIPE_SECRET_KEY, STRIPE_API_BASE and so on. */
   readonly env: Environment;
   /** The file with all of its state. */
@@ -44,11 +52,11 @@ export interface TestDatabase {
   drop(): Promise<void>;
 }
 
-export interface Stack {
+export interface Stack<S extends Server = Server> {
   readonly database: TestDatabase;
   readonly simulator: Simulator;
-  readonly api: Server;
-  readonly worker: Server;
+  readonly api: S;
+  readonly worker: S;
   /** The environment of this stack's api and worker, for more of them. */
   readonly env: Environment;
   stop(): Promise<void>;
@@ -190,23 +198,46 @@ export async function testEnvironment(database: Pick<TestDatabase, 'url'>): Prom
   };
 }
 
-/** `env` from testEnvironment and a simulator's `env`. On a free port unless PORT is given. */
-export async function startApi({
+/**
+ * `env` from testEnvironment and a simulator's `env`. On a free port unless PORT is given. It runs in this process, which takes
+ * a fifth of the CPU time of starting a process, and ends with it.
+ */
+export async function startApi({ env }: { readonly env: Environment }): Promise<Server> {
+  const { url, ...ours } = await addressed(env);
+  const { runApi } = await import('../../src/processes/api.ts');
+  return { ...(await startHere('api', ours.env, runApi)), url };
+}
+
+/** In this process, as startApi. */
+export async function startWorker({ env }: { readonly env: Environment }): Promise<Server> {
+  const { runWorker } = await import('../../src/processes/worker.ts');
+  return { ...(await startHere('worker', env, runWorker)), url: '' };
+}
+
+/** The same, in a process of its own, which a test may kill. */
+export async function startApiProcess({
   env,
   nodeFlags = [],
 }: {
   readonly env: Environment;
-  readonly nodeFlags?: readonly string[];
-}): Promise<Server> {
-  const port = Number(env['PORT'] ?? (await choosePort()));
-  const url = `http://127.0.0.1:${port}`;
-  const ours = { ...env, PORT: String(port), BASE_URL: env['BASE_URL'] ?? url };
-  const child = await startOurs('api', ['src/cli.ts', 'api'], ours, nodeFlags);
-  return { ...child, url };
+  readonly nodeFlags?: readonly string[] | undefined;
+}): Promise<ServerProcess> {
+  const { url, ...ours } = await addressed(env);
+  return { ...(await startOurs('api', ['src/cli.ts', 'api'], ours.env, nodeFlags)), url };
 }
 
-export async function startWorker({ env }: { readonly env: Environment }): Promise<Server> {
+export async function startWorkerProcess({
+  env,
+}: {
+  readonly env: Environment;
+}): Promise<ServerProcess> {
   return { ...(await startOurs('worker', ['src/cli.ts', 'worker'], env)), url: '' };
+}
+
+async function addressed(env: Environment): Promise<{ url: string; env: Environment }> {
+  const port = Number(env['PORT'] ?? (await choosePort()));
+  const url = `http://127.0.0.1:${port}`;
+  return { url, env: { ...env, PORT: String(port), BASE_URL: env['BASE_URL'] ?? url } };
 }
 
 /** Its webhooks go to the api's future port. It continues with the data of an `earlier` one, if given. */
@@ -240,6 +271,24 @@ function inherited(): Environment {
   return { PATH, HOME, ...(NODE_COMPILE_CACHE && { NODE_COMPILE_CACHE }) };
 }
 
+async function startHere(
+  name: 'api' | 'worker',
+  env: Environment,
+  run: (config: Config, log: Logger) => Promise<{ stop(): Promise<void> }>,
+) {
+  noteSecretsOf(env);
+  const logFile = join(given('TEST_FOLDER'), `${name}-${unique()}.log`);
+  const url = new URL(env['DATABASE_URL'] ?? '');
+  // As PGAPPNAME names it in a process of its own.
+  url.searchParams.set('application_name', `farebox ${name}`);
+  const config = readConfig({ ...env, DATABASE_URL: url.href });
+  // Never closed: the next file would get its number, and with it the lines that come late.
+  const log = createLog(name, config.logLevel, { fd: openSync(logFile, 'a') });
+  const running = await run(config, log);
+  let stopped: Promise<void> | undefined;
+  return { logFile, stop: () => (stopped ??= running.stop()) };
+}
+
 async function startOurs(
   name: string,
   args: readonly string[],
@@ -259,10 +308,29 @@ async function startOurs(
 }
 
 /** A database, a simulator, a worker and an api, separate from any other stack. */
-export async function startStack(options: StackOptions = {}): Promise<Stack> {
+export function startStack(options: StackOptions = {}): Promise<Stack> {
+  return startStackOf({ startApi, startWorker }, options);
+}
+
+/** The same, with the worker and the api in processes of their own, which a test may kill. */
+export function startProcesses(options: StackOptions = {}): Promise<Stack<ServerProcess>> {
+  return startStackOf({ startApi: startApiProcess, startWorker: startWorkerProcess }, options);
+}
+
+type Start<S> = (options: { readonly env: Environment }) => Promise<S>;
+
+async function startStackOf<S extends Server>(
+  start: { readonly startApi: Start<S>; readonly startWorker: Start<S> },
+  options: StackOptions,
+): Promise<Stack<S>> {
   const undo: (() => Promise<void>)[] = [];
   const stop = async () => {
     for (const step of undo.splice(0).toReversed()) await step();
+  };
+  const started = async (server: Promise<S>): Promise<S> => {
+    const running = await server;
+    undo.push(() => running.stop());
+    return running;
   };
   try {
     const database = await createTestDatabase();
@@ -278,12 +346,8 @@ export async function startStack(options: StackOptions = {}): Promise<Stack> {
       ...options.env,
     };
     const [api, worker] = await Promise.all([
-      startApi({ env: { ...env, ...options.apiEnv } }).then(
-        (server) => (undo.push(() => server.stop()), server),
-      ),
-      startWorker({ env: { ...env, ...options.workerEnv } }).then(
-        (server) => (undo.push(() => server.stop()), server),
-      ),
+      started(start.startApi({ env: { ...env, ...options.apiEnv } })),
+      started(start.startWorker({ env: { ...env, ...options.workerEnv } })),
     ]);
     return { database, simulator, api, worker, env, stop };
   } catch (error) {

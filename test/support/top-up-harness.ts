@@ -1,6 +1,6 @@
 /**
  * A stack without the API's HTTP around its top-ups: the functions behind its routes, a server that
- * receives the simulator's webhooks, and a worker process.
+ * receives the simulator's webhooks, and workers.
  */
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
@@ -36,10 +36,12 @@ import {
   createTestDatabase,
   startSimulator,
   startWorker,
+  startWorkerProcess,
   testEnvironment,
   until,
   type Environment,
   type Server,
+  type ServerProcess,
   type TestDatabase,
 } from './stack.ts';
 import { control, forgetFaults } from './payments.ts';
@@ -118,6 +120,13 @@ export async function openTopUpHarness(
     /** Stopped at the latest when the harness is closed. */
     async startWorker(more: Environment = {}): Promise<Server> {
       const worker = await startWorker({ env: { ...env, ...more } });
+      workers.push(worker);
+      return worker;
+    },
+
+    /** The same, in a process of its own, which a test may kill. */
+    async startWorkerProcess(): Promise<ServerProcess> {
+      const worker = await startWorkerProcess({ env });
       workers.push(worker);
       return worker;
     },

@@ -4,7 +4,13 @@ import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { createAccount, type TestAccount } from '../support/accounts.ts';
 import { call, charge } from '../support/http.ts';
-import { startApi, startStack, until, type Stack } from '../support/stack.ts';
+import {
+  startApiProcess,
+  startProcesses,
+  until,
+  type ServerProcess,
+  type Stack,
+} from '../support/stack.ts';
 import {
   startTraceReceiver,
   type ReceivedSpan,
@@ -30,12 +36,12 @@ function flushesOf(
 
 describe('traces', () => {
   let receiver: TraceReceiver;
-  let stack: Stack;
+  let stack: Stack<ServerProcess>;
   let account: TestAccount;
 
   before(async () => {
     receiver = await startTraceReceiver();
-    stack = await startStack({
+    stack = await startProcesses({
       env: {
         OTEL_EXPORTER_OTLP_ENDPOINT: receiver.url,
         OTEL_EXPORTER_OTLP_HEADERS: 'x-collector-key=opensesame',
@@ -209,7 +215,7 @@ describe('traces', () => {
 
   it('are not made when they are off', async () => {
     const quiet = await startTraceReceiver();
-    const api = await startApi({
+    const api = await startApiProcess({
       env: {
         ...stack.env,
         PORT: undefined,
@@ -231,7 +237,7 @@ describe('traces', () => {
 
   it('that cannot be sent leave one line a minute in the log', async () => {
     const refusing = await startTraceReceiver({ status: 400 });
-    const api = await startApi({
+    const api = await startApiProcess({
       env: {
         ...stack.env,
         PORT: undefined,
@@ -255,7 +261,7 @@ describe('traces', () => {
 
   it('delay neither charges nor the end of a process while their receiver hangs', async () => {
     const hung = await startTraceReceiver({ status: null });
-    const api = await startApi({
+    const api = await startApiProcess({
       env: {
         ...stack.env,
         PORT: undefined,

@@ -15,11 +15,11 @@ import { startFaultyLine, type FaultyLine } from '../../support/faulty-line.ts';
 import { Random } from '../../support/random.ts';
 import {
   createTestDatabase,
-  startApi,
+  startApiProcess,
   until,
   WITHOUT_RATE_LIMITS,
   type Environment,
-  type Server,
+  type ServerProcess,
 } from '../../support/stack.ts';
 import { testSideOf } from '../../support/test-mode.ts';
 import { apply, newLedger } from './ledger-model.ts';
@@ -62,7 +62,7 @@ export async function recordHistories(options: HistoryRunOptions): Promise<Histo
   );
   const sql = new Client({ connectionString: testDatabase.url });
   await sql.connect();
-  const apis: Server[] = [];
+  const apis: ServerProcess[] = [];
   try {
     const { bug } = options;
     for (const statement of await sqlOf(bug)) await sql.query(statement);
@@ -81,8 +81,8 @@ export async function recordHistories(options: HistoryRunOptions): Promise<Histo
         PLANTED_BUG: JSON.stringify(bug),
       }),
     };
-    apis.push(...(await Promise.all([startApi({ env }), startApi({ env })])));
-    const api = apis[0] as Server;
+    apis.push(...(await Promise.all([startApiProcess({ env }), startApiProcess({ env })])));
+    const api = apis[0] as ServerProcess;
     const live = await createTestAccounts(testDatabase.url, options.consumers, 0);
     const workloads: Workload[] = [];
     const accounts: TestAccount[] = [];
@@ -139,7 +139,7 @@ interface Disturbed extends HistoryRunOptions {
   readonly line: FaultyLine;
   readonly sql: Client;
   readonly random: Random;
-  readonly apis: Server[];
+  readonly apis: ServerProcess[];
   readonly env: Environment;
 }
 
@@ -163,13 +163,13 @@ async function disturb(
     ...(kills && {
       kill: async () => {
         const index = anyApi();
-        const victim = apis[index] as Server;
+        const victim = apis[index] as ServerProcess;
         victim.kill('SIGKILL');
         await victim.exited;
-        apis[index] = await startApi({ env: { ...env, PORT: new URL(victim.url).port } });
+        apis[index] = await startApiProcess({ env: { ...env, PORT: new URL(victim.url).port } });
       },
       standstill: async () => {
-        const victim = apis[anyApi()] as Server;
+        const victim = apis[anyApi()] as ServerProcess;
         victim.kill('SIGSTOP');
         await delay(random.between(100, 1_000));
         victim.kill('SIGCONT');

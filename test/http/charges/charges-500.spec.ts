@@ -7,7 +7,13 @@ import { ChargeReply } from '../../../src/schemas/charges.ts';
 import type { TestAccount } from '../../support/accounts.ts';
 import { startTestApi, type TestApi } from '../../support/api.ts';
 import { assertError, bodyOf, call, charge } from '../../support/http.ts';
-import { createTestDatabase, farebox, startApi, startWorker, until } from '../../support/stack.ts';
+import {
+  createTestDatabase,
+  farebox,
+  startApiProcess,
+  startWorkerProcess,
+  until,
+} from '../../support/stack.ts';
 
 describe('POST /v1/charges when the database fails', () => {
   let api: TestApi;
@@ -145,8 +151,8 @@ describe('POST /v1/charges when the database fails', () => {
     try {
       await admin.query(`alter database ${name} set default_transaction_read_only = on`);
       const env = { ...api.env, DATABASE_URL: database.url };
-      await assert.rejects(startApi({ env }), /Postgres is read-only/);
-      await assert.rejects(startWorker({ env }), /Postgres is read-only/);
+      await assert.rejects(startApiProcess({ env }), /Postgres is read-only/);
+      await assert.rejects(startWorkerProcess({ env }), /Postgres is read-only/);
       await assert.rejects(farebox(['migrate'], { env }), /Postgres is read-only/);
     } finally {
       await admin.end();

@@ -185,11 +185,11 @@ describe('GET /v1/earnings/live', () => {
   });
 
   it('ends at once when the process stops', async () => {
-    const process = await startApi({ env: api.env });
-    const stream = await open(byKey(), process.url);
+    const server = await startApi({ env: api.env });
+    const stream = await open(byKey(), server.url);
     await until(() => stream.events.length === 1);
     const startMs = performance.now();
-    await process.stop();
+    await server.stop();
     assert.ok(stream.isEnded());
     // Requests in flight have five seconds.
     assert.ok(performance.now() - startMs < 4_000);

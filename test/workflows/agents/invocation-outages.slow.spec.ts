@@ -6,17 +6,30 @@ import { agentTaskQueue } from '../../../src/domain/task-queues.ts';
 import { startOwnTemporal, type OwnServer } from '../../support/own-servers.ts';
 import { echo } from '../../support/agents.ts';
 import { bodyOf } from '../../support/http.ts';
-import { startWorker, until } from '../../support/stack.ts';
-import { openAgentHarness, type AgentHarness } from '../../support/agent-harness.ts';
+import {
+  startProcesses,
+  startWorker,
+  startWorkerProcess,
+  until,
+  type ServerProcess,
+  type Stack,
+} from '../../support/stack.ts';
+import {
+  agentHarnessOf,
+  openAgentHarness,
+  type AgentHarness,
+} from '../../support/agent-harness.ts';
 
 /** TASK_QUEUE_TYPE_ACTIVITY */
 const ACTIVITY_QUEUE = 2;
 
 describe('invocations and deaths', () => {
+  let stack: Stack<ServerProcess>;
   let harness: AgentHarness;
 
   before(async () => {
-    harness = await openAgentHarness();
+    stack = await startProcesses({ env: { ALLOW_PRIVATE_ENDPOINTS: 'true' } });
+    harness = await agentHarnessOf(stack);
   });
   after(() => harness.close());
 
@@ -26,9 +39,9 @@ describe('invocations and deaths', () => {
     );
     const { id } = await harness.invoke('long');
     await until(() => agent.calls.length === 1);
-    harness.stack.worker.kill('SIGKILL');
-    await harness.stack.worker.exited;
-    const second = await startWorker({ env: harness.stack.env });
+    stack.worker.kill('SIGKILL');
+    await stack.worker.exited;
+    const second = await startWorker({ env: stack.env });
     try {
       const done = await harness.ended(id);
       assert.deepEqual([done.status, done.attempts], ['succeeded', 2]);
@@ -40,7 +53,7 @@ describe('invocations and deaths', () => {
   });
 
   it('count no attempt when the worker is stopped during a call', async () => {
-    const worker = await startWorker({ env: { ...harness.stack.env, AGENT_GRACE_MS: '500' } });
+    const worker = await startWorkerProcess({ env: { ...stack.env, AGENT_GRACE_MS: '500' } });
     const agent = await harness.agent('slow', (seen, response, count) =>
       count === 1 ? undefined : echo(seen, response, count),
     );
@@ -48,7 +61,7 @@ describe('invocations and deaths', () => {
     await until(() => agent.calls.length === 1);
     await worker.stop();
     await until(async () => (await harness.invocationNow(id)).attempts === 0);
-    const second = await startWorker({ env: harness.stack.env });
+    const second = await startWorker({ env: stack.env });
     try {
       const done = await harness.ended(id);
       assert.deepEqual([done.status, done.attempts], ['succeeded', 1]);
@@ -63,7 +76,7 @@ describe('invocations and deaths', () => {
     const { id, status } = await harness.invoke('waiting');
     assert.equal(status, 'pending');
     assert.equal(agent.calls.length, 0);
-    const worker = await startWorker({ env: harness.stack.env });
+    const worker = await startWorker({ env: stack.env });
     try {
       assert.equal((await harness.ended(id)).status, 'succeeded');
       assert.equal(agent.calls.length, 1);
@@ -91,7 +104,7 @@ describe('invocations and deaths', () => {
        select replace(id::text, '-', '') as id from written`,
       [grantId.slice('gnt_'.length)],
     );
-    const worker = await startWorker({ env: harness.stack.env });
+    const worker = await startWorker({ env: stack.env });
     try {
       assert.equal((await harness.ended(`inv_${rows[0]?.id}`)).status, 'succeeded');
       assert.equal(agent.calls.length, 1);

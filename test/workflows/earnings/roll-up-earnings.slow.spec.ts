@@ -20,11 +20,11 @@ import { Random, SEED } from '../../support/random.ts';
 import { proveBooks } from '../../support/books.ts';
 import { bodyOf, call, charge } from '../../support/http.ts';
 import {
-  startApi,
-  startStack,
-  startWorker,
+  startApiProcess,
+  startProcesses,
+  startWorkerProcess,
   until,
-  type Server,
+  type ServerProcess,
   type Stack,
 } from '../../support/stack.ts';
 
@@ -32,20 +32,20 @@ const today = () => Math.floor(Date.now() / DAY_MS) * DAY_MS;
 
 describe('the schedule that rolls up earnings', () => {
   const random = new Random(SEED);
-  let stack: Stack;
+  let stack: Stack<ServerProcess>;
   let harness: EarningsHarness;
   /** Outside the transactions that hold a step: these see one state of what waits. */
   let watcher: Client;
   let temporal: TemporalClient;
-  let apis: readonly Server[];
-  let workers: Server[];
+  let apis: readonly ServerProcess[];
+  let workers: ServerProcess[];
   let parties: Party[];
 
   before(async () => {
-    stack = await startStack({ env: { ROLL_UP_EVERY_SECONDS: '1' } });
+    stack = await startProcesses({ env: { ROLL_UP_EVERY_SECONDS: '1' } });
     const { PORT: _, BASE_URL: __, ...env } = stack.env;
-    apis = [stack.api, await startApi({ env })];
-    workers = [stack.worker, await startWorker({ env: stack.env })];
+    apis = [stack.api, await startApiProcess({ env })];
+    workers = [stack.worker, await startWorkerProcess({ env: stack.env })];
     temporal = createTemporalClient(readTemporalConfig(stack.env));
     harness = await openEarningsHarness(stack.database.url);
     watcher = new Client({ connectionString: stack.database.url });
@@ -168,7 +168,7 @@ describe('the schedule that rolls up earnings', () => {
 
   async function restartAndProve(): Promise<void> {
     await harness.compare(parties, today());
-    workers = await Promise.all([1, 2].map(() => startWorker({ env: stack.env })));
+    workers = await Promise.all([1, 2].map(() => startWorkerProcess({ env: stack.env })));
     await schedule().unpause();
     await emptied();
     await harness.compare(parties, today());

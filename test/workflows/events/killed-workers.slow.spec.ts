@@ -4,17 +4,23 @@ import { NewWebhookEndpointReply } from '../../../src/schemas/webhook-endpoints.
 import { createAccount, type TestAccount } from '../../support/accounts.ts';
 import { bodyOf, call } from '../../support/http.ts';
 import { startReceiver, type Receiver } from '../../support/receiver.ts';
-import { startStack, startWorker, until, type Server, type Stack } from '../../support/stack.ts';
+import {
+  startProcesses,
+  startWorkerProcess,
+  until,
+  type ServerProcess,
+  type Stack,
+} from '../../support/stack.ts';
 
 describe('a worker that is killed while it sends', function () {
   this.timeout(90_000);
-  let stack: Stack;
-  let second: Server;
+  let stack: Stack<ServerProcess>;
+  let second: ServerProcess;
   let receiver: Receiver;
   let account: TestAccount;
 
   before(async () => {
-    stack = await startStack({ env: { ALLOW_PRIVATE_ENDPOINTS: 'true' } });
+    stack = await startProcesses({ env: { ALLOW_PRIVATE_ENDPOINTS: 'true' } });
     receiver = await startReceiver();
     account = await createAccount(stack.env, 0);
   });
@@ -40,7 +46,7 @@ describe('a worker that is killed while it sends', function () {
       accepted.add(event.id);
       response.writeHead(200).end();
     });
-    second = await startWorker({ env: stack.env });
+    second = await startWorkerProcess({ env: stack.env });
     await until(() => accepted.size === 3);
     for (const sent of Map.groupBy(receiver.events, (event) => event.id).values()) {
       assert.equal(new Set(sent.map(({ raw }) => raw)).size, 1);

@@ -9,11 +9,11 @@ import { newConsumers, type Consumer } from '../../support/charge-drafts.ts';
 import { placeAll, placing, proveHolds } from '../../support/hold-drafts.ts';
 import {
   createTestDatabase,
-  startWorker,
+  startWorkerProcess,
   testEnvironment,
   until,
   type Environment,
-  type Server,
+  type ServerProcess,
   type TestDatabase,
 } from '../../support/stack.ts';
 
@@ -26,7 +26,7 @@ describe('the sweep of expired holds', function () {
   let watcher: Client;
   let temporal: TemporalClient;
   let env: Environment;
-  let workers: Server[];
+  let workers: ServerProcess[];
   let consumers: Consumer[];
 
   before(async () => {
@@ -43,7 +43,7 @@ describe('the sweep of expired holds', function () {
       STRIPE_WEBHOOK_SECRET: 'whsec_none',
     };
     temporal = createTemporalClient(readTemporalConfig(env));
-    workers = await Promise.all([1, 2].map(() => startWorker({ env })));
+    workers = await Promise.all([1, 2].map(() => startWorkerProcess({ env })));
     consumers = await newConsumers(client, 20, 1_000_000);
   });
   after(async () => {
@@ -100,7 +100,7 @@ describe('the sweep of expired holds', function () {
     for (const worker of workers) worker.kill('SIGKILL');
     await Promise.all(workers.map(({ exited }) => exited));
     await client.query('rollback');
-    workers = await Promise.all([1, 2].map(() => startWorker({ env })));
+    workers = await Promise.all([1, 2].map(() => startWorkerProcess({ env })));
     await nothingReserved();
     await proveHolds(database);
   });

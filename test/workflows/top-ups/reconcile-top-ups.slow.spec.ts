@@ -16,7 +16,7 @@ import { authenticate } from '../../../src/stripe/authentication.ts';
 import { reconcileNow, reconcileNowId } from '../../../src/temporal/reconcile-now.ts';
 import { scheduleIdOf } from '../../../src/temporal/schedules.ts';
 import { Type } from 'typebox';
-import { farebox, until, type Server } from '../../support/stack.ts';
+import { farebox, until, type ServerProcess } from '../../support/stack.ts';
 import {
   openTopUpHarness,
   type Consumer,
@@ -31,7 +31,7 @@ const timeRow = row(Type.Object({ time: Type.String() }));
 
 describe('reconciliation', () => {
   let harness: TopUpHarness;
-  let worker: Server;
+  let worker: ServerProcess;
   let consumer: Consumer;
 
   before(async () => {
@@ -40,7 +40,7 @@ describe('reconciliation', () => {
       FIRST_ASK_MS: '3600000',
       RECONCILE_REVIEW_MS: '300,1000,3000,15000',
     });
-    worker = await harness.startWorker();
+    worker = await harness.startWorkerProcess();
     await harness.control('webhooks', { mode: 'drop' });
   });
   beforeEach(async () => {
@@ -390,7 +390,7 @@ describe('reconciliation', () => {
     });
     worker.kill('SIGKILL');
     await worker.exited;
-    worker = await harness.startWorker();
+    worker = await harness.startWorkerProcess();
     assert.equal((await first).differing, 0);
     assert.deepEqual(await harness.books(consumer), ONCE_25);
     assert.ok((await walkedUntil()) >= before);

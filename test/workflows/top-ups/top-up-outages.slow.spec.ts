@@ -35,7 +35,7 @@ describe('a top-up and outages', () => {
   });
 
   it('keeps a webhook that arrives while no worker runs, and hands it over later', async () => {
-    const first = await harness.startWorker();
+    const first = await harness.startWorkerProcess();
     const consumer = await harness.newConsumer();
     const topUp = await harness.checkout(consumer, 25);
     first.kill('SIGKILL');
@@ -56,7 +56,7 @@ describe('a top-up and outages', () => {
   });
 
   it('continues after the heartbeat timeout of a worker killed inside a step', async () => {
-    const first = await harness.startWorker();
+    const first = await harness.startWorkerProcess();
     const consumer = await harness.newConsumer();
     const topUp = await harness.checkout(consumer, 25);
     const held = await holdConsumer(

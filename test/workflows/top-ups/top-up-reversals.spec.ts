@@ -13,7 +13,7 @@ import type { ReversalsProgress } from '../../../workflows/messages.ts';
 import { payerOf, type Payer } from '../../support/payer.ts';
 import { proveBooks } from '../../support/books.ts';
 import { holdConsumer } from '../../support/row-locks.ts';
-import { farebox, until, type Server } from '../../support/stack.ts';
+import { farebox, until, type ServerProcess } from '../../support/stack.ts';
 import {
   openTopUpHarness,
   QUICK_RETRIES,
@@ -36,11 +36,11 @@ interface Entry {
 
 describe('a credited top-up', () => {
   let harness: TopUpHarness;
-  let worker: Server;
+  let worker: ServerProcess;
 
   before(async () => {
     harness = await openTopUpHarness({ FIRST_ASK_MS: '3600000', ...QUICK_RETRIES });
-    worker = await harness.startWorker();
+    worker = await harness.startWorkerProcess();
   });
   afterEach(async () => assert.deepEqual(await auditLedger(harness.database), []));
   after(async () => {
@@ -85,7 +85,7 @@ describe('a credited top-up', () => {
     await refund(topUp, 3_000_000);
     assert.equal((await payer.money()).balance, 7_000_000);
     assert.deepEqual(await refundsOf(intent), []);
-    worker = await harness.startWorker();
+    worker = await harness.startWorkerProcess();
     await settled(topUp, 'partially_refunded');
     assert.deepEqual(
       (await refundsOf(intent)).map(({ amount }) => amount),
