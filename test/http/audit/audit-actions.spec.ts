@@ -22,7 +22,7 @@ const SHOWN_ELSEWHERE: Readonly<Record<string, string>> = {
   'card.chosen': 'test/http/top-ups/cards.spec.ts',
   'passkey.added': 'test/console/security.slow.spec.ts',
   'passkey.removed': 'test/console/security.slow.spec.ts',
-  'warning.dismissed': 'test/workflows/top-ups/top-up-reversals.spec.ts',
+  'warning.dismissed': 'test/workflows/top-ups/top-up-reversals.slow.spec.ts',
 };
 
 interface Action {
