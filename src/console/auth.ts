@@ -4,6 +4,7 @@
  */
 import { hkdfSync } from 'node:crypto';
 import { betterAuth } from 'better-auth';
+import { isAPIError } from 'better-auth/api';
 import { twoFactor } from 'better-auth/plugins/two-factor';
 import { Pool } from 'pg';
 import type { Logger } from 'pino';
@@ -72,6 +73,13 @@ export function createAuth({ config, database, log }: ConsoleDeps) {
     database: pool,
     telemetry: { enabled: false },
     logger: { level: 'error', log: (level, text) => log[level]({ part: 'console' }, text) },
+    onAPIError: {
+      // By default, it prints a line for each refusal: not as JSON, and as many as callers like.
+      onError: (err) => {
+        if (isAPIError(err) && err.status !== 'INTERNAL_SERVER_ERROR') return;
+        log.error({ part: 'console', err }, 'a request from the console failed');
+      },
+    },
     emailAndPassword: {
       enabled: true,
       disableSignUp: true,

@@ -1,6 +1,7 @@
 /** Of the sign-in library's endpoints, only those that the console uses can be reached. */
 import assert from 'node:assert/strict';
-import { startTestApi, type TestApi } from '../support/api.ts';
+import { readFile } from 'node:fs/promises';
+import { startTestApiProcesses, type TestApi } from '../support/api.ts';
 import { call } from '../support/http.ts';
 import { signIn } from '../support/sessions.ts';
 
@@ -8,7 +9,8 @@ describe('the endpoints of the console', () => {
   let api: TestApi;
 
   before(async () => {
-    api = await startTestApi();
+    // In a process of its own, whose output is all in its log.
+    api = await startTestApiProcesses();
   });
   after(() => api?.stop());
 
@@ -35,5 +37,15 @@ describe('the endpoints of the console', () => {
       assert.equal(answer.status, 404, path);
     }
     assert.equal((await call(api, 'GET', '/v1/session', { headers: { cookie } })).status, 200);
+  });
+
+  it('write only lines of JSON to the log, also when they refuse', async () => {
+    const body = { token: 'none', newPassword: 'password1234' };
+    const headers = { origin: api.url };
+    const answer = await call(api, 'POST', '/console/auth/reset-password', { headers, body });
+    assert.equal(answer.status, 400);
+    const lines = (await readFile(api.logFile, 'utf8')).trim().split('\n');
+    assert.ok(lines.length > 0);
+    for (const line of lines) assert.doesNotThrow(() => JSON.parse(line) as unknown, line);
   });
 });
