@@ -1,13 +1,14 @@
 /**
  * `npm run bench:compare -- <folder>...`: charges over HTTP by this checkout and by those in the folders. A folder is a checkout of another
- * commit with its packages installed. Each is started twice, because two processes of the same code may differ by 5 % for as long as they run.
- * Each start has PostgreSQL and API processes of its own. All are measured in one run, a short slice each in turn, so other load
+ * commit with its packages installed. Each is started several times, because two starts of the same code may differ by 5 %, at times by 16 %, for as
+ * long as they run. Each start has PostgreSQL and API processes of its own. All are measured in one run, a short slice each in turn, so other load
  * on the machine affects them alike. What a slice leaves in the tails is moved before the next, and the tables are vacuumed. Prints
  * medians and ratios, of the rates and of the CPU time that PostgreSQL and the API spend on a charge, its part of moving the tails
  * included, and writes nothing.
- * A ratio is the geometric mean of those of the rounds, with its standard error: many rounds resolve what one slice hides. A ratio of two
- * checkouts is of both their starts together. A ratio of a checkout's two starts shows how much the same code differs from itself.
- * Options: `--rows U,S1,S3,H,HB,B,C`, `--rounds 8`, `--seconds 2` for a slice, `--connections 256` (of B: a thirty-second).
+ * A ratio is taken in each round, between the starts of the same number: their geometric mean, with the standard error of the means of the starts.
+ * A ratio of a checkout's first half of starts and its second half shows how much the same code differs from itself.
+ * Options: `--rows U,S1,S3,H,HB,B,C`, `--starts 4` (an even number), `--rounds 4`, `--seconds 2` for a slice, `--connections 256` (of B: a
+ * thirty-second).
  */
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -23,11 +24,13 @@ const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: {
     rows: { type: 'string', default: 'U,S1,S3,H,HB,B,C' },
-    rounds: { type: 'string', default: '8' },
+    starts: { type: 'string', default: '4' },
+    rounds: { type: 'string', default: '4' },
     seconds: { type: 'string', default: '2' },
     connections: { type: 'string', default: '256' },
   },
 });
+const STARTS = Number(values.starts);
 const ROUNDS = Number(values.rounds);
 const CONNECTIONS = Number(values.connections);
 /** Until each of two API processes knows nearly all of 10,000 keys. Until then, PostgreSQL looks keys up for charges. */
@@ -78,16 +81,20 @@ const cpuMicros = ({ postgresMicros, apiMicros }: Slice) => postgresMicros + api
 /** A checkout. */
 interface Code {
   readonly name: string;
-  readonly starts: readonly [Side, Side];
+  readonly starts: readonly Side[];
 }
 
 async function compare(codes: readonly Code[], rows: readonly string[]): Promise<void> {
-  const sides = [...codes.map(({ starts }) => starts[0]), ...codes.map(({ starts }) => starts[1])];
+  // Those that are compared, one after the other, and each of them first as often as the other.
+  const sides = Array.from({ length: STARTS }, (_, number) => {
+    const pair = codes.flatMap(({ starts }) => starts.slice(number, number + 1));
+    return number % 2 === 0 ? pair : pair.toReversed();
+  }).flat();
   const slices: { readonly row: string; readonly side: Side; readonly slice: Slice }[] = [];
-  const of = (row: string, side: Side) =>
-    slices.filter((each) => each.row === row && each.side === side).map(({ slice }) => slice);
-  const both = (row: string, { starts: [one, other] }: Code) =>
-    together(of(row, one), of(row, other));
+  const allOf = (row: string, starts: readonly Side[]) =>
+    starts.map((side) =>
+      slices.filter((each) => each.row === row && each.side === side).map(({ slice }) => slice),
+    );
   for (let round = 0; round <= ROUNDS; round += 1) {
     const seconds = round === 0 ? WARM_UP_SECONDS : SECONDS;
     const effort = { connections: CONNECTIONS, seconds, seed: round };
@@ -116,33 +123,22 @@ async function compare(codes: readonly Code[], rows: readonly string[]): Promise
   }
   const [first, ...others] = codes as [Code, ...Code[]];
   for (const row of rows) {
-    for (const code of codes.filter((each) => both(row, each).length > 0)) {
-      for (const side of code.starts) say(`${row}, ${code.name}: ${summary(of(row, side))}`);
-      const [one, other] = code.starts;
-      say(`  its two starts: ${ratios(of(row, one), of(row, other))}`);
+    for (const { name, starts } of codes) {
+      const all = allOf(row, starts);
+      if (all.flat().length === 0) continue;
+      for (const slices of all) say(`${row}, ${name}: ${summary(slices)}`);
+      say(`  its starts: ${ratios(all.slice(0, STARTS / 2), all.slice(STARTS / 2))}`);
     }
-    for (const other of others)
-      say(`  ${first.name} / ${other.name}: ${ratios(both(row, first), both(row, other))}`);
+    for (const other of others) {
+      const both = ratios(allOf(row, first.starts), allOf(row, other.starts));
+      say(`  ${first.name} / ${other.name}: ${both}`);
+    }
   }
   for (const [row, over] of RELATED) {
     if (!rows.includes(row) || !rows.includes(over)) continue;
-    for (const code of codes)
-      say(`${row} / ${over}, ${code.name}: ${ratios(both(row, code), both(over, code))}`);
+    for (const { name, starts } of codes)
+      say(`${row} / ${over}, ${name}: ${ratios(allOf(row, starts), allOf(over, starts))}`);
   }
-}
-
-/** The means of each round. */
-function together(one: readonly Slice[], other: readonly Slice[]): Slice[] {
-  return one.flatMap((slice, n) => {
-    const twin = other[n];
-    if (!twin) return [];
-    const meanOf = (value: (each: Slice) => number) => (value(slice) + value(twin)) / 2;
-    return {
-      perSecond: meanOf(({ perSecond }) => perSecond),
-      postgresMicros: meanOf(({ postgresMicros }) => postgresMicros),
-      apiMicros: meanOf(({ apiMicros }) => apiMicros),
-    };
-  });
 }
 
 /** Medians. */
@@ -155,32 +151,44 @@ function summary(slices: readonly Slice[]): string {
   return `${rate} a second, ${medianOf(cpuMicros).toFixed(1)} us of CPU (${parts})`;
 }
 
-/** How quick one is, compared with the other: by charges a second, and by the CPU time of a charge. */
-function ratios(one: readonly Slice[], other: readonly Slice[]): string {
-  if (one.length === 0 || other.length === 0) return 'not measured';
-  const rates = one.map(({ perSecond }, n) => perSecond / (other[n]?.perSecond ?? Number.NaN));
-  const costs = one.map((slice, n) => {
-    const counterpart = other[n];
-    return counterpart === undefined ? Number.NaN : cpuMicros(counterpart) / cpuMicros(slice);
-  });
+/** How quick the starts of one are, compared with those of the other: by charges a second, and by the CPU time of a charge. */
+function ratios(one: readonly (readonly Slice[])[], other: readonly (readonly Slice[])[]): string {
+  const pairs = one.map((slices, start) =>
+    slices.flatMap((slice, round) => {
+      const counterpart = other[start]?.[round];
+      return counterpart === undefined ? [] : [{ slice, counterpart }];
+    }),
+  );
+  if (pairs.some((rounds) => rounds.length === 0)) return 'not measured';
+  const rates = pairs.map((rounds) =>
+    geometricMean(rounds.map(({ slice, counterpart }) => slice.perSecond / counterpart.perSecond)),
+  );
+  const costs = pairs.map((rounds) =>
+    geometricMean(
+      rounds.map(({ slice, counterpart }) => cpuMicros(counterpart) / cpuMicros(slice)),
+    ),
+  );
   return `${spread(rates)} by rate, ${spread(costs)} by CPU time`;
 }
 
-/** The geometric mean and its standard error, which a single round does not have, and the least and the greatest value. */
+/** The geometric mean and its standard error, and the least and the greatest value. */
 function spread(values: readonly number[]): string {
-  const logs = values.map((value) => Math.log(value));
-  const center = mean(logs);
-  const error = Math.sqrt(mean(logs.map((log) => (log - center) ** 2)) / (logs.length - 1));
-  const ratio = Math.exp(center);
-  const shownError = logs.length > 1 ? ` ± ${(ratio * error).toFixed(3)}` : '';
-  const [least, most] = [Math.min(...values), Math.max(...values)];
-  return `${ratio.toFixed(3)}${shownError} (${least.toFixed(2)} to ${most.toFixed(2)})`;
+  const center = geometricMean(values);
+  const error = Math.sqrt(
+    mean(values.map((value) => Math.log(value / center) ** 2)) / (values.length - 1),
+  );
+  const shownError = values.length > 1 ? ` ± ${(center * error).toFixed(3)}` : '';
+  return `${center.toFixed(3)}${shownError} (${Math.min(...values).toFixed(2)} to ${Math.max(...values).toFixed(2)})`;
 }
+
+const geometricMean = (values: readonly number[]): number =>
+  Math.exp(mean(values.map((value) => Math.log(value))));
 
 function mean(values: readonly number[]): number {
   return values.reduce((total, value) => total + value, 0) / values.length;
 }
 
+if (STARTS < 2 || STARTS % 2 !== 0) throw new RangeError('--starts is an even number');
 const rows = values.rows.split(',');
 const unknown = rows.filter((row) => ROWS[row] === undefined);
 if (unknown.length > 0) throw new RangeError(`there is no row ${unknown.join(', ')}`);
@@ -191,14 +199,16 @@ const start = async (folder: string): Promise<Side> => {
   return side;
 };
 try {
-  const codes: Code[] = [];
-  for (const [name, folder] of [
-    ['this', HERE],
-    ...positionals.map((folder) => [folder, resolve(folder)] as const),
-  ] as const) {
-    codes.push({ name, starts: [await start(folder), await start(folder)] });
+  const checkouts = [
+    { name: 'this', folder: HERE, starts: [] as Side[] },
+    ...positionals.map((name) => ({ name, folder: resolve(name), starts: [] as Side[] })),
+  ];
+  for (let number = 0; number < STARTS; number += 1) {
+    // What starts first has the older processes: each checkout in turn.
+    for (const { folder, starts } of number % 2 === 0 ? checkouts : checkouts.toReversed())
+      starts.push(await start(folder));
   }
-  await compare(codes, rows);
+  await compare(checkouts, rows);
 } finally {
   for (const side of sides) await side.end();
 }
