@@ -84,12 +84,12 @@ interface Code {
   readonly starts: readonly Side[];
 }
 
-async function compare(codes: readonly Code[], rows: readonly string[]): Promise<void> {
-  // Those that are compared, one after the other, and each of them first as often as the other.
-  const sides = Array.from({ length: STARTS }, (_, number) => {
-    const pair = codes.flatMap(({ starts }) => starts.slice(number, number + 1));
-    return number % 2 === 0 ? pair : pair.toReversed();
-  }).flat();
+/** `sides`: all starts, in the order in which they are measured. */
+async function compare(
+  codes: readonly Code[],
+  sides: readonly Side[],
+  rows: readonly string[],
+): Promise<void> {
   const slices: { readonly row: string; readonly side: Side; readonly slice: Slice }[] = [];
   const allOf = (row: string, starts: readonly Side[]) =>
     starts.map((side) =>
@@ -204,11 +204,11 @@ try {
     ...positionals.map((name) => ({ name, folder: resolve(name), starts: [] as Side[] })),
   ];
   for (let number = 0; number < STARTS; number += 1) {
-    // What starts first has the older processes: each checkout in turn.
+    // Those that are compared start and are measured one after the other, each of them first as often as the other.
     for (const { folder, starts } of number % 2 === 0 ? checkouts : checkouts.toReversed())
       starts.push(await start(folder));
   }
-  await compare(checkouts, rows);
+  await compare(checkouts, sides, rows);
 } finally {
   for (const side of sides) await side.end();
 }

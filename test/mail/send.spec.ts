@@ -1,4 +1,4 @@
-/** Mail by SMTP, to a real mail server. What is kept for /dev/mail instead: test/console/sign-in.slow.spec.ts. */
+/** Mail by SMTP, to a real mail server. test/console/sign-in.slow.spec.ts tests the mail that DEV_MAIL stores instead of sending. */
 import assert from 'node:assert/strict';
 import { pino } from 'pino';
 import { mailSender } from '../../src/mail/send.ts';

@@ -13,6 +13,7 @@ import {
   type Environment,
   type Server,
   type ServerProcess,
+  type Start,
 } from './stack.ts';
 import { createTestAccounts, type TestAccount } from './accounts.ts';
 
@@ -61,8 +62,6 @@ export function startTestApiProcesses({
   const start: Start<ServerProcess> = ({ env }) => startApiProcess({ env, nodeFlags });
   return startTestApiOf(start, start, options);
 }
-
-type Start<S> = (options: { readonly env: Environment }) => Promise<S>;
 
 async function startTestApiOf<S extends Server>(
   startFirst: Start<S>,

@@ -317,7 +317,7 @@ export function startProcesses(options: StackOptions = {}): Promise<Stack<Server
   return startStackOf({ startApi: startApiProcess, startWorker: startWorkerProcess }, options);
 }
 
-type Start<S> = (options: { readonly env: Environment }) => Promise<S>;
+export type Start<S> = (options: { readonly env: Environment }) => Promise<S>;
 
 async function startStackOf<S extends Server>(
   start: { readonly startApi: Start<S>; readonly startWorker: Start<S> },
