@@ -2,7 +2,7 @@
  * The connection to Temporal. The API starts and serves while Temporal is down: it connects at the first call, and a
  * call fails within seconds if Temporal cannot be reached.
  */
-import { Client, Connection, makeGrpcRetryInterceptor } from '@temporalio/client';
+import { Client, Connection } from '@temporalio/client';
 import type { Config } from '../config.ts';
 import { createGrpcRetries } from './grpc-retries.ts';
 import type { Tracing } from '../tracing/tracing.ts';
@@ -79,7 +79,7 @@ function openClient(config: Config['temporal'], tracing: Tracing | undefined) {
       // By default all clients of one address share a connection.
       'grpc.use_local_subchannel_pool': 1,
     },
-    interceptors: [makeGrpcRetryInterceptor(retries)],
+    interceptors: [retries.interceptor],
   });
   const unfollow = followApiKey(connection, config);
   const { namespace, payloadKeys } = config;
@@ -94,7 +94,7 @@ function openClient(config: Config['temporal'], tracing: Tracing | undefined) {
     client,
     close: async () => {
       unfollow();
-      await retries.end();
+      retries.end();
       await connection.close();
     },
   };

@@ -1,32 +1,60 @@
-/** Repeats failed calls to Temporal until the connection closes. */
-import { setTimeout as delay } from 'node:timers/promises';
-import { defaultGrpcRetryOptions, type GrpcRetryOptions } from '@temporalio/client';
+/** Repeats failed calls to Temporal until its connection closes. */
+import { Metadata, status, type Interceptor } from '@grpc/grpc-js';
+import {
+  defaultGrpcRetryOptions,
+  makeGrpcRetryInterceptor,
+  type GrpcRetryOptions,
+} from '@temporalio/client';
 
-export interface GrpcRetries extends GrpcRetryOptions {
-  /** Repeats nothing from now on. Resolves when every repeat that was already due to start has started. */
-  end(): Promise<void>;
+export interface GrpcRetries {
+  readonly interceptor: Interceptor;
+  /** Attempts that would start from now on fail as if Temporal were down, and nothing is repeated. */
+  end(): void;
 }
 
+type Attempt = ReturnType<Parameters<Interceptor>[1]>;
+
 /**
- * The retries of `@temporalio/client` start from timers, which nothing cancels: one that fires after the connection
- * closed throws where nobody can catch it, and ends the process with an error. So end them before you close it.
+ * The retries of `@temporalio/client` start from timers, which nothing cancels: on a closed connection one would throw
+ * where nobody can catch it, and end the process with an error. So end them before you close it.
  */
 export function createGrpcRetries(attemptsMax: number): GrpcRetries {
   const usual = defaultGrpcRetryOptions({ maxAttempts: attemptsMax });
   let isEnded = false;
-  let lastStartsAt = 0;
+  const untilEnded: GrpcRetryOptions = {
+    ...usual,
+    retryableDecider: (attempt, failure) => !isEnded && usual.retryableDecider(attempt, failure),
+  };
+  const retry = makeGrpcRetryInterceptor(untilEnded);
   return {
-    retryableDecider: (attempt, status) => !isEnded && usual.retryableDecider(attempt, status),
-    delayFunction: (attempt, status) => {
-      const delayMs = usual.delayFunction(attempt, status);
-      lastStartsAt = Math.max(lastStartsAt, performance.now() + delayMs);
-      return delayMs;
-    },
-    end: async () => {
+    interceptor: (options, startAttempt) =>
+      retry(options, (current) => (isEnded ? refusedAttempt() : startAttempt(current))),
+    end: () => {
       isEnded = true;
-      // A timer may fire a millisecond early or late.
-      const leftMs = lastStartsAt - performance.now() + 2;
-      if (leftMs > 0) await delay(leftMs);
     },
+  };
+}
+
+const nothing = () => {};
+
+function refusedAttempt(): Attempt {
+  return {
+    start: (_, listener) => {
+      queueMicrotask(() => {
+        listener?.onReceiveMessage?.(null);
+        listener?.onReceiveStatus?.({
+          code: status.UNAVAILABLE,
+          details: 'the connection is closed',
+          metadata: new Metadata(),
+        });
+      });
+    },
+    sendMessage: nothing,
+    sendMessageWithContext: nothing,
+    startRead: nothing,
+    halfClose: nothing,
+    cancelWithStatus: nothing,
+    getPeer: () => '',
+    getAuthContext: () => null,
   };
 }
