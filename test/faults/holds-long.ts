@@ -193,7 +193,7 @@ async function run(): Promise<void> {
   async function endConnections(): Promise<void> {
     const { rowCount } = await client.query(`
       select pg_terminate_backend(pid) from pg_stat_activity
-      where datname = current_database() and pid <> pg_backend_pid()
+      where datname = current_database() and pid <> pg_backend_pid() and backend_type = 'client backend'
         and (state <> 'idle' or random() < 0.2)
     `);
     counts.connections += rowCount ?? 0;

@@ -100,7 +100,7 @@ async function withClient<T>(url: string, work: (sql: Client) => Promise<T>): Pr
 async function terminateSessions(sql: Client): Promise<void> {
   await sql.query(`
     select pg_terminate_backend(pid) from pg_stat_activity
-    where datname = current_database() and pid <> pg_backend_pid()
+    where datname = current_database() and pid <> pg_backend_pid() and backend_type = 'client backend'
   `);
 }
 

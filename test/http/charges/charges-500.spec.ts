@@ -77,10 +77,7 @@ describe('POST /v1/charges when the database fails', () => {
     const name = new URL(api.databaseUrl).pathname.slice(1);
     try {
       await admin.query(`alter database ${name} allow_connections false`);
-      await admin.query(
-        `select pg_terminate_backend(pid) from pg_stat_activity where datname = $1 and pid <> $2`,
-        [name, await ownBackend()],
-      );
+      await disconnectOthers(admin, name);
       await api.changingNothing(async () => {
         const answer = await until(async () => {
           const each = await charge(api, account);
@@ -111,10 +108,7 @@ describe('POST /v1/charges when the database fails', () => {
     // Settings of a database hold for new connections.
     const set = async (setting: string) => {
       await admin.query(`alter database ${name} ${setting}`);
-      await admin.query(
-        `select pg_terminate_backend(pid) from pg_stat_activity where datname = $1 and pid <> $2`,
-        [name, await ownBackend()],
-      );
+      await disconnectOthers(admin, name);
     };
     const readiness = async (status: number, postgres: string) => {
       const answer = await until(async () => {
@@ -164,6 +158,15 @@ describe('POST /v1/charges when the database fails', () => {
     const url = new URL(api.databaseUrl);
     url.pathname = '/postgres';
     return url.href;
+  }
+
+  /** Autovacuum's workers are not ours to end. */
+  async function disconnectOthers(admin: Client, databaseName: string): Promise<void> {
+    await admin.query(
+      `select pg_terminate_backend(pid) from pg_stat_activity
+       where datname = $1 and pid <> $2 and backend_type = 'client backend'`,
+      [databaseName, await ownBackend()],
+    );
   }
 
   async function ownBackend(): Promise<number> {
