@@ -10,7 +10,7 @@ import { whenKnown } from '../charging/maybe-promise.ts';
 import type { ErrorCode } from '../domain/errors.ts';
 import { NoQuery } from '../schemas/shapes.ts';
 import type { KeyOwner } from '../store/accounts/api-keys.ts';
-import { takeTurn } from '../store/accounts/turns.ts';
+import { takeTurn, takeTurnInSteps } from '../store/accounts/turns.ts';
 import type { Connection } from '../store/database.ts';
 import { writeErrorOf } from './answer-errors.ts';
 import { authenticate, type Role } from './authenticate.ts';
@@ -87,11 +87,13 @@ interface Reading<R extends Replies, Q extends TObject> extends Contract {
   readonly handle: (api: Api, request: Request<undefined, Static<Q>>) => Promise<ReplyOf<R>>;
 }
 
-/** What the handler of a `scan` may use: it reads in one transaction. */
+/** What the handler of a `scan` may use: it reads in one transaction, and in one snapshot unless it reads in steps. */
 export type ScanApi = Omit<Api, 'database'> & { readonly database: Connection };
 
 interface Scanning<R extends Replies, Q extends TObject> extends Contract {
   readonly role: Role;
+  /** Each statement has a snapshot of its own: many may follow one another. */
+  readonly inSteps?: boolean;
   readonly query?: Q;
   readonly replies: R;
   readonly handle: (api: ScanApi, request: Request<undefined, Static<Q>>) => Promise<ReplyOf<R>>;
@@ -175,15 +177,16 @@ export function get<R extends Replies, Q extends TObject = typeof NoQuery>(
 /** A read of many rows, which may keep a core of Postgres busy. An account has one of these in progress at a time. */
 export function scan<R extends Replies, Q extends TObject = typeof NoQuery>(
   path: string,
-  { handle, ...contract }: Scanning<R, Q>,
+  { handle, inSteps = false, ...contract }: Scanning<R, Q>,
 ): Endpoint {
+  const take = inSteps ? takeTurnInSteps : takeTurn;
   return get<R, Q>(path, {
     ...contract,
     hasOwnShare: true,
     handle: (api, request) => {
       const { accountId } = request.caller;
       return api.shares.scans.run(accountId, 1, () =>
-        takeTurn(api.database, accountId, (database) => handle({ ...api, database }, request)),
+        take(api.database, accountId, (database) => handle({ ...api, database }, request)),
       );
     },
   });

@@ -111,6 +111,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
     query: ChargesQuery,
     replies: { 200: ChargesReply },
     errors: ['charges_archived'],
+    inSteps: true,
     handle: listCharges,
   }),
   csv('/v1/charges.csv', {
@@ -232,6 +233,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
     query: UsageQuery,
     replies: { 200: UsageReply },
     errors: ['charges_archived'],
+    inSteps: true,
     handle: getUsage,
   }),
   scan('/v1/usage/daily', {

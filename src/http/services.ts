@@ -6,7 +6,7 @@ import type { LeaseDeps } from '../charging/lease-requests.ts';
 import type { PublicReceipts } from '../charging/public-receipts.ts';
 import type { ReceiptSigner } from '../charging/receipts.ts';
 import type { Config } from '../config.ts';
-import type { ClosedCharges } from '../store/earnings/closed-charges.ts';
+import type { ClosedCharges } from '../store/charges/closed-charges.ts';
 import type { Database } from '../store/database.ts';
 import type { Invocations } from '../agents/request-invocation.ts';
 import type { TopUpLinks } from '../charging/top-up-links.ts';

@@ -35,7 +35,7 @@ import { observeFlushes } from '../metrics/flush-metrics.ts';
 import { serveMetrics, type MetricsServer } from '../metrics/serve-metrics.ts';
 import { createStripe } from '../stripe/calls.ts';
 import { isLiveKey } from '../stripe/webhook.ts';
-import { ClosedCharges } from '../store/earnings/closed-charges.ts';
+import { ClosedCharges } from '../store/charges/closed-charges.ts';
 import { ensureChargePartitions } from '../store/charges/partitions.ts';
 import { findRecentChanges } from '../store/recent-changes.ts';
 import { createTemporalClient } from '../temporal/client.ts';

@@ -18,6 +18,8 @@ import {
 } from '../database.ts';
 import { spentBefore } from '../balance/spent.ts';
 import { sumArchivedCharges } from './archived.ts';
+import type { ClosedCharges } from './closed-charges.ts';
+import { Steps, type IdsBetween } from './in-steps.ts';
 
 /** A member of the metadata. The schema of the request allows nothing else. */
 const Scalar = Type.Union([Type.String(), Type.Number(), Type.Boolean(), Type.Null()]);
@@ -42,7 +44,10 @@ const StoredCharge = Type.Object({
 /** A stored charge. Its id contains its time, and its receipt is derived from these fields. */
 export type StoredCharge = Static<typeof StoredCharge>;
 
+type Fragment = ReturnType<typeof sql.fragment>;
+
 const chargeRow = row(StoredCharge);
+const ledgerRow = row(Type.Object({ ledger: Type.Integer() }));
 const sumRow = row(Type.Object({ sum: Type.Integer() }));
 const stretchRow = row(Type.Object({ from: Type.String(), to: Type.String() }));
 
@@ -76,19 +81,52 @@ export interface Page {
   readonly beforeId?: string | undefined;
 }
 
-/** A consumer's charges, newest first: one scan of the primary key for any page. */
+/** A consumer's charges, newest first: one scan of the primary key for any page, in steps when it is for one tool. */
 export async function listConsumerCharges(
   connection: Connection,
   consumer: ConsumerRef,
   filter: ChargeFilter,
   page: Page,
 ): Promise<readonly StoredCharge[]> {
+  const { tool } = filter;
+  if (tool === undefined) return listOwn(connection, consumer, sql.fragment`true`, filter, page);
+  return listInSteps(connection, consumer, sql.fragment`tool = ${tool}`, filter, page);
+}
+
+/** A consumer's charges for which the condition holds. */
+async function listOwn(
+  connection: Connection,
+  { ledger, consumerId }: ConsumerRef,
+  condition: Fragment,
+  { fromId, toId }: ChargeFilter,
+  page: Page,
+): Promise<readonly StoredCharge[]> {
   return connection.any(sql.type(chargeRow)`
     select ${storedCharge} from farebox.charges
-    where ledger = ${consumer.ledger} and consumer_id = ${consumer.consumerId}
-      and ${matching(filter)} and ${before(page)}
+    where ledger = ${ledger} and consumer_id = ${consumerId} and ${condition}
+      and ${matching({ fromId, toId })} and ${before(page)}
     order by id desc limit ${page.limit}
   `);
+}
+
+/** The same when few charges may match, of millions. The newest charges often fill a page, so the first steps are small. */
+async function listInSteps(
+  connection: Connection,
+  consumer: ConsumerRef,
+  condition: Fragment,
+  filter: ChargeFilter,
+  page: Page,
+): Promise<readonly StoredCharge[]> {
+  const found: StoredCharge[] = [];
+  let left = idsBetween(filter, page);
+  const steps = new Steps(connection, consumer);
+  while (found.length < page.limit && left.fromId < left.toId) {
+    const step = await steps.take(left, 'newest');
+    const limit = page.limit - found.length;
+    found.push(...(await listOwn(connection, consumer, condition, step, { limit })));
+    left = { fromId: left.fromId, toId: step.fromId };
+  }
+  return found;
 }
 
 /**
@@ -97,6 +135,7 @@ export async function listConsumerCharges(
  */
 export async function sumConsumerUsage(
   connection: Connection,
+  closedCharges: ClosedCharges,
   consumer: ConsumerRef,
   filter: ChargeFilter,
 ): Promise<Micros> {
@@ -105,21 +144,26 @@ export async function sumConsumerUsage(
     return asMicros(spent - refunded);
   }
   // Read first, so that no refund is counted without its charge.
-  const refunded = await sumMatching(connection, 'charge_refunds', consumer, filter);
-  return asMicros((await sumConsumerCharges(connection, consumer, filter)) - refunded);
+  const refunded = await sumRefunds(connection, consumer, filter);
+  const charged = await sumConsumerCharges(connection, closedCharges, consumer, filter);
+  return asMicros(charged - refunded);
 }
 
 /** For one tool, this adds up its charges; otherwise it takes a few index probes. */
 async function sumConsumerCharges(
   connection: Connection,
+  closedCharges: ClosedCharges,
   consumer: ConsumerRef,
-  filter: ChargeFilter,
+  { fromId, toId, tool }: ChargeFilter,
 ): Promise<number> {
-  const { fromId, toId, tool } = filter;
   if (tool !== undefined) {
     const archived =
       fromId === undefined ? await sumArchivedCharges(connection, consumer, { tool }) : 0;
-    return archived + (await sumMatching(connection, 'charges', consumer, filter));
+    const between = {
+      ...(fromId !== undefined && { fromMs: uuidTimeMs(fromId) }),
+      ...(toId !== undefined && { toMs: uuidTimeMs(toId) }),
+    };
+    return archived + (await closedCharges.sumOfTool(connection, consumer, tool, between));
   }
   const by = (id: string) => spentBefore(connection, consumer, uuidTimeMs(id));
   const from = fromId === undefined ? 0 : await by(fromId);
@@ -127,14 +171,13 @@ async function sumConsumerCharges(
   return Math.max(to - from, 0);
 }
 
-async function sumMatching(
+async function sumRefunds(
   connection: Connection,
-  table: 'charges' | 'charge_refunds',
   { ledger, consumerId }: ConsumerRef,
   filter: ChargeFilter,
 ): Promise<number> {
   return connection.oneFirst(sql.type(sumRow)`
-    select coalesce(sum(amount_micros), 0)::int8 as sum from ${sql.identifier(['farebox', table])}
+    select coalesce(sum(amount_micros), 0)::int8 as sum from farebox.charge_refunds
     where ledger = ${ledger} and consumer_id = ${consumerId} and ${matching(filter)}
   `);
 }
@@ -154,29 +197,23 @@ export async function listDeveloperCharges(
   return listBetween(connection, developer, [idsBetween(filter, page)], null, page.limit);
 }
 
-/**
- * Uses the primary key, which begins with the consumer's ledger. `=` for the developer would let a planner that expects few
- * charges read all of the developer's by their index, and sort them.
- */
+/** Uses the primary key of the consumer's charges, of which those of the developer may be few. */
 async function listChargesToConsumer(
   connection: Connection,
   { developerNumber }: DeveloperRef,
   filter: ChargeFilter & { readonly consumerId: string },
   page: Page,
 ): Promise<readonly StoredCharge[]> {
-  return connection.any(sql.type(chargeRow)`
-    select ${storedCharge} from farebox.charges
-    where consumer_id = ${filter.consumerId}
-      and ledger = (select ledger from farebox.accounts where consumer_id = ${filter.consumerId})
-      and developer is not distinct from ${developerNumber} and ${matching(filter)} and ${before(page)}
-    order by id desc limit ${page.limit}
+  const { consumerId, tool } = filter;
+  const ledger = await connection.maybeOneFirst(sql.type(ledgerRow)`
+    select ledger from farebox.accounts where consumer_id = ${consumerId}
   `);
-}
-
-interface IdsBetween {
-  readonly fromId: string;
-  /** Exclusive. */
-  readonly toId: string;
+  if (ledger === null) return [];
+  // `=` would let a planner that expects few charges read all of the developer's by their index, and sort them.
+  const condition = sql.fragment`
+    developer is not distinct from ${developerNumber} and ${matching({ tool })}
+  `;
+  return listInSteps(connection, { ledger, consumerId }, condition, filter, page);
 }
 
 const FIRST_ID = '00000000-0000-0000-0000-000000000000';

@@ -15,7 +15,7 @@ import {
   type Connection,
   type DeveloperRef,
 } from '../database.ts';
-import type { ClosedCharges, Counted, Month, ToolCharges } from './closed-charges.ts';
+import type { ClosedCharges, Counted, Month, ToolCharges } from '../charges/closed-charges.ts';
 import { listToolEarnings, type ToolIntervalEarnings } from './earnings-by-tool.ts';
 import { earnedIn } from './earnings.ts';
 import { spentBefore } from '../balance/spent.ts';

@@ -6,10 +6,12 @@ import { Client } from 'pg';
 import { uuidFloor, uuidTimeMs } from '../../../src/domain/ids.ts';
 import { asMicros } from '../../../src/domain/money.ts';
 import {
+  listConsumerCharges,
   listDeveloperCharges,
   sumConsumerUsage,
   type DeveloperChargeFilter,
 } from '../../../src/store/charges/list-charges.ts';
+import { ClosedCharges } from '../../../src/store/charges/closed-charges.ts';
 import type { Database } from '../../../src/store/database.ts';
 import {
   listToolEarnings,
@@ -171,6 +173,53 @@ describe('lists of charges', () => {
     assert.ok(inVain < 11 * 12, `${inVain} charges were read in vain`);
   });
 
+  it('of a consumer with many charges are found and summed in steps', async () => {
+    const charges = Array.from({ length: 7_000 }, (_, n) => ({
+      tool: n % 2_500 === 3 ? 'rare' : 'often',
+      consumer: 0,
+      developer: n % 2_500 === 3 ? 1 : 2,
+      amount: 1,
+      minute: n / 10,
+    }));
+    const batches = Array.from({ length: 14 }, (_, n) => charges.slice(500 * n, 500 * (n + 1)));
+    const [consumer] = await write(batches.map((each) => ({ charges: each, rollsUp: false })));
+    assert.ok(consumer);
+    const rows = await all();
+    const rare = rows.filter(({ tool }) => tool === 'rare').map(({ id }) => id);
+    const page = { limit: 10 };
+    const { consumerId } = consumer;
+    const closedCharges = new ClosedCharges(300);
+    const explaining = await startExplaining(ledger.url, database);
+    const plans = await explaining.plansOf(async (connection) => {
+      const lists = [
+        await listConsumerCharges(connection, consumer, { tool: 'rare' }, page),
+        await listDeveloperCharges(connection, DEVELOPER, { consumerId }, page),
+        await listDeveloperCharges(connection, DEVELOPER, { consumerId, tool: 'rare' }, page),
+      ];
+      for (const list of lists) {
+        assert.deepEqual(
+          list.map(({ id }) => id),
+          rare,
+        );
+      }
+      const usual = rows.filter(({ tool }) => tool === 'often');
+      for (const query of [{}, { from: 100 }, { to: 600.05 }, { from: 100, to: 600.05 }]) {
+        const filter = filterOf({ from: undefined, to: undefined, ...query, tool: 'often' });
+        const summed = await sumConsumerUsage(connection, closedCharges, consumer, filter);
+        assert.equal(summed, sum(usual.filter(matches(filter))));
+      }
+    });
+    await explaining.stop();
+    const reads = plans
+      .flatMap(nodesOf)
+      .filter((node) => node['Relation Name']?.startsWith('charges'));
+    const rowsOf = (node: (typeof reads)[number]) =>
+      (node['Actual Rows'] + (node['Rows Removed by Filter'] ?? 0)) * node['Actual Loops'];
+    assert.ok(reads.length > 20);
+    const most = Math.max(...reads.map(rowsOf));
+    assert.ok(most < 6_000, `a statement read ${most} charges`);
+  });
+
   it('are summed for a consumer between any two instants, though some changed places', async () => {
     // Two charges that change places are less than a minute apart: DISORDER_MS_MAX.
     const anyDelay = fc.integer({ min: -4, max: 4 }).map((tenths) => tenths / 10);
@@ -186,7 +235,10 @@ describe('lists of charges', () => {
         for (const query of queries) {
           const filter = filterOf(query);
           const expected = sum(rows.filter(matches(filter)));
-          assert.equal(await sumConsumerUsage(database, consumer, filter), expected);
+          assert.equal(
+            await sumConsumerUsage(database, new ClosedCharges(3), consumer, filter),
+            expected,
+          );
         }
       }),
       { numRuns: 60 },

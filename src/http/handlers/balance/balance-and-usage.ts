@@ -55,7 +55,7 @@ export async function getUsage(
   const { rows, hasMore, nextCursor } = await listPage(query, 'charge', (page) =>
     listConsumerCharges(api.database, caller, filter, page),
   );
-  const total = await sumConsumerUsage(api.database, caller, filter);
+  const total = await sumConsumerUsage(api.database, api.closedCharges, caller, filter);
   const charges = rows.map((charge) => listedCharge(api, charge));
   return { status: 200, body: { charges, total: dollarsOf(total), hasMore, nextCursor } };
 }

@@ -7,7 +7,7 @@ import type {
   DeveloperStatementReply,
   StatementReply,
 } from '../../../schemas/statements.ts';
-import { LATEST_COMMIT_MS, type Month } from '../../../store/earnings/closed-charges.ts';
+import { LATEST_COMMIT_MS, type Month } from '../../../store/charges/closed-charges.ts';
 import {
   readConsumerStatement,
   readDeveloperStatement,

@@ -1,7 +1,7 @@
 /** Counting a consumer's charges by tool in steps, against the simplest sum. */
 import assert from 'node:assert/strict';
 import { inOneSnapshot } from '../../../src/store/database.ts';
-import { ClosedCharges, LATEST_COMMIT_MS } from '../../../src/store/earnings/closed-charges.ts';
+import { ClosedCharges, LATEST_COMMIT_MS } from '../../../src/store/charges/closed-charges.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/stack.ts';
 import {
   DAY_MS,

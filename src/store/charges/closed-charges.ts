@@ -1,0 +1,213 @@
+/**
+ * A consumer's charges by tool, for any number of charges: counted in steps, month by month, and what is closed is
+ * counted once and remembered. A charge commits within a minute of its id, so older ones never change. An archived month
+ * has only sums.
+ */
+import { LRUCache } from 'lru-cache';
+import { Type, type Static } from 'typebox';
+import { TIME_MS_MAX, uuidFloor, uuidTimeMs } from '../../domain/ids.ts';
+import type { ConsumerRef } from '../balance/consumers.ts';
+import { readArchivedBefore } from './archived.ts';
+import { Steps, type IdsBetween } from './in-steps.ts';
+import { asMicros, type Micros } from '../../domain/money.ts';
+import { micros, nullable, row, sql, timestampOf, type Connection } from '../database.ts';
+
+export interface Month {
+  readonly fromMs: number;
+  readonly toMs: number;
+}
+
+/**
+ * A charge belongs to the month in which its id was created. It may then wait some seconds in the queue and in the
+ * database before it commits, and the clocks of servers differ by seconds.
+ */
+export const LATEST_COMMIT_MS = 60_000;
+
+const ToolCharges = Type.Object({
+  tool: Type.String(),
+  charges: Type.Integer(),
+  amountMicros: micros,
+});
+
+export type ToolCharges = Static<typeof ToolCharges>;
+
+type ByTool = ReadonlyMap<string, ToolCharges>;
+
+/** Never changed: callers at the same time count on from the same one. */
+export interface Counted {
+  /** All charges of the month with smaller ids are counted. */
+  readonly nextId: string;
+  readonly byTool: ByTool;
+}
+
+const toolRow = row(ToolCharges);
+const sumRow = row(Type.Object({ sum: Type.Integer() }));
+const endsRow = row(
+  Type.Object({ oldest: nullable(Type.String()), newest: nullable(Type.String()) }),
+);
+const nowRow = row(Type.Object({ nowMs: Type.Integer() }));
+
+/** Remembered rows of tools, about 200 bytes each. */
+const TOOLS_MAX = 100_000;
+
+export class ClosedCharges {
+  readonly #counted = new LRUCache<string, Counted>({
+    maxSize: TOOLS_MAX,
+    sizeCalculation: ({ byTool }) => byTool.size + 1,
+  });
+  readonly #chargesOfFirstStep: number | undefined;
+
+  constructor(chargesOfFirstStep?: number) {
+    this.#chargesOfFirstStep = chargesOfFirstStep;
+  }
+
+  /**
+   * Counts what is closed by now. Its statements need not share a snapshot, because closed charges never change. So the
+   * connection can have one for each: counting millions of charges takes long.
+   */
+  async countClosed(connection: Connection, consumer: ConsumerRef, month: Month): Promise<Counted> {
+    const key = `${consumer.consumerId} ${month.fromMs}`;
+    const known = this.#counted.get(key);
+    if (known?.nextId === uuidFloor(month.toMs)) return known;
+    const start = { nextId: uuidFloor(month.fromMs), byTool: new Map() };
+    if (month.toMs <= (await readArchivedBefore(connection))) return start;
+    const nowMs = await connection.oneFirst(sql.type(nowRow)`
+      select floor(extract(epoch from now()) * 1000)::int8 as "nowMs"
+    `);
+    const closedId = uuidFloor(Math.min(nowMs - LATEST_COMMIT_MS, month.toMs));
+    let counted: Counted = known ?? start;
+    const steps = new Steps(connection, consumer, this.#chargesOfFirstStep);
+    while (counted.nextId < closedId) {
+      const step = await steps.take({ fromId: counted.nextId, toId: closedId }, 'oldest');
+      const more = await countBetween(connection, consumer, step);
+      counted = { nextId: step.toId, byTool: plus(counted.byTool, more) };
+      this.#counted.set(key, counted);
+    }
+    return counted;
+  }
+
+  /** Until now, by the snapshot of `tx`; sorted by tool. Adds to what `countClosed` returned just before. */
+  async countByTool(
+    tx: Connection,
+    consumer: ConsumerRef,
+    month: Month,
+    closed: Counted,
+  ): Promise<ToolCharges[]> {
+    if (month.toMs <= (await readArchivedBefore(tx))) {
+      return sorted(await archivedByTool(tx, consumer, month));
+    }
+    const open = await countBetween(tx, consumer, {
+      fromId: closed.nextId,
+      toId: uuidFloor(month.toMs),
+    });
+    return sorted([...plus(closed.byTool, open).values()]);
+  }
+
+  /**
+   * The sum of a tool's charges between two instants, in micros, without archived ones. Its statements need not share a
+   * snapshot.
+   */
+  async sumOfTool(
+    connection: Connection,
+    consumer: ConsumerRef,
+    tool: string,
+    { fromMs = 0, toMs = TIME_MS_MAX }: Partial<Month>,
+  ): Promise<Micros> {
+    let sum = 0;
+    for (const month of await monthsOf(connection, consumer)) {
+      const from = Math.max(month.fromMs, fromMs);
+      const to = Math.min(month.toMs, toMs);
+      if (from >= to) continue;
+      const isWhole = from === month.fromMs && to === month.toMs;
+      const closed = isWhole ? await this.countClosed(connection, consumer, month) : undefined;
+      sum += closed?.byTool.get(tool)?.amountMicros ?? 0;
+      const left = { fromId: closed?.nextId ?? uuidFloor(from), toId: uuidFloor(to) };
+      sum += await this.#sumBetween(connection, consumer, tool, left);
+    }
+    return asMicros(sum);
+  }
+
+  async #sumBetween(
+    connection: Connection,
+    consumer: ConsumerRef,
+    tool: string,
+    { fromId, toId }: IdsBetween,
+  ): Promise<number> {
+    let sum = 0;
+    let nextId = fromId;
+    const steps = new Steps(connection, consumer, this.#chargesOfFirstStep);
+    while (nextId < toId) {
+      const step = await steps.take({ fromId: nextId, toId }, 'oldest');
+      sum += await connection.oneFirst(sql.type(sumRow)`
+        select coalesce(sum(amount_micros), 0)::int8 as sum from farebox.charges
+        where ledger = ${consumer.ledger} and consumer_id = ${consumer.consumerId}
+          and id >= ${step.fromId} and id < ${step.toId} and tool = ${tool}
+      `);
+      nextId = step.toId;
+    }
+    return sum;
+  }
+}
+
+/** From that of the consumer's oldest charge to that of the newest. */
+async function monthsOf(
+  connection: Connection,
+  { ledger, consumerId }: ConsumerRef,
+): Promise<readonly Month[]> {
+  const own = sql.fragment`ledger = ${ledger} and consumer_id = ${consumerId}`;
+  const { oldest, newest } = await connection.one(sql.type(endsRow)`
+    select (select id from farebox.charges where ${own} order by id limit 1) as oldest,
+      (select id from farebox.charges where ${own} order by id desc limit 1) as newest
+  `);
+  const months: Month[] = [];
+  if (oldest === null || newest === null) return months;
+  const begin = new Date(uuidTimeMs(oldest));
+  const monthAt = (ahead: number) => Date.UTC(begin.getUTCFullYear(), begin.getUTCMonth() + ahead);
+  while (monthAt(months.length) <= uuidTimeMs(newest)) {
+    months.push({ fromMs: monthAt(months.length), toMs: monthAt(months.length + 1) });
+  }
+  return months;
+}
+
+async function countBetween(
+  connection: Connection,
+  { ledger, consumerId }: ConsumerRef,
+  { fromId, toId }: IdsBetween,
+): Promise<readonly ToolCharges[]> {
+  return connection.any(sql.type(toolRow)`
+    select tool, count(*) as charges, sum(amount_micros)::int8 as "amountMicros" from farebox.charges
+    where ledger = ${ledger} and consumer_id = ${consumerId} and id >= ${fromId} and id < ${toId}
+    group by tool
+  `);
+}
+
+async function archivedByTool(
+  tx: Connection,
+  { ledger, consumerId }: ConsumerRef,
+  { fromMs }: Month,
+): Promise<readonly ToolCharges[]> {
+  return tx.any(sql.type(toolRow)`
+    select tool, sum(charges)::int8 as charges, sum(amount_micros)::int8 as "amountMicros"
+    from farebox.archived_charges
+    where ledger = ${ledger} and consumer_id = ${consumerId}
+      and month = (${timestampOf(fromMs)} at time zone 'UTC')::date
+    group by tool
+  `);
+}
+
+function sorted(charges: readonly ToolCharges[]): ToolCharges[] {
+  return charges.toSorted((a, b) => (a.tool < b.tool ? -1 : 1));
+}
+
+function plus(byTool: ByTool, more: readonly ToolCharges[]): ByTool {
+  const all = new Map(byTool);
+  for (const { tool, charges, amountMicros } of more) {
+    const before = all.get(tool);
+    all.set(tool, {
+      tool,
+      charges: (before?.charges ?? 0) + charges,
+      amountMicros: asMicros((before?.amountMicros ?? 0) + amountMicros),
+    });
+  }
+  return all;
+}
