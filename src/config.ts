@@ -444,13 +444,14 @@ function isPlaceholder(secret: string): boolean {
 }
 
 function readMailConfig(env: Environment): MailConfig {
-  const smtpUrl = env['SMTP_URL'];
+  // docker-compose.yml passes empty settings on.
+  const smtpUrl = env['SMTP_URL'] || undefined;
   if (smtpUrl !== undefined && !/^smtps?:\/\//.test(smtpUrl)) {
     throw new ConfigError('SMTP_URL must be an smtp(s) URL, such as smtps://user:password@host');
   }
   return Object.freeze({
     smtpUrl,
-    from: env['MAIL_FROM'] ?? 'Farebox <no-reply@localhost>',
+    from: env['MAIL_FROM'] || 'Farebox <no-reply@localhost>',
     isKept: smtpUrl === undefined && env['DEV_MAIL'] === 'true',
   });
 }

@@ -1,7 +1,7 @@
 /**
  * Every error code with its one HTTP status and its meaning to the caller (docs/specification.md, section 7).
- * 2xx: durable. 4xx except 409, and 503: nothing happened. 409, 500 or a dropped connection: unknown; repeat the
- * request with the same idempotency key to find out.
+ * 2xx: durable. 4xx and 503: nothing happened. `idempotency_key_in_use`, 500 or a dropped connection: unknown; repeat
+ * the request with the same idempotency key to find out.
  */
 export const ERRORS = {
   invalid_request: [400, 'The request is malformed. `param` names the field.'],

@@ -178,8 +178,14 @@ describe('errors', () => {
     }
     const page = await call(api, 'GET', '/docs/errors/exceeds_hold');
     assert.match(String(page.body), /Nothing happened.*POST \/v1\/holds\/:id\/capture/);
-    const unknown = await call(api, 'GET', '/docs/errors/outcome_unknown');
-    assert.match(String(unknown.body), /Unknown\. Repeat the request with the same/);
+    const unknown: string[] = [];
+    for (const code of Object.keys(ERRORS)) {
+      const { body } = await call(api, 'GET', `/docs/errors/${code}`);
+      if (/Unknown\. Repeat the request with the same/.test(String(body))) unknown.push(code);
+    }
+    // Every other 409 is a refusal.
+    const expected = ['idempotency_key_in_use', 'internal_error', 'outcome_unknown'];
+    assert.deepEqual(unknown.toSorted(), expected);
     assertError(await call(api, 'GET', '/docs/errors/toString'), 404, 'not_found');
   });
 });

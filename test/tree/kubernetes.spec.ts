@@ -160,7 +160,7 @@ describe('deploy/kubernetes', () => {
     }
   });
 
-  it('gives the API and the worker the payload keys, if the secret has them', () => {
+  it('gives the API and the worker the payload keys and the mail server, if the secret has them', () => {
     for (const [name, { spec }] of pods) {
       if (name === 'farebox-migrate') continue;
       assert.deepEqual(spec.containers[0].env, [
@@ -169,6 +169,10 @@ describe('deploy/kubernetes', () => {
           valueFrom: {
             secretKeyRef: { name: 'farebox', key: 'temporal-payload-keys', optional: true },
           },
+        },
+        {
+          name: 'SMTP_URL',
+          valueFrom: { secretKeyRef: { name: 'farebox', key: 'smtp-url', optional: true } },
         },
       ]);
     }

@@ -14,8 +14,8 @@ export interface ErrorFacts {
 }
 
 export const EFFECTS_OF_STATUSES =
-  '2xx: durable. 4xx except 409, and 503: nothing happened. 409, 500 or a dropped connection: unknown; repeat the ' +
-  'request with the same `Idempotency-Key` to find out.';
+  '2xx: durable. 4xx and 503: nothing happened. `idempotency_key_in_use` (409), 500 or a dropped connection: unknown; ' +
+  'repeat the request with the same `Idempotency-Key` to find out.';
 
 export function isCode(code: string): code is ErrorCode {
   return Object.hasOwn(ERRORS, code);
@@ -29,21 +29,12 @@ export function factsOf(code: ErrorCode, endpoints: readonly Endpoint[]): ErrorF
   return { status, type: errorTypeOf(code), meaning, effect: effectOf(code), returnedBy };
 }
 
-const FAILS_AGAIN: ReadonlySet<ErrorCode> = new Set([
-  'approval_closed',
-  'approval_not_needed',
-  'grant_not_active',
-  'hold_closed',
-]);
-
 function effectOf(code: ErrorCode): string {
-  if (FAILS_AGAIN.has(code) || code.endsWith('_exists')) {
-    return 'Nothing happened. The same request would fail again.';
-  }
   const [status] = ERRORS[code];
-  if (status === 409 || status === 500) {
+  if (code === 'idempotency_key_in_use' || status === 500) {
     return 'Unknown. Repeat the request with the same `Idempotency-Key` to find out.';
   }
+  if (status === 409) return 'Nothing happened. The same request would fail again.';
   if (status === 429 || status === 503) {
     return 'Nothing happened. Repeat the request after `Retry-After` seconds.';
   }

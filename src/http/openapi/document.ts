@@ -58,7 +58,7 @@ export function openApiDocument(endpoints: readonly Endpoint[], version: string)
       summary: 'Prepaid-balance billing for tool servers.',
       description:
         'Amounts are JSON numbers in dollars. Times are ISO 8601 in UTC. A 2xx status is durable. ' +
-        'With 503 and every 4xx except 409, nothing happened. With 409, 500 or a lost connection, the ' +
+        'With 4xx and 503, nothing happened. With `idempotency_key_in_use` (409), 500 or a lost connection, the ' +
         'outcome is unknown: repeat the request with the same `Idempotency-Key` to find out. Ignore members ' +
         'that you do not know: later versions may add some.',
       license: { name: 'Apache 2.0', identifier: 'Apache-2.0' },

@@ -197,7 +197,7 @@ export async function listDeveloperCharges(
   return listBetween(connection, developer, [idsBetween(filter, page)], null, page.limit);
 }
 
-/** Uses the primary key of the consumer's charges, of which those of the developer may be few. */
+/** By the primary key: the developer's charges may be few among the consumer's. */
 async function listChargesToConsumer(
   connection: Connection,
   { developerNumber }: DeveloperRef,
