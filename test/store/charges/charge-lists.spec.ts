@@ -189,7 +189,10 @@ describe('lists of charges', () => {
     const page = { limit: 10 };
     const { consumerId } = consumer;
     const closedCharges = new ClosedCharges(300);
+    // Otherwise PostgreSQL reads the whole of a table that is so small.
+    await client.query(`alter database ${client.database} set enable_seqscan = off`);
     const explaining = await startExplaining(ledger.url, database);
+    await client.query(`alter database ${client.database} reset enable_seqscan`);
     const plans = await explaining.plansOf(async (connection) => {
       const lists = [
         await listConsumerCharges(connection, consumer, { tool: 'rare' }, page),
