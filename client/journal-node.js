@@ -13,21 +13,26 @@ export async function openJournal(path) {
     throw error;
   });
   // Metadata may be personal data.
-  return new Journal(await open(path, 'a', 0o600), unsettledIn(text));
+  const file = await open(path, 'a', 0o600);
+  return new Journal(file, (await file.stat()).size, unsettledIn(text));
 }
 
 class Journal {
   /** By lease, the calls that an earlier process has not settled. */
   unsettled;
   #file;
-  #bytes = 0;
+  /** What is on the disk. */
+  #bytes;
   #waiting = [];
   #isWriting = false;
+  /** Something may follow what is on the disk. */
+  #isTorn = false;
   #isIdle = () => false;
   #written = Promise.resolve();
 
-  constructor(file, unsettled) {
+  constructor(file, bytes, unsettled) {
     this.#file = file;
+    this.#bytes = bytes;
     this.unsettled = unsettled;
   }
 
@@ -55,16 +60,34 @@ class Journal {
     await this.#file.close();
   }
 
+  /** The calls of a group that was not written are refused, so the next process must not find them. */
+  async #append(text) {
+    if (this.#isTorn) await this.#cut();
+    this.#isTorn = true;
+    try {
+      await this.#file.appendFile(text);
+      await this.#file.datasync();
+    } catch (error) {
+      await this.#cut().catch(() => {});
+      throw error;
+    }
+    this.#isTorn = false;
+    this.#bytes += Buffer.byteLength(text);
+  }
+
+  async #cut() {
+    await this.#file.truncate(this.#bytes);
+    await this.#file.datasync();
+    this.#isTorn = false;
+  }
+
   async #writeAll() {
     this.#isWriting = true;
     while (this.#waiting.length > 0) {
       const group = this.#waiting;
       this.#waiting = [];
       try {
-        const text = group.map(({ line }) => line).join('');
-        await this.#file.appendFile(text);
-        await this.#file.datasync();
-        this.#bytes += text.length;
+        await this.#append(group.map(({ line }) => line).join(''));
         for (const { resolve } of group) resolve();
       } catch (error) {
         for (const { reject } of group) reject(error);

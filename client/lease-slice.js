@@ -50,11 +50,9 @@ export class Slice {
   }
 
   /** Returns whether a batch is full. */
-  add(entry) {
+  add(entry, metadataChars) {
     this.#batch.push(entry);
-    if (entry.metadata !== undefined) {
-      this.#metadataChars += JSON.stringify(entry.metadata).length;
-    }
+    this.#metadataChars += metadataChars;
     if (this.#batch.length < BATCH_MAX && this.#metadataChars < METADATA_CHARS_MAX) return false;
     this.#full.push(this.#batch);
     this.#batch = [];

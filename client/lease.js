@@ -85,13 +85,15 @@ class Lease {
       // The next lease may have other prices.
       return this.charge({ tool, amount, metadata });
     }
+    // A copy, before anything changes: what JSON cannot express would stop every settlement.
+    const noted = metadata === undefined ? undefined : copyOf(metadata);
     this.#unsettled += 1;
     slice.left -= micros;
     slice.sequence += 1;
-    const entry = { sequence: slice.sequence, tool, micros, metadata };
+    const entry = { sequence: slice.sequence, tool, micros, metadata: noted?.copy };
     if (slice.left < slice.low) this.#takeSpare();
-    if (this.#journal) return this.#write(slice, entry);
-    this.#note(slice, entry);
+    if (this.#journal) return this.#write(slice, entry, noted?.chars);
+    this.#note(slice, entry, noted?.chars);
     return { paid: true, provisional: true, leaseId: slice.id, sequence: entry.sequence };
   }
 
@@ -136,7 +138,7 @@ class Lease {
   }
 
   /** The journal has the entry before the caller has the answer. */
-  async #write(slice, entry) {
+  async #write(slice, entry, metadataChars) {
     slice.writing += 1;
     try {
       await this.#journal.write([slice.id, entry]);
@@ -147,12 +149,12 @@ class Lease {
     } finally {
       slice.writing -= 1;
     }
-    this.#note(slice, entry);
+    this.#note(slice, entry, metadataChars);
     return { paid: true, provisional: true, leaseId: slice.id, sequence: entry.sequence };
   }
 
-  #note(slice, entry) {
-    const isFull = slice.add(entry);
+  #note(slice, entry, metadataChars = 0) {
+    const isFull = slice.add(entry, metadataChars);
     if (isFull) void this.#settle(slice);
     else if (!this.#timers.has(slice)) this.#settleLater(slice, SETTLE_AFTER_MS);
   }
@@ -346,6 +348,13 @@ function priceOf(tool, amount, price) {
   if (micros > 0 && micros <= price) return micros;
   const message = 'The amount must be more than $0 and at most the price of the tool in the lease.';
   throw createError('invalid_amount', message, { param: 'amount' });
+}
+
+/** Throws a TypeError for what JSON cannot express. */
+function copyOf(metadata) {
+  const text = JSON.stringify(metadata);
+  if (text === undefined) throw new TypeError('metadata must be an object.');
+  return { copy: JSON.parse(text), chars: text.length };
 }
 
 /** As a settlement takes it. */

@@ -1,6 +1,6 @@
 /** Leases of the client against a real API: decided here, settled in batches, and never more than is reserved. */
 import assert from 'node:assert/strict';
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, open, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Farebox, FareboxError, type LeaseOptions, type SettledCall } from '@farebox/client';
@@ -133,6 +133,51 @@ describe('client: leases', () => {
     const again = await farebox.lease({ ...optionsFor(spendKey), journal });
     await again.close();
     assert.equal(settled.length, 42);
+  });
+
+  it('refuse metadata that JSON cannot express, and settle the other calls', async () => {
+    const { spendKey } = await leasable();
+    const lease = await farebox.lease(optionsFor(spendKey));
+    const circular: Record<string, unknown> = {};
+    circular['self'] = circular;
+    for (const metadata of [circular, { big: 1n }, () => {}] as unknown as { call: string }[]) {
+      assert.throws(() => lease.charge({ tool: 'search', metadata }), TypeError);
+    }
+    assert.equal(lease.remaining, 1);
+    const changed: Record<string, unknown> = { call: 'first' };
+    lease.charge({ tool: 'search', metadata: changed as { call: string } });
+    changed['call'] = circular;
+    lease.charge({ tool: 'search' });
+    assert.deepEqual(await lease.close(), { unsettled: [] });
+    assert.deepEqual(
+      settled.map(({ paid, sequence }) => [paid, sequence]),
+      [
+        [true, 1],
+        [true, 2],
+      ],
+    );
+  });
+
+  it('leave nothing of a call in the journal that was refused because it could not be written', async () => {
+    const { spendKey } = await leasable();
+    const journal = join(folder, 'failing');
+    const lease = await farebox.lease({ ...optionsFor(spendKey), journal });
+    await lease.charge({ tool: 'search' });
+    const handle = await open(journal);
+    const files = Object.getPrototypeOf(handle) as { datasync: () => Promise<void> };
+    const usual = Object.getOwnPropertyDescriptor(files, 'datasync') ?? {};
+    await handle.close();
+    files.datasync = () => Promise.reject(new Error('no space left'));
+    try {
+      await assert.rejects(async () => lease.charge({ tool: 'search' }), /no space left/);
+    } finally {
+      Object.defineProperty(files, 'datasync', usual);
+    }
+    await lease.charge({ tool: 'search' });
+    const text = await readFile(journal, 'utf8');
+    assert.deepEqual(text.match(/"sequence":\d+/g), ['"sequence":1', '"sequence":3']);
+    await lease.close();
+    assert.equal(settled.length, 2);
   });
 
   it('stop deciding when somebody else has renewed the lease', async () => {
