@@ -4,6 +4,7 @@
  */
 import type { Logger } from 'pino';
 import type { Database } from '../store/database.ts';
+import { isDatabaseUnavailable } from '../store/failures.ts';
 import {
   admitInvocation,
   findInvocation,
@@ -64,9 +65,16 @@ async function carriedOut(
   } finally {
     starts.release();
   }
-  await Promise.all([
-    deleteNoticesOf(database, 'invocation', invocation.id),
-    awaitInvocation(temporal, invocation.id, { timeoutMs: leftMs() }),
-  ]);
-  return (await findInvocation(database, invocation.id)) ?? invocation;
+  try {
+    await Promise.all([
+      deleteNoticesOf(database, 'invocation', invocation.id),
+      awaitInvocation(temporal, invocation.id, { timeoutMs: leftMs() }),
+    ]);
+    return (await findInvocation(database, invocation.id)) ?? invocation;
+  } catch (err) {
+    // It is carried out all the same.
+    if (!isDatabaseUnavailable(err)) throw err;
+    log.warn({ err, invocationId: invocation.id }, 'could not read how far an invocation is');
+    return invocation;
+  }
 }

@@ -53,6 +53,11 @@ export function writeErrorOf(error: unknown): unknown {
   return isConnectionLost(error) ? outcomeUnknown(error) : error;
 }
 
+/** The error of a request that has already changed something: it must not say that nothing happened. */
+export function lateErrorOf(error: unknown): unknown {
+  return isDatabaseUnavailable(error) ? outcomeUnknown(error) : error;
+}
+
 function sendError(ctx: Context, error: ApiError, baseUrl: string): void {
   const { retryAfterSeconds } = error.details;
   const headers: Record<string, string> = { ...error.details.headers };

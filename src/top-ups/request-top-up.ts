@@ -8,6 +8,7 @@ import { isTest } from '../domain/mode.ts';
 import { asMicros, type Micros } from '../domain/money.ts';
 import type { TopUpFailure } from '../domain/top-up.ts';
 import type { Database } from '../store/database.ts';
+import { isDatabaseUnavailable } from '../store/failures.ts';
 import { makeTestTopUp } from '../store/top-ups/test-top-ups.ts';
 import {
   admitTopUp,
@@ -48,7 +49,9 @@ export type TopUpResult =
   /** Test mode: the balance would be more than can be counted. */
   | { readonly kind: 'too_much_credited' }
   /** Nothing happened, and nothing will. */
-  | { readonly kind: 'unavailable' };
+  | { readonly kind: 'unavailable' }
+  /** The row is written, and the database could not be asked since. */
+  | { readonly kind: 'unknown'; readonly error: unknown };
 
 /** Specification section 4.1, `POST /v1/top-up` and `POST /v1/checkout`. */
 export async function requestTopUp(deps: TopUps, request: TopUpRequest): Promise<TopUpResult> {
@@ -58,7 +61,20 @@ export async function requestTopUp(deps: TopUps, request: TopUpRequest): Promise
   if (!('topUp' in admitted)) return admitted;
   const { topUp } = admitted;
   if (topUp.status !== 'pending' || topUp.sessionUrl !== null) return resultOf(topUp);
+  try {
+    return await begin(deps, topUp, method);
+  } catch (error) {
+    if (isDatabaseUnavailable(error)) return { kind: 'unknown', error };
+    throw error;
+  }
+}
 
+/** Starts the workflow of a row, and waits for its first answer. */
+async function begin(
+  deps: TopUps,
+  topUp: TopUp,
+  method: TopUpRequest['method'],
+): Promise<TopUpResult> {
   const start = method === 'checkout' ? startCheckout : startDirectTopUp;
   const answer = await start(deps.temporal, topUp, { timeoutMs: deps.answerMs });
   if (answer.kind === 'timed_out' || answer.kind === 'unavailable') {

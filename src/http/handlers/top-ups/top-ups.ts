@@ -31,6 +31,8 @@ import {
   type TopUpResult,
 } from '../../../top-ups/request-top-up.ts';
 import { amountOf, type AmountRule } from '../../amounts.ts';
+import { lateErrorOf } from '../../answer-errors.ts';
+import { outcomeUnknown } from '../charges/charge-errors.ts';
 import type { Api } from '../../services.ts';
 import type { Reply, Request } from '../../endpoint.ts';
 import { listPage } from '../../pagination.ts';
@@ -48,7 +50,9 @@ export async function postTopUp(
   request: Request<TopUpBody>,
 ): Promise<Reply<TopUpReply, 201 | 202>> {
   const topUp = await paidFor(api, request, 'direct', TOP_UP_MICROS_MIN);
-  const { balance } = await getCounters(api.database, request.caller);
+  const { balance } = await getCounters(api.database, request.caller).catch((error: unknown) => {
+    throw lateErrorOf(error);
+  });
   return {
     status: topUp.status === 'pending' ? 202 : 201,
     body: {
@@ -155,6 +159,8 @@ function refusalOf(api: Api, refusal: Refusal, consumerId: string, amount: Micro
         'Top-ups are unavailable at the moment; nothing was started. Try again shortly.',
         { retryAfterSeconds: 5 },
       );
+    case 'unknown':
+      return outcomeUnknown(refusal.error);
     case 'key_reused':
       return new ApiError(
         'idempotency_key_reused',
