@@ -155,10 +155,11 @@ function endUsage({ exitCode }: CommanderError): void {
   process.exitCode = exitCode === 0 ? 0 : WRONG_USAGE;
 }
 
-function endFailed(error: unknown): void {
+/** Exits, because a start that failed halfway may have connections open, and no supervisor restarts a process that hangs. */
+function endFailed(error: unknown): never {
   const text = process.env['LOG_LEVEL'] === 'debug' ? (error as Error).stack : messageOf(error);
   process.stderr.write(`farebox: ${text}\n`);
-  process.exitCode = 1;
+  process.exit(1);
 }
 
 function messageOf(error: unknown): string {

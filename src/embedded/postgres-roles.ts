@@ -125,6 +125,8 @@ async function handOver(client: Client): Promise<void> {
 
 async function withClient<T>(url: string, work: (client: Client) => Promise<T>): Promise<T> {
   const client = new Client({ connectionString: url, ssl: false });
+  // A connection that is lost makes the statement fail. Without a listener, it would end the process too.
+  client.on('error', () => {});
   try {
     await client.connect();
     return await work(client);

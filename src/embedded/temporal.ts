@@ -92,7 +92,10 @@ export async function startTemporal(options: TemporalOptions): Promise<Temporal>
     ready: async () =>
       (await isPortOpen(port)) && (await hasDefaultNamespace(program, address, env)),
   });
-  await writeFile(pidFile, String(child.pid));
+  await writeFile(pidFile, String(child.pid)).catch(async (error: unknown) => {
+    await child.stop();
+    throw error;
+  });
   return { ...child, address, uiUrl: `http://127.0.0.1:${uiPort}` };
 }
 
