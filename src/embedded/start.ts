@@ -45,7 +45,7 @@ const SAME_SIGNAL_MS = 1_000;
 
 /** Resolves when everything is up. The process then runs until a signal arrives. */
 export async function start(options: StartOptions): Promise<void> {
-  // Whoever read the output may be gone. The parts still have to stop in order.
+  // The reader of the output may have gone. The parts still have to stop in order.
   for (const output of [process.stdout, process.stderr]) output.on('error', () => {});
   const progress = createProgress(process.stdout);
   refuseHalfSettings(options.env);
