@@ -3,7 +3,7 @@ import { readScheduleConfig, readTemporalConfig } from '../config.ts';
 import type { environmentOf } from '../embedded/environment.ts';
 import { firstOf, type Finding } from '../store/audit/findings.ts';
 import { abandonedOf, describeDeployment, offenderOf } from '../temporal/builds.ts';
-import { createTemporalClient } from '../temporal/client.ts';
+import { CONNECT_TIMEOUT_MS, createTemporalClient } from '../temporal/client.ts';
 import { listFailingWorkflows } from '../temporal/failing-workflows.ts';
 import { listMissingSchedules, schedulesOf } from '../temporal/schedules.ts';
 import { CommandError } from './database-command.ts';
@@ -19,7 +19,8 @@ type Environment = Awaited<ReturnType<typeof environmentOf>>;
 export async function auditTemporal(env: Environment): Promise<Finding[]> {
   const temporal = createTemporalClient(readTemporalConfig(env));
   try {
-    if (!(await temporal.isUp())) throw new CommandError('Temporal did not respond.');
+    if (!(await temporal.isUp(CONNECT_TIMEOUT_MS)))
+      throw new CommandError('Temporal did not respond.');
     // Workers recreate a missing schedule within a minute.
     const missing = await listMissingSchedules(temporal, schedulesOf(readScheduleConfig(env)));
     const failing = await listFailingWorkflows(temporal);

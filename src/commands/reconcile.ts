@@ -14,7 +14,7 @@ import { isRelayRunning } from '../store/outbox.ts';
 import { getTopUp } from '../store/top-ups/top-ups.ts';
 import { takeOverSince } from '../stripe/after-restore.ts';
 import { createStripe } from '../stripe/calls.ts';
-import { createTemporalClient } from '../temporal/client.ts';
+import { CONNECT_TIMEOUT_MS, createTemporalClient } from '../temporal/client.ts';
 import { reconcileNow } from '../temporal/reconcile-now.ts';
 import type { Reconciliation } from '../../workflows/reconcile-top-ups.ts';
 import { dataDirOption } from './data-dir-option.ts';
@@ -23,8 +23,6 @@ import { CommandError, withDatabase } from './database-command.ts';
 
 /** The first comparison of a large account takes minutes. */
 const TIMEOUT_MS = 600_000;
-/** A process that has just started must connect first, which takes seconds on a busy machine. */
-const CONNECT_TIMEOUT_MS = 10_000;
 /** No workflow repeats what --after-restore asks of Stripe. */
 const RETRIES_MAX = 5;
 
