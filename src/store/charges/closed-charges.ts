@@ -8,7 +8,7 @@ import { Type, type Static } from 'typebox';
 import { TIME_MS_MAX, uuidFloor, uuidTimeMs } from '../../domain/ids.ts';
 import type { ConsumerRef } from '../balance/consumers.ts';
 import { readArchivedBefore } from './archived.ts';
-import { Steps, type IdsBetween } from './in-steps.ts';
+import { inSteps, type IdsBetween } from './in-steps.ts';
 import { asMicros, type Micros } from '../../domain/money.ts';
 import { micros, nullable, row, sql, timestampOf, type Connection } from '../database.ts';
 
@@ -41,7 +41,6 @@ export interface Counted {
 }
 
 const toolRow = row(ToolCharges);
-const sumRow = row(Type.Object({ sum: Type.Integer() }));
 const endsRow = row(
   Type.Object({ oldest: nullable(Type.String()), newest: nullable(Type.String()) }),
 );
@@ -76,9 +75,8 @@ export class ClosedCharges {
     `);
     const closedId = uuidFloor(Math.min(nowMs - LATEST_COMMIT_MS, month.toMs));
     let counted: Counted = known ?? start;
-    const steps = new Steps(connection, consumer, this.#chargesOfFirstStep);
-    while (counted.nextId < closedId) {
-      const step = await steps.take({ fromId: counted.nextId, toId: closedId }, 'oldest');
+    const left = { fromId: counted.nextId, toId: closedId };
+    for await (const step of this.#inSteps(connection, consumer, left)) {
       const more = await countBetween(connection, consumer, step);
       counted = { nextId: step.toId, byTool: plus(counted.byTool, more) };
       this.#counted.set(key, counted);
@@ -131,21 +129,18 @@ export class ClosedCharges {
     connection: Connection,
     consumer: ConsumerRef,
     tool: string,
-    { fromId, toId }: IdsBetween,
+    range: IdsBetween,
   ): Promise<number> {
     let sum = 0;
-    let nextId = fromId;
-    const steps = new Steps(connection, consumer, this.#chargesOfFirstStep);
-    while (nextId < toId) {
-      const step = await steps.take({ fromId: nextId, toId }, 'oldest');
-      sum += await connection.oneFirst(sql.type(sumRow)`
-        select coalesce(sum(amount_micros), 0)::int8 as sum from farebox.charges
-        where ledger = ${consumer.ledger} and consumer_id = ${consumer.consumerId}
-          and id >= ${step.fromId} and id < ${step.toId} and tool = ${tool}
-      `);
-      nextId = step.toId;
+    for await (const step of this.#inSteps(connection, consumer, range)) {
+      const counted = await countBetween(connection, consumer, step);
+      sum += counted.find((each) => each.tool === tool)?.amountMicros ?? 0;
     }
     return sum;
+  }
+
+  #inSteps(connection: Connection, consumer: ConsumerRef, range: IdsBetween) {
+    return inSteps(connection, consumer, range, 'oldest', this.#chargesOfFirstStep);
   }
 }
 

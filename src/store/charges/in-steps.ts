@@ -16,44 +16,48 @@ export interface IdsBetween {
   readonly toId: string;
 }
 
+type Side = 'oldest' | 'newest';
+
 const boundRow = row(Type.Object({ id: Type.String() }));
 
-/** Steps through the charges of one consumer. They grow while they are quick, and shrink when they are slow. */
-export class Steps {
-  readonly #connection: Connection;
-  readonly #consumer: ConsumerRef;
-  #charges: number;
-  #beganMs: number | undefined;
-
-  constructor(
-    connection: Connection,
-    consumer: ConsumerRef,
-    chargesOfFirstStep = CHARGES_OF_FIRST_STEP,
-  ) {
-    this.#connection = connection;
-    this.#consumer = consumer;
-    this.#charges = chargesOfFirstStep;
+/**
+ * The parts of a range, the oldest or the newest first. They grow while the caller's work on them is quick, and shrink when
+ * it is slow.
+ */
+export async function* inSteps(
+  connection: Connection,
+  consumer: ConsumerRef,
+  range: IdsBetween,
+  side: Side,
+  chargesOfFirstStep = CHARGES_OF_FIRST_STEP,
+): AsyncGenerator<IdsBetween, void> {
+  let { fromId, toId } = range;
+  let charges = chargesOfFirstStep;
+  while (fromId < toId) {
+    const beganMs = performance.now();
+    const step = await partOf(connection, consumer, { fromId, toId }, side, charges);
+    yield step;
+    if (side === 'oldest') fromId = step.toId;
+    else toId = step.fromId;
+    const tookMs = performance.now() - beganMs;
+    if (tookMs < QUICK_MS) charges *= CHANGE;
+    if (tookMs > SLOW_MS) charges = Math.ceil(charges / CHANGE);
   }
+}
 
-  /** The oldest or the newest part of a range. What the caller does until the next call is the step. */
-  async take({ fromId, toId }: IdsBetween, side: 'oldest' | 'newest'): Promise<IdsBetween> {
-    this.#adapt();
-    const { ledger, consumerId } = this.#consumer;
-    const order = side === 'oldest' ? sql.fragment`asc` : sql.fragment`desc`;
-    const bound = await this.#connection.maybeOneFirst(sql.type(boundRow)`
-      select id from farebox.charges
-      where ledger = ${ledger} and consumer_id = ${consumerId} and id >= ${fromId} and id < ${toId}
-      order by id ${order} offset ${this.#charges} limit 1
-    `);
-    return side === 'oldest' ? { fromId, toId: bound ?? toId } : { fromId: bound ?? fromId, toId };
-  }
-
-  #adapt(): void {
-    const nowMs = performance.now();
-    const tookMs = this.#beganMs === undefined ? undefined : nowMs - this.#beganMs;
-    this.#beganMs = nowMs;
-    if (tookMs === undefined) return;
-    if (tookMs < QUICK_MS) this.#charges *= CHANGE;
-    if (tookMs > SLOW_MS) this.#charges = Math.ceil(this.#charges / CHANGE);
-  }
+/** With at most one charge more than `charges`. */
+async function partOf(
+  connection: Connection,
+  { ledger, consumerId }: ConsumerRef,
+  { fromId, toId }: IdsBetween,
+  side: Side,
+  charges: number,
+): Promise<IdsBetween> {
+  const order = side === 'oldest' ? sql.fragment`asc` : sql.fragment`desc`;
+  const bound = await connection.maybeOneFirst(sql.type(boundRow)`
+    select id from farebox.charges
+    where ledger = ${ledger} and consumer_id = ${consumerId} and id >= ${fromId} and id < ${toId}
+    order by id ${order} offset ${charges} limit 1
+  `);
+  return side === 'oldest' ? { fromId, toId: bound ?? toId } : { fromId: bound ?? fromId, toId };
 }

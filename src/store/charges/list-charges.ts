@@ -19,7 +19,7 @@ import {
 import { spentBefore } from '../balance/spent.ts';
 import { sumArchivedCharges } from './archived.ts';
 import type { ClosedCharges } from './closed-charges.ts';
-import { Steps, type IdsBetween } from './in-steps.ts';
+import { inSteps, type IdsBetween } from './in-steps.ts';
 
 /** A member of the metadata. The schema of the request allows nothing else. */
 const Scalar = Type.Union([Type.String(), Type.Number(), Type.Boolean(), Type.Null()]);
@@ -118,13 +118,10 @@ async function listInSteps(
   page: Page,
 ): Promise<readonly StoredCharge[]> {
   const found: StoredCharge[] = [];
-  let left = idsBetween(filter, page);
-  const steps = new Steps(connection, consumer);
-  while (found.length < page.limit && left.fromId < left.toId) {
-    const step = await steps.take(left, 'newest');
+  for await (const step of inSteps(connection, consumer, idsBetween(filter, page), 'newest')) {
     const limit = page.limit - found.length;
     found.push(...(await listOwn(connection, consumer, condition, step, { limit })));
-    left = { fromId: left.fromId, toId: step.fromId };
+    if (found.length === page.limit) break;
   }
   return found;
 }
