@@ -258,8 +258,9 @@ function temporalProfile(env: Environment): ReturnType<typeof loadClientConnectC
   }
 }
 
+/** An empty one is none: the SDK throws for it. */
 function keyOf(apiKey: TemporalConnectionOptions['apiKey']): string | undefined {
-  return typeof apiKey === 'string' ? apiKey : undefined;
+  return typeof apiKey === 'string' && apiKey !== '' ? apiKey : undefined;
 }
 
 export function readEndpointConfig(env: Environment): EndpointConfig {

@@ -119,7 +119,7 @@ export function followApiKey(
   if (!readApiKey) return () => {};
   const timer = setInterval(() => {
     const apiKey = readable(readApiKey);
-    if (apiKey) void connection.setApiKey(apiKey);
+    if (apiKey !== undefined) void connection.setApiKey(apiKey);
   }, KEY_READ_EVERY_MS).unref();
   return () => clearInterval(timer);
 }
