@@ -21,11 +21,11 @@ class Journal {
   /** By lease, the calls that an earlier process has not settled. */
   unsettled;
   #file;
-  /** What is on the disk. */
+  /** The length of the file up to the last line that was synced. */
   #bytes;
   #waiting = [];
   #isWriting = false;
-  /** Something may follow what is on the disk. */
+  /** Whether a failed write may have left something after that line. */
   #isTorn = false;
   #isIdle = () => false;
   #written = Promise.resolve();

@@ -86,14 +86,14 @@ class Lease {
       return this.charge({ tool, amount, metadata });
     }
     // A copy, before anything changes: what JSON cannot express would stop every settlement.
-    const noted = metadata === undefined ? undefined : copyOf(metadata);
+    const { copy, chars } = copyOf(metadata);
     this.#unsettled += 1;
     slice.left -= micros;
     slice.sequence += 1;
-    const entry = { sequence: slice.sequence, tool, micros, metadata: noted?.copy };
+    const entry = { sequence: slice.sequence, tool, micros, metadata: copy };
     if (slice.left < slice.low) this.#takeSpare();
-    if (this.#journal) return this.#write(slice, entry, noted?.chars);
-    this.#note(slice, entry, noted?.chars);
+    if (this.#journal) return this.#write(slice, entry, chars);
+    this.#note(slice, entry, chars);
     return { paid: true, provisional: true, leaseId: slice.id, sequence: entry.sequence };
   }
 
@@ -153,7 +153,7 @@ class Lease {
     return { paid: true, provisional: true, leaseId: slice.id, sequence: entry.sequence };
   }
 
-  #note(slice, entry, metadataChars = 0) {
+  #note(slice, entry, metadataChars) {
     const isFull = slice.add(entry, metadataChars);
     if (isFull) void this.#settle(slice);
     else if (!this.#timers.has(slice)) this.#settleLater(slice, SETTLE_AFTER_MS);
@@ -350,8 +350,11 @@ function priceOf(tool, amount, price) {
   throw createError('invalid_amount', message, { param: 'amount' });
 }
 
+const NO_METADATA = { copy: undefined, chars: 0 };
+
 /** Throws a TypeError for what JSON cannot express. */
 function copyOf(metadata) {
+  if (metadata === undefined) return NO_METADATA;
   const text = JSON.stringify(metadata);
   if (text === undefined) throw new TypeError('metadata must be an object.');
   return { copy: JSON.parse(text), chars: text.length };
