@@ -21,7 +21,7 @@ import { boundWaiting } from './bounded-pool.ts';
 import { explainConnectFailure, withOwnTls, withSessionOptions } from './session.ts';
 import { withDeadline } from './statement-deadline.ts';
 import { tracedStatements } from './traced-statements.ts';
-import { listenToClients } from './unheard-errors.ts';
+import { listenToClients, withListener } from './unheard-errors.ts';
 
 listenToClients();
 
@@ -58,7 +58,7 @@ const WAITING_MAX = 1_000;
 
 export async function createDatabase(url: string, options: DatabaseOptions): Promise<Database> {
   const { maxPoolSize, waitMsMax, silenceMsMax, tracing } = options;
-  const driver = createPgDriverFactory();
+  const driver = withListener(createPgDriverFactory());
   const settings = {
     lock_timeout: options.lockTimeoutMs ?? LOCK_TIMEOUT_MS,
     ...(options.usesOneCore === true && { max_parallel_workers_per_gather: 0, jit: 'off' }),

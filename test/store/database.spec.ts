@@ -1,9 +1,11 @@
-/** Values as they arrive from the database. */
+/** Values as they arrive from the database, and the end of its connections. */
 import assert from 'node:assert/strict';
 import * as fc from 'fast-check';
+import { Client } from 'pg';
 import { Type } from 'typebox';
 import { createDatabase, row, sql, type Database } from '../../src/store/database.ts';
-import { createTestDatabase, type TestDatabase } from '../support/stack.ts';
+import { startFaultyLine } from '../support/faulty-line.ts';
+import { asSuperuser, createTestDatabase, type TestDatabase } from '../support/stack.ts';
 
 const numbers = row(
   Type.Object({ numbers: Type.Array(Type.Union([Type.Integer(), Type.Null()])) }),
@@ -42,5 +44,32 @@ describe('values from the database', () => {
       database.oneFirst(sql.typeAlias('nothing')`select 9007199254740993::int8`),
       /not a safe integer/,
     );
+  });
+});
+
+describe('a connection whose end takes long', () => {
+  it('does not end the process by an error that comes after the pool has ended', async () => {
+    const { url, drop } = await createTestDatabase();
+    const { hostname, port } = new URL(url);
+    const line = await startFaultyLine({ host: hostname, port: Number(port) });
+    const lined = new URL(url);
+    lined.port = String(line.port);
+    const superuser = new Client({ connectionString: asSuperuser(url) });
+    await superuser.connect();
+    const database = await createDatabase(lined.href, { maxPoolSize: 1, onError: () => {} });
+    const pidRow = row(Type.Object({ pid: Type.Integer() }));
+    const pid = await database.oneFirst(sql.type(pidRow)`select pg_backend_pid() as pid`);
+    // Postgres does not hear that the connection ends, and ends it itself.
+    line.damage({ kind: 'deaf' });
+    await database.end();
+    await superuser.query('select pg_terminate_backend($1, 10000)', [pid]);
+    line.mend();
+    // What Postgres said before arrives first.
+    const later = new Client({ connectionString: lined.href });
+    await later.connect();
+    await later.end();
+    await superuser.end();
+    await line.stop();
+    await drop();
   });
 });

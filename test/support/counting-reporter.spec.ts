@@ -68,4 +68,13 @@ describe('the counting reporter', () => {
     assert.equal(counts, '2 1');
     assert.equal(status, 1);
   });
+
+  it('counts an error outside of any test as a failure, and still counts the others', () => {
+    const early = `setImmediate(() => { throw new Error('no'); }); it('passes', () => {});`;
+    const specs = { 'a.cjs': GOOD, 'b.cjs': early, 'c.cjs': GOOD };
+    const { stdout, counts, failures } = run(specs, '--parallel', '--jobs', '2');
+    assert.equal(counts, '4 1');
+    assert.match(failures.join('\n'), /Uncaught error outside test suite: no/);
+    assert.match(stdout, /Uncaught Error: no/);
+  });
 });

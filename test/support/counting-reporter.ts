@@ -16,6 +16,8 @@ export default class CountingReporter extends Mocha.reporters.Spec {
     const failures: string[] = [];
     // The error of a dead worker or of a file that did not load names the file, its runnable does not.
     runner.on(EVENT_TEST_FAIL, (test, error: { file?: string; message?: string } | undefined) => {
+      // An error between two tests of a worker arrives as plain data, which ends mocha's report before its last lines.
+      if (!('titlePath' in test)) Object.assign(test, titled(String(Reflect.get(test, 'title'))));
       const path = relative('', test.file ?? error?.file ?? 'unknown');
       failed.add(path);
       failures.push(`${path}: ${oneLine(test.fullTitle())}: ${oneLine(error?.message)}\n`);
@@ -33,6 +35,8 @@ export default class CountingReporter extends Mocha.reporters.Spec {
     });
   }
 }
+
+const titled = (title: string) => ({ titlePath: () => [title], fullTitle: () => title });
 
 const ONE_LINE_MAX = 300;
 

@@ -15,6 +15,8 @@ export type LineFault =
   | { readonly kind: 'silent' }
   /** Requests arrive, answers do not until the line is mended. */
   | { readonly kind: 'half_open' }
+  /** Answers arrive, requests do not until the line is mended. */
+  | { readonly kind: 'deaf' }
   /** Connections are reset, and new ones too. */
   | { readonly kind: 'cut' };
 
@@ -41,12 +43,14 @@ export async function startFaultyLine(
 ): Promise<FaultyLine> {
   const line: Line = { fault: undefined, changed: Promise.withResolvers(), random };
   const connections = new Set<Connection>();
-  const server = createServer((client) => {
+  // Half open, or a socket would answer the end of a connection by itself, whatever the fault.
+  const server = createServer({ allowHalfOpen: true }, (client) => {
     if (line.fault?.kind === 'cut') {
       client.resetAndDestroy();
       return;
     }
-    const connection = new Connection(line, client, connect(target.port, target.host));
+    const upstream = connect({ ...target, allowHalfOpen: true });
+    const connection = new Connection(line, client, upstream);
     connections.add(connection);
     void connection.ended.then(() => connections.delete(connection));
   });
@@ -104,14 +108,15 @@ class Connection {
   async #pass(from: Socket, to: Socket, isAnswer: boolean): Promise<void> {
     /** When the last byte of the previous piece is through a narrow line. */
     let freeAtMs = 0;
-    const pieces: { readonly data: Buffer | undefined; readonly atMs: number }[] = [];
+    const pieces: { readonly data: Buffer | 'end' | 'close'; readonly atMs: number }[] = [];
     let arrived = Promise.withResolvers<void>();
-    const take = (data: Buffer | undefined) => {
+    const take = (data: Buffer | 'end' | 'close') => {
       pieces.push({ data, atMs: performance.now() });
       arrived.resolve();
     };
     from.on('data', take);
-    from.on('close', () => take(undefined));
+    from.on('end', () => take('end'));
+    from.on('close', () => take('close'));
     for (;;) {
       const piece = pieces.shift();
       if (!piece) {
@@ -120,33 +125,38 @@ class Connection {
         continue;
       }
       while (this.#isHeld(isAnswer)) await this.#line.changed.promise;
+      const { data, atMs } = piece;
       if (this.isForgotten) {
         // Everything is dropped, the end too.
-        if (piece.data) continue;
-        return;
+        if (data === 'close') return;
+        continue;
       }
-      const { fault } = this.#line;
-      if (!piece.data) {
+      if (data === 'close') {
         to.destroy();
         return;
       }
+      if (data === 'end') {
+        to.end();
+        continue;
+      }
+      const { fault } = this.#line;
       if (fault?.kind === 'resetting' && this.#line.random() < fault.part) {
         this.reset();
         return;
       }
       if (fault?.kind === 'delayed')
-        await delay(Math.max(piece.atMs + fault.ms - performance.now(), 0));
+        await delay(Math.max(atMs + fault.ms - performance.now(), 0));
       if (fault?.kind === 'narrow') {
-        const tookMs = (piece.data.length / fault.bytesPerSecond) * 1_000;
+        const tookMs = (data.length / fault.bytesPerSecond) * 1_000;
         freeAtMs = Math.max(freeAtMs, performance.now()) + tookMs;
         await delay(Math.max(freeAtMs - performance.now(), 0));
       }
-      if (!to.destroyed) to.write(piece.data);
+      if (!to.destroyed) to.write(data);
     }
   }
 
   #isHeld(isAnswer: boolean): boolean {
-    const { fault } = this.#line;
-    return fault?.kind === 'silent' || (fault?.kind === 'half_open' && isAnswer);
+    const kind = this.#line.fault?.kind;
+    return kind === 'silent' || kind === (isAnswer ? 'half_open' : 'deaf');
   }
 }
