@@ -3,7 +3,11 @@ import type { Command } from 'commander';
 import { readConfig } from '../config.ts';
 import { createLog } from '../processes/log.ts';
 import { traceIds } from '../tracing/tracing.ts';
+import { exitWithin } from './exit-within.ts';
 import { untilStopped } from './until-stopped.ts';
+
+/** Requests in flight get 5 s. docker-compose.yml waits 15 s. */
+const STOP_MS_MAX = 12_000;
 
 export function register(command: Command): void {
   command.action(async () => {
@@ -15,6 +19,9 @@ export function register(command: Command): void {
     log.info({ port: api.port }, 'the API is listening');
     process.send?.({ ready: true, port: api.port });
     await untilStopped();
+    exitWithin(STOP_MS_MAX, log);
     await api.stop();
+    // A connection whose other side is silent does not close, and would keep the process alive.
+    process.exit();
   });
 }

@@ -3,7 +3,11 @@ import type { Command } from 'commander';
 import { readConfig } from '../config.ts';
 import { createLog } from '../processes/log.ts';
 import { traceIds } from '../tracing/tracing.ts';
+import { exitWithin } from './exit-within.ts';
 import { untilStopped } from './until-stopped.ts';
+
+/** In addition to the grace of calls to agents. A step waits for a silent Postgres for up to 12 s. */
+const STOP_MS_MAX = 13_000;
 
 export function register(command: Command): void {
   command.action(async () => {
@@ -18,13 +22,16 @@ export function register(command: Command): void {
       if (starting.signal.aborted) return undefined;
       throw error;
     });
-    if (!worker) return;
+    if (!worker) process.exit();
     log.info('the worker is polling');
     process.send?.({ ready: true });
     try {
       await Promise.race([stopped, worker.ended]);
     } finally {
+      exitWithin(config.agentGraceMs + STOP_MS_MAX, log);
       await worker.stop();
     }
+    // A connection whose other side is silent does not close, and would keep the process alive.
+    process.exit();
   });
 }

@@ -3,6 +3,7 @@
  * optional second factor, and sessions that can be revoked. src/http/authenticate.ts decides what a session may do.
  */
 import { hkdfSync } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
 import { betterAuth } from 'better-auth';
 import { isAPIError } from 'better-auth/api';
 import { twoFactor } from 'better-auth/plugins/two-factor';
@@ -38,6 +39,9 @@ export interface ConsoleDeps {
 export const PASSWORD_LENGTH_MIN = 10;
 
 const CONNECTIONS = 3;
+/** Longer than the statement timeout, whose error is more precise. Past it the connection is dead. */
+const SILENCE_MS_MAX = 6_000;
+const END_MS_MAX = 1_000;
 /** Unused. A used session ends thirty days after signing in (migrations/functions/end_session_in_time.sql). */
 const SESSION_SECONDS = 7 * 86_400;
 /** A passkey is added within this time after signing in: a stolen session alone cannot make itself permanent. */
@@ -50,10 +54,16 @@ export function createAuth({ config, database, log }: ConsoleDeps) {
   const pool = new Pool({
     connectionString: withSessionOptions(config.databaseUrl, {
       search_path: 'console',
-      lock_timeout: 5_000,
-      statement_timeout: 10_000,
+      lock_timeout: 4_000,
+      statement_timeout: 5_000,
     }),
     max: CONNECTIONS,
+    connectionTimeoutMillis: 3_000,
+    query_timeout: SILENCE_MS_MAX,
+  });
+  // The library gives a connection back whose answer is overdue, as one that can be used.
+  pool.on('release', (_, client) => {
+    if (Reflect.get(client, 'readyForQuery') !== true) void client.end();
   });
   pool.on('error', (err) => log.warn({ err }, 'a connection to Postgres broke'));
   const send = mailer({ config: config.mail, database, log });
@@ -186,7 +196,9 @@ export function createAuth({ config, database, log }: ConsoleDeps) {
       }),
     ],
   });
-  return { ...auth, end: () => pool.end() };
+  // A connection whose other side is silent does not close.
+  const end = () => Promise.race([pool.end(), delay(END_MS_MAX, undefined, { ref: false })]);
+  return { ...auth, end };
 }
 
 /** Each secret is derived from a master secret, newest first. The newest one signs and encrypts new data. */

@@ -3,6 +3,7 @@
  * process that only takes charges never has it in memory.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { ApiError } from '../domain/errors.ts';
 import { remembered } from '../domain/remembered.ts';
 import type { KeyOwner } from '../store/accounts/api-keys.ts';
 import { findAccountOfUser, type AccountOwner } from '../store/console/users.ts';
@@ -22,6 +23,7 @@ interface Loaded {
   readonly auth: Auth;
   readonly handle: (request: IncomingMessage, response: ServerResponse) => Promise<void>;
   readonly headersOf: (headers: IncomingMessage['headers']) => Headers;
+  readonly isEnded: (error: unknown) => boolean;
 }
 
 export class Console {
@@ -63,13 +65,25 @@ export class Console {
     return this.#origins.has(request.headers.origin ?? '');
   }
 
-  /** The session's owner, acting in the given role; undefined when the session has ended. */
+  /** The session's owner, acting in the given role; undefined when the session has ended. 503 when it cannot be read. */
   async findCaller(
     request: IncomingMessage,
     kind: 'consumer' | 'developer',
   ): Promise<SignedInOwner | undefined> {
-    const { auth, headersOf } = await this.#load();
-    const found = await auth.api.getSession({ headers: headersOf(request.headers) });
+    const { auth, headersOf, isEnded } = await this.#load();
+    const found = await auth.api
+      .getSession({ headers: headersOf(request.headers) })
+      .catch((error: unknown) => {
+        // The session was ended while the library prolonged it.
+        if (isEnded(error)) return null;
+        // The library logs the error of the database, and throws one of its own.
+        throw new ApiError(
+          'service_unavailable',
+          'The session cannot be read; try again shortly.',
+          { retryAfterSeconds: 1 },
+          error,
+        );
+      });
     const owner = found && (await findAccountOfUser(this.#deps.database, found.user.id));
     if (!owner) return undefined;
     const { id: sessionId } = found.session;
@@ -82,12 +96,14 @@ export class Console {
   }
 
   async #import(): Promise<Loaded> {
-    const [{ createAuth }, { toNodeHandler, fromNodeHeaders }] = await Promise.all([
+    const [{ createAuth }, { toNodeHandler, fromNodeHeaders }, { isAPIError }] = await Promise.all([
       import('./auth.ts'),
       import('better-auth/node'),
+      import('better-auth/api'),
     ]);
     const auth = createAuth(this.#deps);
     this.#auth = auth;
-    return { auth, handle: toNodeHandler(auth.handler), headersOf: fromNodeHeaders };
+    const isEnded = (error: unknown) => isAPIError(error) && error.status === 'UNAUTHORIZED';
+    return { auth, handle: toNodeHandler(auth.handler), headersOf: fromNodeHeaders, isEnded };
   }
 }

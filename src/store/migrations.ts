@@ -64,8 +64,6 @@ export async function migrate(databaseUrl: string, directory = DIRECTORY): Promi
 export async function checkMigrated(databaseUrl: string): Promise<void> {
   const released = await namesIn(DIRECTORY, NUMBERED);
   const client = clientOf(databaseUrl);
-  // A connection that breaks fails its query too.
-  client.on('error', () => {});
   await client.connect();
   try {
     const applied = new Set((await appliedMigrations(client)).map(({ name }) => name));
@@ -92,10 +90,13 @@ export async function listReleased(): Promise<
 }
 
 function clientOf(databaseUrl: string): Client {
-  return new Client({
+  const client = new Client({
     connectionString: withSessionOptions(databaseUrl, {}),
     connectionTimeoutMillis: 5_000,
   });
+  // A connection that breaks fails its query too.
+  client.on('error', () => {});
+  return client;
 }
 
 const NUMBERED = /^\d{4}_\w+\.sql$/;

@@ -166,9 +166,12 @@ export async function keepBuilds(
   while (!signal.aborted) {
     let isTended = true;
     try {
-      const abandoned = await tendBuilds(temporal, buildId, log);
+      const abandoned = await temporal.client.withAbortSignal(signal, () =>
+        tendBuilds(temporal, buildId, log),
+      );
       report(abandoned.reduce((sum, { pinned }) => sum + pinned, 0));
     } catch (err) {
+      if (signal.aborted) return;
       isTended = false;
       log.info({ err }, 'could not check the builds of workers');
     }

@@ -92,10 +92,14 @@ export async function keepSchedules(
   let isUpToDate = false;
   while (!signal.aborted) {
     try {
-      if (!isUpToDate) await ensureSchedules(temporal, schedules);
-      else await restoreSchedules(temporal, schedules, log);
+      await temporal.client.withAbortSignal(signal, () =>
+        isUpToDate
+          ? restoreSchedules(temporal, schedules, log)
+          : ensureSchedules(temporal, schedules),
+      );
       isUpToDate = true;
     } catch (err) {
+      if (signal.aborted) return;
       log.info({ err }, 'could not check the schedules');
     }
     await delay(isUpToDate ? LOOK_AGAIN_MS : RETRY_MS, undefined, { signal }).catch(() => {});

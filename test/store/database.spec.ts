@@ -49,7 +49,8 @@ describe('values from the database', () => {
 
 describe('a connection whose end takes long', () => {
   it('does not end the process by an error that comes after the pool has ended', async () => {
-    const { url, drop } = await createTestDatabase();
+    const own = await createTestDatabase();
+    const { url } = own;
     const { hostname, port } = new URL(url);
     const line = await startFaultyLine({ host: hostname, port: Number(port) });
     const lined = new URL(url);
@@ -70,6 +71,6 @@ describe('a connection whose end takes long', () => {
     await later.end();
     await superuser.end();
     await line.stop();
-    await drop();
+    await own.drop();
   });
 });

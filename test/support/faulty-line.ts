@@ -43,7 +43,7 @@ export async function startFaultyLine(
 ): Promise<FaultyLine> {
   const line: Line = { fault: undefined, changed: Promise.withResolvers(), random };
   const connections = new Set<Connection>();
-  // Half open, or a socket would answer the end of a connection by itself, whatever the fault.
+  // A socket that may not be half open answers the end of a connection itself, during a fault too.
   const server = createServer({ allowHalfOpen: true }, (client) => {
     if (line.fault?.kind === 'cut') {
       client.resetAndDestroy();
@@ -144,8 +144,7 @@ class Connection {
         this.reset();
         return;
       }
-      if (fault?.kind === 'delayed')
-        await delay(Math.max(atMs + fault.ms - performance.now(), 0));
+      if (fault?.kind === 'delayed') await delay(Math.max(atMs + fault.ms - performance.now(), 0));
       if (fault?.kind === 'narrow') {
         const tookMs = (data.length / fault.bytesPerSecond) * 1_000;
         freeAtMs = Math.max(freeAtMs, performance.now()) + tookMs;
