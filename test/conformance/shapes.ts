@@ -104,6 +104,8 @@ class Validators {
       meta: false,
       validateSchema: false,
       inlineRefs: false,
+      // Most are used a few times, and optimizing takes as long as compiling.
+      code: { optimize: false },
     };
     this.#ajv = new Ajv({ ...options, coerceTypes: isText });
   }

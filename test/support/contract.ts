@@ -55,12 +55,16 @@ export function assertInContract(method: string, path: string, received: Receive
   }
 }
 
+const PATTERNS = ENDPOINTS.map((endpoint) => [patternOf(endpoint), endpoint] as const);
+
 /** The row that serves a path: an exact match, else the first that fits, like in the app. */
 function endpointOf(method: string, path: string): Endpoint | undefined {
   const { pathname } = new URL(path, 'http://localhost');
   const exact = ENDPOINTS.filter((endpoint) => endpoint.path === pathname);
-  const fitting = ENDPOINTS.filter((endpoint) => patternOf(endpoint).test(pathname));
-  const candidates = exact.length > 0 ? exact : fitting;
+  const candidates =
+    exact.length > 0
+      ? exact
+      : PATTERNS.filter(([pattern]) => pattern.test(pathname)).map(([, endpoint]) => endpoint);
   return candidates.find((endpoint) => endpoint.method === method.toLowerCase());
 }
 
