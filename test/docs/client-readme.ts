@@ -142,6 +142,17 @@ const EXCERPTS: readonly Excerpt[] = [
     after: 'assert.deepEqual([valid, charge.id], [true, id]);',
   },
   {
+    shows: 'farebox.publicReceipt(',
+    given: `${FAREBOX}${API_KEY}
+      const search = { apiKey, tool: 'search', amount: '0.02' };
+      const { id, receipt } = await farebox.charge(search);`,
+    after: `
+      assert.match(publicReceipt, /^ed25519/);
+      assert.deepEqual([valid, charge.id], [true, id]);
+      const unknown = farebox.publicReceipt('hmac_sha256.1.e30.' + 'A'.repeat(43));
+      await assert.rejects(unknown, { code: 'not_found' });`,
+  },
+  {
     shows: 'verifyWebhook(',
     given: `
       import { Webhook } from 'standardwebhooks';
