@@ -1189,6 +1189,8 @@ create table farebox.webhook_deliveries (
   error text,
   -- of the event.
   ledger smallint not null default '-1'::integer,
+  -- it was made due before its time, when the endpoint accepted another one after a failure.
+  is_hastened boolean not null default false,
   constraint webhook_deliveries_pkey primary key (endpoint_id, event_id, ledger),
   constraint webhook_deliveries_attempts_timed check ((attempts = 0) = (attempted_at is null)),
   constraint webhook_deliveries_status_known check (status = any (array['waiting', 'delivered', 'failed'])),

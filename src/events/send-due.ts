@@ -14,6 +14,7 @@ import { endpointDisabledMail } from '../mail/endpoint-disabled.ts';
 import type { Mail } from '../mail/send.ts';
 import type { Database } from '../store/database.ts';
 import {
+  hastenDeliveries,
   listDueDeliveries,
   nextDeliveryInMs,
   recordDelivered,
@@ -67,8 +68,10 @@ export async function sendDue(deps: SendDeps, endpointId: string): Promise<Sent>
       const endpoint = await findWebhookEndpoint(database, { id: endpointId });
       if (endpoint?.status !== 'active') return stateOf(endpoint, null);
       const due = await listDueDeliveries(database, endpointId, LANES);
-      await Promise.all(due.map((delivery) => attempt(deps, poster, endpoint, delivery)));
-      if (due.length === LANES && performance.now() < untilMs) continue;
+      const attempts = due.map((delivery) => attempt(deps, poster, endpoint, delivery));
+      const isBack = (await Promise.all(attempts)).includes(true);
+      if (isBack) await hastenDeliveries(database, endpointId);
+      if ((isBack || due.length === LANES) && performance.now() < untilMs) continue;
       const seen = await findWebhookEndpoint(database, { id: endpointId });
       return stateOf(seen, await nextDeliveryInMs(database, endpointId));
     }
@@ -85,12 +88,13 @@ function stateOf(endpoint: WebhookEndpoint | null, nextInMs: number | null): Sen
   };
 }
 
+/** Returns whether it succeeded after others had failed. */
 async function attempt(
   deps: SendDeps,
   poster: Poster,
   endpoint: WebhookEndpoint,
   delivery: Delivery,
-): Promise<void> {
+): Promise<boolean> {
   const { database } = deps;
   const beganMs = performance.now();
   const posted = await poster.post(endpoint.url, signedMessage(deps.signer, endpoint, delivery));
@@ -107,6 +111,7 @@ async function attempt(
   const isLate = await recordFailed(database, made, retryMsOf(deps, posted, made.attempts + 1));
   if (made.responseStatus === 410) await disable(deps, endpoint, 'gone');
   else if (isLate) await disable(deps, endpoint, 'failing');
+  return false;
 }
 
 /** The same bytes at every attempt; only the time of the attempt and the signature differ. */
@@ -150,6 +155,9 @@ async function disable(
   endpoint: WebhookEndpoint,
   reason: Exclude<DisabledReason, 'owner'>,
 ): Promise<void> {
-  const owner = await database.transaction((tx) => disableWebhookEndpoint(tx, endpoint.id, reason));
+  // Not if the owner has given it another address meanwhile.
+  const owner = await database.transaction((tx) =>
+    disableWebhookEndpoint(tx, endpoint.id, reason, endpoint.url),
+  );
   if (owner) tell(endpointDisabledMail(owner.email, endpoint, reason));
 }

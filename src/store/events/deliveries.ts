@@ -72,6 +72,8 @@ export async function nextDeliveryInMs(
   `);
 }
 
+const HASTENED_AT_ONCE = 1_000;
+
 export interface Attempt {
   readonly endpointId: string;
   readonly eventId: string;
@@ -92,24 +94,43 @@ const isMine = ({ endpointId, eventId, attempts }: Attempt) => sql.fragment`
   endpoint_id = ${endpointId} and event_id = ${eventId} and status = 'waiting' and attempts = ${attempts}
 `;
 
-/** An attempt that succeeds after a failure makes all waiting deliveries due. */
-export async function recordDelivered(database: Database, attempt: Attempt): Promise<void> {
+/** Returns whether the endpoint failed before this and is back. */
+export async function recordDelivered(database: Database, attempt: Attempt): Promise<boolean> {
   const { endpointId } = attempt;
-  await database.transaction(async (tx) => {
+  return database.transaction(async (tx) => {
     const failingDays = await lockFailing(tx, endpointId);
     await tx.query(sql.typeAlias('nothing')`
       update farebox.webhook_deliveries
       set status = 'delivered', next_attempt_at = null, ${recorded(attempt)} where ${isMine(attempt)}
     `);
-    if (failingDays === null) return;
+    if (failingDays === null) return false;
     await tx.query(sql.typeAlias('nothing')`
       update farebox.webhook_endpoints set failing_since = null where id = ${endpointId}
     `);
-    await tx.query(sql.typeAlias('nothing')`
-      update farebox.webhook_deliveries set next_attempt_at = now()
-      where endpoint_id = ${endpointId} and status = 'waiting' and next_attempt_at > now()
-    `);
+    return true;
   });
+}
+
+/**
+ * Makes waiting deliveries due, each at most once: one that fails although the endpoint is back was refused itself, and
+ * keeps its pauses. In steps, so that no lock is held for long.
+ */
+export async function hastenDeliveries(database: Database, endpointId: string): Promise<void> {
+  let hastened: number;
+  do {
+    hastened = await database.transaction(async (tx) => {
+      if ((await lockFailing(tx, endpointId)) !== null) return 0;
+      const { rowCount } = await tx.query(sql.typeAlias('nothing')`
+        update farebox.webhook_deliveries set next_attempt_at = now(), is_hastened = true
+        where endpoint_id = ${endpointId} and event_id = any (array(
+          select event_id from farebox.webhook_deliveries
+          where endpoint_id = ${endpointId} and status = 'waiting' and next_attempt_at > now() and not is_hastened
+          order by next_attempt_at limit ${HASTENED_AT_ONCE}
+        ))
+      `);
+      return rowCount;
+    });
+  } while (hastened === HASTENED_AT_ONCE);
 }
 
 /** Returns whether the endpoint has failed for so long that it should be disabled. */
@@ -227,6 +248,8 @@ export async function noteLateDeliveries(connection: Connection, lateMs: number)
     from farebox.webhook_deliveries d join farebox.webhook_endpoints e on e.id = d.endpoint_id
     where d.status = 'waiting' and d.next_attempt_at < now() - ${lateMs}::int8 * interval '1 ms'
       and e.status = 'active'
+      -- One notice is enough while Temporal is down.
+      and not exists (select from farebox.outbox o where o.subject_id = e.id)
   `);
   return rowCount;
 }

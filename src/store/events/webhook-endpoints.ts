@@ -132,7 +132,10 @@ export async function changeWebhookEndpoint(
     const changed = await tx.maybeOne(sql.type(endpointRow)`
       update farebox.webhook_endpoints set url = coalesce(${url ?? null}, url),
         types = ${types === undefined ? sql.fragment`types` : textsOf(types)},
-        description = coalesce(${description ?? null}, description)
+        description = coalesce(${description ?? null}, description),
+        -- Another address gets all of the days of another failure.
+        failing_since = case when url = coalesce(${url ?? null}, url) then failing_since
+          when failing_since is not null then now() end
       where ${named(which)} returning ${columns}
     `);
     if (!changed) return null;
@@ -153,17 +156,19 @@ async function enable(tx: Transaction, id: string): Promise<void> {
 
 /**
  * Drops waiting deliveries. Unless the owner did it, tells the account's other endpoints, and returns the owner. Null
- * when it is not active.
+ * when it is not active, or has another `url` than the given one.
  */
 export async function disableWebhookEndpoint(
   tx: Transaction,
   id: string,
   reason: DisabledReason,
+  url?: string,
 ): Promise<Static<typeof Owner> | null> {
   const owner = await tx.maybeOne(sql.type(ownerRow)`
     update farebox.webhook_endpoints e set status = 'disabled', disabled_reason = ${reason}
     from farebox.accounts a left join farebox.accounts l on l.id = a.live_account_id
     where e.id = ${id} and e.status = 'active' and a.id = e.account_id
+      and e.url = coalesce(${url ?? null}, e.url)
     returning e.account_id as "accountId", coalesce(l.email, a.email) as email
   `);
   if (!owner) return null;

@@ -12,6 +12,7 @@ import { makeSpendKey } from '../../../src/store/budgets/spend-keys.ts';
 import { refundCharge } from '../../../src/store/charges/refund-charge.ts';
 import type { Database } from '../../../src/store/database.ts';
 import { changeTool, registerTool } from '../../../src/store/earnings/tools.ts';
+import { noteLateDeliveries } from '../../../src/store/events/deliveries.ts';
 import { postEvent } from '../../../src/store/events/events.ts';
 import { expireHolds } from '../../../src/store/holds/expire-holds.ts';
 import { requestRefund } from '../../../src/store/top-ups/request-refund.ts';
@@ -275,5 +276,39 @@ describe('events', () => {
       EVENT_TYPES.filter((type) => !seen.has(type) && !type.startsWith('webhook_endpoint.')),
       elsewhere,
     );
+  });
+});
+
+describe('a delivery that is late', () => {
+  it('leaves one notice for its workflow, as often as it is noticed', async () => {
+    const ledger = await openTestLedger();
+    const client = new Client({ connectionString: ledger.url });
+    try {
+      await client.connect();
+      const { accountId } = await newPayer(ledger.database);
+      const { rows } = await client.query<{ endpoint: string }>(
+        `with endpoint as (
+           insert into farebox.webhook_endpoints (id, account_id, url, secret_master)
+           values (uuidv7(), $1, 'https://example.com', 1) returning id
+         ), event as (
+           insert into farebox.events (id, account_id, type, data)
+           values (uuidv7(), $1, 'webhook_endpoint.test', '{}') returning id
+         )
+         insert into farebox.webhook_deliveries (endpoint_id, event_id, next_attempt_at)
+         select endpoint.id, event.id, now() - interval '1 hour' from endpoint, event
+         returning endpoint_id as endpoint`,
+        [accountId],
+      );
+      assert.equal(await noteLateDeliveries(ledger.database, 60_000), 1);
+      assert.equal(await noteLateDeliveries(ledger.database, 60_000), 0);
+      const notices = await client.query(
+        `select from farebox.outbox where topic = 'webhook_endpoint' and subject_id = $1`,
+        [rows[0]?.endpoint],
+      );
+      assert.equal(notices.rowCount, 1);
+    } finally {
+      await client.end();
+      await ledger.drop();
+    }
   });
 });

@@ -164,6 +164,23 @@ describe('webhook endpoints', () => {
     assert.equal((await shown(made)).failingSince, null);
   });
 
+  it('do not get a refused event sooner each time they accept another one', async () => {
+    const at = await receiver();
+    const made = await endpoint(at);
+    at.respondWith(
+      (response, { payload: { type } }) =>
+        void response.writeHead(type === 'webhook_endpoint.test' ? 400 : 204).end(),
+    );
+    await test(made);
+    await until(() => at.events.length === 1);
+    for (let accepted = 1; accepted <= 30; accepted += 1) {
+      await change();
+      await until(() => prices(at).length === accepted);
+    }
+    const refused = at.received('webhook_endpoint.test').length;
+    assert.ok(refused < 10, `it was sent ${refused} times`);
+  });
+
   it('sign with both secrets after a roll, until the overlap is over', async () => {
     const at = await receiver();
     const made = await endpoint(at);
@@ -230,6 +247,22 @@ describe('webhook endpoints', () => {
     await until(() => prices(gone).at(-1) === asked);
     // Not what happened while it was disabled.
     assert.equal(gone.events.length, before + 1);
+  });
+
+  it('stay active when their earlier address answers 410 after they got another one', async () => {
+    const [earlier, later] = [await receiver(), await receiver()];
+    const made = await endpoint(earlier);
+    const held = Promise.withResolvers<void>();
+    earlier.respondWith((response) => void held.promise.then(() => response.writeHead(410).end()));
+    await change();
+    await until(() => earlier.events.length === 1);
+    await ask('PATCH', `/v1/webhook-endpoints/${made.id}`, { url: later.url });
+    held.resolve();
+    await until(async () => (await log(made))[0]?.responseStatus === 410);
+    const asked = await change();
+    await until(() => prices(later).includes(asked));
+    await until(() => prices(later).length === 2);
+    assert.equal((await shown(made)).status, 'active');
   });
 
   it('are disabled after failing for days, with a mail to the owner', async () => {
