@@ -10,7 +10,7 @@
  *   GET    /webhooks                 the settings and the owed webhooks
  *   POST   /events/:id/deliver       sends one event now, owed or not; answers the status that came back
  *   GET    /payments                 every succeeded payment, oldest first: what the books must agree with
- *   POST   /disputes                 {payment_intent, amount?, reason?, inquiry?: boolean} opens one
+ *   POST   /disputes                 {payment_intent, amount?, reason?, inquiry?: boolean, currency?} opens one
  *   POST   /disputes/:id/escalate    makes a dispute of an inquiry
  *   POST   /disputes/:id/close       {status: won | lost | warning_closed}; lost may be won later
  *   POST   /fraud-warnings           {payment_intent}: the bank suspects fraud
@@ -88,6 +88,7 @@ const CONTROLS: Readonly<Record<string, Control>> = {
         amount: body['amount'] === undefined ? undefined : integer(body, 'amount'),
         reason: body['reason'] === undefined ? 'fraudulent' : text(body, 'reason'),
         isInquiry: body['inquiry'] === true,
+        currency: body['currency'] === undefined ? undefined : text(body, 'currency'),
       }),
     ),
   'POST disputes/:id/escalate': ({ simulation, id }) =>

@@ -14,7 +14,13 @@ export function objectToDuePayments(context: Context): void {
     if (later?.kind === 'fraud_warning') warn(context, paymentIntent);
     if (later?.kind === 'dispute') {
       const { reason, isInquiry } = later;
-      openDispute(context, { paymentIntent, amount: undefined, reason, isInquiry });
+      openDispute(context, {
+        paymentIntent,
+        amount: undefined,
+        reason,
+        isInquiry,
+        currency: undefined,
+      });
     }
   }
 }

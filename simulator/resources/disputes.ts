@@ -61,6 +61,8 @@ export interface DisputeOrder {
   readonly reason: string;
   /** An inquiry: no money moves until the bank escalates it. */
   readonly isInquiry: boolean;
+  /** That of the bank. The simulator does not convert: the amount stays the same number. Defaults to that of the charge. */
+  readonly currency: string | undefined;
 }
 
 export function openDispute(context: Context, order: DisputeOrder): Stripe.Dispute {
@@ -82,7 +84,7 @@ export function openDispute(context: Context, order: DisputeOrder): Stripe.Dispu
     balance_transactions: [],
     charge: charge.id,
     created: context.now,
-    currency: charge.currency,
+    currency: order.currency ?? charge.currency,
     enhanced_eligibility_types: [],
     evidence: NO_EVIDENCE,
     evidence_details: {

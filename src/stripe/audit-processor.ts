@@ -13,7 +13,7 @@ import {
 import type { Database } from '../store/database.ts';
 import type { ReportedReversal } from '../store/top-ups/reversals.ts';
 import { claimOf, compareTopUp, isSameClaim } from './compare.ts';
-import { reportOfDispute, reportOfRefund, reportOfWarning } from './reversals.ts';
+import { expandedChargeOf, reportOfDispute, reportOfRefund, reportOfWarning } from './reversals.ts';
 import { idOf } from './verdict.ts';
 
 export const PROCESSOR_CHECK = 'the ledger agrees with the processor';
@@ -90,13 +90,13 @@ async function readBooks(stripe: Stripe, sinceMs: number): Promise<StripeBooks> 
   for await (const refund of stripe.refunds.list(page)) {
     if (refund.currency === 'usd') add(refund.payment_intent, reportOfRefund(refund));
   }
-  for await (const dispute of stripe.disputes.list(page)) {
-    if (dispute.currency === 'usd') add(dispute.payment_intent, reportOfDispute(dispute));
+  const withCharges = { ...page, expand: ['data.charge'] };
+  for await (const dispute of stripe.disputes.list(withCharges)) {
+    if (expandedChargeOf(dispute).currency === 'usd') add(dispute.payment_intent, reportOfDispute(dispute));
   }
-  const warnings = stripe.radar.earlyFraudWarnings.list({ ...page, expand: ['data.charge'] });
-  for await (const warning of warnings) {
-    const { charge } = warning;
-    if (typeof charge === 'string' || charge.currency !== 'usd') continue;
+  for await (const warning of stripe.radar.earlyFraudWarnings.list(withCharges)) {
+    const charge = expandedChargeOf(warning);
+    if (charge.currency !== 'usd') continue;
     for (const reported of reportOfWarning(warning)) add(charge.payment_intent, reported);
   }
   return { payments, reversals };

@@ -22,13 +22,11 @@ export async function readReversals(
   const which = { payment_intent: paymentIntentId, limit: 100 };
   const reported: ReportedReversal[] = [];
   for await (const refund of stripe.refunds.list(which)) reported.push(reportOfRefund(refund));
-  for await (const dispute of stripe.disputes.list(which)) reported.push(reportOfDispute(dispute));
-  for await (const warning of stripe.radar.earlyFraudWarnings.list({
-    ...which,
-    expand: ['data.charge'],
-  })) {
+  const withCharges = { ...which, expand: ['data.charge'] };
+  for await (const dispute of stripe.disputes.list(withCharges))
+    reported.push(reportOfDispute(dispute));
+  for await (const warning of stripe.radar.earlyFraudWarnings.list(withCharges))
     reported.push(...reportOfWarning(warning));
-  }
   return reported;
 }
 
@@ -68,6 +66,7 @@ export function reportOfRefund(refund: Stripe.Refund): ReportedReversal {
   };
 }
 
+/** Its charge must be expanded. */
 export function reportOfDispute(dispute: Stripe.Dispute): ReportedReversal {
   return {
     kind: 'dispute',
@@ -82,8 +81,8 @@ export function reportOfDispute(dispute: Stripe.Dispute): ReportedReversal {
  * refunded in full, or disputed. Its charge must be expanded. Empty: nothing was left when it came.
  */
 export function reportOfWarning(warning: Stripe.Radar.EarlyFraudWarning): ReportedReversal[] {
-  const { id, charge, actionable } = warning;
-  if (typeof charge === 'string') throw new Error(`the charge of ${id} is not expanded`);
+  const { id, actionable } = warning;
+  const charge = expandedChargeOf(warning);
   const amountMicros = microsOf({
     id,
     amount: actionable ? charge.amount - charge.amount_refunded : charge.amount,
@@ -115,14 +114,24 @@ function statusOf({ status, balance_transactions: moved }: Stripe.Dispute): Disp
   }
 }
 
-/** The bank may dispute a payment in its own currency; then what left our balance at Stripe counts. */
+/**
+ * The bank may dispute a payment in its own currency. Then what left our balance at Stripe counts, and all of the payment
+ * while that shows no dollars: an inquiry takes nothing, and the account at Stripe may have another currency.
+ */
 function disputedMicros(dispute: Stripe.Dispute): Micros {
   if (dispute.currency === 'usd') return microsOf(dispute);
   const takenCents = dispute.balance_transactions
     .filter(({ amount, currency }) => amount < 0 && currency === 'usd')
     .reduce((sum, { amount }) => sum - amount, 0);
-  return takenCents > 0 ? microsOfCents(takenCents) : microsOf(dispute);
+  return takenCents > 0 ? microsOfCents(takenCents) : microsOf(expandedChargeOf(dispute));
 }
+
+export function expandedChargeOf({ id, charge }: Expandable): Stripe.Charge {
+  if (typeof charge === 'string') throw new Error(`the charge of ${id} is not expanded`);
+  return charge;
+}
+
+type Expandable = Pick<Stripe.Dispute, 'id' | 'charge'>;
 
 function microsOf({
   id,

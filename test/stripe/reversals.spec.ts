@@ -67,10 +67,21 @@ describe('at the processor', () => {
     assert.equal(reported.amountMicros, 12_340_000);
   });
 
+  it('a dispute in another currency that took no dollars counts for all of its payment', () => {
+    const charge = { id: 'ch_1', amount: 1_000, currency: 'usd' } as Stripe.Charge;
+    const taken = { amount: -1_100, currency: 'eur' } as Stripe.BalanceTransaction;
+    for (const balance_transactions of [[], [taken]]) {
+      const eur = dispute({ currency: 'eur', amount: 1_100, balance_transactions, charge });
+      assert.equal(reportOfDispute(eur).amountMicros, 10_000_000);
+    }
+  });
+
   it('other amounts are dollars, and any other currency needs a person', () => {
     assert.equal(reportOfRefund(refund({ amount: 1 })).amountMicros, 10_000);
     assert.throws(() => reportOfRefund(refund({ currency: 'eur' })), /usd expected, eur found/);
-    assert.throws(() => reportOfDispute(dispute({ currency: 'eur' })), /usd expected, eur found/);
+    const charge = { id: 'ch_1', amount: 1_000, currency: 'eur' } as Stripe.Charge;
+    const foreign = dispute({ currency: 'eur', charge });
+    assert.throws(() => reportOfDispute(foreign), /usd expected, eur found/);
   });
 });
 

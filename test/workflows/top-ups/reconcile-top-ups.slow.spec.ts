@@ -242,6 +242,23 @@ describe('reconciliation', () => {
     });
   }
 
+  it('continues after a dispute in the currency of the bank, an inquiry too', async () => {
+    const [asked, disputed] = [await paidTopUp(), await paidTopUp()];
+    const order = { currency: 'eur' };
+    await harness.control('disputes', {
+      ...order,
+      payment_intent: asked.paymentIntentId,
+      inquiry: true,
+    });
+    await harness.control('disputes', { ...order, payment_intent: disputed.paymentIntentId });
+    assert.equal((await reconcile()).differing, 0);
+    const statuses = await Promise.all([asked, disputed].map(({ id }) => harness.topUp(id)));
+    assert.deepEqual(
+      statuses.map(({ status }) => status),
+      ['completed', 'disputed'],
+    );
+  });
+
   it('credits a refund again that fails at the processor without a webhook', async () => {
     const topUp = await paidTopUp();
     const intent = topUp.paymentIntentId ?? '';

@@ -183,6 +183,14 @@ describe('a credited top-up', () => {
     assert.equal((await payer.money()).held, 10_000_000);
   });
 
+  it('is refunded though the bank inquires in its own currency', async () => {
+    const { payer, topUp, intent } = await paid(10);
+    await opened(intent, { inquiry: true, currency: 'eur' });
+    await refund(topUp, 4_000_000);
+    await settled(topUp, 'partially_refunded');
+    assert.deepEqual(await payer.money(), { balance: 6_000_000, held: 0, debt: 0 });
+  });
+
   it('is held by a warning of fraud until the dispute that it announced', async () => {
     const { payer, topUp, intent } = await paid(10, 6);
     await harness.control('fraud-warnings', { payment_intent: intent });
