@@ -3,11 +3,13 @@
  * server, the database or the role can break them silently.
  */
 import { randomUUID } from 'node:crypto';
-import { Client } from 'pg';
+import type { Client } from 'pg';
 import { explainConnectFailure, PoolerError, withSessionOptions } from './session.ts';
+import { withClient } from './with-client.ts';
 
 /** The first version whose `uuid_extract_timestamp` reads the time of our ids. */
 const VERSION_MIN = 180_000;
+const STATEMENT_MS_MAX = 10_000;
 
 /** Farebox does not start on this server. */
 export class UnsuitableServerError extends Error {
@@ -35,21 +37,13 @@ export interface Session {
 export async function checkServer(databaseUrl: string): Promise<string[]> {
   // A pooler gives its sessions to one client after the other, so it does not pass on what only this one asks for.
   const mark = randomUUID();
-  const client = new Client({
-    connectionString: withSessionOptions(databaseUrl, { 'farebox.mark': mark }),
-    connectionTimeoutMillis: 5_000,
-    query_timeout: 10_000,
-  });
-  // A connection that breaks fails its query too.
-  client.on('error', () => {});
-  try {
-    await client.connect();
-    return judgeServer(await readSession(client, mark));
-  } catch (error) {
+  const url = withSessionOptions(databaseUrl, { 'farebox.mark': mark });
+  const reading = withClient(url, { statementMsMax: STATEMENT_MS_MAX }, async (client) =>
+    judgeServer(await readSession(client, mark)),
+  );
+  return reading.catch((error: unknown) => {
     throw explainConnectFailure(error);
-  } finally {
-    await client.end().catch(() => {});
-  }
+  });
 }
 
 async function readSession(client: Client, mark: string): Promise<Session> {

@@ -6,12 +6,14 @@
 import { hash } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { Client } from 'pg';
+import type { Client } from 'pg';
 import { withSessionOptions } from './session.ts';
+import { withClient } from './with-client.ts';
 
 const DIRECTORY = join(import.meta.dirname, '../../migrations');
 /** A migration that cannot get its locks gives up and can be run again; it must not queue behind traffic. */
 const LOCK_TIMEOUT_MS = 10_000;
+const CHECK_MS_MAX = 10_000;
 
 /** A newer release wrote the database; this one would damage the data. */
 export class NewerDatabaseError extends Error {
@@ -42,9 +44,7 @@ type Applied = Pick<SqlFile, 'name' | 'hash'>;
 export async function migrate(databaseUrl: string, directory = DIRECTORY): Promise<string[]> {
   const numbered = await sqlFiles(directory, NUMBERED, withoutComments);
   const functions = await sqlFiles(join(directory, 'functions'), FUNCTION, String);
-  const client = clientOf(databaseUrl);
-  await client.connect();
-  try {
+  return withClient(withSessionOptions(databaseUrl, {}), {}, async (client) => {
     await client.query('begin');
     await client.query(`select pg_advisory_xact_lock(hashtext('farebox.migrate'))`);
     await client.query(`set local lock_timeout = ${LOCK_TIMEOUT_MS}`);
@@ -52,20 +52,17 @@ export async function migrate(databaseUrl: string, directory = DIRECTORY): Promi
       ...(await applyNumbered(client, numbered)),
       ...(await applyFunctions(client, functions)),
     ];
+    // Without it, the end of the connection undoes everything.
     await client.query('commit');
     return applied;
-  } finally {
-    // Without a commit, the end of the connection undoes everything.
-    await client.end();
-  }
+  });
 }
 
 /** Throws when a migration that this release needs is missing. A newer release may have added more. */
 export async function checkMigrated(databaseUrl: string): Promise<void> {
   const released = await namesIn(DIRECTORY, NUMBERED);
-  const client = clientOf(databaseUrl);
-  await client.connect();
-  try {
+  const url = withSessionOptions(databaseUrl, {});
+  await withClient(url, { statementMsMax: CHECK_MS_MAX }, async (client) => {
     const applied = new Set((await appliedMigrations(client)).map(({ name }) => name));
     const missing = released.filter((name) => !applied.has(name));
     if (missing.length === 0) return;
@@ -73,9 +70,7 @@ export async function checkMigrated(databaseUrl: string): Promise<void> {
       `The database lacks ${missing.length} of this release's migrations, the first of them ` +
         `${missing[0]}: run \`farebox migrate\`.`,
     );
-  } finally {
-    await client.end();
-  }
+  });
 }
 
 /** The names of what this release records in a database. */
@@ -87,16 +82,6 @@ export async function listReleased(): Promise<
     namesIn(join(DIRECTORY, 'functions'), FUNCTION),
   ]);
   return { migrations, functions };
-}
-
-function clientOf(databaseUrl: string): Client {
-  const client = new Client({
-    connectionString: withSessionOptions(databaseUrl, {}),
-    connectionTimeoutMillis: 5_000,
-  });
-  // A connection that breaks fails its query too.
-  client.on('error', () => {});
-  return client;
 }
 
 const NUMBERED = /^\d{4}_\w+\.sql$/;

@@ -92,7 +92,8 @@ async function readBooks(stripe: Stripe, sinceMs: number): Promise<StripeBooks> 
   }
   const withCharges = { ...page, expand: ['data.charge'] };
   for await (const dispute of stripe.disputes.list(withCharges)) {
-    if (expandedChargeOf(dispute).currency === 'usd') add(dispute.payment_intent, reportOfDispute(dispute));
+    if (expandedChargeOf(dispute).currency === 'usd')
+      add(dispute.payment_intent, reportOfDispute(dispute));
   }
   for await (const warning of stripe.radar.earlyFraudWarnings.list(withCharges)) {
     const charge = expandedChargeOf(warning);

@@ -14,12 +14,18 @@ const POLL_MS = 100;
 /** For transactions that began before the last row was copied. Reads of the API end within 10 seconds. */
 const OLD_SNAPSHOTS_WAIT_MS = 60_000;
 
+/** The connection that keeps other processes from moving rows, by the number of its process. */
+export interface Turn {
+  readonly pid: number;
+}
+
 /** Runs work in a transaction that waits only briefly for locks. False: traffic did not let it through. */
 export type BriefTransaction = (work: () => Promise<void>) => Promise<boolean>;
 
 /** The months that were made: those asked for and all others that have rows here. Null: traffic did not allow it. */
 export async function moveRest(
   client: Client,
+  turn: Turn,
   table: PartitionedTable,
   missing: readonly Month[],
   briefly: BriefTransaction,
@@ -34,7 +40,7 @@ export async function moveRest(
   if (!isSeen) return null;
   await copy(client, table, [...months.values()]);
   if (!(await waitForOldSnapshots(client))) return null;
-  const isSwitched = await briefly(() => switchOver(client, table, [...months.values()]));
+  const isSwitched = await briefly(() => switchOver(client, turn, table, [...months.values()]));
   return isSwitched ? [...months.keys()] : null;
 }
 
@@ -118,10 +124,14 @@ async function waitForOldSnapshots(client: Client): Promise<boolean> {
  */
 async function switchOver(
   client: Client,
+  turn: Turn,
   table: PartitionedTable,
   months: readonly Month[],
 ): Promise<void> {
   await client.query(`lock table only farebox.${table} in access exclusive mode`);
+  const copies = [`${table}_rest`, ...months.map(({ name }) => name)];
+  await client.query(`lock table ${copies.map((name) => `farebox_moving.${name}`).join(', ')}`);
+  await checkTurn(client, turn);
   await client.query(`truncate farebox.${table}_rest`);
   for (const { name, fromId, toId } of months) {
     await client.query(`
@@ -134,4 +144,16 @@ async function switchOver(
     insert into farebox.${table} select * from farebox_moving.${table}_rest;
     drop table farebox_moving.${table}_rest
   `);
+}
+
+/**
+ * Without the turn, another process may have begun again, and the copies, which are locked, may be its own and incomplete.
+ */
+async function checkTurn(client: Client, { pid }: Turn): Promise<void> {
+  const { rowCount } = await client.query(
+    `select from pg_locks where locktype = 'advisory' and granted and pid = $1
+       and database = (select oid from pg_database where datname = current_database())`,
+    [pid],
+  );
+  if (rowCount === 0) throw new Error('lost the turn to move rows; will begin again');
 }

@@ -4,10 +4,11 @@
  * it can be found like any other, and moves once its partition is created; a hold goes to `holds_rest`.
  */
 import { setTimeout as delay } from 'node:timers/promises';
-import { Client, DatabaseError } from 'pg';
+import { DatabaseError, type Client } from 'pg';
 import { withSessionOptions } from '../session.ts';
+import { withClient } from '../with-client.ts';
 import { monthPartition, type Month, type PartitionedTable } from './month-partition.ts';
-import { moveRest } from './move-rest.ts';
+import { moveRest, type Turn } from './move-rest.ts';
 
 const TABLES: readonly PartitionedTable[] = ['charges', 'holds'];
 const MONTHS_AHEAD = 3;
@@ -19,6 +20,8 @@ const TURN_TIMEOUT_MS = 10_000;
 /** For a change of the catalog alone, while charges wait for it. */
 const STATEMENT_TIMEOUT_MS = 1_000;
 const RETRY_MS = 200;
+/** To read which months some millions of misplaced rows have takes seconds. Past this, the server is silent. */
+const ANSWER_MS_MAX = 120_000;
 
 export interface EnsuredPartitions {
   readonly made: readonly string[];
@@ -39,13 +42,13 @@ export async function ensureChargePartitions(
   return connected(databaseUrl, async (client) => {
     if ((await findMissing(client, nowMs)).length === 0) return { made: [], putOff: [] };
     return connected(databaseUrl, async (other) => {
-      const isOurTurn = await takeTurn(other);
+      const turn = await takeTurn(other);
       const missing = await findMissing(client, nowMs);
-      if (!isOurTurn) return { made: [], putOff: missing.map(({ name }) => name) };
+      if (!turn) return { made: [], putOff: missing.map(({ name }) => name) };
       const ensured = { made: [] as string[], putOff: [] as string[] };
       for (const table of TABLES) {
         const months = missing.filter((month) => month.table === table);
-        const made = months.length > 0 ? await makeAll(client, table, months, rows) : [];
+        const made = months.length > 0 ? await makeAll(client, turn, table, months, rows) : [];
         const putOff = months.map(({ name }) => name).filter((name) => !made.includes(name));
         ensured.made.push(...made);
         ensured.putOff.push(...putOff);
@@ -55,35 +58,27 @@ export async function ensureChargePartitions(
   });
 }
 
-async function connected<T>(databaseUrl: string, work: (client: Client) => Promise<T>): Promise<T> {
-  const client = new Client({
-    connectionString: withSessionOptions(databaseUrl, { lock_timeout: TURN_TIMEOUT_MS }),
-    connectionTimeoutMillis: 5_000,
-  });
-  // A connection that breaks fails its query too.
-  client.on('error', () => {});
-  await client.connect();
-  try {
-    return await work(client);
-  } finally {
-    await client.end();
-  }
+function connected<T>(databaseUrl: string, work: (client: Client) => Promise<T>): Promise<T> {
+  const url = withSessionOptions(databaseUrl, { lock_timeout: TURN_TIMEOUT_MS });
+  return withClient(url, { statementMsMax: ANSWER_MS_MAX }, work);
 }
 
 /**
  * One process at a time. The lock is of a transaction that does nothing else and stays open until its connection ends:
- * the work needs several, and a lock of the session would stay with a pooler. False: another process moves rows.
+ * the work needs several, and a lock of the session would stay with a pooler. Undefined: another process moves rows.
  */
-async function takeTurn(client: Client): Promise<boolean> {
+async function takeTurn(client: Client): Promise<Turn | undefined> {
   try {
     await client.query('begin');
     await client.query('set local idle_in_transaction_session_timeout = 0');
+    await client.query('set local transaction_timeout = 0');
     await client.query(`select pg_advisory_xact_lock(hashtext('farebox.charge_partitions'))`);
-    return true;
   } catch (error) {
-    if (stateOf(error) === LOCK_NOT_AVAILABLE) return false;
+    if (stateOf(error) === LOCK_NOT_AVAILABLE) return undefined;
     throw error;
   }
+  const { rows } = await client.query<Turn>('select pg_backend_pid() as pid');
+  return rows[0];
 }
 
 async function findMissing(client: Client, nowMs: number): Promise<Month[]> {
@@ -103,6 +98,7 @@ async function findMissing(client: Client, nowMs: number): Promise<Month[]> {
 /** Almost always the default partition is empty, and a month is an empty table that has only to be attached. */
 async function makeAll(
   client: Client,
+  turn: Turn,
   table: PartitionedTable,
   months: readonly Month[],
   rows: 'move' | 'leave',
@@ -110,7 +106,7 @@ async function makeAll(
   const { rowCount } = await client.query(`select from farebox.${table}_rest limit 1`);
   if (rowCount !== 0) {
     if (rows === 'leave') return [];
-    return (await moveRest(client, table, months, (work) => briefly(client, work))) ?? [];
+    return (await moveRest(client, turn, table, months, (work) => briefly(client, work))) ?? [];
   }
   const made: string[] = [];
   for (const month of months) {

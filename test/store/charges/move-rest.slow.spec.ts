@@ -5,6 +5,7 @@ import { Client } from 'pg';
 import { ensureChargePartitions } from '../../../src/store/charges/partitions.ts';
 import { newConsumers, newDraft, post, type Consumer } from '../../support/charge-drafts.ts';
 import { openTestLedger, type TestLedger } from '../../support/ledger.ts';
+import { asSuperuser, until } from '../../support/stack.ts';
 
 const MISPLACED = 200_000;
 const HOLDS = 20_000;
@@ -98,4 +99,76 @@ describe('rows in the default partitions', () => {
     );
     return Object.fromEntries(Object.entries(rows[0] ?? {}).map(([name, n]) => [name, Number(n)]));
   }
+});
+
+describe('rows in a default partition', () => {
+  let ledger: TestLedger;
+  let client: Client;
+  let superuser: Client;
+
+  before(async () => {
+    ledger = await openTestLedger(2);
+    [client, superuser] = [ledger.url, asSuperuser(ledger.url)].map(
+      (connectionString) => new Client({ connectionString }),
+    ) as [Client, Client];
+    await Promise.all([client.connect(), superuser.connect()]);
+    await client.query(
+      `insert into farebox.holds (amount_micros, held_micros, balance_micros, expires_at, id, consumer_id,
+         developer, ledger, tool, metadata)
+       select 1, 1, 1, now() + interval '1 hour', uuidv7(interval '-40 days'), uuidv7(), n, 0, 'search', ''
+       from generate_series(1, ${MISPLACED}) n`,
+    );
+  });
+  after(async () => {
+    await client?.end();
+    await superuser?.end();
+    await ledger?.drop();
+  });
+
+  it('are all there after a process lost its turn and another one began', async () => {
+    const copy = async () =>
+      (
+        await client.query<{ oid: number; name: string }>(
+          `select oid, relname as name from pg_class
+           where relnamespace = 'farebox_moving'::regnamespace and relkind = 'r' and relname ~ '^holds_2'
+           order by relname`,
+        )
+      ).rows[0];
+    const isCopied = async () => {
+      const { name } = (await copy()) ?? {};
+      if (name === undefined) return false;
+      const { rows } = await client.query<{ n: number }>(
+        `select count(*)::int as n from farebox_moving.${name}`,
+      );
+      return rows[0]?.n === MISPLACED;
+    };
+    // An old snapshot, for whose end the first one waits once it has copied everything.
+    const reader = new Client({ connectionString: ledger.url });
+    await reader.connect();
+    await reader.query('begin transaction isolation level repeatable read');
+    await reader.query('select count(*) from farebox.accounts');
+    const first = ensureChargePartitions(ledger.url, Date.now());
+    await until(isCopied);
+    const before = await copy();
+    // And a lock that the second one waits for before it copies anything, and then waits to ask for again.
+    await reader.query('lock table farebox.holds_rest in row exclusive mode');
+    await superuser.query(
+      `select pg_terminate_backend(pid, 10000) from pg_locks where locktype = 'advisory' and granted
+         and database = (select oid from pg_database where datname = current_database())`,
+    );
+    const second = ensureChargePartitions(ledger.url, Date.now());
+    const isWaiting = async () => {
+      const { rowCount } = await client.query(
+        `select from pg_locks where relation = 'farebox.holds_rest'::regclass and not granted`,
+      );
+      return rowCount !== 0;
+    };
+    await until(async () => (await copy())?.oid !== before?.oid && (await isWaiting()));
+    await until(async () => !(await isWaiting()));
+    await reader.query('commit');
+    await Promise.allSettled([first, second]);
+    await reader.end();
+    const { rows } = await client.query('select count(*)::int as n from farebox.holds');
+    assert.deepEqual(rows, [{ n: MISPLACED }]);
+  });
 });

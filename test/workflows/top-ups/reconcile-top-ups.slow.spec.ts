@@ -243,20 +243,14 @@ describe('reconciliation', () => {
   }
 
   it('continues after a dispute in the currency of the bank, an inquiry too', async () => {
-    const [asked, disputed] = [await paidTopUp(), await paidTopUp()];
-    const order = { currency: 'eur' };
-    await harness.control('disputes', {
-      ...order,
-      payment_intent: asked.paymentIntentId,
-      inquiry: true,
-    });
-    await harness.control('disputes', { ...order, payment_intent: disputed.paymentIntentId });
+    const topUps = [await paidTopUp(), await paidTopUp()];
+    for (const [index, { paymentIntentId }] of topUps.entries()) {
+      const order = { payment_intent: paymentIntentId, inquiry: index === 0, currency: 'eur' };
+      await harness.control('disputes', order);
+    }
     assert.equal((await reconcile()).differing, 0);
-    const statuses = await Promise.all([asked, disputed].map(({ id }) => harness.topUp(id)));
-    assert.deepEqual(
-      statuses.map(({ status }) => status),
-      ['completed', 'disputed'],
-    );
+    const [asked, disputed] = await Promise.all(topUps.map(({ id }) => harness.topUp(id)));
+    assert.deepEqual([asked?.status, disputed?.status], ['completed', 'disputed']);
   });
 
   it('credits a refund again that fails at the processor without a webhook', async () => {
