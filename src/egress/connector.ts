@@ -3,10 +3,10 @@
  * an address, otherwise every address that its name resolves to, and finally the address of the connected socket. So a
  * name that resolves to another address a moment later (DNS rebinding) gains nothing.
  */
-import { lookup, type LookupAddress, type LookupAllOptions } from 'node:dns';
 import { isIP, type LookupFunction } from 'node:net';
 import { buildConnector } from 'undici';
 import { isPublicAddress } from './addresses.ts';
+import { nameResolver, type LookupAll } from './resolve-names.ts';
 
 const CONNECT_TIMEOUT_MS = 10_000;
 
@@ -21,19 +21,13 @@ export class EgressDeniedError extends Error {
 
 export interface ConnectorOptions {
   readonly allowPrivate: boolean;
-  /** Resolves names as the system does. */
+  /** Resolves names by DNS. */
   readonly resolve?: LookupAll;
 }
 
-export type LookupAll = (
-  hostname: string,
-  options: LookupAllOptions,
-  done: (error: NodeJS.ErrnoException | null, addresses: LookupAddress[]) => void,
-) => void;
-
-export function createConnector({ allowPrivate, resolve = lookup }: ConnectorOptions) {
+export function createConnector({ allowPrivate, resolve }: ConnectorOptions) {
   const options = { timeout: CONNECT_TIMEOUT_MS, allowH2: false };
-  return allowPrivate ? buildConnector(options) : publicOnly(options, resolve);
+  return allowPrivate ? buildConnector(options) : publicOnly(options, resolve ?? nameResolver());
 }
 
 function publicOnly(

@@ -3,7 +3,8 @@
  * redirects, a deadline, and of the answer only the beginning.
  */
 import { Agent, request } from 'undici';
-import { createConnector, type LookupAll } from './connector.ts';
+import { createConnector } from './connector.ts';
+import type { LookupAll } from './resolve-names.ts';
 import { webhookProblem } from './endpoints.ts';
 import { faultOf, retryAfterMsOf } from './guarded-fetch.ts';
 

@@ -1,8 +1,8 @@
 /** Events are posted to public addresses only; redirects are not followed, and every request ends. */
 import assert from 'node:assert/strict';
-import type { LookupAll } from '../../src/egress/connector.ts';
 import { webhookProblem } from '../../src/egress/endpoints.ts';
 import { openPoster, type Posted } from '../../src/egress/post.ts';
+import type { LookupAll } from '../../src/egress/resolve-names.ts';
 import { startAgent, type Respond } from '../support/agents.ts';
 
 const MESSAGE = { headers: { 'content-type': 'application/json' }, body: '{"a": 1}' };

@@ -1,0 +1,42 @@
+/**
+ * Names of hosts that others gave us, resolved by DNS with a time limit. The lookup of the system has none, and Node runs two
+ * of them at a time for the whole process: a nameserver that answers slowly would keep Stripe and Temporal from being found.
+ */
+import { NODATA, type LookupAddress, type LookupAllOptions } from 'node:dns';
+import { Resolver } from 'node:dns/promises';
+
+/** Of the first attempt and of each one, with two attempts: together half of the time for a connection. */
+const ATTEMPT_MS = { timeout: 2_000, maxTimeout: 3_000, tries: 2 };
+
+export type LookupAll = (
+  hostname: string,
+  options: LookupAllOptions,
+  done: (error: NodeJS.ErrnoException | null, addresses: LookupAddress[]) => void,
+) => void;
+
+/** By these nameservers; by default those of the system. */
+export function nameResolver(servers?: readonly string[]): LookupAll {
+  const resolver = new Resolver(ATTEMPT_MS);
+  if (servers) resolver.setServers(servers);
+  return (hostname, _, done) => {
+    void Promise.allSettled([resolver.resolve4(hostname), resolver.resolve6(hostname)]).then(
+      ([v4, v6]) => {
+        const addresses = [
+          ...found(v4).map((address) => ({ address, family: 4 })),
+          ...found(v6).map((address) => ({ address, family: 6 })),
+        ];
+        done(addresses.length > 0 ? null : errorOf(v4), addresses);
+      },
+    );
+  };
+}
+
+function found(settled: PromiseSettledResult<string[]>): readonly string[] {
+  return settled.status === 'fulfilled' ? settled.value : [];
+}
+
+function errorOf(settled: PromiseSettledResult<string[]>): NodeJS.ErrnoException {
+  return settled.status === 'rejected' && settled.reason instanceof Error
+    ? settled.reason
+    : Object.assign(new Error('the name has no address'), { code: NODATA });
+}
