@@ -24,7 +24,7 @@ import { agentTaskQueue } from '../src/domain/task-queues.ts';
 import { display } from './invocation-display.ts';
 import * as messages from './messages.ts';
 import type { InvocationInput, InvocationProgress } from './messages.ts';
-import { retryAfterMsOf, Steps } from './steps.ts';
+import { lasting, retryAfterMsOf, Steps } from './steps.ts';
 
 interface Run {
   readonly invocationId: string;
@@ -144,7 +144,7 @@ function listen(run: Run): void {
   setHandler(
     messages.invocationOutcome,
     async () => {
-      await condition(() => steps.ended || steps.failures >= ANSWERS_AFTER);
+      await lasting(() => condition(() => steps.ended || steps.failures >= ANSWERS_AFTER));
       return run.view;
     },
     { description: 'Returns when the invocation has ended, or will not end soon.' },

@@ -8,6 +8,7 @@ import {
   ApplicationFailure,
   CancellationScope,
   condition,
+  isCancellation,
   patched,
   rootCause,
   TimeoutFailure,
@@ -102,7 +103,7 @@ export class Steps {
     const isHeeded = () => this.ended || (!this[asked] && this.resting);
     // Runs that began on an earlier release wait without a limit.
     if (!patched('bounded-updates')) return condition(isHeeded);
-    const isInTime = await condition(isHeeded, HEEDED_WITHIN_MS);
+    const isInTime = await lasting(() => condition(isHeeded, HEEDED_WITHIN_MS));
     if (isInTime || this.resting || this.failures > 0) return;
     this.waitingFor = 'worker';
     this.display();
@@ -140,6 +141,17 @@ export class Steps {
       this.stuck = { step, since, message: rootCause(failure) ?? failure.message };
     }
     this.display();
+  }
+}
+
+/** Waits on when the cancellation of the workflow is requested, which ends it in order and which updates outlast. */
+export async function lasting<T>(wait: () => Promise<T>): Promise<T> {
+  try {
+    return await wait();
+  } catch (error) {
+    // Updates of runs of earlier releases failed then.
+    if (!isCancellation(error) || !patched('updates-outlast-cancellation')) throw error;
+    return CancellationScope.nonCancellable(wait);
   }
 }
 

@@ -12,7 +12,7 @@ import type { Verdict } from '../src/domain/verdict.ts';
 import * as messages from './messages.ts';
 import type { TopUpInput, TopUpProgress, TopUpView } from './messages.ts';
 import { atProcessor, inPostgres, OPENS_PAYMENT, pauseAfter, rest } from './processor-steps.ts';
-import { Steps } from './steps.ts';
+import { lasting, Steps } from './steps.ts';
 import { display } from './top-up-display.ts';
 import * as before from './top-up-reversals.ts';
 
@@ -204,7 +204,9 @@ function listen(run: Run): void {
   setHandler(
     messages.sessionUrl,
     async () => {
-      await condition(() => run.sessionUrl !== null || steps.ended || steps.stuck !== null);
+      await lasting(() =>
+        condition(() => run.sessionUrl !== null || steps.ended || steps.stuck !== null),
+      );
       return viewOf(run);
     },
     { description: 'Returns when the checkout can be paid, or the top-up is stuck.' },
@@ -212,7 +214,7 @@ function listen(run: Run): void {
   setHandler(
     messages.outcome,
     async () => {
-      await condition(() => steps.ended || steps.stuck !== null || run.needsPayer);
+      await lasting(() => condition(() => steps.ended || steps.stuck !== null || run.needsPayer));
       return viewOf(run);
     },
     { description: 'Returns when the top-up has ended, is stuck, or waits for the payer.' },

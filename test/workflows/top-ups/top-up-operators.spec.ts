@@ -100,6 +100,19 @@ describe('operators and a top-up', () => {
     assert.equal((await harness.topUp(topUp.id)).status, 'expired');
   });
 
+  it('takes updates after that, too, while the processor is down', async () => {
+    const topUp = await harness.checkout(await harness.newConsumer(), 25);
+    const down = { path: '/v1/checkout', kind: 'error', status: 503, times: 1_000 };
+    await harness.control('faults', { method: 'POST', ...down });
+    await harness.workflow(topUp.id).cancel();
+    await until(() => found(topUp, 'Stuck = true and WaitingFor = "processor"'));
+    const still = await harness.workflow(topUp.id).executeUpdate<TopUpProgress, []>('retry');
+    assert.equal(still.stuck?.step, 'cancel');
+    await harness.forgetFaults();
+    const after = await harness.workflow(topUp.id).executeUpdate<TopUpProgress, []>('retry');
+    assert.equal(after.status, 'expired');
+  });
+
   it('credits a checkout that is canceled after it was paid', async () => {
     const consumer = await harness.newConsumer();
     const topUp = await harness.checkout(consumer, 25);
