@@ -4,6 +4,7 @@
  */
 import { NODATA, type LookupAddress, type LookupAllOptions } from 'node:dns';
 import { Resolver } from 'node:dns/promises';
+import { callbackify } from 'node:util';
 
 /** Of the first attempt and of each one, with two attempts: together half of the time for a connection. */
 const ATTEMPT_MS = { timeout: 2_000, maxTimeout: 3_000, tries: 2 };
@@ -18,17 +19,19 @@ export type LookupAll = (
 export function nameResolver(servers?: readonly string[]): LookupAll {
   const resolver = new Resolver(ATTEMPT_MS);
   if (servers) resolver.setServers(servers);
-  return (hostname, _, done) => {
-    void Promise.allSettled([resolver.resolve4(hostname), resolver.resolve6(hostname)]).then(
-      ([v4, v6]) => {
-        const addresses = [
-          ...found(v4).map((address) => ({ address, family: 4 })),
-          ...found(v6).map((address) => ({ address, family: 6 })),
-        ];
-        done(addresses.length > 0 ? null : errorOf(v4), addresses);
-      },
-    );
-  };
+  const find = callbackify(async (hostname: string): Promise<LookupAddress[]> => {
+    const [v4, v6] = await Promise.allSettled([
+      resolver.resolve4(hostname),
+      resolver.resolve6(hostname),
+    ]);
+    const addresses = [
+      ...found(v4).map((address) => ({ address, family: 4 })),
+      ...found(v6).map((address) => ({ address, family: 6 })),
+    ];
+    if (addresses.length === 0) throw errorOf(v4);
+    return addresses;
+  });
+  return (hostname, _, done) => find(hostname, done);
 }
 
 function found(settled: PromiseSettledResult<string[]>): readonly string[] {

@@ -244,10 +244,8 @@ describe('reconciliation', () => {
 
   it('continues after a dispute in the currency of the bank, an inquiry too', async () => {
     const topUps = [await paidTopUp(), await paidTopUp()];
-    for (const [index, { paymentIntentId }] of topUps.entries()) {
-      const order = { payment_intent: paymentIntentId, inquiry: index === 0, currency: 'eur' };
-      await harness.control('disputes', order);
-    }
+    for (const [index, { paymentIntentId: payment_intent }] of topUps.entries())
+      await harness.control('disputes', { payment_intent, inquiry: index === 0, currency: 'eur' });
     assert.equal((await reconcile()).differing, 0);
     const [asked, disputed] = await Promise.all(topUps.map(({ id }) => harness.topUp(id)));
     assert.deepEqual([asked?.status, disputed?.status], ['completed', 'disputed']);
