@@ -96,7 +96,9 @@ export async function askAndRetry(approvals, ask, call, charge, { signal } = {})
       if (asked === undefined || asked.id === previousId) throw error;
       previousId = asked.id;
       const leftMs = Math.max(1, Math.ceil(deadline - performance.now()));
-      const { id, status } = await approvals.wait(asked.id, { timeoutMs: leftMs, signal });
+      const { id, status } = await approvals
+        .wait(asked.id, { timeoutMs: leftMs, signal })
+        .catch((failure) => stillAsked(failure, asked));
       if (status === 'approved') continue;
       throw Object.assign(error, { approvalId: id, approvalStatus: status });
     }
@@ -104,6 +106,12 @@ export async function askAndRetry(approvals, ask, call, charge, { signal } = {})
 }
 
 const NOT_NEEDED = Symbol('nothing refuses the call any more');
+
+/** An outage during the wait does not undo the refusal: it must not look like one that the call may run without paying. */
+function stillAsked(failure, asked) {
+  if (failure.code === 'aborted') throw failure;
+  return asked;
+}
 
 /** The refusal itself says more than why nobody could be asked. */
 function noAnswer(error) {
