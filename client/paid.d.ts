@@ -27,7 +27,7 @@ interface Priced<Input extends unknown[]> {
 interface Settled<Result> {
   price?: undefined;
   max: Amount;
-  /** Dollars; 0 is free. More than `max` is charged as `max`. */
+  /** Dollars; 0 is free. More than `max` is charged as `max`. What is no amount is a `billing_error`, and not charged. */
   settle: (result: Result) => Amount | Promise<Amount>;
 }
 

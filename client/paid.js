@@ -18,7 +18,7 @@ export async function openPayment(farebox, options, { apiKey, input, signal }) {
   if ((price === undefined) === (max === undefined) || (max !== undefined && !options.settle)) {
     throw new TypeError('Farebox: a paid call needs a price, or max and settle');
   }
-  const amount = typeof price === 'function' ? await price(...input) : (price ?? max);
+  const amount = typeof price === 'function' ? await priceFor(price, input) : (price ?? max);
   const expiresIn = Math.min(86_400, Math.ceil(timeoutMs / 1_000) + HOLD_MARGIN_SECONDS);
   const request = { apiKey, tool, amount, expiresIn, idempotencyKey: crypto.randomUUID() };
   const place = () => farebox.holds.place(request, { signal });
@@ -35,6 +35,13 @@ export async function openPayment(farebox, options, { apiKey, input, signal }) {
       release: async () => {},
     };
   }
+}
+
+/** Without a check, no amount would mean the price with which the tool is registered. */
+async function priceFor(price, input) {
+  const amount = await price(...input);
+  if (amount === undefined) throw notAnAmount('price()', amount);
+  return amount;
 }
 
 /** Finds, with the same key, a hold whose answer was lost or not waited for, and releases it. */
@@ -64,7 +71,7 @@ class Payment {
       const amount = settle && (await settle(result));
       // The caller has left. That release may have been lost, so a capture could still succeed.
       if (this.#isReleased) throw givenUp();
-      if (amount !== undefined && isNothing(amount)) return await this.release();
+      if (settle && isNothing(amount)) return await this.release();
       return { paid: true, ...(await this.#capture(amount)) };
     } catch (error) {
       await this.release();
@@ -122,8 +129,18 @@ function mayRunUnpaid(onUnavailable, error) {
   return onUnavailable === 'run_unpaid' && isRefusal(error) && error.code === 'service_unavailable';
 }
 
+/** Throws when the cost is no amount: a capture without one would take all that is held. */
 function isNothing(amount) {
-  return Number(usd(amount).toString()) === 0;
+  try {
+    return Number(usd(amount).toString()) === 0;
+  } catch (error) {
+    throw notAnAmount('settle()', amount, error);
+  }
+}
+
+function notAnAmount(name, amount, cause) {
+  const message = `${name} returned ${String(amount)}, which is not an amount of dollars; nothing was charged.`;
+  return createError('invalid_amount', message, { param: 'amount' }, cause);
 }
 
 /** Calls `giveUp(error)` when the call takes too long. Returns a function that cancels this. */
