@@ -2,6 +2,7 @@
  * Sends concurrent charges together: calls made while requests are in flight wait for the next one. There is no timer:
  * a lone charge is sent at once, alone. Each keeps its own answer and deadline.
  */
+import { TIMER_MS_MAX } from './settings.js';
 import { aborted } from './transport.js';
 
 // Two, so that the service works on one while the other is parsed and answered, and one slow answer does not stop
@@ -15,7 +16,6 @@ const BATCH_MAX = 1_000;
 const BATCH_CHARS_MAX = 256 * 1024;
 // A request that takes longer no longer counts: a connection that hangs must not delay the calls behind it.
 const STALLED_MS = 500;
-const TIMER_MS_MAX = 2 ** 31 - 1;
 
 /** A charge that waits for the service's answer or its own deadline. */
 class Call {

@@ -1,10 +1,11 @@
 /** Paid routes for Express: `app.get('/search', paidRoute(farebox, { tool, price }), handler)`. */
 import { keepBack, signalOf } from './node-response.js';
-import { isRefusal, limitTime, openPayment } from './paid.js';
+import { checkPaid, isRefusal, limitTime, openPayment } from './paid.js';
 import { chargeHeaders, refusalOf } from './refusals.js';
 import { serviceKeyOf } from './service-key.js';
 
 export function paidRoute(farebox, options) {
+  checkPaid(options);
   return async (request, response, next) => {
     const signal = signalOf(response);
     const apiKey = serviceKeyOf(request.headers);

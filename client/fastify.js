@@ -1,6 +1,6 @@
 /** Paid routes for Fastify: `app.get('/search', paidRoute(farebox, { tool, price }), handler)`. */
 import { signalOf } from './node-response.js';
-import { isRefusal, limitTime, openPayment } from './paid.js';
+import { checkPaid, isRefusal, limitTime, openPayment } from './paid.js';
 import { chargeHeaders, refusalOf } from './refusals.js';
 import { serviceKeyOf } from './service-key.js';
 
@@ -9,6 +9,7 @@ import { serviceKeyOf } from './service-key.js';
  * status.
  */
 export function paidRoute(farebox, options) {
+  checkPaid(options);
   const calls = new WeakMap();
   return {
     async preHandler(request, reply) {

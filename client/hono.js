@@ -1,9 +1,10 @@
 /** Paid routes for Hono: `app.get('/search', paidRoute(farebox, { tool, price }), handler)`. */
-import { isRefusal, runPaid } from './paid.js';
+import { checkPaid, isRefusal, runPaid } from './paid.js';
 import { chargeHeaders, refusalOf } from './refusals.js';
 import { serviceKeyOf } from './service-key.js';
 
 export function paidRoute(farebox, options) {
+  checkPaid(options);
   return async (context, next) => {
     try {
       const { charge } = await runPaid(farebox, options, {

@@ -1,10 +1,11 @@
 /** Paid routes for Koa: `router.get('/search', paidRoute(farebox, { tool, price }), handler)`. */
 import { signalOf } from './node-response.js';
-import { isRefusal, runPaid } from './paid.js';
+import { checkPaid, isRefusal, runPaid } from './paid.js';
 import { chargeHeaders, refusalOf } from './refusals.js';
 import { serviceKeyOf } from './service-key.js';
 
 export function paidRoute(farebox, options) {
+  checkPaid(options);
   return async (context, next) => {
     try {
       const { charge } = await runPaid(farebox, options, {

@@ -2,9 +2,10 @@
  * A paid call: hold the price, run, capture the cost. A failed call releases the hold, so the caller never pays for it.
  * If the release is lost, the hold expires.
  */
-import { askAndRetry } from './approvals.js';
+import { askAndRetry, checkAsk } from './approvals.js';
 import { createError, FareboxError } from './errors.js';
 import { usd } from './money.js';
+import { checkInteger, checkOnUnavailable } from './settings.js';
 
 const TIMEOUT_MS = 300_000;
 /** How much longer than its call a hold lives, so that the capture finds it. */
@@ -12,12 +13,21 @@ const HOLD_MARGIN_SECONDS = 60;
 /** A lost release only delays the return of the money until the hold expires. */
 const RELEASE = { timeoutMs: 1_000 };
 
+/** Refuses what could not work, when the tool or route is created. */
+export function checkPaid({ price, max, settle, ...others }) {
+  const { timeoutMs = TIMEOUT_MS, onUnavailable = 'fail', ask } = others;
+  const isSettled = max !== undefined;
+  if ((price === undefined) !== isSettled || (isSettled && typeof settle !== 'function')) {
+    throw new TypeError('Farebox: a paid call needs a price, or max and settle');
+  }
+  checkInteger('timeoutMs', timeoutMs, 1);
+  checkOnUnavailable(onUnavailable);
+  if (ask) checkAsk(ask);
+}
+
 /** Holds the price, or the most that the call may cost. If it raises FareboxError, the call must not run. */
 export async function openPayment(farebox, options, { apiKey, input, signal }) {
   const { tool, price, max, onUnavailable, ask, timeoutMs = TIMEOUT_MS } = options;
-  if ((price === undefined) === (max === undefined) || (max !== undefined && !options.settle)) {
-    throw new TypeError('Farebox: a paid call needs a price, or max and settle');
-  }
   const amount = typeof price === 'function' ? await priceFor(price, input) : (price ?? max);
   const expiresIn = Math.min(86_400, Math.ceil(timeoutMs / 1_000) + HOLD_MARGIN_SECONDS);
   const request = { apiKey, tool, amount, expiresIn, idempotencyKey: crypto.randomUUID() };

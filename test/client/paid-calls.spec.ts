@@ -2,6 +2,11 @@
 import assert from 'node:assert/strict';
 import { inspect } from 'node:util';
 import { Farebox, type FareboxOptions } from '@farebox/client';
+import * as forExpress from '@farebox/client/express';
+import * as forFastify from '@farebox/client/fastify';
+import * as forFetch from '@farebox/client/fetch';
+import * as forHono from '@farebox/client/hono';
+import * as forKoa from '@farebox/client/koa';
 import { paidTool } from '@farebox/client/mcp';
 import type { PaidOptions } from '../../client/paid.js';
 import { answer, droppedLine, raised, refusal, ScriptedService } from './scripted-service.ts';
@@ -90,5 +95,53 @@ describe('client: paid calls that are settled', () => {
     const { ran, call } = toolOf(api.farebox(), { tool: 'search', price: returns(undefined) });
     assert.equal((await call()).structuredContent?.error['code'], 'billing_error');
     assert.deepEqual([ran.times, api.seen], [0, []]);
+  });
+});
+
+describe('client: the options of a paid call', () => {
+  const farebox = new Farebox({ secretKey: 'fare_sk_live_x', baseUrl: 'http://127.0.0.1:9' });
+  const create: Readonly<Record<string, (options: never) => unknown>> = {
+    mcp: (options) => paidTool(farebox, options, () => ({ content: [] })),
+    express: (options) => forExpress.paidRoute(farebox, options),
+    fastify: (options) => forFastify.paidRoute(farebox, options),
+    fetch: (options) => forFetch.paidRoute(farebox, options, () => new Response('')),
+    hono: (options) => forHono.paidRoute(farebox, options),
+    koa: (options) => forKoa.paidRoute(farebox, options),
+  };
+  const times = [0, -1, 1.5, NaN, Infinity, 2 ** 31, '1'];
+  const wrong: readonly object[] = [
+    ...times.map((timeoutMs) => ({ timeoutMs })),
+    ...times.map((timeoutMs) => ({ ask: { timeoutMs } })),
+    { onUnavailable: 'run' },
+    { price: undefined },
+    { max: 1 },
+    { price: undefined, max: 1 },
+  ];
+  for (const [name, of] of Object.entries(create)) {
+    it(`are checked when it is created: ${name}`, () => {
+      for (const options of wrong) {
+        const given = { tool: 'search', price: 1, ...options } as never;
+        assert.throws(() => of(given), TypeError, inspect(options));
+      }
+      of({ tool: 'search', price: 1, timeoutMs: 2 ** 31 - 1, ask: { timeoutMs: 1 } } as never);
+      of({ tool: 'search', max: 1, settle: returns(1) } as never);
+    });
+  }
+
+  it('of a charge that asks the owner are checked before it is sent', async () => {
+    await using api = await service(poor);
+    for (const timeoutMs of times) {
+      const charging = api.farebox().charge({ ...search, ask: { timeoutMs: timeoutMs as number } });
+      await assert.rejects(charging, TypeError);
+    }
+    assert.deepEqual(api.seen, []);
+  });
+
+  it('may wait for the owner as long as a timer can run', async () => {
+    await using api = await service(answer(200, { id: 'apr_1', status: 'approved' }));
+    const { status } = await api
+      .farebox({ timeoutMs: 2 ** 31 - 1 })
+      .approvals.wait('apr_1', { timeoutMs: 2 ** 31 - 1 });
+    assert.equal(status, 'approved');
   });
 });
