@@ -6,6 +6,7 @@ import { serviceKeyOf } from './service-key.js';
 export function paidRoute(farebox, options) {
   checkPaid(options);
   return async (context, next) => {
+    const before = new Headers(context.res.headers);
     try {
       const { charge } = await runPaid(farebox, options, {
         apiKey: serviceKeyOf(context.req.raw.headers),
@@ -23,9 +24,12 @@ export function paidRoute(farebox, options) {
     } catch (error) {
       if (!isRefusal(error)) throw error;
       const refusal = refusalOf(error);
-      // A response that was not paid for is not sent.
+      // A response that was not paid for is not sent, nor are its headers.
       context.res = undefined;
-      context.res = context.json({ error: refusal.error }, refusal.status);
+      context.res = Response.json(
+        { error: refusal.error },
+        { status: refusal.status, headers: before },
+      );
       return undefined;
     }
   };
