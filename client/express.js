@@ -13,7 +13,8 @@ export function paidRoute(farebox, options) {
       const payment = await openPayment(farebox, options, { apiKey, input: [request], signal });
       settleBeforeEnd(payment, response, options, signal);
     } catch (error) {
-      if (!isRefusal(error)) throw error;
+      // Express 4 does not wait for what a middleware returns.
+      if (!isRefusal(error)) return next(error);
       return refuse(response, error);
     }
     return next();

@@ -204,6 +204,13 @@ describe('client: paid routes', () => {
         assert.deepEqual([await books.charges(), ran.times], [[], 1]);
       });
 
+      it('fail as the handler would when their price cannot be computed', async () => {
+        await open();
+        const response = await site.ask('/unpriced', { headers: keyOf(account) });
+        assert.equal(response.status, 500);
+        assert.deepEqual([await books.holds(), ran.times], [[], 0]);
+      });
+
       if (name === 'fastify' || name === 'koa') {
         for (const [path, amount] of [
           ['/raw', 0.5],

@@ -11,7 +11,7 @@ import * as forFastify from '@farebox/client/fastify';
 import * as forFetch from '@farebox/client/fetch';
 import * as forHono from '@farebox/client/hono';
 import * as forKoa from '@farebox/client/koa';
-import express from 'express';
+import express, { type RequestHandler } from 'express';
 import { fastify, type FastifyReply } from 'fastify';
 import { Hono } from 'hono';
 import Koa from 'koa';
@@ -24,6 +24,12 @@ export interface Site {
 /** Of a hold that is settled for less than it reserves. */
 const settled = { tool: 'search', max: 2, settle: () => '0.25' };
 const price = { tool: 'search', price: '0.5' };
+const unpriced = {
+  tool: 'search',
+  price: (): never => {
+    throw new Error('the price is broken');
+  },
+};
 const hasty = { ...price, timeoutMs: 50 };
 
 /** How often a handler ran, how many requests wait in front of `/left`, and what ends the waits of `/late` and `/slow`. */
@@ -100,7 +106,7 @@ async function onNode(
 }
 
 /**
- * `/ok`, `/settled`, `/fails`, `/throws`, `/waits` for ever, `/late`, which sets a header that a refusal must not have, has
+ * `/ok`, `/settled`, `/unpriced`, whose price throws, `/fails`, `/throws`, `/waits` for ever, `/late`, which sets a header that a refusal must not have, has
  * 50 ms and takes longer, `/slow`, which has
  * time, and `/left`, whose caller leaves before it is asked to pay. Where a handler may write the response without its
  * framework: `/raw`, `/raw-fails`, `/raw-settled`, `/raw-late`, and `/ended`, which does not tell its framework.
@@ -130,6 +136,8 @@ export const SITES: Readonly<Record<string, (farebox: Farebox) => Promise<Site>>
     router.get('/settled', forKoa.paidRoute(farebox, settled), (ctx) => {
       ctx.body = found();
     });
+    const dear = forKoa.paidRoute(farebox, unpriced);
+    router.get('/unpriced', dear, (ctx) => void (ctx.body = found()));
     router.get('/raw', paid, passKoa(200));
     router.get('/raw-fails', paid, passKoa(422));
     router.get('/raw-settled', forKoa.paidRoute(farebox, settled), passKoa(200));
@@ -162,6 +170,10 @@ export const SITES: Readonly<Record<string, (farebox: Farebox) => Promise<Site>>
       next();
     });
     app.get('/left', paid, (_request, response) => void response.json(found()));
+    // As Express 4 calls it: what the middleware returns is not looked at.
+    const dear = forExpress.paidRoute(farebox, unpriced);
+    const call: RequestHandler = (...input) => void dear(...input);
+    app.get('/unpriced', call, (_request, response) => void response.json(found()));
     const charged = forExpress.paidRoute(farebox, settled);
     app.get('/settled', charged, (_request, response) => {
       response.writeHead(200, 'OK', { 'content-type': 'application/json' });
@@ -189,6 +201,7 @@ export const SITES: Readonly<Record<string, (farebox: Farebox) => Promise<Site>>
     app.get('/slow', paid, late);
     app.get('/left', { ...paid, onRequest: untilReplyLeft }, async () => found());
     app.get('/settled', forFastify.paidRoute(farebox, settled), async () => found());
+    app.get('/unpriced', forFastify.paidRoute(farebox, unpriced), async () => found());
     app.get('/raw', paid, hijack(200));
     app.get('/raw-fails', paid, hijack(422));
     app.get('/raw-settled', forFastify.paidRoute(farebox, settled), hijack(200));
@@ -226,6 +239,7 @@ export const SITES: Readonly<Record<string, (farebox: Farebox) => Promise<Site>>
       await next();
     });
     app.get('/left', paid, (context) => context.json(found()));
+    app.get('/unpriced', forHono.paidRoute(farebox, unpriced), (context) => context.json(found()));
     app.get('/settled', forHono.paidRoute(farebox, settled), (context) => context.json(found()));
     return {
       ask: async (path, init) => app.request(path, init),
@@ -252,6 +266,7 @@ export const SITES: Readonly<Record<string, (farebox: Farebox) => Promise<Site>>
         await response.text();
         return response;
       }),
+      '/unpriced': forFetch.paidRoute(farebox, unpriced, () => Response.json(found())),
       '/settled': forFetch.paidRoute(farebox, settled, () => Response.json(found())),
     };
     return {
