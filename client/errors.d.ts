@@ -1,7 +1,7 @@
 /** The errors that the client raises. */
 import type { Hold } from './index.js';
 
-/** Why a call failed. No field contains a key, except `idempotencyKey`, which is not a secret. */
+/** Why a call failed. No field contains a key, except `idempotencyKey` and `idempotencyKeys`, which are not secret. */
 export declare class FareboxError extends Error {
   /** Like `instanceof`, but also works across two installed copies of this package. */
   static isInstance(value: unknown): value is FareboxError;
@@ -15,6 +15,11 @@ export declare class FareboxError extends Error {
   readonly outcome: 'not_charged' | 'not_refunded' | 'not_held' | 'not_done' | 'unknown';
   /** The key of this charge, refund or other write; absent when no request was sent. */
   readonly idempotencyKey: string | undefined;
+  /**
+   * After batch(): the keys of its members, in order, also those that it generated; undefined for a release, which needs
+   * none. Send the members again with these keys to find out what an unknown outcome was.
+   */
+  readonly idempotencyKeys: readonly (string | undefined)[] | undefined;
   /** The HTTP status of the last answer; absent when there was none. */
   readonly status: number | undefined;
   /** A coarse class, such as `payment_error`. */

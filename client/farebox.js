@@ -79,12 +79,14 @@ export class Farebox {
   }
 
   async batch(members, options) {
-    const asked = {
-      method: 'POST',
-      path: '/v1/charges/batch',
-      body: { charges: members.map(toSend) },
-    };
-    return (await this.#calls.write(asked, BATCH, options)).json.results;
+    const charges = members.map(toSend);
+    const asked = { method: 'POST', path: '/v1/charges/batch', body: { charges } };
+    try {
+      return (await this.#calls.write(asked, BATCH, options)).json.results;
+    } catch (error) {
+      const idempotencyKeys = charges.map((member) => member.idempotencyKey);
+      throw Object.assign(error, { idempotencyKeys });
+    }
   }
 
   async refund({ chargeId, amount, idempotencyKey = crypto.randomUUID() }, options) {

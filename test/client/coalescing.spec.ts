@@ -73,6 +73,30 @@ function reasonOf(settled: Settled): FareboxError {
   return settled.reason as FareboxError;
 }
 
+describe('client: a batch', () => {
+  it('names the keys of its members in the error when its answer is lost', async () => {
+    const results = [{ status: 201 }, { status: 201 }, { status: 200 }];
+    await using api = await service(droppedLine, answer(200, { results }));
+    const farebox = api.farebox({ maxRetries: 0 });
+    const { apiKey, tool, amount } = request('');
+    const members = [
+      { apiKey, tool, amount },
+      { op: 'hold', apiKey, tool, amount, idempotencyKey: 'mine' },
+      { op: 'release', holdId: 'hld_1' },
+    ] as const;
+    const lost = await raised(farebox.batch(members));
+    assert.equal(lost.outcome, 'unknown');
+    const keys = lost.idempotencyKeys ?? assert.fail('no keys');
+    assert.match(keys[0] ?? '', /^[0-9a-f-]{36}$/);
+    assert.deepEqual(keys.slice(1), ['mine', undefined]);
+    const again = members.map((member, n) => ({ ...member, idempotencyKey: keys[n] }));
+    await farebox.batch(again);
+    assert.deepEqual(api.seen[1]?.body, api.seen[0]?.body);
+    const refused = await raised(farebox.batch([{ apiKey, tool, amount: Number.NaN }]));
+    assert.equal(refused.idempotencyKeys, undefined);
+  });
+});
+
 describe('client: concurrent charges', () => {
   it('go in one request when called together, and alone when alone', async () => {
     await using api = await service(makeAll);
