@@ -37,8 +37,7 @@ export class Farebox {
     this.#calls = new Calls(key, { ...options, baseUrl: options.baseUrl ?? env.FAREBOX_URL });
     this.#onUnavailable = settings.checkOnUnavailable(options.onUnavailable ?? 'fail');
     if (settings.checkCoalesce(options.coalesce ?? CAN_SHARE_REQUESTS)) {
-      const { transport, timeoutMs } = this.#calls;
-      this.#coalescer = new Coalescer(postCharges.bind(undefined, transport), timeoutMs);
+      this.#coalescer = new Coalescer(postCharges.bind(undefined, this.#calls.transport));
     }
     const keys = options.receiptKeys && settings.checkReceiptKeys(options.receiptKeys);
     this.#receiptKeys = new ReceiptKeys(
@@ -160,9 +159,9 @@ export class Farebox {
     return verifyReceipt(this.#receiptKeys, receipt);
   }
 
-  #attempt(prepared, { timeoutMs, leftMs }, signal) {
-    if (this.#coalescer) return this.#coalescer.send(prepared, leftMs, signal);
-    return postCharge(this.#calls.transport, prepared, timeoutMs, signal);
+  #attempt(prepared, limits, signal) {
+    if (this.#coalescer) return this.#coalescer.send(prepared, limits, signal);
+    return postCharge(this.#calls.transport, prepared, limits.timeoutMs, signal);
   }
 }
 

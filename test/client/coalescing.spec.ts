@@ -298,6 +298,31 @@ describe('client: the answers to charges that shared a request', () => {
     assert.equal(api.seen.length, 1);
   });
 
+  it('may take longer than those of the client, each by its own timeout', async () => {
+    const gate = held(makeAll);
+    await using api = await service(gate.step);
+    const start = performance.now();
+    const charging = api.farebox({ timeoutMs: 50 }).charge(request('long'), { timeoutMs: 60_000 });
+    // As long as all attempts of the client's own timeout, with their pauses.
+    await until(() => performance.now() - start > 600);
+    gate.release();
+    assert.equal((await charging).id, 'chg_long');
+    assert.equal(api.seen.length, 1);
+  });
+
+  it('are retried after their own timeout, also when others of the request wait longer', async () => {
+    await using api = await service(silence, makeAll);
+    const farebox = api.farebox({ timeoutMs: 60_000 });
+    const caller = new AbortController();
+    const { signal } = caller;
+    const patient = raised(farebox.charge(request('patient'), { signal }));
+    const hasty = farebox.charge(request('hasty'), { timeoutMs: 1_500 });
+    assert.equal((await hasty).id, 'chg_hasty');
+    assert.deepEqual(api.charges.map(keysOf), [['patient', 'hasty'], ['hasty']]);
+    caller.abort();
+    assert.equal((await patient).outcome, 'unknown');
+  });
+
   it('are not awaited past the deadline, also behind requests that hang', async () => {
     await using api = await service(silence);
     const farebox = api.farebox({ timeoutMs: 300, maxRetries: 0 });
