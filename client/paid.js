@@ -6,6 +6,7 @@ import { askAndRetry, checkAsk } from './approvals.js';
 import { createError, FareboxError } from './errors.js';
 import { usd } from './money.js';
 import { checkInteger, checkOnUnavailable } from './settings.js';
+import { looksUp } from './transport.js';
 
 const TIMEOUT_MS = 300_000;
 /** How much longer than its call a hold lives, so that the capture finds it. */
@@ -105,12 +106,17 @@ class Payment {
       // Either the capture or this release is final. A retry with the same key then gives the charge or the refusal.
       await this.release();
       return this.#farebox.holds.capture(request).catch((last) => {
-        if (last.code !== 'hold_closed') throw last;
+        if (last.code !== 'hold_closed') throw unlessDecided(last);
         const message = 'Farebox did not answer in time; nothing was charged.';
         throw createError('service_unavailable', message, { status: 503 }, error);
       });
     }
   }
+}
+
+/** A refusal that comes before the key is looked up, such as that of a revoked secret key, does not tell of the capture. */
+function unlessDecided(error) {
+  return looksUp(error) ? error : Object.assign(error, { outcome: 'unknown' });
 }
 
 /** Runs a call between hold and capture. Resolves with `{ result, charge }`, without a charge when the call failed. */

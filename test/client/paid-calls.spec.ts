@@ -90,6 +90,23 @@ describe('client: paid calls that are settled', () => {
     });
   }
 
+  const revoked = refusal(401, 'invalid_secret_key');
+  const closed = refusal(409, 'hold_closed', { status: 'released' });
+  const released = answer(200, { id: 'hld_1' });
+  for (const [name, release, again, told] of [
+    ['nothing', revoked, revoked, { code: 'billing_error', outcome: 'unknown' }],
+    ['no charge', released, closed, { code: 'service_unavailable', outcome: 'not_charged' }],
+  ] as const) {
+    it(`report a lost capture when the retry tells ${name} of it`, async () => {
+      await using api = await service(held, droppedLine, release, again);
+      const { call } = toolOf(api.farebox(), { tool: 'search', price: 1 });
+      assert.partialDeepStrictEqual((await call()).structuredContent?.error, told);
+      const [, capture = '', gone = ''] = api.seen.map(({ path }) => path);
+      assert.match(gone, /release$/);
+      assert.deepEqual([api.seen[3]?.path, api.keys[3]], [capture, api.keys[1]]);
+    });
+  }
+
   it('hold nothing when their price is a function that returns nothing', async () => {
     await using api = await service(held);
     const { ran, call } = toolOf(api.farebox(), { tool: 'search', price: returns(undefined) });
