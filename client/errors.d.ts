@@ -8,11 +8,17 @@ export declare class FareboxError extends Error {
 
   readonly code: string;
   /**
-   * `not_charged`: this call took no money (`not_refunded`: refunded nothing; `not_held`: held nothing; `not_done`:
+   * `not_charged`: this call took no money (`not_refunded`: refunded nothing; `not_held`: held nothing; `not_signed`: signed nothing; `not_done`:
    * changed nothing). `unknown`: it may have, because an answer was lost. Call again with this `idempotencyKey` to find
    * out; it takes effect at most once.
    */
-  readonly outcome: 'not_charged' | 'not_refunded' | 'not_held' | 'not_done' | 'unknown';
+  readonly outcome:
+    | 'not_charged'
+    | 'not_refunded'
+    | 'not_held'
+    | 'not_signed'
+    | 'not_done'
+    | 'unknown';
   /** The key of this charge, refund or other write; absent when no request was sent. */
   readonly idempotencyKey: string | undefined;
   /**

@@ -74,6 +74,13 @@ function reasonOf(settled: Settled): FareboxError {
 }
 
 describe('client: a batch', () => {
+  it('does not take `ask`, which it would ignore', async () => {
+    await using api = await service(answer(200, { results: [{ status: 201 }] }));
+    const { apiKey, tool } = request('');
+    // @ts-expect-error: a batch does not wait for an owner.
+    assert.equal((await api.farebox().batch([{ apiKey, tool, ask: true }])).length, 1);
+  });
+
   it('names the keys of its members in the error when its answer is lost', async () => {
     const results = [{ status: 201 }, { status: 201 }, { status: 200 }];
     await using api = await service(droppedLine, answer(200, { results }));
