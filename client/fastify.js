@@ -1,8 +1,9 @@
 /** Paid routes for Fastify: `app.get('/search', paidRoute(farebox, { tool, price }), handler)`. */
+import { refuse } from './fastify-refusal.js';
 import { settleBeforeEnd } from './node-payment.js';
 import { signalOf } from './node-response.js';
 import { checkPaid, isRefusal, openPayment } from './paid.js';
-import { chargeHeaders, refusalOf } from './refusals.js';
+import { chargeHeaders } from './refusals.js';
 import { serviceKeyOf } from './service-key.js';
 
 /**
@@ -51,16 +52,4 @@ export function paidRoute(farebox, options) {
       }
     },
   };
-}
-
-/** Gives the body. Takes back the headers that the handler has set for its own. */
-function refuse(reply, error, before) {
-  for (const name of Object.keys(reply.getHeaders())) {
-    if (name in before) continue;
-    reply.removeHeader(name);
-    reply.raw.removeHeader(name);
-  }
-  const { status, error: facts } = refusalOf(error);
-  reply.code(status).type('application/json').removeHeader('content-length');
-  return JSON.stringify({ error: facts });
 }

@@ -1,5 +1,6 @@
 /** Paid routes for Koa: `router.get('/search', paidRoute(farebox, { tool, price }), handler)`. */
-import { keepBack, signalOf } from './node-response.js';
+import { Written } from './koa-written.js';
+import { signalOf } from './node-response.js';
 import { checkPaid, isRefusal, runPaid } from './paid.js';
 import { chargeHeaders, refusalOf } from './refusals.js';
 import { serviceKeyOf } from './service-key.js';
@@ -33,47 +34,4 @@ export function paidRoute(farebox, options) {
       context.body = { error: refusal.error };
     }
   };
-}
-
-/** What the handler writes to Node's response, past Koa: kept back until it is paid for. */
-class Written {
-  #context;
-  #kept;
-  #body;
-  #ended;
-
-  constructor(context) {
-    this.#context = context;
-  }
-
-  keep() {
-    this.#ended = new Promise((resolve) => {
-      this.#kept = keepBack(this.#context.res, (body) => {
-        this.#body = body;
-        resolve();
-      });
-    });
-  }
-
-  /** Waits for the end of the response if Koa will not send it. */
-  async end() {
-    if (this.#context.respond === false) await this.#ended;
-  }
-
-  restore() {
-    this.#kept?.restore();
-  }
-
-  send() {
-    if (this.#body) this.#context.res.end(this.#body);
-  }
-
-  /** Koa sends a refusal instead, without the handler's headers. What the handler writes after that has no effect. */
-  ignore() {
-    const { res } = this.#context;
-    this.#context.respond = true;
-    if (!this.#kept) return;
-    this.#kept.forget();
-    res.once('finish', this.#kept.silence);
-  }
 }
