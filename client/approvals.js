@@ -1,7 +1,7 @@
 /** Approvals: asks the owner of an account about a refused call, waits for the answer, and decides as the owner. */
 import { idInPath, listAt } from './list.js';
 import { amountToSend } from './money.js';
-import { checkInteger } from './settings.js';
+import { checkInteger, TIMER_MS_MAX } from './settings.js';
 
 const ASK = { noun: 'approval', done: 'done' };
 const DECISION = { noun: 'decision', done: 'done' };
@@ -50,7 +50,8 @@ export class Approvals {
     for (;;) {
       const leftMs = deadline - performance.now();
       const wait = Math.max(0, Math.min(WAIT_SECONDS, Math.ceil(leftMs / 1_000)));
-      const options = { timeoutMs: wait * 1_000 + this.#calls.timeoutMs, signal };
+      const requestMs = Math.min(TIMER_MS_MAX, wait * 1_000 + this.#calls.timeoutMs);
+      const options = { timeoutMs: requestMs, signal };
       try {
         const path = `/v1/approvals/${idInPath(id)}`;
         const approval = await this.#calls.get(path, { wait }, options);
@@ -72,12 +73,18 @@ function pause(ms) {
 
 const sent = (amount) => (amount === undefined ? undefined : amountToSend(amount));
 
+/** Gives the options of a question; `true` asks with the defaults. */
+export function checkAsk(ask) {
+  const { reason, expiresIn, timeoutMs = WAIT_MS } = ask === true ? {} : ask;
+  return { reason, expiresIn, timeoutMs: checkInteger('ask.timeoutMs', timeoutMs, 1) };
+}
+
 /**
  * Calls `charge` again after each refusal that the owner has lifted. Otherwise raises the refusal, with the approval's id
  * and status if there is one.
  */
 export async function askAndRetry(approvals, ask, call, charge, { signal } = {}) {
-  const { reason, expiresIn, timeoutMs = WAIT_MS } = ask === true ? {} : ask;
+  const { reason, expiresIn, timeoutMs } = checkAsk(ask);
   const deadline = performance.now() + timeoutMs;
   let previousId;
   for (;;) {
@@ -96,7 +103,9 @@ export async function askAndRetry(approvals, ask, call, charge, { signal } = {})
       if (asked === undefined || asked.id === previousId) throw error;
       previousId = asked.id;
       const leftMs = Math.max(1, Math.ceil(deadline - performance.now()));
-      const { id, status } = await approvals.wait(asked.id, { timeoutMs: leftMs, signal });
+      const { id, status } = await approvals
+        .wait(asked.id, { timeoutMs: leftMs, signal })
+        .catch((failure) => stillAsked(failure, asked));
       if (status === 'approved') continue;
       throw Object.assign(error, { approvalId: id, approvalStatus: status });
     }
@@ -104,6 +113,12 @@ export async function askAndRetry(approvals, ask, call, charge, { signal } = {})
 }
 
 const NOT_NEEDED = Symbol('nothing refuses the call any more');
+
+/** An outage during the wait does not undo the refusal: it must not look like one that the call may run without paying. */
+function stillAsked(failure, asked) {
+  if (failure.code === 'aborted') throw failure;
+  return asked;
+}
 
 /** The refusal itself says more than why nobody could be asked. */
 function noAnswer(error) {

@@ -2,6 +2,7 @@
  * Sends concurrent charges together: calls made while requests are in flight wait for the next one. There is no timer:
  * a lone charge is sent at once, alone. Each keeps its own answer and deadline.
  */
+import { TIMER_MS_MAX } from './settings.js';
 import { aborted } from './transport.js';
 
 // Two, so that the service works on one while the other is parsed and answered, and one slow answer does not stop
@@ -15,26 +16,42 @@ const BATCH_MAX = 1_000;
 const BATCH_CHARS_MAX = 256 * 1024;
 // A request that takes longer no longer counts: a connection that hangs must not delay the calls behind it.
 const STALLED_MS = 500;
-const TIMER_MS_MAX = 2 ** 31 - 1;
 
-/** A charge that waits for the service's answer or its own deadline. */
+/** A charge that waits for the service's answer, its own timeout once it is sent, or its own deadline. */
 class Call {
   charge;
-  deadline;
   isSent = false;
   isOver = false;
+  #timeoutMs;
+  #deadline;
   #resolve;
   #timer;
   #signal;
   #abort = () => this.settle(aborted(this.#signal, this.isSent));
 
-  constructor(charge, leftMs, signal, resolve) {
+  constructor(charge, { timeoutMs, leftMs }, signal, resolve) {
     this.charge = charge;
-    this.deadline = performance.now() + leftMs;
+    this.#timeoutMs = timeoutMs;
+    this.#deadline = performance.now() + leftMs;
     this.#resolve = resolve;
     this.#timer = setTimeout(timeOut, Math.min(leftMs, TIMER_MS_MAX), this);
     this.#signal = signal;
     signal?.addEventListener('abort', this.#abort);
+  }
+
+  /** How long a request that is sent now may take. */
+  get attemptMs() {
+    const leftMs = Math.ceil(this.#deadline - performance.now());
+    return Math.max(1, Math.min(this.#timeoutMs, leftMs));
+  }
+
+  /** In a request that may take `requestMs`, because others in it wait longer. */
+  send(requestMs) {
+    this.isSent = true;
+    const { attemptMs } = this;
+    if (attemptMs >= requestMs) return;
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(timeOut, attemptMs, this);
   }
 
   settle(answer) {
@@ -51,24 +68,22 @@ function timeOut(call) {
 
 export class Coalescer {
   #post;
-  #timeoutMs;
   #queue = [];
   #inFlight = 0;
   #isScheduled = false;
 
   /** `post(charges, timeoutMs)` resolves with the answer to each, in order, and never rejects. */
-  constructor(post, timeoutMs) {
+  constructor(post) {
     this.#post = post;
-    this.#timeoutMs = timeoutMs;
   }
 
   /**
-   * Resolves with the charge's answer, within `leftMs` or when the signal aborts. If it is unsent then, it is never
-   * sent.
+   * Resolves with the charge's answer, within `timeoutMs` of being sent, within `leftMs`, or when the signal aborts. If
+   * it is unsent then, it is never sent.
    */
-  send(charge, leftMs, signal) {
+  send(charge, limits, signal) {
     return new Promise((resolve) => {
-      this.#queue.push(new Call(charge, leftMs, signal, resolve));
+      this.#queue.push(new Call(charge, limits, signal, resolve));
       this.#schedule();
     });
   }
@@ -105,9 +120,8 @@ export class Coalescer {
   async #carry(calls) {
     if (calls.length === 0) return;
     const release = this.#hold();
-    for (const call of calls) call.isSent = true;
-    const leftMs = Math.max(...calls.map(({ deadline }) => deadline)) - performance.now();
-    const timeoutMs = Math.max(1, Math.min(this.#timeoutMs, Math.ceil(leftMs)));
+    const timeoutMs = Math.max(...calls.map(({ attemptMs }) => attemptMs));
+    for (const call of calls) call.send(timeoutMs);
     const answers = await this.#post(
       calls.map(({ charge }) => charge),
       timeoutMs,

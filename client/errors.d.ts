@@ -1,20 +1,31 @@
 /** The errors that the client raises. */
 import type { Hold } from './index.js';
 
-/** Why a call failed. No field contains a key, except `idempotencyKey`, which is not a secret. */
+/** Why a call failed. No field contains a key, except `idempotencyKey` and `idempotencyKeys`, which are not secret. */
 export declare class FareboxError extends Error {
   /** Like `instanceof`, but also works across two installed copies of this package. */
   static isInstance(value: unknown): value is FareboxError;
 
   readonly code: string;
   /**
-   * `not_charged`: this call took no money (`not_refunded`: refunded nothing; `not_held`: held nothing; `not_done`:
+   * `not_charged`: this call took no money (`not_refunded`: refunded nothing; `not_held`: held nothing; `not_signed`: signed nothing; `not_done`:
    * changed nothing). `unknown`: it may have, because an answer was lost. Call again with this `idempotencyKey` to find
    * out; it takes effect at most once.
    */
-  readonly outcome: 'not_charged' | 'not_refunded' | 'not_held' | 'not_done' | 'unknown';
+  readonly outcome:
+    | 'not_charged'
+    | 'not_refunded'
+    | 'not_held'
+    | 'not_signed'
+    | 'not_done'
+    | 'unknown';
   /** The key of this charge, refund or other write; absent when no request was sent. */
   readonly idempotencyKey: string | undefined;
+  /**
+   * After batch(): the keys of its members, in order, also those that it generated; undefined for a release, which needs
+   * none. Send the members again with these keys to find out what an unknown outcome was.
+   */
+  readonly idempotencyKeys: readonly (string | undefined)[] | undefined;
   /** The HTTP status of the last answer; absent when there was none. */
   readonly status: number | undefined;
   /** A coarse class, such as `payment_error`. */

@@ -26,6 +26,7 @@ export class FareboxError extends Error {
     this.docUrl = facts.docUrl;
     this.requestId = facts.requestId;
     this.idempotencyKey = facts.idempotencyKey;
+    this.idempotencyKeys = facts.idempotencyKeys;
     this.chargeId = facts.chargeId;
     this.balance = facts.balance;
     this.required = facts.required;

@@ -38,6 +38,11 @@ export class FakeLedger {
     return key ? { consumer: key.consumer, key } : { consumer: this.consumerOf(apiKey) };
   }
 
+  /** Also of a spend key that has ended: what it made is still answered. */
+  ownerOf(apiKey) {
+    return this.budgets.keys.get(apiKey)?.consumer ?? this.consumerOf(apiKey);
+  }
+
   /** What a key made before is answered again; the same key for something else is refused. */
   once(scope, idempotencyKey, request, make) {
     if (idempotencyKey === undefined) return { ...make(), replayed: false };
@@ -54,11 +59,11 @@ export class FakeLedger {
   }
 
   charge({ apiKey, tool, amount, metadata }, idempotencyKey) {
-    const payer = this.payerOf(apiKey);
-    const { consumer } = payer;
+    const consumer = this.ownerOf(apiKey);
     const sent = amount === undefined ? null : microsOf('amount', amount);
     const request = { tool, sent, metadata };
     return this.once(['charge', consumer.id], idempotencyKey, request, () => {
+      const payer = this.payerOf(apiKey);
       const micros = sent ?? this.priceOf(tool);
       refuseOnDemand(micros, () => refuseForBalance(consumer, 0, micros));
       const counted = this.#take(payer, { tool, micros });
@@ -85,11 +90,12 @@ export class FakeLedger {
   }
 
   place({ apiKey, tool, amount, expiresIn = 600, metadata }, idempotencyKey) {
-    const payer = this.payerOf(apiKey);
-    const { consumer, key } = payer;
+    const consumer = this.ownerOf(apiKey);
     const sent = amount === undefined ? null : microsOf('amount', amount);
     const request = { tool, sent, expiresIn, metadata };
     return this.once(['hold', consumer.id], idempotencyKey, request, () => {
+      const payer = this.payerOf(apiKey);
+      const { key } = payer;
       const micros = sent ?? this.priceOf(tool);
       refuseOnDemand(micros, () => refuseForBalance(consumer, 0, micros));
       const counted = this.#take(payer, { tool, micros });

@@ -1,5 +1,12 @@
 /** What a FakeFarebox answers: the routes of the service that charging needs. Each gives `{ status, body }`. */
 import { BUDGET_ROUTES } from './fake-budget-routes.js';
+import {
+  checkCharge,
+  checkHold,
+  checkMembers,
+  checkMetadata,
+  checkSeconds,
+} from './fake-checks.js';
 import { microsOf, newId, now } from './fake-values.js';
 import { answerOnDemand, refuseTopUpOnDemand } from './fake-magic.js';
 import { FAKE_RECEIPT_KEYS, signReceipt } from './fake-receipts.js';
@@ -57,12 +64,14 @@ export async function answerOf(ledger, secretKey, { method, url, headers, body, 
 }
 
 async function postCharge(ledger, { body, idempotencyKey, signal }) {
+  checkCharge(body);
   const { charge, balance, replayed } = ledger.charge(body, idempotencyKey);
   await answerOnDemand(charge.micros, replayed, signal);
   return done({ ...(await wireCharge(ledger, charge)), balance: dollars(balance) }, made(replayed));
 }
 
 async function postBatch(ledger, { body, signal }) {
+  checkMembers(body.charges);
   const results = body.charges.map(async ({ op = 'charge', ...member }) => {
     try {
       return await BATCH_OPS[op](ledger, member, signal);
@@ -123,12 +132,14 @@ async function getUsage(ledger, { query, consumer }) {
 }
 
 async function postHold(ledger, { body, idempotencyKey, signal }) {
+  checkHold(body);
   const { hold, balance, replayed } = ledger.place(body, idempotencyKey);
   await answerOnDemand(hold.micros, replayed, signal);
   return done({ ...wireHold(ledger, hold), balance: dollars(balance) }, made(replayed));
 }
 
 async function postCapture(ledger, { id: holdId, body, idempotencyKey }) {
+  checkMetadata(body.metadata);
   const { charge, balance, hold, replayed } = ledger.capture(holdId, body, idempotencyKey);
   const amounts = { balance: dollars(balance), holdId, hold: wireHold(ledger, hold) };
   return done({ ...(await wireCharge(ledger, charge)), ...amounts }, made(replayed));
@@ -139,6 +150,7 @@ function postRelease(ledger, { id }) {
 }
 
 function postExtend(ledger, { id, body, idempotencyKey }) {
+  checkSeconds(body.expiresIn);
   const { hold, replayed } = ledger.extend(id, body, idempotencyKey);
   return done(wireHold(ledger, hold), { replayed });
 }

@@ -37,8 +37,7 @@ export class Farebox {
     this.#calls = new Calls(key, { ...options, baseUrl: options.baseUrl ?? env.FAREBOX_URL });
     this.#onUnavailable = settings.checkOnUnavailable(options.onUnavailable ?? 'fail');
     if (settings.checkCoalesce(options.coalesce ?? CAN_SHARE_REQUESTS)) {
-      const { transport, timeoutMs } = this.#calls;
-      this.#coalescer = new Coalescer(postCharges.bind(undefined, transport), timeoutMs);
+      this.#coalescer = new Coalescer(postCharges.bind(undefined, this.#calls.transport));
     }
     const keys = options.receiptKeys && settings.checkReceiptKeys(options.receiptKeys);
     this.#receiptKeys = new ReceiptKeys(
@@ -79,12 +78,14 @@ export class Farebox {
   }
 
   async batch(members, options) {
-    const asked = {
-      method: 'POST',
-      path: '/v1/charges/batch',
-      body: { charges: members.map(toSend) },
-    };
-    return (await this.#calls.write(asked, BATCH, options)).json.results;
+    const charges = members.map(toSend);
+    const asked = { method: 'POST', path: '/v1/charges/batch', body: { charges } };
+    try {
+      return (await this.#calls.write(asked, BATCH, options)).json.results;
+    } catch (error) {
+      const idempotencyKeys = charges.map((member) => member.idempotencyKey);
+      throw Object.assign(error, { idempotencyKeys });
+    }
   }
 
   async refund({ chargeId, amount, idempotencyKey = crypto.randomUUID() }, options) {
@@ -158,9 +159,9 @@ export class Farebox {
     return verifyReceipt(this.#receiptKeys, receipt);
   }
 
-  #attempt(prepared, { timeoutMs, leftMs }, signal) {
-    if (this.#coalescer) return this.#coalescer.send(prepared, leftMs, signal);
-    return postCharge(this.#calls.transport, prepared, timeoutMs, signal);
+  #attempt(prepared, limits, signal) {
+    if (this.#coalescer) return this.#coalescer.send(prepared, limits, signal);
+    return postCharge(this.#calls.transport, prepared, limits.timeoutMs, signal);
   }
 }
 

@@ -1,58 +1,55 @@
 /** Paid routes for Fastify: `app.get('/search', paidRoute(farebox, { tool, price }), handler)`. */
+import { refuse } from './fastify-refusal.js';
+import { settleBeforeEnd } from './node-payment.js';
 import { signalOf } from './node-response.js';
-import { isRefusal, limitTime, openPayment } from './paid.js';
-import { chargeHeaders, refusalOf } from './refusals.js';
+import { checkPaid, isRefusal, openPayment } from './paid.js';
+import { chargeHeaders } from './refusals.js';
 import { serviceKeyOf } from './service-key.js';
 
 /**
  * The hooks of one route: the price is held before the handler, then captured or released depending on the response's
- * status.
+ * status. `onSend` does not run for a handler that writes to `reply.raw`, so that response is kept back until it ends.
  */
 export function paidRoute(farebox, options) {
+  checkPaid(options);
   const calls = new WeakMap();
   return {
     async preHandler(request, reply) {
       const signal = signalOf(reply.raw);
       const apiKey = serviceKeyOf(request.headers);
+      const before = reply.getHeaders();
       try {
         const payment = await openPayment(farebox, options, { apiKey, input: [request], signal });
-        const stopTimer = limitTime(options, (error) => {
-          calls.set(request, { payment, stopTimer, error });
-          reply.send(refuse(reply, error));
-        });
-        calls.set(request, { payment, stopTimer });
-        signal.addEventListener('abort', () => {
-          stopTimer();
-          void payment.release();
-        });
+        const answers = (error) => {
+          // Nothing can have been sent, so the handler has hijacked the reply, and `onSend` will not run.
+          if (reply.sent) return false;
+          calls.set(request, { payment, kept, before, error });
+          reply.send(refuse(reply, error, before));
+          return true;
+        };
+        const kept = settleBeforeEnd(payment, reply.raw, options, signal, answers);
+        calls.set(request, { payment, kept, before });
       } catch (error) {
         if (!isRefusal(error)) throw error;
-        await reply.send(refuse(reply, error));
+        await reply.send(refuse(reply, error, before));
       }
     },
     async onSend(request, reply, payload) {
-      const { payment, stopTimer, error } = calls.get(request) ?? {};
+      const { payment, kept, before, error } = calls.get(request) ?? {};
       if (!payment) return payload;
-      stopTimer();
+      kept.handBack();
       if (error || reply.statusCode >= 400) {
         await payment.release();
         // A handler that answers too late: its answer is not sent.
-        return error ? refuse(reply, error) : payload;
+        return error ? refuse(reply, error, before) : payload;
       }
       try {
         reply.headers(chargeHeaders(await payment.settle(payload)));
         return payload;
       } catch (failure) {
         if (!isRefusal(failure)) throw failure;
-        return refuse(reply, failure);
+        return refuse(reply, failure, before);
       }
     },
   };
-}
-
-/** Gives the body. */
-function refuse(reply, error) {
-  const { status, error: facts } = refusalOf(error);
-  reply.code(status).type('application/json').removeHeader('content-length');
-  return JSON.stringify({ error: facts });
 }

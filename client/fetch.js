@@ -1,9 +1,10 @@
 /** Paid fetch handlers: Workers, Next.js route handlers, Deno, Bun. */
-import { isRefusal, runPaid } from './paid.js';
+import { checkPaid, isRefusal, runPaid } from './paid.js';
 import { chargeHeaders, refusalOf } from './refusals.js';
 import { serviceKeyOf } from './service-key.js';
 
 export function paidRoute(farebox, options, handler) {
+  checkPaid(options);
   return async (request, ...rest) => {
     try {
       const { result, charge } = await runPaid(farebox, options, {

@@ -55,7 +55,7 @@ export interface Capture extends Omit<Charge, 'paid'> {
 
 /** What a batch does: charges, and holds placed, captured and released. */
 export type BatchRequest =
-  | ({ op?: 'charge' | undefined } & Omit<ChargeRequest, 'onUnavailable'>)
+  | ({ op?: 'charge' | undefined } & Omit<ChargeRequest, 'onUnavailable' | 'ask'>)
   | ({ op: 'hold' } & HoldRequest)
   | ({ op: 'capture' } & CaptureRequest)
   | { op: 'release'; holdId: string };

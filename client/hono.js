@@ -1,10 +1,12 @@
 /** Paid routes for Hono: `app.get('/search', paidRoute(farebox, { tool, price }), handler)`. */
-import { isRefusal, runPaid } from './paid.js';
+import { checkPaid, isRefusal, runPaid } from './paid.js';
 import { chargeHeaders, refusalOf } from './refusals.js';
 import { serviceKeyOf } from './service-key.js';
 
 export function paidRoute(farebox, options) {
+  checkPaid(options);
   return async (context, next) => {
+    const before = new Headers(context.res.headers);
     try {
       const { charge } = await runPaid(farebox, options, {
         apiKey: serviceKeyOf(context.req.raw.headers),
@@ -22,9 +24,12 @@ export function paidRoute(farebox, options) {
     } catch (error) {
       if (!isRefusal(error)) throw error;
       const refusal = refusalOf(error);
-      // A response that was not paid for is not sent.
+      // A response that was not paid for is not sent, nor are its headers.
       context.res = undefined;
-      context.res = context.json({ error: refusal.error }, refusal.status);
+      context.res = Response.json(
+        { error: refusal.error },
+        { status: refusal.status, headers: before },
+      );
       return undefined;
     }
   };

@@ -14,6 +14,8 @@ interface Context {
  * and X-Charge-Receipt; a refusal has Farebox's status and error.
  *
  * The consumer's key comes from the request; see `serviceKeyOf`.
+ *
+ * A response that the handler writes to `ctx.res` is kept back until it is paid for, so it is not streamed.
  */
 export declare function paidRoute(
   farebox: Farebox<OnUnavailable>,

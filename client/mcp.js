@@ -1,9 +1,10 @@
 /** Paid MCP tools, for versions 1 and 2 of the SDK: `server.registerTool(name, config, paidTool(...))`. */
-import { isRefusal, runPaid } from './paid.js';
+import { checkPaid, isRefusal, runPaid } from './paid.js';
 import { CHARGE_META, explain, refusalOf } from './refusals.js';
 import { serviceKeyOf } from './service-key.js';
 
 export function paidTool(farebox, options, handler) {
+  checkPaid(options);
   return async (...input) => {
     // A tool without arguments is called with only the context.
     const context = input.at(-1) ?? {};

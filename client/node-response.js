@@ -14,13 +14,22 @@ export function signalOf(response) {
 
 /**
  * Buffers the handler's response and calls `onEnd(body)` instead of sending it. From then on, and after `silence()`, the
- * handler's calls have no effect. After `restore()` the response works as usual again.
+ * handler's calls have no effect. After `restore()` the response works as usual again; `forget()` then takes back the
+ * headers that were set meanwhile.
  */
 export function keepBack(response, onEnd) {
   const { end, write, writeHead, setHeader, removeHeader, flushHeaders } = response;
   const own = { end, write, writeHead, setHeader, removeHeader, flushHeaders };
   const chunks = [];
-  const restore = () => Object.assign(response, own);
+  const restore = () => {
+    Object.assign(response, own);
+    delete response.writableEnded;
+  };
+  const before = response.getHeaders();
+  const forget = () => {
+    for (const name of response.getHeaderNames()) response.removeHeader(name);
+    response.setHeaders(new Map(Object.entries(before)));
+  };
   const silence = () => {
     for (const name of Object.keys(own)) response[name] = () => response;
   };
@@ -46,10 +55,12 @@ export function keepBack(response, onEnd) {
     const ended = args.find((arg) => typeof arg === 'function');
     if (ended) response.once('finish', ended);
     silence();
+    // So that a framework does not send a response of its own.
+    Object.defineProperty(response, 'writableEnded', { value: true, configurable: true });
     onEnd(Buffer.concat(chunks));
     return response;
   };
-  return { restore, silence };
+  return { restore, silence, forget };
 }
 
 /** Node takes headers as an object, or as an array of alternating names and values. */

@@ -2,9 +2,11 @@
  * A paid call: hold the price, run, capture the cost. A failed call releases the hold, so the caller never pays for it.
  * If the release is lost, the hold expires.
  */
-import { askAndRetry } from './approvals.js';
+import { askAndRetry, checkAsk } from './approvals.js';
 import { createError, FareboxError } from './errors.js';
 import { usd } from './money.js';
+import { checkInteger, checkOnUnavailable } from './settings.js';
+import { looksUp } from './transport.js';
 
 const TIMEOUT_MS = 300_000;
 /** How much longer than its call a hold lives, so that the capture finds it. */
@@ -12,13 +14,22 @@ const HOLD_MARGIN_SECONDS = 60;
 /** A lost release only delays the return of the money until the hold expires. */
 const RELEASE = { timeoutMs: 1_000 };
 
+/** Refuses what could not work, when the tool or route is created. */
+export function checkPaid({ price, max, settle, ...others }) {
+  const { timeoutMs = TIMEOUT_MS, onUnavailable = 'fail', ask } = others;
+  const isSettled = max !== undefined;
+  if ((price === undefined) !== isSettled || (isSettled && typeof settle !== 'function')) {
+    throw new TypeError('Farebox: a paid call needs a price, or max and settle');
+  }
+  checkInteger('timeoutMs', timeoutMs, 1);
+  checkOnUnavailable(onUnavailable);
+  if (ask) checkAsk(ask);
+}
+
 /** Holds the price, or the most that the call may cost. If it raises FareboxError, the call must not run. */
 export async function openPayment(farebox, options, { apiKey, input, signal }) {
   const { tool, price, max, onUnavailable, ask, timeoutMs = TIMEOUT_MS } = options;
-  if ((price === undefined) === (max === undefined) || (max !== undefined && !options.settle)) {
-    throw new TypeError('Farebox: a paid call needs a price, or max and settle');
-  }
-  const amount = typeof price === 'function' ? await price(...input) : (price ?? max);
+  const amount = typeof price === 'function' ? await priceFor(price, input) : (price ?? max);
   const expiresIn = Math.min(86_400, Math.ceil(timeoutMs / 1_000) + HOLD_MARGIN_SECONDS);
   const request = { apiKey, tool, amount, expiresIn, idempotencyKey: crypto.randomUUID() };
   const place = () => farebox.holds.place(request, { signal });
@@ -35,6 +46,13 @@ export async function openPayment(farebox, options, { apiKey, input, signal }) {
       release: async () => {},
     };
   }
+}
+
+/** Without a check, no amount would mean the price with which the tool is registered. */
+async function priceFor(price, input) {
+  const amount = await price(...input);
+  if (amount === undefined) throw notAnAmount('price()', amount);
+  return amount;
 }
 
 /** Finds, with the same key, a hold whose answer was lost or not waited for, and releases it. */
@@ -64,7 +82,7 @@ class Payment {
       const amount = settle && (await settle(result));
       // The caller has left. That release may have been lost, so a capture could still succeed.
       if (this.#isReleased) throw givenUp();
-      if (amount !== undefined && isNothing(amount)) return await this.release();
+      if (settle && isNothing(amount)) return await this.release();
       return { paid: true, ...(await this.#capture(amount)) };
     } catch (error) {
       await this.release();
@@ -88,12 +106,17 @@ class Payment {
       // Either the capture or this release is final. A retry with the same key then gives the charge or the refusal.
       await this.release();
       return this.#farebox.holds.capture(request).catch((last) => {
-        if (last.code !== 'hold_closed') throw last;
+        if (last.code !== 'hold_closed') throw unlessDecided(last);
         const message = 'Farebox did not answer in time; nothing was charged.';
         throw createError('service_unavailable', message, { status: 503 }, error);
       });
     }
   }
+}
+
+/** A refusal that comes before the key is looked up, such as that of a revoked secret key, does not tell of the capture. */
+function unlessDecided(error) {
+  return looksUp(error) ? error : Object.assign(error, { outcome: 'unknown' });
 }
 
 /** Runs a call between hold and capture. Resolves with `{ result, charge }`, without a charge when the call failed. */
@@ -122,8 +145,18 @@ function mayRunUnpaid(onUnavailable, error) {
   return onUnavailable === 'run_unpaid' && isRefusal(error) && error.code === 'service_unavailable';
 }
 
+/** Throws when the cost is no amount: a capture without one would take all that is held. */
 function isNothing(amount) {
-  return Number(usd(amount).toString()) === 0;
+  try {
+    return Number(usd(amount).toString()) === 0;
+  } catch (error) {
+    throw notAnAmount('settle()', amount, error);
+  }
+}
+
+function notAnAmount(name, amount, cause) {
+  const message = `${name} returned ${String(amount)}, which is not an amount of dollars; nothing was charged.`;
+  return createError('invalid_amount', message, { param: 'amount' }, cause);
 }
 
 /** Calls `giveUp(error)` when the call takes too long. Returns a function that cancels this. */

@@ -35,10 +35,12 @@ export function checkBaseUrl(value) {
   return url.origin + url.pathname.replace(/\/+$/, '');
 }
 
+/** Beyond it, a timer fires at once. */
+export const TIMER_MS_MAX = 2 ** 31 - 1;
+
 export function checkInteger(name, value, min) {
-  // Beyond 2^31 - 1, a timer fires at once.
-  if (Number.isInteger(value) && value >= min && value < 2 ** 31) return value;
-  throw new TypeError(`Farebox: ${name} must be an integer of at least ${min}`);
+  if (Number.isInteger(value) && value >= min && value <= TIMER_MS_MAX) return value;
+  throw new TypeError(`Farebox: ${name} must be an integer from ${min} to ${TIMER_MS_MAX}`);
 }
 
 export function checkOnUnavailable(value) {

@@ -68,13 +68,17 @@ export function failureOf({ status, header, json, cause, signal }) {
     status,
     error,
     unknown,
-    // The service looked up the idempotency key. A revoked key is refused before that.
-    looksUp: status === 402 || status === 422 || LOOKS_UP.has(error?.code),
+    looksUp: looksUp({ status, code: error?.code }),
     refused: error !== undefined && !unknown && status !== 503,
     retryable: unknown || status === 429 || status === 503,
     retryAfterMs: retryAfterMs(header?.('retry-after')),
     reason: `status ${status}${error ? `, ${error.code}` : ''}`,
   };
+}
+
+/** Whether the service looked up the idempotency key before it refused. A revoked key is refused before that. */
+export function looksUp({ status, code }) {
+  return status === 402 || status === 422 || LOOKS_UP.has(code);
 }
 
 /** The caller gave up, before or after something was sent. */

@@ -1,6 +1,7 @@
 /** Options of a single call: a timeout, and a signal that aborts it. */
 import assert from 'node:assert/strict';
-import { Farebox, FareboxConsumer, type CallOptions, type FareboxOptions } from '@farebox/client';
+import { Farebox, FareboxConsumer, type CallOptions, type FareboxError } from '@farebox/client';
+import type { FareboxOptions } from '@farebox/client';
 import { until } from '../support/stack.ts';
 import {
   ScriptedService,
@@ -146,6 +147,13 @@ describe('client: an error', () => {
     });
     assert.match(String(logged.error['cause']), /ECONNREFUSED/);
     assert.doesNotMatch(JSON.stringify(logged), /fare_[cs]k/);
+  });
+
+  it('says that nothing was signed when a public receipt cannot be made', async () => {
+    await using api = await service(refusal(503, 'service_unavailable'));
+    const asked = api.farebox({ maxRetries: 0 }).publicReceipt('hmac_sha256.1.e30.c2ln');
+    const expected: FareboxError['outcome'] = 'not_signed';
+    assert.equal((await raised(asked)).outcome, expected);
   });
 
   it('has the status of a missing key, though nothing was sent', async () => {

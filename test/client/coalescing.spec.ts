@@ -73,6 +73,37 @@ function reasonOf(settled: Settled): FareboxError {
   return settled.reason as FareboxError;
 }
 
+describe('client: a batch', () => {
+  it('does not take `ask`, which it would ignore', async () => {
+    await using api = await service(answer(200, { results: [{ status: 201 }] }));
+    const { apiKey, tool } = request('');
+    // @ts-expect-error: a batch does not wait for an owner.
+    assert.equal((await api.farebox().batch([{ apiKey, tool, ask: true }])).length, 1);
+  });
+
+  it('names the keys of its members in the error when its answer is lost', async () => {
+    const results = [{ status: 201 }, { status: 201 }, { status: 200 }];
+    await using api = await service(droppedLine, answer(200, { results }));
+    const farebox = api.farebox({ maxRetries: 0 });
+    const { apiKey, tool, amount } = request('');
+    const members = [
+      { apiKey, tool, amount },
+      { op: 'hold', apiKey, tool, amount, idempotencyKey: 'mine' },
+      { op: 'release', holdId: 'hld_1' },
+    ] as const;
+    const lost = await raised(farebox.batch(members));
+    assert.equal(lost.outcome, 'unknown');
+    const keys = lost.idempotencyKeys ?? assert.fail('no keys');
+    assert.match(keys[0] ?? '', /^[0-9a-f-]{36}$/);
+    assert.deepEqual(keys.slice(1), ['mine', undefined]);
+    const again = members.map((member, n) => ({ ...member, idempotencyKey: keys[n] }));
+    await farebox.batch(again);
+    assert.deepEqual(api.seen[1]?.body, api.seen[0]?.body);
+    const refused = await raised(farebox.batch([{ apiKey, tool, amount: Number.NaN }]));
+    assert.equal(refused.idempotencyKeys, undefined);
+  });
+});
+
 describe('client: concurrent charges', () => {
   it('go in one request when called together, and alone when alone', async () => {
     await using api = await service(makeAll);
@@ -272,6 +303,31 @@ describe('client: the answers to charges that shared a request', () => {
       assert.equal((await raised(call)).code, 'invalid_secret_key');
     }
     assert.equal(api.seen.length, 1);
+  });
+
+  it('may take longer than those of the client, each by its own timeout', async () => {
+    const gate = held(makeAll);
+    await using api = await service(gate.step);
+    const start = performance.now();
+    const charging = api.farebox({ timeoutMs: 50 }).charge(request('long'), { timeoutMs: 60_000 });
+    // As long as all attempts of the client's own timeout, with their pauses.
+    await until(() => performance.now() - start > 600);
+    gate.release();
+    assert.equal((await charging).id, 'chg_long');
+    assert.equal(api.seen.length, 1);
+  });
+
+  it('are retried after their own timeout, also when others of the request wait longer', async () => {
+    await using api = await service(silence, makeAll);
+    const farebox = api.farebox({ timeoutMs: 60_000 });
+    const caller = new AbortController();
+    const { signal } = caller;
+    const patient = raised(farebox.charge(request('patient'), { signal }));
+    const hasty = farebox.charge(request('hasty'), { timeoutMs: 1_500 });
+    assert.equal((await hasty).id, 'chg_hasty');
+    assert.deepEqual(api.charges.map(keysOf), [['patient', 'hasty'], ['hasty']]);
+    caller.abort();
+    assert.equal((await patient).outcome, 'unknown');
   });
 
   it('are not awaited past the deadline, also behind requests that hang', async () => {

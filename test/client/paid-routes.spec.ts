@@ -82,6 +82,7 @@ describe('client: paid routes', () => {
         await open();
         const response = await site.ask('/late', { headers: keyOf(account) });
         assert.equal(response.status, 504);
+        assert.equal(response.headers.get('content-encoding'), null);
         const { error } = (await response.json()) as Refusal;
         assert.equal(error['code'], 'call_timed_out');
         assert.deepEqual([await books.charges(), await books.holds()], [[], ['released']]);
@@ -202,6 +203,61 @@ describe('client: paid routes', () => {
         assert.doesNotMatch(await response.text(), /otters/);
         assert.deepEqual([await books.charges(), ran.times], [[], 1]);
       });
+
+      it('fail as the handler would when their price cannot be computed', async () => {
+        await open();
+        const response = await site.ask('/unpriced', { headers: keyOf(account) });
+        assert.equal(response.status, 500);
+        assert.deepEqual([await books.holds(), ran.times], [[], 0]);
+      });
+
+      if (name === 'fastify' || name === 'koa') {
+        for (const [path, amount] of [
+          ['/raw', 0.5],
+          ['/ended', 0.5],
+          ['/raw-settled', 0.25],
+        ] as const) {
+          it(`are paid once when the handler writes the response itself: ${path}`, async () => {
+            await open();
+            const response = await site.ask(path, { headers: keyOf(account) });
+            assert.deepEqual(await response.json(), { found: 'otters' });
+            const [charge, ...others] = await books.charges();
+            assert.deepEqual([charge?.amount, others], [amount, []]);
+            assert.equal(response.headers.get('x-charge-id'), charge?.id);
+            assert.deepEqual([await books.holds(), ran.times], [['captured'], 1]);
+          });
+        }
+
+        it('are not paid when the response that the handler writes itself is a failure', async () => {
+          await open();
+          const response = await site.ask('/raw-fails', { headers: keyOf(account) });
+          assert.equal(response.status, 422);
+          assert.deepEqual(await response.json(), { found: 'otters' });
+          assert.deepEqual([await books.charges(), await books.holds()], [[], ['released']]);
+        });
+
+        it('give no response that the handler writes itself and that could not be paid for', async () => {
+          // The request for the hold and its answer pass, then nothing does.
+          let chunks = 0;
+          const fate = () => ((chunks += 1) > 2 ? ('before' as const) : undefined);
+          await using proxy = await CuttingProxy.start(api.url, fate);
+          await open({ baseUrl: proxy.url, maxRetries: 0 });
+          const response = await site.ask('/raw', { headers: keyOf(account) });
+          assert.equal(response.status, 503);
+          assert.doesNotMatch(await response.text(), /otters/);
+        });
+
+        it('are given up when the handler writes the response itself, and too late', async () => {
+          await open();
+          const response = await site.ask('/raw-late', { headers: keyOf(account) });
+          assert.equal(response.status, 504);
+          const { error } = (await response.json()) as Refusal;
+          assert.equal(error['code'], 'call_timed_out');
+          assert.deepEqual([await books.charges(), await books.holds()], [[], ['released']]);
+          ran.late.resolve();
+          assert.equal((await site.ask('/ok', { headers: keyOf(account) })).status, 200);
+        });
+      }
 
       if (name !== 'fetch') return;
 

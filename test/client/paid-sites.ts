@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { once, type EventEmitter } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Router } from '@koa/router';
 import type { Farebox } from '@farebox/client';
 import * as forExpress from '@farebox/client/express';
@@ -10,7 +11,7 @@ import * as forFastify from '@farebox/client/fastify';
 import * as forFetch from '@farebox/client/fetch';
 import * as forHono from '@farebox/client/hono';
 import * as forKoa from '@farebox/client/koa';
-import express from 'express';
+import express, { type RequestHandler } from 'express';
 import { fastify, type FastifyReply } from 'fastify';
 import { Hono } from 'hono';
 import Koa from 'koa';
@@ -23,6 +24,12 @@ export interface Site {
 /** Of a hold that is settled for less than it reserves. */
 const settled = { tool: 'search', max: 2, settle: () => '0.25' };
 const price = { tool: 'search', price: '0.5' };
+const unpriced = {
+  tool: 'search',
+  price: (): never => {
+    throw new Error('the price is broken');
+  },
+};
 const hasty = { ...price, timeoutMs: 50 };
 
 /** How often a handler ran, how many requests wait in front of `/left`, and what ends the waits of `/late` and `/slow`. */
@@ -63,6 +70,25 @@ const late = async () => {
   return answer;
 };
 
+/** Writes the response itself, without the framework, as proxies and streams do. */
+async function writeTo(response: ServerResponse, status: number): Promise<void> {
+  response.writeHead(status, { 'content-type': 'application/json' });
+  response.write('{"found":');
+  await nextTurn();
+  found();
+  response.end('"otters"}');
+}
+
+const passKoa = (status: number) => (ctx: Koa.Context) => {
+  ctx.respond = false;
+  void writeTo(ctx.res, status);
+};
+
+const hijack = (status: number) => (_request: unknown, reply: FastifyReply) => {
+  reply.hijack();
+  void writeTo(reply.raw, status);
+};
+
 async function onNode(
   listen: (request: IncomingMessage, response: ServerResponse) => unknown,
 ): Promise<Site> {
@@ -80,8 +106,10 @@ async function onNode(
 }
 
 /**
- * `/ok`, `/settled`, `/fails`, `/throws`, `/waits` for ever, `/late`, which has 50 ms and takes longer, `/slow`, which has
- * time, and `/left`, whose caller leaves before it is asked to pay.
+ * `/ok`, `/settled`, `/unpriced`, whose price throws, `/fails`, `/throws`, `/waits` for ever, `/late`, which sets a header that a refusal must not have, has
+ * 50 ms and takes longer, `/slow`, which has
+ * time, and `/left`, whose caller leaves before it is asked to pay. Where a handler may write the response without its
+ * framework: `/raw`, `/raw-fails`, `/raw-settled`, `/raw-late`, and `/ended`, which does not tell its framework.
  */
 export const SITES: Readonly<Record<string, (farebox: Farebox) => Promise<Site>>> = {
   koa: (farebox) => {
@@ -94,6 +122,7 @@ export const SITES: Readonly<Record<string, (farebox: Farebox) => Promise<Site>>
     router.get('/throws', paid, broken);
     router.get('/waits', paid, never);
     router.get('/late', forKoa.paidRoute(farebox, hasty), async (ctx) => {
+      ctx.set('content-encoding', 'gzip');
       ctx.body = await late();
     });
     router.get('/slow', paid, async (ctx) => {
@@ -107,6 +136,18 @@ export const SITES: Readonly<Record<string, (farebox: Farebox) => Promise<Site>>
     router.get('/settled', forKoa.paidRoute(farebox, settled), (ctx) => {
       ctx.body = found();
     });
+    const dear = forKoa.paidRoute(farebox, unpriced);
+    router.get('/unpriced', dear, (ctx) => void (ctx.body = found()));
+    router.get('/raw', paid, passKoa(200));
+    router.get('/raw-fails', paid, passKoa(422));
+    router.get('/raw-settled', forKoa.paidRoute(farebox, settled), passKoa(200));
+    router.get('/raw-late', forKoa.paidRoute(farebox, hasty), async (ctx) => {
+      ctx.respond = false;
+      ctx.res.setHeader('content-encoding', 'gzip');
+      await late();
+      await writeTo(ctx.res, 200);
+    });
+    router.get('/ended', paid, (ctx) => writeTo(ctx.res, 200));
     return onNode(app.use(router.routes()).callback());
   },
   express: (farebox) => {
@@ -118,6 +159,7 @@ export const SITES: Readonly<Record<string, (farebox: Farebox) => Promise<Site>>
     app.get('/throws', paid, broken);
     app.get('/waits', paid, () => never());
     app.get('/late', forExpress.paidRoute(farebox, hasty), async (_request, response) => {
+      response.set('content-encoding', 'gzip');
       response.status(201).json(await late());
     });
     app.get('/slow', paid, async (_request, response) => {
@@ -128,6 +170,10 @@ export const SITES: Readonly<Record<string, (farebox: Farebox) => Promise<Site>>
       next();
     });
     app.get('/left', paid, (_request, response) => void response.json(found()));
+    // As Express 4 calls it: what the middleware returns is not looked at.
+    const dear = forExpress.paidRoute(farebox, unpriced);
+    const call: RequestHandler = (...input) => void dear(...input);
+    app.get('/unpriced', call, (_request, response) => void response.json(found()));
     const charged = forExpress.paidRoute(farebox, settled);
     app.get('/settled', charged, (_request, response) => {
       response.writeHead(200, 'OK', { 'content-type': 'application/json' });
@@ -148,10 +194,24 @@ export const SITES: Readonly<Record<string, (farebox: Farebox) => Promise<Site>>
     app.get('/fails', paid, async (_request, reply) => reply.code(422).send(found()));
     app.get('/throws', paid, async () => broken());
     app.get('/waits', paid, () => never());
-    app.get('/late', forFastify.paidRoute(farebox, hasty), late);
+    app.get('/late', forFastify.paidRoute(farebox, hasty), async (_request, reply) => {
+      reply.header('content-encoding', 'gzip');
+      return late();
+    });
     app.get('/slow', paid, late);
     app.get('/left', { ...paid, onRequest: untilReplyLeft }, async () => found());
     app.get('/settled', forFastify.paidRoute(farebox, settled), async () => found());
+    app.get('/unpriced', forFastify.paidRoute(farebox, unpriced), async () => found());
+    app.get('/raw', paid, hijack(200));
+    app.get('/raw-fails', paid, hijack(422));
+    app.get('/raw-settled', forFastify.paidRoute(farebox, settled), hijack(200));
+    app.get('/raw-late', forFastify.paidRoute(farebox, hasty), async (_request, reply) => {
+      reply.hijack();
+      reply.raw.setHeader('content-encoding', 'gzip');
+      await late();
+      await writeTo(reply.raw, 200);
+    });
+    app.get('/ended', paid, async (_request, reply) => writeTo(reply.raw, 200));
     const url = await app.listen({ port: 0, host: '127.0.0.1' });
     return {
       ask: (path, init) => fetch(url + path, init),
@@ -169,15 +229,17 @@ export const SITES: Readonly<Record<string, (farebox: Farebox) => Promise<Site>>
     app.get('/fails', paid, (context) => context.json(found(), 422));
     app.get('/throws', paid, broken);
     app.get('/waits', paid, () => never<Response>());
-    app.get('/late', forHono.paidRoute(farebox, hasty), async (context) =>
-      context.json(await late()),
-    );
+    app.get('/late', forHono.paidRoute(farebox, hasty), async (context) => {
+      context.header('content-encoding', 'gzip');
+      return context.json(await late());
+    });
     app.get('/slow', paid, async (context) => context.json(await late()));
     app.get('/left', async ({ req }, next) => {
       await untilAborted(req.raw.signal);
       await next();
     });
     app.get('/left', paid, (context) => context.json(found()));
+    app.get('/unpriced', forHono.paidRoute(farebox, unpriced), (context) => context.json(found()));
     app.get('/settled', forHono.paidRoute(farebox, settled), (context) => context.json(found()));
     return {
       ask: async (path, init) => app.request(path, init),
@@ -204,6 +266,7 @@ export const SITES: Readonly<Record<string, (farebox: Farebox) => Promise<Site>>
         await response.text();
         return response;
       }),
+      '/unpriced': forFetch.paidRoute(farebox, unpriced, () => Response.json(found())),
       '/settled': forFetch.paidRoute(farebox, settled, () => Response.json(found())),
     };
     return {

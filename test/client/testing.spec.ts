@@ -1,6 +1,6 @@
 /** The fake for users' unit tests decides as the service does: one suite, which both must pass. */
 import assert from 'node:assert/strict';
-import { usd, type Farebox, type FareboxConsumer } from '@farebox/client';
+import { usd, type Farebox, type FareboxConsumer, type FareboxError } from '@farebox/client';
 import { paidRoute } from '@farebox/client/fetch';
 import { FakeFarebox } from '@farebox/client/testing';
 import { ApiError } from '../../src/domain/errors.ts';
@@ -27,6 +27,9 @@ const CODES: Readonly<Record<string, string>> = {
   unavailable: 'service_unavailable',
 };
 const ID = '0'.repeat(32);
+
+const names = (count: number) =>
+  Object.fromEntries(Array.from({ length: count }, (_, n) => [`name ${n}`, n]));
 
 for (const [name, service] of Object.entries({ service: realService(), fake: fakeService() })) {
   describe(`client: what the ${name} decides`, () => {
@@ -180,6 +183,77 @@ for (const [name, service] of Object.entries({ service: realService(), fake: fak
         assert.deepEqual([error.code, error.status, error.param], [code, 400, 'amount']);
       });
     }
+
+    for (const [what, changes] of Object.entries({
+      'no tool': { tool: undefined },
+      'an empty tool': { tool: '' },
+      'a tool that is no text': { tool: 7 },
+      'a long tool': { tool: 'x'.repeat(5_000) },
+      'a tool with a line break': { tool: 'a\nb' },
+      'nested metadata': { metadata: { a: { b: 1 } } },
+      'a list as metadata': { metadata: [1] },
+      'long metadata': { metadata: { a: 'x'.repeat(5_000) } },
+      'metadata with a long name': { metadata: { ['x'.repeat(41)]: 1 } },
+      'too much metadata': { metadata: names(21) },
+    })) {
+      it(`refuses a charge and a hold with ${what}`, async () => {
+        for (const asked of [charge(changes), hold(changes)]) {
+          assert.deepEqual(await told(asked), ['invalid_request', 400, false]);
+        }
+        assert.equal(await balance(), 10);
+      });
+    }
+
+    it('takes a tool and metadata at their limits', async () => {
+      const limits = { tool: 'x'.repeat(100), metadata: { ...names(19), a: 'x'.repeat(500) } };
+      assert.equal((await charge(limits)).paid, true);
+      assert.equal((await hold({ ...limits, expiresIn: 86_400 })).status, 'open');
+    });
+
+    for (const expiresIn of [0, -1, 1.5, 86_401, 1e6]) {
+      it(`refuses a hold of ${expiresIn} seconds`, async () => {
+        assert.deepEqual(await told(hold({ expiresIn })), ['invalid_request', 400, false]);
+        const { id: holdId } = await hold();
+        const extended = farebox.holds.extend({ holdId, expiresIn });
+        assert.deepEqual(await told(extended), ['invalid_request', 400, false]);
+      });
+    }
+
+    it('refuses a capture with nested metadata', async () => {
+      const { id: holdId } = await hold();
+      const metadata = { a: { b: 1 } } as never;
+      const captured = farebox.holds.capture({ holdId, metadata });
+      assert.deepEqual(await told(captured), ['invalid_request', 400, false]);
+    });
+
+    it('refuses a batch that is empty or too long, and only the member that is wrong', async () => {
+      const member = { apiKey, tool: 'search', amount: 0.001 };
+      const wrong = { ...member, metadata: { a: { b: 1 } } } as never;
+      const batches = [[], Array.from({ length: 1_001 }, () => member)];
+      for (const members of batches) {
+        const asked = farebox.batch(members);
+        assert.deepEqual(await told(asked), ['invalid_request', 400, false]);
+      }
+      assert.equal(await balance(), 10);
+      const [first, second] = await farebox.batch([member, wrong]);
+      assert.equal(first?.status, 201);
+      assert.partialDeepStrictEqual(second, { status: 400, error: { code: 'invalid_request' } });
+    });
+
+    it('answers a spend key that was revoked with what it made before', async () => {
+      const { id } = await consumer.budgets.create({ name: 'agent', limit: 5 });
+      const { id: keyId, key } = await consumer.budgets.createKey(id);
+      const asked = { apiKey: key, tool: 'search', amount: 1, idempotencyKey: 'job' };
+      const [charged, held] = [await farebox.charge(asked), await farebox.holds.place(asked)];
+      await consumer.budgets.revokeKey(keyId);
+      const other = { apiKey: key, tool: 'search', amount: 0.01 };
+      await until(async () => {
+        const code = await farebox.charge(other).catch((error: FareboxError) => error.code);
+        return code === 'invalid_api_key';
+      });
+      assert.deepEqual(await farebox.charge(asked), { ...charged, replayed: true });
+      assert.equal((await farebox.holds.place(asked)).id, held.id);
+    });
 
     it('knows its keys', async () => {
       const error = await raised(charge({ apiKey: `${apiKey}x` }));

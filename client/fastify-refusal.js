@@ -1,0 +1,14 @@
+/** Refusals in place of a response of Fastify. */
+import { refusalOf } from './refusals.js';
+
+/** Gives the body. Takes back the headers that were not there `before`: the handler has set them for its own body. */
+export function refuse(reply, error, before) {
+  for (const name of Object.keys(reply.getHeaders())) {
+    if (name in before) continue;
+    reply.removeHeader(name);
+    reply.raw.removeHeader(name);
+  }
+  const { status, error: facts } = refusalOf(error);
+  reply.code(status).type('application/json').removeHeader('content-length');
+  return JSON.stringify({ error: facts });
+}

@@ -1,0 +1,164 @@
+/** Paid calls against a service that answers by a script: what they do when its answers are lost or come to nothing. */
+import assert from 'node:assert/strict';
+import { inspect } from 'node:util';
+import { Farebox, type FareboxOptions } from '@farebox/client';
+import * as forExpress from '@farebox/client/express';
+import * as forFastify from '@farebox/client/fastify';
+import * as forFetch from '@farebox/client/fetch';
+import * as forHono from '@farebox/client/hono';
+import * as forKoa from '@farebox/client/koa';
+import { paidTool } from '@farebox/client/mcp';
+import type { PaidOptions } from '../../client/paid.js';
+import { answer, droppedLine, raised, refusal, ScriptedService } from './scripted-service.ts';
+import type { Step } from './scripted-service.ts';
+
+interface Result {
+  readonly isError?: boolean;
+  readonly structuredContent?: { readonly error: Readonly<Record<string, unknown>> };
+}
+
+type Options = PaidOptions<[], { content: never[] }>;
+
+const search = { apiKey: 'fare_ck_live_x', tool: 'search', amount: 0.02 };
+const poor = refusal(402, 'insufficient_balance', { balance: 0, required: 0.02, shortfall: 0.02 });
+const question = answer(200, { id: 'apr_1', status: 'pending' });
+
+/** A function in JavaScript that returns what is no amount. */
+const returns = (value: unknown) => () => value as number;
+
+async function service(...script: [Step, ...Step[]]) {
+  const scripted = await ScriptedService.start(...script);
+  const farebox = (options: FareboxOptions = {}) =>
+    new Farebox({ secretKey: 'fare_sk_live_x', baseUrl: scripted.url, maxRetries: 0, ...options });
+  return Object.assign(scripted, { farebox });
+}
+
+/** A paid tool that counts its runs, and how it is called. */
+function toolOf(farebox: Farebox, options: Options) {
+  const ran = { times: 0 };
+  const tool = paidTool(farebox, options, async () => {
+    ran.times += 1;
+    return { content: [] };
+  }) as unknown as (input: object, context: object) => Promise<Result>;
+  const headers = new Headers({ 'x-service-key': search.apiKey });
+  return { ran, call: () => tool({}, { requestInfo: { headers } }) };
+}
+
+describe('client: paid calls that ask the owner', () => {
+  const ask = { timeoutMs: 1 };
+
+  it('do not run unpaid when Farebox goes away after the refusal', async () => {
+    await using api = await service(poor, question, droppedLine);
+    const options = { tool: 'search', price: '0.02', ask, onUnavailable: 'run_unpaid' } as const;
+    const { ran, call } = toolOf(api.farebox(), options);
+    const error = (await call()).structuredContent?.error;
+    assert.partialDeepStrictEqual(error, { code: 'insufficient_balance', approvalId: 'apr_1' });
+    assert.equal(ran.times, 0);
+  });
+
+  it('raise the refusal when Farebox goes away during the wait', async () => {
+    await using api = await service(poor, question, droppedLine);
+    const error = await raised(api.farebox().charge({ ...search, ask }));
+    const { code, outcome, approvalId, approvalStatus } = error;
+    assert.deepEqual(
+      [code, outcome, approvalId, approvalStatus],
+      ['insufficient_balance', 'not_charged', 'apr_1', 'pending'],
+    );
+  });
+});
+
+describe('client: paid calls that are settled', () => {
+  const held = answer(201, { id: 'hld_1', status: 'open' });
+  const unusable = [undefined, null, NaN, Infinity, -1, '', 'a lot', '-1', '0.0000001', true, {}];
+
+  for (const cost of unusable) {
+    it(`release the hold and report an error when the cost is ${inspect(cost)}`, async () => {
+      await using api = await service(held, answer(200, { id: 'hld_1' }));
+      const options = { tool: 'search', max: 2, settle: returns(cost) };
+      const { ran, call } = toolOf(api.farebox(), options);
+      const { isError, structuredContent } = await call();
+      assert.equal(isError, true);
+      assert.partialDeepStrictEqual(structuredContent?.error, {
+        code: 'billing_error',
+        outcome: 'not_charged',
+      });
+      assert.deepEqual(
+        api.seen.map(({ path }) => path),
+        ['/v1/holds', '/v1/holds/hld_1/release'],
+      );
+      assert.equal(ran.times, 1);
+    });
+  }
+
+  const revoked = refusal(401, 'invalid_secret_key');
+  const closed = refusal(409, 'hold_closed', { status: 'released' });
+  const released = answer(200, { id: 'hld_1' });
+  for (const [name, release, again, told] of [
+    ['nothing', revoked, revoked, { code: 'billing_error', outcome: 'unknown' }],
+    ['no charge', released, closed, { code: 'service_unavailable', outcome: 'not_charged' }],
+  ] as const) {
+    it(`report a lost capture when the retry tells ${name} of it`, async () => {
+      await using api = await service(held, droppedLine, release, again);
+      const { call } = toolOf(api.farebox(), { tool: 'search', price: 1 });
+      assert.partialDeepStrictEqual((await call()).structuredContent?.error, told);
+      const [, capture = '', gone = ''] = api.seen.map(({ path }) => path);
+      assert.match(gone, /release$/);
+      assert.deepEqual([api.seen[3]?.path, api.keys[3]], [capture, api.keys[1]]);
+    });
+  }
+
+  it('hold nothing when their price is a function that returns nothing', async () => {
+    await using api = await service(held);
+    const { ran, call } = toolOf(api.farebox(), { tool: 'search', price: returns(undefined) });
+    assert.equal((await call()).structuredContent?.error['code'], 'billing_error');
+    assert.deepEqual([ran.times, api.seen], [0, []]);
+  });
+});
+
+describe('client: the options of a paid call', () => {
+  const farebox = new Farebox({ secretKey: 'fare_sk_live_x', baseUrl: 'http://127.0.0.1:9' });
+  const create: Readonly<Record<string, (options: never) => unknown>> = {
+    mcp: (options) => paidTool(farebox, options, () => ({ content: [] })),
+    express: (options) => forExpress.paidRoute(farebox, options),
+    fastify: (options) => forFastify.paidRoute(farebox, options),
+    fetch: (options) => forFetch.paidRoute(farebox, options, () => new Response('')),
+    hono: (options) => forHono.paidRoute(farebox, options),
+    koa: (options) => forKoa.paidRoute(farebox, options),
+  };
+  const times = [0, -1, 1.5, NaN, Infinity, 2 ** 31, '1'];
+  const wrong: readonly object[] = [
+    ...times.map((timeoutMs) => ({ timeoutMs })),
+    ...times.map((timeoutMs) => ({ ask: { timeoutMs } })),
+    { onUnavailable: 'run' },
+    { price: undefined },
+    { max: 1 },
+    { price: undefined, max: 1 },
+  ];
+  for (const [name, of] of Object.entries(create)) {
+    it(`are checked when it is created: ${name}`, () => {
+      for (const options of wrong) {
+        const given = { tool: 'search', price: 1, ...options } as never;
+        assert.throws(() => of(given), TypeError, inspect(options));
+      }
+      of({ tool: 'search', price: 1, timeoutMs: 2 ** 31 - 1, ask: { timeoutMs: 1 } } as never);
+      of({ tool: 'search', max: 1, settle: returns(1) } as never);
+    });
+  }
+
+  it('of a charge that asks the owner are checked before it is sent', async () => {
+    await using api = await service(poor);
+    for (const timeoutMs of times) {
+      const charging = api.farebox().charge({ ...search, ask: { timeoutMs: timeoutMs as number } });
+      await assert.rejects(charging, TypeError);
+    }
+    assert.deepEqual(api.seen, []);
+  });
+
+  it('may wait for the owner as long as a timer can run', async () => {
+    await using api = await service(answer(200, { id: 'apr_1', status: 'approved' }));
+    const { status } = await api
+      .farebox({ timeoutMs: 2 ** 31 - 1 })
+      .approvals.wait('apr_1', { timeoutMs: 2 ** 31 - 1 });
+    assert.equal(status, 'approved');
+  });
+});
