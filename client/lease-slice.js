@@ -5,7 +5,7 @@
 const MICROS_PER_DOLLAR = 1_000_000;
 /** Decisions end this long before the lease does, so that they can still be settled. */
 const MARGIN_MS = 3_000;
-const BATCH_MAX = 1_000;
+export const BATCH_MAX = 1_000;
 /** UTF-8 needs at most three bytes per character, and the service accepts bodies of 1 MiB. */
 const METADATA_CHARS_MAX = 256 * 1024;
 

@@ -3,8 +3,17 @@
  * decides more than is reserved, and never after the lease has ended. index.d.ts documents everything.
  */
 import { openJournal } from '#journal';
-import { createError, FareboxError } from './errors.js';
-import { dollarsOf, microsOf, Slice } from './lease-slice.js';
+import { createError } from './errors.js';
+import {
+  isMalformed,
+  isUnavailable,
+  resultsOf,
+  settledCall,
+  settlement,
+  wireEntry,
+} from './lease-settlement.js';
+import { BATCH_MAX, dollarsOf, microsOf, Slice } from './lease-slice.js';
+import { checkMetadata } from './metadata.js';
 import { amountToSend } from './money.js';
 import { checkInteger } from './settings.js';
 
@@ -85,7 +94,7 @@ class Lease {
       // The next lease may have other prices.
       return this.charge({ tool, amount, metadata });
     }
-    // A copy, before anything changes: what JSON cannot express would stop every settlement.
+    // A copy, checked before anything changes: what the service refuses would be decided and never paid for.
     const { copy, chars } = copyOf(metadata);
     this.#unsettled += 1;
     slice.left -= micros;
@@ -272,20 +281,20 @@ class Lease {
 
   async #settleAll(slice) {
     for (let batch = slice.takeBatch(); batch.length > 0; batch = slice.takeBatch()) {
-      const answer = await this.#send(slice, batch);
-      if (!answer || this.#isAbandoned) return;
-      this.#report(slice.id, batch, answer);
+      const results = await resultsOf((calls) => this.#send(slice, calls), batch);
+      if (!results || this.#isAbandoned) return;
+      this.#report(slice.id, batch, results);
       slice.sending = [];
     }
   }
 
-  /** Sends the batch until the service has answered; undefined when it was given up. */
+  /** Sends the batch until the service has answered, and gives the results; undefined when it was given up. */
   async #send(slice, batch, final) {
     const entries = batch.map(wireEntry);
     while (!this.#isAbandoned) {
       try {
         return await slice.inTurn(() =>
-          this.#leases.settle({ leaseId: slice.id, fence: slice.fence, entries, final }),
+          settlement(this.#leases, { leaseId: slice.id, fence: slice.fence, entries, final }),
         );
       } catch (error) {
         // A renewal whose answer was lost raised it.
@@ -293,16 +302,16 @@ class Lease {
         else if (isUnavailable(error)) await pause(RETRY_MS);
         else {
           // Nothing of it can be settled any more.
-          slice.deadline = 0;
-          return { error };
+          if (!isMalformed(error)) slice.deadline = 0;
+          throw error;
         }
       }
     }
     return undefined;
   }
 
-  #report(leaseId, batch, { results = [], error }) {
-    const settled = batch.map(({ sequence }, n) => resultOf(leaseId, sequence, results[n], error));
+  #report(leaseId, batch, results) {
+    const settled = batch.map(({ sequence }, n) => settledCall(leaseId, sequence, results[n]));
     const { onSettled } = this.#options;
     this.#unsettled -= batch.length;
     // What the caller's function throws is the caller's.
@@ -318,24 +327,21 @@ class Lease {
       while (slice.writing > 0) await pause(1);
       do await this.#settle(slice);
       while (slice.count > 0 && !this.#isAbandoned);
-      await this.#send(slice, [], true);
+      await this.#send(slice, [], true).catch(() => {});
       if (!this.#isAbandoned) this.#retiring.delete(slice);
     };
     this.#retiring.set(slice, retire());
   }
 
   async #settleFormer(leaseId, entries) {
+    const settle = (calls, final) =>
+      settlement(this.#leases, { leaseId, entries: calls.map(wireEntry), final });
     while (entries.length > 0) {
-      const batch = entries.splice(0, 1_000);
-      const final = entries.length === 0;
-      const sent = batch.map(wireEntry);
+      const batch = entries.splice(0, BATCH_MAX);
       this.#unsettled += batch.length;
-      const answer = await this.#leases.settle({ leaseId, entries: sent, final }).catch((error) => {
-        if (isUnavailable(error)) throw error;
-        return { error };
-      });
-      this.#report(leaseId, batch, answer);
+      this.#report(leaseId, batch, await resultsOf(settle, batch));
     }
+    await settle([], true);
   }
 }
 
@@ -352,33 +358,14 @@ function priceOf(tool, amount, price) {
 
 const NO_METADATA = { copy: undefined, chars: 0 };
 
-/** Throws a TypeError for what JSON cannot express. */
+/** Throws a TypeError for what JSON cannot express, and a FareboxError for what the service refuses. */
 function copyOf(metadata) {
   if (metadata === undefined) return NO_METADATA;
   const text = JSON.stringify(metadata);
   if (text === undefined) throw new TypeError('metadata must be an object.');
-  return { copy: JSON.parse(text), chars: text.length };
-}
-
-/** As a settlement takes it. */
-function wireEntry({ sequence, tool, micros, metadata }) {
-  return { sequence, tool, amount: dollarsOf(micros), metadata };
-}
-
-function resultOf(leaseId, sequence, result, error) {
-  if (result?.status === 201) {
-    const { id, receipt, tool, amount, createdAt } = result;
-    return { paid: true, leaseId, sequence, id, receipt, tool, amount, createdAt };
-  }
-  const { code, message } = result?.error ?? error;
-  return { paid: false, leaseId, sequence, code, message };
-}
-
-/** No answer, or none that decided anything. */
-function isUnavailable(error) {
-  if (!FareboxError.isInstance(error)) return true;
-  const { code, outcome } = error;
-  return code === 'service_unavailable' || code === 'rate_limited' || outcome === 'unknown';
+  const copy = JSON.parse(text);
+  checkMetadata(copy);
+  return { copy, chars: text.length };
 }
 
 function pause(ms) {

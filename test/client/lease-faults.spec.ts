@@ -1,0 +1,111 @@
+/** Leases of the client against a service with scripted answers: what is refused, lost or malformed costs no other call. */
+import assert from 'node:assert/strict';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Farebox, type LeaseOptions, type SettledCall } from '@farebox/client';
+import { Compile } from 'typebox/compile';
+import { Metadata } from '../../src/schemas/charges.ts';
+import { until } from '../support/stack.ts';
+import { leaseScript, settledAll, type LeaseScript } from './lease-script.ts';
+import { refusal, ScriptedService } from './scripted-service.ts';
+
+describe('client: leases and faults', () => {
+  let settled: SettledCall[];
+  let folder: string;
+  let ends: (() => Promise<unknown>)[];
+
+  before(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'farebox-faults-'));
+  });
+  beforeEach(() => {
+    settled = [];
+    ends = [];
+  });
+  afterEach(async () => {
+    for (const end of ends.toReversed()) await end();
+  });
+  after(() => rm(folder, { recursive: true, force: true }));
+
+  const options: LeaseOptions & { journal?: undefined } = {
+    apiKey: 'fare_ck_test_x',
+    tools: ['search'],
+    amount: 1,
+    onSettled: (results) => settled.push(...results),
+  };
+  const start = async (script: LeaseScript) => {
+    const service = await ScriptedService.start(leaseScript(script));
+    const settings = { secretKey: 'fare_sk_test_x', baseUrl: service.url, maxRetries: 0 };
+    ends.push(() => service.close());
+    return { service, farebox: new Farebox(settings) };
+  };
+  const ending = <T extends { close(options: object): Promise<unknown> }>(lease: T): T => {
+    ends.push(() => lease.close({ timeoutMs: 0 }));
+    return lease;
+  };
+  const sequencesPaid = () => settled.map(({ sequence, paid }) => [sequence, paid]);
+
+  it('refuse the metadata that the service refuses, and no other', async () => {
+    const { farebox } = await start({});
+    const lease = ending(await farebox.lease(options));
+    const rules = Compile(Metadata);
+    const samples: unknown[] = [
+      {},
+      { a: 'x', b: 1, c: true, d: null },
+      { long: 'x'.repeat(500) },
+      { long: 'x'.repeat(501) },
+      { long: '\u{1f600}'.repeat(500) },
+      { long: '\u{1f600}'.repeat(501) },
+      { nul: 'a\0b' },
+      { half: '\ud800' },
+      { 'nul\0': 1 },
+      { '': 1 },
+      { ['x'.repeat(40)]: 1 },
+      { ['x'.repeat(41)]: 1 },
+      { ['\u{1f600}'.repeat(40)]: 1 },
+      many(20),
+      many(21),
+      { nested: {} },
+      { list: [1] },
+      { infinite: Infinity },
+      null,
+      [],
+      'text',
+      7,
+    ];
+    for (const sample of samples) {
+      const isValid = rules.Check(JSON.parse(JSON.stringify(sample)));
+      const { remaining } = lease;
+      const decide = () => lease.charge({ tool: 'search', metadata: sample as { a: string } });
+      const label = JSON.stringify(sample);
+      if (isValid) assert.doesNotThrow(decide, label);
+      else assert.throws(decide, { code: 'invalid_request', param: 'metadata' }, label);
+      assert.equal(lease.remaining < remaining, isValid, label);
+    }
+    await lease.close();
+  });
+
+  it('find the call for which a batch was refused, and settle the others', async () => {
+    const { farebox } = await start({
+      settle: (body) =>
+        body.entries.some(({ tool }) => tool === 'bad')
+          ? refusal(400, 'invalid_request')
+          : settledAll,
+    });
+    const lease = ending(await farebox.lease({ ...options, tools: ['search', 'bad'] }));
+    for (const tool of ['search', 'search', 'bad', 'search', 'search']) lease.charge({ tool });
+    await lease.settle();
+    await until(() => settled.length === 5);
+    const expected = [1, 2, 3, 4, 5].map((sequence) => [sequence, sequence !== 3]);
+    assert.deepEqual(sequencesPaid(), expected);
+    const bad = settled[2];
+    assert.ok(bad && !bad.paid);
+    assert.equal(bad.code, 'invalid_request');
+    assert.equal(lease.charge({ tool: 'search' }).sequence, 6);
+    assert.deepEqual(await lease.close(), { unsettled: [] });
+  });
+});
+
+function many(count: number) {
+  return Object.fromEntries(Array.from({ length: count }, (_, n) => [n, n]));
+}
