@@ -10,7 +10,7 @@ export async function resultsOf(send, batch) {
   try {
     return await send(batch);
   } catch (error) {
-    if (isUnavailable(error)) throw error;
+    if (!isAboutCalls(error)) throw error;
     if (!isMalformed(error) || batch.length <= 1) return batch.map(() => ({ error }));
     const half = Math.ceil(batch.length / 2);
     const first = await resultsOf(send, batch.slice(0, half));
@@ -25,8 +25,13 @@ export async function settlement(leases, request) {
   return results;
 }
 
+/** Not about the credentials, the environment or the connection: with others, the calls may still be settled. */
+export function isAboutCalls(error) {
+  return !isUnavailable(error) && (isMalformed(error) || error.code === 'lease_fenced');
+}
+
 /** Something in the request, or its size. */
-export function isMalformed(error) {
+function isMalformed(error) {
   return error.status === 400 || error.status === 413;
 }
 

@@ -17,6 +17,8 @@ export class Slice {
   low;
   /** By the monotonic clock: the clock of this machine may be wrong. */
   deadline = 0;
+  /** When it ends, by the same clock. Its calls cannot be settled afterwards. */
+  expiresAt = 0;
   fence = 0;
   sequence = 0;
   /** Calls that are being written to the journal. */
@@ -41,7 +43,8 @@ export class Slice {
   renewed({ fence, tools, expiresIn }, askedAt) {
     this.fence = fence;
     this.prices = new Map(tools.map(({ name, price }) => [name, microsOf(price)]));
-    this.deadline = askedAt + expiresIn * 1_000 - MARGIN_MS;
+    this.expiresAt = askedAt + expiresIn * 1_000;
+    this.deadline = this.expiresAt - MARGIN_MS;
     this.renewalKey = undefined;
   }
 

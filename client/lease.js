@@ -5,7 +5,7 @@
 import { openJournal } from '#journal';
 import { createError } from './errors.js';
 import {
-  isMalformed,
+  isAboutCalls,
   isUnavailable,
   resultsOf,
   settledCall,
@@ -299,12 +299,15 @@ class Lease {
       } catch (error) {
         // A renewal whose answer was lost raised it.
         if (error.code === 'lease_fenced' && slice.renewalKey) slice.fence = error.fence;
-        else if (isUnavailable(error)) await pause(RETRY_MS);
-        else {
-          // Nothing of it can be settled any more.
-          if (!isMalformed(error)) slice.deadline = 0;
+        else if (isAboutCalls(error)) {
+          if (error.code === 'lease_fenced') slice.deadline = 0;
           throw error;
-        }
+        } else if (!isUnavailable(error)) {
+          // Such as a revoked secret key: nothing more is decided, and what is decided may still be settled.
+          slice.deadline = 0;
+          if (performance.now() >= slice.expiresAt) return batch.map(() => ({ error }));
+          await pause(RETRY_MS);
+        } else await pause(RETRY_MS);
       }
     }
     return undefined;

@@ -1,6 +1,6 @@
 /** Leases of the client against a service with scripted answers: what is refused, lost or malformed costs no other call. */
 import assert from 'node:assert/strict';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Farebox, type LeaseOptions, type SettledCall } from '@farebox/client';
@@ -103,6 +103,54 @@ describe('client: leases and faults', () => {
     assert.equal(bad.code, 'invalid_request');
     assert.equal(lease.charge({ tool: 'search' }).sequence, 6);
     assert.deepEqual(await lease.close(), { unsettled: [] });
+  });
+
+  for (const [status, code] of [
+    [401, 'invalid_secret_key'],
+    [403, 'forbidden'],
+    [404, 'lease_not_found'],
+  ] as const) {
+    it(`keep the journal of an earlier process that ${code} keeps from being settled`, async () => {
+      const { farebox } = await start({
+        settle: (_, n) => (n === 0 ? refusal(status, code) : settledAll),
+      });
+      const journal = join(folder, code);
+      const entry = { sequence: 1, tool: 'search', micros: 20_000 };
+      const text = `${JSON.stringify(['lse_0', entry])}\n`;
+      await writeFile(journal, text);
+      await assert.rejects(farebox.lease({ ...options, journal }), { code });
+      assert.equal(await readFile(journal, 'utf8'), text);
+      const lease = ending(await farebox.lease({ ...options, journal }));
+      await until(() => settled.length === 1);
+      assert.deepEqual(sequencesPaid(), [[1, true]]);
+      await lease.close();
+    });
+  }
+
+  it('keep calls while the secret key is refused, and settle them when it is accepted', async () => {
+    const { service, farebox } = await start({
+      settle: (_, n) => (n < 2 ? refusal(401, 'invalid_secret_key') : settledAll),
+    });
+    const lease = ending(await farebox.lease(options));
+    lease.charge({ tool: 'search' });
+    lease.charge({ tool: 'search' });
+    await lease.settle();
+    await until(() => settled.length === 2);
+    assert.ok(service.seen.length >= 4);
+    assert.deepEqual(sequencesPaid(), [
+      [1, true],
+      [2, true],
+    ]);
+    await lease.close();
+  });
+
+  it('name the calls as unsettled that a revoked secret key leaves behind', async () => {
+    const { farebox } = await start({ settle: () => refusal(401, 'invalid_secret_key') });
+    const lease = ending(await farebox.lease(options));
+    lease.charge({ tool: 'search' });
+    const { unsettled } = await lease.close({ timeoutMs: 100 });
+    assert.deepEqual(unsettled, [{ leaseId: 'lse_1', sequence: 1, tool: 'search', amount: 0.02 }]);
+    assert.deepEqual(settled, []);
   });
 });
 
