@@ -48,6 +48,12 @@ export class Slice {
     this.renewalKey = undefined;
   }
 
+  /** The renewal was made and its answer lost. Its key belongs to the older fence, so the next renewal is a new one. */
+  fencedAnew(fence) {
+    this.fence = fence;
+    this.renewalKey = undefined;
+  }
+
   get count() {
     return this.#batch.length + this.#full.length * BATCH_MAX;
   }

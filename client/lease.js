@@ -240,24 +240,26 @@ class Lease {
     timer.unref?.();
   }
 
+  /** With the same key until there is an answer. The key names the fence too, so both are read at once. */
+  async #askRenewal(slice) {
+    slice.renewalKey ??= crypto.randomUUID();
+    const { id: leaseId, fence, renewalKey: idempotencyKey } = slice;
+    const { expiresIn } = this.#options;
+    const askedAt = performance.now();
+    const lease = await this.#leases.renew({ leaseId, fence, expiresIn, idempotencyKey });
+    slice.renewed(lease, askedAt);
+  }
+
   async #renew(slice) {
     const isInUse = slice === this.#slice || slice === this.#spare;
     if (!isInUse || this.#isClosed || performance.now() >= slice.deadline) return;
-    slice.renewalKey ??= crypto.randomUUID();
-    const { id: leaseId, renewalKey: idempotencyKey } = slice;
-    const { expiresIn } = this.#options;
     try {
-      await slice.inTurn(async () => {
-        const askedAt = performance.now();
-        const { fence } = slice;
-        slice.renewed(
-          await this.#leases.renew({ leaseId, fence, expiresIn, idempotencyKey }),
-          askedAt,
-        );
-      });
+      await slice.inTurn(() => this.#askRenewal(slice));
       this.#renewInTime(slice);
     } catch (error) {
       if (isUnavailable(error)) return this.#renewInTime(slice, RETRY_MS);
+      slice.renewalKey = undefined;
+      if (error.code === 'idempotency_key_reused') return this.#renewInTime(slice, RETRY_MS);
       // It lasts until its end; the next one has to be a new one.
       this.#refusal = error;
       if (slice === this.#slice) this.#takeSpare();
@@ -298,7 +300,7 @@ class Lease {
         );
       } catch (error) {
         // A renewal whose answer was lost raised it.
-        if (error.code === 'lease_fenced' && slice.renewalKey) slice.fence = error.fence;
+        if (error.code === 'lease_fenced' && slice.renewalKey) slice.fencedAnew(error.fence);
         else if (isAboutCalls(error)) {
           if (error.code === 'lease_fenced') slice.deadline = 0;
           throw error;

@@ -7,8 +7,8 @@ import { Farebox, type LeaseOptions, type SettledCall } from '@farebox/client';
 import { Compile } from 'typebox/compile';
 import { Metadata } from '../../src/schemas/charges.ts';
 import { until } from '../support/stack.ts';
-import { leaseScript, settledAll, type LeaseScript } from './lease-script.ts';
-import { refusal, ScriptedService } from './scripted-service.ts';
+import { leaseScript, renewed, settledAll, taken, type LeaseScript } from './lease-script.ts';
+import { droppedLine, refusal, ScriptedService } from './scripted-service.ts';
 
 describe('client: leases and faults', () => {
   let settled: SettledCall[];
@@ -151,6 +151,39 @@ describe('client: leases and faults', () => {
     const { unsettled } = await lease.close({ timeoutMs: 100 });
     assert.deepEqual(unsettled, [{ leaseId: 'lse_1', sequence: 1, tool: 'search', amount: 0.02 }]);
     assert.deepEqual(settled, []);
+  });
+
+  it('renew again after a lost renewal, when a settlement has shown the fence', async () => {
+    const keys = new Map<string, string>();
+    let fence = 1;
+    let settling: Promise<void> | undefined;
+    const { service, farebox } = await start({
+      take: () => taken({ expiresIn: 5 }),
+      settle: (body) =>
+        body.fence === fence ? settledAll : refusal(409, 'lease_fenced', { fence }),
+      renew: (body, n) => (response, request) => {
+        const key = String(request.headers['idempotency-key']);
+        const sent = JSON.stringify(body);
+        const isReused = (keys.get(key) ?? sent) !== sent;
+        if (isReused) return refusal(422, 'idempotency_key_reused')(response, request);
+        if (!keys.has(key)) fence += 1;
+        keys.set(key, sent);
+        // The settlement is sent after this renewal and before the next.
+        if (n === 0) {
+          lease.charge({ tool: 'search' });
+          settling = lease.settle();
+        }
+        return (n === 0 ? droppedLine : renewed({ fence }))(response, request);
+      },
+    });
+    const lease = ending(await farebox.lease({ ...options, expiresIn: 5 }));
+    await until(() => keys.size === 2);
+    await settling;
+    lease.charge({ tool: 'search' });
+    assert.deepEqual(await lease.close(), { unsettled: [] });
+    const takes = service.seen.filter(({ path }) => path === '/v1/leases').length;
+    assert.deepEqual([takes, fence, settled.length], [1, 3, 2]);
+    assert.ok(settled.every(({ paid }) => paid));
   });
 });
 
