@@ -8,13 +8,13 @@ import { open, readFile } from 'node:fs/promises';
 const EMPTIED_BYTES_MIN = 1_000_000;
 
 export async function openJournal(path) {
-  const text = await readFile(path, 'utf8').catch((error) => {
-    if (error.code === 'ENOENT') return '';
+  const content = await readFile(path).catch((error) => {
+    if (error.code === 'ENOENT') return Buffer.alloc(0);
     throw error;
   });
   // Metadata may be personal data.
   const file = await open(path, 'a', 0o600);
-  return new Journal(file, (await file.stat()).size, unsettledIn(text));
+  return new Journal(file, content);
 }
 
 class Journal {
@@ -30,10 +30,11 @@ class Journal {
   #isIdle = () => false;
   #written = Promise.resolve();
 
-  constructor(file, bytes, unsettled) {
+  constructor(file, content) {
     this.#file = file;
-    this.#bytes = bytes;
-    this.unsettled = unsettled;
+    this.#bytes = content.lastIndexOf('\n') + 1;
+    this.#isTorn = this.#bytes < content.length;
+    this.unsettled = unsettledIn(content.toString());
   }
 
   /** Resolves when the line is on the disk. */
@@ -50,7 +51,13 @@ class Journal {
     this.write(range).catch(() => {});
   }
 
+  /** After what is being written. */
   async empty() {
+    await this.#written;
+    await this.#truncate();
+  }
+
+  async #truncate() {
     await this.#file.truncate(0);
     this.#bytes = 0;
   }
@@ -94,7 +101,7 @@ class Journal {
       }
       // Nothing is written meanwhile, so no call is lost.
       const isOver = this.#bytes > EMPTIED_BYTES_MIN && this.#waiting.length === 0;
-      if (isOver && this.#isIdle()) await this.empty().catch(() => {});
+      if (isOver && this.#isIdle()) await this.#truncate().catch(() => {});
     }
     this.#isWriting = false;
   }

@@ -1,8 +1,9 @@
 /** Leases of the client against a service with scripted answers: what is refused, lost or malformed costs no other call. */
 import assert from 'node:assert/strict';
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, open, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { Farebox, type LeaseOptions, type SettledCall } from '@farebox/client';
 import { Compile } from 'typebox/compile';
 import { Metadata } from '../../src/schemas/charges.ts';
@@ -185,8 +186,45 @@ describe('client: leases and faults', () => {
     assert.deepEqual([takes, fence, settled.length], [1, 3, 2]);
     assert.ok(settled.every(({ paid }) => paid));
   });
+
+  it('write whole lines after leftovers of an earlier process, on a slow disk that fails once', async () => {
+    const { farebox } = await start({});
+    const journal = join(folder, 'slow');
+    const line = JSON.stringify(['lse_0', { sequence: 1, tool: 'search', micros: 20_000 }]);
+    await writeFile(journal, `${line}\n${line.slice(0, 20)}`);
+    let isFull = false;
+    const mend = await damageDisk(journal, () => isFull);
+    try {
+      const lease = ending(await farebox.lease({ ...options, journal }));
+      isFull = true;
+      await assert.rejects(lease.charge({ tool: 'search' }), /no space left/);
+      isFull = false;
+      await lease.charge({ tool: 'search' });
+      const lines = (await readFile(journal, 'utf8')).trimEnd().split('\n');
+      assert.deepEqual(
+        lines.map((text) => (JSON.parse(text) as [string])[0]),
+        ['lse_1'],
+      );
+      await lease.close();
+    } finally {
+      mend();
+    }
+  });
 });
 
 function many(count: number) {
   return Object.fromEntries(Array.from({ length: count }, (_, n) => [n, n]));
+}
+
+/** Each sync takes a while, or fails. Returns how to end that. */
+async function damageDisk(path: string, isFull: () => boolean) {
+  const handle = await open(path);
+  const files = Object.getPrototypeOf(handle) as { datasync: () => Promise<void> };
+  const usual = Object.getOwnPropertyDescriptor(files, 'datasync') ?? {};
+  await handle.close();
+  files.datasync = async () => {
+    if (isFull()) throw new Error('no space left');
+    await delay(100);
+  };
+  return () => Object.defineProperty(files, 'datasync', usual);
 }
