@@ -9,7 +9,7 @@ import { Compile } from 'typebox/compile';
 import { Metadata } from '../../src/schemas/charges.ts';
 import { until } from '../support/stack.ts';
 import { leaseScript, renewed, settledAll, taken, type LeaseScript } from './lease-script.ts';
-import { droppedLine, refusal, ScriptedService } from './scripted-service.ts';
+import { answer, droppedLine, refusal, ScriptedService } from './scripted-service.ts';
 
 describe('client: leases and faults', () => {
   let settled: SettledCall[];
@@ -210,6 +210,23 @@ describe('client: leases and faults', () => {
       mend();
     }
   });
+
+  for (const [label, body] of [
+    ['no results', {}],
+    ['too few results', { results: [] }],
+    ['results without a status', { results: [{ sequence: 1 }] }],
+  ] as const) {
+    it(`settle again after an answer with ${label}`, async () => {
+      const { farebox } = await start({
+        settle: (_, n) => (n === 0 ? answer(200, body) : settledAll),
+      });
+      const lease = ending(await farebox.lease(options));
+      lease.charge({ tool: 'search' });
+      await until(() => settled.length === 1);
+      assert.deepEqual(sequencesPaid(), [[1, true]]);
+      assert.deepEqual(await lease.close(), { unsettled: [] });
+    });
+  }
 });
 
 function many(count: number) {
