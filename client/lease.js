@@ -23,6 +23,7 @@ const RETRY_MS = 500;
 const CLOSE_MS = 8_000;
 /** A lease has to last much longer than the margin before its end. */
 const EXPIRES_IN_SECONDS_MIN = 5;
+const DECIMAL = /^\d{1,16}(?:\.\d{1,6})?$/;
 
 /** Takes the first lease. Before it, what a journal has of an earlier process is settled. */
 export async function openLease(leases, options) {
@@ -84,7 +85,16 @@ class Lease {
     return dollarsOf((isOver ? 0 : this.#slice.left) + (this.#spare?.left ?? 0));
   }
 
-  charge({ tool, amount, metadata }) {
+  charge(call) {
+    if (!this.#journal) return this.#decide(call);
+    try {
+      return this.#decide(call);
+    } catch (error) {
+      return Promise.reject(error);
+    }
+  }
+
+  #decide({ tool, amount, metadata }) {
     const slice = this.#slice;
     const price = slice.prices.get(tool);
     const micros =
@@ -92,7 +102,7 @@ class Lease {
     if (micros > slice.left || performance.now() >= slice.deadline) {
       this.#advance(micros);
       // The next lease may have other prices.
-      return this.charge({ tool, amount, metadata });
+      return this.#decide({ tool, amount, metadata });
     }
     // A copy, checked before anything changes: what the service refuses would be decided and never paid for.
     const { copy, chars } = copyOf(metadata);
@@ -355,10 +365,19 @@ function priceOf(tool, amount, price) {
   if (price === undefined) {
     throw createError('unknown_tool', `The lease has no tool "${tool}".`, { param: 'tool' });
   }
-  const micros = microsOf(Number(amountToSend(amount)));
+  const micros = exactMicrosOf(amountToSend(amount));
   if (micros > 0 && micros <= price) return micros;
-  const message = 'The amount must be more than $0 and at most the price of the tool in the lease.';
+  const message =
+    'The amount must be more than $0, with at most six decimals, and at most the price of the tool in the lease.';
   throw createError('invalid_amount', message, { param: 'amount' });
+}
+
+/** NaN for what the service would refuse to round. */
+function exactMicrosOf(dollars) {
+  const micros = microsOf(Number(dollars));
+  const isExact =
+    typeof dollars === 'string' ? DECIMAL.test(dollars) : dollarsOf(micros) === dollars;
+  return isExact ? micros : Number.NaN;
 }
 
 const NO_METADATA = { copy: undefined, chars: 0 };

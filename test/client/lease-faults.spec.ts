@@ -227,6 +227,26 @@ describe('client: leases and faults', () => {
       assert.deepEqual(await lease.close(), { unsettled: [] });
     });
   }
+
+  it('reject a call that is refused, when there is a journal', async () => {
+    const { farebox } = await start({});
+    const lease = ending(await farebox.lease({ ...options, journal: join(folder, 'rejects') }));
+    const refused = lease.charge({ tool: 'other' });
+    await assert.rejects(refused, { code: 'unknown_tool' });
+    await lease.close();
+  });
+
+  it('refuse an amount with more than six decimals', async () => {
+    const { farebox } = await start({});
+    const lease = ending(await farebox.lease(options));
+    for (const amount of [0.0050004, '0.0050004', '5e-3', 'text']) {
+      const decide = () => lease.charge({ tool: 'search', amount });
+      assert.throws(decide, { code: 'invalid_amount' }, String(amount));
+    }
+    lease.charge({ tool: 'search', amount: '0.005001' });
+    assert.equal(lease.remaining, 0.994999);
+    await lease.close();
+  });
 });
 
 function many(count: number) {
