@@ -48,6 +48,8 @@ class Lease {
   /** Taken in advance. */
   #spare;
   #taking;
+  /** What is asked for until there is an answer: `{ amount, idempotencyKey, isRest }`. */
+  #asked;
   /** Why the last attempt to take a lease was refused. */
   #refusal;
   #timers = new Map();
@@ -208,9 +210,22 @@ class Lease {
     });
   }
 
+  /** After a lost answer, until there is one: money may be reserved. */
+  async #takeForSure() {
+    for (;;) {
+      try {
+        return await this.#take();
+      } catch (error) {
+        if (error.outcome !== 'unknown' || this.#isAbandoned) throw error;
+        this.#refusal = error;
+        await pause(RETRY_MS);
+      }
+    }
+  }
+
   async #takeNext() {
     try {
-      const slice = await this.#take();
+      const slice = await this.#takeForSure();
       this.#refusal = undefined;
       if (performance.now() < this.#slice.deadline || this.#isClosed) this.#spare = slice;
       else this.#replace(slice);
@@ -228,20 +243,35 @@ class Lease {
 
   /** As much as there is, when there is less than was asked for. */
   async #take() {
-    const { apiKey, tools, amount, expiresIn } = this.#options;
-    const take = async (asked) => {
-      const askedAt = performance.now();
-      const request = { apiKey, tools, amount: asked, expiresIn };
-      const slice = new Slice(await this.#leases.take(request), askedAt);
-      this.#renewInTime(slice);
-      return slice;
-    };
-    return take(amount).catch((error) => {
-      const room = error.remaining ?? error.balance;
-      const least = Math.min(...(this.#slice?.prices.values() ?? [1]));
-      if (!(microsOf(room) >= least) || error.scope === 'per_call') throw error;
-      return take(room);
-    });
+    this.#asked ??= askFor(this.#options.amount);
+    try {
+      return await this.#askLease(this.#asked);
+    } catch (error) {
+      // It may have been made: it is asked for again, with the same key.
+      if (isUnavailable(error)) throw error;
+      const room = this.#asked.isRest ? undefined : this.#roomOf(error);
+      this.#asked = undefined;
+      if (room === undefined) throw error;
+      this.#asked = { ...askFor(room), isRest: true };
+      return this.#take();
+    }
+  }
+
+  async #askLease({ amount, idempotencyKey }) {
+    const { apiKey, tools, expiresIn } = this.#options;
+    const askedAt = performance.now();
+    const request = { apiKey, tools, amount, expiresIn, idempotencyKey };
+    const slice = new Slice(await this.#leases.take(request), askedAt);
+    this.#asked = undefined;
+    this.#renewInTime(slice);
+    return slice;
+  }
+
+  /** Dollars that a smaller lease can have. */
+  #roomOf({ remaining, balance, scope }) {
+    const room = remaining ?? balance;
+    const least = Math.min(...(this.#slice?.prices.values() ?? [1]));
+    return microsOf(room) >= least && scope !== 'per_call' ? room : undefined;
   }
 
   /** Halfway to its end, and again until it is renewed, is refused, or has ended. */
@@ -358,6 +388,10 @@ class Lease {
     }
     await settle([], true);
   }
+}
+
+function askFor(amount) {
+  return { amount, idempotencyKey: crypto.randomUUID() };
 }
 
 /** The amount of the call, which may be less than its price. */

@@ -187,6 +187,20 @@ describe('client: leases and faults', () => {
     assert.ok(settled.every(({ paid }) => paid));
   });
 
+  it('ask again with the same key when the answer to taking one was lost', async () => {
+    const { service, farebox } = await start({
+      take: (n) => (n === 1 || n === 2 ? droppedLine : taken({ id: `lse_${n}` })),
+    });
+    const lease = ending(await farebox.lease(options));
+    for (let n = 0; n < 26; n += 1) lease.charge({ tool: 'search' });
+    await until(() => lease.remaining > 1);
+    const takes = service.seen.filter(({ path }) => path === '/v1/leases');
+    const keys = takes.map(({ headers }) => headers['idempotency-key']);
+    assert.equal(keys.length, 4);
+    assert.deepEqual([new Set(keys.slice(1)).size, new Set(keys).size], [1, 2]);
+    await lease.close();
+  });
+
   it('write whole lines after leftovers of an earlier process, on a slow disk that fails once', async () => {
     const { farebox } = await start({});
     const journal = join(folder, 'slow');
