@@ -56,8 +56,6 @@ class Lease {
   #settling = new Map();
   /** By lease that is not used any more: its last settlement. */
   #retiring = new Map();
-  /** Calls of all leases. */
-  #unsettled = 0;
   #isClosed = false;
   #closing;
   /** Nothing is sent again. */
@@ -108,7 +106,6 @@ class Lease {
     }
     // A copy, checked before anything changes: what the service refuses would be decided and never paid for.
     const { copy, chars } = copyOf(metadata);
-    this.#unsettled += 1;
     slice.left -= micros;
     slice.sequence += 1;
     const entry = { sequence: slice.sequence, tool, micros, metadata: copy };
@@ -165,7 +162,6 @@ class Lease {
       await this.#journal.write([slice.id, entry]);
     } catch (error) {
       slice.left += entry.micros;
-      this.#unsettled -= 1;
       throw error;
     } finally {
       slice.writing -= 1;
@@ -358,12 +354,11 @@ class Lease {
   #report(leaseId, batch, results) {
     const settled = batch.map(({ sequence }, n) => settledCall(leaseId, sequence, results[n]));
     const { onSettled } = this.#options;
-    this.#unsettled -= batch.length;
     // What the caller's function throws is the caller's.
     if (onSettled) queueMicrotask(() => onSettled(settled));
     const [first, last] = [batch[0], batch.at(-1)];
     if (!this.#journal || !first) return;
-    this.#journal.settled([leaseId, first.sequence, last.sequence], () => this.#unsettled === 0);
+    this.#journal.settled([leaseId, first.sequence, last.sequence]);
   }
 
   /** Settles the rest of it and gives back what is left. */
@@ -383,7 +378,6 @@ class Lease {
       settlement(this.#leases, { leaseId, entries: calls.map(wireEntry), final });
     while (entries.length > 0) {
       const batch = entries.splice(0, BATCH_MAX);
-      this.#unsettled += batch.length;
       this.#report(leaseId, batch, await resultsOf(settle, batch));
     }
     await settle([], true);

@@ -225,6 +225,31 @@ describe('client: leases and faults', () => {
     }
   });
 
+  it('keep the journal small while calls are always unsettled', async () => {
+    const { farebox } = await start({ take: () => taken({ remaining: 1_000 }) });
+    const journal = join(folder, 'steady');
+    const lease = ending(await farebox.lease({ ...options, journal }));
+    const metadata = Object.fromEntries(Array.from({ length: 20 }, (_, n) => [n, 'x'.repeat(500)]));
+    const decide = (count: number) =>
+      Promise.all(Array.from({ length: count }, () => lease.charge({ tool: 'search', metadata })));
+    await decide(20);
+    for (let n = 1; n <= 40; n += 1) {
+      const settling = lease.settle();
+      await decide(20);
+      await settling;
+      await until(() => settled.length >= n * 20);
+    }
+    const text = await readFile(journal, 'utf8');
+    assert.ok(text.length < 2_000_000, String(text.length));
+    const last = JSON.stringify([
+      'lse_1',
+      { sequence: 820, tool: 'search', micros: 20_000, metadata },
+    ]);
+    assert.ok(text.includes(last));
+    await lease.close();
+    assert.equal(settled.length, 820);
+  });
+
   for (const [label, body] of [
     ['no results', {}],
     ['too few results', { results: [] }],
