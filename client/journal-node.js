@@ -2,57 +2,71 @@
  * A file with the calls that are decided and not settled yet. Lines are appended and synced in groups: those that arrive
  * while one group is written are the next group. Only one process may use a file.
  */
-import { open, readFile } from 'node:fs/promises';
+import { open, readFile, realpath, rename } from 'node:fs/promises';
+import { dirname } from 'node:path';
 
-/** A smaller file is not emptied while it is used. */
-const EMPTIED_BYTES_MIN = 1_000_000;
+/** A smaller file is not compacted. */
+const COMPACTED_BYTES_MIN = 1_000_000;
 
 export async function openJournal(path) {
-  const text = await readFile(path, 'utf8').catch((error) => {
-    if (error.code === 'ENOENT') return '';
+  const content = await readFile(path).catch((error) => {
+    if (error.code === 'ENOENT') return Buffer.alloc(0);
     throw error;
   });
   // Metadata may be personal data.
   const file = await open(path, 'a', 0o600);
-  return new Journal(file, (await file.stat()).size, unsettledIn(text));
+  return new Journal(await realpath(path), file, content);
 }
 
 class Journal {
-  /** By lease, the calls that an earlier process has not settled. */
-  unsettled;
+  #path;
   #file;
+  /** By lease and number, the calls in the file that are not settled. */
+  #calls;
   /** The length of the file up to the last line that was synced. */
   #bytes;
   #waiting = [];
   #isWriting = false;
   /** Whether a failed write may have left something after that line. */
   #isTorn = false;
-  #isIdle = () => false;
+  #compactedAt = COMPACTED_BYTES_MIN;
+  /** Whether a crash may bring back the file that was replaced. */
+  #isReplacing = false;
   #written = Promise.resolve();
 
-  constructor(file, bytes, unsettled) {
+  constructor(path, file, content) {
+    this.#path = path;
     this.#file = file;
-    this.#bytes = bytes;
-    this.unsettled = unsettled;
+    this.#bytes = content.lastIndexOf('\n') + 1;
+    this.#isTorn = this.#bytes < content.length;
+    this.#calls = unsettledIn(content.toString());
+  }
+
+  /** By lease, the calls that an earlier process has not settled. */
+  get unsettled() {
+    const found = [...this.#calls].map(([leaseId, entries]) => [leaseId, [...entries.values()]]);
+    return found.filter(([, entries]) => entries.length > 0);
   }
 
   /** Resolves when the line is on the disk. */
   write(value) {
     return new Promise((resolve, reject) => {
-      this.#waiting.push({ line: `${JSON.stringify(value)}\n`, resolve, reject });
+      this.#waiting.push({ value, line: `${JSON.stringify(value)}\n`, resolve, reject });
       if (!this.#isWriting) this.#written = this.#writeAll();
     });
   }
 
   /** Not waited for: at worst, a call is settled again, which charges nothing. */
-  settled(range, isIdle) {
-    this.#isIdle = isIdle;
+  settled(range) {
     this.write(range).catch(() => {});
   }
 
+  /** After what is being written. */
   async empty() {
+    await this.#written;
     await this.#file.truncate(0);
     this.#bytes = 0;
+    this.#calls.clear();
   }
 
   async close() {
@@ -62,6 +76,7 @@ class Journal {
 
   /** The calls of a group that was not written are refused, so the next process must not find them. */
   async #append(text) {
+    if (this.#isReplacing) await this.#syncFolder();
     if (this.#isTorn) await this.#cut();
     this.#isTorn = true;
     try {
@@ -81,6 +96,43 @@ class Journal {
     this.#isTorn = false;
   }
 
+  /** A new file with the unsettled calls takes the place of this one. Until then, this one is whole. */
+  async #compact() {
+    this.#compactedAt = this.#bytes * 2;
+    const text = [...this.#calls].flatMap(linesOf).join('');
+    const path = `${this.#path}.new`;
+    const file = await open(path, 'a', 0o600);
+    try {
+      await file.truncate(0);
+      await file.appendFile(text);
+      await file.sync();
+      await rename(path, this.#path);
+    } catch (error) {
+      await file.close();
+      throw error;
+    }
+    const old = this.#file;
+    this.#file = file;
+    this.#bytes = Buffer.byteLength(text);
+    this.#compactedAt = Math.max(COMPACTED_BYTES_MIN, this.#bytes * 2);
+    this.#isTorn = false;
+    this.#isReplacing = true;
+    await old.close();
+  }
+
+  /** Windows cannot open a folder, and needs no such sync. */
+  async #syncFolder() {
+    if (process.platform !== 'win32') {
+      const folder = await open(dirname(this.#path));
+      try {
+        await folder.sync();
+      } finally {
+        await folder.close();
+      }
+    }
+    this.#isReplacing = false;
+  }
+
   async #writeAll() {
     this.#isWriting = true;
     while (this.#waiting.length > 0) {
@@ -88,13 +140,15 @@ class Journal {
       this.#waiting = [];
       try {
         await this.#append(group.map(({ line }) => line).join(''));
-        for (const { resolve } of group) resolve();
+        for (const { value, resolve } of group) {
+          apply(this.#calls, value);
+          resolve();
+        }
       } catch (error) {
         for (const { reject } of group) reject(error);
       }
-      // Nothing is written meanwhile, so no call is lost.
-      const isOver = this.#bytes > EMPTIED_BYTES_MIN && this.#waiting.length === 0;
-      if (isOver && this.#isIdle()) await this.empty().catch(() => {});
+      // Without it, the file is only longer.
+      if (this.#bytes > this.#compactedAt) await this.#compact().catch(() => {});
     }
     this.#isWriting = false;
   }
@@ -102,17 +156,23 @@ class Journal {
 
 /** The last line may be torn: its call was never answered. */
 function unsettledIn(text) {
-  const leases = new Map();
-  for (const line of text.split('\n')) {
-    const [leaseId, entry, to] = parsed(line) ?? [];
-    if (leaseId === undefined) continue;
-    const entries = leases.get(leaseId) ?? new Map();
-    leases.set(leaseId, entries);
-    if (typeof entry === 'object') entries.set(entry.sequence, entry);
-    else for (let n = entry; n <= to; n += 1) entries.delete(n);
-  }
-  const found = [...leases].map(([leaseId, entries]) => [leaseId, [...entries.values()]]);
-  return found.filter(([, entries]) => entries.length > 0);
+  const calls = new Map();
+  for (const line of text.split('\n')) apply(calls, parsed(line) ?? []);
+  return calls;
+}
+
+/** A line has a call, or the first and the last number of those that are settled. */
+function apply(calls, [leaseId, entry, to]) {
+  if (leaseId === undefined) return;
+  const entries = calls.get(leaseId) ?? new Map();
+  if (typeof entry === 'object') entries.set(entry.sequence, entry);
+  else for (let n = entry; n <= to; n += 1) entries.delete(n);
+  if (entries.size > 0) calls.set(leaseId, entries);
+  else calls.delete(leaseId);
+}
+
+function linesOf([leaseId, entries]) {
+  return [...entries.values()].map((entry) => `${JSON.stringify([leaseId, entry])}\n`);
 }
 
 function parsed(line) {

@@ -5,7 +5,7 @@
 const MICROS_PER_DOLLAR = 1_000_000;
 /** Decisions end this long before the lease does, so that they can still be settled. */
 const MARGIN_MS = 3_000;
-const BATCH_MAX = 1_000;
+export const BATCH_MAX = 1_000;
 /** UTF-8 needs at most three bytes per character, and the service accepts bodies of 1 MiB. */
 const METADATA_CHARS_MAX = 256 * 1024;
 
@@ -17,6 +17,8 @@ export class Slice {
   low;
   /** By the monotonic clock: the clock of this machine may be wrong. */
   deadline = 0;
+  /** When it ends, by the same clock. Its calls cannot be settled afterwards. */
+  expiresAt = 0;
   fence = 0;
   sequence = 0;
   /** Calls that are being written to the journal. */
@@ -41,7 +43,14 @@ export class Slice {
   renewed({ fence, tools, expiresIn }, askedAt) {
     this.fence = fence;
     this.prices = new Map(tools.map(({ name, price }) => [name, microsOf(price)]));
-    this.deadline = askedAt + expiresIn * 1_000 - MARGIN_MS;
+    this.expiresAt = askedAt + expiresIn * 1_000;
+    this.deadline = this.expiresAt - MARGIN_MS;
+    this.renewalKey = undefined;
+  }
+
+  /** The renewal was made and its answer lost. Its key belongs to the older fence, so the next renewal is a new one. */
+  fencedAnew(fence) {
+    this.fence = fence;
     this.renewalKey = undefined;
   }
 

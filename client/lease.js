@@ -3,8 +3,17 @@
  * decides more than is reserved, and never after the lease has ended. index.d.ts documents everything.
  */
 import { openJournal } from '#journal';
-import { createError, FareboxError } from './errors.js';
-import { dollarsOf, microsOf, Slice } from './lease-slice.js';
+import { createError } from './errors.js';
+import {
+  isAboutCalls,
+  isUnavailable,
+  resultsOf,
+  settledCall,
+  settlement,
+  wireEntry,
+} from './lease-settlement.js';
+import { BATCH_MAX, dollarsOf, microsOf, Slice } from './lease-slice.js';
+import { checkMetadata } from './metadata.js';
 import { amountToSend } from './money.js';
 import { checkInteger } from './settings.js';
 
@@ -14,6 +23,7 @@ const RETRY_MS = 500;
 const CLOSE_MS = 8_000;
 /** A lease has to last much longer than the margin before its end. */
 const EXPIRES_IN_SECONDS_MIN = 5;
+const DECIMAL = /^\d{1,16}(?:\.\d{1,6})?$/;
 
 /** Takes the first lease. Before it, what a journal has of an earlier process is settled. */
 export async function openLease(leases, options) {
@@ -38,14 +48,14 @@ class Lease {
   /** Taken in advance. */
   #spare;
   #taking;
+  /** What is asked for until there is an answer: `{ amount, idempotencyKey, isRest }`. */
+  #asked;
   /** Why the last attempt to take a lease was refused. */
   #refusal;
   #timers = new Map();
   #settling = new Map();
   /** By lease that is not used any more: its last settlement. */
   #retiring = new Map();
-  /** Calls of all leases. */
-  #unsettled = 0;
   #isClosed = false;
   #closing;
   /** Nothing is sent again. */
@@ -75,7 +85,16 @@ class Lease {
     return dollarsOf((isOver ? 0 : this.#slice.left) + (this.#spare?.left ?? 0));
   }
 
-  charge({ tool, amount, metadata }) {
+  charge(call) {
+    if (!this.#journal) return this.#decide(call);
+    try {
+      return this.#decide(call);
+    } catch (error) {
+      return Promise.reject(error);
+    }
+  }
+
+  #decide({ tool, amount, metadata }) {
     const slice = this.#slice;
     const price = slice.prices.get(tool);
     const micros =
@@ -83,11 +102,10 @@ class Lease {
     if (micros > slice.left || performance.now() >= slice.deadline) {
       this.#advance(micros);
       // The next lease may have other prices.
-      return this.charge({ tool, amount, metadata });
+      return this.#decide({ tool, amount, metadata });
     }
-    // A copy, before anything changes: what JSON cannot express would stop every settlement.
+    // A copy, checked before anything changes: what the service refuses would be decided and never paid for.
     const { copy, chars } = copyOf(metadata);
-    this.#unsettled += 1;
     slice.left -= micros;
     slice.sequence += 1;
     const entry = { sequence: slice.sequence, tool, micros, metadata: copy };
@@ -144,7 +162,6 @@ class Lease {
       await this.#journal.write([slice.id, entry]);
     } catch (error) {
       slice.left += entry.micros;
-      this.#unsettled -= 1;
       throw error;
     } finally {
       slice.writing -= 1;
@@ -189,9 +206,22 @@ class Lease {
     });
   }
 
+  /** After a lost answer, until there is one: money may be reserved. */
+  async #takeForSure() {
+    for (;;) {
+      try {
+        return await this.#take();
+      } catch (error) {
+        if (error.outcome !== 'unknown' || this.#isAbandoned) throw error;
+        this.#refusal = error;
+        await pause(RETRY_MS);
+      }
+    }
+  }
+
   async #takeNext() {
     try {
-      const slice = await this.#take();
+      const slice = await this.#takeForSure();
       this.#refusal = undefined;
       if (performance.now() < this.#slice.deadline || this.#isClosed) this.#spare = slice;
       else this.#replace(slice);
@@ -209,20 +239,35 @@ class Lease {
 
   /** As much as there is, when there is less than was asked for. */
   async #take() {
-    const { apiKey, tools, amount, expiresIn } = this.#options;
-    const take = async (asked) => {
-      const askedAt = performance.now();
-      const request = { apiKey, tools, amount: asked, expiresIn };
-      const slice = new Slice(await this.#leases.take(request), askedAt);
-      this.#renewInTime(slice);
-      return slice;
-    };
-    return take(amount).catch((error) => {
-      const room = error.remaining ?? error.balance;
-      const least = Math.min(...(this.#slice?.prices.values() ?? [1]));
-      if (!(microsOf(room) >= least) || error.scope === 'per_call') throw error;
-      return take(room);
-    });
+    this.#asked ??= askFor(this.#options.amount);
+    try {
+      return await this.#askLease(this.#asked);
+    } catch (error) {
+      // It may have been made: it is asked for again, with the same key.
+      if (isUnavailable(error)) throw error;
+      const room = this.#asked.isRest ? undefined : this.#roomOf(error);
+      this.#asked = undefined;
+      if (room === undefined) throw error;
+      this.#asked = { ...askFor(room), isRest: true };
+      return this.#take();
+    }
+  }
+
+  async #askLease({ amount, idempotencyKey }) {
+    const { apiKey, tools, expiresIn } = this.#options;
+    const askedAt = performance.now();
+    const request = { apiKey, tools, amount, expiresIn, idempotencyKey };
+    const slice = new Slice(await this.#leases.take(request), askedAt);
+    this.#asked = undefined;
+    this.#renewInTime(slice);
+    return slice;
+  }
+
+  /** Dollars that a smaller lease can have. */
+  #roomOf({ remaining, balance, scope }) {
+    const room = remaining ?? balance;
+    const least = Math.min(...(this.#slice?.prices.values() ?? [1]));
+    return microsOf(room) >= least && scope !== 'per_call' ? room : undefined;
   }
 
   /** Halfway to its end, and again until it is renewed, is refused, or has ended. */
@@ -231,24 +276,26 @@ class Lease {
     timer.unref?.();
   }
 
+  /** With the same key until there is an answer. The key names the fence too, so both are read at once. */
+  async #askRenewal(slice) {
+    slice.renewalKey ??= crypto.randomUUID();
+    const { id: leaseId, fence, renewalKey: idempotencyKey } = slice;
+    const { expiresIn } = this.#options;
+    const askedAt = performance.now();
+    const lease = await this.#leases.renew({ leaseId, fence, expiresIn, idempotencyKey });
+    slice.renewed(lease, askedAt);
+  }
+
   async #renew(slice) {
     const isInUse = slice === this.#slice || slice === this.#spare;
     if (!isInUse || this.#isClosed || performance.now() >= slice.deadline) return;
-    slice.renewalKey ??= crypto.randomUUID();
-    const { id: leaseId, renewalKey: idempotencyKey } = slice;
-    const { expiresIn } = this.#options;
     try {
-      await slice.inTurn(async () => {
-        const askedAt = performance.now();
-        const { fence } = slice;
-        slice.renewed(
-          await this.#leases.renew({ leaseId, fence, expiresIn, idempotencyKey }),
-          askedAt,
-        );
-      });
+      await slice.inTurn(() => this.#askRenewal(slice));
       this.#renewInTime(slice);
     } catch (error) {
       if (isUnavailable(error)) return this.#renewInTime(slice, RETRY_MS);
+      slice.renewalKey = undefined;
+      if (error.code === 'idempotency_key_reused') return this.#renewInTime(slice, RETRY_MS);
       // It lasts until its end; the next one has to be a new one.
       this.#refusal = error;
       if (slice === this.#slice) this.#takeSpare();
@@ -272,44 +319,46 @@ class Lease {
 
   async #settleAll(slice) {
     for (let batch = slice.takeBatch(); batch.length > 0; batch = slice.takeBatch()) {
-      const answer = await this.#send(slice, batch);
-      if (!answer || this.#isAbandoned) return;
-      this.#report(slice.id, batch, answer);
+      const results = await resultsOf((calls) => this.#send(slice, calls), batch);
+      if (!results || this.#isAbandoned) return;
+      this.#report(slice.id, batch, results);
       slice.sending = [];
     }
   }
 
-  /** Sends the batch until the service has answered; undefined when it was given up. */
+  /** Sends the batch until the service has answered, and gives the results; undefined when it was given up. */
   async #send(slice, batch, final) {
     const entries = batch.map(wireEntry);
     while (!this.#isAbandoned) {
       try {
         return await slice.inTurn(() =>
-          this.#leases.settle({ leaseId: slice.id, fence: slice.fence, entries, final }),
+          settlement(this.#leases, { leaseId: slice.id, fence: slice.fence, entries, final }),
         );
       } catch (error) {
         // A renewal whose answer was lost raised it.
-        if (error.code === 'lease_fenced' && slice.renewalKey) slice.fence = error.fence;
-        else if (isUnavailable(error)) await pause(RETRY_MS);
-        else {
-          // Nothing of it can be settled any more.
+        if (error.code === 'lease_fenced' && slice.renewalKey) slice.fencedAnew(error.fence);
+        else if (isAboutCalls(error)) {
+          if (error.code === 'lease_fenced') slice.deadline = 0;
+          throw error;
+        } else if (!isUnavailable(error)) {
+          // Such as a revoked secret key: nothing more is decided, and what is decided may still be settled.
           slice.deadline = 0;
-          return { error };
-        }
+          if (performance.now() >= slice.expiresAt) return batch.map(() => ({ error }));
+          await pause(RETRY_MS);
+        } else await pause(RETRY_MS);
       }
     }
     return undefined;
   }
 
-  #report(leaseId, batch, { results = [], error }) {
-    const settled = batch.map(({ sequence }, n) => resultOf(leaseId, sequence, results[n], error));
+  #report(leaseId, batch, results) {
+    const settled = batch.map(({ sequence }, n) => settledCall(leaseId, sequence, results[n]));
     const { onSettled } = this.#options;
-    this.#unsettled -= batch.length;
     // What the caller's function throws is the caller's.
     if (onSettled) queueMicrotask(() => onSettled(settled));
     const [first, last] = [batch[0], batch.at(-1)];
     if (!this.#journal || !first) return;
-    this.#journal.settled([leaseId, first.sequence, last.sequence], () => this.#unsettled === 0);
+    this.#journal.settled([leaseId, first.sequence, last.sequence]);
   }
 
   /** Settles the rest of it and gives back what is left. */
@@ -318,25 +367,25 @@ class Lease {
       while (slice.writing > 0) await pause(1);
       do await this.#settle(slice);
       while (slice.count > 0 && !this.#isAbandoned);
-      await this.#send(slice, [], true);
+      await this.#send(slice, [], true).catch(() => {});
       if (!this.#isAbandoned) this.#retiring.delete(slice);
     };
     this.#retiring.set(slice, retire());
   }
 
   async #settleFormer(leaseId, entries) {
+    const settle = (calls, final) =>
+      settlement(this.#leases, { leaseId, entries: calls.map(wireEntry), final });
     while (entries.length > 0) {
-      const batch = entries.splice(0, 1_000);
-      const final = entries.length === 0;
-      const sent = batch.map(wireEntry);
-      this.#unsettled += batch.length;
-      const answer = await this.#leases.settle({ leaseId, entries: sent, final }).catch((error) => {
-        if (isUnavailable(error)) throw error;
-        return { error };
-      });
-      this.#report(leaseId, batch, answer);
+      const batch = entries.splice(0, BATCH_MAX);
+      this.#report(leaseId, batch, await resultsOf(settle, batch));
     }
+    await settle([], true);
   }
+}
+
+function askFor(amount) {
+  return { amount, idempotencyKey: crypto.randomUUID() };
 }
 
 /** The amount of the call, which may be less than its price. */
@@ -344,41 +393,31 @@ function priceOf(tool, amount, price) {
   if (price === undefined) {
     throw createError('unknown_tool', `The lease has no tool "${tool}".`, { param: 'tool' });
   }
-  const micros = microsOf(Number(amountToSend(amount)));
+  const micros = exactMicrosOf(amountToSend(amount));
   if (micros > 0 && micros <= price) return micros;
-  const message = 'The amount must be more than $0 and at most the price of the tool in the lease.';
+  const message =
+    'The amount must be more than $0, with at most six decimals, and at most the price of the tool in the lease.';
   throw createError('invalid_amount', message, { param: 'amount' });
+}
+
+/** NaN for what the service would refuse to round. */
+function exactMicrosOf(dollars) {
+  const micros = microsOf(Number(dollars));
+  const isExact =
+    typeof dollars === 'string' ? DECIMAL.test(dollars) : dollarsOf(micros) === dollars;
+  return isExact ? micros : Number.NaN;
 }
 
 const NO_METADATA = { copy: undefined, chars: 0 };
 
-/** Throws a TypeError for what JSON cannot express. */
+/** Throws a TypeError for what JSON cannot express, and a FareboxError for what the service refuses. */
 function copyOf(metadata) {
   if (metadata === undefined) return NO_METADATA;
   const text = JSON.stringify(metadata);
   if (text === undefined) throw new TypeError('metadata must be an object.');
-  return { copy: JSON.parse(text), chars: text.length };
-}
-
-/** As a settlement takes it. */
-function wireEntry({ sequence, tool, micros, metadata }) {
-  return { sequence, tool, amount: dollarsOf(micros), metadata };
-}
-
-function resultOf(leaseId, sequence, result, error) {
-  if (result?.status === 201) {
-    const { id, receipt, tool, amount, createdAt } = result;
-    return { paid: true, leaseId, sequence, id, receipt, tool, amount, createdAt };
-  }
-  const { code, message } = result?.error ?? error;
-  return { paid: false, leaseId, sequence, code, message };
-}
-
-/** No answer, or none that decided anything. */
-function isUnavailable(error) {
-  if (!FareboxError.isInstance(error)) return true;
-  const { code, outcome } = error;
-  return code === 'service_unavailable' || code === 'rate_limited' || outcome === 'unknown';
+  const copy = JSON.parse(text);
+  checkMetadata(copy);
+  return { copy, chars: text.length };
 }
 
 function pause(ms) {

@@ -77,7 +77,7 @@ export interface UnsettledCall {
 export interface Lease<Answer = LeasedCharge> {
   /**
    * Decides a call, without a request. Run the tool when it answers. Throws FareboxError: `unknown_tool`,
-   * `invalid_amount`, `lease_used_up` while the next lease is not there yet, or the reason why it was refused, such as
+   * `invalid_amount`, `invalid_request` for metadata that the service refuses, `lease_used_up` while the next lease is not there yet, or the reason why it was refused, such as
    * `insufficient_balance` or `spend_limit_reached`.
    */
   charge(call: LeaseCall): Answer;

@@ -1,0 +1,68 @@
+/** One settlement of a lease, and what its answer means for each call. */
+import { createError, FareboxError } from './errors.js';
+import { dollarsOf } from './lease-slice.js';
+
+/**
+ * The results of a batch, one for each call; undefined when `send` gave up. The service refuses a request as a whole for
+ * one call that it does not accept, so the halves are sent: only that call is refused.
+ */
+export async function resultsOf(send, batch) {
+  try {
+    return await send(batch);
+  } catch (error) {
+    if (!isAboutCalls(error)) throw error;
+    if (!isMalformed(error) || batch.length <= 1) return batch.map(() => ({ error }));
+    const half = Math.ceil(batch.length / 2);
+    const first = await resultsOf(send, batch.slice(0, half));
+    const second = first && (await resultsOf(send, batch.slice(half)));
+    return second && [...first, ...second];
+  }
+}
+
+/** The results of one request. An answer without all of them counts as lost. */
+export async function settlement(leases, request) {
+  const { results } = await leases.settle(request);
+  if (areWhole(results, request.entries)) return results;
+  const message = 'Farebox gave no whole answer, so the settlement may have been made.';
+  throw createError('service_unavailable', message, { outcome: 'unknown' });
+}
+
+function areWhole(results, entries) {
+  return (
+    Array.isArray(results) &&
+    results.length === entries.length &&
+    results.every((result) => result?.status === 201 || typeof result?.error?.code === 'string')
+  );
+}
+
+/** Not about the credentials, the environment or the connection: with others, the calls may still be settled. */
+export function isAboutCalls(error) {
+  return !isUnavailable(error) && (isMalformed(error) || error.code === 'lease_fenced');
+}
+
+/** Something in the request, or its size. */
+function isMalformed(error) {
+  return error.status === 400 || error.status === 413;
+}
+
+/** No answer, or none that decided anything. */
+export function isUnavailable(error) {
+  if (!FareboxError.isInstance(error)) return true;
+  const { code, outcome } = error;
+  return code === 'service_unavailable' || code === 'rate_limited' || outcome === 'unknown';
+}
+
+/** As a settlement takes it. */
+export function wireEntry({ sequence, tool, micros, metadata }) {
+  return { sequence, tool, amount: dollarsOf(micros), metadata };
+}
+
+/** What `onSettled` gets. */
+export function settledCall(leaseId, sequence, result) {
+  if (result.status === 201) {
+    const { id, receipt, tool, amount, createdAt } = result;
+    return { paid: true, leaseId, sequence, id, receipt, tool, amount, createdAt };
+  }
+  const { code, message } = result.error;
+  return { paid: false, leaseId, sequence, code, message };
+}

@@ -1,0 +1,306 @@
+/** Leases of the client against a service with scripted answers: what is refused, lost or malformed costs no other call. */
+import assert from 'node:assert/strict';
+import { mkdtemp, open, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { Farebox, type LeaseOptions, type SettledCall } from '@farebox/client';
+import { Compile } from 'typebox/compile';
+import { Metadata } from '../../src/schemas/charges.ts';
+import { until } from '../support/stack.ts';
+import { leaseScript, renewed, settledAll, taken, type LeaseScript } from './lease-script.ts';
+import { answer, droppedLine, refusal, ScriptedService } from './scripted-service.ts';
+
+describe('client: leases and faults', () => {
+  let settled: SettledCall[];
+  let folder: string;
+  let ends: (() => Promise<unknown>)[];
+
+  before(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'farebox-faults-'));
+  });
+  beforeEach(() => {
+    settled = [];
+    ends = [];
+  });
+  afterEach(async () => {
+    for (const end of ends.toReversed()) await end();
+  });
+  after(() => rm(folder, { recursive: true, force: true }));
+
+  const options: LeaseOptions & { journal?: undefined } = {
+    apiKey: 'fare_ck_test_x',
+    tools: ['search'],
+    amount: 1,
+    onSettled: (results) => settled.push(...results),
+  };
+  const start = async (script: LeaseScript) => {
+    const service = await ScriptedService.start(leaseScript(script));
+    const settings = { secretKey: 'fare_sk_test_x', baseUrl: service.url, maxRetries: 0 };
+    ends.push(() => service.close());
+    return { service, farebox: new Farebox(settings) };
+  };
+  const ending = <T extends { close(options: object): Promise<unknown> }>(lease: T): T => {
+    ends.push(() => lease.close({ timeoutMs: 0 }));
+    return lease;
+  };
+  const sequencesPaid = () => settled.map(({ sequence, paid }) => [sequence, paid]);
+
+  it('refuse the metadata that the service refuses, and no other', async () => {
+    const { farebox } = await start({});
+    const lease = ending(await farebox.lease(options));
+    const rules = Compile(Metadata);
+    const samples: unknown[] = [
+      {},
+      { a: 'x', b: 1, c: true, d: null },
+      { long: 'x'.repeat(500) },
+      { long: 'x'.repeat(501) },
+      { long: '\u{1f600}'.repeat(500) },
+      { long: '\u{1f600}'.repeat(501) },
+      { nul: 'a\0b' },
+      { half: '\ud800' },
+      { 'nul\0': 1 },
+      { '': 1 },
+      { ['x'.repeat(40)]: 1 },
+      { ['x'.repeat(41)]: 1 },
+      { ['\u{1f600}'.repeat(40)]: 1 },
+      many(20),
+      many(21),
+      { nested: {} },
+      { list: [1] },
+      { infinite: Infinity },
+      null,
+      [],
+      'text',
+      7,
+    ];
+    for (const sample of samples) {
+      const isValid = rules.Check(JSON.parse(JSON.stringify(sample)));
+      const { remaining } = lease;
+      const decide = () => lease.charge({ tool: 'search', metadata: sample as { a: string } });
+      const label = JSON.stringify(sample);
+      if (isValid) assert.doesNotThrow(decide, label);
+      else assert.throws(decide, { code: 'invalid_request', param: 'metadata' }, label);
+      assert.equal(lease.remaining < remaining, isValid, label);
+    }
+    await lease.close();
+  });
+
+  it('find the call for which a batch was refused, and settle the others', async () => {
+    const { farebox } = await start({
+      settle: (body) =>
+        body.entries.some(({ tool }) => tool === 'bad')
+          ? refusal(400, 'invalid_request')
+          : settledAll,
+    });
+    const lease = ending(await farebox.lease({ ...options, tools: ['search', 'bad'] }));
+    for (const tool of ['search', 'search', 'bad', 'search', 'search']) lease.charge({ tool });
+    await lease.settle();
+    await until(() => settled.length === 5);
+    const expected = [1, 2, 3, 4, 5].map((sequence) => [sequence, sequence !== 3]);
+    assert.deepEqual(sequencesPaid(), expected);
+    const bad = settled[2];
+    assert.ok(bad && !bad.paid);
+    assert.equal(bad.code, 'invalid_request');
+    assert.equal(lease.charge({ tool: 'search' }).sequence, 6);
+    assert.deepEqual(await lease.close(), { unsettled: [] });
+  });
+
+  for (const [status, code] of [
+    [401, 'invalid_secret_key'],
+    [403, 'forbidden'],
+    [404, 'lease_not_found'],
+  ] as const) {
+    it(`keep the journal of an earlier process that ${code} keeps from being settled`, async () => {
+      const { farebox } = await start({
+        settle: (_, n) => (n === 0 ? refusal(status, code) : settledAll),
+      });
+      const journal = join(folder, code);
+      const entry = { sequence: 1, tool: 'search', micros: 20_000 };
+      const text = `${JSON.stringify(['lse_0', entry])}\n`;
+      await writeFile(journal, text);
+      await assert.rejects(farebox.lease({ ...options, journal }), { code });
+      assert.equal(await readFile(journal, 'utf8'), text);
+      const lease = ending(await farebox.lease({ ...options, journal }));
+      await until(() => settled.length === 1);
+      assert.deepEqual(sequencesPaid(), [[1, true]]);
+      await lease.close();
+    });
+  }
+
+  it('keep calls while the secret key is refused, and settle them when it is accepted', async () => {
+    const { service, farebox } = await start({
+      settle: (_, n) => (n < 2 ? refusal(401, 'invalid_secret_key') : settledAll),
+    });
+    const lease = ending(await farebox.lease(options));
+    lease.charge({ tool: 'search' });
+    lease.charge({ tool: 'search' });
+    await lease.settle();
+    await until(() => settled.length === 2);
+    assert.ok(service.seen.length >= 4);
+    assert.deepEqual(sequencesPaid(), [
+      [1, true],
+      [2, true],
+    ]);
+    await lease.close();
+  });
+
+  it('name the calls as unsettled that a revoked secret key leaves behind', async () => {
+    const { farebox } = await start({ settle: () => refusal(401, 'invalid_secret_key') });
+    const lease = ending(await farebox.lease(options));
+    lease.charge({ tool: 'search' });
+    const { unsettled } = await lease.close({ timeoutMs: 100 });
+    assert.deepEqual(unsettled, [{ leaseId: 'lse_1', sequence: 1, tool: 'search', amount: 0.02 }]);
+    assert.deepEqual(settled, []);
+  });
+
+  it('renew again after a lost renewal, when a settlement has shown the fence', async () => {
+    const keys = new Map<string, string>();
+    let fence = 1;
+    let settling: Promise<void> | undefined;
+    const { service, farebox } = await start({
+      take: () => taken({ expiresIn: 5 }),
+      settle: (body) =>
+        body.fence === fence ? settledAll : refusal(409, 'lease_fenced', { fence }),
+      renew: (body, n) => (response, request) => {
+        const key = String(request.headers['idempotency-key']);
+        const sent = JSON.stringify(body);
+        const isReused = (keys.get(key) ?? sent) !== sent;
+        if (isReused) return refusal(422, 'idempotency_key_reused')(response, request);
+        if (!keys.has(key)) fence += 1;
+        keys.set(key, sent);
+        // The settlement is sent after this renewal and before the next.
+        if (n === 0) {
+          lease.charge({ tool: 'search' });
+          settling = lease.settle();
+        }
+        return (n === 0 ? droppedLine : renewed({ fence }))(response, request);
+      },
+    });
+    const lease = ending(await farebox.lease({ ...options, expiresIn: 5 }));
+    await until(() => keys.size === 2);
+    await settling;
+    lease.charge({ tool: 'search' });
+    assert.deepEqual(await lease.close(), { unsettled: [] });
+    const takes = service.seen.filter(({ path }) => path === '/v1/leases').length;
+    assert.deepEqual([takes, fence, settled.length], [1, 3, 2]);
+    assert.ok(settled.every(({ paid }) => paid));
+  });
+
+  it('ask again with the same key when the answer to taking one was lost', async () => {
+    const { service, farebox } = await start({
+      take: (n) => (n === 1 || n === 2 ? droppedLine : taken({ id: `lse_${n}` })),
+    });
+    const lease = ending(await farebox.lease(options));
+    for (let n = 0; n < 26; n += 1) lease.charge({ tool: 'search' });
+    await until(() => lease.remaining > 1);
+    const takes = service.seen.filter(({ path }) => path === '/v1/leases');
+    const keys = takes.map(({ headers }) => headers['idempotency-key']);
+    assert.equal(keys.length, 4);
+    assert.deepEqual([new Set(keys.slice(1)).size, new Set(keys).size], [1, 2]);
+    await lease.close();
+  });
+
+  it('write whole lines after leftovers of an earlier process, on a slow disk that fails once', async () => {
+    const { farebox } = await start({});
+    const journal = join(folder, 'slow');
+    const line = JSON.stringify(['lse_0', { sequence: 1, tool: 'search', micros: 20_000 }]);
+    await writeFile(journal, `${line}\n${line.slice(0, 20)}`);
+    let isFull = false;
+    const mend = await damageDisk(journal, () => isFull);
+    try {
+      const lease = ending(await farebox.lease({ ...options, journal }));
+      isFull = true;
+      await assert.rejects(lease.charge({ tool: 'search' }), /no space left/);
+      isFull = false;
+      await lease.charge({ tool: 'search' });
+      const lines = (await readFile(journal, 'utf8')).trimEnd().split('\n');
+      assert.deepEqual(
+        lines.map((text) => (JSON.parse(text) as [string])[0]),
+        ['lse_1'],
+      );
+      await lease.close();
+    } finally {
+      mend();
+    }
+  });
+
+  it('keep the journal small while calls are always unsettled', async () => {
+    const { farebox } = await start({ take: () => taken({ remaining: 1_000 }) });
+    const journal = join(folder, 'steady');
+    const lease = ending(await farebox.lease({ ...options, journal }));
+    const metadata = Object.fromEntries(Array.from({ length: 20 }, (_, n) => [n, 'x'.repeat(500)]));
+    const decide = (count: number) =>
+      Promise.all(Array.from({ length: count }, () => lease.charge({ tool: 'search', metadata })));
+    await decide(20);
+    for (let n = 1; n <= 40; n += 1) {
+      const settling = lease.settle();
+      await decide(20);
+      await settling;
+      await until(() => settled.length >= n * 20);
+    }
+    const text = await readFile(journal, 'utf8');
+    assert.ok(text.length < 2_000_000, String(text.length));
+    const last = JSON.stringify([
+      'lse_1',
+      { sequence: 820, tool: 'search', micros: 20_000, metadata },
+    ]);
+    assert.ok(text.includes(last));
+    await lease.close();
+    assert.equal(settled.length, 820);
+  });
+
+  for (const [label, body] of [
+    ['no results', {}],
+    ['too few results', { results: [] }],
+    ['results without a status', { results: [{ sequence: 1 }] }],
+  ] as const) {
+    it(`settle again after an answer with ${label}`, async () => {
+      const { farebox } = await start({
+        settle: (_, n) => (n === 0 ? answer(200, body) : settledAll),
+      });
+      const lease = ending(await farebox.lease(options));
+      lease.charge({ tool: 'search' });
+      await until(() => settled.length === 1);
+      assert.deepEqual(sequencesPaid(), [[1, true]]);
+      assert.deepEqual(await lease.close(), { unsettled: [] });
+    });
+  }
+
+  it('reject a call that is refused, when there is a journal', async () => {
+    const { farebox } = await start({});
+    const lease = ending(await farebox.lease({ ...options, journal: join(folder, 'rejects') }));
+    const refused = lease.charge({ tool: 'other' });
+    await assert.rejects(refused, { code: 'unknown_tool' });
+    await lease.close();
+  });
+
+  it('refuse an amount with more than six decimals', async () => {
+    const { farebox } = await start({});
+    const lease = ending(await farebox.lease(options));
+    for (const amount of [0.0050004, '0.0050004', '5e-3', 'text']) {
+      const decide = () => lease.charge({ tool: 'search', amount });
+      assert.throws(decide, { code: 'invalid_amount' }, String(amount));
+    }
+    lease.charge({ tool: 'search', amount: '0.005001' });
+    assert.equal(lease.remaining, 0.994999);
+    await lease.close();
+  });
+});
+
+function many(count: number) {
+  return Object.fromEntries(Array.from({ length: count }, (_, n) => [n, n]));
+}
+
+/** Each sync takes a while, or fails. Returns how to end that. */
+async function damageDisk(path: string, isFull: () => boolean) {
+  const handle = await open(path);
+  const files = Object.getPrototypeOf(handle) as { datasync: () => Promise<void> };
+  const usual = Object.getOwnPropertyDescriptor(files, 'datasync') ?? {};
+  await handle.close();
+  files.datasync = async () => {
+    if (isFull()) throw new Error('no space left');
+    await delay(100);
+  };
+  return () => Object.defineProperty(files, 'datasync', usual);
+}
