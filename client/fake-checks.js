@@ -1,11 +1,9 @@
 /** What a FakeFarebox refuses as malformed, by the schemas of the service. */
 import { refuse } from './fake-refusal.js';
+import { brokenRule } from './metadata.js';
 
 const TOOL =
   /^(?=.*[^\s\p{Default_Ignorable_Code_Point}])[^\p{Cc}\p{Cs}\p{Zl}\p{Zp}\p{Bidi_Control}]{1,100}$/u;
-const METADATA_NAME = /^[^\0\p{Cs}]{1,40}$/u;
-const METADATA_TEXT = /^[^\0\p{Cs}]{0,500}$/u;
-const METADATA_MEMBERS_MAX = 20;
 const HOLD_SECONDS_MAX = 86_400;
 const BATCH_MEMBERS_MAX = 1_000;
 
@@ -29,18 +27,8 @@ export function checkSeconds(expiresIn) {
 }
 
 export function checkMetadata(metadata) {
-  if (metadata === undefined) return;
-  const isObject = typeof metadata === 'object' && metadata !== null && !Array.isArray(metadata);
-  const members = isObject ? Object.entries(metadata) : [];
-  if (isObject && members.length <= METADATA_MEMBERS_MAX && members.every(isMember)) return;
-  const limits = '20 members with names of 40 characters and texts of 500';
-  malformed('metadata', `must be flat, with at most ${limits}`);
-}
-
-function isMember([name, value]) {
-  if (!METADATA_NAME.test(name)) return false;
-  if (typeof value === 'string') return METADATA_TEXT.test(value);
-  return value === null || typeof value === 'number' || typeof value === 'boolean';
+  const rule = metadata === undefined ? undefined : brokenRule(metadata);
+  if (rule !== undefined) refuse('invalid_request', `metadata is malformed. ${rule}`, 'metadata');
 }
 
 export function checkMembers(charges) {

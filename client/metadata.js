@@ -7,28 +7,30 @@ const TEXT = /^[^\0\p{Cs}]{0,500}$/u;
 
 /** `metadata` comes from JSON. */
 export function checkMetadata(metadata) {
+  const rule = brokenRule(metadata);
+  if (rule === undefined) return;
+  throw createError('invalid_request', `metadata cannot be charged. ${rule}`, {
+    param: 'metadata',
+  });
+}
+
+/** The rule that it breaks, as a sentence; undefined if it breaks none. */
+export function brokenRule(metadata) {
   if (typeof metadata !== 'object' || metadata === null || Array.isArray(metadata)) {
-    refuse('It must be an object.');
+    return 'It must be an object.';
   }
   const members = Object.entries(metadata);
-  if (members.length > MEMBERS_MAX) refuse(`It may have at most ${MEMBERS_MAX} members.`);
-  for (const [name, value] of members) {
-    if (!NAME.test(name)) refuse('A name has 1 to 40 characters, without NUL and lone surrogates.');
-    if (!isValue(value)) {
-      refuse(
-        'A member is a number, a boolean, null, or text of up to 500 characters, without NUL and lone surrogates.',
-      );
-    }
+  if (members.length > MEMBERS_MAX) return `It may have at most ${MEMBERS_MAX} members.`;
+  if (!members.every(([name]) => NAME.test(name))) {
+    return 'A name has 1 to 40 characters, without NUL and lone surrogates.';
   }
+  if (!members.every(([, value]) => isValue(value))) {
+    return 'A member is a number, a boolean, null, or text of up to 500 characters, without NUL and lone surrogates.';
+  }
+  return undefined;
 }
 
 function isValue(value) {
   if (typeof value === 'string') return TEXT.test(value);
   return typeof value !== 'object' || value === null;
-}
-
-function refuse(rule) {
-  throw createError('invalid_request', `metadata cannot be charged. ${rule}`, {
-    param: 'metadata',
-  });
 }
