@@ -19,11 +19,10 @@ export class Calls {
     this.#maxRetries = settings.checkInteger('maxRetries', maxRetries, 0);
   }
 
-  /** Calls `attempt(leftMs)` repeatedly, for as long as the call may take. */
+  /** Calls `attempt(limits)` of retry.js repeatedly, for as long as the call may take. */
   retry(attempt, { timeoutMs = this.timeoutMs, signal } = {}) {
     settings.checkInteger('timeoutMs', timeoutMs, 1);
-    const limits = { timeoutMs, maxRetries: this.#maxRetries, signal };
-    return retry((leftMs) => attempt(Math.min(timeoutMs, leftMs), leftMs), limits);
+    return retry(attempt, { timeoutMs, maxRetries: this.#maxRetries, signal });
   }
 
   async get(path, query, options) {
@@ -52,7 +51,7 @@ export class Calls {
       ...(idempotencyKey !== undefined && { 'Idempotency-Key': idempotencyKey }),
     };
     const request = { method, headers, body: JSON.stringify(body), signal: options?.signal };
-    const { answer, isUnknown } = await this.retry(async (timeoutMs) => {
+    const { answer, isUnknown } = await this.retry(async ({ timeoutMs }) => {
       const response = await this.transport.request(path, { ...request, timeoutMs });
       const { status, json, header } = response;
       if (status >= 200 && status < 300 && typeof json === 'object' && json !== null) {

@@ -8,18 +8,26 @@ import { failureOf } from './transport.js';
 
 const JSON_TYPE = { 'Content-Type': 'application/json' };
 
-/** Prepares a charge for sending. Values that JSON cannot carry throw here, in the call to which they belong. */
+/**
+ * Prepares a charge for sending: `member` is its JSON in a batch. Values that JSON cannot carry throw here, in the call
+ * to which they belong.
+ */
 export function prepareCharge(request, idempotencyKey) {
   const { apiKey, tool, metadata } = request;
-  const body = JSON.stringify({ apiKey, tool, amount: amountToSend(request.amount), metadata });
-  const member = `${body.slice(0, -1)},"idempotencyKey":${JSON.stringify(idempotencyKey)}}`;
-  return { idempotencyKey, body, member };
+  const amount = amountToSend(request.amount);
+  const member = JSON.stringify({ apiKey, tool, amount, metadata, idempotencyKey });
+  return { idempotencyKey, member };
+}
+
+/** The same JSON without the idempotency key, which is its last member. */
+function bodyOf(member) {
+  return `${member.slice(0, member.lastIndexOf(',"idempotencyKey":'))}}`;
 }
 
 /** Resolves with `{ charge }`, or a failure of transport.js. */
-export async function postCharge(transport, { body, idempotencyKey }, timeoutMs, signal) {
+export async function postCharge(transport, { member, idempotencyKey }, timeoutMs, signal) {
   const headers = { ...JSON_TYPE, 'Idempotency-Key': idempotencyKey };
-  const options = { method: 'POST', headers, body, timeoutMs, signal };
+  const options = { method: 'POST', headers, body: bodyOf(member), timeoutMs, signal };
   const response = await transport.request('/v1/charges', options);
   return answerOf(response, response.header?.('idempotency-replayed') === 'true');
 }
@@ -46,7 +54,9 @@ function answerOf(response, replayed) {
   const { status, json } = response;
   const isMade = status >= 200 && status < 300;
   if (isMade && typeof json?.receipt === 'string' && typeof json.id === 'string') {
-    return { charge: Object.assign(json, { replayed, paid: true }) };
+    json.replayed = replayed;
+    json.paid = true;
+    return { charge: json };
   }
   return failureOf(response);
 }

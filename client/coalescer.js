@@ -27,28 +27,29 @@ class Call {
   #resolve;
   #timer;
   #signal;
-  #abort = () => this.settle(aborted(this.#signal, this.isSent));
+  #abort;
 
-  constructor(charge, { timeoutMs, leftMs }, signal, resolve) {
+  constructor(charge, { timeoutMs, leftMs, deadline }, signal, resolve) {
     this.charge = charge;
     this.#timeoutMs = timeoutMs;
-    this.#deadline = performance.now() + leftMs;
+    this.#deadline = deadline;
     this.#resolve = resolve;
     this.#timer = setTimeout(timeOut, Math.min(leftMs, TIMER_MS_MAX), this);
+    if (!signal) return;
     this.#signal = signal;
-    signal?.addEventListener('abort', this.#abort);
+    this.#abort = () => this.settle(aborted(signal, this.isSent));
+    signal.addEventListener('abort', this.#abort);
   }
 
-  /** How long a request that is sent now may take. */
-  get attemptMs() {
-    const leftMs = Math.ceil(this.#deadline - performance.now());
-    return Math.max(1, Math.min(this.#timeoutMs, leftMs));
+  /** How long a request may take that is sent `now`. */
+  attemptMs(now) {
+    return Math.max(1, Math.min(this.#timeoutMs, Math.ceil(this.#deadline - now)));
   }
 
   /** In a request that may take `requestMs`, because others in it wait longer. */
-  send(requestMs) {
+  send(now, requestMs) {
     this.isSent = true;
-    const { attemptMs } = this;
+    const attemptMs = this.attemptMs(now);
     if (attemptMs >= requestMs) return;
     clearTimeout(this.#timer);
     this.#timer = setTimeout(timeOut, attemptMs, this);
@@ -78,8 +79,8 @@ export class Coalescer {
   }
 
   /**
-   * Resolves with the charge's answer, within `timeoutMs` of being sent, within `leftMs`, or when the signal aborts. If
-   * it is unsent then, it is never sent.
+   * Resolves with the charge's answer, within the limits of retry.js, `timeoutMs` counted from being sent, or when the
+   * signal aborts. If it is unsent then, it is never sent.
    */
   send(charge, limits, signal) {
     return new Promise((resolve) => {
@@ -120,8 +121,9 @@ export class Coalescer {
   async #carry(calls) {
     if (calls.length === 0) return;
     const release = this.#hold();
-    const timeoutMs = Math.max(...calls.map(({ attemptMs }) => attemptMs));
-    for (const call of calls) call.send(timeoutMs);
+    const now = performance.now();
+    const timeoutMs = Math.max(...calls.map((call) => call.attemptMs(now)));
+    for (const call of calls) call.send(now, timeoutMs);
     const answers = await this.#post(
       calls.map(({ charge }) => charge),
       timeoutMs,

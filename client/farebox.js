@@ -68,7 +68,7 @@ export class Farebox {
 
   async #charge(prepared, idempotencyKey, onUnavailable, options) {
     const { answer, isUnknown } = await this.#calls.retry(
-      (timeoutMs, leftMs) => this.#attempt(prepared, { timeoutMs, leftMs }, options?.signal),
+      (limits) => this.#attempt(prepared, limits, options?.signal),
       options,
     );
     if (answer.charge) return answer.charge;

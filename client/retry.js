@@ -5,15 +5,19 @@ const BACKOFF_MS_MIN = 100;
 const BACKOFF_MS_MAX = 2_000;
 
 /**
- * Calls `attempt(leftMs)`, which gives an answer of transport.js, repeatedly. Resolves with the last answer and with
- * whether the outcome is unknown after all attempts, within `timeoutMs * (maxRetries + 1)` or when the signal aborts.
+ * Calls `attempt({ timeoutMs, leftMs, deadline })`, which gives an answer of transport.js, repeatedly. It may take
+ * `timeoutMs`, and all attempts together `leftMs`, until `deadline` of `performance.now()`. Resolves with the last
+ * answer and with whether the outcome is unknown after all attempts, within `timeoutMs * (maxRetries + 1)` or when the
+ * signal aborts.
  */
 export async function retry(attempt, { timeoutMs, maxRetries, signal }) {
-  const deadline = performance.now() + timeoutMs * (maxRetries + 1);
+  let now = performance.now();
+  const deadline = now + timeoutMs * (maxRetries + 1);
   let isUnknown = false;
   for (let retries = 0; ; retries += 1) {
     if (signal?.aborted) return { answer: aborted(signal, false), isUnknown };
-    const answer = await attempt(Math.max(1, Math.ceil(deadline - performance.now())));
+    const leftMs = Math.max(1, Math.ceil(deadline - now));
+    const answer = await attempt({ timeoutMs: Math.min(timeoutMs, leftMs), leftMs, deadline });
     // After a lost answer, the outcome stays unknown until an answer comes for which the service looked up the key.
     if (answer.unknown) isUnknown = true;
     else if (answer.looksUp) isUnknown = false;
@@ -21,6 +25,7 @@ export async function retry(attempt, { timeoutMs, maxRetries, signal }) {
     const waitMs = Math.max(backoffMs(retries), answer.retryAfterMs ?? 0);
     if (performance.now() + waitMs >= deadline) return { answer, isUnknown };
     await pause(waitMs, signal);
+    now = performance.now();
   }
 }
 
