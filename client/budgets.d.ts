@@ -28,8 +28,7 @@ type WithAmounts<Settings extends Pick<BudgetChanges, Amounts>> = Omit<Settings,
 /**
  * Budgets, and spend keys to hand out. A spend key can be charged within its budget and every budget above it, and can
  * do nothing else. A client with a spend key sees its own budget, and the budgets below it if it has `mayDelegate`.
- * Raises `not_found`, `budget_closed` and `delegation_not_allowed`. A roll or revocation that may have succeeded is not sent
- * again.
+ * Raises `not_found`, `budget_closed` and `delegation_not_allowed`. A revocation that may have succeeded is not sent again.
  */
 export interface Budgets {
   /** Sends an idempotency key, a random one by default, so that a retry creates nothing more. */
@@ -81,10 +80,13 @@ export interface Budgets {
   ): Promise<NewKeyReply>;
   /** Newest first, including keys that have ended. */
   keys(id: string, filter?: PageSize, options?: CallOptions): List<KeyReply, SpendKeysReply>;
-  /** Replaces the key. The old one ends at once, or after the overlap. */
+  /**
+   * Replaces the key. The old one ends at once, or after the overlap. A retry with the same `idempotencyKey`, which is
+   * random by default, gets the same new key.
+   */
   rollKey(
     keyId: string,
-    request?: { overlapSeconds?: number | undefined },
+    request?: { overlapSeconds?: number | undefined; idempotencyKey?: string | undefined },
     options?: CallOptions,
   ): Promise<NewKeyReply>;
   /** Stops the key everywhere within a second. */

@@ -54,23 +54,21 @@ export class Budgets {
     return listAt(this.#calls, `/v1/budgets/${idInPath(id)}/keys`, 'keys', { limit }, options);
   }
 
-  rollKey(keyId, { overlapSeconds } = {}, options) {
-    return this.#once(`/v1/keys/${idInPath(keyId)}/roll`, { overlapSeconds }, KEY, options);
+  rollKey(keyId, { overlapSeconds, idempotencyKey } = {}, options) {
+    const path = `/v1/keys/${idInPath(keyId)}/roll`;
+    return this.#create(path, { overlapSeconds }, idempotencyKey, KEY, options);
   }
 
   revokeKey(keyId, { releaseHolds } = {}, options) {
-    return this.#once(`/v1/keys/${idInPath(keyId)}/revoke`, { releaseHolds }, CHANGE, options);
+    const path = `/v1/keys/${idInPath(keyId)}/revoke`;
+    const asked = { method: 'POST', path, body: { releaseHolds } };
+    return this.#calls.writeOnce(asked, CHANGE, options);
   }
 
   /** The idempotency key makes it safe to send the request again. */
   async #create(path, body, idempotencyKey = crypto.randomUUID(), deed, options) {
     const asked = { method: 'POST', path, body, idempotencyKey };
     return (await this.#calls.write(asked, deed, options)).json;
-  }
-
-  /** A request that is sent twice would end the key that the first one made. */
-  #once(path, body, deed, options) {
-    return this.#calls.writeOnce({ method: 'POST', path, body }, deed, options);
   }
 }
 

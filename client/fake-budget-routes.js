@@ -129,12 +129,17 @@ function wireKey({ id, node, name, apiKey, createdAt, expiresAt, revokedAt }) {
   return { id, kind: 'consumer', mode: 'test', budgetId: node.id, name, lastFour, ...times };
 }
 
-function postRoll(ledger, { id, body: { overlapSeconds = 0 }, payer }) {
-  const old = keyBelow(ledger, payer, id);
-  const { key } = ledger.budgets.createKey(old.node, old);
-  if (overlapSeconds === 0) old.revokedAt = now();
-  else old.expiresAt = new Date(Date.now() + overlapSeconds * 1_000).toISOString();
-  return done(newKeyOf(key), { status: 201 });
+function postRoll(ledger, { id, body: { overlapSeconds = 0 }, payer, idempotencyKey }) {
+  const roll = () => {
+    const old = keyBelow(ledger, payer, id);
+    const made = ledger.budgets.createKey(old.node, old);
+    if (overlapSeconds === 0) old.revokedAt = now();
+    else old.expiresAt = new Date(Date.now() + overlapSeconds * 1_000).toISOString();
+    return made;
+  };
+  const scope = ['roll', payer.consumer.id, payer.key?.node.id, id];
+  const { key, replayed } = ledger.once(scope, idempotencyKey, { overlapSeconds }, roll);
+  return done(newKeyOf(key), { status: 201, replayed });
 }
 
 function postRevoke(ledger, { id, body, payer }) {

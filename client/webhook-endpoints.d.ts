@@ -12,10 +12,16 @@ import type {
 } from './api.js';
 import type { CallOptions, List, PageSize } from './index.js';
 
-/** Where your events are sent. A request that may have succeeded is not sent again, except for reads and updates. */
+/**
+ * Where your events are sent. `create` and `rollSecret` send an idempotency key, a random one by default, so that a retry
+ * gets the same endpoint and secret. A `delete`, `test` or `redeliver` that may have succeeded is not sent again.
+ */
 export interface WebhookEndpoints {
   /** Its `secret` is shown only this once. */
-  create(endpoint: WebhookEndpointBody, options?: CallOptions): Promise<NewWebhookEndpointReply>;
+  create(
+    endpoint: WebhookEndpointBody & { idempotencyKey?: string | undefined },
+    options?: CallOptions,
+  ): Promise<NewWebhookEndpointReply>;
   list(options?: CallOptions): Promise<WebhookEndpointsReply>;
   get(id: string, options?: CallOptions): Promise<WebhookEndpointReply>;
   /** Omitted members are not changed. */
@@ -28,7 +34,7 @@ export interface WebhookEndpoints {
   /** Makes a new secret. The old one also signs for `overlapSeconds`. */
   rollSecret(
     id: string,
-    request?: { overlapSeconds?: number | undefined },
+    request?: { overlapSeconds?: number | undefined; idempotencyKey?: string | undefined },
     options?: CallOptions,
   ): Promise<RolledSecretReply>;
   /** Sends a test event. */

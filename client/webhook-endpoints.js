@@ -11,8 +11,8 @@ export class WebhookEndpoints {
     this.#calls = calls;
   }
 
-  create(endpoint, options) {
-    return this.#once(PATH, endpoint, options);
+  create({ idempotencyKey, ...endpoint }, options) {
+    return this.#repeatable(PATH, endpoint, idempotencyKey, options);
   }
 
   list(options) {
@@ -33,8 +33,9 @@ export class WebhookEndpoints {
     return this.#calls.writeOnce(asked, CHANGE, options);
   }
 
-  rollSecret(id, { overlapSeconds } = {}, options) {
-    return this.#once(`${at(id)}/roll-secret`, { overlapSeconds }, options);
+  rollSecret(id, { overlapSeconds, idempotencyKey } = {}, options) {
+    const path = `${at(id)}/roll-secret`;
+    return this.#repeatable(path, { overlapSeconds }, idempotencyKey, options);
   }
 
   test(id, options) {
@@ -47,6 +48,12 @@ export class WebhookEndpoints {
 
   redeliver(id, eventId, options) {
     return this.#once(`${at(id)}/deliveries/${idInPath(eventId)}/redeliver`, {}, options);
+  }
+
+  /** The idempotency key makes it safe to send the request again. */
+  async #repeatable(path, body, idempotencyKey = crypto.randomUUID(), options) {
+    const asked = { method: 'POST', path, body, idempotencyKey };
+    return (await this.#calls.write(asked, CHANGE, options)).json;
   }
 
   /** A request that is sent twice would take effect twice. */

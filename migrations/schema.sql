@@ -112,6 +112,9 @@ create table farebox.api_keys (
   changed_at timestamp with time zone,
   last_used_at timestamp with time zone,
   name text,
+  -- of the account and its idempotency key. the key itself is derived from it, so that a retry can show it again.
+  idempotency_hash bytea,
+  request_hash bytea,
   constraint api_keys_pkey primary key (id),
   constraint api_keys_hash_unique unique (hash),
   constraint api_keys_account_id_fkey foreign key (account_id) references farebox.accounts(id),
@@ -121,6 +124,7 @@ create table farebox.api_keys (
 ) with (fillfactor=90);
 create index api_keys_account on farebox.api_keys using btree (account_id);
 create index api_keys_changed on farebox.api_keys using btree (changed_at) where (changed_at is not null);
+create unique index api_keys_idempotency on farebox.api_keys using btree (idempotency_hash) where (idempotency_hash is not null);
 create constraint trigger api_keys_audit_expiry after update of expires_at on farebox.api_keys deferrable initially deferred for each row when (old.expires_at is distinct from new.expires_at) execute function farebox.audit_change('key.expiry_set', 'account_id', 'kind', 'last_four', 'expires_at');
 create constraint trigger api_keys_audit_insert after insert on farebox.api_keys deferrable initially deferred for each row execute function farebox.audit_change('key.created', 'account_id', 'kind', 'last_four');
 create constraint trigger api_keys_audit_revoke after update of revoked_at on farebox.api_keys deferrable initially deferred for each row when (old.revoked_at is distinct from new.revoked_at) execute function farebox.audit_change('key.revoked', 'account_id', 'kind', 'last_four', 'revoked_at');
@@ -1222,6 +1226,12 @@ create table farebox.webhook_endpoints (
   -- of the first failed attempt since the last one that succeeded. null: the last attempt succeeded.
   failing_since timestamp with time zone,
   created_at timestamp with time zone not null default now(),
+  -- of the account and its idempotency key.
+  idempotency_hash bytea,
+  request_hash bytea,
+  -- of the last roll of the secret: its repetition gets the same secret, and rolls nothing.
+  roll_idempotency_hash bytea,
+  roll_request_hash bytea,
   constraint webhook_endpoints_pkey primary key (id),
   constraint webhook_endpoints_account_id_fkey foreign key (account_id) references farebox.accounts(id),
   constraint webhook_endpoints_previous_secret_whole check ((previous_secret is null) = (previous_secret_until is null) and (previous_secret is null) = (previous_secret_master is null)),
@@ -1229,6 +1239,7 @@ create table farebox.webhook_endpoints (
   constraint webhook_endpoints_status_known check (status = any (array['active', 'disabled']))
 );
 create index webhook_endpoints_account on farebox.webhook_endpoints using btree (account_id, id);
+create unique index webhook_endpoints_idempotency on farebox.webhook_endpoints using btree (idempotency_hash) where (idempotency_hash is not null);
 create trigger webhook_endpoints_arm_exhausted after insert on farebox.webhook_endpoints for each row execute function farebox.arm_exhausted();
 create constraint trigger webhook_endpoints_audit_delete after delete on farebox.webhook_endpoints deferrable initially deferred for each row execute function farebox.audit_change('webhook_endpoint.deleted', 'account_id');
 create constraint trigger webhook_endpoints_audit_insert after insert on farebox.webhook_endpoints deferrable initially deferred for each row execute function farebox.audit_change('webhook_endpoint.created', 'account_id');

@@ -100,7 +100,8 @@ async function revoke(
 ): Promise<void> {
   await withDatabase(dataDir, async (database) => {
     const place = await getPlaceOfKey(database, id);
-    const key = await revokeSpendKey(database, { ...place, root: null }, uuidOfKey(id));
+    const view = { ...place, root: null };
+    const key = await revokeSpendKey(database, view, uuidOfKey(id), { isRepeatable: releaseHolds });
     if (!key) throw noSuchKey(id);
     if (releaseHolds) await releaseOpenHolds(database, place, { keyId: key.id });
     print(shown(key), json);

@@ -106,7 +106,7 @@ async function add(who: string, url: string, options: AddOptions): Promise<void>
     const settings = { url, types: nullIfNone(types), description };
     const added = await addEndpoint(database, accountId, settings, rules);
     if (added.kind === 'url_refused') throw refusedUrl(added);
-    if (added.kind === 'too_many') {
+    if (added.kind !== 'done') {
       throw new CommandError(`An account has at most ${WEBHOOK_ENDPOINTS_MAX} webhook endpoints.`);
     }
     print({ ...shown(added.endpoint), secret: added.secret }, json);
@@ -142,7 +142,7 @@ async function roll(
   const { signer } = await endpointRules(dataDir);
   await withDatabase(dataDir, async (database) => {
     const rolled = await rollSecret(database, await getEndpoint(database, id), overlap, signer);
-    if (!rolled) throw noSuchEndpoint(id);
+    if (rolled.kind !== 'done') throw noSuchEndpoint(id);
     const { previousSecretUntil } = rolled.endpoint;
     print({ id, secret: rolled.secret, previousSecretExpiresAt: previousSecretUntil }, json);
   });

@@ -13,6 +13,7 @@ import {
   type WebhookEndpoint,
   type WhichEndpoint,
 } from '../store/events/webhook-endpoints.ts';
+import type { Retry } from '../store/retry.ts';
 import type { WebhookSigner } from './signing.ts';
 
 interface Rules {
@@ -32,16 +33,28 @@ interface WithSecret {
   readonly secret: string;
 }
 
+/** Also when an earlier request with the same idempotency key did it; then the secret is the current one. */
+interface Done extends WithSecret {
+  readonly kind: 'done';
+  readonly isReplayed: boolean;
+}
+
+interface KeyReused {
+  readonly kind: 'key_reused';
+}
+
 export async function addEndpoint(
   database: Database,
   accountId: string,
   settings: EndpointSettings,
   { signer, allowPrivate }: Rules & { readonly signer: WebhookSigner },
-): Promise<UrlRefused | { readonly kind: 'too_many' } | ({ readonly kind: 'added' } & WithSecret)> {
+  retry?: Retry,
+): Promise<UrlRefused | KeyReused | { readonly kind: 'too_many' } | Done> {
   const problem = webhookProblem(settings.url, { allowPrivate });
   if (problem) return { kind: 'url_refused', problem };
-  const made = await makeWebhookEndpoint(database, accountId, signer.activeMaster, settings);
-  return made ? { kind: 'added', ...withSecret(signer, made) } : { kind: 'too_many' };
+  const { activeMaster } = signer;
+  const made = await makeWebhookEndpoint(database, accountId, activeMaster, settings, retry);
+  return 'endpoint' in made ? done(signer, made) : made;
 }
 
 export async function changeEndpoint(
@@ -61,18 +74,27 @@ export async function changeEndpoint(
   return endpoint ? { kind: 'changed', endpoint } : { kind: 'unknown' };
 }
 
-/** Null when there is no such endpoint. */
 export async function rollSecret(
   database: Database,
   which: WhichEndpoint,
   overlapSeconds: number,
   signer: WebhookSigner,
-): Promise<WithSecret | null> {
-  const rolled = await rollWebhookSecret(database, which, signer.activeMaster, overlapSeconds);
-  return rolled && withSecret(signer, rolled);
+  retry?: Retry,
+): Promise<KeyReused | { readonly kind: 'unknown' } | Done> {
+  const { activeMaster } = signer;
+  const rolled = await rollWebhookSecret(database, which, activeMaster, overlapSeconds, retry);
+  return 'endpoint' in rolled ? done(signer, rolled) : rolled;
 }
 
-function withSecret(signer: WebhookSigner, endpoint: WebhookEndpoint): WithSecret {
+function done(
+  signer: WebhookSigner,
+  { kind, endpoint }: { readonly kind: string; readonly endpoint: WebhookEndpoint },
+): Done {
   const { id, secret, secretMaster } = endpoint;
-  return { endpoint, secret: signer.secretOf(id, { secret, master: secretMaster }) };
+  return {
+    kind: 'done',
+    isReplayed: kind === 'known',
+    endpoint,
+    secret: signer.secretOf(id, { secret, master: secretMaster }),
+  };
 }

@@ -49,13 +49,33 @@ export function apiErrorOf(error: unknown): ApiError {
 }
 
 /** The error of a write: its connection may have been lost after the commit. */
-export function writeErrorOf(error: unknown): unknown {
-  return isConnectionLost(error) ? outcomeUnknown(error) : error;
+export function writeErrorOf(error: unknown, isIdempotent: boolean): unknown {
+  const known = isConnectionLost(error) ? outcomeUnknown(error) : error;
+  const isUnknown = known instanceof ApiError && known.code === 'outcome_unknown';
+  return isUnknown && !isIdempotent ? unrepeatable(known) : known;
+}
+
+/** Without an idempotency key, a repetition may do it twice. */
+function unrepeatable({ cause }: ApiError): ApiError {
+  return new ApiError(
+    'outcome_unknown',
+    'The connection to the database was lost, so the outcome is unknown. ' +
+      'Before you send it again, find out whether it has happened.',
+    {},
+    cause,
+  );
 }
 
 /** The error of a request that has already changed something: it must not say that nothing happened. */
 export function lateErrorOf(error: unknown): unknown {
   return isDatabaseUnavailable(error) ? outcomeUnknown(error) : error;
+}
+
+/** What follows a commit, in a request whose answer needs it. */
+export function afterCommit<T>(work: () => Promise<T>): Promise<T> {
+  return work().catch((error: unknown) => {
+    throw lateErrorOf(error);
+  });
 }
 
 function sendError(ctx: Context, error: ApiError, baseUrl: string): void {

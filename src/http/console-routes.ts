@@ -157,6 +157,7 @@ export const CONSOLE_ENDPOINTS: readonly Endpoint[] = [
     role: 'session',
     body: KeyBody,
     replies: { 201: NewKeyReply },
+    isIdempotent: true,
     handle: postKey,
   }),
   post('/v1/keys/:id/roll', {
@@ -166,6 +167,7 @@ export const CONSOLE_ENDPOINTS: readonly Endpoint[] = [
     body: RollBody,
     replies: { 201: NewKeyReply },
     errors: ['not_found', 'budget_closed'],
+    isIdempotent: true,
     handle: postKeyRoll,
   }),
   post('/v1/keys/:id/revoke', {

@@ -29,6 +29,7 @@ export const EVENT_ENDPOINTS: readonly Endpoint[] = [
     role: 'developer',
     body: WebhookEndpointBody,
     replies: { 201: NewWebhookEndpointReply },
+    isIdempotent: true,
     handle: postEndpoint,
   }),
   get('/v1/webhook-endpoints', {
@@ -69,6 +70,7 @@ export const EVENT_ENDPOINTS: readonly Endpoint[] = [
     body: RollSecretBody,
     replies: { 200: RolledSecretReply },
     errors: ['not_found'],
+    isIdempotent: true,
     handle: postSecretRoll,
   }),
   act('/v1/webhook-endpoints/:id/test', {

@@ -103,7 +103,9 @@ describe('client: budgets', () => {
   it('have keys that are rolled and revoked', async () => {
     const { id } = await consumer.budgets.create({ name: 'agent' });
     const first = await consumer.budgets.createKey(id);
-    const second = await consumer.budgets.rollKey(first.id, { overlapSeconds: 60 });
+    const roll = { overlapSeconds: 60, idempotencyKey: `roll ${first.id}` };
+    const second = await consumer.budgets.rollKey(first.id, roll);
+    assert.deepEqual(await consumer.budgets.rollKey(first.id, roll), second);
     assert.equal((await consumer.budgets.revokeKey(second.id)).budgetId, id);
     const keys: string[] = [];
     for await (const each of consumer.budgets.keys(id, { limit: 1 })) keys.push(each.id);

@@ -4,7 +4,8 @@ import { IconPlus, IconWebhook } from '@tabler/icons-react';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { NewWebhookEndpoint, WebhookEndpoint, WebhookEndpoints } from '../answers.ts';
-import { read, write } from '../api.ts';
+import { read } from '../api.ts';
+import { useRetriedWrite } from '../retry-key.ts';
 import { EVENT_CHOICES } from '../parts/event-types.ts';
 import { LowBalanceCard } from '../parts/low-balance.tsx';
 import { Card, Page } from '../parts/page.tsx';
@@ -94,11 +95,12 @@ function CreateForm({ onMade }: { readonly onMade: (secret: string) => void }) {
   const [description, setDescription] = useState('');
   const [types, setTypes] = useState<string[]>([]);
   const queries = useQueryClient();
+  const send = useRetriedWrite<NewWebhookEndpoint>();
   const create = useMutation({
     mutationFn: () => {
       const wanted = types.length === 0 ? null : types;
       const body = { url: url.trim(), description, types: wanted };
-      return write<NewWebhookEndpoint>('/v1/webhook-endpoints', body);
+      return send('/v1/webhook-endpoints', body);
     },
     onSuccess: async ({ secret }) => {
       onMade(secret);

@@ -19,6 +19,7 @@ import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState, type ReactNode } from 'react';
 import type { Budget, Key, Keys, NewKey } from '../answers.ts';
 import { read, write } from '../api.ts';
+import { useRetriedWrite } from '../retry-key.ts';
 import { ScrollTable } from './lists.tsx';
 import { Card } from './page.tsx';
 import { Empty, Failed, Loaded } from './states.tsx';
@@ -290,9 +291,10 @@ function CreateForm({
 }) {
   const [name, setName] = useState('');
   const queries = useQueryClient();
+  const send = useRetriedWrite<NewKey>();
   const create = useMutation({
     mutationFn: () =>
-      write<NewKey>(path, { ...asked, ...(name.trim() === '' ? {} : { name: name.trim() }) }),
+      send(path, { ...asked, ...(name.trim() === '' ? {} : { name: name.trim() }) }),
     onSuccess: async (key) => {
       onMade(key);
       await queries.invalidateQueries({ queryKey: ['keys'] });
@@ -341,8 +343,9 @@ const OVERLAPS = [
 function RollForm({ old, onMade }: { readonly old: Key; readonly onMade: (key: NewKey) => void }) {
   const [overlap, setOverlap] = useState('86400');
   const queries = useQueryClient();
+  const send = useRetriedWrite<NewKey>();
   const roll = useMutation({
-    mutationFn: () => write<NewKey>(`/v1/keys/${old.id}/roll`, { overlapSeconds: Number(overlap) }),
+    mutationFn: () => send(`/v1/keys/${old.id}/roll`, { overlapSeconds: Number(overlap) }),
     onSuccess: onMade,
     onSettled: () => queries.invalidateQueries({ queryKey: ['keys'] }),
   });

@@ -5,6 +5,7 @@ import { IconDots } from '@tabler/icons-react';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import type { RolledSecret, WebhookEndpoint } from '../answers.ts';
 import { write } from '../api.ts';
+import { useRetriedWrite } from '../retry-key.ts';
 import { plural } from '../format.ts';
 import { ScrollTable } from './lists.tsx';
 import { Time } from './values.tsx';
@@ -102,7 +103,8 @@ function Actions({ of: endpoint, onSecret, onLog, onDeleted }: ActionsProps) {
     await write(`${path}/test`);
     onLog(endpoint);
   };
-  const roll = async () => onSecret((await write<RolledSecret>(`${path}/roll-secret`)).secret);
+  const sendRoll = useRetriedWrite<RolledSecret>();
+  const roll = async () => onSecret((await sendRoll(`${path}/roll-secret`)).secret);
   const remove = async () => {
     await write(path, {}, { method: 'DELETE' });
     onDeleted();

@@ -3,6 +3,7 @@ import { randomUUIDv7 } from 'node:crypto';
 import { Type, type Static } from 'typebox';
 import type { KeyKind } from '../../domain/api-keys.ts';
 import { nullable, row, sql, type Connection } from '../database.ts';
+import { hashOrNull, type Retry } from '../retry.ts';
 
 const KEY_KINDS = ['consumer', 'developer', 'legacy'] as const satisfies readonly KeyKind[];
 
@@ -81,6 +82,8 @@ export interface NewKey {
   readonly lastFour: string;
   /** What its owner calls it. */
   readonly name?: string | null;
+  /** Of the request that makes it. */
+  readonly retry?: Retry | undefined;
 }
 
 /** Returns the ids of the new keys, in order. */
@@ -90,21 +93,52 @@ export async function insertKeys(
 ): Promise<readonly string[]> {
   const ids = keys.map(() => randomUUIDv7());
   await connection.query(sql.typeAlias('nothing')`
-    insert into farebox.api_keys (id, hash, kind, account_id, last_four, name)
-    select id, decode(hash, 'hex'), kind, account_id, last_four, name
+    insert into farebox.api_keys (id, hash, kind, account_id, last_four, name, idempotency_hash, request_hash)
+    select id, decode(hash, 'hex'), kind, account_id, last_four, name, decode(key_hash, 'hex'),
+      decode(request_hash, 'hex')
     from ${sql.unnest(
-      keys.map(({ hash, kind, accountId, lastFour, name }, index) => [
+      keys.map(({ hash, kind, accountId, lastFour, name, retry }, index) => [
         ids[index] ?? '',
         hash,
         kind,
         accountId,
         lastFour,
         name ?? null,
+        retry?.keyHash ?? null,
+        retry?.requestHash ?? null,
       ]),
-      ['uuid', 'text', 'text', 'uuid', 'text', 'text'],
-    )} as k (id, hash, kind, account_id, last_four, name)
+      ['uuid', 'text', 'text', 'uuid', 'text', 'text', 'text', 'text'],
+    )} as k (id, hash, kind, account_id, last_four, name, key_hash, request_hash)
   `);
   return ids;
+}
+
+const KnownKey = Type.Object({
+  id: Type.String(),
+  hash: Type.String(),
+  kind: Type.Enum(KEY_KINDS),
+  /** The ledger of its account, which says whether it is a test key. */
+  ledger: Type.Integer(),
+  name: nullable(Type.String()),
+  /** False: the idempotency key was used for another request. */
+  isSame: Type.Boolean(),
+});
+export type KnownKey = Static<typeof KnownKey>;
+
+const knownRow = row(KnownKey);
+
+/** The key that an earlier request with the same idempotency key made; null when there was none. */
+export async function findKnownKey(
+  connection: Connection,
+  retry: Retry | undefined,
+): Promise<KnownKey | null> {
+  if (!retry) return null;
+  return connection.maybeOne(sql.type(knownRow)`
+    select k.id, encode(k.hash, 'hex') as hash, k.kind, a.ledger, k.name,
+      k.request_hash = ${hashOrNull(retry.requestHash)} as "isSame"
+    from farebox.api_keys k join farebox.accounts a on a.id = k.account_id
+    where k.idempotency_hash = ${hashOrNull(retry.keyHash)}
+  `);
 }
 
 const StoredKey = Type.Object({

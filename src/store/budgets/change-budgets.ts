@@ -19,7 +19,7 @@ import { lockConsumer, type ConsumerRef } from '../balance/consumers.ts';
 import { row, sql, type Connection, type Database, type Transaction } from '../database.ts';
 import type { Budget } from './budget.ts';
 import { findBudget, getBudgetOfNumber, type TreeView } from './budgets.ts';
-import { hashOrNull, type Retry } from './retry.ts';
+import { hashOrNull, type Retry } from '../retry.ts';
 
 /** What an owner decides about a node. Developers by their UUIDs; metadata as JSON. */
 export interface BudgetSettings {

@@ -9,7 +9,7 @@ import type { Page } from '../charges/list-charges.ts';
 import { row, sql, type Connection, type Database, type Transaction } from '../database.ts';
 import type { Budget } from './budget.ts';
 import { getBudgetOfNumber, type TreeView } from './budgets.ts';
-import { hashOrNull, type Retry } from './retry.ts';
+import { hashOrNull, type Retry } from '../retry.ts';
 
 const StringOrNull = Type.Union([Type.String(), Type.Null()]);
 
@@ -31,6 +31,7 @@ const numberRow = row(Type.Object({ number: Type.Integer() }));
 const knownRow = row(
   Type.Object({
     id: Type.String(),
+    budget: Type.Integer(),
     name: StringOrNull,
     hash: Type.String(),
     isSame: Type.Boolean(),
@@ -53,6 +54,10 @@ export interface NewSpendKey {
 
 export type MadeSpendKey =
   | { readonly kind: 'made'; readonly id: string; readonly budget: Budget }
+  | KnownSpendKey
+  | { readonly kind: 'closed' | 'too_many' };
+
+type KnownSpendKey =
   /** An earlier request with the same idempotency key made it. The hash is SHA-256 of the key, as hex. */
   | {
       readonly kind: 'known';
@@ -62,8 +67,7 @@ export type MadeSpendKey =
       readonly hash: string;
     }
   /** The idempotency key was used for another request. */
-  | { readonly kind: 'key_reused' }
-  | { readonly kind: 'closed' | 'too_many' };
+  | { readonly kind: 'key_reused' };
 
 /** At a node of the consumer's tree. It works at once in every process: none remembers that a key does not exist. */
 export async function makeSpendKey(
@@ -76,7 +80,7 @@ export async function makeSpendKey(
   return database.transaction(async (tx) => {
     await lockConsumer(tx, consumer);
     await actAs(tx, consumer.by);
-    const known = await findKnownSpendKey(tx, consumer, budget, retry);
+    const known = await findKnownSpendKey(tx, consumer, retry);
     return known ?? insertKey(tx, consumer, budget, key, retry);
   });
 }
@@ -85,13 +89,12 @@ export async function makeSpendKey(
 export async function findKnownSpendKey(
   connection: Connection,
   { ledger, consumerId }: ConsumerRef,
-  budgetNumber: number,
   retry: Retry | undefined,
-): Promise<MadeSpendKey | null> {
+): Promise<KnownSpendKey | null> {
   if (!retry) return null;
   const found = await connection.maybeOne(sql.type(knownRow)`
-    select id, name, encode(hash, 'hex') as hash,
-      request_hash = ${hashOrNull(retry.requestHash)} and budget = ${budgetNumber} as "isSame"
+    select id, budget, name, encode(hash, 'hex') as hash,
+      request_hash = ${hashOrNull(retry.requestHash)} as "isSame"
     from farebox.spend_keys
     where ledger = ${ledger} and consumer_id = ${consumerId}
       and idempotency_hash = ${hashOrNull(retry.keyHash)}
@@ -99,7 +102,7 @@ export async function findKnownSpendKey(
   if (!found) return null;
   if (!found.isSame) return { kind: 'key_reused' };
   const { id, name, hash } = found;
-  const budget = await getBudgetOfNumber(connection, { ledger, consumerId }, budgetNumber);
+  const budget = await getBudgetOfNumber(connection, { ledger, consumerId }, found.budget);
   return { kind: 'known', id, name, hash, budget };
 }
 
@@ -118,17 +121,25 @@ export async function listSpendKeys(
   `);
 }
 
-/** Immediately. Null when the view has no such active key. A key never ends a key of its own node. */
+/**
+ * Immediately. Null when the view has no such active key. A key never ends a key of its own node. With `isRepeatable`, it
+ * may also be a key that was revoked before.
+ */
 export async function revokeSpendKey(
   database: Database,
   view: TreeView,
   id: string,
+  { isRepeatable = false } = {},
 ): Promise<SpendKey | null> {
   return database.transaction(async (tx) => {
     await actAs(tx, view.by);
-    return tx.maybeOne(sql.type(keyRow)`
+    const revoked = await tx.maybeOne(sql.type(keyRow)`
       update farebox.spend_keys set revoked_at = now(), changed_at = now()
       where ${inForce(view, id)} returning ${columns}
+    `);
+    if (revoked || !isRepeatable) return revoked;
+    return tx.maybeOne(sql.type(keyRow)`
+      select ${columns} from farebox.spend_keys where ${seen(view, id)}
     `);
   });
 }
@@ -142,19 +153,19 @@ export async function rollSpendKey(
   id: string,
   overlapSeconds: number,
   key: Pick<NewSpendKey, 'hash' | 'lastFour' | 'accountId'>,
+  retry?: Retry,
 ): Promise<RolledSpendKey & { readonly name?: string | null }> {
   return database.transaction(async (tx) => {
     await lockConsumer(tx, view);
     await actAs(tx, view.by);
+    const known = await findKnownSpendKey(tx, view, retry);
+    if (known) return known;
     const old = await tx.maybeOne(sql.type(keyRow)`
       select ${columns} from farebox.spend_keys where ${inForce(view, id)}
     `);
     if (!old) return { kind: 'unknown_key' };
-    const made = await insertKey(tx, view, old.budget, {
-      ...key,
-      name: old.name,
-      expiresAt: old.expiresAt,
-    });
+    const copied = { ...key, name: old.name, expiresAt: old.expiresAt };
+    const made = await insertKey(tx, view, old.budget, copied, retry);
     if (made.kind === 'made') {
       await tx.query(sql.typeAlias('nothing')`
         update farebox.spend_keys set changed_at = now(), ${
@@ -206,13 +217,18 @@ export async function nextKeyNumber(
   return number > SPEND_KEYS_MAX ? null : number;
 }
 
-function inForce({ ledger, consumerId, root }: TreeView, id: string) {
+function inForce(view: TreeView, id: string) {
+  return sql.fragment`
+    ${seen(view, id)} and revoked_at is null and (expires_at is null or expires_at > now())
+  `;
+}
+
+function seen({ ledger, consumerId, root }: TreeView, id: string) {
   const part =
     root === null
       ? sql.fragment`true`
       : sql.fragment`${root.withBelow} and path @> array[${root.number}::int4] and budget <> ${root.number}`;
   return sql.fragment`
     id = ${id} and ledger = ${ledger} and consumer_id = ${consumerId} and developer is null and ${part}
-      and revoked_at is null and (expires_at is null or expires_at > now())
   `;
 }

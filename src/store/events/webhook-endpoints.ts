@@ -20,6 +20,7 @@ import {
 } from '../database.ts';
 import { lockAccount } from '../accounts/accounts.ts';
 import { postNotice } from '../outbox.ts';
+import { hashOrNull, type Retry } from '../retry.ts';
 import { postEvent } from './events.ts';
 
 const WebhookEndpoint = Type.Object({
@@ -71,27 +72,62 @@ export interface EndpointSettings {
   readonly description: string;
 }
 
-/** Null when the account has as many as it can. */
+/** The endpoint as it is now, if an earlier request with the same idempotency key did it, or that it was another request. */
+type Known =
+  | { readonly kind: 'known'; readonly endpoint: WebhookEndpoint }
+  | { readonly kind: 'key_reused' };
+
+const KnownEndpoint = Type.Object({ id: Type.String(), isSame: Type.Boolean() });
+const knownRow = row(KnownEndpoint);
+const lastRollRow = row(
+  Type.Object({ id: Type.String(), isSame: Type.Boolean(), isRepeated: Type.Boolean() }),
+);
+
 export async function makeWebhookEndpoint(
   database: Database,
   accountId: string,
   secretMaster: number,
   { url, types, description }: EndpointSettings,
-): Promise<WebhookEndpoint | null> {
+  retry?: Retry,
+): Promise<
+  | Known
+  | { readonly kind: 'made'; readonly endpoint: WebhookEndpoint }
+  | { readonly kind: 'too_many' }
+> {
   return database.transaction(async (tx) => {
     await lockAccount(tx, accountId);
+    const known = retry && (await findMade(tx, retry));
+    if (known) return known;
     const count = await tx.oneFirst(sql.type(countRow)`
       select count(*) as count from farebox.webhook_endpoints where account_id = ${accountId}
     `);
-    if (count >= WEBHOOK_ENDPOINTS_MAX) return null;
-    const made = await tx.one(sql.type(endpointRow)`
-      insert into farebox.webhook_endpoints (id, account_id, url, types, description, secret_master)
-      values (${randomUUIDv7()}, ${accountId}, ${url}, ${textsOf(types)}, ${description}, ${secretMaster})
+    if (count >= WEBHOOK_ENDPOINTS_MAX) return { kind: 'too_many' };
+    const endpoint = await tx.one(sql.type(endpointRow)`
+      insert into farebox.webhook_endpoints (id, account_id, url, types, description, secret_master,
+        idempotency_hash, request_hash)
+      values (${randomUUIDv7()}, ${accountId}, ${url}, ${textsOf(types)}, ${description}, ${secretMaster},
+        ${hashOrNull(retry?.keyHash)}, ${hashOrNull(retry?.requestHash)})
       returning ${columns}
     `);
-    await tellWorkflow(tx, made.id);
-    return made;
+    await tellWorkflow(tx, endpoint.id);
+    return { kind: 'made', endpoint };
   });
+}
+
+async function findMade(tx: Transaction, retry: Retry): Promise<Known | undefined> {
+  const found = await tx.maybeOne(sql.type(knownRow)`
+    select id, request_hash = ${hashOrNull(retry.requestHash)} as "isSame" from farebox.webhook_endpoints
+    where idempotency_hash = ${hashOrNull(retry.keyHash)}
+  `);
+  return found ? knownOf(tx, found) : undefined;
+}
+
+async function knownOf(
+  tx: Transaction,
+  { id, isSame }: Static<typeof KnownEndpoint>,
+): Promise<Known> {
+  const endpoint = isSame ? await findWebhookEndpoint(tx, { id }) : null;
+  return endpoint ? { kind: 'known', endpoint } : { kind: 'key_reused' };
 }
 
 /** Oldest first. */
@@ -185,20 +221,40 @@ export async function disableWebhookEndpoint(
   return owner;
 }
 
-/** The new secret signs at once; the one before it too, until the overlap is over. */
+/**
+ * The new secret signs at once; the one before it too, until the overlap is over. The repetition of the last roll changes
+ * nothing: another one would end the secret that the receiver has.
+ */
 export async function rollWebhookSecret(
-  connection: Connection,
+  database: Database,
   which: WhichEndpoint,
   secretMaster: number,
   overlapSeconds: number,
-): Promise<WebhookEndpoint | null> {
-  return connection.maybeOne(sql.type(endpointRow)`
-    update farebox.webhook_endpoints set previous_secret = secret,
-      previous_secret_master = secret_master,
-      previous_secret_until = now() + make_interval(secs => ${overlapSeconds}),
-      secret = secret + 1, secret_master = ${secretMaster}
-    where ${named(which)} returning ${columns}
-  `);
+  retry?: Retry,
+): Promise<
+  | Known
+  | { readonly kind: 'rolled'; readonly endpoint: WebhookEndpoint }
+  | { readonly kind: 'unknown' }
+> {
+  return database.transaction(async (tx) => {
+    const last = await tx.maybeOne(sql.type(lastRollRow)`
+      select id, roll_idempotency_hash is not distinct from ${hashOrNull(retry?.keyHash)} as "isRepeated",
+        roll_request_hash is not distinct from ${hashOrNull(retry?.requestHash)} as "isSame"
+      from farebox.webhook_endpoints where ${named(which)} for no key update
+    `);
+    if (!last) return { kind: 'unknown' };
+    if (retry && last.isRepeated) return knownOf(tx, last);
+    const endpoint = await tx.one(sql.type(endpointRow)`
+      update farebox.webhook_endpoints set previous_secret = secret,
+        previous_secret_master = secret_master,
+        previous_secret_until = now() + make_interval(secs => ${overlapSeconds}),
+        secret = secret + 1, secret_master = ${secretMaster},
+        roll_idempotency_hash = ${hashOrNull(retry?.keyHash)},
+        roll_request_hash = ${hashOrNull(retry?.requestHash)}
+      where ${named(which)} returning ${columns}
+    `);
+    return { kind: 'rolled', endpoint };
+  });
 }
 
 /** With its log. Its workflow ends. */

@@ -31,6 +31,7 @@ describe('keys of the signed-in owner', () => {
   const get = (path: string) => call(api, 'GET', path, { headers });
   const post = (path: string, body: object = {}) => call(api, 'POST', path, { headers, body });
   const list = async () => bodyOf(await get('/v1/keys'), 200, KeysReply).keys;
+  const active = async () => (await list()).filter(({ revokedAt }) => revokedAt === null).length;
   const balanceBy = async (key: string) => (await call(api, 'GET', '/v1/balance', { key })).status;
 
   it('belong to the account with the email address of the session', async () => {
@@ -71,6 +72,50 @@ describe('keys of the signed-in owner', () => {
     assert.ok(leftMs > 3_500_000 && leftMs < 3_700_000, String(leftMs));
     bodyOf(await post(`/v1/keys/${fresh.id}/roll`), 201, NewKeyReply);
     await until(async () => (await balanceBy(fresh.key)) === 401);
+  });
+
+  it('are created and rolled once under an idempotency key, and shown again to its retry', async () => {
+    const once = (path: string, body: object, idempotencyKey: string) =>
+      call(api, 'POST', path, { headers: { ...headers, 'idempotency-key': idempotencyKey }, body });
+    const before = await active();
+    for (const [mode, kind] of [
+      ['live', 'developer'],
+      ['test', 'consumer'],
+    ]) {
+      const body = { kind, mode, name: 'server' };
+      const made = await Promise.all([1, 2, 3].map(() => once('/v1/keys', body, `make ${mode}`)));
+      const [first] = made.map((answer) => bodyOf(answer, 201, NewKeyReply));
+      for (const answer of made) {
+        assert.deepEqual(bodyOf(answer, 201, NewKeyReply), first);
+        assert.equal(answer.headers.get('cache-control'), 'no-store');
+      }
+      const replays = made.filter(
+        (answer) => answer.headers.get('idempotency-replayed') === 'true',
+      );
+      assert.equal(replays.length, 2);
+      const path = `/v1/keys/${first?.id}/roll`;
+      const rolled = bodyOf(await once(path, {}, `roll ${mode}`), 201, NewKeyReply);
+      assert.notEqual(rolled.key, first?.key);
+      assert.deepEqual(bodyOf(await once(path, {}, `roll ${mode}`), 201, NewKeyReply), rolled);
+      assertError(
+        await once(path, { overlapSeconds: 60 }, `roll ${mode}`),
+        422,
+        'idempotency_key_reused',
+      );
+      assertError(await once('/v1/keys', { kind }, `make ${mode}`), 422, 'idempotency_key_reused');
+      assert.equal(await active(), before + 1);
+      bodyOf(await post(`/v1/keys/${rolled.id}/revoke`), 200, KeyReply);
+    }
+    const stranger = await api.createAccount(0);
+    const theirs = {
+      cookie: await signIn(api, api.databaseUrl, stranger.email),
+      origin: api.url,
+      'idempotency-key': 'make live',
+    };
+    const body = { kind: 'developer', mode: 'live', name: 'server' };
+    const another = await call(api, 'POST', '/v1/keys', { headers: theirs, body });
+    assert.equal(another.headers.get('idempotency-replayed'), null);
+    bodyOf(another, 201, NewKeyReply);
   });
 
   it('are revoked once, and never by another account', async () => {

@@ -264,6 +264,31 @@ describe('budgets beside holds and refunds', () => {
     );
   });
 
+  it('get back what the holds of a revoked key reserve when the revocation is repeated, after a lock stopped it', async () => {
+    const made = await makeKey(api, key, leaf);
+    const hold = await place(api, { ...account, consumerKey: made.key }, { amount: 1 });
+    const revoke = () =>
+      call(api, 'POST', `/v1/keys/${made.id}/revoke`, { key, body: { releaseHolds: true } });
+    const close = () =>
+      call(api, 'POST', `/v1/budgets/${root}/close`, { key, body: { releaseHolds: true } });
+    for (const end of [revoke, close]) {
+      await api.sql.query('begin');
+      // What a release needs, and a revocation does not.
+      await api.sql.query('lock table farebox.holds in access exclusive mode');
+      const unknown = await end();
+      assertError(unknown, 500, 'outcome_unknown');
+      // It takes no idempotency key.
+      assert.match(JSON.stringify(unknown.body), /Before you send it again, find out/);
+      await api.sql.query('rollback');
+    }
+    bodyOf(await revoke(), 200, KeyReply);
+    const answer = await askCapture(api, account, hold.id, {});
+    assertError(answer, 409, 'hold_closed', undefined, { status: 'released' });
+    bodyOf(await revoke(), 200, KeyReply);
+    const plain = await call(api, 'POST', `/v1/keys/${made.id}/revoke`, { key });
+    assertError(plain, 404, 'not_found');
+  });
+
   it('get back what is refunded, bit by bit, and never twice', async () => {
     const { id } = bodyOf(await spend(api, account, spender.consumerKey, 3), 201, ChargeReply);
     await refund(id, 1);

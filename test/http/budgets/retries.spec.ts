@@ -117,6 +117,28 @@ describe('the creation of budgets, spend keys and leases under an idempotency ke
     assertError(await ask(path, body, 'late'), 409, 'budget_closed');
   });
 
+  it('rolls a spend key once and shows the new one again, also after it was rolled', async () => {
+    const { id } = await makeBudget(api, key);
+    const { id: first } = await makeKey(api, key, id, { name: 'session 18' });
+    const path = `/v1/keys/${first}/roll`;
+    const answers = await Promise.all([1, 2, 3].map(() => ask(path, {}, 'roll')));
+    const [rolled] = answers.map((answer) => bodyOf(answer, 201, NewKeyReply));
+    for (const answer of answers) assert.deepEqual(bodyOf(answer, 201, NewKeyReply), rolled);
+    const replays = answers.filter(({ headers }) => headers.get('idempotency-replayed') === 'true');
+    assert.equal(replays.length, 2);
+    assert.equal((await spend(api, account, rolled?.key ?? '', 1)).status, 201);
+    assertError(await ask(path, { overlapSeconds: 9 }, 'roll'), 422, 'idempotency_key_reused');
+    assertError(await ask(path, {}, 'other'), 404, 'not_found');
+    bodyOf(await ask(`/v1/keys/${rolled?.id}/roll`, {}, 'next'), 201, NewKeyReply);
+    assert.deepEqual(bodyOf(await ask(path, {}, 'roll'), 201, NewKeyReply), rolled);
+    const { keys } = bodyOf(
+      await call(api, 'GET', `/v1/budgets/${id}/keys`, { key }),
+      200,
+      SpendKeysReply,
+    );
+    assert.equal(keys.length, 3);
+  });
+
   it('answers the retry of a lease or renewal that would be refused by now', async () => {
     const { spendKey, keyId, budgetId } = await makeLeasable(api, key);
     const owner = { key: account.developerKey };

@@ -9,6 +9,7 @@ import {
   DeliveriesReply,
   DeliveryReply,
   NewWebhookEndpointReply,
+  RolledSecretReply,
   WebhookEndpointReply,
   WebhookEndpointsReply,
 } from '../../../src/schemas/webhook-endpoints.ts';
@@ -68,6 +69,35 @@ describe('webhook endpoints', () => {
     assert.deepEqual(await list(), [made]);
     const { rows } = await api.sql.query(`select * from farebox.webhook_endpoints`);
     assert.ok(!JSON.stringify(rows).includes(secret.slice(6)));
+  });
+
+  it('are made once under an idempotency key, and their secret is rolled once', async () => {
+    const once = (path: string, body: object) =>
+      call(api, 'POST', path, {
+        headers: { authorization: `Bearer ${account.developerKey}`, 'idempotency-key': 'once' },
+        body,
+      });
+    const made = await Promise.all([1, 2, 3].map(() => once(PATH, { url: URL })));
+    const [first] = made.map((answer) => bodyOf(answer, 201, NewWebhookEndpointReply));
+    for (const answer of made)
+      assert.deepEqual(bodyOf(answer, 201, NewWebhookEndpointReply), first);
+    assert.equal((await list()).length, 1);
+    assertError(await once(PATH, { url: `${URL}/2` }), 422, 'idempotency_key_reused');
+    const path = `${PATH}/${first?.id}/roll-secret`;
+    const rolled = bodyOf(await once(path, {}), 200, RolledSecretReply);
+    assert.notEqual(rolled.secret, first?.secret);
+    const repeated = await once(path, {});
+    assert.deepEqual(bodyOf(repeated, 200, RolledSecretReply), rolled);
+    assert.equal(repeated.headers.get('idempotency-replayed'), 'true');
+    assertError(await once(path, { overlapSeconds: 60 }), 422, 'idempotency_key_reused');
+    // The secret that the receiver has still signs.
+    const { rows } = await api.sql.query<{ numbers: number[] }>(
+      `select array[previous_secret, secret] as numbers from farebox.webhook_endpoints where id = $1`,
+      [uuidOf('webhookEndpoint', first?.id ?? '')],
+    );
+    assert.deepEqual(rows[0]?.numbers, [1, 2]);
+    const again = bodyOf(await ask('POST', path, {}), 200, RolledSecretReply);
+    assert.notEqual(again.secret, rolled.secret);
   });
 
   it('are changed member by member', async () => {

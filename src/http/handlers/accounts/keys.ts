@@ -4,7 +4,8 @@
  */
 import { ApiError } from '../../../domain/errors.ts';
 import { uuidOf, wireId } from '../../../domain/ids.ts';
-import { modeOf } from '../../../domain/mode.ts';
+import type { KeyKind } from '../../../domain/api-keys.ts';
+import { modeOf, type Mode } from '../../../domain/mode.ts';
 import type {
   KeyBody,
   KeyReply,
@@ -14,17 +15,24 @@ import type {
   RollBody,
   SessionReply,
 } from '../../../schemas/keys.ts';
-import { createKey, getAccountOf, lockAccount } from '../../../store/accounts/accounts.ts';
+import { getAccountOf, lockAccount, storedForm } from '../../../store/accounts/accounts.ts';
 import {
   expireKey,
+  findKnownKey,
+  insertKeys,
   listKeys,
   revokeKey,
   type KeyOwner,
+  type KnownKey,
   type StoredKey,
 } from '../../../store/accounts/api-keys.ts';
 import { ensureTestAccount, type Holder } from '../../../store/accounts/test-accounts.ts';
-import type { Connection, Transaction } from '../../../store/database.ts';
+import type { Transaction } from '../../../store/database.ts';
+import type { Retry } from '../../../store/retry.ts';
+import { freshKey, knownKey, type KeyToShow } from '../../derived-keys.ts';
 import type { Reply, Request } from '../../endpoint.ts';
+import { REPLAYED } from '../../respond.ts';
+import { keyReused, retryOf } from '../../retries.ts';
 import type { Api } from '../../services.ts';
 import { isSignedIn } from '../../authenticate.ts';
 import { NO_STORE, revoked, rolled } from '../budgets/spend-keys.ts';
@@ -59,10 +67,11 @@ export async function getKeys(api: Api, { caller }: Request): Promise<Reply<Keys
 
 export async function postKey(
   api: Api,
-  { caller, body }: Request<KeyBody>,
+  { caller, body, idempotencyKey }: Request<KeyBody>,
 ): Promise<Reply<NewKeyReply, 201>> {
   const { kind, name = null, mode } = body;
-  if (mode !== 'test') return made(await makeAnother(api, caller, caller, kind, name));
+  const retry = retryOf(caller.accountId, idempotencyKey, { kind, name, mode: mode ?? 'live' });
+  if (mode !== 'test') return makeAnother(api, caller, caller, { kind, name, retry });
   if (kind === 'legacy') {
     throw new ApiError(
       'invalid_request',
@@ -74,20 +83,25 @@ export async function postKey(
   }
   const { ledgerCount } = api.config;
   const test = await ensureTestAccount(api.database, caller.accountId, ledgerCount);
-  return made(await makeAnother(api, caller, test, kind, name));
+  return makeAnother(api, caller, test, { kind, name, retry });
 }
 
 /** A new key with the same kind, mode and name. The old one stops working at once, or after the overlap. */
 export async function postKeyRoll(
   api: Api,
-  { caller, params, body }: Request<RollBody>,
+  request: Request<RollBody>,
 ): Promise<Reply<NewKeyReply, 201>> {
+  const { caller, params, body, idempotencyKey } = request;
   const which = keyOf(caller, params);
   const { overlapSeconds = 0 } = body;
-  const spendKey = await rolled(api, caller, which.id, overlapSeconds);
-  if (spendKey) return made(spendKey);
+  const spendKey = await rolled(api, request, which.id, overlapSeconds);
+  if (spendKey) return spendKey;
   if (!isSignedIn(caller)) throw noSuchKey();
+  const retry = retryOf(caller.accountId, idempotencyKey, { rolls: which.id, overlapSeconds });
   return api.database.transaction(async (tx) => {
+    await lockAccount(tx, caller.accountId);
+    const known = await findKnownKey(tx, retry);
+    if (known) return replayed(api, caller, known, retry);
     // With an overlap, both keys are active.
     await refuseTooMany(tx, caller, overlapSeconds > 0 ? 1 : 0);
     const old =
@@ -95,7 +109,7 @@ export async function postKeyRoll(
         ? await revokeKey(tx, which)
         : await expireKey(tx, which, overlapSeconds);
     if (!old) throw noSuchKey();
-    return made(await makeKey(api, tx, old, old.kind, old.name));
+    return makeKey(api, tx, caller, old, { kind: old.kind, name: old.name, retry });
   });
 }
 
@@ -116,27 +130,34 @@ export async function postKeyRevocation(
   return { status: 200, body: listed(key) };
 }
 
+interface AskedKey {
+  readonly kind: StoredKey['kind'];
+  readonly name: string | null;
+  readonly retry: Retry | undefined;
+}
+
 /** A key beside those that the account has. */
 function makeAnother(
   api: Api,
   caller: KeyOwner,
   owner: Pick<Holder, 'accountId' | 'ledger'>,
-  kind: StoredKey['kind'],
-  name: string | null,
-) {
+  asked: AskedKey,
+): Promise<Reply<NewKeyReply, 201>> {
   return api.database.transaction(async (tx) => {
+    await lockAccount(tx, caller.accountId);
+    const known = await findKnownKey(tx, asked.retry);
+    if (known) return replayed(api, caller, known, asked.retry);
     await refuseTooMany(tx, caller, 1);
-    return makeKey(api, tx, owner, kind, name);
+    return makeKey(api, tx, caller, owner, asked);
   });
 }
 
-/** In a transaction that makes a key, and with it so many more active ones. */
+/** In a transaction that has locked the account and makes a key, and with it so many more active ones. */
 async function refuseTooMany(
   tx: Transaction,
   { accountId }: KeyOwner,
   moreActive: number,
 ): Promise<void> {
-  await lockAccount(tx, accountId);
   const keys = await listKeys(tx, accountId);
   if (keys.length >= KEYS_EVER_MAX) {
     throw new ApiError(
@@ -153,17 +174,36 @@ async function refuseTooMany(
 
 async function makeKey(
   api: Api,
-  connection: Connection,
+  tx: Transaction,
+  caller: KeyOwner,
   owner: Pick<Holder, 'accountId' | 'ledger'>,
-  kind: StoredKey['kind'],
-  name: string | null,
-) {
-  const { id, key } = await createKey(connection, api.keyPrefix, kind, owner, name);
-  return { id: wireId('key', id), kind, mode: modeOf(owner), name, key };
+  { kind, name, retry }: AskedKey,
+): Promise<Reply<NewKeyReply, 201>> {
+  const mode = modeOf(owner);
+  const key = freshKey(api, keyToShow(caller, kind, mode), retry);
+  const [id = ''] = await insertKeys(tx, [
+    { ...storedForm(key, kind, owner.accountId, name), retry },
+  ]);
+  const body = { id: wireId('key', id), kind, mode, name, key };
+  return { status: 201, body, headers: NO_STORE };
 }
 
-function made(body: NewKeyReply): Reply<NewKeyReply, 201> {
-  return { status: 201, body, headers: NO_STORE };
+function replayed(
+  api: Api,
+  caller: KeyOwner,
+  known: KnownKey,
+  retry: Retry | undefined,
+): Reply<NewKeyReply, 201> {
+  const { kind, name } = known;
+  const mode = modeOf(known);
+  const key = retry && knownKey(api, keyToShow(caller, kind, mode), retry, known.hash);
+  if (!known.isSame || key === undefined) throw keyReused();
+  const body = { id: wireId('key', known.id), kind, mode, name, key };
+  return { status: 201, body, headers: { ...NO_STORE, ...REPLAYED } };
+}
+
+function keyToShow({ accountId }: KeyOwner, kind: KeyKind, mode: Mode): KeyToShow {
+  return { kind, mode, owner: `key ${accountId}` };
 }
 
 function listed(key: StoredKey): KeyReply {

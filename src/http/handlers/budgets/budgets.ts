@@ -2,7 +2,6 @@
  * Budgets over HTTP. The owner and keys of the account see the whole tree. A spend key sees its own node, and the
  * nodes below it when its node may delegate. A node that a key does not see answers 404.
  */
-import { hash } from 'node:crypto';
 import { BUDGET_DEPTH_MAX, BUDGETS_MAX, type WindowUnit } from '../../../domain/budget.ts';
 import { ApiError } from '../../../domain/errors.ts';
 import { uuidOf, uuidTimeMs, wireId } from '../../../domain/ids.ts';
@@ -32,13 +31,14 @@ import {
   type BudgetSettings,
 } from '../../../store/budgets/change-budgets.ts';
 import { releaseOpenHolds } from '../../../store/budgets/open-holds.ts';
-import type { Retry } from '../../../store/budgets/retry.ts';
 import { credentialOf } from '../../authenticate.ts';
+import { afterCommit } from '../../answer-errors.ts';
 import { amountOf, CHARGEABLE, type AmountRule } from '../../amounts.ts';
 import type { Reply, Request } from '../../endpoint.ts';
 import { parseTime } from '../../iso-time.ts';
 import { listPage } from '../../pagination.ts';
 import { REPLAYED } from '../../respond.ts';
+import { keyReused, retryOf } from '../../retries.ts';
 import type { Api } from '../../services.ts';
 
 /** The largest possible balance. */
@@ -106,7 +106,7 @@ export async function postBudget(
   const { approveDevelopers = false, approvedDevelopers = [] } = body;
   const approval = { approveDevelopers, approvedDevelopers };
   const asked = { limit, window, maxPerCall, tools, developers, mayDelegate, expiresAt, metadata };
-  const retry = retryOf(seen, idempotencyKey, {
+  const retry = retryOf(scopeOf(seen), idempotencyKey, {
     name,
     parentId,
     ...asked,
@@ -162,8 +162,10 @@ export async function postBudgetClosing(
   const { id, number } = await changeable(api, seen, params);
   const reply = changed(api, seen, await closeBudget(api.database, seen, id));
   if (body.releaseHolds !== true) return reply;
-  await releaseOpenHolds(api.database, seen, { number });
-  return { status: 200, body: wireBudget(seen, await getSeen(api, seen, params['id'] ?? '')) };
+  return afterCommit(async () => {
+    await releaseOpenHolds(api.database, seen, { number });
+    return { status: 200, body: wireBudget(seen, await getSeen(api, seen, params['id'] ?? '')) };
+  });
 }
 
 function changed(
@@ -202,23 +204,8 @@ function idOf(wire: string): string {
 }
 
 /** Callers that see different parts of a tree have different idempotency keys. */
-export function retryOf(
-  { root }: Seen,
-  idempotencyKey: string | undefined,
-  asked: object,
-): Retry | undefined {
-  if (idempotencyKey === undefined) return undefined;
-  return {
-    keyHash: hash('sha256', `${root?.number ?? 0} ${idempotencyKey}`),
-    requestHash: hash('sha256', JSON.stringify(asked)),
-  };
-}
-
-export function keyReused(): ApiError {
-  return new ApiError(
-    'idempotency_key_reused',
-    'This Idempotency-Key was used for a request with another body; a new request needs a new key.',
-  );
+export function scopeOf({ root }: Seen): string {
+  return String(root?.number ?? 0);
 }
 
 /** Contains only the settings that the body contains. */

@@ -1,6 +1,4 @@
 /** Spend keys of a budget: created and shown once, listed, rolled and revoked. */
-import { hkdfSync } from 'node:crypto';
-import { composeKey } from '../../../domain/api-keys.ts';
 import { SPEND_KEYS_MAX } from '../../../domain/budget.ts';
 import { ApiError } from '../../../domain/errors.ts';
 import { wireId } from '../../../domain/ids.ts';
@@ -8,10 +6,10 @@ import { modeOf } from '../../../domain/mode.ts';
 import type { SpendKeyBody, SpendKeysReply } from '../../../schemas/budgets.ts';
 import type { KeyReply, NewKeyReply, RevokeBody } from '../../../schemas/keys.ts';
 import type { PageQuery } from '../../../schemas/shapes.ts';
-import { hashOfKey, newKey } from '../../../store/accounts/accounts.ts';
+import { hashOfKey } from '../../../store/accounts/accounts.ts';
 import type { Budget } from '../../../store/budgets/budget.ts';
 import { releaseOpenHolds } from '../../../store/budgets/open-holds.ts';
-import type { Retry } from '../../../store/budgets/retry.ts';
+import type { Retry } from '../../../store/retry.ts';
 import type { KeyOwner } from '../../../store/accounts/api-keys.ts';
 import { getBudgetOfNumber } from '../../../store/budgets/budgets.ts';
 import {
@@ -23,14 +21,14 @@ import {
   type MadeSpendKey,
   type SpendKey,
 } from '../../../store/budgets/spend-keys.ts';
+import { afterCommit } from '../../answer-errors.ts';
+import { freshKey, knownKey, type KeyToShow } from '../../derived-keys.ts';
 import type { Reply, Request } from '../../endpoint.ts';
 import { listPage } from '../../pagination.ts';
 import type { Api } from '../../services.ts';
 import { REPLAYED } from '../../respond.ts';
-import { budgetClosed, changeable, futureOf, keyReused, retryOf, seenBy } from './budgets.ts';
-
-/** More than a key needs: some bytes are skipped. */
-const KEY_BYTES = 128;
+import { keyReused, retryOf } from '../../retries.ts';
+import { budgetClosed, changeable, futureOf, scopeOf, seenBy } from './budgets.ts';
 
 export async function postSpendKey(
   api: Api,
@@ -39,11 +37,11 @@ export async function postSpendKey(
   const seen = await seenBy(api, caller);
   const { id, number } = await changeable(api, seen, params);
   const { name = null, expiresAt = null } = body;
-  const retry = retryOf(seen, idempotencyKey, { id, name, expiresAt });
+  const retry = retryOf(scopeOf(seen), idempotencyKey, { id, name, expiresAt });
   // First: a retry gets the same key, even if `expiresAt` has passed by now.
-  const known = await findKnownSpendKey(api.database, seen, number, retry);
+  const known = await findKnownSpendKey(api.database, seen, retry);
   if (known) return replayed(api, caller, known, retry);
-  const { key, stored } = freshKey(api, caller, retry);
+  const { key, stored } = newSpendKey(api, caller, retry);
   const made = await makeSpendKey(
     api.database,
     seen,
@@ -56,37 +54,17 @@ export async function postSpendKey(
     : { status: 201, body: shownOnce(caller, made, name, key), headers: NO_STORE };
 }
 
-/** The key is stored as a hash and nothing else, so it is derived again. */
 function replayed(
-  { config, keyPrefix }: Api,
+  api: Api,
   caller: KeyOwner,
   made: MadeSpendKey,
   retry: Retry | undefined,
 ): Reply<NewKeyReply, 201> {
   if (made.kind !== 'known' || !retry) throw keyReused();
-  for (const secret of config.masterSecrets.values()) {
-    const key = derivedKey(keyPrefix, secret, caller, retry);
-    if (hashOfKey(key) !== made.hash) continue;
-    const { id, budget, name } = made;
-    return {
-      status: 201,
-      body: keyReply(caller, id, budget, name, key),
-      headers: { ...NO_STORE, ...REPLAYED },
-    };
-  }
-  // Its master secret was removed.
-  throw keyReused();
-}
-
-/** From the master secret, so that neither the idempotency key nor the database gives it away. */
-function derivedKey(prefix: string, secret: string, caller: KeyOwner, retry: Retry): string {
-  const info = `farebox spend key ${caller.consumerId} ${retry.keyHash} ${retry.requestHash}`;
-  return composeKey(
-    prefix,
-    'consumer',
-    new Uint8Array(hkdfSync('sha256', secret, '', info, KEY_BYTES)),
-    modeOf(caller),
-  );
+  const key = knownKey(api, spendKeyOf(caller), retry, made.hash);
+  if (key === undefined) throw keyReused();
+  const body = keyReply(caller, made.id, made.budget, made.name, key);
+  return { status: 201, body, headers: { ...NO_STORE, ...REPLAYED } };
 }
 
 /** Newest first, including those that have ended. */
@@ -108,17 +86,23 @@ export async function getSpendKeys(
 /** Undefined unless the caller sees this key and it is active. */
 export async function rolled(
   api: Api,
-  caller: KeyOwner,
+  { caller, idempotencyKey }: Request,
   id: string,
   overlapSeconds: number,
-): Promise<NewKeyReply | undefined> {
+): Promise<Reply<NewKeyReply, 201> | undefined> {
   const seen = await seenBy(api, caller);
-  const { key, stored } = freshKey(api, caller);
-  const made = await rollSpendKey(api.database, seen, id, overlapSeconds, stored);
-  return made.kind === 'unknown_key' ? undefined : shownOnce(caller, made, made.name ?? null, key);
+  const retry = retryOf(scopeOf(seen), idempotencyKey, { rolls: id, overlapSeconds });
+  const { key, stored } = newSpendKey(api, caller, retry);
+  const made = await rollSpendKey(api.database, seen, id, overlapSeconds, stored, retry);
+  if (made.kind === 'unknown_key') return undefined;
+  if (made.kind === 'known' || made.kind === 'key_reused') {
+    return replayed(api, caller, made, retry);
+  }
+  const body = shownOnce(caller, made, made.name ?? null, key);
+  return { status: 201, body, headers: NO_STORE };
 }
 
-/** Undefined unless the caller sees this key and it is active. */
+/** Undefined unless the caller sees this key, and it is active or its holds are to be released, which may be repeated. */
 export async function revoked(
   api: Api,
   caller: KeyOwner,
@@ -126,23 +110,25 @@ export async function revoked(
   { releaseHolds = false }: RevokeBody,
 ): Promise<KeyReply | undefined> {
   const seen = await seenBy(api, caller);
-  const key = await revokeSpendKey(api.database, seen, id);
+  const key = await revokeSpendKey(api.database, seen, id, { isRepeatable: releaseHolds });
   if (!key) return undefined;
-  if (releaseHolds) await releaseOpenHolds(api.database, seen, { keyId: id });
-  return listed(caller, key, (await getBudgetOfNumber(api.database, seen, key.budget)).id);
+  return afterCommit(async () => {
+    if (releaseHolds) await releaseOpenHolds(api.database, seen, { keyId: id });
+    return listed(caller, key, (await getBudgetOfNumber(api.database, seen, key.budget)).id);
+  });
 }
 
 /** A key must be in no cache, the browser's own among them. */
 export const NO_STORE = { 'Cache-Control': 'no-store' } as const;
 
-function freshKey({ keyPrefix, config }: Api, caller: KeyOwner, retry?: Retry) {
+function newSpendKey(api: Api, caller: KeyOwner, retry: Retry | undefined) {
+  const key = freshKey(api, spendKeyOf(caller), retry);
   const { accountId } = caller;
-  const secret = config.masterSecrets.get(Math.max(...config.masterSecrets.keys()));
-  const key =
-    retry && secret !== undefined
-      ? derivedKey(keyPrefix, secret, caller, retry)
-      : newKey(keyPrefix, 'consumer', modeOf(caller));
   return { key, stored: { hash: hashOfKey(key), lastFour: key.slice(-4), accountId } };
+}
+
+function spendKeyOf(caller: KeyOwner): KeyToShow {
+  return { kind: 'consumer', mode: modeOf(caller), owner: `spend key ${caller.consumerId}` };
 }
 
 function shownOnce(

@@ -26,23 +26,26 @@ import {
   type WhichEndpoint,
 } from '../../../store/events/webhook-endpoints.ts';
 import type { Reply, Request } from '../../endpoint.ts';
+import { REPLAYED } from '../../respond.ts';
+import { keyReused, retryOf } from '../../retries.ts';
 import type { Api } from '../../services.ts';
 
 /** A secret must be in no cache, the browser's own among them. */
-const NO_STORE = { 'Cache-Control': 'no-store' } as const;
+function shownOnce({ isReplayed }: { readonly isReplayed: boolean }) {
+  return { 'Cache-Control': 'no-store', ...(isReplayed && REPLAYED) } as const;
+}
 
 export async function postEndpoint(
   api: Api,
-  { caller, body }: Request<WebhookEndpointBody>,
+  { caller, body, idempotencyKey }: Request<WebhookEndpointBody>,
 ): Promise<Reply<NewWebhookEndpointReply, 201>> {
   const { url, types = null, description = '' } = body;
-  const added = await addEndpoint(
-    api.database,
-    caller.accountId,
-    { url, types, description },
-    rulesOf(api),
-  );
+  const settings = { url, types, description };
+  const retry = retryOf(caller.accountId, idempotencyKey, settings);
+  const { accountId } = caller;
+  const added = await addEndpoint(api.database, accountId, settings, rulesOf(api), retry);
   if (added.kind === 'url_refused') throw refusedUrl(added);
+  if (added.kind === 'key_reused') throw keyReused();
   if (added.kind === 'too_many') {
     throw new ApiError(
       'invalid_request',
@@ -52,7 +55,7 @@ export async function postEndpoint(
   return {
     status: 201,
     body: { ...wireEndpoint(added.endpoint), secret: added.secret },
-    headers: NO_STORE,
+    headers: shownOnce(added),
   };
 }
 
@@ -97,15 +100,14 @@ export async function deleteEndpoint(
 
 export async function postSecretRoll(
   api: Api,
-  { caller, params, body }: Request<RollSecretBody>,
+  { caller, params, body, idempotencyKey }: Request<RollSecretBody>,
 ): Promise<Reply<RolledSecretReply>> {
-  const rolled = await rollSecret(
-    api.database,
-    whichOf({ caller, params }),
-    body.overlapSeconds ?? SECRET_OVERLAP_SECONDS,
-    api.webhookSigner,
-  );
-  if (!rolled) throw noSuchEndpoint();
+  const which = whichOf({ caller, params });
+  const { overlapSeconds = SECRET_OVERLAP_SECONDS } = body;
+  const retry = retryOf(caller.accountId, idempotencyKey, { rolls: which.id, overlapSeconds });
+  const rolled = await rollSecret(api.database, which, overlapSeconds, api.webhookSigner, retry);
+  if (rolled.kind === 'unknown') throw noSuchEndpoint();
+  if (rolled.kind === 'key_reused') throw keyReused();
   return {
     status: 200,
     body: {
@@ -113,7 +115,7 @@ export async function postSecretRoll(
       secret: rolled.secret,
       previousSecretExpiresAt: rolled.endpoint.previousSecretUntil,
     },
-    headers: NO_STORE,
+    headers: shownOnce(rolled),
   };
 }
 

@@ -32,6 +32,7 @@ import { amountOf, CHARGEABLE } from '../../amounts.ts';
 import type { Reply, Request } from '../../endpoint.ts';
 import { listPage } from '../../pagination.ts';
 import { REPLAYED } from '../../respond.ts';
+import { keyReused } from '../../retries.ts';
 import type { Api } from '../../services.ts';
 import { insufficientBalance, refusalError } from '../charges/charge-errors.ts';
 
@@ -281,13 +282,6 @@ function refuseTwice(
   throw new ApiError('invalid_request', `${what}: ${values[index]} appears twice.`, {
     param: paramOf(index),
   });
-}
-
-function keyReused(): ApiError {
-  return new ApiError(
-    'idempotency_key_reused',
-    'This Idempotency-Key was used for a request with another body; a new request needs a new key.',
-  );
 }
 
 function leaseClosed({ status }: Lease): ApiError {

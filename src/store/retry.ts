@@ -1,5 +1,8 @@
-/** How the retry of a request that makes a budget or a spend key is recognized. Both are SHA-256 as hex. */
-import { sql } from '../database.ts';
+/**
+ * How the retry of a request is recognized that makes a budget, a key or a webhook endpoint, or rolls a secret. Both are
+ * SHA-256 as hex.
+ */
+import { sql } from './database.ts';
 
 export interface Retry {
   /** Of the caller's idempotency key, within what the caller sees. */

@@ -1,0 +1,55 @@
+/**
+ * Keys for a request with an idempotency key. A key is stored as a hash and nothing else, so it is derived from the
+ * master secret and the request: a retry can show it again, and neither the idempotency key nor the database gives it away.
+ */
+import { hkdfSync } from 'node:crypto';
+import { composeKey, type KeyKind } from '../domain/api-keys.ts';
+import type { Mode } from '../domain/mode.ts';
+import { hashOfKey, newKey } from '../store/accounts/accounts.ts';
+import type { Retry } from '../store/retry.ts';
+import type { Api } from './services.ts';
+
+/** More than a key needs: some bytes are skipped. */
+const KEY_BYTES = 128;
+
+export interface KeyToShow {
+  readonly kind: KeyKind;
+  readonly mode: Mode;
+  /** Whose key it is, and of which sort: no other caller's request derives the same key. */
+  readonly owner: string;
+}
+
+/** Random without a retry to recognize. */
+export function freshKey(
+  { config, keyPrefix }: Api,
+  asked: KeyToShow,
+  retry: Retry | undefined,
+): string {
+  const secret = config.masterSecrets.get(Math.max(...config.masterSecrets.keys()));
+  return retry && secret !== undefined
+    ? derivedKey(keyPrefix, secret, asked, retry)
+    : newKey(keyPrefix, asked.kind, asked.mode);
+}
+
+/** The key with this hash, as an earlier request made it. Undefined when its master secret was removed. */
+export function knownKey(
+  { config, keyPrefix }: Api,
+  asked: KeyToShow,
+  retry: Retry,
+  keyHash: string,
+): string | undefined {
+  return [...config.masterSecrets.values()]
+    .map((secret) => derivedKey(keyPrefix, secret, asked, retry))
+    .find((key) => hashOfKey(key) === keyHash);
+}
+
+function derivedKey(
+  prefix: string,
+  secret: string,
+  { kind, mode, owner }: KeyToShow,
+  { keyHash, requestHash }: Retry,
+): string {
+  const info = `farebox ${owner} ${keyHash} ${requestHash}`;
+  const bytes = new Uint8Array(hkdfSync('sha256', secret, '', info, KEY_BYTES));
+  return composeKey(prefix, kind, bytes, mode);
+}
