@@ -21,10 +21,9 @@
 -- transaction, and announces it with p_settles_debts; without it, such entries return 'owing'.
 -- Outcome: 'done', 'replayed', 'owing', 'insufficient', 'limit_reached', 'approval_required', 'key_closed',
 -- 'exceeds_hold', 'hold_closed', 'unknown_hold', 'key_reused'.
--- amount: the amount placed, charged or captured; for 'insufficient', the amount that the balance had to cover; for
--- 'exceeds_hold', what is left. The columns from hold_id on show the hold after the call. Those from budget_id on are
--- set for 'limit_reached': the budget, the limit, what is left of it, and the unit and beginning of its window. For
--- 'approval_required', only the budget is.
+-- amount: the amount placed, charged or captured; for 'insufficient', what the balance had to cover; for 'exceeds_hold',
+-- what is left. The columns from hold_id on show the hold after the call. Those from budget_id on are set for
+-- 'limit_reached'; for 'approval_required', only the budget is.
 create or replace function farebox.post_entries(
   p_kind smallint[], p_id uuid[], p_hold uuid[], p_ledger smallint[], p_consumer uuid[],
   p_spend_key int[], p_developer int[], p_tool text[], p_amount bigint[], p_seconds int[],
@@ -59,7 +58,7 @@ declare
   c_ledgers smallint[]; c_ids uuid[]; c_spent bigint[]; c_available bigint[]; c_below bigint[];
   c_owed bigint[]; c_add_spent bigint[]; c_add_held bigint[]; c_is_asked boolean[]; c_is_refused boolean[];
   -- Spend keys and their paths, found by the number of the consumer in its upper half and of the key in its lower.
-  k_codes bigint[]; k_paths text[];
+  k_codes bigint[]; k_paths text[]; k_revoked bigint[];
   -- Nodes of budgets, found likewise: as they are now, in the windows of now.
   n_codes bigint[]; n_used bigint[]; n_limit bigint[]; n_window_used bigint[]; n_window_limit bigint[];
   n_unit smallint[]; n_began timestamptz[]; n_is_closed boolean[]; n_is_changed boolean[];
@@ -137,7 +136,8 @@ begin
   -- Read under the locks, so for each consumer the transactions read increasing times.
   v_now := clock_timestamp();
   if 0 < any (p_spend_key) or 0 < any (h_key) then
-    select array_agg(a.code), array_agg(s.path::text) into k_codes, k_paths
+    select array_agg(a.code), array_agg(s.path::text), array_agg(a.code) filter (where s.revoked_at is not null)
+    into k_codes, k_paths, k_revoked
     from (
       select distinct (array_position(c_ids, q.consumer)::bigint << 32) + q.spend_key as code, q.ledger, q.consumer,
         q.spend_key
@@ -219,6 +219,8 @@ begin
       if p_kind[i] = 1 then r_hold[i] := p_id[i]; else r_hold[i] := null; end if;
       r_consumer[i] := c;
       v_excess := p_amount[i];
+      -- A process may know it as active for a second. Nothing may be held by it once its holds were released.
+      if (c::bigint << 32) + p_spend_key[i] = any (k_revoked) then r_outcome[i] := 'key_closed'; continue; end if;
     else
       h := array_position(h_ids, p_hold[i]);
       -- A hold without a tool is a lease, which settle_lease.sql decides.
@@ -331,9 +333,7 @@ begin
         n_used[n] := n_used[n] + v_excess;
         if n_unit[n] > 0 then n_window_used[n] := n_window_used[n] + v_excess; end if;
       end loop;
-      foreach n in array v_lifted loop
-        n_is_lifted[n] := true;
-      end loop;
+      foreach n in array v_lifted loop n_is_lifted[n] := true; end loop;
       foreach v_once in array v_uses loop
         u_approval := u_approval || v_once;
         u_by := u_by || p_id[i];

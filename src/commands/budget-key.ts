@@ -101,7 +101,7 @@ async function revoke(
   await withDatabase(dataDir, async (database) => {
     const place = await getPlaceOfKey(database, id);
     const view = { ...place, root: null };
-    const key = await revokeSpendKey(database, view, uuidOfKey(id), { isRepeatable: releaseHolds });
+    const key = await revokeSpendKey(database, view, uuidOfKey(id), { endsHolds: releaseHolds });
     if (!key) throw noSuchKey(id);
     if (releaseHolds) await releaseOpenHolds(database, place, { keyId: key.id });
     print(shown(key), json);

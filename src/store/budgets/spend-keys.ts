@@ -122,22 +122,25 @@ export async function listSpendKeys(
 }
 
 /**
- * Immediately. Null when the view has no such active key. A key never ends a key of its own node. With `isRepeatable`, it
- * may also be a key that was revoked before.
+ * Immediately. Null when the view has no such active key. A key never ends a key of its own node. With `endsHolds`, no
+ * hold is placed by it after this, not even by a process that has not heard of it; it may then be a key that was revoked
+ * before, so that releasing its holds can be repeated.
  */
 export async function revokeSpendKey(
   database: Database,
   view: TreeView,
   id: string,
-  { isRepeatable = false } = {},
+  { endsHolds = false } = {},
 ): Promise<SpendKey | null> {
   return database.transaction(async (tx) => {
+    // Who places a hold sees the revocation under this lock.
+    if (endsHolds) await lockConsumer(tx, view);
     await actAs(tx, view.by);
     const revoked = await tx.maybeOne(sql.type(keyRow)`
       update farebox.spend_keys set revoked_at = now(), changed_at = now()
       where ${inForce(view, id)} returning ${columns}
     `);
-    if (revoked || !isRepeatable) return revoked;
+    if (revoked || !endsHolds) return revoked;
     return tx.maybeOne(sql.type(keyRow)`
       select ${columns} from farebox.spend_keys where ${seen(view, id)}
     `);

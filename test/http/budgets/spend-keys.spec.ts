@@ -19,7 +19,7 @@ import {
   showBudget,
   spend,
 } from '../../support/budget-requests.ts';
-import { askHold } from '../../support/hold-requests.ts';
+import { askHold, place } from '../../support/hold-requests.ts';
 import { assertError, bodyOf, call } from '../../support/http.ts';
 import { until, type Server } from '../../support/stack.ts';
 
@@ -327,6 +327,27 @@ describe('spend keys', () => {
     for (let n = 0; n < 5; n += 1) {
       const { key: spendKey } = await makeKey(api, key, id);
       assert.equal((await spend(other, account, spendKey, 0.01)).status, 201);
+    }
+  });
+
+  it('hold nothing once they are revoked with their holds, in any process and at any moment', async () => {
+    const { id } = await makeBudget(api, key);
+    for (let n = 0; n < 5; n += 1) {
+      const { id: keyId, key: spendKey } = await makeKey(api, key, id);
+      const by = { ...account, consumerKey: spendKey };
+      let isRevoked = false;
+      const placing = async () => {
+        // The other process has the key in memory, and does not hear of its end for a moment.
+        while (!isRevoked) await place(other, by, { amount: 0.01 }).catch(() => {});
+      };
+      const placed = placing();
+      await place(other, by, { amount: 0.01 });
+      const body = { releaseHolds: true };
+      bodyOf(await call(api, 'POST', `/v1/keys/${keyId}/revoke`, { key, body }), 200, KeyReply);
+      assertError(await askHold(other, by, { amount: 0.01 }), 401, 'invalid_api_key', 'apiKey');
+      isRevoked = true;
+      await placed;
+      assert.equal((await showBudget(api, key, id)).used, 0);
     }
   });
 

@@ -110,7 +110,7 @@ export async function revoked(
   { releaseHolds = false }: RevokeBody,
 ): Promise<KeyReply | undefined> {
   const seen = await seenBy(api, caller);
-  const key = await revokeSpendKey(api.database, seen, id, { isRepeatable: releaseHolds });
+  const key = await revokeSpendKey(api.database, seen, id, { endsHolds: releaseHolds });
   if (!key) return undefined;
   return afterCommit(async () => {
     if (releaseHolds) await releaseOpenHolds(api.database, seen, { keyId: id });
