@@ -335,17 +335,12 @@ describe('spend keys', () => {
     for (let n = 0; n < 5; n += 1) {
       const { id: keyId, key: spendKey } = await makeKey(api, key, id);
       const by = { ...account, consumerKey: spendKey };
-      let isRevoked = false;
-      const placing = async () => {
-        // The other process has the key in memory, and does not hear of its end for a moment.
-        while (!isRevoked) await place(other, by, { amount: 0.01 }).catch(() => {});
-      };
-      const placed = placing();
+      // The other process has the key in memory, and does not hear of its end for a moment.
+      const placed = until(async () => (await askHold(other, by, { amount: 0.01 })).status === 401);
       await place(other, by, { amount: 0.01 });
       const body = { releaseHolds: true };
       bodyOf(await call(api, 'POST', `/v1/keys/${keyId}/revoke`, { key, body }), 200, KeyReply);
       assertError(await askHold(other, by, { amount: 0.01 }), 401, 'invalid_api_key', 'apiKey');
-      isRevoked = true;
       await placed;
       assert.equal((await showBudget(api, key, id)).used, 0);
     }
