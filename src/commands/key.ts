@@ -73,17 +73,19 @@ async function roll(
   id: string,
   { overlap, json, dataDir }: Common & { overlap: number },
 ): Promise<void> {
-  await withDatabase(dataDir, (database, config) =>
+  const uuid = uuidOfKey(id);
+  const made = await withDatabase(dataDir, (database, config) =>
     database.transaction(async (tx) => {
-      const uuid = uuidOfKey(id);
       const old =
         overlap === 0
           ? await revokeKey(tx, { id: uuid })
           : await expireKey(tx, { id: uuid }, overlap);
       if (!old) throw noSuchKey(id);
-      print(await makeKey(tx, config, old.kind, old, old.name), json);
+      return makeKey(tx, config, old.kind, old, old.name);
     }),
   );
+  // After the COMMIT: a key that was rolled back never works.
+  print(made, json);
 }
 
 async function revoke(id: string, { json, dataDir }: Common): Promise<void> {
