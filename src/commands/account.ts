@@ -3,6 +3,7 @@ import { InvalidArgumentError, type Command } from 'commander';
 import { wireId } from '../domain/ids.ts';
 import type { Micros } from '../domain/money.ts';
 import { createAccounts, type CreatedAccount } from '../store/accounts/accounts.ts';
+import { failureReason } from '../stripe/errors.ts';
 import { registerAccountKeys } from './account-keys.ts';
 import { registerAdjust } from './account-adjust.ts';
 import { registerList } from './account-list.ts';
@@ -21,6 +22,7 @@ interface CreateOptions {
   readonly email: string;
   readonly balance: Micros;
   readonly count: number | undefined;
+  readonly from: number | undefined;
   readonly json: boolean;
   readonly dataDir: string;
 }
@@ -37,6 +39,7 @@ export function register(account: Command): void {
       0 as Micros,
     )
     .option('--count <n>', 'create this many accounts', countOf)
+    .option('--from <n>', 'with --count: the number of the first one; default: 1', countOf)
     .option('--json', 'print one JSON object per line', false)
     .addOption(dataDirOption())
     .action(create);
@@ -49,25 +52,46 @@ export function register(account: Command): void {
   registerSignInLink(account);
 }
 
-async function create({ email, balance, count, json, dataDir }: CreateOptions): Promise<void> {
-  const emails =
-    count === undefined
-      ? [email]
-      : Array.from({ length: count }, (_, index) => email.replace('@', `+${index + 1}@`));
+async function create(options: CreateOptions): Promise<void> {
+  const { balance, json, dataDir } = options;
+  const emails = emailsOf(options);
+  let shown = 0;
   const result = await withDatabase(dataDir, (database, config) =>
     createAccounts(
       database,
       emails.map((address) => ({ email: address, balance })),
       config,
+      // As soon as they exist: no later failure may cost their keys, which nothing shows again.
+      (accounts) => {
+        for (const account of accounts) {
+          print(shownOnce(account, emails[shown] ?? ''), json);
+          shown += 1;
+        }
+      },
     ),
-  );
+  ).catch((error: unknown) => {
+    throw shown === 0 ? error : stoppedAfter(shown, options, error);
+  });
   if (result.kind === 'email_taken') {
     throw new CommandError(`An account with the email ${result.email} already exists.`);
   }
-  for (const [index, account] of result.accounts.entries()) {
-    const shown = shownOnce(account, emails[index] ?? '');
-    print(shown, json);
-  }
+}
+
+function emailsOf({ email, count, from = 1 }: CreateOptions): readonly string[] {
+  if (count === undefined && from !== 1) throw new CommandError('--from needs --count.');
+  if (count === undefined) return [email];
+  return Array.from({ length: count }, (_, index) => email.replace('@', `+${from + index}@`));
+}
+
+function stoppedAfter(
+  shown: number,
+  { count = 1, from = 1 }: CreateOptions,
+  error: unknown,
+): CommandError {
+  return new CommandError(
+    `Created and printed ${shown} of ${count} accounts, then stopped: ${failureReason(error)}. ` +
+      `Repeat the command with --from ${from + shown} --count ${count - shown} to create the rest.`,
+  );
 }
 
 function shownOnce(account: CreatedAccount, address: string): Record<string, string> {

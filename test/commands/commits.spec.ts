@@ -1,4 +1,4 @@
-/** What commands print when their COMMIT fails: nothing of what was rolled back. */
+/** What commands print when a COMMIT fails: everything that was committed before, and nothing that was rolled back. */
 import assert from 'node:assert/strict';
 import { Client } from 'pg';
 import { createTestDatabase, farebox, type TestDatabase } from '../support/stack.ts';
@@ -58,6 +58,40 @@ describe('a command whose COMMIT fails', () => {
       await sql.query(`drop trigger zz_refuse on ${table}`);
     }
   }
+
+  it('prints the accounts that exist, and where to continue', async () => {
+    await sql.query(`
+      create trigger zz_refuse before insert on farebox.accounts for each row
+      when (new.email = 'many+1505@example.com') execute function public.refuse()
+    `);
+    const create = ['account', 'create', '--email', 'many@example.com', '--balance', '2'];
+    const ended = await failed(...create, '--from', '6', '--count', '1600', '--json');
+    const lines = ended.stdout.trim().split('\n');
+    const emails = lines.map((line) => (JSON.parse(line) as { email: string }).email);
+    assert.equal(emails.length, 1_000);
+    assert.deepEqual(
+      [emails[0], emails.at(-1)],
+      ['many+6@example.com', 'many+1005@example.com'],
+      'each line has the email of its account',
+    );
+    assert.equal(ended.code, 1);
+    assert.match(
+      ended.stderr,
+      /^farebox: Created and printed 1000 of 1600 accounts, then stopped: /,
+    );
+    assert.match(ended.stderr, /refused at the commit\. Repeat the command with .*\n$/);
+    const count = () =>
+      sql
+        .query(`select from farebox.accounts where email like 'many+%'`)
+        .then(({ rowCount }) => rowCount);
+    assert.equal(await count(), 1_000);
+
+    await sql.query('drop trigger zz_refuse on farebox.accounts');
+    const [, rest = ''] = /with (--from \d+ --count \d+) to/.exec(ended.stderr) ?? [];
+    const more = await json(...create, ...rest.split(' '));
+    assert.deepEqual([more.length, more.at(-1)?.['email']], [600, 'many+1605@example.com']);
+    assert.equal(await count(), 1_600);
+  });
 
   it('prints no new key, and leaves the old one as it was', async () => {
     await json('account', 'create', '--email', 'roll@example.com');

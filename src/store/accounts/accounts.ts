@@ -50,11 +50,15 @@ export type CreateAccountsResult =
   | { readonly kind: 'created'; readonly accounts: readonly CreatedAccount[] }
   | { readonly kind: 'email_taken'; readonly email: string };
 
-/** Creates all of the accounts. When an email address is already taken, creates none of its chunk. */
+/**
+ * Creates all of the accounts, or none when an email address is already taken. Each chunk is committed by itself: a
+ * caller that has to keep the keys of those before a failure takes them from `committed`.
+ */
 export async function createAccounts(
   database: Database,
   requested: readonly NewAccount[],
   defaults: AccountDefaults,
+  committed: (accounts: readonly CreatedAccount[]) => void = () => {},
 ): Promise<CreateAccountsResult> {
   const emails = requested.map(({ email }) => email.toLowerCase());
   const taken = await database.maybeOneFirst(sql.type(emailRow)`
@@ -64,7 +68,9 @@ export async function createAccounts(
   const accounts: CreatedAccount[] = [];
   for (let at = 0; at < requested.length; at += CHUNK) {
     const chunk = requested.slice(at, at + CHUNK);
-    accounts.push(...(await database.transaction((tx) => insertChunk(tx, chunk, defaults))));
+    const created = await database.transaction((tx) => insertChunk(tx, chunk, defaults));
+    committed(created);
+    accounts.push(...created);
   }
   return { kind: 'created', accounts };
 }
