@@ -11,18 +11,19 @@ export function withDeadline(createDriver: DriverFactory, deadlineMs: number): D
     return {
       createClient: async () => {
         const client = await driver.createClient();
+        let silent: BackendTerminatedError | undefined;
         return {
           ...client,
           query: async (text, values, queryOptions) => {
+            // The ROLLBACK after a COMMIT that was not answered: its own error would hide that the COMMIT may have arrived.
+            if (silent) throw silent;
             const { promise, resolve, reject } =
               Promise.withResolvers<Awaited<ReturnType<typeof client.query>>>();
             const timer = setTimeout(() => {
-              reject(
-                new BackendTerminatedError(
-                  new Error(`Postgres did not answer within ${deadlineMs} ms`),
-                ),
+              silent = new BackendTerminatedError(
+                new Error(`Postgres did not answer within ${deadlineMs} ms`),
               );
-              // From here on, every other statement on this connection fails immediately, including its ROLLBACK.
+              reject(silent);
               void client.destroy().catch(() => {});
             }, deadlineMs);
             client.query(text, values, queryOptions).then(resolve, reject);

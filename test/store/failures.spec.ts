@@ -1,12 +1,12 @@
-/** A connection to Postgres that the network resets: reads are refused for now, and the outcome of writes is unknown. */
+/** Connections to Postgres that the network resets or forgets: reads are refused for now, and the outcome of writes is unknown. */
 import { BalanceReply } from '../../src/schemas/balance.ts';
-import { ChargeReply } from '../../src/schemas/charges.ts';
+import { ChargeReply, RefundReply } from '../../src/schemas/charges.ts';
 import { startTestApi, type TestApi } from '../support/api.ts';
 import { startFaultyLine, type FaultyLine } from '../support/faulty-line.ts';
 import { assertError, bodyOf, call, charge, type Answer } from '../support/http.ts';
 import { startApi, until, type Server } from '../support/stack.ts';
 
-describe('a reset of connections to Postgres', () => {
+describe('a connection to Postgres that fails during a request', () => {
   let direct: TestApi;
   let line: FaultyLine;
   let api: Server;
@@ -24,7 +24,7 @@ describe('a reset of connections to Postgres', () => {
     await direct?.stop();
   });
 
-  it('is answered as an outage, and never as an internal error', async () => {
+  it('is answered as an outage when it is reset, and never as an internal error', async () => {
     const account = await direct.createAccount(10);
     const { id } = bodyOf(await charge(api, account), 201, ChargeReply);
     const readBalance = () => call(api, 'GET', '/v1/balance', { key: account.consumerKey });
@@ -46,5 +46,31 @@ describe('a reset of connections to Postgres', () => {
     };
     assertError(await resetDuring(readBalance), 503, 'service_unavailable');
     assertError(await resetDuring(refund), 500, 'outcome_unknown');
+  });
+
+  it('leaves the outcome unknown when the COMMIT is not answered', async () => {
+    const account = await direct.createAccount(10);
+    const { id } = bodyOf(await charge(api, account), 201, ChargeReply);
+    const refund = () =>
+      call(api, 'POST', `/v1/charges/${id}/refund`, {
+        key: account.developerKey,
+        headers: { 'Idempotency-Key': 'once' },
+        body: {},
+      });
+    await direct.sql.query(`
+      create function farebox.stall() returns trigger language plpgsql
+        as $$ begin perform pg_advisory_xact_lock(1); return null; end $$;
+      create constraint trigger stall after insert on farebox.charge_refunds
+        deferrable initially deferred for each row execute function farebox.stall();
+    `);
+    await direct.sql.query('select pg_advisory_lock(1)');
+    const asked = refund();
+    await until(direct.waitingBackend);
+    line.damage({ kind: 'silent' });
+    await direct.sql.query('select pg_advisory_unlock(1)');
+    assertError(await asked, 500, 'outcome_unknown');
+    line.mend();
+    await direct.sql.query('drop trigger stall on farebox.charge_refunds');
+    bodyOf(await refund(), 201, RefundReply);
   });
 });
