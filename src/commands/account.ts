@@ -2,7 +2,12 @@
 import { InvalidArgumentError, type Command } from 'commander';
 import { wireId } from '../domain/ids.ts';
 import type { Micros } from '../domain/money.ts';
-import { createAccounts, type CreatedAccount } from '../store/accounts/accounts.ts';
+import {
+  ACCOUNTS_AT_ONCE,
+  createAccounts,
+  type CreatedAccount,
+} from '../store/accounts/accounts.ts';
+import { isConnectionLost } from '../store/failures.ts';
 import { failureReason } from '../stripe/errors.ts';
 import { registerAccountKeys } from './account-keys.ts';
 import { registerAdjust } from './account-adjust.ts';
@@ -14,6 +19,7 @@ import { registerSignInLink } from './account-sign-in-link.ts';
 import { dataDirOption } from './data-dir-option.ts';
 import { parseDollars } from './dollars.ts';
 import { CommandError, withDatabase } from './database-command.ts';
+import { OutcomeUnknownError } from './outcome-unknown.ts';
 import { print } from './output.ts';
 
 const COUNT_MAX = 1_000_000;
@@ -70,7 +76,7 @@ async function create(options: CreateOptions): Promise<void> {
       },
     ),
   ).catch((error: unknown) => {
-    throw shown === 0 ? error : stoppedAfter(shown, options, error);
+    throw stoppedAfter(shown, options, error);
   });
   if (result.kind === 'email_taken') {
     throw new CommandError(`An account with the email ${result.email} already exists.`);
@@ -83,14 +89,28 @@ function emailsOf({ email, count, from = 1 }: CreateOptions): readonly string[] 
   return Array.from({ length: count }, (_, index) => email.replace('@', `+${from + index}@`));
 }
 
-function stoppedAfter(
-  shown: number,
-  { count = 1, from = 1 }: CreateOptions,
-  error: unknown,
-): CommandError {
-  return new CommandError(
-    `Created and printed ${shown} of ${count} accounts, then stopped: ${failureReason(error)}. ` +
-      `Repeat the command with --from ${from + shown} --count ${count - shown} to create the rest.`,
+/** Those before are created and printed, and their keys are known. */
+function stoppedAfter(shown: number, options: CreateOptions, error: unknown): unknown {
+  const { count, from = 1 } = options;
+  const isLost = isConnectionLost(error);
+  if (shown === 0 && !isLost) return error;
+  const emails = emailsOf(options);
+  const before = count === undefined ? '' : `Created and printed ${shown} of ${count} accounts`;
+  const rest = `--from ${from + shown} --count ${emails.length - shown}`;
+  if (!isLost) {
+    return new CommandError(
+      `${before}, then stopped: ${failureReason(error)}. Repeat the command with ${rest} to create the rest.`,
+    );
+  }
+  const next = emails.slice(shown, shown + ACCOUNTS_AT_ONCE);
+  const advice =
+    count === undefined
+      ? 'If it exists, it has keys that were not shown: create others with `farebox key create`.'
+      : `If it does not exist, repeat the command with ${rest}. If it does, so does each one up to ${next.at(-1)}, ` +
+        'with keys that were not shown: create others with `farebox key create`.';
+  return new OutcomeUnknownError(
+    `${before && `${before} before that. `}Run \`farebox account show ${next[0]}\`. ${advice}`,
+    { cause: error },
   );
 }
 
