@@ -922,6 +922,18 @@ create table farebox.reconciliation (
   constraint reconciliation_has_one_row check (is_only)
 );
 
+-- What commands refunded under an idempotency key. Written in the transaction of the refund, and kept.
+create table farebox.refund_keys (
+  idempotency_key text collate "C" not null,
+  ledger smallint not null,
+  consumer_id uuid not null,
+  top_up_id uuid not null,
+  reversal_id uuid not null,
+  amount_micros bigint not null,
+  created_at timestamp with time zone not null default now(),
+  constraint refund_keys_pkey primary key (idempotency_key)
+);
+
 -- Kept for 30 days. An API process adds at most a hundred rows for a developer and an hour.
 create table farebox.refusals (
   developer_id uuid not null,

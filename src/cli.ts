@@ -1,11 +1,12 @@
 /**
  * The commands. Each file of commands/ registers one. A command that fails prints only its error message and exits
- * with 1. bin/farebox runs this under Node 24.
+ * with 1, or with 3 if it may have changed something. bin/farebox runs this under Node 24.
  */
 import { readFileSync } from 'node:fs';
 import { enableCompileCache } from 'node:module';
 import { join } from 'node:path';
 import { CommanderError, program, type Command } from 'commander';
+import { OutcomeUnknownError } from './commands/outcome-unknown.ts';
 import { withSecretFiles } from './secret-files.ts';
 
 interface Listed {
@@ -102,6 +103,7 @@ Exit codes:
   0  done; doctor and reconcile: nothing is wrong
   1  refused or failed; doctor and reconcile: something is wrong
   2  wrong usage; doctor and reconcile: could not check
+  3  unknown: the connection was lost before PostgreSQL confirmed the change
 `;
 const WRONG_USAGE = 2;
 
@@ -159,7 +161,7 @@ function endUsage({ exitCode }: CommanderError): void {
 function endFailed(error: unknown): never {
   const text = process.env['LOG_LEVEL'] === 'debug' ? (error as Error).stack : messageOf(error);
   process.stderr.write(`farebox: ${text}\n`);
-  process.exit(1);
+  process.exit(error instanceof OutcomeUnknownError ? error.exitCode : 1);
 }
 
 function messageOf(error: unknown): string {

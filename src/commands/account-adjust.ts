@@ -6,7 +6,7 @@ import { checkedKey } from '../http/idempotency-key-header.ts';
 import { adjustBalance } from '../store/balance/adjustments.ts';
 import { dataDirOption } from './data-dir-option.ts';
 import { parseSignedDollars } from './dollars.ts';
-import { CommandError, getAccount, withDatabase } from './database-command.ts';
+import { CommandError, getAccount, ifLost, withDatabase } from './database-command.ts';
 import { table } from './output.ts';
 
 const REASON_LENGTH_MAX = 500;
@@ -53,7 +53,7 @@ async function adjust(
       throw new CommandError("The account's lifetime credits would exceed $9,007,199,254.740991.");
     }
     if (result.kind === 'key_reused') {
-      throw new CommandError('This idempotency key belongs to another adjustment.');
+      throw new CommandError('This idempotency key belongs to another adjustment or a refund.');
     }
     return {
       consumerId: wireId('consumer', account.consumerId),
@@ -61,8 +61,14 @@ async function adjust(
       balance: dollarsOf(result.balance),
       debt: dollarsOf(result.debt),
     };
-  });
+  }).catch(ifLost(adviceOn(who, idempotencyKey)));
   process.stdout.write(json ? `${JSON.stringify(adjusted)}\n` : table(adjusted));
+}
+
+function adviceOn(who: string, idempotencyKey: string | undefined): string {
+  return idempotencyKey === undefined
+    ? `Look for it in \`farebox audit --account ${who}\` before you repeat the command, or it may adjust twice.`
+    : 'Repeat the command with the same --idempotency-key: it adjusts only once.';
 }
 
 function reasonOf(text: string): string {
@@ -71,7 +77,7 @@ function reasonOf(text: string): string {
   throw new InvalidArgumentError(`It must be 1 to ${REASON_LENGTH_MAX} characters long.`);
 }
 
-function keyOf(text: string): string {
+export function keyOf(text: string): string {
   try {
     return checkedKey(text);
   } catch {

@@ -9,7 +9,7 @@ import {
 import { dataDirOption } from './data-dir-option.ts';
 import { nullIfNone, orNone } from './budget-arguments.ts';
 import { parseDollars } from './dollars.ts';
-import { getAccount, withDatabase } from './database-command.ts';
+import { getAccount, ifLost, SAME_AGAIN, withDatabase } from './database-command.ts';
 import { table } from './output.ts';
 
 interface Options {
@@ -55,7 +55,7 @@ async function keys(
         developerDayMicros: nullIfNone(developerDayLimit),
       }),
     });
-  });
+  }).catch(ifLost(isChange ? SAME_AGAIN : undefined));
   const shown = {
     charge: state,
     developerDayLimit: developerDayMicros === null ? null : dollarsOf(developerDayMicros),

@@ -4,7 +4,7 @@ import { dollarsOf, type Micros } from '../domain/money.ts';
 import { findLowBalance, setLowBalance } from '../store/balance/thresholds.ts';
 import { nullIfNone, orNone } from './budget-arguments.ts';
 import { dataDirOption } from './data-dir-option.ts';
-import { getAccount, withDatabase } from './database-command.ts';
+import { getAccount, ifLost, SAME_AGAIN, withDatabase } from './database-command.ts';
 import { table } from './output.ts';
 import { parsePositiveDollars } from './dollars.ts';
 
@@ -35,7 +35,7 @@ async function lowBalance(who: string, { threshold, json, dataDir }: Options): P
     const account = await getAccount(database, who);
     if (threshold !== undefined) await setLowBalance(database, account, nullIfNone(threshold));
     return findLowBalance(database, account);
-  });
+  }).catch(ifLost(threshold === undefined ? undefined : SAME_AGAIN));
   const shown = { threshold: below === null ? null : dollarsOf(below) };
   process.stdout.write(json ? `${JSON.stringify(shown)}\n` : table(shown));
 }

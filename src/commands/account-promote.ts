@@ -2,7 +2,7 @@
 import type { Command } from 'commander';
 import { setOperator } from '../store/accounts/operator-actions.ts';
 import { dataDirOption } from './data-dir-option.ts';
-import { getAccount, withDatabase } from './database-command.ts';
+import { getAccount, ifLost, SAME_AGAIN, withDatabase } from './database-command.ts';
 
 interface PromoteOptions {
   readonly off: boolean;
@@ -25,7 +25,7 @@ async function promote(who: string, { off, dataDir }: PromoteOptions): Promise<v
     const found = await getAccount(database, who);
     await setOperator(database, found.id, !off);
     return found.email;
-  });
+  }).catch(ifLost(SAME_AGAIN));
   process.stdout.write(
     off
       ? `${email} is no longer an operator.\n`

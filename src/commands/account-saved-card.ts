@@ -9,7 +9,7 @@ import { findAutoTopUp, setAutoTopUp, type AutoTopUp } from '../store/top-ups/au
 import { changeConsent } from '../store/top-ups/monthly-ceiling.ts';
 import { dataDirOption } from './data-dir-option.ts';
 import { parseDollars, parseCardDollars, parsePositiveDollars } from './dollars.ts';
-import { CommandError, getAccount, withDatabase } from './database-command.ts';
+import { CommandError, getAccount, ifLost, SAME_AGAIN, withDatabase } from './database-command.ts';
 import { table } from './output.ts';
 
 interface AutoTopUpOptions {
@@ -64,7 +64,7 @@ async function consent(who: string, { ceiling, json, dataDir }: ConsentOptions):
       consumerId: wireId('consumer', consumerId),
       consentCeiling: ceiling === 0 ? null : dollarsOf(ceiling),
     };
-  });
+  }).catch(ifLost(SAME_AGAIN));
   process.stdout.write(json ? `${JSON.stringify(shown)}\n` : table(shown));
 }
 
@@ -74,7 +74,7 @@ async function autoTopUp(who: string, options: AutoTopUpOptions): Promise<void> 
     const account = await getAccount(database, who);
     if (settings !== undefined) await setAutoTopUp(database, account, settings);
     return findAutoTopUp(database, account);
-  });
+  }).catch(ifLost(settings === undefined ? undefined : SAME_AGAIN));
   const shown = shownOf(found);
   process.stdout.write(options.json ? `${JSON.stringify(shown)}\n` : table(shown));
 }

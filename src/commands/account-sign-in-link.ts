@@ -3,7 +3,7 @@ import type { Command } from 'commander';
 import { environmentOf } from '../embedded/environment.ts';
 import { createSignInLink } from '../store/console/sign-in-links.ts';
 import { dataDirOption } from './data-dir-option.ts';
-import { getAccount, withDatabase } from './database-command.ts';
+import { getAccount, ifLost, withDatabase } from './database-command.ts';
 
 const LIFETIME_SECONDS = 86_400;
 
@@ -21,7 +21,7 @@ async function print(who: string, { dataDir }: { readonly dataDir: string }): Pr
   const token = await withDatabase(dataDir, async (database) => {
     const { email } = await getAccount(database, who);
     return createSignInLink(database, email, LIFETIME_SECONDS);
-  });
+  }).catch(ifLost('Repeat the command: it prints another link.'));
   const settings = await environmentOf(dataDir);
   const consoleUrl = settings['CONSOLE_URL'] || settings['BASE_URL'] || 'http://127.0.0.1:8080';
   process.stdout.write(`${consoleUrl}/console/auth/sign-in-link?token=${token}\n`);

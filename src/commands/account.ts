@@ -2,7 +2,13 @@
 import { InvalidArgumentError, type Command } from 'commander';
 import { wireId } from '../domain/ids.ts';
 import type { Micros } from '../domain/money.ts';
-import { createAccounts, type CreatedAccount } from '../store/accounts/accounts.ts';
+import {
+  ACCOUNTS_AT_ONCE,
+  createAccounts,
+  type CreatedAccount,
+} from '../store/accounts/accounts.ts';
+import { isConnectionLost } from '../store/failures.ts';
+import { failureReason } from '../stripe/errors.ts';
 import { registerAccountKeys } from './account-keys.ts';
 import { registerAdjust } from './account-adjust.ts';
 import { registerList } from './account-list.ts';
@@ -13,6 +19,7 @@ import { registerSignInLink } from './account-sign-in-link.ts';
 import { dataDirOption } from './data-dir-option.ts';
 import { parseDollars } from './dollars.ts';
 import { CommandError, withDatabase } from './database-command.ts';
+import { OutcomeUnknownError } from './outcome-unknown.ts';
 import { print } from './output.ts';
 
 const COUNT_MAX = 1_000_000;
@@ -21,6 +28,7 @@ interface CreateOptions {
   readonly email: string;
   readonly balance: Micros;
   readonly count: number | undefined;
+  readonly from: number | undefined;
   readonly json: boolean;
   readonly dataDir: string;
 }
@@ -37,6 +45,7 @@ export function register(account: Command): void {
       0 as Micros,
     )
     .option('--count <n>', 'create this many accounts', countOf)
+    .option('--from <n>', 'with --count: the number of the first one; default: 1', countOf)
     .option('--json', 'print one JSON object per line', false)
     .addOption(dataDirOption())
     .action(create);
@@ -49,25 +58,60 @@ export function register(account: Command): void {
   registerSignInLink(account);
 }
 
-async function create({ email, balance, count, json, dataDir }: CreateOptions): Promise<void> {
-  const emails =
-    count === undefined
-      ? [email]
-      : Array.from({ length: count }, (_, index) => email.replace('@', `+${index + 1}@`));
+async function create(options: CreateOptions): Promise<void> {
+  const { balance, json, dataDir } = options;
+  const emails = emailsOf(options);
+  let shown = 0;
   const result = await withDatabase(dataDir, (database, config) =>
     createAccounts(
       database,
       emails.map((address) => ({ email: address, balance })),
       config,
+      // As soon as they exist: no later failure may cost their keys, which nothing shows again.
+      (accounts) => {
+        for (const account of accounts) {
+          print(shownOnce(account, emails[shown] ?? ''), json);
+          shown += 1;
+        }
+      },
     ),
-  );
+  ).catch((error: unknown) => {
+    throw stoppedAfter(shown, options, error);
+  });
   if (result.kind === 'email_taken') {
     throw new CommandError(`An account with the email ${result.email} already exists.`);
   }
-  for (const [index, account] of result.accounts.entries()) {
-    const shown = shownOnce(account, emails[index] ?? '');
-    print(shown, json);
+}
+
+function emailsOf({ email, count, from = 1 }: CreateOptions): readonly string[] {
+  if (count === undefined && from !== 1) throw new CommandError('--from needs --count.');
+  if (count === undefined) return [email];
+  return Array.from({ length: count }, (_, index) => email.replace('@', `+${from + index}@`));
+}
+
+/** Those before are created and printed, and their keys are known. */
+function stoppedAfter(shown: number, options: CreateOptions, error: unknown): unknown {
+  const { count, from = 1 } = options;
+  const isLost = isConnectionLost(error);
+  if (shown === 0 && !isLost) return error;
+  const emails = emailsOf(options);
+  const before = count === undefined ? '' : `Created and printed ${shown} of ${count} accounts`;
+  const rest = `--from ${from + shown} --count ${emails.length - shown}`;
+  if (!isLost) {
+    return new CommandError(
+      `${before}, then stopped: ${failureReason(error)}. Repeat the command with ${rest} to create the rest.`,
+    );
   }
+  const next = emails.slice(shown, shown + ACCOUNTS_AT_ONCE);
+  const advice =
+    count === undefined
+      ? 'If it exists, it has keys that were not shown: create others with `farebox key create`.'
+      : `If it does not exist, repeat the command with ${rest}. If it does, so does each one up to ${next.at(-1)}, ` +
+        'with keys that were not shown: create others with `farebox key create`.';
+  return new OutcomeUnknownError(
+    `${before && `${before} before that. `}Run \`farebox account show ${next[0]}\`. ${advice}`,
+    { cause: error },
+  );
 }
 
 function shownOnce(account: CreatedAccount, address: string): Record<string, string> {

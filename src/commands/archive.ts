@@ -3,8 +3,9 @@ import { InvalidArgumentError, type Command } from 'commander';
 import { asMicros, formatDollars } from '../domain/money.ts';
 import { auditLedger } from '../store/audit/ledger-checks.ts';
 import { archiveMonth, type ArchiveResult } from '../store/charges/archive-month.ts';
+import type { Database } from '../store/database.ts';
 import { dataDirOption } from './data-dir-option.ts';
-import { CommandError, withDatabase } from './database-command.ts';
+import { CommandError, ifLost, withDatabase } from './database-command.ts';
 import { endProgress, showProgress } from './inspection.ts';
 
 interface ArchiveOptions {
@@ -24,7 +25,7 @@ export function register(command: Command): void {
 }
 
 async function archive({ month, dataDir }: ArchiveOptions): Promise<void> {
-  const result = await withDatabase(dataDir, async (database) => {
+  const work = async (database: Database) => {
     // A fault would be summed up with the rest, and could never be traced to its charge.
     const parts = ['budgets', 'charges', 'earnings'] as const;
     const [fault] = await auditLedger(database, { parts, report: showProgress });
@@ -32,7 +33,10 @@ async function archive({ month, dataDir }: ArchiveOptions): Promise<void> {
       throw new CommandError(`Nothing was archived: ${fault.check} fails. Run farebox doctor.`);
     showProgress(`Archiving ${month}`);
     return archiveMonth(database, month, Date.now());
-  }).finally(endProgress);
+  };
+  const result = await withDatabase(dataDir, work, { silenceMsMax: null })
+    .catch(ifLost('Repeat the command. If the month was archived, it names a later one.'))
+    .finally(endProgress);
   process.stdout.write(report(month, result));
 }
 

@@ -14,9 +14,9 @@ import {
 } from '../store/budgets/spend-keys.ts';
 import type { Database } from '../store/database.ts';
 import { common, getPlace, nameOf, timeOf, type Common } from './budget-arguments.ts';
-import { CommandError, withDatabase } from './database-command.ts';
+import { CommandError, ifLost, withDatabase } from './database-command.ts';
 import { columns, print } from './output.ts';
-import { overlapOf } from './key.ts';
+import { IF_REVOKED, IF_ROLLED, lookFor, overlapOf } from './key.ts';
 
 const PAGE = 1_000;
 
@@ -72,7 +72,7 @@ async function create(id: string, { json, dataDir, ...options }: CreateOptions):
     const { key, stored } = freshKey(keyPrefix, place);
     const made = await makeSpendKey(database, place, place.number, { ...stored, name, expiresAt });
     print(shownOnce(made, name, key), json);
-  });
+  }).catch(ifLost(lookFor(`budget key list ${id}`)));
 }
 
 async function roll(
@@ -91,7 +91,7 @@ async function roll(
     );
     if (made.kind === 'unknown_key') throw noSuchKey(id);
     print(shownOnce(made, made.name ?? null, key), json);
-  });
+  }).catch(ifLost(IF_ROLLED + '`farebox budget key create`.'));
 }
 
 async function revoke(
@@ -105,7 +105,7 @@ async function revoke(
     if (!key) throw noSuchKey(id);
     if (releaseHolds) await releaseOpenHolds(database, place, { keyId: key.id });
     print(shown(key), json);
-  });
+  }).catch(ifLost(IF_REVOKED));
 }
 
 function freshKey(prefix: string, { accountId }: Place) {

@@ -20,7 +20,7 @@ import {
   type SettingOptions,
 } from './budget-arguments.ts';
 import { registerBudgetKeys } from './budget-key.ts';
-import { CommandError, getAccount, withDatabase } from './database-command.ts';
+import { CommandError, getAccount, ifLost, SAME_AGAIN, withDatabase } from './database-command.ts';
 import { columns, table } from './output.ts';
 
 const PAGE = 1_000;
@@ -89,7 +89,7 @@ async function create(
     });
     if (made.kind !== 'made') throw new CommandError(REFUSALS[made.kind]);
     print(shown(made.budget), json);
-  });
+  }).catch(ifLost(`Look for it in \`farebox budget list ${who}\` before you repeat the command.`));
 }
 
 async function set(id: string, { json, dataDir, ...options }: SettingOptions): Promise<void> {
@@ -101,7 +101,7 @@ async function set(id: string, { json, dataDir, ...options }: SettingOptions): P
     const result = await changeBudget(database, view, uuidOfBudget(id), changes);
     if (result.kind !== 'changed') throw new CommandError(REFUSALS[result.kind]);
     print(shown(result.budget), json);
-  });
+  }).catch(ifLost(SAME_AGAIN));
 }
 
 async function close(
@@ -114,7 +114,7 @@ async function close(
     await closeBudget(database, view, uuidOfBudget(id));
     if (releaseHolds) await releaseOpenHolds(database, place, { number: place.number });
     print(shown(await getBudgetOfNumber(database, place, place.number)), json);
-  });
+  }).catch(ifLost('Repeat the command: a budget that is closed stays closed.'));
 }
 
 interface UsageOptions extends Common {

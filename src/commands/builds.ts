@@ -45,21 +45,21 @@ async function change(
   { makeCurrent: wanted, takeOver: left }: Omit<BuildsOptions, 'dataDir'>,
 ): Promise<void> {
   const deployment = await describeDeployment(temporal);
-  if (wanted !== undefined) {
-    const { buildId } = find(deployment, wanted);
-    await makeCurrent(temporal, buildId, deployment?.token ?? null);
-  }
-  if (left !== undefined) {
-    const { buildId, isCurrent } = find(deployment, left);
-    if (isCurrent && wanted === undefined) throw new CommandError(`${left} is the current build.`);
-    const moved = await takeOver(temporal, buildId);
+  // Both are checked before either changes anything.
+  const next = wanted === undefined ? undefined : find(deployment, wanted);
+  const from = left === undefined ? undefined : find(deployment, left);
+  const current = next ?? deployment?.builds.find(({ isCurrent }) => isCurrent);
+  if (from && from === current) throw new CommandError(`${left} is the current build.`);
+  if (next) await makeCurrent(temporal, next.buildId, deployment?.token ?? null);
+  if (from) {
+    const moved = await takeOver(temporal, from.buildId);
     process.stdout.write(`Moved ${moved} workflows to the current build.\n`);
   }
 }
 
 function find(deployment: Deployment | undefined, name: string): Build {
   const found = deployment?.builds.find(({ buildId }) => nameOf(buildId) === name);
-  if (!found) throw new CommandError(`Temporal knows no build ${name}.`);
+  if (!found) throw new CommandError(`Temporal knows no build ${name}. Nothing was changed.`);
   return found;
 }
 

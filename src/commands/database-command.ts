@@ -4,20 +4,33 @@ import { uuidOf } from '../domain/ids.ts';
 import { environmentOf } from '../embedded/environment.ts';
 import { findAccount, type Account } from '../store/accounts/accounts.ts';
 import { createDatabase, type Connection, type Database } from '../store/database.ts';
+import { isConnectionLost } from '../store/failures.ts';
+import { OutcomeUnknownError } from './outcome-unknown.ts';
+
+const STATEMENT_TIMEOUT_MS = 60_000;
+/** Longer than the statement timeout, so it ends only what that cannot: a COMMIT, and the wait for a silent server. */
+const SILENCE_MS_MAX = 75_000;
 
 /** A command cannot do what it was asked to. Only the message is printed, and the exit code is 1. */
 export class CommandError extends Error {
   override readonly name = 'CommandError';
 }
 
+interface Options {
+  /** How long PostgreSQL may take to answer. Null: any time, for transactions that have no statement timeout. */
+  readonly silenceMsMax?: number | null;
+}
+
 export async function withDatabase<T>(
   dataDir: string,
   work: (database: Database, config: LedgerConfig) => Promise<T>,
+  { silenceMsMax = SILENCE_MS_MAX }: Options = {},
 ): Promise<T> {
   const config = readLedgerConfig(await environmentOf(dataDir));
   const database = await createDatabase(config.databaseUrl, {
     maxPoolSize: 2,
-    statementTimeoutMs: 60_000,
+    statementTimeoutMs: STATEMENT_TIMEOUT_MS,
+    ...(silenceMsMax !== null && { silenceMsMax }),
     onError: () => {},
   });
   try {
@@ -25,6 +38,20 @@ export async function withDatabase<T>(
   } finally {
     await database.end();
   }
+}
+
+/** The advice of a command that has the same result when it runs twice. */
+export const SAME_AGAIN = 'Repeat the command: it sets the same again.';
+
+/**
+ * For the failures of a command that writes. When the connection is lost before the outcome is known, the command ends with
+ * `advice`: how to find out, or how to repeat it safely. Undefined: it only reads this time.
+ */
+export function ifLost(advice: string | undefined): (error: unknown) => never {
+  return (error) => {
+    if (advice === undefined || !isConnectionLost(error)) throw error;
+    throw new OutcomeUnknownError(advice, { cause: error });
+  };
 }
 
 /** By email, `acct_…`, `cns_…` or `dev_…`. */

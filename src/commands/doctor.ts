@@ -16,6 +16,7 @@ import {
   LEDGER_PARTS,
   type LedgerPart,
 } from '../store/audit/ledger-checks.ts';
+import type { Database } from '../store/database.ts';
 import { dataDirOption } from './data-dir-option.ts';
 import { endProgress, inspect, showProgress } from './inspection.ts';
 import { withDatabase } from './database-command.ts';
@@ -98,7 +99,7 @@ async function findFaults(
     reconcileEverySeconds: readScheduleConfig(env).reconcileEverySeconds,
   };
   const ledgerParts = parts.filter(isOfLedger);
-  return withDatabase(dataDir, async (database) => {
+  const work = async (database: Database) => {
     const findings = await auditLedger(database, {
       ...settings,
       parts: ledgerParts,
@@ -127,7 +128,8 @@ async function findFaults(
       process.stderr.write(`farebox: the result was not stored: ${failureReason(error)}\n`),
     );
     return { findings, checks };
-  }).finally(endProgress);
+  };
+  return withDatabase(dataDir, work, { silenceMsMax: null }).finally(endProgress);
 }
 
 function isOfLedger(part: Part): part is LedgerPart {

@@ -7,12 +7,21 @@ import { failureReason } from '../stripe/errors.ts';
 const FOUND_SOMETHING = 1;
 const COULD_NOT_LOOK = 2;
 
+/** What a failed inspection had changed. */
+interface Changed {
+  /** Continues the line of the error. */
+  readonly text: string;
+  /** Members beside the error. */
+  readonly json: Readonly<Record<string, unknown>>;
+}
+
 /**
  * Runs an inspection. `print` prints the result and returns whether all is well. With `json`, a failure is printed
- * to standard output as `{"ok": null, "error": {"message": "..."}}`, so that a script always gets JSON.
+ * to standard output as `{"ok": null, "error": {"message": "..."}}`, so that a script always gets JSON. The failure of one
+ * that also changes something includes what it has `changed`.
  */
 export async function inspect<T>(
-  { json }: { readonly json: boolean },
+  { json, changed }: { readonly json: boolean; readonly changed?: () => Changed },
   look: () => Promise<T>,
   print: (found: T) => boolean,
 ): Promise<void> {
@@ -21,8 +30,12 @@ export async function inspect<T>(
     found = await look();
   } catch (error) {
     const message = failureReason(error);
-    if (json) process.stdout.write(`${JSON.stringify({ ok: null, error: { message } })}\n`);
-    else process.stderr.write(`farebox: could not check: ${message}\n`);
+    const before = changed?.();
+    process[json ? 'stdout' : 'stderr'].write(
+      json
+        ? `${JSON.stringify({ ok: null, error: { message }, ...before?.json })}\n`
+        : `farebox: could not check: ${message}${before?.text ?? ''}\n`,
+    );
     process.exitCode = COULD_NOT_LOOK;
     return;
   }

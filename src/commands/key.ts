@@ -9,7 +9,7 @@ import { expireKey, listKeys, revokeKey, type StoredKey } from '../store/account
 import { ensureTestAccount, type Holder } from '../store/accounts/test-accounts.ts';
 import type { Connection } from '../store/database.ts';
 import { dataDirOption } from './data-dir-option.ts';
-import { CommandError, getAccount, withDatabase } from './database-command.ts';
+import { CommandError, getAccount, ifLost, withDatabase } from './database-command.ts';
 import { columns, print } from './output.ts';
 
 const KINDS = ['consumer', 'developer', 'legacy'] as const;
@@ -66,28 +66,32 @@ async function create(
       ? await ensureTestAccount(database, id, config.ledgerCount)
       : { accountId: id, ledger };
     print(await makeKey(database, config, kind, owner), json);
-  });
+  }).catch(ifLost(lookFor(`key list ${who}`)));
 }
 
 async function roll(
   id: string,
   { overlap, json, dataDir }: Common & { overlap: number },
 ): Promise<void> {
-  await withDatabase(dataDir, (database, config) =>
+  const uuid = uuidOfKey(id);
+  const made = await withDatabase(dataDir, (database, config) =>
     database.transaction(async (tx) => {
-      const uuid = uuidOfKey(id);
       const old =
         overlap === 0
           ? await revokeKey(tx, { id: uuid })
           : await expireKey(tx, { id: uuid }, overlap);
       if (!old) throw noSuchKey(id);
-      print(await makeKey(tx, config, old.kind, old, old.name), json);
+      return makeKey(tx, config, old.kind, old, old.name);
     }),
-  );
+  ).catch(ifLost(IF_ROLLED + '`farebox key create`.'));
+  // After the COMMIT: a key that was rolled back never works.
+  print(made, json);
 }
 
 async function revoke(id: string, { json, dataDir }: Common): Promise<void> {
-  const key = await withDatabase(dataDir, (database) => revokeKey(database, { id: uuidOfKey(id) }));
+  const key = await withDatabase(dataDir, (database) =>
+    revokeKey(database, { id: uuidOfKey(id) }),
+  ).catch(ifLost(IF_REVOKED));
   if (!key) throw noSuchKey(id);
   print(shown(key), json);
 }
@@ -126,6 +130,15 @@ function uuidOfKey(id: string): string {
 function noSuchKey(id: string): CommandError {
   return new CommandError(`No active key ${id}. Run \`farebox key list\` to see key ids.`);
 }
+
+/** What to do when it is unknown whether a key was made; also for spend keys. */
+export function lookFor(command: string): string {
+  return `Look for it in \`farebox ${command}\`, and revoke it if it is there: it was not shown.`;
+}
+
+export const IF_ROLLED =
+  'Repeat the command. If it finds no active key, the key was replaced: create another with ';
+export const IF_REVOKED = 'Repeat the command. If it finds no active key, the key was revoked.';
 
 export function overlapOf(text: string): number {
   const [, number, unit] = /^(\d{1,6})([smhd]?)$/.exec(text) ?? [];

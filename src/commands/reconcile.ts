@@ -12,7 +12,7 @@ import { listDifferences } from '../store/audit/reconciliation.ts';
 import type { Database } from '../store/database.ts';
 import { isRelayRunning } from '../store/outbox.ts';
 import { getTopUp } from '../store/top-ups/top-ups.ts';
-import { takeOverSince } from '../stripe/after-restore.ts';
+import { nothingYet, takeOverSince, type Progress } from '../stripe/after-restore.ts';
 import { createStripe } from '../stripe/calls.ts';
 import { CONNECT_TIMEOUT_MS, createTemporalClient } from '../temporal/client.ts';
 import { reconcileNow } from '../temporal/reconcile-now.ts';
@@ -47,9 +47,10 @@ export function register(command: Command): void {
 }
 
 async function reconcileAfterRestore({ json, dataDir }: ReconcileOptions): Promise<void> {
+  const progress = nothingYet();
   await inspect(
-    { json },
-    () => takeOverNow(dataDir).finally(endProgress),
+    { json, changed: () => changedIn(progress) },
+    () => takeOverNow(dataDir, progress).finally(endProgress),
     (found) => {
       const ok = found.differences.length === 0;
       process.stdout.write(json ? `${JSON.stringify({ ok, ...found })}\n` : reportRestored(found));
@@ -58,7 +59,25 @@ async function reconcileAfterRestore({ json, dataDir }: ReconcileOptions): Promi
   );
 }
 
-async function takeOverNow(dataDir: string) {
+/** A repeated command finds these done, and does not list them. */
+function changedIn(progress: Progress) {
+  const credited = wireIds(progress.credited);
+  const entered = wireIds(progress.entered);
+  const parts = [
+    ...(credited.length > 0 ? [`credited ${credited.length}: ${credited.join(', ')}`] : []),
+    ...(entered.length > 0 ? [`entered ${entered.length}: ${entered.join(', ')}`] : []),
+  ];
+  return {
+    text: parts.length > 0 ? `. Before that, ${parts.join('; ')}. Repeat the command.` : '',
+    json: { credited, entered: entered.map((topUpId) => ({ topUpId })) },
+  };
+}
+
+function wireIds(topUps: Iterable<string>): string[] {
+  return [...topUps].map((id) => wireId('topUp', id));
+}
+
+async function takeOverNow(dataDir: string, progress: Progress) {
   const stripe = createStripe(readStripeConfig(await environmentOf(dataDir)), {
     maxNetworkRetries: RETRIES_MAX,
   });
@@ -67,11 +86,12 @@ async function takeOverNow(dataDir: string) {
     if (await isRelayRunning(database)) {
       throw new CommandError('A worker is running. Stop all workers and API processes first.');
     }
-    const { looked, credited, entered } = await takeOverSince({ database, stripe }, showProgress);
+    const books = { database, stripe };
+    const { looked, credited, entered } = await takeOverSince(books, showProgress, progress);
     const topUps = await Promise.all(entered.map((id) => getTopUp(database, id)));
     return {
       looked,
-      credited: credited.map((id) => wireId('topUp', id)),
+      credited: wireIds(credited),
       entered: topUps.map(({ id, accountId, amountMicros, method, status }) => ({
         topUpId: wireId('topUp', id),
         accountId: wireId('account', accountId),

@@ -3,13 +3,15 @@ import type { Command } from 'commander';
 import { uuidOf, wireId } from '../domain/ids.ts';
 import { centsOf, dollarsOf, formatDollars, type Micros } from '../domain/money.ts';
 import { requestRefund, type RefundResult } from '../store/top-ups/request-refund.ts';
+import { keyOf } from './account-adjust.ts';
 import { dataDirOption } from './data-dir-option.ts';
 import { parsePositiveDollars } from './dollars.ts';
-import { CommandError, withDatabase } from './database-command.ts';
+import { CommandError, ifLost, withDatabase } from './database-command.ts';
 import { table } from './output.ts';
 
 interface RefundOptions {
   readonly amount: Micros | undefined;
+  readonly idempotencyKey?: string;
   readonly json: boolean;
   readonly dataDir: string;
 }
@@ -22,21 +24,29 @@ export function register(command: Command): void {
       'whole cents; by default the whole unspent part',
       parsePositiveDollars,
     )
+    .option(
+      '--idempotency-key <key>',
+      'with the same key, a repeated command refunds only once',
+      keyOf,
+    )
     .option('--json', 'print JSON', false)
     .addOption(dataDirOption())
     .action(refund);
 }
 
-async function refund(topUp: string, { amount, json, dataDir }: RefundOptions): Promise<void> {
+async function refund(
+  topUp: string,
+  { amount, idempotencyKey, json, dataDir }: RefundOptions,
+): Promise<void> {
   const topUpId = uuidOf('topUp', topUp);
   if (topUpId === undefined) throw new CommandError(`Top-up ${topUp} not found.`);
   if (amount !== undefined && centsOf(amount) === undefined) {
     throw new CommandError('Refund amounts must be whole cents.');
   }
+  const by = idempotencyKey === undefined ? undefined : { idempotencyKey };
   const result = await withDatabase(dataDir, (database) =>
-    requestRefund(database, topUpId, amount),
-  );
-  if (result.kind === 'key_reused') throw new Error('a command has no idempotency key');
+    requestRefund(database, topUpId, amount, by),
+  ).catch(ifLost(adviceOn(idempotencyKey)));
   if (result.kind !== 'requested') throw new CommandError(refusalOf(topUp, result));
   const asked = {
     refundId: wireId('topUpRefund', result.refundId),
@@ -51,11 +61,16 @@ async function refund(topUp: string, { amount, json, dataDir }: RefundOptions): 
   );
 }
 
-function refusalOf(
-  topUp: string,
-  result: Exclude<RefundResult, { kind: 'requested' | 'key_reused' }>,
-): string {
+function adviceOn(idempotencyKey: string | undefined): string {
+  return idempotencyKey === undefined
+    ? 'Look for it in `farebox audit` before you repeat the command, or it may refund twice.'
+    : 'Repeat the command with the same --idempotency-key: it refunds only once.';
+}
+
+function refusalOf(topUp: string, result: Exclude<RefundResult, { kind: 'requested' }>): string {
   switch (result.kind) {
+    case 'key_reused':
+      return 'This idempotency key belongs to another refund or adjustment.';
     case 'not_found':
       return `Top-up ${topUp} not found.`;
     case 'no_payment':

@@ -2,7 +2,7 @@
 import type { Command } from 'commander';
 import { rebuildRollups } from '../store/earnings/rollups.ts';
 import { dataDirOption } from './data-dir-option.ts';
-import { withDatabase } from './database-command.ts';
+import { ifLost, withDatabase } from './database-command.ts';
 import { endProgress, showProgress } from './inspection.ts';
 
 export function register(rollup: Command): void {
@@ -14,7 +14,9 @@ export function register(rollup: Command): void {
     .addOption(dataDirOption())
     .action(async ({ dataDir }: { dataDir: string }) => {
       showProgress('Recalculating the sums of earnings');
-      await withDatabase(dataDir, rebuildRollups).finally(endProgress);
+      await withDatabase(dataDir, rebuildRollups, { silenceMsMax: null })
+        .catch(ifLost('Repeat the command: it recalculates everything again.'))
+        .finally(endProgress);
       process.stdout.write('Rebuilt the sums of earnings.\n');
     });
 }

@@ -11,7 +11,7 @@ import {
 } from '../store/events/deliveries.ts';
 import type { WebhookEndpoint } from '../store/events/webhook-endpoints.ts';
 import { common, type Common } from './budget-arguments.ts';
-import { CommandError, withDatabase } from './database-command.ts';
+import { CommandError, ifLost, withDatabase } from './database-command.ts';
 import { columns, print } from './output.ts';
 import { limitOf, LIMIT_MAX } from './limit.ts';
 import { getEndpoint } from './webhook-endpoint.ts';
@@ -42,7 +42,7 @@ async function test(id: string, { json, dataDir }: Common): Promise<void> {
     const endpoint = await getActive(database, id);
     const data = { id: wireId('webhookEndpoint', endpoint.id) };
     print(shown(await postTest(database, endpoint, data)), json);
-  });
+  }).catch(ifLost('Repeat the command: it sends another test.'));
 }
 
 async function deliveries(
@@ -68,7 +68,7 @@ async function redeliver(id: string, event: string, { json, dataDir }: Common): 
     const sent = await sendAgain(database, endpoint.id, eventId);
     if (!sent) throw new CommandError(`The endpoint has no delivery of event ${event}.`);
     print(shown(sent), json);
-  });
+  }).catch(ifLost('Repeat the command: the endpoint may get the event twice, with the same id.'));
 }
 
 async function getActive(connection: Connection, id: string): Promise<WebhookEndpoint> {

@@ -23,7 +23,7 @@ import {
   type WebhookEndpoint,
 } from '../store/events/webhook-endpoints.ts';
 import { common, nullIfNone, orNone, type Common } from './budget-arguments.ts';
-import { CommandError, getAccount, withDatabase } from './database-command.ts';
+import { CommandError, getAccount, ifLost, SAME_AGAIN, withDatabase } from './database-command.ts';
 import { columns, print } from './output.ts';
 import { overlapOf } from './key.ts';
 import { registerDeliveries } from './webhook-deliveries.ts';
@@ -110,7 +110,12 @@ async function add(who: string, url: string, options: AddOptions): Promise<void>
       throw new CommandError(`An account has at most ${WEBHOOK_ENDPOINTS_MAX} webhook endpoints.`);
     }
     print({ ...shown(added.endpoint), secret: added.secret }, json);
-  });
+  }).catch(
+    ifLost(
+      `Look for it in \`farebox webhook list ${who}${test ? ' --test' : ''}\`. ` +
+        'If it is there, `farebox webhook roll-secret` prints a new secret.',
+    ),
+  );
 }
 
 async function set(id: string, options: SetOptions): Promise<void> {
@@ -132,7 +137,7 @@ async function set(id: string, options: SetOptions): Promise<void> {
     if (changed.kind === 'url_refused') throw refusedUrl(changed);
     if (changed.kind === 'unknown') throw noSuchEndpoint(id);
     print(shown(changed.endpoint), json);
-  });
+  }).catch(ifLost(SAME_AGAIN));
 }
 
 async function roll(
@@ -145,7 +150,11 @@ async function roll(
     if (rolled.kind !== 'done') throw noSuchEndpoint(id);
     const { previousSecretUntil } = rolled.endpoint;
     print({ id, secret: rolled.secret, previousSecretExpiresAt: previousSecretUntil }, json);
-  });
+  }).catch(
+    ifLost(
+      'Repeat the command, and give the receiver the printed secret at once: its earlier one may no longer sign.',
+    ),
+  );
 }
 
 async function remove(id: string, { json, dataDir }: Common): Promise<void> {
@@ -153,7 +162,7 @@ async function remove(id: string, { json, dataDir }: Common): Promise<void> {
     const endpoint = await getEndpoint(database, id);
     await deleteWebhookEndpoint(database, endpoint);
     print(shown(endpoint), json);
-  });
+  }).catch(ifLost('Repeat the command. If it does not find the endpoint, it was removed.'));
 }
 
 /** The same as for the API: secrets are derived from its master secret, and its setting decides about private addresses. */

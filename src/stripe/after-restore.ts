@@ -33,24 +33,32 @@ export interface TakenOver {
   readonly entered: readonly string[];
 }
 
-interface Run extends Books {
+/** The same while it works, so that the caller still has it when something fails: each is committed by itself. */
+export interface Progress {
   readonly looked: Set<string>;
   readonly credited: Set<string>;
   readonly entered: Set<string>;
 }
+
+interface Run extends Books, Progress {}
 
 /** A refund may fail, and a dispute may change, long after it was made. */
 const REVERSALS_CHANGE_WITHIN_SECONDS = 60 * 86_400;
 const PAGE = 100;
 const NIL = '00000000-0000-0000-0000-000000000000';
 
-export async function takeOverSince(books: Books, say: (what: string) => void): Promise<TakenOver> {
-  const run = {
-    ...books,
-    looked: new Set<string>(),
-    credited: new Set<string>(),
-    entered: new Set<string>(),
-  };
+export const nothingYet = (): Progress => ({
+  looked: new Set(),
+  credited: new Set(),
+  entered: new Set(),
+});
+
+export async function takeOverSince(
+  books: Books,
+  say: (what: string) => void,
+  progress = nothingYet(),
+): Promise<TakenOver> {
+  const run: Run = { ...books, ...progress };
   const { database } = run;
   const since = Math.floor(Date.parse(await getRestoreStart(database)) / 1_000);
   const until = Math.floor(Date.now() / 1_000);

@@ -36,6 +36,7 @@ const OF_A_LEDGER = new Set([
   'lots',
   'movements',
   'outbox',
+  'refund_keys',
   'reversals',
   'spend_keys',
   'thresholds',
@@ -76,6 +77,7 @@ const KEY_WITHOUT_LEDGER = [
   'adjustment_keys',
   ...WITHOUT_LEDGER,
   'earnings_tail',
+  'refund_keys',
   'top_ups',
 ].toSorted();
 

@@ -90,6 +90,18 @@ describe('workers with versioning', () => {
     await farebox(['builds', '--make-current', theirs], harness);
   });
 
+  it('change nothing when one of two builds is unknown, or would take over from itself', async () => {
+    const refused: readonly (readonly [string, RegExp])[] = [
+      ['typo', /Temporal knows no build typo\. Nothing was changed\./],
+      [OURS, /is the current build/],
+    ];
+    for (const [left, said] of refused) {
+      const both = ['builds', '--make-current', OURS, '--take-over', left];
+      await assert.rejects(farebox(both, harness), said);
+      assert.equal(await current(), theirs);
+    }
+  });
+
   it('take over the runs of a build without workers, and report them until then', async () => {
     await ours.stop();
     const left = async (nowMs: number) =>

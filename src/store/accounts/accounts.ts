@@ -43,18 +43,22 @@ export interface CreatedAccount {
 
 const emailRow = row(Type.Object({ email: Type.String() }));
 
-/** A chunk keeps the statement's parameters and the transaction small. */
-const CHUNK = 1_000;
+/** Accounts in one transaction, which keeps it and its statement's parameters small. */
+export const ACCOUNTS_AT_ONCE = 1_000;
 
 export type CreateAccountsResult =
   | { readonly kind: 'created'; readonly accounts: readonly CreatedAccount[] }
   | { readonly kind: 'email_taken'; readonly email: string };
 
-/** Creates all of the accounts. When an email address is already taken, creates none of its chunk. */
+/**
+ * Creates all of the accounts, or none when an email address is already taken. Each ACCOUNTS_AT_ONCE are committed by themselves: a
+ * caller that has to keep the keys of those before a failure takes them from `committed`.
+ */
 export async function createAccounts(
   database: Database,
   requested: readonly NewAccount[],
   defaults: AccountDefaults,
+  committed: (accounts: readonly CreatedAccount[]) => void = () => {},
 ): Promise<CreateAccountsResult> {
   const emails = requested.map(({ email }) => email.toLowerCase());
   const taken = await database.maybeOneFirst(sql.type(emailRow)`
@@ -62,9 +66,11 @@ export async function createAccounts(
   `);
   if (taken !== null) return { kind: 'email_taken', email: taken };
   const accounts: CreatedAccount[] = [];
-  for (let at = 0; at < requested.length; at += CHUNK) {
-    const chunk = requested.slice(at, at + CHUNK);
-    accounts.push(...(await database.transaction((tx) => insertChunk(tx, chunk, defaults))));
+  for (let at = 0; at < requested.length; at += ACCOUNTS_AT_ONCE) {
+    const chunk = requested.slice(at, at + ACCOUNTS_AT_ONCE);
+    const created = await database.transaction((tx) => insertChunk(tx, chunk, defaults));
+    committed(created);
+    accounts.push(...created);
   }
   return { kind: 'created', accounts };
 }

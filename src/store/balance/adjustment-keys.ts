@@ -1,6 +1,6 @@
 /**
  * Idempotency keys of the command `farebox account adjust`, written in the transaction of the adjustment. A key names one
- * adjustment of one consumer, forever.
+ * change by a command, forever: an adjustment of one consumer, or a refund (../top-ups/refund-keys.ts).
  */
 import { Type } from 'typebox';
 import type { Micros } from '../../domain/money.ts';
@@ -18,7 +18,7 @@ interface Asked extends ConsumerRef, CommandRequest {
 
 const sameRow = row(Type.Object({ isSame: Type.Boolean() }));
 
-/** Whether the key was used for this adjustment or for another one; null: neither. */
+/** Whether the key was used for this adjustment or for another change; null: neither. */
 export async function findAdjustment(
   tx: Transaction,
   { idempotencyKey, ledger, consumerId, amountMicros, reason }: Asked,
@@ -27,6 +27,9 @@ export async function findAdjustment(
     select (ledger, consumer_id, amount_micros, reason)
       = (${ledger}::int2, ${consumerId}::uuid, ${amountMicros}::int8, ${reason}::text) as "isSame"
     from farebox.adjustment_keys where idempotency_key = ${idempotencyKey}
+    union all
+    select false from farebox.refund_keys where idempotency_key = ${idempotencyKey}
+    limit 1
   `);
   return isSame === null ? null : isSame ? 'same' : 'other';
 }

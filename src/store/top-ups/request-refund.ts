@@ -17,8 +17,10 @@ import {
   type KeyReused,
   type OperatorRequest,
 } from '../accounts/operator-actions.ts';
+import type { CommandRequest } from '../balance/adjustment-keys.ts';
 import { cutLots } from '../balance/lots.ts';
 import { postNotice } from '../outbox.ts';
+import { findKeyedRefund, recordKeyedRefund } from './refund-keys.ts';
 import {
   become,
   dismissWarnings,
@@ -42,6 +44,9 @@ export type RefundResult =
   | { readonly kind: 'not_refundable'; readonly status: string }
   | { readonly kind: 'exceeds_unspent'; readonly refundableMicros: Micros };
 
+/** Who asks, with a key: an operator in the console, who gives a reason, or a command. */
+type By = (OperatorRequest & { readonly reason: string }) | CommandRequest;
+
 const refundRow = row(Reversal);
 const refundableRow = row(Type.Object({ micros }));
 
@@ -53,7 +58,7 @@ export async function requestRefund(
   database: Database,
   topUpId: string,
   askedMicros: Micros | undefined,
-  by?: OperatorRequest & { readonly reason: string },
+  by?: By,
 ): Promise<RefundResult> {
   try {
     return await database.transaction((tx) => request(tx, topUpId, askedMicros, by));
@@ -77,19 +82,14 @@ async function request(
   tx: Transaction,
   topUpId: string,
   askedMicros: Micros | undefined,
-  by: (OperatorRequest & { readonly reason: string }) | undefined,
+  by: By | undefined,
 ): Promise<RefundResult> {
   const found = await findOwner(tx, topUpId);
   if (!found || isTest(found)) return { kind: 'not_found' };
   if (found.method === 'manual') return { kind: 'no_payment' };
   const owner = await lockOwner(tx, topUpId);
-  if (by) {
-    // A repeated request without an amount gets the answer of the first one.
-    const asked = { ...by, kind: 'refund' as const, topUpId, amountMicros: askedMicros ?? null };
-    const known = await findRepeated(tx, asked);
-    if (known === 'other') return KEY_REUSED;
-    if (known === 'same') return getRequested(tx, by);
-  }
+  const repeated = by && (await findRequested(tx, topUpId, askedMicros, by));
+  if (repeated) return repeated;
   // A fraud warning calls for a refund, so it does not block one.
   const dismissed = await dismissWarnings(tx, owner);
   if (dismissed > 0) await updateAfterReversal(tx, owner);
@@ -114,13 +114,35 @@ async function request(
   await cutLots(tx, owner, { kind: 'refund', amountMicros, topUpId, reversalId: refundId });
   await updateAfterReversal(tx, owner);
   await postNotice(tx, 'reversal_reported', topUpId, { ledger: owner.ledger });
-  if (by) await recordAction(tx, { ...by, kind: 'refund', topUpId, id: refundId, amountMicros });
+  if (by && 'operatorAccountId' in by) {
+    await recordAction(tx, { ...by, kind: 'refund', topUpId, id: refundId, amountMicros });
+  } else if (by) {
+    const { ledger, consumerId } = owner;
+    await recordKeyedRefund(tx, { ...by, ledger, consumerId, topUpId, refundId, amountMicros });
+  }
   return { kind: 'requested', refundId, amountMicros };
 }
 
-async function getRequested(tx: Transaction, by: OperatorRequest): Promise<RefundResult> {
-  const { id, amountMicros } = await getAction(tx, by);
-  return { kind: 'requested', refundId: id, amountMicros };
+/** The answer of the first request with this key, if there was one. To a request without an amount, with any amount. */
+async function findRequested(
+  tx: Transaction,
+  topUpId: string,
+  askedMicros: Micros | undefined,
+  by: By,
+): Promise<RefundResult | undefined> {
+  if ('operatorAccountId' in by) {
+    const asked = { ...by, kind: 'refund' as const, topUpId, amountMicros: askedMicros ?? null };
+    const known = await findRepeated(tx, asked);
+    if (known !== 'same') return known === 'other' ? KEY_REUSED : undefined;
+    const { id, amountMicros } = await getAction(tx, by);
+    return { kind: 'requested', refundId: id, amountMicros };
+  }
+  const known = await findKeyedRefund(tx, by);
+  if (known === null) return undefined;
+  if (known === 'adjustment' || known.topUpId !== topUpId) return KEY_REUSED;
+  const { refundId, amountMicros } = known;
+  if (askedMicros !== undefined && askedMicros !== amountMicros) return KEY_REUSED;
+  return { kind: 'requested', refundId, amountMicros };
 }
 
 async function getRefundable(

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { Type } from 'typebox';
 import { asMicros, type Micros } from '../../../src/domain/money.ts';
+import { adjustBalance } from '../../../src/store/balance/adjustments.ts';
 import { auditLedger } from '../../../src/store/audit/ledger-checks.ts';
 import { row, sql, type Database } from '../../../src/store/database.ts';
 import { creditManually } from '../../../src/store/top-ups/credit-top-up.ts';
@@ -179,8 +180,36 @@ describe('a refund', () => {
     assert.deepEqual(await payer.money(), { balance: 5_000_000, held: 0, debt: 0 });
   });
 
-  function ask(topUp: string, amountMicros?: number) {
-    return requestRefund(database, topUp, amountMicros as Micros | undefined);
+  it('is made once with the key of a command, which no other refund or adjustment can use', async () => {
+    const [topUp, other] = [await payer.topUp(10_000_000), await payer.topUp(10_000_000)];
+    const [keyed, adjusted] = [{ idempotencyKey: randomUUID() }, { idempotencyKey: randomUUID() }];
+    const first = await ask(topUp, 4_000_000, keyed);
+    assert.equal(first.kind, 'requested');
+    for (const amount of [4_000_000, undefined]) {
+      assert.deepEqual(await ask(topUp, amount, keyed), first);
+    }
+    const adjustment = { amountMicros: asMicros(1), reason: 'a test' };
+    await adjustBalance(database, payer, adjustment, adjusted);
+    const balance = 16_000_001;
+    assert.equal((await payer.money()).balance, balance);
+    const reused = { kind: 'key_reused' };
+    assert.deepEqual(await ask(topUp, 3_000_000, keyed), reused);
+    assert.deepEqual(await ask(other, 4_000_000, keyed), reused);
+    assert.deepEqual(await ask(topUp, 4_000_000, adjusted), reused);
+    assert.deepEqual(await adjustBalance(database, payer, adjustment, keyed), reused);
+    assert.equal((await payer.money()).balance, balance);
+  });
+
+  it('is made once by concurrent commands with one key', async () => {
+    const topUp = await payer.topUp(10_000_000);
+    const by = { idempotencyKey: randomUUID() };
+    const results = await Promise.all(Array.from({ length: 5 }, () => ask(topUp, 1_000_000, by)));
+    for (const result of results) assert.deepEqual(result, results[0]);
+    assert.equal((await payer.money()).balance, 9_000_000);
+  });
+
+  function ask(topUp: string, amountMicros?: number, by?: { readonly idempotencyKey: string }) {
+    return requestRefund(database, topUp, amountMicros as Micros | undefined, by);
   }
 
   async function requested(topUp: string, amountMicros?: number) {
