@@ -53,9 +53,13 @@ export function writeErrorOf(error: unknown): unknown {
   return isConnectionLost(error) ? outcomeUnknown(error) : error;
 }
 
-/** The error of a request that has already changed something: it must not say that nothing happened. */
-export function lateErrorOf(error: unknown): unknown {
-  return isDatabaseUnavailable(error) ? outcomeUnknown(error) : error;
+/** What a request does after it has changed something: its error must not say that nothing happened. */
+export async function afterCommit<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    throw isDatabaseUnavailable(error) ? outcomeUnknown(error) : error;
+  }
 }
 
 function sendError(ctx: Context, error: ApiError, baseUrl: string): void {

@@ -31,7 +31,7 @@ import {
   type TopUpResult,
 } from '../../../top-ups/request-top-up.ts';
 import { amountOf, type AmountRule } from '../../amounts.ts';
-import { lateErrorOf } from '../../answer-errors.ts';
+import { afterCommit } from '../../answer-errors.ts';
 import { outcomeUnknown } from '../charges/charge-errors.ts';
 import type { Api } from '../../services.ts';
 import type { Reply, Request } from '../../endpoint.ts';
@@ -50,9 +50,7 @@ export async function postTopUp(
   request: Request<TopUpBody>,
 ): Promise<Reply<TopUpReply, 201 | 202>> {
   const topUp = await paidFor(api, request, 'direct', TOP_UP_MICROS_MIN);
-  const { balance } = await getCounters(api.database, request.caller).catch((error: unknown) => {
-    throw lateErrorOf(error);
-  });
+  const { balance } = await afterCommit(() => getCounters(api.database, request.caller));
   return {
     status: topUp.status === 'pending' ? 202 : 201,
     body: {
