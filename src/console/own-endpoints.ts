@@ -12,9 +12,10 @@ export interface OwnEndpoints {
   readonly mayCreate: (email: string) => Promise<boolean>;
   readonly isClosed: boolean;
   readonly sendLink: (email: string) => Promise<unknown>;
-  /** Uses a link and returns its address. */
-  readonly useLink: (token: string) => Promise<string | null>;
-  readonly claim: (user: { id: string; email: string }) => Promise<void>;
+  /** The address of a link that can be used. */
+  readonly findLink: (token: string) => Promise<string | null>;
+  /** False if another request has used it. */
+  readonly useLink: (token: string) => Promise<boolean>;
   readonly onError: (error: unknown) => void;
 }
 
@@ -44,17 +45,23 @@ export function ownEndpoints(deps: OwnEndpoints) {
         '/sign-in-link',
         { method: 'GET', query: z.object({ token: z.string().max(100) }) },
         async (ctx) => {
-          const email = await deps.useLink(ctx.query.token);
-          if (email === null) throw ctx.redirect('/console/sign-in?reason=link');
+          const { token } = ctx.query;
+          const email = await deps.findLink(token);
+          if (email === null) throw ctx.redirect(USED);
           const { internalAdapter } = ctx.context;
           const found = await internalAdapter.findUserByEmail(email);
           // A link is one factor: where a code is asked for, it does not stand in for the password.
           if ((found?.user as { twoFactorEnabled?: boolean } | undefined)?.twoFactorEnabled) {
+            await deps.useLink(token);
             throw ctx.redirect('/console/sign-in?reason=two-factor');
           }
           const user = found?.user ?? (await internalAdapter.createUser(newUser(email), SOURCE));
-          await deps.claim(user);
           const session = await internalAdapter.createSession(user.id);
+          // After everything that can fail, so that the link works until somebody is signed in.
+          if (!(await deps.useLink(token))) {
+            await internalAdapter.deleteSession(session.token);
+            throw ctx.redirect(USED);
+          }
           await setSessionCookie(ctx, { session, user });
           throw ctx.redirect('/console/');
         },
@@ -66,6 +73,8 @@ export function ownEndpoints(deps: OwnEndpoints) {
     ],
   } satisfies BetterAuthPlugin;
 }
+
+const USED = '/console/sign-in?reason=link';
 
 /** better-auth asks how a person signed up. */
 const SOURCE = { method: 'email-password' } as const;
