@@ -1,4 +1,4 @@
-/** Turns every failure of a request into the one shape of errors (specification section 7). */
+/** Turns every failure of a request into the one shape of errors (specification section 7), or into a page for people. */
 import type { Context, Middleware } from 'koa';
 import type { Logger } from 'pino';
 import { ChargeFailure } from '../charging/charge-failure.ts';
@@ -8,6 +8,8 @@ import { isConnectionLost, isDatabaseUnavailable } from '../store/failures.ts';
 import { NoTurnError } from '../store/accounts/turns.ts';
 import { tooMany } from './account-gate.ts';
 import { failureError, outcomeUnknown } from './handlers/charges/charge-errors.ts';
+import { failedPage } from './handlers/failed-page.ts';
+import { respondPage } from './handlers/html-pages.ts';
 import { requestIdOf, respondJson } from './respond.ts';
 import type { ResponseRecorder } from './response-recorder.ts';
 
@@ -62,6 +64,18 @@ export async function afterCommit<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
+/** Wraps the middleware of a page for people: its errors are pages too, and its forms write. */
+export function asPage(middleware: Middleware): Middleware {
+  return async (ctx, next) => {
+    ctx.state['isPage'] = true;
+    try {
+      await middleware(ctx, next);
+    } catch (error) {
+      throw ctx.method === 'POST' ? writeErrorOf(error) : error;
+    }
+  };
+}
+
 function sendError(ctx: Context, error: ApiError, baseUrl: string): void {
   const { retryAfterSeconds } = error.details;
   const headers: Record<string, string> = { ...error.details.headers };
@@ -70,6 +84,9 @@ function sendError(ctx: Context, error: ApiError, baseUrl: string): void {
   if (error.status === 401) headers['WWW-Authenticate'] = 'Bearer';
   // The unread rest of a body that is too large would be parsed as the next request.
   if (error.code === 'payload_too_large') headers['Connection'] = 'close';
+  if (ctx.state['isPage'] === true) {
+    return respondPage(ctx, error.status, failedPage(error), headers);
+  }
   const body = errorBody(error, baseUrl, requestIdOf(ctx));
   respondJson(ctx, { status: error.status, body, headers });
 }

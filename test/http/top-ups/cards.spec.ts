@@ -213,6 +213,31 @@ describe('saved cards', () => {
     }
   });
 
+  it('are confirmed on a page that does not say that nothing was paid unless it knows', async () => {
+    await saveAtCheckout(CAREFUL);
+    const asked = bodyOf(await post('/v1/top-up', { amount: 20 }), 202, TopUpReply);
+    const page = asked.sessionUrl ?? '';
+    const { rows } = await sql.query<{ id: string }>(
+      `select payment_intent_id as id from farebox.top_ups where status = 'pending'`,
+    );
+    const path = `/v1/payment_intents/${rows[0]?.id}/confirm`;
+    const fault = { method: 'POST', path, times: 2 };
+    await control(stack.simulator, 'faults', { ...fault, kind: 'do_then_drop' });
+    const lost = await submit(page, {});
+    assert.equal(lost.status, 500);
+    assert.match(await lost.text(), /you may have paid. Try again: you pay only once/);
+    const returned = await atBank(page, 'succeeded');
+
+    await sql.query('begin');
+    // Which only the hint to the workflow needs.
+    await sql.query('lock table farebox.outbox in access exclusive mode');
+    const received = await fetch(returned);
+    await sql.query('rollback');
+    assert.equal(received.status, 200);
+    assert.match(await received.text(), /Payment received/);
+    await until(async () => (await balance()) === 25);
+  });
+
   it('that are charged automatically wait for their owner, who gets a mail', async () => {
     await saveAtCheckout(CAREFUL);
     await post('/v1/auto-top-up', { threshold: 10, amount: 20, ceiling: 100 });
