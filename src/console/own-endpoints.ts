@@ -2,7 +2,7 @@
  * Endpoints that better-auth lacks: a sign-up that asks only for the address, and links that sign in once. Nobody has a
  * password before their address is verified, so nobody can set one for an address that is not theirs.
  */
-import type { BetterAuthPlugin } from 'better-auth';
+import type { AuthContext, BetterAuthPlugin } from 'better-auth';
 import { createAuthEndpoint } from 'better-auth/api';
 import { setSessionCookie } from 'better-auth/cookies';
 import { z } from 'zod';
@@ -55,7 +55,7 @@ export function ownEndpoints(deps: OwnEndpoints) {
             await deps.useLink(token);
             throw ctx.redirect('/console/sign-in?reason=two-factor');
           }
-          const user = found?.user ?? (await internalAdapter.createUser(newUser(email), SOURCE));
+          const user = found?.user ?? (await createPerson(internalAdapter, email));
           const session = await internalAdapter.createSession(user.id);
           // After everything that can fail, so that the link works until somebody is signed in.
           if (!(await deps.useLink(token))) {
@@ -72,6 +72,19 @@ export function ownEndpoints(deps: OwnEndpoints) {
       { pathMatcher: (path) => path === '/sign-in-link', window: 60, max: 20 },
     ],
   } satisfies BetterAuthPlugin;
+}
+
+type People = AuthContext['internalAdapter'];
+
+/** Of two requests at once, one creates the person and both get it. */
+async function createPerson(people: People, email: string) {
+  try {
+    return await people.createUser(newUser(email), SOURCE);
+  } catch (error) {
+    const created = await people.findUserByEmail(email);
+    if (!created) throw error;
+    return created.user;
+  }
 }
 
 const USED = '/console/sign-in?reason=link';

@@ -62,6 +62,23 @@ describe('a link to the console', () => {
     assert.equal(set.status, 200, JSON.stringify(set.body));
   });
 
+  it('of an operator signs in somebody new once, also by many requests at the same moment', async () => {
+    const email = 'invited@example.com';
+    const link = await signInLink(api, api.databaseUrl, email);
+    const answers = await Promise.all(
+      Array.from({ length: 5 }, () => fetch(link, { redirect: 'manual' })),
+    );
+    const places = answers.map(({ headers }) => headers.get('location') ?? '').toSorted();
+    const late = '/console/sign-in?reason=link';
+    assert.deepEqual(places, ['/console/', late, late, late, late]);
+    const { rows } = await api.sql.query(
+      `select a.email from console.sessions s join console.users u on u.id = s.user_id
+       join farebox.accounts a on a.id = u.account_id where u.email = $1`,
+      [email],
+    );
+    assert.deepEqual(rows, [{ email }]);
+  });
+
   for (const table of ['farebox.accounts', 'console.sessions', 'console.sign_in_links']) {
     it(`of an operator works again after a failure of ${table}`, async () => {
       const { email } = await api.createAccount(0);

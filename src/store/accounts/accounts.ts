@@ -7,15 +7,7 @@ import { modeOf, type InLedger, type Mode } from '../../domain/mode.ts';
 import type { Micros } from '../../domain/money.ts';
 import { insertKeys, type NewKey } from './api-keys.ts';
 import { creditManually } from '../top-ups/credit-top-up.ts';
-import {
-  micros,
-  nullable,
-  row,
-  sql,
-  type Connection,
-  type Database,
-  type Transaction,
-} from '../database.ts';
+import { micros, nullable, row, sql, type Connection, type Transaction } from '../database.ts';
 
 export interface NewAccount {
   readonly email: string;
@@ -52,19 +44,19 @@ export type CreateAccountsResult =
 
 /** Creates all of the accounts. When an email address is already taken, creates none of its chunk. */
 export async function createAccounts(
-  database: Database,
+  connection: Connection,
   requested: readonly NewAccount[],
   defaults: AccountDefaults,
 ): Promise<CreateAccountsResult> {
   const emails = requested.map(({ email }) => email.toLowerCase());
-  const taken = await database.maybeOneFirst(sql.type(emailRow)`
+  const taken = await connection.maybeOneFirst(sql.type(emailRow)`
     select email from farebox.accounts where email = any(${sql.array(emails, 'text')}) limit 1
   `);
   if (taken !== null) return { kind: 'email_taken', email: taken };
   const accounts: CreatedAccount[] = [];
   for (let at = 0; at < requested.length; at += CHUNK) {
     const chunk = requested.slice(at, at + CHUNK);
-    accounts.push(...(await database.transaction((tx) => insertChunk(tx, chunk, defaults))));
+    accounts.push(...(await connection.transaction((tx) => insertChunk(tx, chunk, defaults))));
   }
   return { kind: 'created', accounts };
 }

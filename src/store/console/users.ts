@@ -4,6 +4,7 @@ import type { KeyOwner } from '../accounts/api-keys.ts';
 import { createAccounts, findAccount, type AccountDefaults } from '../accounts/accounts.ts';
 import { asMicros } from '../../domain/money.ts';
 import { row, sql, type Connection, type Database } from '../database.ts';
+import { lockName } from '../named-lock.ts';
 
 export type AccountOwner = Pick<
   KeyOwner,
@@ -54,14 +55,17 @@ export async function claimAccount(
     select email from console.users where id = ${userId} and account_id is null
   `);
   if (email === null) return;
-  if ((await findAccount(database, { email })) === null) {
-    const requested = [{ email, balance: asMicros(0), hasKeys: false }];
-    await createAccounts(database, requested, defaults);
-  }
-  await database.query(sql.typeAlias('nothing')`
+  await database.transaction(async (tx) => {
+    await lockName(tx, `farebox.accounts ${email}`);
+    if ((await findAccount(tx, { email })) === null) {
+      const requested = [{ email, balance: asMicros(0), hasKeys: false }];
+      await createAccounts(tx, requested, defaults);
+    }
+    await tx.query(sql.typeAlias('nothing')`
     update console.users u set account_id = a.id, email_verified = true
     from farebox.accounts a
     where u.id = ${userId} and u.account_id is null and a.email = lower(u.email)
       and a.live_account_id is null
   `);
+  });
 }
