@@ -13,7 +13,7 @@ import type { Config } from '../config.ts';
 import { mailer } from '../mail/send.ts';
 import { setPasswordMail } from '../mail/set-password.ts';
 import { findAccount } from '../store/accounts/accounts.ts';
-import { useSignInLink } from '../store/console/sign-in-links.ts';
+import { findSignInLink, useSignInLink } from '../store/console/sign-in-links.ts';
 import {
   countMailedLink,
   countSignInAttempt,
@@ -68,7 +68,6 @@ export function createAuth({ config, database, log }: ConsoleDeps) {
   pool.on('error', (err) => log.warn({ err }, 'a connection to Postgres broke'));
   const send = mailer({ config: config.mail, database, log });
   const isOverTls = config.consoleUrl.startsWith('https:');
-  const claim = (user: { id: string; email: string }) => claimAccount(database, user, config);
   const mailLink = async (recipient: string, token: string): Promise<void> => {
     if ((await countMailedLink(database, recipient, WINDOW_MINUTES)) > LINKS_MAX) return;
     send(setPasswordMail(recipient, `${config.consoleUrl}/console/set-password?token=${token}`));
@@ -101,10 +100,11 @@ export function createAuth({ config, database, log }: ConsoleDeps) {
         void mailLink(user.email, token).catch((err: unknown) =>
           log.error({ err }, 'a mail could not be sent'),
         ),
-      onPasswordReset: async ({ user }) => {
-        await claim(user);
-        await forgetAttempts(database, user.email);
-      },
+      // The password is set and the link is used up, so nothing may fail here.
+      onPasswordReset: ({ user }) =>
+        forgetAttempts(database, user.email).catch((err: unknown) =>
+          log.error({ err }, 'the attempts to sign in could not be forgotten'),
+        ),
     },
     user: { modelName: 'users', fields: columns('emailVerified', 'createdAt', 'updatedAt') },
     session: {
@@ -156,6 +156,13 @@ export function createAuth({ config, database, log }: ConsoleDeps) {
       database: { generateId: 'uuid' },
     },
     databaseHooks: {
+      session: {
+        create: {
+          // Only who has proven the address can sign in: by a link, or with what was set up after one. So this is safe,
+          // and a failure is repaired by signing in again.
+          before: ({ userId }) => claimAccount(database, userId, config),
+        },
+      },
       user: {
         update: {
           // Earlier sessions were not proven by a code. The one that turns it on is replaced after this.
@@ -190,8 +197,8 @@ export function createAuth({ config, database, log }: ConsoleDeps) {
         mayCreate: async (email) =>
           config.signUp === 'open' || (await findAccount(database, { email })) !== null,
         sendLink,
+        findLink: (token) => findSignInLink(database, token),
         useLink: (token) => useSignInLink(database, token),
-        claim,
         onError: (err) => log.error({ err }, 'a sign-up failed'),
       }),
     ],

@@ -2,7 +2,7 @@
  * Endpoints that better-auth lacks: a sign-up that asks only for the address, and links that sign in once. Nobody has a
  * password before their address is verified, so nobody can set one for an address that is not theirs.
  */
-import type { BetterAuthPlugin } from 'better-auth';
+import type { AuthContext, BetterAuthPlugin } from 'better-auth';
 import { createAuthEndpoint } from 'better-auth/api';
 import { setSessionCookie } from 'better-auth/cookies';
 import { z } from 'zod';
@@ -12,9 +12,10 @@ export interface OwnEndpoints {
   readonly mayCreate: (email: string) => Promise<boolean>;
   readonly isClosed: boolean;
   readonly sendLink: (email: string) => Promise<unknown>;
-  /** Uses a link and returns its address. */
-  readonly useLink: (token: string) => Promise<string | null>;
-  readonly claim: (user: { id: string; email: string }) => Promise<void>;
+  /** The address of a link that can be used. */
+  readonly findLink: (token: string) => Promise<string | null>;
+  /** False if another request has used it. */
+  readonly useLink: (token: string) => Promise<boolean>;
   readonly onError: (error: unknown) => void;
 }
 
@@ -44,17 +45,23 @@ export function ownEndpoints(deps: OwnEndpoints) {
         '/sign-in-link',
         { method: 'GET', query: z.object({ token: z.string().max(100) }) },
         async (ctx) => {
-          const email = await deps.useLink(ctx.query.token);
-          if (email === null) throw ctx.redirect('/console/sign-in?reason=link');
+          const { token } = ctx.query;
+          const email = await deps.findLink(token);
+          if (email === null) throw ctx.redirect(USED);
           const { internalAdapter } = ctx.context;
           const found = await internalAdapter.findUserByEmail(email);
           // A link is one factor: where a code is asked for, it does not stand in for the password.
           if ((found?.user as { twoFactorEnabled?: boolean } | undefined)?.twoFactorEnabled) {
+            await deps.useLink(token);
             throw ctx.redirect('/console/sign-in?reason=two-factor');
           }
-          const user = found?.user ?? (await internalAdapter.createUser(newUser(email), SOURCE));
-          await deps.claim(user);
+          const user = found?.user ?? (await createPerson(internalAdapter, email));
           const session = await internalAdapter.createSession(user.id);
+          // After everything that can fail, so that the link works until somebody is signed in.
+          if (!(await deps.useLink(token))) {
+            await internalAdapter.deleteSession(session.token);
+            throw ctx.redirect(USED);
+          }
           await setSessionCookie(ctx, { session, user });
           throw ctx.redirect('/console/');
         },
@@ -66,6 +73,21 @@ export function ownEndpoints(deps: OwnEndpoints) {
     ],
   } satisfies BetterAuthPlugin;
 }
+
+type People = AuthContext['internalAdapter'];
+
+/** Of two requests at once, one creates the person and both get it. */
+async function createPerson(people: People, email: string) {
+  try {
+    return await people.createUser(newUser(email), SOURCE);
+  } catch (error) {
+    const created = await people.findUserByEmail(email);
+    if (!created) throw error;
+    return created.user;
+  }
+}
+
+const USED = '/console/sign-in?reason=link';
 
 /** better-auth asks how a person signed up. */
 const SOURCE = { method: 'email-password' } as const;

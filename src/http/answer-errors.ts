@@ -1,4 +1,4 @@
-/** Turns every failure of a request into the one shape of errors (specification section 7). */
+/** Turns every failure of a request into the one shape of errors (specification section 7), or into a page for people. */
 import type { Context, Middleware } from 'koa';
 import type { Logger } from 'pino';
 import { ChargeFailure } from '../charging/charge-failure.ts';
@@ -8,6 +8,8 @@ import { isConnectionLost, isDatabaseUnavailable } from '../store/failures.ts';
 import { NoTurnError } from '../store/accounts/turns.ts';
 import { tooMany } from './account-gate.ts';
 import { failureError, outcomeUnknown } from './handlers/charges/charge-errors.ts';
+import { failedPage } from './handlers/failed-page.ts';
+import { respondPage } from './handlers/html-pages.ts';
 import { requestIdOf, respondJson } from './respond.ts';
 import type { ResponseRecorder } from './response-recorder.ts';
 
@@ -49,33 +51,29 @@ export function apiErrorOf(error: unknown): ApiError {
 }
 
 /** The error of a write: its connection may have been lost after the commit. */
-export function writeErrorOf(error: unknown, isIdempotent: boolean): unknown {
-  const known = isConnectionLost(error) ? outcomeUnknown(error) : error;
-  const isUnknown = known instanceof ApiError && known.code === 'outcome_unknown';
-  return isUnknown && !isIdempotent ? unrepeatable(known) : known;
+export function writeErrorOf(error: unknown): unknown {
+  return isConnectionLost(error) ? outcomeUnknown(error) : error;
 }
 
-/** Without an idempotency key, a repetition may do it twice. */
-function unrepeatable({ cause }: ApiError): ApiError {
-  return new ApiError(
-    'outcome_unknown',
-    'The connection to the database was lost, so the outcome is unknown. ' +
-      'Before you send it again, find out whether it has happened.',
-    {},
-    cause,
-  );
+/** What a request does after it has changed something: its error must not say that nothing happened. */
+export async function afterCommit<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    throw isDatabaseUnavailable(error) ? outcomeUnknown(error) : error;
+  }
 }
 
-/** The error of a request that has already changed something: it must not say that nothing happened. */
-export function lateErrorOf(error: unknown): unknown {
-  return isDatabaseUnavailable(error) ? outcomeUnknown(error) : error;
-}
-
-/** What follows a commit, in a request whose answer needs it. */
-export function afterCommit<T>(work: () => Promise<T>): Promise<T> {
-  return work().catch((error: unknown) => {
-    throw lateErrorOf(error);
-  });
+/** Wraps the middleware of a page for people: its errors are pages too, and its forms write. */
+export function asPage(middleware: Middleware): Middleware {
+  return async (ctx, next) => {
+    ctx.state['isPage'] = true;
+    try {
+      await middleware(ctx, next);
+    } catch (error) {
+      throw ctx.method === 'POST' ? writeErrorOf(error) : error;
+    }
+  };
 }
 
 function sendError(ctx: Context, error: ApiError, baseUrl: string): void {
@@ -86,6 +84,9 @@ function sendError(ctx: Context, error: ApiError, baseUrl: string): void {
   if (error.status === 401) headers['WWW-Authenticate'] = 'Bearer';
   // The unread rest of a body that is too large would be parsed as the next request.
   if (error.code === 'payload_too_large') headers['Connection'] = 'close';
+  if (ctx.state['isPage'] === true) {
+    return respondPage(ctx, error.status, failedPage(error), headers);
+  }
   const body = errorBody(error, baseUrl, requestIdOf(ctx));
   respondJson(ctx, { status: error.status, body, headers });
 }

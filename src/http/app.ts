@@ -2,7 +2,7 @@
 import { Router } from '@koa/router';
 import Koa, { type Context, type Middleware } from 'koa';
 import { ApiError } from '../domain/errors.ts';
-import { answerErrors } from './answer-errors.ts';
+import { answerErrors, asPage } from './answer-errors.ts';
 import type { Api } from './services.ts';
 import { approvalPage, postApprovalPage } from './handlers/approvals/approval-page.ts';
 import { apiReferencePages } from './handlers/api-reference.ts';
@@ -41,12 +41,12 @@ export function createApp(api: Api): Koa {
     { method: 'get', path: '/docs/errors/:code', middleware: errorPage(ENDPOINTS) },
     { method: 'get', path: '/dev/mail', middleware: getDevMail(api) },
     { method: 'get', path: '/pages.css', middleware: pagesStyle },
-    { method: 'get', path: '/top-up', middleware: topUpPage(api) },
-    { method: 'post', path: '/top-up', middleware: postTopUpPage(api) },
-    { method: 'get', path: '/approval', middleware: approvalPage(api) },
-    { method: 'post', path: '/approval', middleware: postApprovalPage(api) },
-    { method: 'get', path: '/top-up/confirm', middleware: confirmPage(api) },
-    { method: 'post', path: '/top-up/confirm', middleware: postConfirmPage(api) },
+    { method: 'get', path: '/top-up', middleware: asPage(topUpPage(api)) },
+    { method: 'post', path: '/top-up', middleware: asPage(postTopUpPage(api)) },
+    { method: 'get', path: '/approval', middleware: asPage(approvalPage(api)) },
+    { method: 'post', path: '/approval', middleware: asPage(postApprovalPage(api)) },
+    { method: 'get', path: '/top-up/confirm', middleware: asPage(confirmPage(api)) },
+    { method: 'post', path: '/top-up/confirm', middleware: asPage(postConfirmPage(api)) },
     ...apiReferencePages(),
   ];
   const routes = all.map(({ method, path, middleware }) => ({

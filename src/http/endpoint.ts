@@ -270,7 +270,7 @@ export function post<B extends TSchema, R extends Replies, A extends TSchema = B
   }: Writing<B, R, A>,
 ): Endpoint {
   const validate = bodyValidator((accepts ?? contract.body) as A);
-  const handle = reportsOutcome ? plain : orUnknown(plain, contract);
+  const handle = reportsOutcome ? plain : orUnknown(plain);
   const rate = share === 'refunds' || (share === 'changes' && !reportsOutcome) ? share : undefined;
   return {
     ...contract,
@@ -312,7 +312,7 @@ export function patch<B extends TSchema, R extends Replies>(
 /** A POST without a body: the path says everything. */
 export function act<R extends Replies>(path: string, route: Acting<R>): Endpoint {
   const { handle: plain, share = 'changes', ...contract } = route;
-  const handle = orUnknown(plain, contract);
+  const handle = orUnknown(plain);
   return {
     ...contract,
     method: 'post',
@@ -340,11 +340,10 @@ export function remove<R extends Replies>(path: string, route: Acting<R>): Endpo
 /** When the connection is lost during a write, the outcome is unknown. */
 function orUnknown<Asked extends Request, R>(
   handle: (api: Api, request: Asked) => Promise<R>,
-  { isIdempotent }: Pick<Contract, 'isIdempotent'>,
 ): (api: Api, request: Asked) => Promise<R> {
   return (api, request) =>
     handle(api, request).catch((error: unknown) => {
-      throw writeErrorOf(error, isIdempotent === true);
+      throw writeErrorOf(error);
     });
 }
 

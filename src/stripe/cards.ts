@@ -1,6 +1,7 @@
 /** An account's saved cards at Stripe: which one a top-up charges, and what their owner may do with them. */
 import type { Stripe } from 'stripe';
 import { isMissing } from './errors.ts';
+import { idOf } from './verdict.ts';
 
 /** The most cards that are looked at. Stripe lists them in pages of 100. */
 const CARDS_MAX = 100;
@@ -42,19 +43,22 @@ export function shownCard({ id, card }: Stripe.PaymentMethod): SavedCard {
   };
 }
 
-/** False if this customer has no such card. */
-export async function hasCard(
+/**
+ * Whether this customer has the card. `removed`: nobody has it any more, or ever had; Stripe does not say whose it was.
+ * Null: there is no such card, or somebody else has it.
+ */
+export async function findCard(
   stripe: Stripe,
   customerId: string,
   cardId: string,
-): Promise<boolean> {
+): Promise<'saved' | 'removed' | null> {
   try {
     const { customer, type } = await stripe.paymentMethods.retrieve(cardId);
-    return (
-      type === 'card' && (typeof customer === 'string' ? customer : customer?.id) === customerId
-    );
+    if (type !== 'card') return null;
+    if (customer === null) return 'removed';
+    return idOf(customer) === customerId ? 'saved' : null;
   } catch (error) {
-    if (isMissing(error)) return false;
+    if (isMissing(error)) return null;
     throw error;
   }
 }

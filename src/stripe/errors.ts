@@ -27,6 +27,11 @@ function causeOf(error: Stripe.errors.StripeError): string {
   return detail instanceof Error ? detail.message : error.message;
 }
 
+/** Whether a call that failed may have taken effect: Stripe did not respond, or failed itself. */
+export function mayHaveTakenEffect(error: unknown): boolean {
+  return !isOfStripe(error) || error.statusCode === undefined || error.statusCode >= 500;
+}
+
 /** Whether Stripe refused a call because it does not know the customer: deleted, or of another Stripe account. */
 export function isCustomerMissing(error: unknown): boolean {
   return isMissing(error) && error.param === 'customer';

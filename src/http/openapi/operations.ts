@@ -282,7 +282,7 @@ export const OPERATIONS = {
     tag: 'Top-ups',
     summary: 'Remove a saved card',
     description:
-      'From now on, no top-up charges this card. If you chose it, the newest one is charged.',
+      'From now on, no top-up charges this card. If you chose it, the newest one is charged. Removing it again has the same result.',
   },
   getConsent: {
     tag: 'Top-ups',

@@ -7,15 +7,7 @@ import { modeOf, type InLedger, type Mode } from '../../domain/mode.ts';
 import type { Micros } from '../../domain/money.ts';
 import { insertKeys, type NewKey } from './api-keys.ts';
 import { creditManually } from '../top-ups/credit-top-up.ts';
-import {
-  micros,
-  nullable,
-  row,
-  sql,
-  type Connection,
-  type Database,
-  type Transaction,
-} from '../database.ts';
+import { micros, nullable, row, sql, type Connection, type Transaction } from '../database.ts';
 
 export interface NewAccount {
   readonly email: string;
@@ -55,20 +47,20 @@ export type CreateAccountsResult =
  * caller that has to keep the keys of those before a failure takes them from `committed`.
  */
 export async function createAccounts(
-  database: Database,
+  connection: Connection,
   requested: readonly NewAccount[],
   defaults: AccountDefaults,
   committed: (accounts: readonly CreatedAccount[]) => void = () => {},
 ): Promise<CreateAccountsResult> {
   const emails = requested.map(({ email }) => email.toLowerCase());
-  const taken = await database.maybeOneFirst(sql.type(emailRow)`
+  const taken = await connection.maybeOneFirst(sql.type(emailRow)`
     select email from farebox.accounts where email = any(${sql.array(emails, 'text')}) limit 1
   `);
   if (taken !== null) return { kind: 'email_taken', email: taken };
   const accounts: CreatedAccount[] = [];
   for (let at = 0; at < requested.length; at += ACCOUNTS_AT_ONCE) {
     const chunk = requested.slice(at, at + ACCOUNTS_AT_ONCE);
-    const created = await database.transaction((tx) => insertChunk(tx, chunk, defaults));
+    const created = await connection.transaction((tx) => insertChunk(tx, chunk, defaults));
     committed(created);
     accounts.push(...created);
   }

@@ -5,7 +5,7 @@
  */
 import { Type } from 'typebox';
 import { asMicros, type Micros } from '../../domain/money.ts';
-import { micros, row, sql, type Connection, type Database } from '../database.ts';
+import { micros, row, sql, type Connection } from '../database.ts';
 import { lockConsumer, type ConsumerRef } from './consumers.ts';
 
 const thresholdRow = row(Type.Object({ below: micros }));
@@ -24,12 +24,12 @@ export async function findLowBalance(
 
 /** Null removes it. A balance that is below the threshold already makes no event: its owner sees it now. */
 export async function setLowBalance(
-  database: Database,
+  connection: Connection,
   consumer: ConsumerRef,
   below: Micros | null,
 ): Promise<void> {
   const { ledger, consumerId } = consumer;
-  await database.transaction(async (tx) => {
+  await connection.transaction(async (tx) => {
     await lockConsumer(tx, consumer);
     if (below === null) {
       await tx.query(sql.typeAlias('nothing')`

@@ -23,17 +23,27 @@ export async function createSignInLink(
   return token;
 }
 
-/**
- * The address that the token signs in; null when the token is unknown, used or too old. Of two concurrent uses, one
- * succeeds.
- */
-export async function useSignInLink(connection: Connection, token: string): Promise<string | null> {
+/** The address that the token signs in; null when the token is unknown, used or too old. */
+export async function findSignInLink(
+  connection: Connection,
+  token: string,
+): Promise<string | null> {
   return connection.maybeOneFirst(sql.type(emailRow)`
-    delete from console.sign_in_links
-    where token_hash = decode(${hashOf(token)}, 'hex') and expires_at > now()
-    returning email
+    select email from console.sign_in_links where ${isUsable(token)}
   `);
 }
+
+/** False when `findSignInLink` finds it no more. Of two concurrent uses, one succeeds. */
+export async function useSignInLink(connection: Connection, token: string): Promise<boolean> {
+  const used = await connection.maybeOne(sql.type(emailRow)`
+    delete from console.sign_in_links where ${isUsable(token)} returning email
+  `);
+  return used !== null;
+}
+
+const isUsable = (token: string) => sql.fragment`
+  token_hash = decode(${hashOf(token)}, 'hex') and expires_at > now()
+`;
 
 function hashOf(token: string): string {
   return createHash('sha256').update(token).digest('hex');

@@ -4,6 +4,7 @@ import type { KeyOwner } from '../accounts/api-keys.ts';
 import { createAccounts, findAccount, type AccountDefaults } from '../accounts/accounts.ts';
 import { asMicros } from '../../domain/money.ts';
 import { row, sql, type Connection, type Database } from '../database.ts';
+import { lockName } from '../named-lock.ts';
 
 export type AccountOwner = Pick<
   KeyOwner,
@@ -14,6 +15,7 @@ export type AccountOwner = Pick<
   readonly hasSecondFactor: boolean;
 };
 
+const emailRow = row(Type.Object({ email: Type.String() }));
 const ownerRow = row(
   Type.Object({
     accountId: Type.String(),
@@ -41,22 +43,29 @@ export async function findAccountOfUser(
 }
 
 /**
- * Gives a person with a verified address the account of that address: the existing one, or a new one without keys. Safe
- * to repeat; of two concurrent calls, one creates it and both get it.
+ * Gives a person with a verified address the account of that address, unless they have one: the existing one, or a new
+ * one without keys. Safe to repeat; of two concurrent calls, one creates it and both get it.
  */
 export async function claimAccount(
   database: Database,
-  user: { readonly id: string; readonly email: string },
+  userId: string,
   defaults: AccountDefaults,
 ): Promise<void> {
-  if ((await findAccount(database, user)) === null) {
-    const requested = [{ email: user.email, balance: asMicros(0), hasKeys: false }];
-    await createAccounts(database, requested, defaults);
-  }
-  await database.query(sql.typeAlias('nothing')`
+  const email = await database.maybeOneFirst(sql.type(emailRow)`
+    select email from console.users where id = ${userId} and account_id is null
+  `);
+  if (email === null) return;
+  await database.transaction(async (tx) => {
+    await lockName(tx, `farebox.accounts ${email}`);
+    if ((await findAccount(tx, { email })) === null) {
+      const requested = [{ email, balance: asMicros(0), hasKeys: false }];
+      await createAccounts(tx, requested, defaults);
+    }
+    await tx.query(sql.typeAlias('nothing')`
     update console.users u set account_id = a.id, email_verified = true
     from farebox.accounts a
-    where u.id = ${user.id} and u.account_id is null and a.email = lower(u.email)
+    where u.id = ${userId} and u.account_id is null and a.email = lower(u.email)
       and a.live_account_id is null
   `);
+  });
 }

@@ -85,12 +85,12 @@ export async function findAutoTopUp(
 
 /** Null turns them off. Only the owner changes them, never a consumer key. Each change resets the count of declines. */
 export async function setAutoTopUp(
-  database: Database,
+  connection: Connection,
   consumer: ConsumerRef,
   settings: AutoTopUpSettings | null,
 ): Promise<void> {
   const { ledger, consumerId } = consumer;
-  await database.transaction(async (tx) => {
+  await connection.transaction(async (tx) => {
     await deleteNoticesOf(tx, 'auto_top_up', consumerId);
     await lockConsumer(tx, consumer);
     await tx.query(sql.typeAlias('nothing')`

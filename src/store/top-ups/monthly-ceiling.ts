@@ -6,15 +6,7 @@
 import { randomUUIDv7 } from 'node:crypto';
 import { Type, type Static } from 'typebox';
 import { asMicros, type Micros } from '../../domain/money.ts';
-import {
-  micros,
-  nullable,
-  row,
-  sql,
-  type Connection,
-  type Database,
-  type Transaction,
-} from '../database.ts';
+import { micros, nullable, row, sql, type Connection, type Transaction } from '../database.ts';
 
 const Taken = Type.Object({
   /** The sum of the month's direct top-ups, except those that took nothing. */
@@ -102,11 +94,11 @@ export interface ConsentChange {
  * again.
  */
 export async function changeConsent(
-  database: Database,
+  connection: Connection,
   consumerId: string,
   { ceiling, givenBy, terms }: ConsentChange,
 ): Promise<void> {
-  await database.transaction(async (tx) => {
+  await connection.transaction(async (tx) => {
     await tx.query(sql.typeAlias('nothing')`
       with changed as (
         update farebox.accounts set consent_ceiling_micros = ${ceiling}

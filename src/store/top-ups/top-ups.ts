@@ -206,11 +206,11 @@ function sameRequest(topUp: TopUp, request: NewTopUp): boolean {
 }
 
 export async function findByKey(
-  tx: Transaction,
+  connection: Connection,
   request: Pick<NewTopUp, 'ledger' | 'consumerId' | 'idempotencyKey'>,
 ): Promise<TopUp | null> {
   if (request.idempotencyKey === undefined) return null;
-  return tx.maybeOne(sql.type(topUpRow)`
+  return connection.maybeOne(sql.type(topUpRow)`
     select ${columns} from farebox.top_ups
     where ledger = ${request.ledger} and consumer_id = ${request.consumerId}
       and idempotency_key = ${request.idempotencyKey}

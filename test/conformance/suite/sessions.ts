@@ -4,7 +4,7 @@ import { randomUUIDv7 } from 'node:crypto';
 import type { Stripe } from 'stripe';
 import { wireId } from '../../../src/domain/ids.ts';
 import * as calls from '../../../src/stripe/calls.ts';
-import { hasCard, listCards, openCardSetup } from '../../../src/stripe/cards.ts';
+import { findCard, listCards, openCardSetup } from '../../../src/stripe/cards.ts';
 import { idOf, verdictOfIntent, verdictOfSession } from '../../../src/stripe/verdict.ts';
 import { CLOCK_SKEW_SECONDS, eventOf, type Target } from '../target.ts';
 import { CENTS, errorOf, newOrder } from './order.ts';
@@ -176,7 +176,7 @@ export function describeSessions(get: () => Target): void {
       const [session] = (await stripe.checkout.sessions.list({ customer })).data;
       assert.equal(session?.status, 'complete');
       const [card] = await listCards(stripe, customer);
-      assert.equal(card && (await hasCard(stripe, customer, card.id)), true);
+      assert.equal(card && (await findCard(stripe, customer, card.id)), 'saved');
       await eventOf(get(), 'checkout.session.completed', session.id);
     });
 

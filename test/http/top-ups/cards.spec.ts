@@ -12,6 +12,8 @@ import {
 } from '../../../src/schemas/top-ups.ts';
 import { createAccount, type TestAccount } from '../../support/accounts.ts';
 import { assertError, bodyOf, call, charge } from '../../support/http.ts';
+import { control } from '../../support/payments.ts';
+import { holdAccount } from '../../support/row-locks.ts';
 import { signIn } from '../../support/sessions.ts';
 import { startStack, until, type Stack } from '../../support/stack.ts';
 
@@ -105,6 +107,51 @@ describe('saved cards', () => {
     assert.deepEqual(left, [newest]);
   });
 
+  it('are removed by asking again, when it is unknown whether they were', async () => {
+    await setUp('4242424242424242');
+    await setUp('5555555555554444');
+    const [lost, kept] = await cards();
+    assert.ok(lost && kept);
+    await post(`/v1/cards/${kept.id}/choose`);
+    const left = [{ ...kept, isCharged: true }];
+    const chosen = async () => {
+      const { rows } = await sql.query<{ id: string | null }>(
+        'select processor_card_id as id from farebox.accounts where email = $1',
+        [account.email],
+      );
+      return rows[0]?.id;
+    };
+    const remove = ({ id }: { readonly id: string }) => post(`/v1/cards/${id}/remove`);
+
+    // The processor removes it, and its answer does not arrive.
+    const path = `/v1/payment_methods/${lost.id}/detach`;
+    // The library sends it once more when a kept connection ends.
+    const fault = { method: 'POST', path, kind: 'do_then_drop', times: 2 };
+    await control(stack.simulator, 'faults', fault);
+    assertError(await remove(lost), 500, 'outcome_unknown');
+    assert.deepEqual(await cards(), left);
+    assert.deepEqual(bodyOf(await remove(lost), 200, CardsReply).cards, left);
+    assert.equal(await chosen(), kept.id);
+
+    // It removes it, and we cannot forget it.
+    const row = await holdAccount(stack.database.url, account.consumerId);
+    assertError(await remove(kept), 500, 'outcome_unknown');
+    await row.release();
+    assert.equal(await chosen(), kept.id);
+    assertError(await post(`/v1/cards/${kept.id}/choose`), 404, 'not_found');
+    assert.deepEqual(bodyOf(await remove(kept), 200, CardsReply).cards, []);
+    assert.equal(await chosen(), null);
+  });
+
+  it('are still there after an answer that says so', async () => {
+    await setUp('4242424242424242');
+    const [card] = await cards();
+    const path = `/v1/payment_methods/${card?.id}/detach`;
+    await control(stack.simulator, 'faults', { method: 'POST', path, kind: 'error', status: 429 });
+    assertError(await post(`/v1/cards/${card?.id}/remove`), 503, 'service_unavailable');
+    assert.deepEqual(await cards(), [card]);
+  });
+
   it('belong to their owner: nobody else, and no key, sees or changes them', async () => {
     await setUp('4242424242424242');
     const [card] = await cards();
@@ -164,6 +211,31 @@ describe('saved cards', () => {
       assert.equal((await fetch(url)).status, 404);
       assert.equal((await submit(url, {})).status, 404);
     }
+  });
+
+  it('are confirmed on a page that does not say that nothing was paid unless it knows', async () => {
+    await saveAtCheckout(CAREFUL);
+    const asked = bodyOf(await post('/v1/top-up', { amount: 20 }), 202, TopUpReply);
+    const page = asked.sessionUrl ?? '';
+    const { rows } = await sql.query<{ id: string }>(
+      `select payment_intent_id as id from farebox.top_ups where status = 'pending'`,
+    );
+    const path = `/v1/payment_intents/${rows[0]?.id}/confirm`;
+    const fault = { method: 'POST', path, times: 2 };
+    await control(stack.simulator, 'faults', { ...fault, kind: 'do_then_drop' });
+    const lost = await submit(page, {});
+    assert.equal(lost.status, 500);
+    assert.match(await lost.text(), /you may have paid. Try again: you pay only once/);
+    const returned = await atBank(page, 'succeeded');
+
+    await sql.query('begin');
+    // Which only the hint to the workflow needs.
+    await sql.query('lock table farebox.outbox in access exclusive mode');
+    const received = await fetch(returned);
+    await sql.query('rollback');
+    assert.equal(received.status, 200);
+    assert.match(await received.text(), /Payment received/);
+    await until(async () => (await balance()) === 25);
   });
 
   it('that are charged automatically wait for their owner, who gets a mail', async () => {

@@ -94,6 +94,23 @@ describe('consent to payments from the saved card', () => {
     });
   });
 
+  it('has not changed after an answer that says so', async () => {
+    await post('/v1/consent', { ceiling: 30, ...TERMS });
+    await post('/v1/auto-top-up', { threshold: 5, amount: 10, ceiling: 20 });
+    const before = [await consent(), await recorded()];
+    await sql.query('begin');
+    // Which only the reply needs.
+    await sql.query('lock table farebox.top_ups in access exclusive mode');
+    const answers = await Promise.all([
+      post('/v1/consent', { ceiling: 50, ...TERMS }),
+      post('/v1/consent/withdraw'),
+      post('/v1/auto-top-up/off'),
+    ]);
+    await sql.query('rollback');
+    for (const answer of answers) assertError(answer, 503, 'service_unavailable');
+    assert.deepEqual([await consent(), await recorded()], before);
+  });
+
   it('accepts the current terms only, and only amounts', async () => {
     const old = await post('/v1/consent', { ceiling: 30, termsVersion: '2020-01-01' });
     assertError(old, 400, 'invalid_request', 'termsVersion');

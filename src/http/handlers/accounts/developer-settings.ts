@@ -3,33 +3,35 @@ import { ApiError } from '../../../domain/errors.ts';
 import { wireId } from '../../../domain/ids.ts';
 import type { DeveloperChanges, DeveloperReply } from '../../../schemas/developers.ts';
 import { findReturnUrl, setReturnUrl } from '../../../store/accounts/return-urls.ts';
+import type { Connection } from '../../../store/database.ts';
 import type { Reply, Request } from '../../endpoint.ts';
 import type { Api } from '../../services.ts';
 
 export async function getDeveloper(
-  api: Api,
+  { database }: { readonly database: Connection },
   { caller }: Pick<Request, 'caller'>,
 ): Promise<Reply<DeveloperReply>> {
   return {
     status: 200,
     body: {
       developerId: wireId('developer', caller.developerId),
-      returnUrl: await findReturnUrl(api.database, caller.developerId),
+      returnUrl: await findReturnUrl(database, caller.developerId),
     },
   };
 }
 
-/** Omitted members are not changed. */
+/** Omitted members are not changed. If the reply cannot be read, nothing is. */
 export async function patchDeveloper(
   api: Api,
   request: Request<DeveloperChanges>,
 ): Promise<Reply<DeveloperReply>> {
   const { returnUrl } = request.body;
-  if (returnUrl !== undefined) {
-    const url = returnUrl === null ? null : checkedUrl(returnUrl);
-    await setReturnUrl(api.database, request.caller.developerId, url);
-  }
-  return getDeveloper(api, request);
+  if (returnUrl === undefined) return getDeveloper(api, request);
+  const url = returnUrl === null ? null : checkedUrl(returnUrl);
+  return api.database.transaction(async (database) => {
+    await setReturnUrl(database, request.caller.developerId, url);
+    return getDeveloper({ database }, request);
+  });
 }
 
 /** People are sent there from a page where they just paid, so it must be encrypted, or on this machine. */

@@ -40,11 +40,8 @@ export function postApprovalPage(api: Api): Middleware {
     }
     try {
       const answer = answerOf(decision, dollarsIn(form.get('limit')));
-      respondPage(
-        ctx,
-        200,
-        ended(await decide(api, approval, answer, { kind: 'link', id: approval.id })),
-      );
+      const decided = await decide(api, approval, answer, { kind: 'link', id: approval.id });
+      respondPage(ctx, 200, ended(decided));
     } catch (error) {
       if (!(error instanceof ApiError) || error.status >= 500) throw error;
       const now = (await findApproval(api.database, approval.id)) ?? approval;

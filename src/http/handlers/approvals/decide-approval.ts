@@ -11,7 +11,7 @@ import {
 } from '../../../domain/money.ts';
 import { TOP_UP_MICROS_MIN } from '../../../domain/top-up.ts';
 import type { ApprovalReply, DecisionBody } from '../../../schemas/approvals.ts';
-import type { Approval } from '../../../store/approvals/approval.ts';
+import type { Approval, ApprovalView } from '../../../store/approvals/approval.ts';
 import {
   decideApproval,
   mayDecide,
@@ -21,8 +21,10 @@ import {
 import { settleApprovals } from '../../../store/approvals/settle-approvals.ts';
 import type { Actor } from '../../../store/audit/actor.ts';
 import { getCounters } from '../../../store/balance/consumers.ts';
+import { findByKey } from '../../../store/top-ups/top-ups.ts';
 import { credentialOf } from '../../authenticate.ts';
 import { amountOf, invalidAmount } from '../../amounts.ts';
+import { afterCommit } from '../../answer-errors.ts';
 import type { Reply, Request } from '../../endpoint.ts';
 import type { Api } from '../../services.ts';
 import { LIMIT } from '../budgets/budgets.ts';
@@ -44,16 +46,14 @@ export async function postDecision(
   }
   demandFitting(approval, body);
   await settleApprovals(api.database, { ids: [approval.id] });
-  if (body.decision === 'top_up') {
-    await topUp(api, request, await getSeen(api, view, params));
-    await settleApprovals(api.database, { ids: [approval.id] });
-  } else {
-    await decide(api, approval, answerOf(body.decision, body.limit), credentialOf(caller));
-  }
-  return { status: 200, body: wireApproval(api, caller, await getSeen(api, view, params)) };
+  const decided =
+    body.decision === 'top_up'
+      ? await topUp(api, request, view)
+      : await decide(api, approval, answerOf(body.decision, body.limit), credentialOf(caller));
+  return { status: 200, body: wireApproval(api, caller, decided) };
 }
 
-/** Throws the ApiError of a decision that could not be made. */
+/** Returns what the decision's own transaction read. Throws the ApiError of a decision that could not be made. */
 export async function decide(
   api: Api,
   approval: Approval,
@@ -96,20 +96,28 @@ function demandFitting({ code }: Approval, { decision, limit, amount }: Decision
 /** Without a key of its own, the top-up of an approval happens once. */
 async function topUp(
   api: Api,
-  { caller, body, idempotencyKey = '' }: Request<DecisionBody>,
-  approval: Approval,
-): Promise<void> {
+  { caller, params, body, idempotencyKey: sentKey = '' }: Request<DecisionBody>,
+  view: ApprovalView,
+): Promise<Approval> {
+  const approval = await getSeen(api, view, params);
   // The same answer again, after a lost reply.
-  if (approval.decision === 'top_up') return;
+  if (approval.decision === 'top_up') return approval;
   if (approval.status !== 'pending') throw errorOf({ kind: 'closed', approval });
-  const amount = body.amount ?? dollarsOf(await shortfallOf(api, approval));
-  const key = idempotencyKey || wireId('approval', approval.id);
-  await paidFor(
-    api,
-    { caller, body: { amount }, idempotencyKey: key },
-    'direct',
-    TOP_UP_MICROS_MIN,
-  );
+  const idempotencyKey = sentKey || wireId('approval', approval.id);
+  const amount = body.amount ?? dollarsOf(await amountFor(api, approval, idempotencyKey));
+  await paidFor(api, { caller, body: { amount }, idempotencyKey }, 'direct', TOP_UP_MICROS_MIN);
+  return afterCommit(async () => {
+    await settleApprovals(api.database, { ids: [approval.id] });
+    return getSeen(api, view, params);
+  });
+}
+
+/** The shortfall when it was first asked for: the same request again is answered with the same top-up. */
+async function amountFor(api: Api, approval: Approval, idempotencyKey: string): Promise<Micros> {
+  const made = await findByKey(api.database, { ...approval, idempotencyKey });
+  // An older one was made by another request.
+  if (made && made.createdAt >= approval.createdAt) return made.amountMicros;
+  return shortfallOf(api, approval);
 }
 
 /** In whole cents, and as much as can be paid. */

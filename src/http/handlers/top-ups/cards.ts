@@ -11,27 +11,36 @@ import {
 import { readConsent } from '../../../store/top-ups/monthly-ceiling.ts';
 import {
   cardToCharge,
-  hasCard,
+  findCard,
   listCards,
   openCardSetup,
   removeCard,
   shownCard,
 } from '../../../stripe/cards.ts';
 import { withCustomer } from '../../../stripe/customer.ts';
-import { isCustomerMissing } from '../../../stripe/errors.ts';
+import { isCustomerMissing, mayHaveTakenEffect } from '../../../stripe/errors.ts';
+import { afterCommit } from '../../answer-errors.ts';
 import type { Reply, Request } from '../../endpoint.ts';
 import type { Api } from '../../services.ts';
 
-/** Asks Stripe, which alone knows the cards. */
 export async function getCards(
   api: Api,
   { caller }: Pick<Request, 'caller'>,
 ): Promise<Reply<CardsReply>> {
   const customerId = await findProcessorCustomer(api.database, caller.accountId);
   if (customerId === null) return { status: 200, body: { state: 'known', cards: [] } };
+  return listed(api, customerId, await findChosenCard(api.database, caller.accountId));
+}
+
+/** Asks Stripe, which alone knows the cards. Never fails, so that it can follow a change. */
+async function listed(
+  api: Api,
+  customerId: string,
+  chosenId: string | null,
+): Promise<Reply<CardsReply>> {
   try {
     const cards = await listCards(api.webhooks.stripe, customerId);
-    const charged = cardToCharge(cards, await findChosenCard(api.database, caller.accountId));
+    const charged = cardToCharge(cards, chosenId);
     return {
       status: 200,
       body: {
@@ -54,20 +63,42 @@ export async function postCardChoice(
   api: Api,
   { caller, params }: Request,
 ): Promise<Reply<CardsReply>> {
-  const cardId = await ownCard(api, caller.accountId, params['id'] ?? '');
+  const { customerId, cardId, state } = await findOwn(api, caller.accountId, params['id'] ?? '');
+  if (state !== 'saved') throw unknownCard();
   await chooseCard(api.database, caller.accountId, cardId);
-  return getCards(api, { caller });
+  return listed(api, customerId, cardId);
 }
 
-/** A payment that has started continues; no other one charges the card. */
+/**
+ * A payment that has started continues; no other one charges the card. Removing it again, after a lost reply, has the same
+ * result.
+ */
 export async function postCardRemoval(
   api: Api,
   { caller, params }: Request,
 ): Promise<Reply<CardsReply>> {
-  const cardId = await ownCard(api, caller.accountId, params['id'] ?? '');
-  await atProcessor(() => removeCard(api.webhooks.stripe, cardId));
-  await forgetCard(api.database, caller.accountId, cardId);
-  return getCards(api, { caller });
+  const { accountId } = caller;
+  const { customerId, cardId, state } = await findOwn(api, accountId, params['id'] ?? '');
+  if (state === 'saved') {
+    await atProcessor(() => removeCard(api.webhooks.stripe, cardId).catch(orUnknown));
+  }
+  const chosenId = await afterCommit(() =>
+    api.database.transaction(async (tx) => {
+      await forgetCard(tx, accountId, cardId);
+      return findChosenCard(tx, accountId);
+    }),
+  );
+  return listed(api, customerId, chosenId);
+}
+
+function orUnknown(error: unknown): never {
+  if (!mayHaveTakenEffect(error)) throw error;
+  throw new ApiError(
+    'outcome_unknown',
+    'The payment processor did not answer, so the card may be removed. Remove it again to be sure.',
+    {},
+    error,
+  );
 }
 
 /** Opens a page that saves a card without paying. The page shows the terms, which the owner must have accepted before. */
@@ -92,15 +123,25 @@ export async function postCardSetup(
   return { status: 201, body: { url } };
 }
 
-/** Throws 404 unless the card is saved for this account. */
-async function ownCard(api: Api, accountId: string, cardId: string): Promise<string> {
+interface OwnCard {
+  readonly customerId: string;
+  readonly cardId: string;
+  readonly state: 'saved' | 'removed';
+}
+
+/** Throws 404 unless the card is saved for this account, or was and is nobody's now. */
+async function findOwn(api: Api, accountId: string, cardId: string): Promise<OwnCard> {
   const customerId = await findProcessorCustomer(api.database, accountId);
-  const isOwn =
-    customerId !== null &&
-    CARD_ID.test(cardId) &&
-    (await atProcessor(() => hasCard(api.webhooks.stripe, customerId, cardId)));
-  if (!isOwn) throw new ApiError('not_found', 'There is no such card.');
-  return cardId;
+  if (customerId === null || !CARD_ID.test(cardId)) throw unknownCard();
+  const found = await atProcessor(() => findCard(api.webhooks.stripe, customerId, cardId));
+  if (found !== null) return { customerId, cardId, state: found };
+  // The processor has forgotten it, for example in another of its accounts.
+  if ((await findChosenCard(api.database, accountId)) !== cardId) throw unknownCard();
+  return { customerId, cardId, state: 'removed' };
+}
+
+function unknownCard(): ApiError {
+  return new ApiError('not_found', 'There is no such card.');
 }
 
 const CARD_ID = /^pm_\w{1,250}$/;
@@ -109,6 +150,7 @@ async function atProcessor<T>(call: () => Promise<T>): Promise<T> {
   try {
     return await call();
   } catch (error) {
+    if (error instanceof ApiError) throw error;
     throw new ApiError(
       'service_unavailable',
       'The payment processor cannot be reached. Nothing was changed. Try again shortly.',

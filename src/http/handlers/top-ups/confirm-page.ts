@@ -4,12 +4,14 @@
  * shows nothing but the amount.
  */
 import type { Context, Middleware } from 'koa';
+import { ApiError } from '../../../domain/errors.ts';
 import { uuidOf, wireId } from '../../../domain/ids.ts';
 import { formatDollars } from '../../../domain/money.ts';
 import { confirmationUrl } from '../../../domain/top-up.ts';
 import { noteReported } from '../../../store/top-ups/authentication.ts';
 import { findTopUp, type TopUp } from '../../../store/top-ups/top-ups.ts';
 import { authenticate } from '../../../stripe/authentication.ts';
+import { mayHaveTakenEffect } from '../../../stripe/errors.ts';
 import type { Api } from '../../services.ts';
 import { escapeHtml, respondPage, type HtmlPage } from '../html-pages.ts';
 
@@ -25,7 +27,7 @@ export function confirmPage(api: Api): Middleware {
     if (!topUp) return respondPage(ctx, 404, UNKNOWN);
     if (topUp.status !== 'pending') return respondPage(ctx, 200, ended(topUp));
     const result = ctx.query['redirect_status'];
-    if (result !== undefined) await noteReported(api.database, topUp.id);
+    if (result !== undefined) await report(api, topUp);
     respondPage(ctx, 200, result === 'succeeded' ? checking(topUp) : question(topUp, result));
   };
 }
@@ -43,13 +45,24 @@ export function postConfirmPage(api: Api): Middleware {
         authenticate(api.webhooks.stripe, paymentIntentId, returnUrl),
       );
       if (next.kind === 'redirect') return respondPage(ctx, 200, leaving(next.url));
-      await noteReported(api.database, id);
+      await report(api, topUp);
       respondPage(ctx, 200, checking(topUp));
     } catch (error) {
+      if (error instanceof ApiError) throw error;
       api.log.warn({ err: error, topUpId: id }, 'could not open the confirmation of a payment');
+      if (mayHaveTakenEffect(error)) return respondPage(ctx, 500, question(topUp, 'unknown'));
       respondPage(ctx, 503, question(topUp, 'unavailable'));
     }
   };
+}
+
+/** A hint, so that the workflow asks at once. It asks anyway, so a failure changes nothing that the page says. */
+async function report(api: Api, { id }: TopUp): Promise<void> {
+  try {
+    await noteReported(api.database, id);
+  } catch (error) {
+    api.log.warn({ err: error, topUpId: id }, 'could not note the report of a payment');
+  }
 }
 
 async function findAsked(api: Api, ctx: Context): Promise<TopUp | undefined> {
@@ -67,12 +80,16 @@ const UNKNOWN: HtmlPage = {
   body: `${BRAND}<h1>Nothing to confirm</h1><p>There is no payment to confirm at this address.</p>`,
 };
 
+const PROBLEMS: ReadonlyMap<unknown, string> = new Map([
+  ['unavailable', 'The bank cannot be reached right now. Nothing was paid. Try again.'],
+  // A payment intent takes its money once.
+  ['unknown', 'The bank did not answer, so you may have paid. Try again: you pay only once.'],
+]);
+
 function question(topUp: TopUp, result: unknown): HtmlPage {
   const problem =
-    result === 'unavailable'
-      ? 'The bank cannot be reached right now. Nothing was paid. Try again.'
-      : result !== undefined &&
-        'The bank did not confirm the payment. Nothing was paid. Try again.';
+    result !== undefined &&
+    (PROBLEMS.get(result) ?? 'The bank did not confirm the payment. Nothing was paid. Try again.');
   return {
     title: 'Confirm your payment',
     isCard: true,

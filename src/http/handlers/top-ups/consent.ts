@@ -1,6 +1,7 @@
 /**
  * The saved card and its limits, for the signed-in owner. No key can change them, so a thief with a consumer key cannot
- * raise the limit.
+ * raise the limit. A change and the reply that shows it are one transaction: if the reply cannot be read, nothing has
+ * changed.
  */
 import { CONSENT_TERMS } from '../../../domain/consent-terms.ts';
 import { ApiError } from '../../../domain/errors.ts';
@@ -8,7 +9,12 @@ import { asMicros, dollarsOf, type Micros } from '../../../domain/money.ts';
 import { TOP_UP_MICROS_MAX, TOP_UP_MICROS_MIN } from '../../../domain/top-up.ts';
 import type { AutoTopUpBody, ConsentBody, ConsentReply } from '../../../schemas/consent.ts';
 import type { KeyOwner } from '../../../store/accounts/api-keys.ts';
-import { findAutoTopUp, setAutoTopUp } from '../../../store/top-ups/auto-top-ups.ts';
+import type { Connection } from '../../../store/database.ts';
+import {
+  findAutoTopUp,
+  setAutoTopUp,
+  type AutoTopUpSettings,
+} from '../../../store/top-ups/auto-top-ups.ts';
 import { changeConsent, readConsent } from '../../../store/top-ups/monthly-ceiling.ts';
 import { amountOf, invalidAmount, type AmountRule } from '../../amounts.ts';
 import type { Reply, Request } from '../../endpoint.ts';
@@ -16,11 +22,11 @@ import type { Api } from '../../services.ts';
 import { payableFrom } from './top-ups.ts';
 
 export async function getConsent(
-  api: Api,
+  { database }: { readonly database: Connection },
   { caller }: Pick<Request, 'caller'>,
 ): Promise<Reply<ConsentReply>> {
-  const { ceiling, taken, agreedAt } = await readConsent(api.database, caller.consumerId);
-  const autoTopUp = await findAutoTopUp(api.database, caller);
+  const { ceiling, taken, agreedAt } = await readConsent(database, caller.consumerId);
+  const autoTopUp = await findAutoTopUp(database, caller);
   return {
     status: 200,
     body: {
@@ -54,12 +60,14 @@ export async function postConsent(
     );
   }
   const ceiling = amountOf('ceiling', body.ceiling, CEILING);
-  await changeConsent(api.database, caller.consumerId, {
-    ceiling,
-    givenBy: 'owner',
-    terms: CONSENT_TERMS,
+  return api.database.transaction(async (database) => {
+    await changeConsent(database, caller.consumerId, {
+      ceiling,
+      givenBy: 'owner',
+      terms: CONSENT_TERMS,
+    });
+    return getConsent({ database }, { caller });
   });
-  return getConsent(api, { caller });
 }
 
 /** A payment that has started continues; no other one starts. */
@@ -67,8 +75,10 @@ export async function postConsentWithdrawal(
   api: Api,
   { caller }: Request,
 ): Promise<Reply<ConsentReply>> {
-  await changeConsent(api.database, caller.consumerId, { ceiling: null, givenBy: 'owner' });
-  return getConsent(api, { caller });
+  return api.database.transaction(async (database) => {
+    await changeConsent(database, caller.consumerId, { ceiling: null, givenBy: 'owner' });
+    return getConsent({ database }, { caller });
+  });
 }
 
 export async function postAutoTopUp(
@@ -82,16 +92,25 @@ export async function postAutoTopUp(
     throw invalidAmount('ceiling', body.ceiling, 'at least the amount of one top-up');
   }
   await requireConsent(api, caller);
-  await setAutoTopUp(api.database, caller, { thresholdMicros, amountMicros, ceilingMicros });
-  return getConsent(api, { caller });
+  return changeAutoTopUp(api, caller, { thresholdMicros, amountMicros, ceilingMicros });
 }
 
 export async function postAutoTopUpOff(
   api: Api,
   { caller }: Request,
 ): Promise<Reply<ConsentReply>> {
-  await setAutoTopUp(api.database, caller, null);
-  return getConsent(api, { caller });
+  return changeAutoTopUp(api, caller, null);
+}
+
+function changeAutoTopUp(
+  api: Api,
+  caller: KeyOwner,
+  settings: AutoTopUpSettings | null,
+): Promise<Reply<ConsentReply>> {
+  return api.database.transaction(async (database) => {
+    await setAutoTopUp(database, caller, settings);
+    return getConsent({ database }, { caller });
+  });
 }
 
 async function requireConsent(api: Api, { consumerId }: KeyOwner): Promise<void> {

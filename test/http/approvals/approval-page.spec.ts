@@ -1,0 +1,85 @@
+/** The page behind the link in the mail about an approval, when the database fails. */
+import assert from 'node:assert/strict';
+import { ApprovalLinks } from '../../../src/charging/approval-links.ts';
+import { readConfig } from '../../../src/config.ts';
+import { uuidOf } from '../../../src/domain/ids.ts';
+import type { TestAccount } from '../../support/accounts.ts';
+import { startTestApi, type TestApi } from '../../support/api.ts';
+import { ask } from '../../support/approval-requests.ts';
+import { makeBudget, makeKey, showBudget } from '../../support/budget-requests.ts';
+import { startFaultyLine, type FaultyLine } from '../../support/faulty-line.ts';
+import { startApi, until, type Server } from '../../support/stack.ts';
+
+describe('the page of an approval', () => {
+  let api: TestApi;
+  let line: FaultyLine;
+  let lined: Server;
+  let account: TestAccount;
+
+  before(async () => {
+    api = await startTestApi();
+    const url = new URL(api.databaseUrl);
+    line = await startFaultyLine({ host: url.hostname, port: Number(url.port) });
+    url.port = String(line.port);
+    lined = await startApi({ env: { ...api.env, DATABASE_URL: url.href } });
+    account = await api.createAccount(10);
+  });
+  after(async () => {
+    await lined?.stop();
+    await line?.stop();
+    await api?.stop();
+  });
+
+  /** A question about a limit of $1.00, and the form that answers it. */
+  async function asked() {
+    const { consumerKey: key } = account;
+    const budget = await makeBudget(api, key, { limit: 1 });
+    const { id, expiresAt } = await ask(api, account, (await makeKey(api, key, budget.id)).key, 2);
+    const { masterSecrets } = readConfig(api.env);
+    const links = new ApprovalLinks(masterSecrets, lined.url);
+    const link = links.urlFor({ id: uuidOf('approval', id) ?? '', expiresAt });
+    const token = new URL(link).searchParams.get('link') ?? '';
+    const decide = async (decision: string) => {
+      const body = new URLSearchParams({ link: token, decision });
+      const answer = await fetch(`${lined.url}/approval`, { method: 'POST', body });
+      return { status: answer.status, html: await answer.text() };
+    };
+    return { decide, limit: async () => (await showBudget(api, key, budget.id)).limit };
+  }
+
+  /** Resolves when a session waits for a lock. */
+  const waiting = () => until(async () => (await api.waitingBackend()) !== undefined);
+
+  it('does not say that nothing was changed when the commit may have succeeded', async () => {
+    const { decide, limit } = await asked();
+    await api.sql.query(`
+      create function farebox.test_wait() returns trigger language plpgsql as $$
+      begin perform pg_advisory_xact_lock(1); return null; end $$;
+      create constraint trigger test_wait after update on farebox.approvals
+      deferrable initially deferred for each row execute function farebox.test_wait()
+    `);
+    await api.sql.query('select pg_advisory_lock(1)');
+    const deciding = decide('always');
+    await waiting();
+    line.damage({ kind: 'cut' });
+    const { status, html } = await deciding;
+    line.mend();
+    await api.sql.query('select pg_advisory_unlock(1)');
+    await until(async () => (await limit()) === 2);
+    await api.sql.query('drop trigger test_wait on farebox.approvals');
+    assert.equal(status, 500);
+    assert.match(html, /<h1>Not known yet<\/h1>.*may or may not have worked/);
+    assert.match((await decide('always')).html, /The limit is now \$2\.00/);
+  });
+
+  it('says that nothing was changed when that is so', async () => {
+    const { decide, limit } = await asked();
+    await api.sql.query('begin');
+    await api.sql.query('lock table farebox.budget_details in access exclusive mode');
+    const { status, html } = await decide('always');
+    await api.sql.query('rollback');
+    assert.equal(status, 503);
+    assert.match(html, /<h1>Unavailable<\/h1>.*Nothing was changed/);
+    assert.equal(await limit(), 1);
+  });
+});
