@@ -45,7 +45,7 @@ export async function respondCsv(
   { name, header, pages }: Export,
   onFailure: (error: unknown) => void,
 ): Promise<void> {
-  const chunks = textOf(header, pages);
+  const chunks = resetting(ctx, textOf(header, pages));
   const first = await chunks.next();
   ctx.respond = false;
   ctx.res.writeHead(200, {
@@ -61,6 +61,22 @@ export async function respondCsv(
     await pipeline(Readable.from(chunks, { objectMode: false }), ctx.res);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ERR_STREAM_PREMATURE_CLOSE') onFailure(error);
+  }
+}
+
+/**
+ * Resets the connection when the rest cannot be read. Without chunked encoding, as in HTTP/1.0, a connection that ends
+ * normally ends the file.
+ */
+async function* resetting(
+  { res }: Context,
+  chunks: AsyncGenerator<string, undefined>,
+): AsyncGenerator<string, undefined> {
+  try {
+    yield* chunks;
+  } catch (error) {
+    if (res.headersSent) res.socket?.resetAndDestroy();
+    throw error;
   }
 }
 
@@ -89,4 +105,9 @@ export async function* pagesOf<T>(
     if (rows.length < PAGE_ROWS) return;
     last = rows.at(-1);
   }
+}
+
+/** Rows that are in memory, in as many pages. */
+export function* pagesOfRows(rows: readonly (readonly Cell[])[]) {
+  for (let at = 0; at < rows.length; at += PAGE_ROWS) yield rows.slice(at, at + PAGE_ROWS);
 }

@@ -14,6 +14,20 @@ export function refuseArchivedRange(api: Reading, { fromMs, toMs }: TimeRange): 
   return refuse(api, Math.min(fromMs ?? Infinity, toMs ?? Infinity));
 }
 
+/**
+ * For a list that is read in many pages: checks before the first page, and after the last one that none of its charges
+ * was archived meanwhile. Such a list ends too early.
+ */
+export function archiveGuard(api: Reading, range: TimeRange): () => Promise<void> {
+  let archivedAtStart: number | undefined;
+  return async () => {
+    await refuseArchivedRange(api, range);
+    const beforeMs = await readArchivedBefore(api.database);
+    archivedAtStart ??= beforeMs;
+    if (beforeMs > archivedAtStart && (range.fromMs ?? 0) < beforeMs) throw archived(beforeMs);
+  };
+}
+
 /** For a charge that was not found: whether it may be among the archived ones. UUID. */
 export function refuseArchivedCharge(api: Reading, chargeId: string): Promise<void> {
   return refuse(api, uuidTimeMs(chargeId));
@@ -22,8 +36,11 @@ export function refuseArchivedCharge(api: Reading, chargeId: string): Promise<vo
 async function refuse({ database }: Reading, timeMs: number): Promise<void> {
   if (timeMs === Infinity) return;
   const beforeMs = await readArchivedBefore(database);
-  if (timeMs >= beforeMs) return;
-  throw new ApiError(
+  if (timeMs < beforeMs) throw archived(beforeMs);
+}
+
+function archived(beforeMs: number): ApiError {
+  return new ApiError(
     'charges_archived',
     `The charges from before ${new Date(beforeMs).toISOString()} are archived. Statements and earnings still include them.`,
   );

@@ -2,8 +2,9 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { ChargeReply } from '../../src/schemas/charges.ts';
+import { DeveloperStatementReply } from '../../src/schemas/statements.ts';
 import { startTestApi, type TestApi } from '../support/api.ts';
-import { assertError, bodyOf, charge } from '../support/http.ts';
+import { assertError, bodyOf, call, charge } from '../support/http.ts';
 import { startApiProcess, until } from '../support/stack.ts';
 
 const PRELOAD = join(import.meta.dirname, '../support/shiftable-clock.ts');
@@ -46,6 +47,21 @@ describe('a wrong clock', () => {
       assert.ok(atMs > fromMs - 60_000 && atMs < Date.now() + 60_000, createdAt);
     } finally {
       await minutesAhead.stop();
+    }
+  });
+
+  it('completes no statement before its month is over', async () => {
+    const account = await right.createAccount(10);
+    const ahead = shifted(32 * 86_400_000, { CLOCK_SHIFTS_LATER: 'true' });
+    const process = await startApiProcess(ahead);
+    try {
+      process.kill('SIGUSR2');
+      await until(async () => (await charge(process, account, { amount: 0.01 })).status === 503);
+      const path = `/v1/statements/${new Date().toISOString().slice(0, 7)}`;
+      const answer = await call(process, 'GET', path, { key: account.developerKey });
+      assert.equal(bodyOf(answer, 200, DeveloperStatementReply).complete, false);
+    } finally {
+      await process.stop();
     }
   });
 

@@ -1,7 +1,7 @@
 /** CSV as it is written to a socket: the form of cells, and clients that are slow, disconnect, or see a failure. */
 import assert from 'node:assert/strict';
 import { createServer, get, type IncomingMessage, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { connect, type AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import type { Context } from 'koa';
 import { respondCsv, type Cell } from '../../src/http/csv.ts';
@@ -113,6 +113,20 @@ describe('a CSV export', () => {
     await assert.rejects(text(answer), { code: 'ECONNRESET' });
     assert.equal(answer.complete, false);
     assert.deepEqual(failures, [new Error('away')]);
+  });
+
+  it('does not end like a whole file when a later page fails, in HTTP/1.0 either', async () => {
+    const isSent = Promise.withResolvers<void>();
+    pages = async function* () {
+      yield [['a', 1n]];
+      await isSent.promise;
+      throw new Error('away');
+    };
+    const { port } = server.address() as AddressInfo;
+    const client = connect(port, '127.0.0.1');
+    client.write('GET / HTTP/1.0\r\n\r\n');
+    client.once('data', () => isSent.resolve());
+    await assert.rejects(text(client), { code: 'ECONNRESET' });
   });
 
   it('reads no faster than a slow client, and stops when the client disconnects', async () => {

@@ -6,6 +6,10 @@ import assert from 'node:assert/strict';
 import { uuidFloor, wireId } from '../../../src/domain/ids.ts';
 import { UsageReply } from '../../../src/schemas/balance.ts';
 import { auditLedger } from '../../../src/store/audit/ledger-checks.ts';
+import { findKeyOwners } from '../../../src/store/accounts/api-keys.ts';
+import { hashOfKey } from '../../../src/store/accounts/accounts.ts';
+import { exportCharges } from '../../../src/http/handlers/charges/charge-files.ts';
+import type { Api } from '../../../src/http/services.ts';
 import { archiveMonth } from '../../../src/store/charges/archive-month.ts';
 import { ensureChargePartitions } from '../../../src/store/charges/partitions.ts';
 import { rebuildRollups, rollUp } from '../../../src/store/earnings/rollups.ts';
@@ -60,6 +64,9 @@ describe('an archived month', () => {
     await at(monthAt(LATER) + 5, 4_000_000);
     await at(monthAt(LATER) - 5, 4_500_000);
     await at(Date.now(), 5_000_000);
+    // As many as the first page of an export has.
+    const many = { consumer, developer, amount: 1, tool: 'many', timeMs: Date.now() };
+    await harness.charge(Array.from({ length: 500 }, () => many));
     const oldest = await api.sql.query<{ id: string }>(
       `select id from farebox.charges where amount_micros = 1000000`,
     );
@@ -145,6 +152,18 @@ describe('an archived month', () => {
       earnings: await read('/v1/earnings', ofDeveloper),
       topUps: await read('/v1/top-ups', ofDeveloper),
     };
+  }
+
+  /** An export whose first page is read, so that the client has the beginning of the file. */
+  async function beginExport(query: object): Promise<AsyncIterator<unknown>> {
+    const [caller] = await findKeyOwners(harness.database, [hashOfKey(developer.developerKey)]);
+    const request = { caller: caller ?? assert.fail(), query } as Parameters<
+      typeof exportCharges
+    >[1];
+    const { pages } = exportCharges({ database: harness.database } as Api, request);
+    const iterator = pages[Symbol.asyncIterator]();
+    assert.equal((await iterator.next()).done, false);
+    return iterator;
   }
 
   it('has to be over for 101 days', async () => {
@@ -299,7 +318,8 @@ describe('an archived month', () => {
   });
 
   it('ends a list that has no bounds', async () => {
-    const answer = await call(api, 'GET', '/v1/usage', { key: consumer.consumerKey });
+    const path = '/v1/usage?tool=search';
+    const answer = await call(api, 'GET', path, { key: consumer.consumerKey });
     const { charges, hasMore } = bodyOf(answer, 200, UsageReply);
     assert.deepEqual(
       charges.map(({ amount }) => amount),
@@ -322,8 +342,16 @@ describe('an archived month', () => {
     await until(async () => (await harness.client.query(waits)).rowCount === 0);
     // The sums of the month are made by now, and its charges are not gone yet.
     assert.equal((await refund(lateId, 0.75)).status, 201);
+    const open = await Promise.all(
+      [{}, { from: isoAt(LATER) }, { from: isoAt(0) }].map((query) => beginExport(query)),
+    );
     await api.sql.query('rollback');
     assert.equal((await archiving).kind, 'archived');
+    const ends = await Promise.allSettled(open.map((pages) => pages.next()));
+    assert.deepEqual(
+      ends.map((end) => (end.status === 'rejected' ? String(end.reason.code) : end.value.done)),
+      ['charges_archived', 'charges_archived', false],
+    );
     assertError(await refund(lateId, 0.1), 410, 'charges_archived');
     assert.deepEqual(await auditLedger(harness.database), []);
   });

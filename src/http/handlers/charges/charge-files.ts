@@ -5,6 +5,7 @@ import type { EarningsFileQuery } from '../../../schemas/earnings.ts';
 import {
   listConsumerCharges,
   listDeveloperCharges,
+  type Page,
   type StoredCharge,
 } from '../../../store/charges/list-charges.ts';
 import {
@@ -16,7 +17,7 @@ import { pagesOf, type Cell, type Export } from '../../csv.ts';
 import type { Request } from '../../endpoint.ts';
 import { rangeOf } from '../earnings/earnings.ts';
 import { chargeFilterOf, developerChargeFilterOf, timeRangeOf } from '../../filters.ts';
-import { refuseArchivedRange } from '../../refuse-archived.ts';
+import { archiveGuard } from '../../refuse-archived.ts';
 
 export function exportCharges(
   api: Api,
@@ -26,11 +27,9 @@ export function exportCharges(
   return {
     name: 'charges',
     header: ['id', 'createdAt', 'tool', 'amount', 'refunded', 'consumerId', 'metadata'],
-    pages: pagesOf(
-      async (limit, last?: StoredCharge) => {
-        if (!last) await refuseArchivedRange(api, timeRangeOf(query));
-        return listDeveloperCharges(api.database, caller, filter, { limit, beforeId: last?.id });
-      },
+    pages: chargePages(
+      archiveGuard(api, timeRangeOf(query)),
+      (page) => listDeveloperCharges(api.database, caller, filter, page),
       (charge) => [
         ...cellsOf(charge),
         wireId('consumer', charge.consumerId),
@@ -48,11 +47,9 @@ export function exportUsage(
   return {
     name: 'usage',
     header: ['id', 'createdAt', 'tool', 'amount', 'refunded', 'developerId'],
-    pages: pagesOf(
-      async (limit, last?: StoredCharge) => {
-        if (!last) await refuseArchivedRange(api, timeRangeOf(query));
-        return listConsumerCharges(api.database, caller, filter, { limit, beforeId: last?.id });
-      },
+    pages: chargePages(
+      archiveGuard(api, timeRangeOf(query)),
+      (page) => listConsumerCharges(api.database, caller, filter, page),
       (charge) => [...cellsOf(charge), wireId('developer', charge.developerId)],
     ),
   };
@@ -79,6 +76,19 @@ export function exportEarnings(
       ],
     ),
   };
+}
+
+function chargePages(
+  guard: () => Promise<void>,
+  list: (page: Page) => Promise<readonly StoredCharge[]>,
+  cellsOfOne: (charge: StoredCharge) => readonly Cell[],
+): Export['pages'] {
+  return pagesOf(async (limit, last?: StoredCharge) => {
+    if (!last) await guard();
+    const rows = await list({ limit, beforeId: last?.id });
+    if (rows.length < limit) await guard();
+    return rows;
+  }, cellsOfOne);
 }
 
 function cellsOf({ id, tool, amountMicros, refundedMicros }: StoredCharge): Cell[] {

@@ -14,18 +14,20 @@ import {
   type ConsumerStatement,
   type DeveloperStatement,
 } from '../../../store/earnings/statements.ts';
+import { readClock } from '../../../store/database.ts';
 import { takeTurn, takeTurnInSteps } from '../../../store/accounts/turns.ts';
 import type { Api } from '../../services.ts';
-import type { Cell, Export } from '../../csv.ts';
+import { pagesOfRows, type Cell, type Export } from '../../csv.ts';
 import type { Reply, Request } from '../../endpoint.ts';
 
 export async function getStatement(
   api: Api,
   { caller, params }: Request,
 ): Promise<Reply<StatementReply>> {
-  const month = monthOf(params['month'] ?? '');
-  // Before the statement is read: it then has everything of a complete month.
-  const complete = isComplete(month, Date.now());
+  // Before the statement is read: it then has everything of a complete month. By the clock of the ids of charges.
+  const nowMs = await readClock(api.database);
+  const month = monthOf(params['month'] ?? '', nowMs);
+  const complete = isComplete(month, nowMs);
   const statement = await api.shares.scans.run(caller.accountId, 1, () =>
     readStatement(api, caller, month),
   );
@@ -44,15 +46,15 @@ export async function getStatement(
 
 /** One row for each entry. The amounts of all rows but the last add up to the last. Tax is beside them. */
 export function exportStatement(api: Api, { caller, params }: Request): Export {
-  const month = monthOf(params['month'] ?? '');
+  const month = monthOf(params['month'] ?? '', Date.now());
   return {
     name: `statement-${nameOf(month)}`,
     header: ['date', 'entry', 'tool', 'topUpId', 'reason', 'count', 'amount', 'tax'],
     pages: (async function* () {
       const statement = await readStatement(api, caller, month);
-      yield 'movements' in statement
-        ? consumerRows(month, statement)
-        : developerRows(month, statement);
+      yield* pagesOfRows(
+        'movements' in statement ? consumerRows(month, statement) : developerRows(month, statement),
+      );
     })(),
   };
 }
@@ -76,11 +78,11 @@ async function readStatement(
 }
 
 /** From 1970, when timestamps in ids begin, to the current month. */
-function monthOf(text: string): Month {
+function monthOf(text: string, nowMs: number): Month {
   const [, year = '', month = ''] = /^(\d{4})-(0[1-9]|1[0-2])$/.exec(text) ?? [];
   const fromMs = Date.UTC(Number(year), Number(month) - 1);
-  if (year < '1970' || fromMs > Date.now()) {
-    const thisMonth = isoOf(Date.now()).slice(0, 7);
+  if (year < '1970' || fromMs > nowMs) {
+    const thisMonth = isoOf(nowMs).slice(0, 7);
     throw new ApiError(
       'invalid_request',
       `month must be the current month, ${thisMonth}, or an earlier one in the same format.`,
