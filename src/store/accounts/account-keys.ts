@@ -29,7 +29,7 @@ export function readAccountKeys(
   `);
 }
 
-/** Does not change absent members. Takes effect everywhere within a second, as changes of keys do. */
+/** Absent members do not change, nor does an absent ceiling reset the developers' own limits. Takes effect everywhere within a second, as changes of keys do. */
 export async function changeAccountKeys(
   database: Database,
   consumer: ConsumerRef,
@@ -42,8 +42,9 @@ export async function changeAccountKeys(
     await actAs(tx, by);
     const settings = { ...(await readAccountKeys(tx, consumer)), ...changes };
     const { charge, developerDayMicros } = settings;
+    const ceiling = changes.developerDayMicros ?? null;
     // First, so that at the commit the budgets are looked at before the entry of this change locks the audit log.
-    if (developerDayMicros !== null) await setDeveloperWindows(tx, consumer, developerDayMicros);
+    if (ceiling !== null) await setDeveloperWindows(tx, consumer, ceiling);
     await tx.query(sql.typeAlias('nothing')`
       with changed as (
         update farebox.accounts set keys_charge = ${charge}, developer_day_micros = ${developerDayMicros}
