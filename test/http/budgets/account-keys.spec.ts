@@ -282,6 +282,17 @@ describe('the keys of an account', () => {
     assertError(await tryAsk(api, account, key, 1_000), 403, 'account_keys_closed', 'apiKey');
   });
 
+  it('with a new ceiling forget a limit that an approval raised', async () => {
+    await set({ developerDayLimit: 5 });
+    await until(async () => (await pay(5.000001)).status === 402, SOON);
+    const { body } = await tryAsk(api, account, key, 50);
+    await decide(api, key, (body as { id: string }).id, 'raise', { limit: 60 });
+    assert.equal((await budgets())[0]?.window?.limit, 60);
+    await set({ developerDayLimit: 7 });
+    assert.equal((await budgets())[0]?.window?.limit, 7);
+    await proveBooks(api.env, { processor: false, only: ['approvals'] });
+  });
+
   it('make no event of the key that nobody holds', async () => {
     await set({ developerDayLimit: 2 });
     await until(async () => (await pay(2.000001)).status === 402, SOON);
