@@ -7,6 +7,7 @@ import type { Micros } from '../../domain/money.ts';
 import { actAs, type Actor } from '../audit/actor.ts';
 import { lockConsumer, type ConsumerRef } from '../balance/consumers.ts';
 import { setDeveloperWindows } from '../budgets/developer-budgets.ts';
+import { lockAccountOf } from './accounts.ts';
 import { micros, nullable, row, sql, type Connection, type Database } from '../database.ts';
 
 export interface AccountKeys {
@@ -37,6 +38,7 @@ export async function changeAccountKeys(
   by?: Actor,
 ): Promise<AccountKeys> {
   return database.transaction(async (tx) => {
+    await lockAccountOf(tx, consumer);
     // Budgets of developers are created under this lock, so none is created with the earlier ceiling.
     await lockConsumer(tx, consumer);
     await actAs(tx, by);

@@ -119,6 +119,7 @@ export async function takeUpAutoTopUp(database: Database, notice: Notice): Promi
   await database.transaction(async (tx) => {
     if (!(await lockNotice(tx, notice.id))) return;
     const consent = await lockConsent(tx, notice.subjectId);
+    await lockConsumerOf(tx, notice.subjectId);
     const due = await findDue(tx, notice.subjectId);
     // The end of the top-up in progress restores the threshold.
     if (!due || due.status === 'off' || due.isPending) return deleteNotice(tx, notice.id);
@@ -143,6 +144,14 @@ export async function takeUpAutoTopUp(database: Database, notice: Notice): Promi
     await postNotice(tx, 'top_up', topUpId, { ledger: due.ledger });
     await deleteNotice(tx, notice.id);
   });
+}
+
+/** After its account, as everywhere: see `lockConsumer`. */
+async function lockConsumerOf(tx: Transaction, consumerId: string): Promise<void> {
+  await tx.query(sql.typeAlias('nothing')`
+    select from farebox.consumers
+    where (ledger, id) = (select ledger, consumer_id from farebox.accounts where consumer_id = ${consumerId}) for update
+  `);
 }
 
 async function findDue(tx: Transaction, consumerId: string): Promise<Due | null> {
