@@ -9,7 +9,7 @@ import type { ApprovalRequired, LimitReached } from '../store/budgets/budget.ts'
 import { findBudgetRules, type BudgetRules } from '../store/budgets/rules.ts';
 import type { Database } from '../store/database.ts';
 import { FreshCache } from './fresh-cache.ts';
-import { BUDGETS_CACHED_MAX } from './limits.ts';
+import { BUDGETS_CACHED_MAX, CLOCK_SKEW_MS_MAX } from './limits.ts';
 import { whenKnown, type MaybePromise } from './maybe-promise.ts';
 import type { RecentChanges } from './recent-changes.ts';
 
@@ -23,7 +23,8 @@ interface Node {
   readonly tools: ReadonlySet<string> | undefined;
   readonly developers: ReadonlySet<string> | undefined;
   readonly approved: ReadonlySet<string> | undefined;
-  readonly hasOnce: boolean;
+  /** Until then, PostgreSQL decides whether an approval for once lets a refused call pass. */
+  readonly onceUntilMs: number;
 }
 
 /** What a charge or hold asks of a budget. The developer's id is a UUID. */
@@ -123,7 +124,7 @@ function refusalOf(
   for (const node of path) {
     const refusal = node && refusalOfNode(node, call);
     if (!refusal) continue;
-    if (!node.hasOnce || !isAskable(refusal)) return refusal;
+    if (node.onceUntilMs <= now || !isAskable(refusal)) return refusal;
     first ??= refusal;
   }
   return first && { kind: 'needs_approval', refusal: first };
@@ -200,7 +201,7 @@ function byName(found: readonly BudgetRules[]): Map<string, Node> {
 
 function nodeOf({ id, isClosed, expiresAt, ...rules }: BudgetRules): Node {
   const { maxPerCallMicros, allowLeases, maxLeaseMicros, tools, developers } = rules;
-  const { approved, hasOnce } = rules;
+  const { approved, onceUntil } = rules;
   return {
     id,
     endsAtMs: isClosed ? 0 : expiresAt === null ? Infinity : Date.parse(expiresAt),
@@ -210,6 +211,7 @@ function nodeOf({ id, isClosed, expiresAt, ...rules }: BudgetRules): Node {
     tools: tools ? new Set(tools) : undefined,
     developers: developers ? new Set(developers) : undefined,
     approved: approved ? new Set(approved) : undefined,
-    hasOnce,
+    // This process's clock may be ahead.
+    onceUntilMs: onceUntil === null ? 0 : Date.parse(onceUntil) + CLOCK_SKEW_MS_MAX,
   };
 }

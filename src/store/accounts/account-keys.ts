@@ -7,6 +7,7 @@ import type { Micros } from '../../domain/money.ts';
 import { actAs, type Actor } from '../audit/actor.ts';
 import { lockConsumer, type ConsumerRef } from '../balance/consumers.ts';
 import { setDeveloperWindows } from '../budgets/developer-budgets.ts';
+import { lockAccountOf } from './accounts.ts';
 import { micros, nullable, row, sql, type Connection, type Database } from '../database.ts';
 
 export interface AccountKeys {
@@ -29,7 +30,7 @@ export function readAccountKeys(
   `);
 }
 
-/** Does not change absent members. Takes effect everywhere within a second, as changes of keys do. */
+/** Absent members do not change, nor does an absent ceiling reset the developers' own limits. Takes effect everywhere within a second, as changes of keys do. */
 export async function changeAccountKeys(
   database: Database,
   consumer: ConsumerRef,
@@ -37,13 +38,15 @@ export async function changeAccountKeys(
   by?: Actor,
 ): Promise<AccountKeys> {
   return database.transaction(async (tx) => {
+    await lockAccountOf(tx, consumer);
     // Budgets of developers are created under this lock, so none is created with the earlier ceiling.
     await lockConsumer(tx, consumer);
     await actAs(tx, by);
     const settings = { ...(await readAccountKeys(tx, consumer)), ...changes };
     const { charge, developerDayMicros } = settings;
+    const ceiling = changes.developerDayMicros ?? null;
     // First, so that at the commit the budgets are looked at before the entry of this change locks the audit log.
-    if (developerDayMicros !== null) await setDeveloperWindows(tx, consumer, developerDayMicros);
+    if (ceiling !== null) await setDeveloperWindows(tx, consumer, ceiling);
     await tx.query(sql.typeAlias('nothing')`
       with changed as (
         update farebox.accounts set keys_charge = ${charge}, developer_day_micros = ${developerDayMicros}

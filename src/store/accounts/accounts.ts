@@ -205,6 +205,16 @@ export async function lockAccount(tx: Transaction, id: string): Promise<void> {
   `);
 }
 
+/** The same, by its consumer. Before the consumer's own row: see `lockConsumer`. */
+export async function lockAccountOf(
+  tx: Transaction,
+  { consumerId }: { readonly consumerId: string },
+): Promise<void> {
+  await tx.query(sql.typeAlias('nothing')`
+    select from farebox.accounts where consumer_id = ${consumerId} for no key update
+  `);
+}
+
 export async function getAccountOf(connection: Connection, id: string): Promise<Account> {
   const account = await findAccount(connection, { uuid: id });
   if (!account) throw new Error(`there is no account ${id}`);

@@ -85,6 +85,9 @@ export async function readBacklog(connection: Connection): Promise<Backlog> {
     select 'events', count(*), ${ageOf(sql.fragment`next_attempt_at`)} from farebox.webhook_deliveries
     where status = 'waiting' and next_attempt_at <= now()
     union all
+    -- Of flushes with holds whose time is over; a worker releases them within seconds.
+    select 'expired_holds', count(*), ${ageOf(sql.fragment`due_at`)} from farebox.hold_expiries where due_at <= now()
+    union all
     select 'failing_endpoints', count(*), ${ageOf(sql.fragment`failing_since`)}
     from farebox.webhook_endpoints where status = 'active' and failing_since is not null
     union all

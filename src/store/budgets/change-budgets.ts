@@ -195,18 +195,27 @@ export async function applyToBudget(
       update farebox.budgets set limit_micros = ${limitMicros}, used_at_limit_micros = used_micros where ${node}
     `);
   }
-  if (window !== undefined) await setWindow(tx, view, sql.fragment`(${number}::int4)`, window);
-  const replaced = scopesOf(changes);
-  if (replaced.length > 0) {
-    await tx.query(sql.typeAlias('nothing')`
-      update farebox.approvals set is_raise_in_force = false
-      where ledger = ${view.ledger} and consumer_id = ${view.consumerId} and budget = ${number}
-        and scope = any (${sql.array(replaced, 'text')}) and is_raise_in_force
-    `);
-  }
+  const numbers = sql.fragment`(${number}::int4)`;
+  if (window !== undefined) await setWindow(tx, view, numbers, window);
+  const replaced = scopesOf(changes).filter((scope) => scope !== 'window');
+  if (replaced.length > 0) await endRaises(tx, view, numbers, replaced);
 }
 
-/** The limits that are being set. Earlier raises by approvals no longer apply to them. */
+/** Raises by approvals of limits that have been set since. */
+async function endRaises(
+  tx: Transaction,
+  { ledger, consumerId }: ConsumerRef,
+  numbers: ReturnType<typeof sql.fragment>,
+  scopes: readonly LimitScope[],
+): Promise<void> {
+  await tx.query(sql.typeAlias('nothing')`
+    update farebox.approvals set is_raise_in_force = false
+    where ledger = ${ledger} and consumer_id = ${consumerId} and budget in ${numbers}
+      and scope = any (${sql.array(scopes, 'text')}) and is_raise_in_force
+  `);
+}
+
+/** The limits that are being set. */
 function scopesOf(changes: Partial<BudgetSettings>): LimitScope[] {
   const set = {
     total: changes.limitMicros,
@@ -217,7 +226,7 @@ function scopesOf(changes: Partial<BudgetSettings>): LimitScope[] {
   return LIMIT_SCOPES.filter((scope) => set[scope] !== undefined);
 }
 
-/** Only a window of the same unit that is not over has counted anything that still counts. */
+/** Of any number of nodes. Only a window of the same unit that is not over has counted anything that still counts. */
 export async function setWindow(
   tx: Transaction,
   view: ConsumerRef,
@@ -238,6 +247,7 @@ export async function setWindow(
     where c.ledger = ${view.ledger} and c.id = ${view.consumerId}
       and b.ledger = c.ledger and b.consumer_id = c.id and b.number in ${numbers}
   `);
+  await endRaises(tx, view, numbers, ['window']);
 }
 
 function ofNode({ ledger, consumerId }: ConsumerRef, number: number) {

@@ -1,5 +1,6 @@
 /** What the charge path checks of a node before the debit, for a cache. */
 import { Type, type Static } from 'typebox';
+import { ONCE_HOURS } from '../../domain/approval.ts';
 import { row, sql, type Connection } from '../database.ts';
 
 const NodeName = Type.Object({ consumerId: Type.String(), number: Type.Integer() });
@@ -15,8 +16,8 @@ const BudgetRules = Type.Object({
   developers: Type.Union([Type.Array(Type.String()), Type.Null()]),
   /** The only ones that are approved. Null: none needs approval. */
   approved: Type.Union([Type.Array(Type.String()), Type.Null()]),
-  /** Whether an approval for once has not been used yet. */
-  hasOnce: Type.Boolean(),
+  /** The end of the last approval for once that has not been used yet. */
+  onceUntil: Type.Union([Type.String(), Type.Null()]),
 });
 
 /** Developers by their UUIDs. */
@@ -33,11 +34,11 @@ export async function findBudgetRules(
       d.expires_at as "expiresAt", d.max_per_call_micros as "maxPerCallMicros",
       d.allow_leases as "allowLeases", d.max_lease_micros as "maxLeaseMicros", d.tools, d.developers,
       case when d.approve_developers then d.approved_developers end as approved,
-      exists (
-        select from farebox.approvals p
+      (
+        select max(p.decided_at) + make_interval(hours => ${ONCE_HOURS}) from farebox.approvals p
         where p.ledger = d.ledger and p.consumer_id = d.consumer_id and p.budget = d.number
           and p.decision = 'once' and p.used_by is null
-      ) as "hasOnce"
+      ) as "onceUntil"
     from ${sql.unnest(
       nodes.map(({ consumerId, number }) => [consumerId, number]),
       ['uuid', 'int4'],

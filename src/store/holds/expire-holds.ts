@@ -3,7 +3,10 @@ import { Type } from 'typebox';
 import { repayDebts } from '../balance/debts.ts';
 import { nullable, row, sql, type Database } from '../database.ts';
 
-/** Rows of hold_expiries in one transaction: each lists the holds of one flush, most of which are closed by now. */
+/**
+ * Rows of hold_expiries in one transaction: each lists the holds of one flush, most of which are closed by now. Fewer, if
+ * they list many holds (migrations/functions/expire_holds.sql).
+ */
 const ROWS_MAX = 200;
 
 const expiredRow = row(

@@ -58,6 +58,8 @@ const Due = Type.Object({
   consumerId: Type.String(),
   accountId: Type.String(),
   isLow: Type.Boolean(),
+  /** Since the notice was written. */
+  isCredited: Type.Boolean(),
   isPending: Type.Boolean(),
   waitMs: Type.Integer(),
 });
@@ -119,12 +121,14 @@ export async function takeUpAutoTopUp(database: Database, notice: Notice): Promi
   await database.transaction(async (tx) => {
     if (!(await lockNotice(tx, notice.id))) return;
     const consent = await lockConsent(tx, notice.subjectId);
-    const due = await findDue(tx, notice.subjectId);
+    await lockConsumerOf(tx, notice.subjectId);
+    const due = await findDue(tx, notice);
     // The end of the top-up in progress restores the threshold.
     if (!due || due.status === 'off' || due.isPending) return deleteNotice(tx, notice.id);
     if (due.waitMs > 0) return postponeNotice(tx, notice.id, due.waitMs);
-    if (notice.attempts > 1 && !due.isLow) {
-      // The notice was postponed, and the consumer topped up manually meanwhile.
+    // A refused charge asks at any balance, and its notice looks like any other. So a first delivery counts unless something
+    // was credited since. After a dropped notice, the next charge asks again.
+    if (!due.isLow && (due.isCredited || notice.attempts > 1)) {
       await deleteNotice(tx, notice.id);
       await setState(tx, due, 'on', null);
       return switchAskingOn(tx, due);
@@ -145,10 +149,27 @@ export async function takeUpAutoTopUp(database: Database, notice: Notice): Promi
   });
 }
 
-async function findDue(tx: Transaction, consumerId: string): Promise<Due | null> {
+/** After its account, as everywhere: see `lockConsumer`. */
+async function lockConsumerOf(tx: Transaction, consumerId: string): Promise<void> {
+  await tx.query(sql.typeAlias('nothing')`
+    select from farebox.consumers
+    where (ledger, id) = (select ledger, consumer_id from farebox.accounts where consumer_id = ${consumerId}) for update
+  `);
+}
+
+async function findDue(
+  tx: Transaction,
+  { id, subjectId }: Pick<Notice, 'id' | 'subjectId'>,
+): Promise<Due | null> {
   return tx.maybeOne(sql.type(dueRow)`
     select ${columns}, a.ledger, a.consumer_id as "consumerId", o.id as "accountId",
       c.credited_micros - c.spent_micros - c.held_micros < a.threshold_micros as "isLow",
+      exists (
+        select from farebox.movements m
+        where m.ledger = a.ledger and m.consumer_id = a.consumer_id and m.amount_micros > 0
+          -- The id is made under the consumer's lock, unlike created_at.
+          and m.id > (select uuidv7(created_at - clock_timestamp()) from farebox.outbox where id = ${id})
+      ) as "isCredited",
       exists (
         select from farebox.top_ups t
         where t.ledger = a.ledger and t.consumer_id = a.consumer_id and t.automatic and t.status = 'pending'
@@ -157,7 +178,7 @@ async function findDue(tx: Transaction, consumerId: string): Promise<Due | null>
     from farebox.accounts o
     join farebox.auto_top_ups a on a.ledger = o.ledger and a.consumer_id = o.consumer_id
     join farebox.consumers c on c.ledger = o.ledger and c.id = o.consumer_id
-    where o.consumer_id = ${consumerId}
+    where o.consumer_id = ${subjectId}
   `);
 }
 

@@ -32,7 +32,7 @@ const agreedRow = row(
 export async function lockConsent(tx: Transaction, consumerId: string): Promise<Consent> {
   const ceiling = await tx.oneFirst(sql.type(ceilingRow)`
     select consent_ceiling_micros as ceiling from farebox.accounts
-    where consumer_id = ${consumerId} for update
+    where consumer_id = ${consumerId} for no key update
   `);
   // A separate statement, whose snapshot has everything committed while the lock was awaited.
   return { ceiling, ...(await sumTaken(tx, consumerId)) };
@@ -99,6 +99,11 @@ export async function changeConsent(
   { ceiling, givenBy, terms }: ConsentChange,
 ): Promise<void> {
   await connection.transaction(async (tx) => {
+    // The notice before the account, as when it is taken up, which then reads the new ceiling.
+    await tx.query(sql.typeAlias('nothing')`
+      update farebox.outbox set next_attempt_at = now()
+      where topic = 'auto_top_up' and subject_id = ${consumerId}
+    `);
     await tx.query(sql.typeAlias('nothing')`
       with changed as (
         update farebox.accounts set consent_ceiling_micros = ${ceiling}
@@ -108,10 +113,6 @@ export async function changeConsent(
       select ledger, ${randomUUIDv7()}::uuid, id, ${ceiling}::int8, ${givenBy}, ${terms?.version ?? null},
         ${terms?.text ?? null}
       from changed
-    `);
-    await tx.query(sql.typeAlias('nothing')`
-      update farebox.outbox set next_attempt_at = now()
-      where topic = 'auto_top_up' and subject_id = ${consumerId}
     `);
   });
 }

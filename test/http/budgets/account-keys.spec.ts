@@ -170,6 +170,24 @@ describe('the keys of an account', () => {
     }
   });
 
+  for (const [which, limit, fits, tooMuch] of [
+    ['lowered', 1, 0.9, 3],
+    ['raised', 9, 6, 4],
+  ] as const) {
+    it(`keep the limit that their owner ${which} for one developer until the ceiling is set again`, async () => {
+      await set({ developerDayLimit: 5 });
+      await until(async () => (await pay(5.000001)).status === 402, SOON);
+      const [budget] = await budgets();
+      await changeBudget(api, key, budget?.id ?? '', { window: { per: 'day', limit } });
+      assert.deepEqual(await set({ charge: 'open' }), { charge: 'open', developerDayLimit: 5 });
+      assert.equal((await budgets())[0]?.window?.limit, limit);
+      assert.equal((await pay(fits)).status, 201);
+      assert.equal((await pay(tooMuch)).status, 402);
+      await set({ developerDayLimit: 5 });
+      assert.equal((await budgets())[0]?.window?.limit, 5);
+    });
+  }
+
   it('that are closed or have a ceiling pay no more for a hold than it reserves', async () => {
     const overflow = { amount: 20, over: 'overflow' };
     const plain = await place(api, account, { amount: 1 });
@@ -262,6 +280,17 @@ describe('the keys of an account', () => {
       'apiKey',
     );
     assertError(await tryAsk(api, account, key, 1_000), 403, 'account_keys_closed', 'apiKey');
+  });
+
+  it('with a new ceiling forget a limit that an approval raised', async () => {
+    await set({ developerDayLimit: 5 });
+    await until(async () => (await pay(5.000001)).status === 402, SOON);
+    const { body } = await tryAsk(api, account, key, 50);
+    await decide(api, key, (body as { id: string }).id, 'raise', { limit: 60 });
+    assert.equal((await budgets())[0]?.window?.limit, 60);
+    await set({ developerDayLimit: 7 });
+    assert.equal((await budgets())[0]?.window?.limit, 7);
+    await proveBooks(api.env, { processor: false, only: ['approvals'] });
   });
 
   it('make no event of the key that nobody holds', async () => {

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { Type } from 'typebox';
 import { asMicros } from '../../../src/domain/money.ts';
 import type { TopUpFailure } from '../../../src/domain/top-up.ts';
+import { adjustBalance } from '../../../src/store/balance/adjustments.ts';
 import { auditLedger } from '../../../src/store/audit/ledger-checks.ts';
 import {
   findAutoTopUp,
@@ -79,6 +80,25 @@ describe('automatic top-ups in the database', () => {
     assert.deepEqual(await notices(payer), []);
     const [left] = await notices({ consumerId: topUps[0]!.id });
     assert.equal(left?.topic, 'top_up');
+  });
+
+  it('are dropped when the balance was restored before the first delivery, and asked for again', async () => {
+    for (const chargeMicros of [6 * DOLLAR, 16 * DOLLAR]) {
+      const payer = await newAutoPayer();
+      const asked = await ask(payer, chargeMicros);
+      await adjustBalance(database, payer, {
+        amountMicros: asMicros(500 * DOLLAR),
+        reason: 'while no worker ran',
+      });
+      await takeUp(asked);
+      assert.deepEqual(await automatic(payer), []);
+      assert.deepEqual(await notices(payer), []);
+      await fire(payer, 506 * DOLLAR);
+    }
+  });
+
+  it('follow a refused charge at any balance', async () => {
+    await fire(await newAutoPayer(), 16 * DOLLAR);
   });
 
   it('run one at a time, and are requested again after the end', async () => {

@@ -89,4 +89,20 @@ export const HOLD_PLANTS: readonly Plant[] = [
     statements: [hold('uuidv7()', '2, 0, 0, 0, 7'), hold('uuidv7()', '2, 0, 0, 0, 7')],
     finds: ({ consumer }) => [[KEY, `consumer ${consumer}`]],
   },
+  {
+    what: 'a key that placed two holds 60 days apart',
+    statements: [
+      hold(`uuidv7('-60 days'::interval)`, '2, 0, 0, 0, 8'),
+      hold('uuidv7()', '2, 0, 0, 0, 8'),
+    ],
+    finds: ({ consumer }) => [[KEY, `consumer ${consumer}`]],
+  },
+  {
+    what: 'a key that placed another hold after 63 days, which is allowed',
+    statements: [
+      hold(`uuidv7('-63 days'::interval)`, '2, 0, 0, 0, 9'),
+      hold('uuidv7()', '2, 0, 0, 0, 9'),
+    ],
+    finds: () => [],
+  },
 ];
