@@ -26,8 +26,12 @@ export async function listPage<T extends { readonly id: string }>(
 function beforeIdOf(kind: IdKind, cursor: string | undefined): string | undefined {
   if (cursor === undefined) return undefined;
   const id = uuidOf(kind, cursor);
-  if (id !== undefined) return id;
-  throw new ApiError('invalid_cursor', 'cursor must be a nextCursor of this list.', {
+  if (id === undefined) throw invalidCursor();
+  return id;
+}
+
+export function invalidCursor(): ApiError {
+  return new ApiError('invalid_cursor', 'cursor must be a nextCursor of this list.', {
     param: 'cursor',
   });
 }

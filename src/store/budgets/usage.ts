@@ -110,6 +110,23 @@ export async function readBudgetUsage(
   };
 }
 
+const isMarkRow = row(Type.Object({ isMark: Type.Boolean() }));
+
+/** Whether a group of the consumer's can have this mark, for those whose place in the order depends on a row. */
+export async function isMark(
+  connection: Connection,
+  { ledger, consumerId }: ConsumerRef,
+  group: UsageGroup,
+  mark: string,
+): Promise<boolean> {
+  if (group !== 'key' && group !== 'developer') return true;
+  const found =
+    group === 'key'
+      ? sql.fragment`farebox.spend_keys where id = ${mark} and ledger = ${ledger} and consumer_id = ${consumerId}`
+      : sql.fragment`farebox.accounts where developer_id = ${mark}`;
+  return connection.oneFirst(sql.type(isMarkRow)`select exists (select from ${found}) as "isMark"`);
+}
+
 /** How the sums of a node are grouped. By key, only the total is read: keys have sums of their own. */
 const GROUPED = {
   key: sql.fragment`null::text`,

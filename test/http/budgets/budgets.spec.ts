@@ -114,6 +114,12 @@ describe('budgets', () => {
       [second.budgets.map(({ id }) => id), second.hasMore, second.nextCursor],
       [ids.slice(2), false, null],
     );
+    const last = await list(`?cursor=${root.id}`);
+    assert.deepEqual([last.budgets, last.hasMore], [[], false]);
+    const stranger = await api.createAccount(0);
+    const { id: theirs } = await makeBudget(api, stranger.consumerKey);
+    const foreign = await call(api, 'GET', `/v1/budgets?cursor=${theirs}`, { key });
+    assertError(foreign, 400, 'invalid_cursor', 'cursor');
     const children = await list(`?parentId=${root.id}`);
     assert.deepEqual(
       children.budgets.map(({ id }) => id),

@@ -215,6 +215,9 @@ describe('GET /v1/budgets/:id/usage', () => {
     ['?by=key&cursor=search', 'invalid_cursor', 'cursor'],
     ['?by=day&cursor=2026-02-31', 'invalid_cursor', 'cursor'],
     ['?cursor=%00', 'invalid_request', 'cursor'],
+    // Of nobody, as the key of another account would be.
+    ['?by=key&cursor=key_01a1fd6455e57aa3b31e95f51a48130e', 'invalid_cursor', 'cursor'],
+    ['?by=developer&cursor=dev_01a1fd6455e57aa3b31e95f51a48130e', 'invalid_cursor', 'cursor'],
   ] as const) {
     it(`refuses ${query}`, async () => {
       assertError(await ask(root.id, query), 400, code, param);

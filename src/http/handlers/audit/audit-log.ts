@@ -1,6 +1,5 @@
 /** The audit log: owners read the entries of their account, operators those of all. */
 import { subjectOf, wireDetails } from '../../../domain/audit-entry.ts';
-import { ApiError } from '../../../domain/errors.ts';
 import { uuidOf, wireId } from '../../../domain/ids.ts';
 import type {
   AuditLogReply,
@@ -10,6 +9,7 @@ import type {
 import { LIMIT_DEFAULT, type PageQuery } from '../../../schemas/shapes.ts';
 import { listAuditEntries, type AuditEntry } from '../../../store/audit/audit-log.ts';
 import type { Reply, Request } from '../../endpoint.ts';
+import { invalidCursor } from '../../pagination.ts';
 import type { Api } from '../../services.ts';
 
 export async function getAuditLog(
@@ -52,9 +52,7 @@ async function readPage(
   accountId: string | undefined,
 ) {
   if (cursor !== undefined && !/^[1-9]\d{0,14}$/.test(cursor)) {
-    throw new ApiError('invalid_cursor', 'cursor must be a nextCursor of this list.', {
-      param: 'cursor',
-    });
+    throw invalidCursor();
   }
   const found = await listAuditEntries(database, {
     limit: limit + 1,

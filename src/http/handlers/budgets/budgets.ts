@@ -36,7 +36,7 @@ import { afterCommit } from '../../answer-errors.ts';
 import { amountOf, CHARGEABLE, type AmountRule } from '../../amounts.ts';
 import type { Reply, Request } from '../../endpoint.ts';
 import { parseTime } from '../../iso-time.ts';
-import { listPage } from '../../pagination.ts';
+import { invalidCursor, listPage } from '../../pagination.ts';
 import { REPLAYED } from '../../respond.ts';
 import { keyReused, retryOf } from '../../retries.ts';
 import type { Api } from '../../services.ts';
@@ -82,6 +82,9 @@ export async function getBudgets(
   const { rows, ...marks } = await listPage(query, 'budget', (page) =>
     listBudgets(api.database, seen, parent, page),
   );
+  // The cursor of another account shows nothing, which must not look like the end of the list.
+  const after = rows.length === 0 && query.cursor ? uuidOf('budget', query.cursor) : undefined;
+  if (after && !(await findBudget(api.database, seen, after))) throw invalidCursor();
   return { status: 200, body: { budgets: rows.map((found) => wireBudget(seen, found)), ...marks } };
 }
 

@@ -1,6 +1,5 @@
 /** What the keys of a budget and of all budgets below it spent. A node that a key does not see answers 404. */
 import type { UsageGroup } from '../../../domain/budget.ts';
-import { ApiError } from '../../../domain/errors.ts';
 import { uuidOf, wireId } from '../../../domain/ids.ts';
 import { dollarsOf } from '../../../domain/money.ts';
 import type {
@@ -10,12 +9,14 @@ import type {
 } from '../../../schemas/budgets.ts';
 import { LIMIT_DEFAULT } from '../../../schemas/shapes.ts';
 import {
+  isMark,
   listKeyDays,
   readBudgetUsage,
   type BudgetUsage,
   type KeyDaySpending,
 } from '../../../store/budgets/usage.ts';
 import { pagesOf, type Export } from '../../csv.ts';
+import { invalidCursor } from '../../pagination.ts';
 import type { Reply, Request } from '../../endpoint.ts';
 import { parseTime } from '../../iso-time.ts';
 import type { Api } from '../../services.ts';
@@ -33,10 +34,23 @@ export async function getBudgetUsage(
   const seen = await seenBy(api, caller);
   const id = params['id'] ?? '';
   const number = await numberOfSeen(api, seen, id);
-  const { total, groups } = await readBudgetUsage(api.database, { ...seen, number }, by, range, {
-    limit: limit + 1,
-    after: cursor === undefined ? undefined : markOf(by, cursor),
-  });
+  const after = cursor === undefined ? undefined : markOf(by, cursor);
+  const page = { limit: limit + 1, after };
+  const { total, groups } = await readBudgetUsage(
+    api.database,
+    { ...seen, number },
+    by,
+    range,
+    page,
+  );
+  // The cursor of another list shows nothing, which must not look like its end.
+  if (
+    groups.length === 0 &&
+    after !== undefined &&
+    !(await isMark(api.database, seen, by, after))
+  ) {
+    throw invalidCursor();
+  }
   const shown = groups.slice(0, limit);
   const last = shown.at(-1);
   const hasMore = groups.length > limit;
@@ -102,10 +116,8 @@ function cursorOf(by: UsageGroup, { mark }: Marked): string {
 function markOf(by: UsageGroup, cursor: string): string {
   const isId = by === 'key' || by === 'developer';
   const mark = isId ? uuidOf(by, cursor) : by === 'day' ? dayOf(cursor) : cursor;
-  if (mark !== undefined) return mark;
-  throw new ApiError('invalid_cursor', 'cursor must be a nextCursor of this list.', {
-    param: 'cursor',
-  });
+  if (mark === undefined) throw invalidCursor();
+  return mark;
 }
 
 function dayOf(text: string): string | undefined {
