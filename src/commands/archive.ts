@@ -1,6 +1,6 @@
 /** `farebox archive`: moves the charges of a closed month out of the ledger, and keeps their sums. */
 import { InvalidArgumentError, type Command } from 'commander';
-import { asMicros, formatDollars } from '../domain/money.ts';
+import { formatDollars } from '../domain/money.ts';
 import { auditLedger } from '../store/audit/ledger-checks.ts';
 import { archiveMonth, type ArchiveResult } from '../store/charges/archive-month.ts';
 import type { Database } from '../store/database.ts';
@@ -44,7 +44,7 @@ function report(month: string, result: ArchiveResult): string {
   switch (result.kind) {
     case 'archived': {
       const { charges, amountMicros, table } = result;
-      const amount = formatDollars(asMicros(amountMicros));
+      const amount = formatDollars(amountMicros);
       return `Archived ${charges} charges of ${month}, ${amount} in total. They are now in ${table}.\n`;
     }
     case 'not_closed':

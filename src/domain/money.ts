@@ -51,9 +51,12 @@ export function dollarsOf(value: Micros): number {
   return value / MICROS_PER_DOLLAR;
 }
 
-/** For texts: `$10.00`, with the decimals beyond cents only when there are any: `$0.0215`. */
-export function formatDollars(value: Micros): string {
-  const [dollars = '', decimals = ''] = decimalOf(asMicros(Math.abs(value))).split('.');
+/**
+ * For texts: `$10.00`, with the decimals beyond cents only when there are any: `$0.0215`. A sum of many accounts, which
+ * may be more than the largest safe integer, is a bigint.
+ */
+export function formatDollars(value: Micros | bigint): string {
+  const [dollars = '', decimals = ''] = decimalOf(value).replace('-', '').split('.');
   const shown = decimals.slice(0, 2) + decimals.slice(2).replace(/0+$/, '');
   return `${value < 0 ? '-' : ''}$${dollars}.${shown}`;
 }
@@ -64,8 +67,8 @@ export function formatDollarNumber(dollars: number): string {
 }
 
 /** Dollars as text with six decimals, without an exponent and without a float in between. */
-export function decimalOf(value: Micros): string {
-  const digits = String(Math.abs(value)).padStart(7, '0');
+export function decimalOf(value: Micros | bigint): string {
+  const digits = String(value).replace('-', '').padStart(7, '0');
   return `${value < 0 ? '-' : ''}${digits.slice(0, -6)}.${digits.slice(-6)}`;
 }
 

@@ -89,19 +89,21 @@ export class EarningsWatch {
     const numbers = new Set(listeners.map(({ caller }) => caller.developerNumber));
     const nowMs = Date.now();
     const todayMs = nowMs - (nowMs % DAY_MS);
-    const totals = await sumLiveEarnings(this.#database, [...numbers], todayMs);
-    const byDeveloper = new Map(totals.map((each) => [each.developerNumber, each]));
+    const byDeveloper = await sumLiveEarnings(this.#database, [...numbers], todayMs);
+    for (const [number, totals] of byDeveloper) {
+      if (totals === null) this.#onError(tooLarge(number));
+    }
     // The streams of a developer share one text.
     const texts = new Map<number, string>();
     for (const listener of listeners) {
       const { caller, credential, stream } = listener;
-      if (!active.has(credential.id)) {
+      const { developerNumber } = caller;
+      const totals = byDeveloper.get(developerNumber);
+      if (!active.has(credential.id) || totals === null) {
         stream.end();
         continue;
       }
-      const { developerNumber } = caller;
-      const data =
-        texts.get(developerNumber) ?? textOf(caller, byDeveloper.get(developerNumber) ?? NOTHING);
+      const data = texts.get(developerNumber) ?? textOf(caller, totals ?? NOTHING);
       texts.set(developerNumber, data);
       if (data === listener.sent) continue;
       listener.sent = data;
@@ -116,16 +118,20 @@ export class EarningsWatch {
 
 const NOTHING = { total: asMicros(0), today: asMicros(0), charges: 0 };
 
-function textOf(
-  { developerId }: KeyOwner,
-  { total, today, charges }: Omit<LiveTotals, 'developerNumber'>,
-): string {
+function textOf({ developerId }: KeyOwner, { total, today, charges }: LiveTotals): string {
   return JSON.stringify({
     developerId: wireId('developer', developerId),
     totalEarnings: dollarsOf(total),
     todayEarnings: dollarsOf(today),
     charges,
   } satisfies LiveEarnings);
+}
+
+/** Why the streams of one developer end: a number could not show its sums exactly. */
+function tooLarge(developerNumber: number): RangeError {
+  return new RangeError(
+    `The earnings of developer number ${developerNumber} are more than $9,007,199,254.740991.`,
+  );
 }
 
 function tooMany(): ApiError {

@@ -119,6 +119,11 @@ describe('money', () => {
     assert.deepEqual(texts, ['$0.00', '$0.50', '$10.00', '$0.0205', '$0.000001', '-$3.25']);
   });
 
+  it('is exact in texts beyond the largest safe integer, as the sum of many accounts', () => {
+    const texts = [2n ** 53n, -(2n ** 63n)].map(formatDollars);
+    assert.deepEqual(texts, ['$9007199254.740992', '-$9223372036854.775808']);
+  });
+
   it('is written as a plain decimal of six places, exactly', () => {
     assert.equal(decimalOf(asMicros(Number.MIN_SAFE_INTEGER)), '-9007199254.740991');
     fc.assert(

@@ -1,7 +1,11 @@
-/** API processes with a wrong clock: they make no charges, rather than charge a retry twice. */
+/**
+ * API processes with a wrong clock: they make no charges, rather than charge a retry twice, and what they do make has the
+ * time of Postgres.
+ */
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
-import { ChargeReply } from '../../src/schemas/charges.ts';
+import { uuidOf } from '../../src/domain/ids.ts';
+import { ChargeReply, RefundReply } from '../../src/schemas/charges.ts';
 import { DeveloperStatementReply } from '../../src/schemas/statements.ts';
 import { startTestApi, type TestApi } from '../support/api.ts';
 import { assertError, bodyOf, call, charge } from '../support/http.ts';
@@ -9,6 +13,8 @@ import { startApiProcess, until } from '../support/stack.ts';
 
 const PRELOAD = join(import.meta.dirname, '../support/shiftable-clock.ts');
 const DAY_AND_HOUR_MS = 90_000_000;
+/** Longer than any month, so that it ends in an earlier one. */
+const MONTH_AND_DAY_MS = 32 * 86_400_000;
 
 describe('a wrong clock', () => {
   let right: TestApi;
@@ -64,6 +70,57 @@ describe('a wrong clock', () => {
       await process.stop();
     }
   });
+
+  for (const [behind, behindMs, more] of [
+    ['4 minutes', 4 * 60_000, {}],
+    ['32 days', MONTH_AND_DAY_MS, { CLOCK_SHIFTS_LATER: 'true' }],
+  ] as const) {
+    it(`does not show in the times of refunds: ${behind} behind`, async () => {
+      const account = await right.createAccount(10);
+      const process = await startApiProcess(shifted(-behindMs, more));
+      try {
+        const { id } = bodyOf(await charge(right, account, { amount: 1 }), 201, ChargeReply);
+        const key = account.developerKey;
+        const month = new Date(Date.now() - MONTH_AND_DAY_MS).toISOString().slice(0, 7);
+        const statement = async () =>
+          bodyOf(
+            await call(right, 'GET', `/v1/statements/${month}`, { key }),
+            200,
+            DeveloperStatementReply,
+          );
+        const complete = await statement();
+        assert.equal(complete.complete, true);
+        if ('CLOCK_SHIFTS_LATER' in more) {
+          process.kill('SIGUSR2');
+          // A charge that is refused shows that the clock has been shifted.
+          await until(async () => (await charge(process, account, { amount: 1 })).status === 503);
+        }
+        const before = await databaseTime();
+        const answer = await call(process, 'POST', `/v1/charges/${id}/refund`, { key, body: {} });
+        const refund = bodyOf(answer, 201, RefundReply);
+        assert.ok(refund.createdAt >= before, `${refund.createdAt}, asked for at ${before}`);
+        assert.ok(refund.createdAt <= (await databaseTime()), refund.createdAt);
+        assert.deepEqual(await statement(), complete);
+        const { rows } = await right.sql.query<{ at: Date }>(
+          `select m.created_at as at from farebox.movements m
+           join farebox.charge_refunds r using (ledger, consumer_id)
+           where r.id = $1 and m.kind = 'charge_refund'`,
+          [uuidOf('chargeRefund', refund.id)],
+        );
+        assert.deepEqual(
+          rows.map(({ at }) => at.toISOString()),
+          [refund.createdAt],
+        );
+      } finally {
+        await process.stop();
+      }
+    });
+  }
+
+  const databaseTime = async () => {
+    const { rows } = await right.sql.query<{ at: Date }>('select clock_timestamp() as at');
+    return rows[0]?.at.toISOString() ?? assert.fail();
+  };
 
   it('keeps a running process from charging; a retry elsewhere or later charges once', async () => {
     const account = await right.createAccount(10);

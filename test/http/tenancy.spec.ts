@@ -278,7 +278,9 @@ describe('tenancy', () => {
         const last = owned[names].replace(/[0-9a-f]{32}$/, 'f'.repeat(32));
         for (const cursor of [owned[names], last]) {
           const answer = await read(stranger, `?cursor=${cursor}`);
-          assert.equal(answer.status, 200);
+          // The order of budgets depends on the row of the cursor, which a stranger has as little as nobody's.
+          if (path === '/v1/budgets') assertError(answer, 400, 'invalid_cursor', 'cursor');
+          else assert.equal(answer.status, 200);
           assertShowsNothingOwned(answer);
         }
       });

@@ -22,6 +22,8 @@ export interface Movement {
   readonly topUpId?: string | undefined;
   readonly reversalId?: string | undefined;
   readonly reason?: string | undefined;
+  /** A UUIDv7 whose time the movement gets. Without it, the movement has the time when its transaction began. */
+  readonly datedBy?: string | undefined;
 }
 
 const roomRow = row(Type.Object({ hasRoom: Type.Boolean() }));
@@ -120,15 +122,16 @@ export async function cutLots(
 async function insertMovement(
   tx: Transaction,
   { ledger, consumerId }: ConsumerRef,
-  { kind, topUpId, reversalId, reason }: Movement,
+  { kind, topUpId, reversalId, reason, datedBy }: Movement,
   signedMicros: number,
 ): Promise<string> {
   // The id has the time of Postgres: the clock of this machine may be wrong.
   return tx.oneFirst(sql.type(idRow)`
     insert into farebox.movements
-      (ledger, consumer_id, id, kind, amount_micros, top_up_id, reversal_id, reason)
+      (ledger, consumer_id, id, kind, amount_micros, top_up_id, reversal_id, reason, created_at)
     values (${ledger}, ${consumerId}, uuidv7(), ${kind}, ${signedMicros}, ${topUpId ?? null},
-      ${reversalId ?? null}, ${reason ?? null})
+      ${reversalId ?? null}, ${reason ?? null},
+      coalesce(uuid_extract_timestamp(${datedBy ?? null}::uuid), now()))
     returning id
   `);
 }

@@ -6,7 +6,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { Type } from 'typebox';
 import { uuidFloor } from '../../domain/ids.ts';
-import { micros, row, sql, timestampOf, type Database, type Transaction } from '../database.ts';
+import { row, sql, timestampOf, type Database, type Transaction } from '../database.ts';
 import { paidByTopUps } from '../earnings/top-up-attribution.ts';
 import { isLockTimeout } from '../failures.ts';
 
@@ -17,13 +17,14 @@ const LOCK_TIMEOUT_MS = 300;
 const ATTEMPTS = 10;
 const RETRY_MS = 500;
 
-const Archived = Type.Object({ charges: Type.Integer(), amountMicros: micros });
+/** The amount as text: the sum of all accounts may be more than the largest safe integer. */
+const Archived = Type.Object({ charges: Type.Integer(), amountMicros: Type.String() });
 
 export type ArchiveResult =
   | {
       readonly kind: 'archived';
       readonly charges: number;
-      readonly amountMicros: number;
+      readonly amountMicros: bigint;
       /** Where the charges are now. */
       readonly table: string;
     }
@@ -70,9 +71,10 @@ export async function archiveMonth(
       `);
       if (rest || tail) return { kind: 'unsettled', what: rest ? 'charges_rest' : 'earnings_tail' };
       const name = `charges_${month.replace('-', '_')}`;
-      const figures = await keepFigures(tx, name, fromMs, toMs);
+      const { charges, amountMicros } = await keepFigures(tx, name, fromMs, toMs);
       await detach(tx, name);
-      return { kind: 'archived', ...figures, table: `farebox_archive.${name}` };
+      const table = `farebox_archive.${name}`;
+      return { kind: 'archived', charges, amountMicros: BigInt(amountMicros), table };
     })
     .catch((error: unknown): ArchiveResult => {
       if (isLockTimeout(error)) return { kind: 'busy' };
@@ -131,7 +133,7 @@ async function keepFigures(tx: Transaction, name: string, fromMs: number, toMs: 
   return tx.one(sql.type(archivedRow)`
     insert into farebox.archived_months (month, charges, amount_micros)
     select ${month}, count(*), coalesce(sum(amount_micros), 0) from ${charges}
-    returning charges, amount_micros as "amountMicros"
+    returning charges, amount_micros::text as "amountMicros"
   `);
 }
 

@@ -2,7 +2,6 @@
  * Refunds of charges. A refund is a separate row, so the charge and its receipt never change. The consumer's row is
  * locked throughout, so refunds of a charge run one after another and never exceed it.
  */
-import { randomUUIDv7 } from 'node:crypto';
 import { Type, type Static } from 'typebox';
 import { wireId, withTailOf } from '../../domain/ids.ts';
 import { asMicros, type Micros } from '../../domain/money.ts';
@@ -40,7 +39,7 @@ const ChargeRefund = Type.Object({
   askedMicros: nullable(micros),
 });
 
-/** A row of `charge_refunds`; ids are UUIDs, and its time is in its id. */
+/** A row of `charge_refunds`; ids are UUIDs, and its time is in its id, by Postgres's clock. */
 export type ChargeRefund = Static<typeof ChargeRefund>;
 
 type NewRefund = Pick<ChargeRefund, 'id' | 'amountMicros' | 'refundedMicros'> & {
@@ -74,7 +73,7 @@ type Charge = Static<typeof Charge>;
 
 const chargeRow = row(Charge);
 const refundRow = row(ChargeRefund);
-const refundedRow = row(Type.Object({ refunded: Type.Integer() }));
+const standingRow = row(Type.Object({ refunded: Type.Integer(), newId: Type.String() }));
 
 const columns = sql.fragment`
   id, charge_id as "chargeId", amount_micros as "amountMicros", refunded_micros as "refundedMicros",
@@ -100,7 +99,7 @@ export async function refundCharge(
         ? { kind: 'known', refund: known }
         : { kind: 'key_reused' };
     }
-    const refunded = await sumRefunds(tx, charge);
+    const { refunded, newId } = await readStanding(tx, charge);
     const refundable = asMicros(charge.amountMicros - refunded);
     const amountMicros = asked ?? refundable;
     if (amountMicros > refundable || refundable === 0)
@@ -110,13 +109,13 @@ export async function refundCharge(
     const toMicros = charge.spentMicros - refunded;
     const fromMicros = toMicros - amountMicros;
     const refund = await insert(tx, charge, request, {
-      id: withTailOf(charge.consumerId, randomUUIDv7()),
+      id: withTailOf(charge.consumerId, newId),
       amountMicros,
       refundedMicros: asMicros(refunded + amountMicros),
       spentMicros: toMicros,
     });
     const reason = wireId('charge', charge.id);
-    await addLot(tx, charge, { kind: 'charge_refund', amountMicros, reason });
+    await addLot(tx, charge, { kind: 'charge_refund', amountMicros, reason, datedBy: refund.id });
     await giveBackToBudgets(tx, { ...charge, fromMicros, toMicros });
     await repayDebts(tx, [charge]);
     await notePaidBack(tx, { ...charge, developerNumber: charge.developer, fromMicros, toMicros });
@@ -148,10 +147,14 @@ async function findByKey(
   `);
 }
 
-/** The amount of the charge refunded so far. */
-async function sumRefunds(tx: Transaction, charge: Charge): Promise<number> {
-  return tx.oneFirst(sql.type(refundedRow)`
-    select coalesce(max(refunded_micros), 0) as refunded from farebox.charge_refunds
+/**
+ * The amount of the charge refunded so far, and the id of its next refund. The id has the time of Postgres under the
+ * lock: the clock of this machine may be wrong, and a refund that waited for the lock across the end of a month belongs
+ * to the month that it is made in. The statements of both parties date the refund by it.
+ */
+async function readStanding(tx: Transaction, charge: Charge) {
+  return tx.one(sql.type(standingRow)`
+    select coalesce(max(refunded_micros), 0) as refunded, uuidv7() as "newId" from farebox.charge_refunds
     where ${ofCharge(charge)}
   `);
 }

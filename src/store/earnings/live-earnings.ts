@@ -1,10 +1,9 @@
 /** The earnings of several developers in one statement: exact, and with ten million charges as fast as with ten. */
-import { Type } from 'typebox';
-import type { Micros } from '../../domain/money.ts';
-import { micros, row, sql, timestampOf, type Connection } from '../database.ts';
+import { Type, type Static } from 'typebox';
+import { asMicros, type Micros } from '../../domain/money.ts';
+import { row, sql, timestampOf, type Connection } from '../database.ts';
 
 export interface LiveTotals {
-  readonly developerNumber: number;
   readonly total: Micros;
   /** On the UTC day that was asked for. */
   readonly today: Micros;
@@ -12,25 +11,29 @@ export interface LiveTotals {
   readonly charges: number;
 }
 
-const totalsRow = row(
-  Type.Object({
-    developerNumber: Type.Integer(),
-    total: micros,
-    today: micros,
-    charges: Type.Integer(),
-  }),
-);
+/** Sums as text: one that is too large for a number must not fail the sums of other developers. */
+const Sums = Type.Object({
+  developerNumber: Type.Integer(),
+  total: Type.String(),
+  today: Type.String(),
+  charges: Type.Integer(),
+});
 
-/** A developer without charges has no row. `todayMs` is the beginning of the UTC day. */
+const sumsRow = row(Sums);
+
+/**
+ * By developer number. A developer without charges has none. Null: more than the largest safe integer. `todayMs` is the
+ * beginning of the UTC day.
+ */
 export async function sumLiveEarnings(
   connection: Connection,
   developerNumbers: readonly number[],
   todayMs: number,
-): Promise<readonly LiveTotals[]> {
+): Promise<ReadonlyMap<number, LiveTotals | null>> {
   const developers = sql.array(developerNumbers, 'int4');
   const today = timestampOf(todayMs);
-  return connection.any(sql.type(totalsRow)`
-    select developer as "developerNumber", sum(total)::int8 as total, sum(today)::int8 as today,
+  const rows = await connection.any(sql.type(sumsRow)`
+    select developer as "developerNumber", sum(total)::text as total, sum(today)::text as today,
       sum(charges)::int8 as charges
     from (
       select developer, amount_micros as total, 0 as today, charges from farebox.earnings
@@ -43,4 +46,11 @@ export async function sumLiveEarnings(
       from farebox.earnings_tail where developer = any (${developers})
     ) e group by developer
   `);
+  return new Map(rows.map((sums) => [sums.developerNumber, totalsOf(sums)]));
+}
+
+function totalsOf({ total, today, charges }: Static<typeof Sums>): LiveTotals | null {
+  const [totalMicros, todayMicros] = [Number(total), Number(today)];
+  if (!Number.isSafeInteger(totalMicros) || !Number.isSafeInteger(todayMicros)) return null;
+  return { total: asMicros(totalMicros), today: asMicros(todayMicros), charges };
 }

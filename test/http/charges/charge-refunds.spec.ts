@@ -16,6 +16,7 @@ import type { TestAccount } from '../../support/accounts.ts';
 import { startTestApi, type TestApi } from '../../support/api.ts';
 import { proveBooks } from '../../support/books.ts';
 import { assertError, bodyOf, call, charge, type Answer } from '../../support/http.ts';
+import { holdConsumer } from '../../support/row-locks.ts';
 import { until } from '../../support/stack.ts';
 
 const key = (name: string) => ({ 'idempotency-key': name });
@@ -252,6 +253,24 @@ describe('POST /v1/charges/:id/refund', () => {
       assert.equal(bodyOf(again, 201, RefundReply).amount, 1);
       assert.equal(again.headers.get('idempotency-replayed'), null);
     });
+  });
+
+  // Across the end of a month, the statements of the two parties would otherwise disagree for ever.
+  it('has one time in the books of both parties, after any wait for the consumer', async () => {
+    const { id } = await made(1);
+    const held = await holdConsumer(api.databaseUrl, consumer.consumerId);
+    const asked = ask(id);
+    await held.waited(1);
+    const clock = await api.sql.query<{ at: Date }>('select clock_timestamp() as at');
+    await held.release();
+    const { createdAt } = bodyOf(await asked, 201, RefundReply);
+    const { rows } = await api.sql.query<{ at: Date }>(
+      `select created_at as at from farebox.movements
+       where consumer_id = $1 and kind = 'charge_refund'`,
+      [consumer.consumerId.slice('cns_'.length)],
+    );
+    assert.equal(rows[0]?.at.toISOString(), createdAt);
+    assert.ok(createdAt >= (clock.rows[0]?.at.toISOString() ?? ''), createdAt);
   });
 
   it('leaves the charge and its receipt unchanged, to the byte', async () => {

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { get } from 'node:http';
 import { Client } from 'pg';
+import { uuidOf } from '../../../src/domain/ids.ts';
 import type { LiveEarnings } from '../../../src/schemas/earnings.ts';
 import { LiveEarnings as LiveEarningsSchema } from '../../../src/schemas/earnings.ts';
 import type { TestAccount } from '../../support/accounts.ts';
@@ -115,6 +116,25 @@ describe('GET /v1/earnings/live', () => {
       [...mine.events, ...theirs.events].filter((each) => each.developerId !== other.developerId),
       [{ developerId: developer.developerId, totalEarnings: 0, todayEarnings: 0, charges: 0 }],
     );
+  });
+
+  it('ends alone when the earnings of its developer are more than a number can hold', async () => {
+    const rich = await api.createAccount(1);
+    const [stays, ends] = [
+      await open(byKey()),
+      await open({ authorization: `Bearer ${rich.developerKey}` }),
+    ];
+    await until(() => stays.events.length === 1 && ends.events.length === 1);
+    await api.sql.query(
+      `insert into farebox.earnings (developer, span, tool, begins_at, amount_micros, charges, charged_minutes)
+       select developer_number, 'all', 'search', '-infinity', $2, 1, 0 from farebox.accounts where developer_id = $1`,
+      [uuidOf('developer', rich.developerId), String(2 ** 53)],
+    );
+    await until(ends.isEnded);
+    await charge(api, developer, { amount: 0.25 });
+    await until(() => stays.isEnded() || stays.events.at(-1)?.totalEarnings === 0.25);
+    assert.equal(stays.isEnded(), false);
+    assert.equal(ends.events.length, 1);
   });
 
   it('ends when the key is revoked or the session ends, and no other stream with it', async () => {
