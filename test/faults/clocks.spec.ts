@@ -7,8 +7,10 @@ import { join } from 'node:path';
 import { uuidOf } from '../../src/domain/ids.ts';
 import { ChargeReply, RefundReply } from '../../src/schemas/charges.ts';
 import { DeveloperStatementReply } from '../../src/schemas/statements.ts';
+import { TopUpReply } from '../../src/schemas/top-ups.ts';
 import { startTestApi, type TestApi } from '../support/api.ts';
 import { assertError, bodyOf, call, charge } from '../support/http.ts';
+import { testSideOf } from '../support/test-mode.ts';
 import { startApiProcess, until } from '../support/stack.ts';
 
 const PRELOAD = join(import.meta.dirname, '../support/shiftable-clock.ts');
@@ -116,6 +118,29 @@ describe('a wrong clock', () => {
       }
     });
   }
+
+  it('does not show in the times of top-ups', async () => {
+    const { consumerKey } = await testSideOf(
+      right,
+      right.databaseUrl,
+      await right.createAccount(0),
+    );
+    const process = await startApiProcess(shifted(-4 * 60_000));
+    try {
+      const before = await databaseTime();
+      const body = { amount: 10 };
+      const answer = await call(process, 'POST', '/v1/top-up', { key: consumerKey, body });
+      const { topUpId } = bodyOf(answer, 201, TopUpReply);
+      const { rows } = await right.sql.query<{ at: Date }>(
+        'select uuid_extract_timestamp($1::uuid) as at',
+        [uuidOf('topUp', topUpId)],
+      );
+      const at = rows[0]?.at.toISOString() ?? '';
+      assert.ok(at >= before && at <= (await databaseTime()), at);
+    } finally {
+      await process.stop();
+    }
+  });
 
   const databaseTime = async () => {
     const { rows } = await right.sql.query<{ at: Date }>('select clock_timestamp() as at');

@@ -12,6 +12,7 @@ import { asMicros, type Micros } from '../../domain/money.ts';
 import { readArchivedBefore, sumArchivedCharges } from '../charges/archived.ts';
 import type { ConsumerRef } from './consumers.ts';
 import { row, sql, timestampOf, type Connection } from '../database.ts';
+import { idFloorOf } from '../database-ids.ts';
 
 /**
  * The largest disorder there can be: a statement ends within 5 seconds, and no two processes' readings of Postgres'
@@ -67,7 +68,7 @@ async function findSpent(
       select spent_micros, least(disorder, make_interval(secs => ${DISORDER_MS_MAX / 1_000})) as disorder
       from farebox.consumers where ledger = ${ledger} and id = ${consumerId}
     ), next as materialized (
-      select t.*, n.id as next_id, ${floorOf(
+      select t.*, n.id as next_id, ${idFloorOf(
         sql.fragment`uuid_extract_timestamp(n.id) + (select disorder from consumer) + interval '1 millisecond'`,
       )} as beyond
       from (values ${sql.join(times, sql.fragment`, `)}) as t (place, at, floor_id, earliest_id)
@@ -84,7 +85,7 @@ async function findSpent(
     select (begins + coalesce((
       select sum(amount_micros) from farebox.charges
       where ${own} and id >= earliest_id
-        and id >= ${floorOf(sql.fragment`later.at - (select disorder from consumer)`)}
+        and id >= ${idFloorOf(sql.fragment`later.at - (select disorder from consumer)`)}
         and id < floor_id and spent_micros > begins
     ), 0) + coalesce((
       -- Archived charges were made earlier, and at the end of a month a few may lie behind later ones.
@@ -95,10 +96,4 @@ async function findSpent(
     ), 0))::int8 as spent from later order by place
   `);
   return rows.map(({ spent }) => spent);
-}
-
-/** Like `uuidFloor`, for a timestamptz. */
-function floorOf(time: ReturnType<typeof sql.fragment>) {
-  return sql.fragment`(lpad(to_hex(greatest(floor(extract(epoch from ${time}) * 1000)::int8, 0)), 12, '0')
-    || '70008000000000000000')::uuid`;
 }

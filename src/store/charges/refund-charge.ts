@@ -3,7 +3,7 @@
  * locked throughout, so refunds of a charge run one after another and never exceed it.
  */
 import { Type, type Static } from 'typebox';
-import { wireId, withTailOf } from '../../domain/ids.ts';
+import { wireId } from '../../domain/ids.ts';
 import { asMicros, type Micros } from '../../domain/money.ts';
 import { lockConsumer } from '../balance/consumers.ts';
 import {
@@ -15,6 +15,7 @@ import {
   type Database,
   type Transaction,
 } from '../database.ts';
+import { newIdOf } from '../database-ids.ts';
 import { repayDebts } from '../balance/debts.ts';
 import { addLot, hasRoomFor } from '../balance/lots.ts';
 import { giveBackToBudgets } from '../budgets/give-back.ts';
@@ -109,7 +110,7 @@ export async function refundCharge(
     const toMicros = charge.spentMicros - refunded;
     const fromMicros = toMicros - amountMicros;
     const refund = await insert(tx, charge, request, {
-      id: withTailOf(charge.consumerId, newId),
+      id: newId,
       amountMicros,
       refundedMicros: asMicros(refunded + amountMicros),
       spentMicros: toMicros,
@@ -154,7 +155,8 @@ async function findByKey(
  */
 async function readStanding(tx: Transaction, charge: Charge) {
   return tx.one(sql.type(standingRow)`
-    select coalesce(max(refunded_micros), 0) as refunded, uuidv7() as "newId" from farebox.charge_refunds
+    select coalesce(max(refunded_micros), 0) as refunded, ${newIdOf(charge.consumerId)} as "newId"
+    from farebox.charge_refunds
     where ${ofCharge(charge)}
   `);
 }

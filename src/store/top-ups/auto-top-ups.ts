@@ -4,9 +4,7 @@
  * top-up, one at a time per consumer and within both ceilings. The end of that top-up restores the threshold. Each step
  * is one transaction.
  */
-import { randomUUIDv7 } from 'node:crypto';
 import { Type, type Static } from 'typebox';
-import { withTailOf } from '../../domain/ids.ts';
 import {
   AUTO_TOP_UP_STATUSES,
   type AutoTopUpState,
@@ -15,6 +13,7 @@ import {
 import { lockConsent, obstacleTo } from './monthly-ceiling.ts';
 import { lockConsumer, type ConsumerRef } from '../balance/consumers.ts';
 import {
+  idRow,
   micros,
   nullable,
   row,
@@ -23,6 +22,7 @@ import {
   type Database,
   type Transaction,
 } from '../database.ts';
+import { newIdOf } from '../database-ids.ts';
 import {
   deleteNotice,
   deleteNoticesOf,
@@ -136,13 +136,13 @@ export async function takeUpAutoTopUp(database: Database, notice: Notice): Promi
     const obstacle = obstacleTo(due, consent);
     await setState(tx, due, obstacle ? 'waiting' : 'on', obstacle);
     if (obstacle) return postponeNotice(tx, notice.id, CEILING_RECHECK_MS);
-    const topUpId = withTailOf(due.consumerId, randomUUIDv7());
-    await tx.query(sql.typeAlias('nothing')`
+    const topUpId = await tx.oneFirst(sql.type(idRow)`
       insert into farebox.top_ups
         (id, ledger, consumer_id, account_id, method, amount_micros, automatic,
           consent_ceiling_micros, automatic_ceiling_micros)
-      values (${topUpId}, ${due.ledger}, ${due.consumerId}, ${due.accountId}, 'direct',
+      values (${newIdOf(due.consumerId)}, ${due.ledger}, ${due.consumerId}, ${due.accountId}, 'direct',
         ${due.amountMicros}, true, ${consent.ceiling}, ${due.ceilingMicros})
+      returning id
     `);
     await postNotice(tx, 'top_up', topUpId, { ledger: due.ledger });
     await deleteNotice(tx, notice.id);

@@ -2,12 +2,11 @@
  * Credits a top-up to a balance, exactly once: the unique index `movements_top_up_once` guarantees it, despite
  * any redelivery, retry or restart.
  */
-import { randomUUIDv7 } from 'node:crypto';
 import { Type } from 'typebox';
-import { withTailOf } from '../../domain/ids.ts';
 import type { Micros } from '../../domain/money.ts';
 import { recordAutoTopUpResult } from './auto-top-ups.ts';
 import { countRow, type Database, micros, row, sql, type Transaction } from '../database.ts';
+import { newIdOf } from '../database-ids.ts';
 import { repayDebts } from '../balance/debts.ts';
 import { postNotice } from '../outbox.ts';
 
@@ -33,6 +32,14 @@ const standingRow = row(
     amountMicros: micros,
     isCredited: Type.Boolean(),
     isPaid: Type.Boolean(),
+  }),
+);
+const madeRow = row(
+  Type.Object({
+    ledger: Type.Integer(),
+    consumerId: Type.String(),
+    topUpId: Type.String(),
+    amountMicros: micros,
   }),
 );
 const completedRow = row(Type.Object({ automatic: Type.Boolean(), isUnfinished: Type.Boolean() }));
@@ -80,19 +87,19 @@ export async function creditManually(
   credits: readonly ManualCredit[],
 ): Promise<string[]> {
   if (credits.length === 0) return [];
-  const topUps = credits.map((credit) => ({
-    ...credit,
-    topUpId: withTailOf(credit.consumerId, randomUUIDv7()),
-  }));
-  await tx.query(sql.typeAlias('nothing')`
+  const made = await tx.any(sql.type(madeRow)`
     insert into farebox.top_ups
       (id, ledger, consumer_id, account_id, method, status, amount_micros, opened_at, completed_at)
-    select id, ledger, consumer_id, account_id, 'manual', 'completed', amount_micros, now(), now()
+    select ${newIdOf(sql.fragment`consumer_id`)}, ledger, consumer_id, account_id, 'manual', 'completed',
+      amount_micros, now(), now()
     from ${sql.unnest(
-      topUps.map((t) => [t.topUpId, t.ledger, t.consumerId, t.accountId, t.amountMicros]),
-      ['uuid', 'int2', 'uuid', 'uuid', 'int8'],
-    )} as t (id, ledger, consumer_id, account_id, amount_micros)
+      credits.map((c) => [c.ledger, c.consumerId, c.accountId, c.amountMicros]),
+      ['int2', 'uuid', 'uuid', 'int8'],
+    )} as t (ledger, consumer_id, account_id, amount_micros)
+    returning id as "topUpId", ledger, consumer_id as "consumerId", amount_micros as "amountMicros"
   `);
+  const byConsumer = new Map(made.map((topUp) => [topUp.consumerId, topUp]));
+  const topUps = credits.flatMap(({ consumerId }) => byConsumer.get(consumerId) ?? []);
   await bookCredits(tx, topUps);
   return topUps.map((topUp) => topUp.topUpId);
 }

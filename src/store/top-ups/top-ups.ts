@@ -2,10 +2,8 @@
  * Top-ups. Postgres decides each step by a condition on the row (not yet claimed, still pending), so every function here
  * is safe to repeat and a race has one winner.
  */
-import { randomUUIDv7 } from 'node:crypto';
 import { Type, type Static } from 'typebox';
 import { CHECKOUT_MINUTES_MAX } from '../../domain/checkout.ts';
-import { uuidFloor, withTailOf } from '../../domain/ids.ts';
 import type { Micros } from '../../domain/money.ts';
 import {
   OPEN_TOP_UPS_MAX,
@@ -30,6 +28,7 @@ import {
   sql,
   type Transaction,
 } from '../database.ts';
+import { idFloorOf, newIdOf } from '../database-ids.ts';
 
 export const SEEN_VERDICTS = ['paid', 'expired', 'failed'] as const;
 
@@ -159,13 +158,13 @@ export async function admitTopUp(database: Database, request: NewTopUp): Promise
 }
 
 /** A checkout stays open for a day at most; what is older waits for an operator, and is not counted. */
-const COUNTED_MS = 2 * 86_400_000;
+const COUNTED_FROM = idFloorOf(sql.fragment`now() - interval '2 days'`);
 
 async function hasTooManyOpen(tx: Transaction, consumerId: string): Promise<boolean> {
   const open = await tx.oneFirst(sql.type(countRow)`
     select count(*) as count from farebox.top_ups
     where consumer_id = ${consumerId} and status = 'pending'
-      and id > ${uuidFloor(Date.now() - COUNTED_MS)}
+      and id > ${COUNTED_FROM}
   `);
   return open >= OPEN_TOP_UPS_MAX;
 }
@@ -229,14 +228,13 @@ export async function insertTopUp(
   tx: Transaction,
   { status = 'pending', failure, consentCeiling = null, ...request }: InsertedTopUp,
 ): Promise<TopUp | null> {
-  const id = withTailOf(request.consumerId, randomUUIDv7());
   const openedAt = status === 'pending' ? null : sql.fragment`now()`;
   const completedAt = status === 'completed' ? sql.fragment`now()` : null;
   return tx.maybeOne(sql.type(topUpRow)`
     insert into farebox.top_ups
       (id, ledger, consumer_id, account_id, method, amount_micros, idempotency_key,
         consent_ceiling_micros, saves_card, by_link, status, failure_code, failure_message, opened_at, completed_at)
-    values (${id}, ${request.ledger}, ${request.consumerId}, ${request.accountId},
+    values (${newIdOf(request.consumerId)}, ${request.ledger}, ${request.consumerId}, ${request.accountId},
       ${request.method}, ${request.amountMicros}, ${request.idempotencyKey ?? null},
       ${consentCeiling}, ${request.savesCard ?? false}, ${request.byLink ?? false}, ${status}, ${failure?.code ?? null},
       ${failure?.message ?? null}, ${openedAt}, ${completedAt})
@@ -317,7 +315,7 @@ export async function listIdempotencyKeys(
 ): Promise<readonly string[]> {
   return connection.anyFirst(sql.type(keyRow)`
     select idempotency_key as key from farebox.top_ups
-    where consumer_id = ${consumerId} and id > ${uuidFloor(Date.now() - 2 * 3_600_000)}
+    where consumer_id = ${consumerId} and id > ${idFloorOf(sql.fragment`now() - interval '2 hours'`)}
       and starts_with(idempotency_key, ${prefix})
   `);
 }
