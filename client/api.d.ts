@@ -1550,7 +1550,7 @@ export interface NewKeyReply {
   budgetId?: string;
   /** The name that its owner gave it, or null. */
   name: string | null;
-  /** The key. It is shown only this once. */
+  /** The key. Only this reply has it, and that of a retry with the same Idempotency-Key. */
   key: string;
 }
 export interface NewWebhookEndpointReply {
@@ -1605,7 +1605,9 @@ export interface NewWebhookEndpointReply {
   previousSecretExpiresAt: string | null;
   /** When it was made, in UTC. */
   createdAt: string;
-  /** The signing secret. It is shown only this once. */
+  /**
+   * The signing secret. Only this reply has it, and that of a retry with the same Idempotency-Key.
+   */
   secret: string;
 }
 export interface PlacedLeaseReply {
@@ -1744,7 +1746,9 @@ export interface RollSecretBody {
 export interface RolledSecretReply {
   /** The id of the endpoint. */
   id: string;
-  /** The signing secret. It is shown only this once. */
+  /**
+   * The signing secret. Only this reply has it, and that of a retry with the same Idempotency-Key.
+   */
   secret: string;
   /** Until then the secret before the last roll signs too. Null: one secret signs. */
   previousSecretExpiresAt: string | null;

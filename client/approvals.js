@@ -36,11 +36,10 @@ export class Approvals {
     return listAt(this.#calls, '/v1/approvals', 'approvals', { status, budgetId, limit }, options);
   }
 
-  async decide(id, { decision, limit, amount, idempotencyKey = crypto.randomUUID() }, options) {
+  async decide(id, { decision, limit, amount, idempotencyKey }, options) {
     const body = { decision, limit: sent(limit), amount: sent(amount) };
     const path = `/v1/approvals/${idInPath(id)}/decide`;
-    const asked = { method: 'POST', path, body, idempotencyKey };
-    return (await this.#calls.write(asked, DECISION, options)).json;
+    return this.#calls.post(path, { body, idempotencyKey }, DECISION, options);
   }
 
   /** Until it is decided or the time is over. An outage of the service meanwhile only costs time. */

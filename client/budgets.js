@@ -14,7 +14,8 @@ export class Budgets {
   }
 
   create({ idempotencyKey, ...request }, options) {
-    return this.#create('/v1/budgets', withAmounts(request), idempotencyKey, BUDGET, options);
+    const asked = { body: withAmounts(request), idempotencyKey };
+    return this.#calls.post('/v1/budgets', asked, BUDGET, options);
   }
 
   list({ parentId, limit } = {}, options) {
@@ -47,7 +48,7 @@ export class Budgets {
 
   createKey(id, { name, expiresAt, idempotencyKey } = {}, options) {
     const path = `/v1/budgets/${idInPath(id)}/keys`;
-    return this.#create(path, { name, expiresAt }, idempotencyKey, KEY, options);
+    return this.#calls.post(path, { body: { name, expiresAt }, idempotencyKey }, KEY, options);
   }
 
   keys(id, { limit } = {}, options) {
@@ -56,19 +57,13 @@ export class Budgets {
 
   rollKey(keyId, { overlapSeconds, idempotencyKey } = {}, options) {
     const path = `/v1/keys/${idInPath(keyId)}/roll`;
-    return this.#create(path, { overlapSeconds }, idempotencyKey, KEY, options);
+    return this.#calls.post(path, { body: { overlapSeconds }, idempotencyKey }, KEY, options);
   }
 
   revokeKey(keyId, { releaseHolds } = {}, options) {
     const path = `/v1/keys/${idInPath(keyId)}/revoke`;
     const asked = { method: 'POST', path, body: { releaseHolds } };
     return this.#calls.writeOnce(asked, CHANGE, options);
-  }
-
-  /** The idempotency key makes it safe to send the request again. */
-  async #create(path, body, idempotencyKey = crypto.randomUUID(), deed, options) {
-    const asked = { method: 'POST', path, body, idempotencyKey };
-    return (await this.#calls.write(asked, deed, options)).json;
   }
 }
 

@@ -40,6 +40,12 @@ export class Calls {
     return this.#ask(asked, deed, options);
   }
 
+  /** A POST under the caller's idempotency key or a random one, so that it may be sent again. Resolves with the body. */
+  async post(path, { body, idempotencyKey = crypto.randomUUID() }, deed, options) {
+    const asked = { method: 'POST', path, body, idempotencyKey };
+    return (await this.write(asked, deed, options)).json;
+  }
+
   /** A write that takes effect each time it arrives, so it is not sent again when it may have arrived. */
   async writeOnce(asked, deed, options) {
     return (await this.#ask({ ...asked, isSentOnce: true }, deed, options)).json;

@@ -81,9 +81,8 @@ export class FareboxConsumer {
     return publicReceipt(this.#calls, receipt, options);
   }
 
-  async #pay(path, { amount, saveCard, idempotencyKey = crypto.randomUUID() }, options) {
+  async #pay(path, { amount, saveCard, idempotencyKey }, options) {
     const body = { amount: amountToSend(amount), ...(saveCard === true && { saveCard }) };
-    const asked = { method: 'POST', path, body, idempotencyKey };
-    return (await this.#calls.write(asked, TOP_UP, options)).json;
+    return this.#calls.post(path, { body, idempotencyKey }, TOP_UP, options);
   }
 }

@@ -17,7 +17,7 @@ import type { CallOptions, List, PageSize } from './index.js';
  * gets the same endpoint and secret. A `delete`, `test` or `redeliver` that may have succeeded is not sent again.
  */
 export interface WebhookEndpoints {
-  /** Its `secret` is shown only this once. */
+  /** Only this reply has the `secret`, and that of a retry with the same `idempotencyKey`. */
   create(
     endpoint: WebhookEndpointBody & { idempotencyKey?: string | undefined },
     options?: CallOptions,

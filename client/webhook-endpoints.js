@@ -12,7 +12,7 @@ export class WebhookEndpoints {
   }
 
   create({ idempotencyKey, ...endpoint }, options) {
-    return this.#repeatable(PATH, endpoint, idempotencyKey, options);
+    return this.#calls.post(PATH, { body: endpoint, idempotencyKey }, CHANGE, options);
   }
 
   list(options) {
@@ -35,7 +35,7 @@ export class WebhookEndpoints {
 
   rollSecret(id, { overlapSeconds, idempotencyKey } = {}, options) {
     const path = `${at(id)}/roll-secret`;
-    return this.#repeatable(path, { overlapSeconds }, idempotencyKey, options);
+    return this.#calls.post(path, { body: { overlapSeconds }, idempotencyKey }, CHANGE, options);
   }
 
   test(id, options) {
@@ -48,12 +48,6 @@ export class WebhookEndpoints {
 
   redeliver(id, eventId, options) {
     return this.#once(`${at(id)}/deliveries/${idInPath(eventId)}/redeliver`, {}, options);
-  }
-
-  /** The idempotency key makes it safe to send the request again. */
-  async #repeatable(path, body, idempotencyKey = crypto.randomUUID(), options) {
-    const asked = { method: 'POST', path, body, idempotencyKey };
-    return (await this.#calls.write(asked, CHANGE, options)).json;
   }
 
   /** A request that is sent twice would take effect twice. */

@@ -93,8 +93,9 @@ function emailsOf({ email, count, from = 1 }: CreateOptions): readonly string[] 
 function stoppedAfter(shown: number, options: CreateOptions, error: unknown): unknown {
   const { count, from = 1 } = options;
   const isLost = isConnectionLost(error);
-  if (shown === 0 && !isLost) return error;
   const emails = emailsOf(options);
+  // Nothing was created, or everything, and only closing the connection failed.
+  if ((shown === 0 && !isLost) || shown === emails.length) return error;
   const before = count === undefined ? '' : `Created and printed ${shown} of ${count} accounts`;
   const rest = `--from ${from + shown} --count ${emails.length - shown}`;
   if (!isLost) {

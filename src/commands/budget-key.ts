@@ -16,7 +16,7 @@ import type { Database } from '../store/database.ts';
 import { common, getPlace, nameOf, timeOf, type Common } from './budget-arguments.ts';
 import { CommandError, ifLost, withDatabase } from './database-command.ts';
 import { columns, print } from './output.ts';
-import { IF_REVOKED, IF_ROLLED, lookFor, overlapOf } from './key.ts';
+import { IF_REVOKED, ifRolled, lookFor, overlapOf } from './key.ts';
 
 const PAGE = 1_000;
 
@@ -91,7 +91,7 @@ async function roll(
     );
     if (made.kind === 'unknown_key') throw noSuchKey(id);
     print(shownOnce(made, made.name ?? null, key), json);
-  }).catch(ifLost(IF_ROLLED + '`farebox budget key create`.'));
+  }).catch(ifLost(ifRolled(overlap, 'budget key list', 'budget key create')));
 }
 
 async function revoke(

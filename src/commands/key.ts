@@ -83,7 +83,7 @@ async function roll(
       if (!old) throw noSuchKey(id);
       return makeKey(tx, config, old.kind, old, old.name);
     }),
-  ).catch(ifLost(IF_ROLLED + '`farebox key create`.'));
+  ).catch(ifLost(ifRolled(overlap, 'key list', 'key create')));
   // After the COMMIT: a key that was rolled back never works.
   print(made, json);
 }
@@ -136,8 +136,12 @@ export function lookFor(command: string): string {
   return `Look for it in \`farebox ${command}\`, and revoke it if it is there: it was not shown.`;
 }
 
-export const IF_ROLLED =
-  'Repeat the command. If it finds no active key, the key was replaced: create another with ';
+/** `list` and `create` are commands. */
+export function ifRolled(overlapSeconds: number, list: string, create: string): string {
+  return overlapSeconds > 0
+    ? lookFor(list)
+    : `Repeat the command. If it finds no active key, the key was replaced: create another with \`farebox ${create}\`.`;
+}
 export const IF_REVOKED = 'Repeat the command. If it finds no active key, the key was revoked.';
 
 export function overlapOf(text: string): number {

@@ -158,7 +158,7 @@ export function createAuth({ config, database, log }: ConsoleDeps) {
     databaseHooks: {
       session: {
         create: {
-          // Only who has proven the address can sign in: by a link, or with what was set up after one. So this is safe,
+          // Only a person who has proven the address can sign in: by a link, or with what was set up after one. So this is safe,
           // and a failure is repaired by signing in again.
           before: ({ userId }) => claimAccount(database, userId, config),
         },

@@ -109,7 +109,7 @@ export const ERRORS = {
   internal_error: [500, 'Internal error. Quote the request id when you contact support.'],
   outcome_unknown: [
     500,
-    'The request may have taken effect. Repeat it with the same Idempotency-Key, or find out first if the operation takes none.',
+    'The request may have taken effect. Repeat it with the same Idempotency-Key. If the operation takes none, find out first.',
   ],
   service_unavailable: [503, 'Nothing happened. Try again after Retry-After seconds.'],
 } as const satisfies Record<string, readonly [status: number, meaning: string]>;

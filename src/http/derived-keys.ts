@@ -1,12 +1,13 @@
 /**
  * Keys for a request with an idempotency key. A key is stored as a hash and nothing else, so it is derived from the
- * master secret and the request: a retry can show it again, and neither the idempotency key nor the database gives it away.
+ * master secret and the request, and a retry can show it again. The idempotency key is not stored either: the database and
+ * the master secret together do not give the key away.
  */
 import { hkdfSync } from 'node:crypto';
 import { composeKey, type KeyKind } from '../domain/api-keys.ts';
 import type { Mode } from '../domain/mode.ts';
 import { hashOfKey, newKey } from '../store/accounts/accounts.ts';
-import type { Retry } from '../store/retry.ts';
+import type { Repeatable } from './retries.ts';
 import type { Api } from './services.ts';
 
 /** More than a key needs: some bytes are skipped. */
@@ -23,7 +24,7 @@ export interface KeyToShow {
 export function freshKey(
   { config, keyPrefix }: Api,
   asked: KeyToShow,
-  retry: Retry | undefined,
+  retry: Repeatable | undefined,
 ): string {
   const secret = config.masterSecrets.get(Math.max(...config.masterSecrets.keys()));
   return retry && secret !== undefined
@@ -35,7 +36,7 @@ export function freshKey(
 export function knownKey(
   { config, keyPrefix }: Api,
   asked: KeyToShow,
-  retry: Retry,
+  retry: Repeatable,
   keyHash: string,
 ): string | undefined {
   return [...config.masterSecrets.values()]
@@ -47,9 +48,9 @@ function derivedKey(
   prefix: string,
   secret: string,
   { kind, mode, owner }: KeyToShow,
-  { keyHash, requestHash }: Retry,
+  { idempotencyKey, requestHash }: Repeatable,
 ): string {
-  const info = `farebox ${owner} ${keyHash} ${requestHash}`;
+  const info = `farebox ${owner} ${requestHash} ${idempotencyKey}`;
   const bytes = new Uint8Array(hkdfSync('sha256', secret, '', info, KEY_BYTES));
   return composeKey(prefix, kind, bytes, mode);
 }

@@ -16,7 +16,7 @@ export function refuseArchivedRange(api: Reading, { fromMs, toMs }: TimeRange): 
 
 /**
  * For a list that is read in many pages: checks before the first page, and after the last one that none of its charges
- * was archived meanwhile. Such a list ends too early.
+ * was archived meanwhile. Otherwise the list would end too early.
  */
 export function archiveGuard(api: Reading, range: TimeRange): () => Promise<void> {
   let archivedAtStart: number | undefined;

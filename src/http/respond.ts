@@ -16,6 +16,9 @@ export interface Reply<Body = unknown, Status extends number = 200> {
 /** The header of a reply that repeats an earlier one with the same idempotency key. */
 export const REPLAYED = { 'Idempotency-Replayed': 'true' } as const;
 
+/** A key or secret must be in no cache, the browser's own among them. */
+export const NO_STORE = { 'Cache-Control': 'no-store' } as const;
+
 export const JSON_TYPE = 'application/json; charset=utf-8';
 
 export function respondJson(ctx: Context, { status, body, headers }: Reply<unknown, number>): void {

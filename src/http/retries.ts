@@ -3,14 +3,20 @@ import { hash } from 'node:crypto';
 import { ApiError } from '../domain/errors.ts';
 import type { Retry } from '../store/retry.ts';
 
+/** With the idempotency key itself, which is not stored. */
+export interface Repeatable extends Retry {
+  readonly idempotencyKey: string;
+}
+
 /** Undefined without an idempotency key. Each scope has idempotency keys of its own. */
 export function retryOf(
   scope: string,
   idempotencyKey: string | undefined,
   asked: object,
-): Retry | undefined {
+): Repeatable | undefined {
   if (idempotencyKey === undefined) return undefined;
   return {
+    idempotencyKey,
     keyHash: hash('sha256', `${scope} ${idempotencyKey}`),
     requestHash: hash('sha256', JSON.stringify(asked)),
   };
@@ -20,5 +26,13 @@ export function keyReused(): ApiError {
   return new ApiError(
     'idempotency_key_reused',
     'This Idempotency-Key was used for a request with another body; a new request needs a new key.',
+  );
+}
+
+/** The key that the first request made was derived from a master secret that is not in the settings any more. */
+export function cannotShowAgain(): ApiError {
+  return new ApiError(
+    'idempotency_key_reused',
+    'The key that this request made cannot be shown again, because the master secret was replaced since.',
   );
 }

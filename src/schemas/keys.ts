@@ -98,7 +98,10 @@ export const NewKeyReply = Closed({
   mode: ModeOfKey,
   budgetId: BudgetId,
   name: Name,
-  key: Text('The key. It is shown only this once.', 'fare_ck_live_4eC39HqLyjWDarjtT1zdp7dc'),
+  key: Text(
+    'The key. Only this reply has it, and that of a retry with the same Idempotency-Key.',
+    'fare_ck_live_4eC39HqLyjWDarjtT1zdp7dc',
+  ),
 });
 export type NewKeyReply = Static<typeof NewKeyReply>;
 

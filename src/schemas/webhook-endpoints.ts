@@ -48,7 +48,7 @@ export type WebhookEndpointChanges = Static<typeof WebhookEndpointChanges>;
 
 const id = Id('webhookEndpoint', 'The id of the endpoint.');
 const secret = Text(
-  'The signing secret. It is shown only this once.',
+  'The signing secret. Only this reply has it, and that of a retry with the same Idempotency-Key.',
   'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw',
 );
 const previousSecretExpiresAt = Type.Union([TimeOf('When the old secret stops.'), Type.Null()], {

@@ -1,5 +1,5 @@
 /**
- * How the retry of a request is recognized that makes a budget, a key or a webhook endpoint, or rolls a secret. Both are
+ * How to recognize a retry of a request that makes a budget, a key or a webhook endpoint, or rolls a secret. Both are
  * SHA-256 as hex.
  */
 import { sql } from './database.ts';

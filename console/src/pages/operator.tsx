@@ -40,7 +40,7 @@ const WAITING: Readonly<Record<string, string>> = {
   outbox: 'Notices to workflows',
   webhooks: 'Webhooks',
   events: 'Events to send',
-  expired_holds: 'Flushes with expired holds to release',
+  expired_holds: 'Expired holds to release',
   failing_endpoints: 'Failing webhook endpoints',
   differences: 'Differences from Stripe',
   rollup: 'Earnings not yet rolled up',

@@ -1,6 +1,6 @@
 /** What a person sees of a page that fails: a page too, which says whether anything has happened. */
 import type { ApiError } from '../../domain/errors.ts';
-import { escapeHtml, type HtmlPage } from './html-pages.ts';
+import { BRAND, escapeHtml, type HtmlPage } from './html-pages.ts';
 
 export function failedPage({ code, status, message }: ApiError): HtmlPage {
   const [title, text] =
@@ -12,7 +12,7 @@ export function failedPage({ code, status, message }: ApiError): HtmlPage {
   return {
     title,
     isCard: true,
-    body: `<p class="brand">Farebox</p><h1>${title}</h1><p role="alert">${escapeHtml(text)}</p>`,
+    body: `${BRAND}<h1>${title}</h1><p role="alert">${escapeHtml(text)}</p>`,
   };
 }
 

@@ -2,6 +2,9 @@
 import type { Middleware } from 'koa';
 import { respond } from '../respond.ts';
 
+/** The first line of a page's card. */
+export const BRAND = '<p class="brand">Farebox</p>';
+
 const STYLE = `:root {
   color-scheme: light dark;
   --text: light-dark(#1a1b1e, #dee2e6); --quiet: light-dark(#5c636a, #a6adb4);

@@ -5,7 +5,7 @@ export const EVENT_OPERATIONS = {
     summary: 'Create a webhook endpoint',
     description:
       'Sends the events of the account to the URL from now on, signed as Standard Webhooks specifies, within a second ' +
-      'of each. A failed delivery is tried again for five days. The `secret` is shown only in this reply.',
+      'of each. A failed delivery is tried again for five days. The `secret` is only in this reply, and in that of a retry with the same Idempotency-Key.',
   },
   listWebhookEndpoints: {
     tag: 'Events',

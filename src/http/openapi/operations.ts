@@ -65,7 +65,7 @@ export const OPERATIONS = {
     tag: 'Budgets',
     summary: 'Create a spend key',
     description:
-      'Returns a key to hand out. Only this reply contains it. Tools charge it as they charge a consumer key. It can ' +
+      'Returns a key to hand out. Only this reply contains it, and that of a retry with the same Idempotency-Key. Tools charge it as they charge a consumer key. It can ' +
       'spend what its budget allows and read that budget; it cannot read the balance or the usage, or top up.',
   },
   listSpendKeys: {
@@ -323,7 +323,7 @@ export const OPERATIONS = {
     tag: 'Keys',
     summary: 'Create a key',
     description:
-      'Creates a key. Only this reply contains it. An account has at most 100 active keys.',
+      'Creates a key. Only this reply contains it, and that of a retry with the same Idempotency-Key. An account has at most 100 active keys.',
   },
   rollKey: {
     tag: 'Keys',

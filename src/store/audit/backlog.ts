@@ -1,8 +1,8 @@
 /** The waiting work in the database and its age, for the metrics. */
 import { Type, type Static } from 'typebox';
-import { uuidFloor } from '../../domain/ids.ts';
 import { TOP_UP_STATUSES, type TopUpStatus } from '../../domain/top-up.ts';
 import { nullable, row, sql, type Connection } from '../database.ts';
+import { idFloorOf } from '../database-ids.ts';
 
 const Waiting = Type.Object({
   what: Type.String(),
@@ -55,7 +55,7 @@ const HOUR_MS = 3_600_000;
 /** A webhook writes a notice, which waits for its workflow like any other. */
 const OF_WEBHOOKS = sql.fragment`(topic in ('payment_reported', 'reversal_reported'))`;
 
-const since = (ms: number) => uuidFloor(Date.now() - ms);
+const since = (ms: number) => idFloorOf(sql.fragment`now() - make_interval(secs => ${ms / 1_000})`);
 
 const ageOf = (time: ReturnType<typeof sql.fragment>) =>
   sql.fragment`greatest(0, coalesce(extract(epoch from now() - min(${time})), 0))::float8`;

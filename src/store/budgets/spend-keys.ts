@@ -123,7 +123,7 @@ export async function listSpendKeys(
 
 /**
  * Immediately. Null when the view has no such active key. A key never ends a key of its own node. With `endsHolds`, no
- * hold is placed by it after this, not even by a process that has not heard of it; it may then be a key that was revoked
+ * hold is placed by it after this, not even by a process that has not heard of it; it may then be a key that has ended
  * before, so that releasing its holds can be repeated.
  */
 export async function revokeSpendKey(
@@ -138,7 +138,8 @@ export async function revokeSpendKey(
     await actAs(tx, view.by);
     const revoked = await tx.maybeOne(sql.type(keyRow)`
       update farebox.spend_keys set revoked_at = now(), changed_at = now()
-      where ${inForce(view, id)} returning ${columns}
+      where ${endsHolds ? sql.fragment`${seen(view, id)} and revoked_at is null` : inForce(view, id)}
+      returning ${columns}
     `);
     if (revoked || !endsHolds) return revoked;
     return tx.maybeOne(sql.type(keyRow)`

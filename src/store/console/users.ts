@@ -62,10 +62,10 @@ export async function claimAccount(
       await createAccounts(tx, requested, defaults);
     }
     await tx.query(sql.typeAlias('nothing')`
-    update console.users u set account_id = a.id, email_verified = true
-    from farebox.accounts a
-    where u.id = ${userId} and u.account_id is null and a.email = lower(u.email)
-      and a.live_account_id is null
-  `);
+      update console.users u set account_id = a.id, email_verified = true
+      from farebox.accounts a
+      where u.id = ${userId} and u.account_id is null and a.email = lower(u.email)
+        and a.live_account_id is null
+    `);
   });
 }

@@ -123,7 +123,7 @@ async function request(
   return { kind: 'requested', refundId, amountMicros };
 }
 
-/** The answer of the first request with this key, if there was one. To a request without an amount, with any amount. */
+/** The answer of the first request with this key, if there was one. A request without an amount matches any amount. */
 async function findRequested(
   tx: Transaction,
   topUpId: string,

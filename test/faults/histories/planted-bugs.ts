@@ -179,13 +179,13 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   codeBug(
     'a refund is answered and lost',
     REFUNDS,
-    "await addLot(tx, charge, { kind: 'charge_refund', amountMicros, reason });",
+    "await addLot(tx, charge, { kind: 'charge_refund', amountMicros, reason, datedBy: refund.id });",
     '',
   ),
   codeBug(
     'a refund is answered before it is credited',
     REFUNDS,
-    "await addLot(tx, charge, { kind: 'charge_refund', amountMicros, reason });",
+    "await addLot(tx, charge, { kind: 'charge_refund', amountMicros, reason, datedBy: refund.id });",
     `setTimeout(() => void database.transaction(async (later) => {
       await lockConsumer(later, charge);
       await addLot(later, charge, { kind: 'charge_refund', amountMicros, reason });

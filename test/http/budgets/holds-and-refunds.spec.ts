@@ -1,5 +1,6 @@
 /** Budgets beside holds and refunds: what is reserved counts at once, what comes back is given back, and only once. */
 import assert from 'node:assert/strict';
+import { uuidOf } from '../../../src/domain/ids.ts';
 import { KeyReply } from '../../../src/schemas/keys.ts';
 import { ChargeReply, RefundReply } from '../../../src/schemas/charges.ts';
 import { ChargeBatchReply } from '../../../src/schemas/charge-batches.ts';
@@ -284,6 +285,15 @@ describe('budgets beside holds and refunds', () => {
     bodyOf(await revoke(), 200, KeyReply);
     const plain = await call(api, 'POST', `/v1/keys/${made.id}/revoke`, { key });
     assertError(plain, 404, 'not_found');
+    const expired = await makeKey(api, key, (await makeBudget(api, key)).id);
+    await api.sql.query(
+      `update farebox.spend_keys set expires_at = now() where id = $1 and revoked_at is null`,
+      [uuidOf('key', expired.id)],
+    );
+    const body = { releaseHolds: true };
+    const ended = await call(api, 'POST', `/v1/keys/${expired.id}/revoke`, { key, body });
+    // Revoked too: a process whose clock is behind takes it for active.
+    assert.notEqual(bodyOf(ended, 200, KeyReply).revokedAt, null);
   });
 
   it('get back what is refunded, bit by bit, and never twice', async () => {

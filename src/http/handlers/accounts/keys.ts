@@ -28,14 +28,13 @@ import {
 } from '../../../store/accounts/api-keys.ts';
 import { ensureTestAccount, type Holder } from '../../../store/accounts/test-accounts.ts';
 import type { Transaction } from '../../../store/database.ts';
-import type { Retry } from '../../../store/retry.ts';
 import { freshKey, knownKey, type KeyToShow } from '../../derived-keys.ts';
 import type { Reply, Request } from '../../endpoint.ts';
-import { REPLAYED } from '../../respond.ts';
-import { keyReused, retryOf } from '../../retries.ts';
+import { NO_STORE, REPLAYED } from '../../respond.ts';
+import { cannotShowAgain, keyReused, retryOf, type Repeatable } from '../../retries.ts';
 import type { Api } from '../../services.ts';
 import { isSignedIn } from '../../authenticate.ts';
-import { NO_STORE, revoked, rolled } from '../budgets/spend-keys.ts';
+import { revoked, rolled } from '../budgets/spend-keys.ts';
 
 /** The most active keys of an account: far more than anybody needs. */
 const KEYS_MAX = 100;
@@ -133,7 +132,7 @@ export async function postKeyRevocation(
 interface AskedKey {
   readonly kind: StoredKey['kind'];
   readonly name: string | null;
-  readonly retry: Retry | undefined;
+  readonly retry: Repeatable | undefined;
 }
 
 /** A key beside those that the account has. */
@@ -192,12 +191,13 @@ function replayed(
   api: Api,
   caller: KeyOwner,
   known: KnownKey,
-  retry: Retry | undefined,
+  retry: Repeatable | undefined,
 ): Reply<NewKeyReply, 201> {
   const { kind, name } = known;
   const mode = modeOf(known);
-  const key = retry && knownKey(api, keyToShow(caller, kind, mode), retry, known.hash);
-  if (!known.isSame || key === undefined) throw keyReused();
+  if (!known.isSame || !retry) throw keyReused();
+  const key = knownKey(api, keyToShow(caller, kind, mode), retry, known.hash);
+  if (key === undefined) throw cannotShowAgain();
   const body = { id: wireId('key', known.id), kind, mode, name, key };
   return { status: 201, body, headers: { ...NO_STORE, ...REPLAYED } };
 }

@@ -12,7 +12,7 @@ import { findApproval, type Approval } from '../../../store/approvals/approval.t
 import { settleApprovals } from '../../../store/approvals/settle-approvals.ts';
 import { readBody } from '../../body.ts';
 import type { Api } from '../../services.ts';
-import { escapeHtml, respondPage, type HtmlPage } from '../html-pages.ts';
+import { BRAND, escapeHtml, respondPage, type HtmlPage } from '../html-pages.ts';
 import { answerOf, decide, shortfallOf } from './decide-approval.ts';
 
 const FORM_BYTES_MAX = 8 * 1024;
@@ -73,8 +73,6 @@ async function findLinked(api: Api, token: string): Promise<Approval | null> {
 function dollarsIn(text: string | null): string | undefined {
   return text === null || microsOfDollars(text) === undefined ? undefined : text;
 }
-
-const BRAND = '<p class="brand">Farebox</p>';
 
 const EXPIRED: HtmlPage = {
   title: 'Link expired',

@@ -9,7 +9,6 @@ import type { PageQuery } from '../../../schemas/shapes.ts';
 import { hashOfKey } from '../../../store/accounts/accounts.ts';
 import type { Budget } from '../../../store/budgets/budget.ts';
 import { releaseOpenHolds } from '../../../store/budgets/open-holds.ts';
-import type { Retry } from '../../../store/retry.ts';
 import type { KeyOwner } from '../../../store/accounts/api-keys.ts';
 import { getBudgetOfNumber } from '../../../store/budgets/budgets.ts';
 import {
@@ -26,8 +25,8 @@ import { freshKey, knownKey, type KeyToShow } from '../../derived-keys.ts';
 import type { Reply, Request } from '../../endpoint.ts';
 import { listPage } from '../../pagination.ts';
 import type { Api } from '../../services.ts';
-import { REPLAYED } from '../../respond.ts';
-import { keyReused, retryOf } from '../../retries.ts';
+import { NO_STORE, REPLAYED } from '../../respond.ts';
+import { cannotShowAgain, keyReused, retryOf, type Repeatable } from '../../retries.ts';
 import { budgetClosed, changeable, futureOf, scopeOf, seenBy } from './budgets.ts';
 
 export async function postSpendKey(
@@ -58,11 +57,11 @@ function replayed(
   api: Api,
   caller: KeyOwner,
   made: MadeSpendKey,
-  retry: Retry | undefined,
+  retry: Repeatable | undefined,
 ): Reply<NewKeyReply, 201> {
   if (made.kind !== 'known' || !retry) throw keyReused();
   const key = knownKey(api, spendKeyOf(caller), retry, made.hash);
-  if (key === undefined) throw keyReused();
+  if (key === undefined) throw cannotShowAgain();
   const body = keyReply(caller, made.id, made.budget, made.name, key);
   return { status: 201, body, headers: { ...NO_STORE, ...REPLAYED } };
 }
@@ -118,10 +117,7 @@ export async function revoked(
   });
 }
 
-/** A key must be in no cache, the browser's own among them. */
-export const NO_STORE = { 'Cache-Control': 'no-store' } as const;
-
-function newSpendKey(api: Api, caller: KeyOwner, retry: Retry | undefined) {
+function newSpendKey(api: Api, caller: KeyOwner, retry: Repeatable | undefined) {
   const key = freshKey(api, spendKeyOf(caller), retry);
   const { accountId } = caller;
   return { key, stored: { hash: hashOfKey(key), lastFour: key.slice(-4), accountId } };

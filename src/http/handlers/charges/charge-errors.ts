@@ -145,7 +145,7 @@ export function outcomeUnknown(cause: unknown): ApiError {
   return new ApiError(
     'outcome_unknown',
     'The connection to the database was lost, so the outcome is unknown. ' +
-      'Send it again with the same Idempotency-Key to find out, or read first what has changed if you sent none.',
+      'Repeat the request with the same Idempotency-Key to find out. If you sent none, read what has changed first.',
     {},
     cause,
   );

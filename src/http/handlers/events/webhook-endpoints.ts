@@ -26,13 +26,12 @@ import {
   type WhichEndpoint,
 } from '../../../store/events/webhook-endpoints.ts';
 import type { Reply, Request } from '../../endpoint.ts';
-import { REPLAYED } from '../../respond.ts';
+import { NO_STORE, REPLAYED } from '../../respond.ts';
 import { keyReused, retryOf } from '../../retries.ts';
 import type { Api } from '../../services.ts';
 
-/** A secret must be in no cache, the browser's own among them. */
 function shownOnce({ isReplayed }: { readonly isReplayed: boolean }) {
-  return { 'Cache-Control': 'no-store', ...(isReplayed && REPLAYED) } as const;
+  return { ...NO_STORE, ...(isReplayed && REPLAYED) };
 }
 
 export async function postEndpoint(

@@ -95,7 +95,7 @@ function orUnknown(error: unknown): never {
   if (!mayHaveTakenEffect(error)) throw error;
   throw new ApiError(
     'outcome_unknown',
-    'The payment processor did not answer, so the card may be removed. Remove it again to be sure.',
+    'The payment processor did not answer, so the card may have been removed. Remove it again to be sure.',
     {},
     error,
   );

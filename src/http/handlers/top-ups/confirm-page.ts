@@ -13,7 +13,7 @@ import { findTopUp, type TopUp } from '../../../store/top-ups/top-ups.ts';
 import { authenticate } from '../../../stripe/authentication.ts';
 import { mayHaveTakenEffect } from '../../../stripe/errors.ts';
 import type { Api } from '../../services.ts';
-import { escapeHtml, respondPage, type HtmlPage } from '../html-pages.ts';
+import { BRAND, escapeHtml, respondPage, type HtmlPage } from '../html-pages.ts';
 
 /** Undefined unless the top-up waits for the cardholder. */
 export function confirmationUrlOf(consoleUrl: string, topUp: TopUp): string | undefined {
@@ -71,8 +71,6 @@ async function findAsked(api: Api, ctx: Context): Promise<TopUp | undefined> {
   const topUp = topUpId && (await findTopUp(api.database, topUpId));
   return topUp && topUp.authenticationAskedAt !== null ? topUp : undefined;
 }
-
-const BRAND = '<p class="brand">Farebox</p>';
 
 const UNKNOWN: HtmlPage = {
   title: 'Nothing to confirm',

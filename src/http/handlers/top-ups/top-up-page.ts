@@ -31,7 +31,7 @@ import { readBody } from '../../body.ts';
 import { redirectTo } from '../../respond.ts';
 import { cookieOf } from '../../cookies.ts';
 import type { Api } from '../../services.ts';
-import { escapeHtml, respondPage, type HtmlPage } from '../html-pages.ts';
+import { BRAND, escapeHtml, respondPage, type HtmlPage } from '../html-pages.ts';
 import { payableFrom, checkoutUrlOf } from './top-ups.ts';
 
 const FORM_BYTES_MAX = 8 * 1024;
@@ -207,8 +207,6 @@ function decoded(text: string): string {
 function cookieName(topUpId: string): string {
   return `farebox_${wireId('topUp', topUpId)}`;
 }
-
-const BRAND = '<p class="brand">Farebox</p>';
 
 const EXPIRED: HtmlPage = {
   title: 'Link expired',
