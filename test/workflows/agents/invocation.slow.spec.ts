@@ -80,7 +80,9 @@ describe('an invocation', () => {
       await echo(seen, response, count);
     });
     const { id, status } = await harness.invoke('slow');
-    assert.equal(status, 'running');
+    // On a busy machine the workflow may not have started within the two seconds.
+    assert.ok(status === 'pending' || status === 'running', status);
+    await until(async () => (await harness.invocationNow(id)).status === 'running');
     letAnswer();
     assert.equal((await harness.ended(id)).status, 'succeeded');
   });
