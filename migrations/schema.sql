@@ -112,7 +112,8 @@ create table farebox.api_keys (
   changed_at timestamp with time zone,
   last_used_at timestamp with time zone,
   name text,
-  -- of the account and its idempotency key. the key itself is derived from it, so that a retry can show it again.
+  -- of the account and its idempotency key. the key is derived from the idempotency key, so that a retry can show
+  -- it again.
   idempotency_hash bytea,
   request_hash bytea,
   constraint api_keys_pkey primary key (id),
@@ -1030,7 +1031,8 @@ create table farebox.spend_keys (
   -- nobody holds this key: under accounts.developer_day_micros, what this developer charges to keys of the account
   -- counts as its. null: a key that was handed out.
   developer integer,
-  -- of the caller and its idempotency key. the key itself is derived from it, so that a retry can show it again.
+  -- of the caller and its idempotency key. the key is derived from the idempotency key, so that a retry can show
+  -- it again.
   idempotency_hash bytea,
   request_hash bytea,
   constraint spend_keys_pkey primary key (ledger, consumer_id, number),

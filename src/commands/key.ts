@@ -142,6 +142,7 @@ export function ifRolled(overlapSeconds: number, list: string, create: string): 
     ? lookFor(list)
     : `Repeat the command. If it finds no active key, the key was replaced: create another with \`farebox ${create}\`.`;
 }
+
 export const IF_REVOKED = 'Repeat the command. If it finds no active key, the key was revoked.';
 
 export function overlapOf(text: string): number {

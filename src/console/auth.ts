@@ -158,8 +158,8 @@ export function createAuth({ config, database, log }: ConsoleDeps) {
     databaseHooks: {
       session: {
         create: {
-          // Only a person who has proven the address can sign in: by a link, or with what was set up after one. So this is safe,
-          // and a failure is repaired by signing in again.
+          // Signing in takes a mailed link, or a password or passkey that was set up after one. So the address is verified
+          // here. If this fails, signing in again repairs it.
           before: ({ userId }) => claimAccount(database, userId, config),
         },
       },

@@ -27,15 +27,12 @@ export interface UrlRefused {
   readonly problem: string;
 }
 
-interface WithSecret {
-  readonly endpoint: WebhookEndpoint;
-  /** Shown once. */
-  readonly secret: string;
-}
-
-/** Also when an earlier request with the same idempotency key did it; then the secret is the current one. */
-interface Done extends WithSecret {
+interface Done {
   readonly kind: 'done';
+  readonly endpoint: WebhookEndpoint;
+  /** The current one, shown once, and again to a retry. */
+  readonly secret: string;
+  /** An earlier request with the same idempotency key did it. */
   readonly isReplayed: boolean;
 }
 

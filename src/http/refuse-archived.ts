@@ -10,8 +10,12 @@ interface Reading {
 }
 
 /** For lists. A list without bounds ends with the oldest charge that is not archived. */
-export function refuseArchivedRange(api: Reading, { fromMs, toMs }: TimeRange): Promise<void> {
-  return refuse(api, Math.min(fromMs ?? Infinity, toMs ?? Infinity));
+export function refuseArchivedRange(api: Reading, range: TimeRange): Promise<void> {
+  return refuse(api, beginOf(range));
+}
+
+function beginOf({ fromMs, toMs }: TimeRange): number {
+  return Math.min(fromMs ?? Infinity, toMs ?? Infinity);
 }
 
 /**
@@ -19,12 +23,12 @@ export function refuseArchivedRange(api: Reading, { fromMs, toMs }: TimeRange): 
  * was archived meanwhile. Otherwise the list would end too early.
  */
 export function archiveGuard(api: Reading, range: TimeRange): () => Promise<void> {
-  let archivedAtStart: number | undefined;
+  let startMs: number | undefined;
   return async () => {
-    await refuseArchivedRange(api, range);
     const beforeMs = await readArchivedBefore(api.database);
-    archivedAtStart ??= beforeMs;
-    if (beforeMs > archivedAtStart && (range.fromMs ?? 0) < beforeMs) throw archived(beforeMs);
+    startMs ??= beforeMs;
+    const isArchivedSince = beforeMs > startMs && (range.fromMs ?? 0) < beforeMs;
+    if (isArchivedSince || beginOf(range) < beforeMs) throw archived(beforeMs);
   };
 }
 

@@ -8,6 +8,7 @@ import { askApproval } from '../../src/store/approvals/ask-approval.ts';
 import { decideApproval } from '../../src/store/approvals/decide-approval.ts';
 import { insertBudget } from '../../src/store/budgets/change-budgets.ts';
 import { sql } from '../../src/store/database.ts';
+import { UNLIMITED } from '../support/budget-settings.ts';
 import { openTestLedger, type TestLedger } from '../support/ledger.ts';
 import { newPayer } from '../support/payer.ts';
 
@@ -31,19 +32,8 @@ describe('an approval for once that is not used', () => {
       const payer = await newPayer(database);
       await database.transaction((tx) =>
         insertBudget(tx, { ...payer, root: null }, null, {
-          name: 'agent',
-          limitMicros: null,
-          window: null,
+          ...UNLIMITED,
           maxPerCallMicros: DOLLAR,
-          allowLeases: false,
-          maxLeaseMicros: null,
-          tools: null,
-          developers: null,
-          approveDevelopers: false,
-          approvedDevelopers: [],
-          mayDelegate: false,
-          metadata: null,
-          expiresAt: null,
         }),
       );
       const asked = await askApproval(database, {

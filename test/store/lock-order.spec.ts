@@ -14,26 +14,13 @@ import { makeWebhookEndpoint } from '../../src/store/events/webhook-endpoints.ts
 import { takeNotices } from '../../src/store/outbox.ts';
 import { setAutoTopUp, takeUpAutoTopUp } from '../../src/store/top-ups/auto-top-ups.ts';
 import { changeConsent } from '../../src/store/top-ups/monthly-ceiling.ts';
+import { UNLIMITED } from '../support/budget-settings.ts';
 import { newPayer, type Payer } from '../support/payer.ts';
 import { createTestDatabase, until, type TestDatabase } from '../support/stack.ts';
 
 const ROUNDS = 12;
 const DOLLAR = 1_000_000;
-const BUDGET = {
-  name: 'agent',
-  limitMicros: null,
-  window: null,
-  maxPerCallMicros: null,
-  allowLeases: false,
-  maxLeaseMicros: null,
-  tools: null,
-  developers: null,
-  approveDevelopers: false,
-  approvedDevelopers: [],
-  mayDelegate: false,
-  metadata: null,
-  expiresAt: null,
-};
+const BUDGET = { ...UNLIMITED, name: 'agent' };
 
 describe('changes at the same moment', function () {
   this.timeout(60_000);

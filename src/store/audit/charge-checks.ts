@@ -4,6 +4,7 @@ import { sql } from '../database.ts';
 import { DISORDER_MS_MAX } from '../balance/spent.ts';
 import { isTestLedger } from './modes.ts';
 import { CLOCKS_APART_MAX } from './clocks.ts';
+import { madeTwiceByOneKey } from './one-key.ts';
 
 export const CHARGE_CHECKS = {
   'a charge has a consumer': sql.fragment`
@@ -57,18 +58,7 @@ export const CHARGE_CHECKS = {
     ) c on c.month = m.month
     where (m.charges = c.charges and m.amount_micros = c.micros) is not true`,
 
-  // A key is honored for 62 days; after that it makes a new charge, as documented. One day allows for differing clocks.
-  'an idempotency key made at most one charge': sql.fragment`
-    select 'consumer ' || consumer_id, 'charges ' || before || ' and ' || id || ' have one key'
-    from (
-      select consumer_id, id,
-        lag(id) over (partition by idempotency_hash, request_fingerprint >> 40 order by id) as before
-      from farebox.charges
-      where idempotency_hash in (
-        select idempotency_hash from farebox.charges where idempotency_hash is not null
-        group by 1 having count(*) > 1
-      )
-    ) k where uuid_extract_timestamp(id) - uuid_extract_timestamp(before) < interval '61 days'`,
+  'an idempotency key made at most one charge': madeTwiceByOneKey('charges'),
 
   'refunds of a charge follow each other and do not exceed it': sql.fragment`
     select 'charge ' || r.charge_id, 'took ' || coalesce(c.amount_micros::text, 'nothing') || ', a refund of '

@@ -2,6 +2,7 @@
 import { ARCHIVED_BEFORE } from '../charges/archived.ts';
 import { sql } from '../database.ts';
 import { isTestLedger } from './modes.ts';
+import { madeTwiceByOneKey } from './one-key.ts';
 
 export const HOLD_CHECKS = {
   'reserved equals open holds': sql.fragment`
@@ -48,18 +49,7 @@ export const HOLD_CHECKS = {
     from farebox.holds h join farebox.accounts a on a.developer_number = h.developer
     where ${isTestLedger('h')} <> ${isTestLedger('a')} group by h.ledger, a.ledger`,
 
-  // As of charges: a key is honored for 62 days, one of which allows for differing clocks.
-  'an idempotency key placed at most one hold': sql.fragment`
-    select 'consumer ' || consumer_id, 'holds ' || before || ' and ' || id || ' have one key'
-    from (
-      select consumer_id, id,
-        lag(id) over (partition by idempotency_hash, request_fingerprint >> 40 order by id) as before
-      from farebox.holds
-      where idempotency_hash in (
-        select idempotency_hash from farebox.holds where idempotency_hash is not null
-        group by 1 having count(*) > 1
-      )
-    ) k where uuid_extract_timestamp(id) - uuid_extract_timestamp(before) < interval '61 days'`,
+  'an idempotency key placed at most one hold': madeTwiceByOneKey('holds'),
 
   'a lease is a hold, and what it held was settled, released or is still held': sql.fragment`
     select 'lease ' || coalesce(l.id, h.id), 'held ' || coalesce(h.amount_micros, 0) || ', settled '

@@ -4,8 +4,8 @@ import { repayDebts } from '../balance/debts.ts';
 import { nullable, row, sql, type Database } from '../database.ts';
 
 /**
- * Rows of hold_expiries in one transaction: each lists the holds of one flush, most of which are closed by now. Fewer, if
- * they list many holds (migrations/functions/expire_holds.sql).
+ * The most rows of hold_expiries that one transaction takes. Each row lists the holds of one flush, and most of them are
+ * closed by then. The function takes fewer rows when they list many holds (migrations/functions/expire_holds.sql).
  */
 const ROWS_MAX = 200;
 

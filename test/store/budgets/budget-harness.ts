@@ -17,6 +17,7 @@ import { makeSpendKey } from '../../../src/store/budgets/spend-keys.ts';
 import type { ChargeDraft, ChargeOutcome } from '../../../src/store/charges/post-charges.ts';
 import { postFittingSpends, postSpends } from '../../../src/store/charges/post-spends.ts';
 import type { Database } from '../../../src/store/database.ts';
+import { UNLIMITED } from '../../support/budget-settings.ts';
 import { createTestAccounts } from '../../support/accounts.ts';
 import { newDraft, RECEIPT_KEY, replayWindow } from '../../support/charge-drafts.ts';
 import type { Random } from '../../support/random.ts';
@@ -70,7 +71,7 @@ export class BudgetHarness {
   ): Promise<ModelNode | null> {
     const { limitMicros, window, maxPerCallMicros } = limits;
     const made = await makeBudget(this.#database, this.view, parent?.id ?? null, {
-      ...SETTINGS,
+      ...UNLIMITED,
       ...limits,
     });
     if (made.kind !== 'made') {
@@ -174,22 +175,6 @@ export class BudgetHarness {
     );
   }
 }
-
-const SETTINGS: BudgetSettings = {
-  name: 'a test',
-  limitMicros: null,
-  window: null,
-  maxPerCallMicros: null,
-  allowLeases: false,
-  maxLeaseMicros: null,
-  tools: null,
-  developers: null,
-  approveDevelopers: false,
-  approvedDevelopers: [],
-  mayDelegate: false,
-  metadata: null,
-  expiresAt: null,
-};
 
 /** Consumers with accounts and this many dollars. */
 export async function openHarnesses(

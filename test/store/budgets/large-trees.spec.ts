@@ -6,6 +6,7 @@ import { BUDGETS_MAX, USAGE_GROUPS } from '../../../src/domain/budget.ts';
 import { listBudgets } from '../../../src/store/budgets/budgets.ts';
 import { closeBudget, makeBudget } from '../../../src/store/budgets/change-budgets.ts';
 import { readBudgetUsage } from '../../../src/store/budgets/usage.ts';
+import { UNLIMITED } from '../../support/budget-settings.ts';
 import { openTestLedger, type TestLedger } from '../../support/ledger.ts';
 import { Random } from '../../support/random.ts';
 import { blocksOf, plansOf } from '../query-plans.ts';
@@ -163,21 +164,7 @@ describe('a budget with many children', () => {
   });
 
   const make = () =>
-    makeBudget(database, harness.view, rootId(), {
-      name: 'one more',
-      limitMicros: null,
-      window: null,
-      maxPerCallMicros: null,
-      tools: null,
-      developers: null,
-      mayDelegate: false,
-      allowLeases: false,
-      maxLeaseMicros: null,
-      approveDevelopers: false,
-      approvedDevelopers: [],
-      metadata: null,
-      expiresAt: null,
-    });
+    makeBudget(database, harness.view, rootId(), { ...UNLIMITED, name: 'one more' });
   function rootId(): string {
     return harness.model.nodes[0]?.id ?? '';
   }

@@ -18,6 +18,7 @@ import { expireHolds } from '../../../src/store/holds/expire-holds.ts';
 import { requestRefund } from '../../../src/store/top-ups/request-refund.ts';
 import { claimTopUp } from '../../../src/store/top-ups/top-ups.ts';
 import { asMicros } from '../../../src/domain/money.ts';
+import { UNLIMITED } from '../../support/budget-settings.ts';
 import { newDraft, post } from '../../support/charge-drafts.ts';
 import { assertShape } from '../../support/contract.ts';
 import { credit, expire, fail } from '../../support/evidence.ts';
@@ -30,21 +31,7 @@ interface Event {
   readonly data: Record<string, unknown>;
 }
 
-const UNLIMITED = {
-  name: 'research',
-  limitMicros: null,
-  window: null,
-  maxPerCallMicros: null,
-  allowLeases: false,
-  maxLeaseMicros: null,
-  tools: null,
-  developers: null,
-  approveDevelopers: false,
-  approvedDevelopers: [],
-  mayDelegate: false,
-  metadata: null,
-  expiresAt: null,
-};
+const RESEARCH = { ...UNLIMITED, name: 'research' };
 
 describe('events', () => {
   let ledger: TestLedger;
@@ -204,7 +191,7 @@ describe('events', () => {
     await revokeKey(database, { id });
     await revokeKey(database, { id });
     const view = { ...payer, root: null };
-    const budget = await makeBudget(database, view, null, UNLIMITED);
+    const budget = await makeBudget(database, view, null, RESEARCH);
     assert.ok(budget.kind === 'made');
     const spendKey = await makeSpendKey(database, payer, budget.budget.number, {
       hash: storedForm(newKey('fare', 'consumer'), 'consumer', payer.accountId).hash,
