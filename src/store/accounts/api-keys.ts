@@ -35,44 +35,46 @@ export interface KeyOwner extends Static<typeof KeyOwner> {
 
 const ownerRow = row(KeyOwner);
 
-/** Keys of accounts and spend keys, which have a table of their own. */
-const owned = sql.fragment`
-  (
-    select id, hash, kind, account_id, expires_at, revoked_at, null::json as spend from farebox.api_keys
+/**
+ * The keys of these hashes with their accounts. Spend keys have a table of their own. Each hash probes the indexes by
+ * itself (`lateral`, and `offset 0`), because PostgreSQL would otherwise read whole tables for a few dozen keys.
+ */
+const owned = (
+  hashes: readonly string[],
+  condition: ReturnType<typeof sql.fragment>,
+) => sql.fragment`
+  unnest(${sql.array(hashes, 'text')}) as h (hash)
+  cross join lateral (
+    select id, hash, kind, account_id, expires_at, null::json as spend
+    from farebox.api_keys where hash = decode(h.hash, 'hex') and ${condition}
     union all
-    select id, hash, 'spend', account_id, expires_at, revoked_at,
-      json_build_object('number', number, 'path', path)
-    from farebox.spend_keys
-  ) k join farebox.accounts a on a.id = k.account_id
+    select id, hash, 'spend', account_id, expires_at, json_build_object('number', number, 'path', path)
+    from farebox.spend_keys where hash = decode(h.hash, 'hex') and ${condition}
+  ) k
+  cross join lateral (select * from farebox.accounts where id = k.account_id offset 0) a
 `;
 const keyOwner = sql.fragment`
-  k.id as "keyId", encode(k.hash, 'hex') as hash, k.kind, a.id as "accountId", a.ledger,
+  k.id as "keyId", h.hash, k.kind, a.id as "accountId", a.ledger,
   a.consumer_id as "consumerId", a.developer_id as "developerId",
   a.developer_number as "developerNumber", k.expires_at as "expiresAt", k.spend,
   case when k.kind = 'consumer' then case when a.keys_charge = 'closed' then 'closed'
     when a.developer_day_micros is not null then 'by_developer' end end as guard
 `;
+const IS_ACTIVE = sql.fragment`revoked_at is null and (expires_at is null or expires_at > now())`;
 
-/** The owners of the active keys among these hashes. Other hashes have no row. */
+/** The owners of the active keys among these hashes, which differ. Other hashes have no row. */
 export async function findKeyOwners(
   connection: Connection,
   hashes: readonly string[],
 ): Promise<readonly KeyOwner[]> {
-  return connection.any(sql.type(ownerRow)`
-    select ${keyOwner}
-    from ${owned}
-    where k.hash = any (select decode(h, 'hex') from unnest(${sql.array(hashes, 'text')}) h)
-      and k.revoked_at is null and (k.expires_at is null or k.expires_at > now())
-  `);
+  return connection.any(sql.type(ownerRow)`select ${keyOwner} from ${owned(hashes, IS_ACTIVE)}`);
 }
 
 /** The owner of an active or former key. Never use it to authenticate. */
 export function findFormerKeyOwner(connection: Connection, hash: string): Promise<KeyOwner | null> {
-  return connection.maybeOne(sql.type(ownerRow)`
-    select ${keyOwner}
-    from ${owned}
-    where k.hash = decode(${hash}, 'hex')
-  `);
+  return connection.maybeOne(
+    sql.type(ownerRow)`select ${keyOwner} from ${owned([hash], sql.fragment`true`)}`,
+  );
 }
 
 export interface NewKey {

@@ -75,8 +75,9 @@ export async function findLockedConsumers(
         ['int2', 'uuid'],
       )} as a (ledger, id)
     ), free as materialized (
-      select c.id from asked a join farebox.consumers c on c.ledger = a.ledger and c.id = a.id
-      for update of c skip locked
+      select c.id from asked a cross join lateral (
+        select id from farebox.consumers where ledger = a.ledger and id = a.id for update skip locked
+      ) c
     )
     select id from asked where id not in (select id from free)
   `);

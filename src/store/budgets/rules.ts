@@ -3,7 +3,10 @@ import { Type, type Static } from 'typebox';
 import { ONCE_HOURS } from '../../domain/approval.ts';
 import { row, sql, type Connection } from '../database.ts';
 
-const NodeName = Type.Object({ consumerId: Type.String(), number: Type.Integer() });
+const NodeName = Type.Object({
+  consumerId: Type.String(),
+  number: Type.Integer(),
+});
 const BudgetRules = Type.Object({
   ...NodeName.properties,
   id: Type.String(),
@@ -43,7 +46,10 @@ export async function findBudgetRules(
       nodes.map(({ consumerId, number }) => [consumerId, number]),
       ['uuid', 'int4'],
     )} as n (consumer, number)
-    join farebox.accounts a on a.consumer_id = n.consumer
-    join farebox.budget_details d on d.ledger = a.ledger and d.consumer_id = n.consumer and d.number = n.number
+    cross join lateral (select ledger from farebox.accounts where consumer_id = n.consumer offset 0) a
+    cross join lateral (
+      select * from farebox.budget_details
+      where ledger = a.ledger and consumer_id = n.consumer and number = n.number offset 0
+    ) d
   `);
 }

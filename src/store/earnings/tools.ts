@@ -30,18 +30,21 @@ export interface ToolName {
   readonly name: string;
 }
 
+/** Each name probes the index by itself (`lateral ... offset 0`): PostgreSQL may otherwise read all tools for a few dozen. */
 export async function findPricedTools(
   connection: Connection,
   names: readonly ToolName[],
 ): Promise<readonly PricedTool[]> {
   return connection.any(sql.type(pricedRow)`
-    select developer_id as "developerId", name, price_micros as "priceMicros",
-      archived_at is not null as "isArchived"
-    from farebox.tools
-    where (developer_id, name) in (select * from ${sql.unnest(
+    select t.developer_id as "developerId", t.name, t.price_micros as "priceMicros",
+      t.archived_at is not null as "isArchived"
+    from ${sql.unnest(
       names.map((tool) => [tool.developerId, tool.name]),
       ['uuid', 'text'],
-    )})
+    )} as n (developer_id, name)
+    cross join lateral (
+      select * from farebox.tools where developer_id = n.developer_id and name = n.name offset 0
+    ) t
   `);
 }
 
@@ -128,7 +131,11 @@ const existsRow = row(Type.Object({ exists: Type.Boolean() }));
 export async function registerTool(
   database: Database,
   developerId: string,
-  tool: { readonly name: string; readonly description: string; readonly price: Micros | null },
+  tool: {
+    readonly name: string;
+    readonly description: string;
+    readonly price: Micros | null;
+  },
 ): Promise<Tool | 'exists' | 'too_many'> {
   return database.transaction(async (tx) => {
     await lockTools(tx, [developerId]);
