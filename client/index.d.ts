@@ -151,7 +151,7 @@ export interface ChargeRequest<Mode extends OnUnavailable = OnUnavailable> {
   tool: string;
   /** Dollars. Default: the price with which the tool is registered. */
   amount?: Amount | undefined;
-  /** Stored with the charge: at most 20 members, with names of up to 40 and strings of up to 500 characters. */
+  /** Stored with the charge: at most 20 fields, with names of up to 40 and strings of up to 500 characters. */
   metadata?: Readonly<Record<string, string | number | boolean | null>> | undefined;
   /**
    * Names this charge: another call with the same key and the same request finds the charge instead of making a second
