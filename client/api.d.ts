@@ -310,7 +310,7 @@ export interface ApprovalReply {
   tool: string;
   /** Dollars of the call. */
   amount: number;
-  /** Text by whoever sent the request, or null. Escape it before you show it. */
+  /** Text by the sender of the request, or null. Escape it before you show it. */
   reason: string | null;
   /** The holder of the key that was to pay, or the developer that was called. */
   askedBy: 'payer' | 'developer';

@@ -85,7 +85,7 @@ export const ApprovalReply = Closed({
   amount: Dollars('Dollars of the call.', 0.5),
   reason: orNull(
     Type.String(),
-    'Text by whoever sent the request, or null. Escape it before you show it.',
+    'Text by the sender of the request, or null. Escape it before you show it.',
     'One more search is needed.',
   ),
   askedBy: Word(ASKERS, 'The holder of the key that was to pay, or the developer that was called.'),
