@@ -284,15 +284,15 @@ export interface ApprovalBody {
   amount?: number | string;
   /** Printable text of 1 to 500 characters, not all blank. */
   reason?: string;
-  /** Seconds until the question expires, from 60 to 604800 (seven days). */
+  /** Seconds until the request expires, from 60 to 604800 (seven days). */
   expiresIn?: number;
 }
 export interface ApprovalReply {
   /** The id of the approval. */
   id: string;
-  /** Whether the owner has answered. Charge again once `approved`. */
+  /** Whether the owner has decided. Charge again once `approved`. */
   status: 'pending' | 'approved' | 'denied' | 'expired';
-  /** The refusal that it is about. */
+  /** The error code of the refusal. */
   code: 'approval_required' | 'spend_limit_reached' | 'insufficient_balance';
   /** The budget that refused. Null: the balance did. */
   budgetId: string | null;
@@ -310,12 +310,12 @@ export interface ApprovalReply {
   tool: string;
   /** Dollars of the call. */
   amount: number;
-  /** Text that the asker wrote, or null. Escape it. */
+  /** Text by the sender of the request, or null. Escape it before you show it. */
   reason: string | null;
   /** The holder of the key that was to pay, or the developer that was called. */
   askedBy: 'payer' | 'developer';
   /**
-   * The answer; null while pending and when expired. `once`: one such call may pass the budget, within 24 hours. `resolved`: nothing refuses the call any more, because a new window began or the budget was changed.
+   * The decision; null while pending and when expired. `once`: one such call may pass the budget, within 24 hours. `resolved`: nothing refuses the call any more, because a new window began or the budget was changed.
    */
   decision: ('once' | 'always' | 'raise' | 'top_up' | 'deny' | 'resolved') | null;
   /** The limit that the decision set, or null. */
@@ -418,11 +418,13 @@ export interface BatchedCapture {
    * What to do with an amount that exceeds the hold: `reject` it (the default), `cap` it at what is left, or let it `overflow` into the balance.
    */
   over?: 'reject' | 'cap' | 'overflow';
-  /** Up to 20 members of your own, with names of up to 40 characters, kept with the charge. */
+  /**
+   * Up to 20 fields of your own, with names of up to 40 characters. Farebox stores them with the charge.
+   */
   metadata?: {
     [k: string]: string | number | boolean | null;
   };
-  /** The Idempotency-Key of this member. */
+  /** The idempotency key of this operation. */
   idempotencyKey?: string;
 }
 export interface BatchedCharge {
@@ -436,11 +438,13 @@ export interface BatchedCharge {
    * Dollars to charge: more than 0, at most 1,000,000, with up to six decimals. Default: the tool's price. A number, or a decimal string such as "0.05". At most six decimals.
    */
   amount?: number | string;
-  /** Up to 20 members of your own, with names of up to 40 characters, kept with the charge. */
+  /**
+   * Up to 20 fields of your own, with names of up to 40 characters. Farebox stores them with the charge.
+   */
   metadata?: {
     [k: string]: string | number | boolean | null;
   };
-  /** The Idempotency-Key of this member. */
+  /** The idempotency key of this operation. */
   idempotencyKey?: string;
 }
 export interface BatchedHold {
@@ -454,13 +458,15 @@ export interface BatchedHold {
    * Dollars to reserve: more than 0, at most 1,000,000, with up to six decimals. Default: the tool's price. A number, or a decimal string such as "0.05". At most six decimals.
    */
   amount?: number | string;
-  /** Up to 20 members of your own, with names of up to 40 characters, kept with the charge. */
+  /**
+   * Up to 20 fields of your own, with names of up to 40 characters. Farebox stores them with the charge.
+   */
   metadata?: {
     [k: string]: string | number | boolean | null;
   };
   /** Seconds until the hold expires. Default: 600. */
   expiresIn?: number;
-  /** The Idempotency-Key of this member. */
+  /** The idempotency key of this operation. */
   idempotencyKey?: string;
 }
 export interface BatchedRelease {
@@ -482,7 +488,7 @@ export interface BudgetBody {
   limit?: number | string | null;
   /** A limit for each hour, day, week or month. Null: none. */
   window?: {
-    /** The calendar unit, in UTC. A week begins on Monday. The count begins anew with each unit. */
+    /** The calendar unit, in UTC. A week begins on Monday. The limit starts over with each unit. */
     per: 'hour' | 'day' | 'week' | 'month';
     /**
      * Dollars that can be spent in each window. A number, or a decimal string such as "0.05". At most six decimals.
@@ -519,11 +525,11 @@ export interface BudgetBody {
    * Items: A developer.
    */
   approvedDevelopers?: string[];
-  /** Whether the keys of this budget may make budgets and keys below it. Default: false. */
+  /** Whether the keys of this budget may create budgets and keys below it. Default: false. */
   mayDelegate?: boolean;
   /** When the budget and everything below it stops working. Null: never. */
   expiresAt?: string | null;
-  /** Members of your own. Null: none. */
+  /** Fields of your own. Null: none. */
   metadata?: {
     [k: string]: string | number | boolean | null;
   } | null;
@@ -537,7 +543,7 @@ export interface BudgetChanges {
   limit?: number | string | null;
   /** A limit for each hour, day, week or month. Null: none. */
   window?: {
-    /** The calendar unit, in UTC. A week begins on Monday. The count begins anew with each unit. */
+    /** The calendar unit, in UTC. A week begins on Monday. The limit starts over with each unit. */
     per: 'hour' | 'day' | 'week' | 'month';
     /**
      * Dollars that can be spent in each window. A number, or a decimal string such as "0.05". At most six decimals.
@@ -574,11 +580,11 @@ export interface BudgetChanges {
    * Items: A developer.
    */
   approvedDevelopers?: string[];
-  /** Whether the keys of this budget may make budgets and keys below it. Default: false. */
+  /** Whether the keys of this budget may create budgets and keys below it. Default: false. */
   mayDelegate?: boolean;
   /** When the budget and everything below it stops working. Null: never. */
   expiresAt?: string | null;
-  /** Members of your own. Null: none. */
+  /** Fields of your own. Null: none. */
   metadata?: {
     [k: string]: string | number | boolean | null;
   } | null;
@@ -595,12 +601,12 @@ export interface BudgetReply {
   /** Dollars in total, or null. */
   limit: number | null;
   /**
-   * Dollars that its keys and those below it have spent, less refunds, with what open holds reserve.
+   * Dollars that its keys and those below it have spent, less refunds, plus what open holds reserve.
    */
   used: number;
   /** The limit for each hour, day, week or month, or null. */
   window: {
-    /** The calendar unit, in UTC. A week begins on Monday. The count begins anew with each unit. */
+    /** The calendar unit, in UTC. A week begins on Monday. The limit starts over with each unit. */
     per: 'hour' | 'day' | 'week' | 'month';
     /** Dollars that can be spent in each window. */
     limit: number;
@@ -610,7 +616,7 @@ export interface BudgetReply {
     resetsAt: string;
   } | null;
   /**
-   * The least dollars that any limit of this budget or one above it has left. Null: no limit. The balance may be less.
+   * The smallest amount that any limit of this budget or one above it has left. Null: no limit. The balance may be lower.
    */
   remaining: number | null;
   /** Dollars that one call may cost, or null. */
@@ -635,11 +641,11 @@ export interface BudgetReply {
   mayDelegate: boolean;
   /** When it stops working, or null. */
   expiresAt: string | null;
-  /** Members of your own, or null. */
+  /** Fields of your own, or null. */
   metadata: {
     [k: string]: string | number | boolean | null;
   } | null;
-  /** When it was made, in UTC. */
+  /** When it was created, in UTC. */
   createdAt: string;
 }
 export interface BudgetUsageReply {
@@ -694,7 +700,9 @@ export interface CaptureBody {
    * What to do with an amount that exceeds the hold: `reject` it (the default), `cap` it at what is left, or let it `overflow` into the balance.
    */
   over?: 'reject' | 'cap' | 'overflow';
-  /** Up to 20 members of your own, with names of up to 40 characters, kept with the charge. */
+  /**
+   * Up to 20 fields of your own, with names of up to 40 characters. Farebox stores them with the charge.
+   */
   metadata?: {
     [k: string]: string | number | boolean | null;
   };
@@ -744,7 +752,7 @@ export interface ChargeBatchBody {
   charges: (BatchedCharge | BatchedHold | BatchedCapture | BatchedRelease)[];
 }
 export interface ChargeBatchReply {
-  /** One result for each member, in the order of the request. */
+  /** One result for each operation, in the order of the request. */
   results: BatchMember[];
 }
 export interface ChargeBody {
@@ -756,7 +764,9 @@ export interface ChargeBody {
    * Dollars to charge: more than 0, at most 1,000,000, with up to six decimals. Default: the tool's price. A number, or a decimal string such as "0.05". At most six decimals.
    */
   amount?: number | string;
-  /** Up to 20 members of your own, with names of up to 40 characters, kept with the charge. */
+  /**
+   * Up to 20 fields of your own, with names of up to 40 characters. Farebox stores them with the charge.
+   */
   metadata?: {
     [k: string]: string | number | boolean | null;
   };
@@ -967,21 +977,25 @@ export interface DeliveryReply {
   nextAttemptAt: string | null;
   /** How many milliseconds the last attempt took, or null. */
   durationMs: number | null;
-  /** The HTTP status of the last answer. Null: there was none. */
+  /** The HTTP status of the last response. Null: there was none. */
   responseStatus: number | null;
-  /** The first 1000 characters of the last answer, or null. */
+  /** The first 1000 characters of the last response, or null. */
   responseBody: string | null;
-  /** Why the last attempt got no answer, or null. */
+  /** Why the last attempt got no response, or null. */
   failureReason: string | null;
 }
 export interface DeveloperChanges {
-  /** The page to which people return after a top-up through a refusal's link. Null: none. */
+  /**
+   * The page to which people return after they top up through the `topUpUrl` of a refusal. Null: none.
+   */
   returnUrl?: string | null;
 }
 export interface DeveloperReply {
   /** Your developer id. */
   developerId: string;
-  /** The page to which people return after a top-up through a refusal's link. Null: none. */
+  /**
+   * The page to which people return after they top up through the `topUpUrl` of a refusal. Null: none.
+   */
   returnUrl: string | null;
 }
 export interface DeveloperStatementReply {
@@ -1264,7 +1278,9 @@ export interface HoldBody {
    * Dollars to reserve: more than 0, at most 1,000,000, with up to six decimals. Default: the tool's price. A number, or a decimal string such as "0.05". At most six decimals.
    */
   amount?: number | string;
-  /** Up to 20 members of your own, with names of up to 40 characters, kept with the charge. */
+  /**
+   * Up to 20 fields of your own, with names of up to 40 characters. Farebox stores them with the charge.
+   */
   metadata?: {
     [k: string]: string | number | boolean | null;
   };
@@ -1402,7 +1418,7 @@ export interface InvocationReply {
 export interface KeyBody {
   /** What the key is for. */
   kind: 'consumer' | 'developer' | 'legacy';
-  /** Whether it spends real money, or play money (docs/test-mode.md). */
+  /** Whether it spends real money (`live`) or play money (`test`). */
   mode?: 'live' | 'test';
   /** Printable text of 1 to 100 characters, not all blank. */
   name?: string;
@@ -1412,7 +1428,7 @@ export interface KeyReply {
   id: string;
   /** What the key is for. */
   kind: 'consumer' | 'developer' | 'legacy';
-  /** Whether it spends real money, or play money (docs/test-mode.md). */
+  /** Whether it spends real money (`live`) or play money (`test`). */
   mode: 'live' | 'test';
   /** The budget that the key spends from. Absent: a key of the account. */
   budgetId?: string;
@@ -1474,7 +1490,7 @@ export interface LeaseReply {
   expiresAt: string;
   /** Seconds from now until it expires, for clients whose clock may be wrong. */
   expiresIn: number;
-  /** Rises with each renewal. */
+  /** The number of the current holder. It rises with each renewal. */
   fence: number;
   /** The tools that can be called. */
   tools: {
@@ -1544,13 +1560,15 @@ export interface NewKeyReply {
   id: string;
   /** What the key is for. */
   kind: 'consumer' | 'developer' | 'legacy';
-  /** Whether it spends real money, or play money (docs/test-mode.md). */
+  /** Whether it spends real money (`live`) or play money (`test`). */
   mode: 'live' | 'test';
   /** The budget that the key spends from. Absent: a key of the account. */
   budgetId?: string;
   /** The name that its owner gave it, or null. */
   name: string | null;
-  /** The key. Only this reply has it, and that of a retry with the same Idempotency-Key. */
+  /**
+   * The key. Only this response has it, and the response to a retry with the same Idempotency-Key.
+   */
   key: string;
 }
 export interface NewWebhookEndpointReply {
@@ -1596,17 +1614,17 @@ export interface NewWebhookEndpointReply {
   /** Whether events are sent. */
   status: 'active' | 'disabled';
   /**
-   * Why it is disabled: by its `owner`, because it was `failing` for five days, or because it answered 410 (`gone`).
+   * Why it is disabled: by its `owner`, because it was `failing` for five days, or because it responded with 410 (`gone`).
    */
   disabledReason: ('owner' | 'failing' | 'gone') | null;
   /** Since when attempts fail. Null: the last one succeeded. */
   failingSince: string | null;
-  /** Until then the secret before the last roll signs too. Null: one secret signs. */
+  /** Until then, the previous secret signs too. Null: only one secret signs. */
   previousSecretExpiresAt: string | null;
   /** When it was made, in UTC. */
   createdAt: string;
   /**
-   * The signing secret. Only this reply has it, and that of a retry with the same Idempotency-Key.
+   * The signing secret. Only this response has it, and the response to a retry with the same Idempotency-Key.
    */
   secret: string;
 }
@@ -1627,7 +1645,7 @@ export interface PlacedLeaseReply {
   expiresAt: string;
   /** Seconds from now until it expires, for clients whose clock may be wrong. */
   expiresIn: number;
-  /** Rises with each renewal. */
+  /** The number of the current holder. It rises with each renewal. */
   fence: number;
   /** The tools that can be called. */
   tools: {
@@ -1680,7 +1698,7 @@ export interface RefusalsReply {
   refusals: {
     /** The error code. */
     code: string;
-    /** The tool, `(other)` past the first 50 pairs in an hour, or null. */
+    /** The tool, or null. `(other)` after the first 50 pairs of code and tool in an hour. */
     tool: string | null;
     /** How often. */
     count: number;
@@ -1747,10 +1765,10 @@ export interface RolledSecretReply {
   /** The id of the endpoint. */
   id: string;
   /**
-   * The signing secret. Only this reply has it, and that of a retry with the same Idempotency-Key.
+   * The signing secret. Only this response has it, and the response to a retry with the same Idempotency-Key.
    */
   secret: string;
-  /** Until then the secret before the last roll signs too. Null: one secret signs. */
+  /** Until then, the previous secret signs too. Null: only one secret signs. */
   previousSecretExpiresAt: string | null;
 }
 export interface SessionReply {
@@ -1782,7 +1800,9 @@ export interface SettlementBody {
   final?: boolean;
 }
 export interface SettlementEntry {
-  /** The number of the call within the lease. It names the charge: sent again, it is made once. */
+  /**
+   * The number of the call within the lease. It identifies the charge: the same number is charged once.
+   */
   sequence: number;
   /** Printable text of 1 to 100 characters, not all blank. */
   tool: string;
@@ -1790,7 +1810,9 @@ export interface SettlementEntry {
    * Dollars to charge: at most the tool's price in the lease. A number, or a decimal string such as "0.05". At most six decimals.
    */
   amount: number | string;
-  /** Up to 20 members of your own, with names of up to 40 characters, kept with the charge. */
+  /**
+   * Up to 20 fields of your own, with names of up to 40 characters. Farebox stores them with the charge.
+   */
   metadata?: {
     [k: string]: string | number | boolean | null;
   };
@@ -1799,7 +1821,9 @@ export interface SettlementReply {
   /** One result for each entry, in the order of the request. */
   results: (
     | {
-        /** The number of the call within the lease. It names the charge: sent again, it is made once. */
+        /**
+         * The number of the call within the lease. It identifies the charge: the same number is charged once.
+         */
         sequence: number;
         status: 201;
         /** The entry was settled before. */
@@ -1816,7 +1840,9 @@ export interface SettlementReply {
         createdAt: string;
       }
     | {
-        /** The number of the call within the lease. It names the charge: sent again, it is made once. */
+        /**
+         * The number of the call within the lease. It identifies the charge: the same number is charged once.
+         */
         sequence: number;
         status: number;
         error: {
@@ -2060,7 +2086,7 @@ export interface TopUpQuoteReply {
   /** Dollars that would be credited. */
   amount: number;
   /**
-   * Dollars of tax that are paid on top of `amount`. Null while it is not known: a checkout asks for the address.
+   * The tax in dollars, which is paid on top of `amount`. Null while it is unknown, because the checkout has yet to ask for the address.
    */
   tax: number | null;
   /** Dollars that would be paid: `amount` plus `tax`. Null while the tax is not known. */
@@ -2072,7 +2098,7 @@ export interface TopUpRecord {
   /** Dollars credited or, while it is pending, requested. */
   amount: number;
   /**
-   * Dollars of tax that are paid on top of `amount`. Null while it is not known: a checkout asks for the address.
+   * The tax in dollars, which is paid on top of `amount`. Null while it is unknown, because the checkout has yet to ask for the address.
    */
   tax?: number | null;
   /** The state of the top-up. */
@@ -2110,7 +2136,7 @@ export interface TopUpReply {
   topUpId: string;
   /** Dollars credited or, while it is pending, requested. */
   amount: number;
-  /** The balance when the reply was sent. */
+  /** The balance when the response was sent. */
   balance: number;
   /** The state of the top-up. */
   status:
@@ -2258,7 +2284,7 @@ export interface WebhookEndpointChanges {
       )[]
     | null;
   description?: string;
-  /** True sends new events from now on. False sends none, and gives up waiting deliveries. */
+  /** True sends new events from now on. False sends none, and drops waiting deliveries. */
   enabled?: boolean;
 }
 export interface WebhookEndpointReply {
@@ -2304,12 +2330,12 @@ export interface WebhookEndpointReply {
   /** Whether events are sent. */
   status: 'active' | 'disabled';
   /**
-   * Why it is disabled: by its `owner`, because it was `failing` for five days, or because it answered 410 (`gone`).
+   * Why it is disabled: by its `owner`, because it was `failing` for five days, or because it responded with 410 (`gone`).
    */
   disabledReason: ('owner' | 'failing' | 'gone') | null;
   /** Since when attempts fail. Null: the last one succeeded. */
   failingSince: string | null;
-  /** Until then the secret before the last roll signs too. Null: one secret signs. */
+  /** Until then, the previous secret signs too. Null: only one secret signs. */
   previousSecretExpiresAt: string | null;
   /** When it was made, in UTC. */
   createdAt: string;

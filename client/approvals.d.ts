@@ -9,13 +9,13 @@ export interface WaitOptions {
   signal?: AbortSignal | undefined;
 }
 
-/** Asks the owner when a charge is refused, and waits for the answer. */
+/** Asks the owner when a charge is refused, and waits for the decision. */
 export interface AskOptions {
   /** The owner sees it. One line of at most 500 characters. */
   reason?: string | undefined;
-  /** Seconds until the question expires, 60 to 604,800. Default 86,400. */
+  /** Seconds until the request expires, 60 to 604,800. Default 86,400. */
   expiresIn?: number | undefined;
-  /** How long charge(), or a paid call, waits for the answer. Default 300,000 (five minutes). The question lives on. */
+  /** How long charge(), or a paid call, waits for the decision. Default 300,000 (five minutes). The request stays pending. */
   timeoutMs?: number | undefined;
 }
 
@@ -26,7 +26,7 @@ export interface AskOptions {
 export interface Approvals {
   /**
    * With a developer key: `apiKey` is the key that was refused. With a consumer key or spend key: `developerId` is the
-   * developer that was called. The same question returns the same approval.
+   * developer that was called. The same request returns the same approval.
    */
   ask(
     request: Omit<ApprovalBody, 'amount'> & { amount?: Amount | undefined },

@@ -9,7 +9,7 @@ export declare class FareboxError extends Error {
   readonly code: string;
   /**
    * `not_charged`: this call took no money (`not_refunded`: refunded nothing; `not_held`: held nothing; `not_signed`: signed nothing; `not_done`:
-   * changed nothing). `unknown`: it may have, because an answer was lost. Call again with this `idempotencyKey` to find
+   * changed nothing). `unknown`: it may have, because a response was lost. Call again with this `idempotencyKey` to find
    * out; it takes effect at most once.
    */
   readonly outcome:
@@ -26,7 +26,7 @@ export declare class FareboxError extends Error {
    * none. Send the members again with these keys to find out what an unknown outcome was.
    */
   readonly idempotencyKeys: readonly (string | undefined)[] | undefined;
-  /** The HTTP status of the last answer; absent when there was none. */
+  /** The HTTP status of the last response; absent when there was none. */
   readonly status: number | undefined;
   /** A coarse class, such as `payment_error`. */
   readonly type: string | undefined;
@@ -34,7 +34,7 @@ export declare class FareboxError extends Error {
   readonly param: string | undefined;
   readonly docUrl: string | undefined;
   readonly requestId: string | undefined;
-  /** The charge that the answer refers to. */
+  /** The charge that the error refers to. */
   readonly chargeId: string | undefined;
   /** With `insufficient_balance`: the consumer's balance, in dollars. */
   readonly balance: number | undefined;

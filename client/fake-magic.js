@@ -49,7 +49,8 @@ export function refuseTopUpOnDemand(micros) {
 /** Loses the answer to what was made, or keeps it back; the answer to a repeat comes as usual. */
 export async function answerOnDemand(micros, replayed, signal) {
   if (replayed) return;
-  if (micros === LOST_MICROS) refuse('outcome_unknown', 'The amount asks for a lost answer.');
+  if (micros === LOST_MICROS)
+    refuse('outcome_unknown', 'In test mode, this amount loses the response.');
   if (micros !== LATE_MICROS) return;
   await new Promise((resolve, reject) => {
     const timer = setTimeout(resolve, LATE_MS);

@@ -53,7 +53,7 @@ export type { WebhookEndpoints } from './webhook-endpoints.js';
 export { usd, type Amount, type Rounding, type Usd } from './money.js';
 
 /**
- * What charge() does when Farebox cannot be reached or gives no answer:
+ * What charge() does when Farebox cannot be reached or does not respond:
  * `fail` raises, so the tool does not run; `run_unpaid` resolves with `paid: false`, so it may.
  */
 export type OnUnavailable = 'fail' | 'run_unpaid';
@@ -151,7 +151,7 @@ export interface ChargeRequest<Mode extends OnUnavailable = OnUnavailable> {
   tool: string;
   /** Dollars. Default: the price with which the tool is registered. */
   amount?: Amount | undefined;
-  /** Stored with the charge: at most 20 members, with names of up to 40 and strings of up to 500 characters. */
+  /** Stored with the charge: at most 20 fields, with names of up to 40 and strings of up to 500 characters. */
   metadata?: Readonly<Record<string, string | number | boolean | null>> | undefined;
   /**
    * Names this charge: another call with the same key and the same request finds the charge instead of making a second
@@ -162,8 +162,9 @@ export interface ChargeRequest<Mode extends OnUnavailable = OnUnavailable> {
   /** For this call only. */
   onUnavailable?: Mode | undefined;
   /**
-   * After a refusal that the owner of the account can lift, asks the owner, waits for the answer and charges again with
-   * the same key. When the answer is no, or none in time, the refusal is raised with `approvalId` and `approvalStatus`.
+   * After a refusal that the owner of the account can lift, asks the owner, waits for the decision and charges again with
+   * the same key. If the owner denies the request or does not decide in time, throws the refusal with `approvalId` and
+   * `approvalStatus`.
    */
   ask?: true | AskOptions | undefined;
 }
@@ -256,7 +257,7 @@ export interface ReceiptInvocation {
   status: 'succeeded' | 'failed';
   /** The hash of `{targetAgentId, grantId, capability, payload}`. */
   requestSha256: string;
-  /** The hash of the agent's answer; null when it failed. */
+  /** The hash of the agent's response; null when it failed. */
   resultSha256: string | null;
   createdAt: string;
   completedAt: string;
@@ -271,7 +272,7 @@ export type ReceiptCharge = Pick<
   livemode: boolean;
 };
 
-/** Only with `run_unpaid`: Farebox did not answer, and the tool may run without payment. */
+/** Only with `run_unpaid`: Farebox did not respond, and the tool may run without payment. */
 export interface UnpaidCharge {
   paid: false;
   code: 'service_unavailable';

@@ -20,12 +20,12 @@ export function brokenRule(metadata) {
     return 'It must be an object.';
   }
   const members = Object.entries(metadata);
-  if (members.length > MEMBERS_MAX) return `It may have at most ${MEMBERS_MAX} members.`;
+  if (members.length > MEMBERS_MAX) return `It may have at most ${MEMBERS_MAX} fields.`;
   if (!members.every(([name]) => NAME.test(name))) {
     return 'A name has 1 to 40 characters, without NUL and lone surrogates.';
   }
   if (!members.every(([, value]) => isValue(value))) {
-    return 'A member is a number, a boolean, null, or text of up to 500 characters, without NUL and lone surrogates.';
+    return 'A value is a number, a boolean, null, or text of up to 500 characters, without NUL and lone surrogates.';
   }
   return undefined;
 }

@@ -57,7 +57,7 @@ const COMMANDS: Readonly<Record<string, Listed>> = {
     load: () => import('./commands/rollup.ts'),
   },
   refund: {
-    description: 'refund the unspent part of a top-up to the card that paid it',
+    description: 'refund the unspent part of a top-up to the card that paid for it',
     load: () => import('./commands/refund-top-up.ts'),
   },
   'dismiss-warning': {
@@ -70,7 +70,7 @@ const COMMANDS: Readonly<Record<string, Listed>> = {
   },
   reconcile: {
     description:
-      'compare payments, refunds and disputes with the processor, and restart top-ups that missed one',
+      'compare payments, refunds and disputes with the processor, and correct what webhooks did not report',
     load: () => import('./commands/reconcile.ts'),
   },
   builds: {
@@ -82,11 +82,12 @@ const COMMANDS: Readonly<Record<string, Listed>> = {
     load: () => import('./commands/codec-server.ts'),
   },
   audit: {
-    description: 'print the audit log, newest first: who changed access, or money manually',
+    description:
+      'print the audit log, newest first: who changed access to accounts, or changed balances manually',
     load: () => import('./commands/audit.ts'),
   },
   env: {
-    description: 'print the settings of the running start, and keys for a tool server',
+    description: 'print the settings of the running `farebox start`, and keys for a tool server',
     load: () => import('./commands/env.ts'),
   },
   init: {

@@ -30,13 +30,13 @@ const { settleApproval } = proxyActivities<ApprovalActivities>({
 const { mailApproval } = proxyActivities<ApprovalActivities>({
   startToCloseTimeout: '30s',
   retry: { initialInterval: '1s', backoffCoefficient: 2, maximumInterval: '10m' },
-  summary: 'Mail the owner',
+  summary: 'Email the owner',
 });
 const { decideApproval } = proxyActivities<ApprovalActivities>({
   startToCloseTimeout: '15s',
   heartbeatTimeout: '5s',
   retry: { initialInterval: '1s', backoffCoefficient: 2, maximumInterval: '10s' },
-  summary: 'Decide it',
+  summary: 'Record the decision',
 });
 
 interface Run {
@@ -63,7 +63,7 @@ export async function approval({ approvalId }: ApprovalInput): Promise<ApprovalV
       void mailing.run(() => mailApproval(approvalId)).catch(() => {});
     }
     await condition(() => run.isNudged, Math.max(seen.expiresInMs, 1), {
-      summary: 'Until it is decided or expires',
+      summary: 'Wait for the decision or the expiry',
     });
   }
   mailing.cancel();
@@ -84,7 +84,7 @@ function listen(run: Run): void {
     {
       validator: (decision) => refuseLate(run, decision),
       description:
-        'For operators: answers for the owner, with `{"decision": "once"}`, "always", "deny", or "raise" and a `limit` in dollars.',
+        'For operators: decides for the owner. Send `{"decision": "once"}`; or "always", "deny", or "raise" with a `limit` in dollars.',
     },
   );
   setHandler(messages.approvalDecided, () => void (run.isNudged = true), {
@@ -103,7 +103,7 @@ function refuseLate({ seen, expiresAtMs }: Run, { decision }: ApprovalDecision):
   }
   if (Date.now() >= expiresAtMs) throw refusal('The approval has expired. Nothing was changed.');
   if (!canAnswer(seen.code, decision)) {
-    throw refusal(`"${decision}" is no answer to ${seen.code}. Nothing was changed.`);
+    throw refusal(`"${decision}" is not a valid decision after ${seen.code}. Nothing was changed.`);
   }
 }
 
@@ -130,8 +130,8 @@ function display({ status, code, decision, isMailed }: SeenApproval): void {
   if (changed.length > 0) upsertSearchAttributes(changed);
   setCurrentDetails(
     status === 'pending'
-      ? `A call was refused with \`${code}\`, and the owner is asked. **Pending**${isMailed ? ', and mailed' : ''}. No action needed:` +
-          ' it ends when the owner decides, when nothing refuses the call any more, or when it expires.'
+      ? `**Pending**. A call was refused with \`${code}\`. The owner ${isMailed ? 'was emailed' : 'has not been emailed yet'}. No action needed:` +
+          ' the approval ends when the owner decides, when nothing refuses the call any more, or when it expires.'
       : `Ended: **${status}**${decision === null ? '' : ` (\`${decision}\`)`}. No action needed.`,
   );
 }

@@ -40,7 +40,7 @@ export async function grant({ grantId }: GrantInput): Promise<GrantView> {
     view = { status: seen.status, uses: seen.uses };
     display(seen);
     if (seen.status !== 'active') return view;
-    await condition(() => isNudged, seen.expiresInMs, { summary: 'Until it expires' });
+    await condition(() => isNudged, seen.expiresInMs, { summary: 'Wait for the expiry' });
   }
 }
 

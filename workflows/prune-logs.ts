@@ -7,7 +7,7 @@ const { pruneOldLogs } = proxyActivities<LogActivities>({
   startToCloseTimeout: '15s',
   heartbeatTimeout: '5s',
   retry: { initialInterval: '1s', backoffCoefficient: 2, maximumInterval: '1m' },
-  summary: 'Delete old rows of logs',
+  summary: 'Delete old log rows',
 });
 
 /** Each step takes six history events; together they delete up to a million rows. */

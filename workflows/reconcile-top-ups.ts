@@ -101,7 +101,7 @@ async function review({
 }: Reconciliation): Promise<number> {
   let differing = 0;
   for (const waitMs of nudged > 0 ? reviewAfterMs : [0]) {
-    if (waitMs > 0) await sleep(waitMs, { summary: 'Give the nudged workflows time' });
+    if (waitMs > 0) await sleep(waitMs, { summary: 'Give the notified workflows time' });
     differing = await reviewOnce();
     if (differing === 0) break;
   }

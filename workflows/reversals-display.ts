@@ -30,7 +30,7 @@ function stateOf(run: Displayed): string {
   if (stuck !== null) {
     return stuckDetails(stuck, 'Requested refunds are not made twice.');
   }
-  if (!ended) return 'Reading its refunds and disputes at the processor.';
+  if (!ended) return 'Reading the refunds and disputes of the top-up at the processor.';
   return `The top-up is **${status}**. ${claimsOf(run)}No action needed.`;
 }
 

@@ -10,7 +10,7 @@ const { rollUp } = proxyActivities<RollupActivities>({
   startToCloseTimeout: '15s',
   heartbeatTimeout: '5s',
   retry: { initialInterval: '1s', backoffCoefficient: 2, maximumInterval: '1m' },
-  summary: 'Move part of the tails into the sums',
+  summary: 'Add recent charges to the sums of earnings',
 });
 
 /** Each step takes six history events; together they move up to three hundred thousand rows. */

@@ -36,7 +36,7 @@ export async function webhookEndpoint(input: WebhookEndpointInput): Promise<Webh
     if (seen.status !== 'active') return view;
     await (nextInMs === null
       ? condition(() => isNudged)
-      : condition(() => isNudged, nextInMs, { summary: 'Until the next attempt' }));
+      : condition(() => isNudged, nextInMs, { summary: 'Wait for the next attempt' }));
   }
 }
 
@@ -47,7 +47,7 @@ function toEndpoint(): WebhookEndpointActivities {
     startToCloseTimeout: '1m',
     heartbeatTimeout: '5s',
     retry: { initialInterval: '1s', backoffCoefficient: 2, maximumInterval: '1m' },
-    summary: 'Send what is due',
+    summary: 'Send due events',
   });
 }
 
@@ -57,7 +57,7 @@ function display({ status, failingSince }: WebhookEndpointView): void {
   else if (failingSince === null) setCurrentDetails('Active. No action needed.');
   else {
     setCurrentDetails(
-      `**Failing** since ${failingSince}. Attempts continue at growing intervals; its owner sees the answers in the ` +
+      `**Failing** since ${failingSince}. Attempts continue at growing intervals; the owner of the endpoint sees the responses in the ` +
         'console. No action needed.',
     );
   }

@@ -17,7 +17,7 @@ export async function answerOnDemand(
 ): Promise<void> {
   if (!isFirst) return;
   if (amountMicros === LOST_MICROS) {
-    throw new ChargeFailure('outcome_unknown', 'The amount asks for a lost answer.');
+    throw new ChargeFailure('outcome_unknown', 'In test mode, this amount loses the response.');
   }
   if (amountMicros !== LATE_MICROS) return;
   const until = performance.now() + LATE_MS;

@@ -26,14 +26,14 @@ export function registerAccountKeys(account: Command): void {
       'close the consumer keys of an account to charges, or limit them; without options, show current settings',
     )
     .addOption(
-      new Option('--charge <state>', 'whether they can be charged; spend keys always can').choices([
-        'open',
-        'closed',
-      ]),
+      new Option(
+        '--charge <state>',
+        'whether tools can charge them; spend keys are not affected',
+      ).choices(['open', 'closed']),
     )
     .option(
       '--developer-day-limit <dollars>',
-      'the most that one developer may charge in a UTC day, or none',
+      'maximum that one developer may charge in a UTC day, or none',
       orNone(parseDollars),
     )
     .option('--json', 'print JSON', false)

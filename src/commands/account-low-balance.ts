@@ -22,7 +22,7 @@ export function registerLowBalance(account: Command): void {
     )
     .option(
       '--threshold <dollars>',
-      'the balance below which it is sent, or none',
+      'send the event when the balance falls below this, or none',
       orNone(parsePositiveDollars),
     )
     .option('--json', 'print JSON', false)

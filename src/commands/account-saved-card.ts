@@ -24,7 +24,7 @@ interface AutoTopUpOptions {
 export function registerSavedCard(account: Command): void {
   account
     .command('consent <account>')
-    .description('set the most that direct top-ups may charge to the saved card in a month')
+    .description('set how much direct top-ups may charge to the saved card in a month')
     .requiredOption('--ceiling <dollars>', 'per UTC month; 0 withdraws the consent', parseDollars)
     .option('--json', 'print JSON', false)
     .addOption(dataDirOption())
@@ -40,8 +40,8 @@ export function registerSavedCard(account: Command): void {
       parsePositiveDollars,
     )
     .option('--amount <dollars>', 'amount of each top-up', parseCardDollars)
-    .option('--ceiling <dollars>', 'most to charge in a UTC month', parsePositiveDollars)
-    .option('--off', 'switch it off')
+    .option('--ceiling <dollars>', 'maximum to charge in a UTC month', parsePositiveDollars)
+    .option('--off', 'turn automatic top-ups off')
     .option('--json', 'print JSON', false)
     .addOption(dataDirOption())
     .action(autoTopUp);

@@ -40,7 +40,7 @@ export function register(account: Command): void {
     .requiredOption('--email <address>', "the owner's email; --count adds a number to it", emailOf)
     .option(
       '--balance <dollars>',
-      'recorded as a completed manual top-up',
+      'opening balance, recorded as a completed manual top-up',
       parseDollars,
       0 as Micros,
     )

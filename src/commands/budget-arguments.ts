@@ -45,7 +45,7 @@ export const settings = (command: Command) =>
     )
     .option(
       '--max-per-call <dollars>',
-      'the most that one call may cost, in dollars, or none',
+      'maximum price of one call in dollars, or none',
       orNone(parseDollars),
     )
     .option(
@@ -64,7 +64,7 @@ export const settings = (command: Command) =>
     .option('--no-allow-leases', 'do not')
     .option(
       '--max-lease <dollars>',
-      'the most that one lease may reserve, in dollars, or none',
+      'maximum that one lease may reserve in dollars, or none',
       orNone(parseDollars),
     )
     .option('--expires-at <time>', 'when it stops working, in ISO 8601, or none', orNone(timeOf));

@@ -21,5 +21,7 @@ async function dismiss(topUp: string, { dataDir }: { readonly dataDir: string })
         );
   if (dismissed === undefined) throw new CommandError(`Top-up ${topUp} not found.`);
   if (dismissed === 0) throw new CommandError(`${topUp} has no open fraud warning.`);
-  process.stdout.write(`The warning no longer holds any money. A dispute would hold it again.\n`);
+  process.stdout.write(
+    `Released the money that the fraud warning held. A dispute would hold it again.\n`,
+  );
 }

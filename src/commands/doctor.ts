@@ -29,12 +29,12 @@ Parts:
   schema     compares tables, constraints, indexes, triggers, functions and their records with this release
   balances   consumers, movements and lots
   top-ups    top-ups, refunds, disputes and automatic top-ups
-  delivery   overdue notices, top-ups and reconciliations
+  delivery   overdue events, messages to workflows, top-ups and reconciliations
   audit-log  the chain of the audit log, and changes that it does not have or that differ
-  approvals  pending questions to owners, and what the answers changed
+  approvals  pending requests for approval, and what the decisions changed
   holds      open, captured and expired holds; reads every charge
-  budgets    what budgets have used; reads every charge
-  charges    reads every charge
+  budgets    what budgets and spend keys have used; reads every charge
+  charges    charges, their order, their refunds and their receipts; reads every charge
   earnings   sums of earnings; reads every charge
   temporal   schedules, workflows that cannot continue, and builds without workers
   processor  payments, refunds and disputes at Stripe; lists all of them, or with --since those of newer top-ups

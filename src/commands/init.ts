@@ -26,7 +26,9 @@ export function register(command: Command): void {
         return bytes === undefined ? line : `${name}=${randomBytes(bytes).toString('hex')}`;
       });
       await writeNew(file, text);
-      process.stdout.write(`Wrote ${file}. Add ${NEEDED.join(' and ')}, and set BASE_URL.\n`);
+      process.stdout.write(
+        `Wrote ${file}. Add ${NEEDED.join(' and ')}, and set BASE_URL and PUBLIC_ADDRESS.\n`,
+      );
     });
 }
 

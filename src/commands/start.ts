@@ -17,7 +17,7 @@ export function register(command: Command): void {
     .addOption(dataDirOption())
     .option(
       '--maintenance',
-      'start PostgreSQL and the payment simulator only, as for a restore: no API and no worker',
+      'start only PostgreSQL and the payment simulator, without an API and a worker, for example to restore a backup',
       false,
     )
     .action(async ({ port, dataDir, maintenance }: StartCommandOptions) => {

@@ -48,25 +48,25 @@ interface SetOptions extends Common, TypesOption {
 export function register(webhook: Command): void {
   common(webhook.command('list <account>'))
     .description('list the endpoints of an account (email, acct_…, cns_… or dev_…)')
-    .option('--test', 'only endpoints for events of test mode', false)
+    .option('--test', 'list only the endpoints of test mode', false)
     .action(list);
   typesOption(common(webhook.command('add <account> <url>')))
     .description('add an endpoint and print its signing secret, which is shown once')
-    .option('--description <text>', 'a name for it', descriptionOf, '')
-    .option('--test', 'send the events of test mode', false)
+    .option('--description <text>', 'what the endpoint is for', descriptionOf, '')
+    .option('--test', 'send events of test mode instead of live events', false)
     .action(add);
   typesOption(common(webhook.command('set <endpoint>')))
     .description('change an endpoint (we_…)')
     .option('--url <url>', 'where to send events')
-    .option('--description <text>', 'a name for it', descriptionOf)
+    .option('--description <text>', 'what the endpoint is for', descriptionOf)
     .option('--enable', 'send events from now on')
-    .option('--disable', 'stop sending, and drop the events that are waiting')
+    .option('--disable', 'stop sending events, and drop those that are waiting')
     .action(set);
   common(webhook.command('roll-secret <endpoint>'))
     .description('replace the signing secret of an endpoint (we_…), and print the new one')
     .option(
       '--overlap <time>',
-      'how long the old secret also signs: 0, 90s, 15m, 24h, at most 7d',
+      'how long the old secret still signs too: 0, 90s, 15m, 24h, at most 7d',
       secretOverlapOf,
       SECRET_OVERLAP_SECONDS,
     )

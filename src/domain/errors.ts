@@ -33,12 +33,12 @@ export const ERRORS = {
   insufficient_balance: [402, 'The balance is too low for the charge. The consumer has to top up.'],
   spend_limit_reached: [
     402,
-    'A limit of the budget refuses the call; see `budgetId`, `scope`, `remaining` and `resetsAt`. The owner can raise it at `raiseUrl`.',
+    'The call exceeds a limit of the budget; see `budgetId`, `scope`, `remaining` and `resetsAt`. The owner can raise the limit at `raiseUrl`.',
   ],
   exceeds_lease: [402, 'The amount is more than the lease has left; see `remaining`.'],
   exceeds_hold: [402, 'The amount is more than the hold has left; see `remaining`.'],
   card_declined: [402, 'The card was declined. Another card can be used at checkout.'],
-  tax_address_missing: [402, 'The address that the tax depends on is missing. Pay at checkout.'],
+  tax_address_missing: [402, 'The tax depends on an address that is missing. Pay at checkout.'],
   authentication_required: [402, 'The bank requires the cardholder to confirm. Pay at checkout.'],
   card_expired: [402, 'The saved card has expired. Another card can be used at checkout.'],
   payment_failed: [402, 'The payment failed and nothing was credited. Pay at checkout.'],
@@ -63,7 +63,7 @@ export const ERRORS = {
   mode_mismatch: [403, 'A test key cannot be used with a live key. Use two keys of the same mode.'],
   approval_required: [
     403,
-    'The owner has not approved this developer for the budget. The owner can do so at `approvalUrl`.',
+    'The owner has not approved this developer for the budget. The owner can approve it at `approvalUrl`.',
   ],
   lease_not_allowed: [
     403,
@@ -71,7 +71,7 @@ export const ERRORS = {
   ],
   delegation_not_allowed: [
     403,
-    'A spend key can change only what is below its own budget, and only if that has `mayDelegate`.',
+    'A spend key can change only budgets and keys below its own budget, and only if its budget has `mayDelegate`.',
   ],
   consent_required: [403, 'The owner has not consented to direct top-ups.'],
   consent_ceiling_reached: [403, 'The monthly limit that the owner consented to is reached.'],
@@ -81,7 +81,7 @@ export const ERRORS = {
   method_not_allowed: [405, 'This path does not support this method; see the Allow header.'],
   idempotency_key_in_use: [
     409,
-    'A request with this key is still running. Repeat it for the outcome.',
+    'A request with this key is still running. Repeat it to get the outcome.',
   ],
   approval_closed: [409, 'The approval was already decided, or has expired; see `status`.'],
   approval_not_needed: [409, 'This call no longer needs an approval. Charge again.'],
@@ -109,7 +109,7 @@ export const ERRORS = {
   internal_error: [500, 'Internal error. Quote the request id when you contact support.'],
   outcome_unknown: [
     500,
-    'The request may have taken effect. Repeat it with the same Idempotency-Key. If the operation takes none, find out first.',
+    'The request may have taken effect. Repeat it with the same Idempotency-Key. If the operation takes no key, read the object first.',
   ],
   service_unavailable: [503, 'Nothing happened. Try again after Retry-After seconds.'],
 } as const satisfies Record<string, readonly [status: number, meaning: string]>;

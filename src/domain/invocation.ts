@@ -10,14 +10,14 @@ export const OPEN_INVOCATIONS_MAX = 10_000;
 
 /** Error codes of attempts and invocations, with their meanings. */
 export const INVOCATION_ERRORS = {
-  agent_unavailable: 'The agent could not be reached, was overloaded, or did not answer in time.',
-  agent_refused: 'The agent answered that it will not do this; the same call would fail again.',
-  agent_error: 'The agent took the call and answered that it failed.',
-  invalid_answer: 'The agent answered something that its protocol does not allow.',
-  answer_too_large: 'The answer is larger than 1 MB.',
-  endpoint_not_allowed: 'The agent is at an address that may not be called.',
-  protocol_not_supported: 'Agents of this protocol are found, but cannot be invoked.',
-  deadline_exceeded: 'The agent did not answer in the time that an invocation has.',
+  agent_unavailable: 'The agent could not be reached, was overloaded, or did not respond in time.',
+  agent_refused: 'The agent refused the call; the same call would fail again.',
+  agent_error: 'The agent accepted the call and reported that it failed.',
+  invalid_answer: 'The response of the agent does not follow its protocol.',
+  answer_too_large: 'The response of the agent is larger than 1 MB.',
+  endpoint_not_allowed: 'Farebox may not call the address of this agent.',
+  protocol_not_supported: 'Farebox can find agents of this protocol, but cannot invoke them.',
+  deadline_exceeded: 'The agent did not respond before the deadline of the invocation.',
   canceled: 'An operator ended the invocation.',
 } as const satisfies Record<string, string>;
 

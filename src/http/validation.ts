@@ -78,11 +78,11 @@ function problemOf(error: ErrorObject): string {
     case 'required':
       return 'is missing';
     case 'additionalProperties':
-      return error.instancePath === '' ? 'is not a member of this body' : (error.message ?? '');
+      return error.instancePath === '' ? 'is not a field of this body' : (error.message ?? '');
     case LEVELS_MAX:
       return `may be nested at most ${error.schema as number} levels deep`;
     case 'pattern':
-      return 'has the wrong form';
+      return 'does not have the required format';
     case 'anyOf': {
       const types = (error.schema as readonly { type?: string }[]).map(({ type }) => type ?? '');
       return `must be one of these types: ${types.join(', ')}`;

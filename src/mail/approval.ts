@@ -13,11 +13,11 @@ export function approvalMail(recipient: string, approval: Approval, link: string
     recipient,
     subject: `Approve a charge of ${amount}${inTestMode}?`,
     body:
-      `A call for ${amount} was refused, and you are asked to allow it.\n\n` +
+      `Farebox refused a call for ${amount}, and the caller asks you to allow it.\n\n` +
       `${reasonOf(approval)}\n\n` +
       (isTest(approval) ? 'The call used a test key, so no real money moves.\n\n' : '') +
       `Open this link to see the request and to decide. It works until ${approval.expiresAt}.\n\n${link}\n\n` +
-      'If you do nothing, the call stays refused. Anyone with this link can decide, so do not forward it.\n',
+      'If you do nothing, the call stays refused. Anyone who has this link can decide, so do not forward this email.\n',
   };
 }
 

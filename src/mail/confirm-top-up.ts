@@ -30,7 +30,7 @@ export function confirmTopUpMailer({
           body:
             `Your bank wants you to confirm an automatic top-up of ${formatDollars(amountMicros)}:\n\n` +
             `${confirmationUrl(config.consoleUrl, id)}\n\n` +
-            'If you do nothing, nothing is paid, and the request ends within 24 hours.',
+            'If you do nothing, you pay nothing, and the request ends within 24 hours.',
         }),
       (err: unknown) => log.error({ err, topUpId: id }, 'a mail could not be sent'),
     );

@@ -53,7 +53,7 @@ export const ApprovalBody = Closed({
       minimum: ASK_SECONDS_MIN,
       maximum: ASK_SECONDS_MAX,
       default: ASK_SECONDS_DEFAULT,
-      description: `Seconds until the question expires, from ${ASK_SECONDS_MIN} to ${ASK_SECONDS_MAX} (seven days).`,
+      description: `Seconds until the request expires, from ${ASK_SECONDS_MIN} to ${ASK_SECONDS_MAX} (seven days).`,
       examples: [3_600],
     }),
   ),
@@ -62,8 +62,8 @@ export type ApprovalBody = Static<typeof ApprovalBody>;
 
 export const ApprovalReply = Closed({
   id: Id('approval', 'The id of the approval.'),
-  status: Word(APPROVAL_STATUSES, 'Whether the owner has answered. Charge again once `approved`.'),
-  code: Word(ASKABLE_CODES, 'The refusal that it is about.'),
+  status: Word(APPROVAL_STATUSES, 'Whether the owner has decided. Charge again once `approved`.'),
+  code: Word(ASKABLE_CODES, 'The error code of the refusal.'),
   budgetId: orNull(
     Id('budget', 'A budget.'),
     'The budget that refused. Null: the balance did.',
@@ -85,13 +85,13 @@ export const ApprovalReply = Closed({
   amount: Dollars('Dollars of the call.', 0.5),
   reason: orNull(
     Type.String(),
-    'Text that the asker wrote, or null. Escape it.',
+    'Text by the sender of the request, or null. Escape it before you show it.',
     'One more search is needed.',
   ),
   askedBy: Word(ASKERS, 'The holder of the key that was to pay, or the developer that was called.'),
   decision: orNull(
-    Word(DECISIONS, 'The answer.'),
-    'The answer; null while pending and when expired. `once`: one such call may pass the budget, within 24 hours. ' +
+    Word(DECISIONS, 'The decision.'),
+    'The decision; null while pending and when expired. `once`: one such call may pass the budget, within 24 hours. ' +
       '`resolved`: nothing refuses the call any more, because a new window began or the budget was changed.',
     null,
   ),
@@ -116,7 +116,7 @@ export const WaitQuery = Closed({
       minimum: 0,
       maximum: WAIT_SECONDS_MAX,
       default: 0,
-      description: `Seconds to wait for the decision, up to ${WAIT_SECONDS_MAX}. The reply comes as soon as it is there.`,
+      description: `Seconds to wait for the decision, up to ${WAIT_SECONDS_MAX}. The response comes as soon as the owner has decided.`,
       examples: [30],
     }),
   ),
@@ -126,7 +126,7 @@ export type WaitQuery = Static<typeof WaitQuery>;
 export const ApprovalsQuery = Closed({
   ...pageParameters,
   status: Type.Optional(Word(APPROVAL_STATUSES, 'Only approvals in this state.')),
-  budgetId: Type.Optional(Id('budget', 'Only approvals that this budget is asked for.')),
+  budgetId: Type.Optional(Id('budget', 'Only approvals for this budget.')),
 });
 export type ApprovalsQuery = Static<typeof ApprovalsQuery>;
 

@@ -8,7 +8,7 @@ const orNull = (schema: ReturnType<typeof Type.String>, description: string) =>
 const entry = {
   number: Type.Integer({
     minimum: 1,
-    description: 'Its place in the log of the whole service.',
+    description: 'The number of the entry in the log of the whole service.',
     examples: [42],
   }),
   happenedAt: TimeOf('When it happened, in UTC.'),

@@ -30,7 +30,7 @@ const orNull = <T extends TSchema>(schema: T, description: string, example: unkn
 
 const Unit = Word(
   WINDOW_UNITS,
-  'The calendar unit, in UTC. A week begins on Monday. The count begins anew with each unit.',
+  'The calendar unit, in UTC. A week begins on Monday. The limit starts over with each unit.',
 );
 const limitAsked = (description: string, example: number) =>
   Type.Union([Type.Number(), Type.String(), Type.Null()], {
@@ -95,7 +95,7 @@ const settings = {
   mayDelegate: Type.Optional(
     Type.Boolean({
       description:
-        'Whether the keys of this budget may make budgets and keys below it. Default: false.',
+        'Whether the keys of this budget may create budgets and keys below it. Default: false.',
       examples: [false],
     }),
   ),
@@ -105,7 +105,7 @@ const settings = {
       'When the budget and everything below it stops working. Null: never.',
     ),
   ),
-  metadata: Type.Optional(orNull(Metadata, 'Members of your own. Null: none.', { agent: 'a-17' })),
+  metadata: Type.Optional(orNull(Metadata, 'Fields of your own. Null: none.', { agent: 'a-17' })),
 };
 
 const Name = PrintableText(NAME_MAX, 'Research agent');
@@ -139,7 +139,7 @@ export const BudgetReply = Closed({
   ),
   limit: orNull(Dollars('Dollars that can be spent in total.'), 'Dollars in total, or null.', 50),
   used: Dollars(
-    'Dollars that its keys and those below it have spent, less refunds, with what open holds reserve.',
+    'Dollars that its keys and those below it have spent, less refunds, plus what open holds reserve.',
     12.5,
   ),
   window: orNull(
@@ -154,7 +154,7 @@ export const BudgetReply = Closed({
   ),
   remaining: orNull(
     Dollars('Dollars that are left.'),
-    'The least dollars that any limit of this budget or one above it has left. Null: no limit. The balance may be less.',
+    'The smallest amount that any limit of this budget or one above it has left. Null: no limit. The balance may be lower.',
     3.75,
   ),
   maxPerCall: orNull(
@@ -185,14 +185,14 @@ export const BudgetReply = Closed({
     examples: [false],
   }),
   expiresAt: orNull(TimeOf('When it stops working.'), 'When it stops working, or null.'),
-  metadata: orNull(Metadata, 'Members of your own, or null.', { agent: 'a-17' }),
-  createdAt: TimeOf('When it was made, in UTC.'),
+  metadata: orNull(Metadata, 'Fields of your own, or null.', { agent: 'a-17' }),
+  createdAt: TimeOf('When it was created, in UTC.'),
 });
 export type BudgetReply = Static<typeof BudgetReply>;
 
 export const BudgetsQuery = Closed({
   ...pageParameters,
-  parentId: Type.Optional(Id('budget', 'Only budgets right below this one.')),
+  parentId: Type.Optional(Id('budget', 'Only budgets directly below this one.')),
 });
 export type BudgetsQuery = Static<typeof BudgetsQuery>;
 

@@ -6,7 +6,7 @@ export const cardParams = { id: Text('The id of the card.', 'pm_1a2b3c') };
 
 const SavedCard = Closed({
   id: Text('The id of the card.', 'pm_1a2b3c'),
-  brand: Text('Who issued it.', 'visa'),
+  brand: Text('The card brand.', 'visa'),
   lastFour: Text('The last four digits.', '4242'),
   expiresOn: Text('The last month in which it is valid.', '2030-11'),
   isCharged: Type.Boolean({

@@ -7,7 +7,7 @@ import { Closed, Text } from './shapes.ts';
 
 export const BATCH_MEMBERS_MAX = 1_000;
 
-const idempotencyKey = Type.Optional(Text('The Idempotency-Key of this member.', 'call-17'));
+const idempotencyKey = Type.Optional(Text('The idempotency key of this operation.', 'call-17'));
 const holdId = Text('The id of the hold.', 'hld_01a1fd6455e57aa3b31e95f51a48130e');
 const Op = <Name extends string>(name: Name, description: string) =>
   Type.Literal(name, { description, examples: [name] });
@@ -89,7 +89,7 @@ export type BatchMember = Static<typeof BatchMember>;
 
 export const ChargeBatchReply = Closed({
   results: Type.Array(BatchMember, {
-    description: 'One result for each member, in the order of the request.',
+    description: 'One result for each operation, in the order of the request.',
   }),
 });
 export type ChargeBatchReply = Static<typeof ChargeBatchReply>;

@@ -4,7 +4,7 @@ import { Closed, Id, PlainText } from './shapes.ts';
 
 const ReturnUrl = Type.Union([PlainText(2_000, 'https://example.com/chat'), Type.Null()], {
   description:
-    "The page to which people return after a top-up through a refusal's link. Null: none.",
+    'The page to which people return after they top up through the `topUpUrl` of a refusal. Null: none.',
   examples: ['https://example.com/chat'],
 });
 

@@ -74,7 +74,7 @@ const DisabledEndpointData = Closed({
   id: endpointId,
   reason: Word(
     DISABLED_REASONS.filter((reason) => reason !== 'owner'),
-    '`failing`: it accepted no event for five days. `gone`: it answered 410.',
+    '`failing`: it accepted no event for five days. `gone`: it responded with 410.',
   ),
 });
 const TestData = Closed({ id: endpointId });

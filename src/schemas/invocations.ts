@@ -28,7 +28,7 @@ export type InvocationBody = Static<typeof InvocationBody>;
 
 const Failure = Closed({
   code: Text(`One of ${Object.keys(INVOCATION_ERRORS).join(', ')}.`, 'agent_unavailable'),
-  message: Text('The reason, for people.', 'The agent did not answer in time.'),
+  message: Text('The reason, for people.', 'The agent did not respond in time.'),
 });
 const Sha256 = (description: string) =>
   Type.String({

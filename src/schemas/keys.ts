@@ -5,7 +5,7 @@ import { Closed, Id, PrintableText, Text, TimeOf, Timestamp, Word } from './shap
 
 const OVERLAP_SECONDS_MAX = 30 * 86_400;
 const Kind = Word(['consumer', 'developer', 'legacy'], 'What the key is for.');
-const ModeOfKey = Word(MODES, 'Whether it spends real money, or play money (docs/test-mode.md).');
+const ModeOfKey = Word(MODES, 'Whether it spends real money (`live`) or play money (`test`).');
 const KeyId = Id('key', 'The id of the key.');
 const BudgetId = Type.Optional(
   Id('budget', 'The budget that the key spends from. Absent: a key of the account.'),
@@ -99,7 +99,7 @@ export const NewKeyReply = Closed({
   budgetId: BudgetId,
   name: Name,
   key: Text(
-    'The key. Only this reply has it, and that of a retry with the same Idempotency-Key.',
+    'The key. Only this response has it, and the response to a retry with the same Idempotency-Key.',
     'fare_ck_live_4eC39HqLyjWDarjtT1zdp7dc',
   ),
 });

@@ -68,7 +68,7 @@ const Sequence = Type.Integer({
   minimum: 1,
   maximum: SEQUENCE_MAX,
   description:
-    'The number of the call within the lease. It names the charge: sent again, it is made once.',
+    'The number of the call within the lease. It identifies the charge: the same number is charged once.',
   examples: [1],
 });
 
@@ -106,7 +106,7 @@ const leaseFields = {
     description: 'Seconds from now until it expires, for clients whose clock may be wrong.',
     examples: [300],
   }),
-  fence: Count('Rises with each renewal.', 1),
+  fence: Count('The number of the current holder. It rises with each renewal.', 1),
   tools: Type.Array(
     Closed({
       name: Text('The name of the tool.', 'search'),

@@ -88,7 +88,7 @@ export const AccountReply = Closed({
   ),
   consentCeiling: orNull(
     Dollars('Dollars per UTC month.', 100),
-    'What the owner lets be taken from the saved card in a month, or null.',
+    'How much the owner allows top-ups to take from the saved card in a month, or null.',
   ),
   processorUrl: orNull(
     Text("A page of Stripe's dashboard.", 'https://dashboard.stripe.com/customers/cus_1'),
@@ -114,7 +114,7 @@ export const MovementsReply = Closed({
       id: Id('movement', 'The id of the movement.'),
       kind: MovementKind,
       amount: Dollars('Dollars, signed.', 25),
-      topUpId: orNull(Id('topUp', 'The top-up.'), 'The top-up that it is of, or null.'),
+      topUpId: orNull(Id('topUp', 'The top-up.'), 'The top-up that it belongs to, or null.'),
       reason: orNull(Type.String(), 'Why an operator made it, or null.'),
       createdAt: Timestamp,
     }),
@@ -197,9 +197,9 @@ const differenceKinds = Object.keys(DIFFERENCES) as (keyof typeof DIFFERENCES)[]
 export const OperatorStatusReply = Closed({
   postgres: Word(
     ['up', 'read_only', 'not_durable', 'down'],
-    'Whether it answers, and whether charges can be taken: only when it is `up`.',
+    'Whether PostgreSQL responds. Farebox can charge only while it is `up`.',
   ),
-  temporal: Word(['up', 'down'], 'Whether it answers.'),
+  temporal: Word(['up', 'down'], 'Whether Temporal responds.'),
   waiting: Type.Array(
     Closed({
       what: Text('What is waiting.', 'outbox'),
@@ -210,12 +210,12 @@ export const OperatorStatusReply = Closed({
   ),
   stuck: Type.Array(
     Closed({
-      kind: Word(['top_up', 'refund', 'notice'], 'What does not move on.'),
+      kind: Word(['top_up', 'refund', 'notice'], 'What is stuck.'),
       detail: Text('Its method, state or topic.', 'checkout'),
       topUpId: orNull(Id('topUp', 'The top-up.'), 'The top-up that it is about, or null.'),
       accountId: orNull(Id('account', 'The account.'), 'Whose it is, or null.'),
       amount: orNull(Dollars('Dollars.', 25), 'Its amount, or null.'),
-      since: TimeOf('Since when it should have moved on.'),
+      since: TimeOf('When it should have continued.'),
       ...links,
     }),
     { description: 'The oldest work that should have ended by now.' },
@@ -227,24 +227,24 @@ export const OperatorStatusReply = Closed({
       text: Text('The same, for people.', 'paid, but not credited'),
       processor: Dollars("Dollars in the processor's books.", 25),
       ledger: Dollars('Dollars in the ledger.', 0),
-      since: TimeOf('When it was first met.'),
+      since: TimeOf('When it was first found.'),
       ...links,
     }),
     { description: "Differences between the processor's books and the ledger." },
   ),
   reconciledUntil: orNull(
-    TimeOf('The end of the last whole reconciliation.'),
-    'Until when the books were compared, or null before the first time.',
+    TimeOf('The time up to which the books have been compared.'),
+    'The time up to which the books have been compared, or null before the first comparison.',
   ),
   examinations: Type.Array(
     Closed({
       part: Text('A part of `farebox doctor`.', 'balances'),
-      endedAt: TimeOf('When it was last examined.'),
+      endedAt: TimeOf('When it was last checked.'),
       findings: Type.Array(
         Closed({
           check: Text('The check that fails.', 'a balance is the sum of its movements'),
           subject: Text('For what.', 'consumer 01a1fd64'),
-          detail: Text('How.', '10 and 12'),
+          detail: Text('What is wrong with it.', '10 and 12'),
           offenders: Count('The number of violations.', 1),
         }),
       ),

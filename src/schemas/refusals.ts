@@ -20,7 +20,8 @@ export const RefusalsReply = Closed({
     Closed({
       code: Text('The error code.', 'insufficient_balance'),
       tool: Type.Union([Type.String(), Type.Null()], {
-        description: 'The tool, `(other)` past the first 50 pairs in an hour, or null.',
+        description:
+          'The tool, or null. `(other)` after the first 50 pairs of code and tool in an hour.',
         examples: ['search'],
       }),
       count: Count('How often.', 3),

@@ -46,7 +46,7 @@ const sessionUrl = Text(
 export const TopUpReply = Closed({
   topUpId,
   amount: Dollars('Dollars credited or, while it is pending, requested.', 10),
-  balance: Dollars('The balance when the reply was sent.', 19.95),
+  balance: Dollars('The balance when the response was sent.', 19.95),
   status: Status,
   sessionUrl: Type.Optional({
     ...sessionUrl,
@@ -76,7 +76,7 @@ export type TopUpQuoteQuery = Static<typeof TopUpQuoteQuery>;
 
 const tax = Type.Union([Dollars('Dollars.', 0), Type.Null()], {
   description:
-    'Dollars of tax that are paid on top of `amount`. Null while it is not known: a checkout asks for the address.',
+    'The tax in dollars, which is paid on top of `amount`. Null while it is unknown, because the checkout has yet to ask for the address.',
   examples: [0],
 });
 

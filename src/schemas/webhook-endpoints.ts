@@ -39,7 +39,7 @@ export const WebhookEndpointChanges = Type.Object({
   enabled: Type.Optional(
     Type.Boolean({
       description:
-        'True sends new events from now on. False sends none, and gives up waiting deliveries.',
+        'True sends new events from now on. False sends none, and drops waiting deliveries.',
       examples: [true],
     }),
   ),
@@ -48,11 +48,11 @@ export type WebhookEndpointChanges = Static<typeof WebhookEndpointChanges>;
 
 const id = Id('webhookEndpoint', 'The id of the endpoint.');
 const secret = Text(
-  'The signing secret. Only this reply has it, and that of a retry with the same Idempotency-Key.',
+  'The signing secret. Only this response has it, and the response to a retry with the same Idempotency-Key.',
   'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw',
 );
 const previousSecretExpiresAt = Type.Union([TimeOf('When the old secret stops.'), Type.Null()], {
-  description: 'Until then the secret before the last roll signs too. Null: one secret signs.',
+  description: 'Until then, the previous secret signs too. Null: only one secret signs.',
   examples: [null],
 });
 
@@ -64,7 +64,7 @@ const endpointFields = {
   status: Word(WEBHOOK_ENDPOINT_STATUSES, 'Whether events are sent.'),
   disabledReason: Type.Union([Word(DISABLED_REASONS, 'Why.'), Type.Null()], {
     description:
-      'Why it is disabled: by its `owner`, because it was `failing` for five days, or because it answered 410 (`gone`).',
+      'Why it is disabled: by its `owner`, because it was `failing` for five days, or because it responded with 410 (`gone`).',
     examples: [null],
   }),
   failingSince: Type.Union([TimeOf('Since when attempts fail.'), Type.Null()], {
@@ -137,15 +137,15 @@ export const DeliveryReply = Closed({
   durationMs: orNull(Type.Integer(), 'How many milliseconds the last attempt took, or null.', 87),
   responseStatus: orNull(
     Type.Integer(),
-    'The HTTP status of the last answer. Null: there was none.',
+    'The HTTP status of the last response. Null: there was none.',
     200,
   ),
   responseBody: orNull(
     Type.String(),
-    `The first ${ANSWER_CHARACTERS_MAX} characters of the last answer, or null.`,
+    `The first ${ANSWER_CHARACTERS_MAX} characters of the last response, or null.`,
     'ok',
   ),
-  failureReason: orNull(Type.String(), 'Why the last attempt got no answer, or null.', null),
+  failureReason: orNull(Type.String(), 'Why the last attempt got no response, or null.', null),
 });
 export type DeliveryReply = Static<typeof DeliveryReply>;
 

@@ -39,7 +39,7 @@ export function schedulesOf(config: ScheduleConfig): readonly Schedule[] {
       // One late run does the work of all missed runs.
       catchUpSeconds: 10,
       timeoutSeconds: HOUR,
-      summary: 'Earnings: move the tails into sums',
+      summary: 'Earnings: add recent charges to the sums',
     },
     {
       workflow: 'expireHolds',

@@ -21,7 +21,10 @@ describe('farebox init', () => {
 
   it('writes every setting of .env.example, with secrets that only its owner can read', async () => {
     const said = await init('.env');
-    assert.match(said, /Add STRIPE_SECRET_KEY and STRIPE_WEBHOOK_SECRET, and set BASE_URL\.\n/);
+    assert.match(
+      said,
+      /Add STRIPE_SECRET_KEY .*WEBHOOK_SECRET, and set BASE_URL and PUBLIC_ADDRESS\.\n/,
+    );
     const settings = await settingsOf('.env');
     assert.deepEqual(Object.keys(settings), Object.keys(parseEnv(read('.env.example'))));
     for (const name of ['POSTGRES', 'FAREBOX_POSTGRES', 'TEMPORAL_POSTGRES']) {

@@ -7,7 +7,7 @@ const MEANINGS: Readonly<Record<EventType, string>> = {
   'balance.low': 'the balance is below your threshold',
   'balance.exhausted': 'the balance is used up',
   'budget.threshold_reached': 'a budget is nearly or fully used',
-  'top_up.pending': 'a top-up waits for its payment',
+  'top_up.pending': 'a top-up is waiting for its payment',
   'top_up.completed': 'a top-up was credited',
   'top_up.expired': 'a checkout was not paid',
   'top_up.failed': 'a payment failed',

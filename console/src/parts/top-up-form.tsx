@@ -115,7 +115,7 @@ export function TopUpForm() {
           )}
           {hasConsent && way === 'checkout' && (
             <Checkbox
-              label="Save the card for top-ups without me"
+              label="Save the card for one-click and automatic top-ups"
               checked={savesCard}
               onChange={(event) => setSavesCard(event.currentTarget.checked)}
             />

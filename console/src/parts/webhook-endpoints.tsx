@@ -57,7 +57,7 @@ export function EndpointTable({ endpoints, ...actions }: TableProps) {
 const REASONS = {
   owner: 'By you',
   failing: 'It failed for five days',
-  gone: 'It answered 410',
+  gone: 'It responded with 410',
 };
 
 function State({ of: { status, disabledReason, failingSince } }: { readonly of: WebhookEndpoint }) {

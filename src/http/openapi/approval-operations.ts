@@ -22,15 +22,15 @@ export const APPROVAL_OPERATIONS = {
     tag: 'Approvals',
     summary: 'Get an approval, or wait for it',
     description:
-      'Returns the approval. With `wait`, the reply is sent when the owner has decided or the time is up: within ' +
-      'two seconds of the decision, and not before the next charge is certain to see it.',
+      'Returns the approval. With `wait`, Farebox responds when the owner has decided or the time is up. The response comes within ' +
+      'two seconds of the decision, and not before the next charge is certain to see the decision.',
   },
   decideApproval: {
     tag: 'Approvals',
     summary: 'Decide an approval',
     description:
-      'Answers as the owner: with a consumer key or in the console. A spend key whose budget has `mayDelegate` decides for ' +
-      'the budgets below its own, and never for itself. The first answer wins; the same answer again returns the same ' +
+      'Decides as the owner: with a consumer key or in the console. A spend key whose budget has `mayDelegate` decides for ' +
+      'the budgets below its own, and never for itself. The first decision counts; the same decision again returns the same ' +
       'approval. A `top_up` ends the approval once the balance covers the call.',
   },
 } as const satisfies Record<string, Operation>;

@@ -59,7 +59,7 @@ export function openApiDocument(endpoints: readonly Endpoint[], version: string)
       description:
         'Amounts are JSON numbers in dollars. Times are ISO 8601 in UTC. A 2xx status is durable. ' +
         'With 4xx and 503, nothing happened. With `idempotency_key_in_use` (409), 500 or a lost connection, the ' +
-        'outcome is unknown: repeat the request with the same `Idempotency-Key` to find out. Ignore members ' +
+        'outcome is unknown: repeat the request with the same `Idempotency-Key` to find out. Ignore fields ' +
         'that you do not know: later versions may add some.',
       license: { name: 'Apache 2.0', identifier: 'Apache-2.0' },
     },
@@ -108,7 +108,7 @@ function parameter(name: string, place: 'path' | 'query', schema: TSchema): Json
 const MEANINGS: Readonly<Record<number, string>> = {
   200: 'Success.',
   201: 'Created, and durable.',
-  202: 'Accepted. It continues after this reply.',
+  202: 'Accepted. The work continues after this response.',
 };
 
 function successes({ replies, event, isIdempotent }: Endpoint): Json {

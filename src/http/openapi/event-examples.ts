@@ -75,8 +75,8 @@ export function eventsPage(meanings: Readonly<Record<EventType, string>>): strin
   });
   return `# Events
 
-Every type of event that Farebox sends to [webhook endpoints](webhooks.md#events-to-you), with an example. \`npm run generate\` writes
-this page. Amounts are in dollars, times in UTC. Later versions add types and members: ignore those that you do not know.
+Every type of event that Farebox sends to [webhook endpoints](webhooks.md#receive-events), with an example. \`npm run generate\` writes
+this page. Amounts are in dollars, times in UTC. Later versions may add types and fields: ignore those that you do not know.
 
 ${sections.join('\n')}`;
 }

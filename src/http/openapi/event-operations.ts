@@ -5,7 +5,7 @@ export const EVENT_OPERATIONS = {
     summary: 'Create a webhook endpoint',
     description:
       'Sends the events of the account to the URL from now on, signed as Standard Webhooks specifies, within a second ' +
-      'of each. A failed delivery is tried again for five days. The `secret` is only in this reply, and in that of a retry with the same Idempotency-Key.',
+      'of each. Farebox retries a failed delivery for five days. Only this response contains the `secret`, and the response to a retry with the same Idempotency-Key.',
   },
   listWebhookEndpoints: {
     tag: 'Events',
@@ -22,13 +22,13 @@ export const EVENT_OPERATIONS = {
     tag: 'Events',
     summary: 'Change a webhook endpoint',
     description:
-      'Changes the members that are sent. `enabled` false stops sending and drops waiting deliveries; true starts again. ' +
-      'Events that happen while it is disabled are not sent later.',
+      'Changes the fields that you send. `enabled` false stops sending and drops waiting deliveries; true starts again. ' +
+      'Farebox never sends events that happen while the endpoint is disabled.',
   },
   deleteWebhookEndpoint: {
     tag: 'Events',
     summary: 'Delete a webhook endpoint',
-    description: 'Stops sending to it, and deletes the endpoint and its log.',
+    description: 'Stops sending events to the endpoint, and deletes it and its log.',
   },
   rollWebhookSecret: {
     tag: 'Events',
@@ -46,8 +46,8 @@ export const EVENT_OPERATIONS = {
     tag: 'Events',
     summary: 'List deliveries',
     description:
-      'Returns what was sent to the endpoint, newest first, each with its payload, the answer to its last attempt and ' +
-      'the time of the next one.',
+      'Returns the deliveries to the endpoint, newest first, each with its payload, the response to the last attempt and ' +
+      'the time of the next attempt.',
   },
   redeliverEvent: {
     tag: 'Events',
@@ -63,8 +63,8 @@ export const EVENT_OPERATIONS = {
     tag: 'Events',
     summary: 'Set the low-balance threshold',
     description:
-      'The charge or hold that leaves less than `threshold` produces one `balance.low` event. The next one ' +
-      'requires that a credit brings the balance back to the threshold first. If the balance is below it now, the first event follows after ' +
-      'such a credit.',
+      'The charge or hold that leaves less than `threshold` produces one `balance.low` event. You get the next event only ' +
+      'after a credit has brought the balance back to the threshold. If the balance is below the threshold now, you get the first event only ' +
+      'after such a credit.',
   },
 } as const;

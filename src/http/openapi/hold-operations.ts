@@ -40,6 +40,6 @@ export const HOLD_OPERATIONS = {
     tag: 'Holds',
     summary: 'Release a hold',
     description:
-      'Releases the amount that the hold still reserves. Releasing it again changes nothing and returns the same reply.',
+      'Releases the amount that the hold still reserves. Releasing it again changes nothing and returns the same response.',
   },
 } as const;

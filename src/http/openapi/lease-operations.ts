@@ -5,7 +5,7 @@ export const LEASE_OPERATIONS = {
     summary: 'Take a lease',
     description:
       'Reserves the amount on the balance of the consumer whose spend key is `apiKey`. Until `expiresAt`, your server ' +
-      'decides calls of these tools by itself, as long as the amount lasts, and settles them afterwards. Revocations, ' +
+      'accepts or refuses calls of these tools by itself, as long as the amount lasts, and settles them afterwards. Revocations, ' +
       'lower limits and other prices take effect at the next renewal. The budget of the key, and each one above it, ' +
       'must have `allowLeases`. Send an `Idempotency-Key` to be able to retry.',
   },
@@ -18,21 +18,21 @@ export const LEASE_OPERATIONS = {
   getLease: {
     tag: 'Leases',
     summary: 'Get a lease',
-    description: 'Returns a lease as it is now.',
+    description: 'Returns a lease in its current state.',
   },
   settleLease: {
     tag: 'Leases',
     summary: 'Settle calls of a lease',
     description:
-      'Charges up to 1,000 calls, each decided on its own: a number is charged once, so send the entries again until you ' +
-      'know their results. Entries that exceed what is left are refused, and so is everything new once the lease has ' +
-      'ended. With `final`, the rest is released afterwards.',
+      'Charges up to 1,000 calls. Each is charged or refused on its own. Each `sequence` is charged once, so send the entries again until ' +
+      'you know their results. An entry is refused if it exceeds what is left, or if it is new and the lease has ' +
+      'ended. With `final`, the lease then releases the rest.',
   },
   renewLease: {
     tag: 'Leases',
     summary: 'Renew a lease',
     description:
-      'Extends the lease, at current prices, and gives it a new fence: a request with an older one is refused. A renewal ' +
+      'Extends the lease, at current prices, and gives it a new `fence`: from now on, requests with an older fence are refused. A renewal ' +
       'is refused for the same reasons as a new lease, and then changes nothing. A lease ends ' +
       'at most 24 hours after it was taken, and cannot be renewed once a window of its budget has ended.',
   },
@@ -40,6 +40,6 @@ export const LEASE_OPERATIONS = {
     tag: 'Leases',
     summary: 'Release a lease',
     description:
-      'Returns what is left to the balance and the budgets. Releasing a lease twice returns the same answer.',
+      'Returns the unspent amount to the balance and the budgets. Releasing a lease twice returns the same response.',
   },
 } as const;

@@ -51,7 +51,7 @@ export function llmsText(endpoints: readonly Endpoint[]): string {
     '',
     'Send a key as `Authorization: Bearer <key>`. Send an `Idempotency-Key` to be able to retry.',
     '',
-    '- [OpenAPI 3.1](/openapi.json): every parameter, body, reply and error, with examples',
+    '- [OpenAPI 3.1](/openapi.json): every parameter, body, response and error, with examples',
     '- [Error codes](/docs/errors.md): what each code means and what to do',
     '- [The client](/client/README.md): `@farebox/client`, with `paidTool` for MCP and `paidRoute` for web frameworks',
     ...Object.entries(GUIDES).map(

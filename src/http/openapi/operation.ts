@@ -3,14 +3,14 @@ export const TAGS = {
   Charges: 'Charge a consumer before the work is done, list charges and refund them.',
   Holds: 'Reserve money before a call, and charge what the call cost.',
   Leases:
-    'Reserve money that your server spends by itself, call by call, and settle it in batches.',
+    'Reserve money that your server spends by itself, call by call, and settle the calls in batches.',
   Balance: 'Read the balance and what was spent.',
-  Approvals: 'Ask the owner after a refusal, wait for the answer, and decide as the owner.',
+  Approvals: 'Ask the owner after a refusal, wait for the decision, and decide as the owner.',
   Budgets:
     'Limit what an agent, a project or a session may spend, and hand it a key that can do nothing else.',
   'Top-ups': 'Add money to a balance.',
   Earnings: 'Read earnings and statements, and manage tools.',
-  Events: 'Have signed webhooks sent when something happens to the account.',
+  Events: 'Receive a signed webhook when something happens to the account.',
   Keys: 'Manage the keys of an account, as its owner in the console.',
   Operators: 'Inspect accounts and correct balances, as an operator in the console.',
   Receipts: 'Check that a signed receipt is genuine.',

@@ -36,15 +36,15 @@ export const OPERATIONS = {
     tag: 'Budgets',
     summary: 'Change a budget',
     description:
-      'Changes the members that are sent. If a limit is set below what is used, further charges are refused; ' +
-      'earlier ones do not change. A `window` of another unit starts counting at the change. Changes apply everywhere within a second.',
+      'Changes the fields that you send. If you set a limit below what is used, further charges are refused; ' +
+      'earlier charges do not change. A `window` of another unit starts counting at the change. Changes apply everywhere within a second.',
   },
   closeBudget: {
     tag: 'Budgets',
     summary: 'Close a budget',
     description:
-      'Ends the budget, all budgets below it and all their keys. This cannot be undone. What open holds reserve can still be ' +
-      'captured, unless `releaseHolds` is sent. Closing it again changes nothing.',
+      'Ends the budget, all budgets below it and all their keys. You cannot undo this. Developers can still capture what open holds ' +
+      'reserve, unless you send `releaseHolds`. Closing the budget again changes nothing.',
   },
   getBudgetUsage: {
     tag: 'Budgets',
@@ -65,8 +65,8 @@ export const OPERATIONS = {
     tag: 'Budgets',
     summary: 'Create a spend key',
     description:
-      'Returns a key to hand out. Only this reply contains it, and that of a retry with the same Idempotency-Key. Tools charge it as they charge a consumer key. It can ' +
-      'spend what its budget allows and read that budget; it cannot read the balance or the usage, or top up.',
+      'Returns a key to hand out. Only this response contains the key, and the response to a retry with the same Idempotency-Key. Tools charge a spend key as they charge a consumer key. It can ' +
+      'spend what its budget allows and read that budget. It cannot read the balance or the usage, or top up.',
   },
   listSpendKeys: {
     tag: 'Budgets',
@@ -78,18 +78,17 @@ export const OPERATIONS = {
     summary: 'Charge a consumer',
     description:
       'Takes the amount from the balance of the consumer whose key is `apiKey`. The charge is durable ' +
-      'when the reply arrives; run the tool then. A refusal takes nothing. Send an `Idempotency-Key` to ' +
+      'when the response arrives; run the tool then. A refusal takes nothing. Send an `Idempotency-Key` to ' +
       'be able to retry: the same key and body return the same charge. Keys are kept for 60 days.',
   },
   createChargeBatch: {
     tag: 'Charges',
     summary: 'Charge many consumers in one request',
     description:
-      'Does up to 1,000 operations. The `op` of each says what it does: makes a charge (`charge`, the default), places a hold ' +
-      '(`hold`), captures one (`capture`) or releases one (`release`). Each is accepted or refused on its ' +
-      'own, in order, and its result has the status and the body that the single request would have ' +
-      'sent; a hold that was placed or released is in `hold`. The batch takes no `Idempotency-Key`: give ' +
-      'each member an `idempotencyKey`.',
+      'Runs up to 1,000 operations. The `op` of an operation is `charge` (the default), `hold`, `capture` or `release`. ' +
+      'Each operation is accepted or refused on its own, in order. Its result has the status and the body that the single ' +
+      'request would have returned; a hold that was placed or released is in `hold`. The batch takes no ' +
+      '`Idempotency-Key`: give each operation an `idempotencyKey`.',
   },
   listCharges: {
     tag: 'Charges',
@@ -122,7 +121,7 @@ export const OPERATIONS = {
     tag: 'Receipts',
     summary: 'Verify a receipt',
     description:
-      'Tells whether a receipt is genuine and unchanged, and returns its contents. The reply has no ' +
+      'Tells whether a receipt is genuine and unchanged, and returns its contents. The response has no ' +
       'contents if the receipt is not valid.',
   },
   createPublicReceipt: {
@@ -173,8 +172,8 @@ export const OPERATIONS = {
     tag: 'Top-ups',
     summary: 'Top up from the saved card',
     description:
-      'Charges the saved card and credits the balance. The status is 201 once it is credited. It is ' +
-      '202 when the payment takes longer than 10 seconds: get the top-up later to see how it ended. The owner ' +
+      'Charges the saved card and credits the balance. The status is 201 if the balance is credited. It is ' +
+      '202 if the payment takes longer than 10 seconds: get the top-up later to see how it ended. The owner ' +
       'of the account must have consented to direct top-ups.',
   },
   listTopUps: {
@@ -192,7 +191,7 @@ export const OPERATIONS = {
     summary: 'Create a checkout session',
     description:
       'Creates a hosted checkout page for a top-up of at least $5.00. Send the consumer to ' +
-      '`sessionUrl`. The balance is credited when the payment succeeds. The status is 202, without a ' +
+      '`sessionUrl`. Farebox credits the balance when the payment succeeds. The status is 202, without a ' +
       '`sessionUrl`, when the payment processor takes longer than 10 seconds: repeat the request with ' +
       'the same `Idempotency-Key`.',
   },
@@ -207,10 +206,10 @@ export const OPERATIONS = {
     tag: 'Earnings',
     summary: 'Stream your earnings',
     description:
-      'Keeps the reply open and sends an event `earnings` at the start and whenever your earnings have changed, at most ' +
+      'Keeps the response open and sends an event `earnings` at the start and whenever your earnings have changed, at most ' +
       'once a second. Its data is JSON as in `LiveEarnings`. A comment every 15 seconds keeps the stream alive. ' +
-      'The stream ends when the key or the session that opened it does, and when the server stops: then connect ' +
-      'again. The next stream begins with the current state, so no change is lost. An account may have 50 streams ' +
+      'The stream ends when its key or session ends, and when the server stops. Then connect ' +
+      'again: the next stream begins with the current state, so no change is lost. An account may have 50 streams ' +
       'open on each server.',
   },
   exportEarnings: {
@@ -229,7 +228,7 @@ export const OPERATIONS = {
     tag: 'Earnings',
     summary: 'Change your developer settings',
     description:
-      'Changes the members that you send. `returnUrl` is an https page of yours: people who top up through ' +
+      'Changes the fields that you send. `returnUrl` is an https page of yours: people who top up through ' +
       'the `topUpUrl` of one of your refusals can return to it. Add `&returnUrl=` to a link to name another ' +
       'page of the same origin.',
   },
@@ -243,8 +242,8 @@ export const OPERATIONS = {
     tag: 'Charges',
     summary: 'List refused requests',
     description:
-      'Returns how often your requests were refused, by error code and tool, with the ids of the last ones. ' +
-      'Kept for 30 days; up to a few seconds old.',
+      'Returns how often your requests were refused, by error code and tool, with the ids of the last requests. ' +
+      'Farebox keeps these figures for 30 days. They may be a few seconds old.',
   },
   listAuditEntries: {
     tag: 'Keys',
@@ -271,7 +270,7 @@ export const OPERATIONS = {
     tag: 'Top-ups',
     summary: 'Save a card',
     description:
-      'Returns the address of a page that saves a card for top-ups without you, and takes no money. It needs your consent.',
+      'Returns the URL of a page that saves a card, so that top-ups can charge it without you. The page takes no money. You must have given your consent first.',
   },
   chooseCard: {
     tag: 'Top-ups',
@@ -282,7 +281,7 @@ export const OPERATIONS = {
     tag: 'Top-ups',
     summary: 'Remove a saved card',
     description:
-      'From now on, no top-up charges this card. If you chose it, the newest one is charged. Removing it again has the same result.',
+      'From now on, no top-up charges this card. If it was the chosen card, top-ups charge the newest one. Removing it again has the same result.',
   },
   getConsent: {
     tag: 'Top-ups',
@@ -323,7 +322,7 @@ export const OPERATIONS = {
     tag: 'Keys',
     summary: 'Create a key',
     description:
-      'Creates a key. Only this reply contains it, and that of a retry with the same Idempotency-Key. An account has at most 100 active keys.',
+      'Creates a key. Only this response contains the key, and the response to a retry with the same Idempotency-Key. An account has at most 100 active keys.',
   },
   rollKey: {
     tag: 'Keys',
@@ -341,16 +340,16 @@ export const OPERATIONS = {
     tag: 'Keys',
     summary: 'Change the limits of your consumer keys',
     description:
-      'Closes the consumer keys of the account for charging, or sets what each developer can charge to them in a UTC day. ' +
-      'The first charge of a developer creates a budget for it, which you can change like any other. Spend keys still work. ' +
+      'Closes the consumer keys of the account to charges, or sets what each developer can charge to them in a UTC day. ' +
+      'The first charge of a developer creates a budget for that developer, which you can change like any other. Spend keys still work. ' +
       'Takes effect everywhere within a second.',
   },
   revokeKey: {
     tag: 'Keys',
     summary: 'Revoke a key',
     description:
-      'Makes the key stop working everywhere within a second. This cannot be undone. What open holds by a spend key ' +
-      'reserve can still be captured, unless `releaseHolds` is sent.',
+      'The key stops working everywhere within a second. You cannot undo this. Developers can still capture what open holds by a ' +
+      'spend key reserve, unless you send `releaseHolds`.',
   },
   createTool: {
     tag: 'Earnings',
@@ -371,7 +370,7 @@ export const OPERATIONS = {
   updateTool: {
     tag: 'Earnings',
     summary: 'Change or archive a tool',
-    description: 'Changes the members that you send. The name of a tool cannot be changed.',
+    description: 'Changes the fields that you send. The name of a tool cannot be changed.',
   },
   listDeveloperTopUps: {
     tag: 'Earnings',

@@ -57,6 +57,6 @@ export const OPERATOR_OPERATIONS = {
     summary: 'Refund a top-up',
     description:
       'Takes the unspent part of a top-up, or `amount` of it, out of the balance and returns it to the card. ' +
-      'If Stripe refuses, it is credited again. Send an `Idempotency-Key` to be able to retry.',
+      'If Stripe refuses the refund, Farebox credits the amount again. Send an `Idempotency-Key` to be able to retry.',
   },
 } as const;

@@ -10,30 +10,31 @@ export const EVENT_MEANINGS: Readonly<Record<EventType, string>> = {
   'budget.threshold_reached': 'A budget has used 80% or 100% of a limit',
   'top_up.pending': 'A top-up waits for its payment',
   'top_up.completed':
-    'A top-up was credited, or all of it is back after a refund failed or a dispute was won',
+    'A top-up was credited, or its whole amount is available again after a refund failed or a dispute was won',
   'top_up.expired': 'A checkout was not paid in time',
   'top_up.failed': 'A payment failed',
   'top_up.partially_refunded': 'Part of a top-up was refunded',
   'top_up.refunded': 'All of a top-up was refunded',
-  'top_up.disputed': 'A top-up is on hold because its payment is disputed',
-  'top_up.charged_back': 'A top-up was taken back by a lost dispute',
+  'top_up.disputed': 'The payment of a top-up is disputed, and its money is on hold',
+  'top_up.charged_back': 'A dispute was lost, and the bank took the payment of a top-up back',
   'refund.requested': 'A refund of a top-up was requested',
   'refund.made': 'A refund of a top-up was made',
   'refund.failed': 'A refund of a top-up failed, and its money is back in the balance',
   'dispute.open': 'A dispute was opened',
   'dispute.lost': 'A dispute was lost',
   'dispute.won': 'A dispute was won',
-  'warning.open': 'A top-up is on hold because a bank warned of fraud',
-  'warning.won': 'A fraud warning is over, and its hold is lifted',
+  'warning.open': 'A bank warned of fraud, and the money of a top-up is on hold',
+  'warning.won': 'A fraud warning has ended, and the money is no longer on hold',
   'charge.refunded': 'A developer refunded a charge to you',
-  'hold.expired': 'A hold that you placed expired without its last capture',
-  'lease.expired': 'A lease that you took expired with money left, which was given back',
+  'hold.expired': 'A hold that you placed expired before you captured all of it',
+  'lease.expired':
+    'A lease that you took expired, and the money that was left went back to the consumer',
   'key.created': 'A key was created',
-  'key.rolled': 'A key was rolled and stops at `expiresAt`',
+  'key.rolled': 'A key was rolled, and the old key stops working at `expiresAt`',
   'key.revoked': 'A key was revoked',
   'tool.price_changed': 'The price of one of your tools was changed',
   'webhook_endpoint.disabled': 'Another webhook endpoint of the account was disabled',
-  'webhook_endpoint.test': 'You asked for a test',
+  'webhook_endpoint.test': 'You sent a test event',
 };
 
 const header = (name: string, description: string) => ({
@@ -44,7 +45,7 @@ const header = (name: string, description: string) => ({
   schema: { type: 'string' },
 });
 const HEADERS = [
-  header('webhook-id', 'The id of the event: the same at each attempt.'),
+  header('webhook-id', 'The id of the event, the same for each attempt.'),
   header('webhook-timestamp', 'When this attempt was made, in seconds since 1970.'),
   header('webhook-signature', '`v1,` and a signature, once for each secret, with spaces between.'),
 ];

@@ -131,7 +131,7 @@ describe('the workflow of an approval', () => {
     await until(() => harness.isFound(id, 'ApprovalStatus = "pending"'));
     const handle = harness.workflow(id);
     const update = (body: object) => handle.executeUpdate('decide', { args: [body] });
-    assert.match(await refusalOf(update({ decision: 'top_up' })), /no answer/);
+    assert.match(await refusalOf(update({ decision: 'top_up' })), /not a valid decision/);
     assert.match(await refusalOf(update({ decision: 'raise', limit: 0.5 })), /as high already/);
     assert.match(await refusalOf(update({ decision: 'raise' })), /not an answer/);
     const view = await update({ decision: 'once' });

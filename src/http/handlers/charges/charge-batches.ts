@@ -24,7 +24,7 @@ export async function postChargeBatch(
   if (request.idempotencyKey !== undefined) {
     throw new ApiError(
       'invalid_idempotency_key',
-      'A batch has no key of its own: give each charge an idempotencyKey.',
+      'A batch takes no Idempotency-Key: give each operation an idempotencyKey.',
     );
   }
   const members = await mapInSlices(request.body.charges, (member) =>
