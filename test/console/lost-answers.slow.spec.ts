@@ -10,6 +10,8 @@ import { until } from '../support/stack.ts';
 const UNKNOWN = { error: { code: 'outcome_unknown', message: 'The answer was lost' } };
 const DECLINED = { error: { code: 'card_declined', message: 'The card was declined' } };
 
+const keyOf = (route: Route) => route.request().headers()['idempotency-key'];
+
 describe('the console without an answer', function () {
   this.timeout(180_000);
   let harness: ConsoleHarness;
@@ -27,7 +29,6 @@ describe('the console without an answer', function () {
   afterEach(() => window?.close());
 
   const button = (name: string | RegExp) => page.getByRole('button', { name });
-  const keyOf = (route: Route) => route.request().headers()['idempotency-key'];
 
   it('refunds a part of a charge once when the answer is lost', async () => {
     const account = await harness.newAccount(5);
