@@ -1281,6 +1281,7 @@ create table console.credentials (
 create index credentials_user on console.credentials using btree (user_id);
 create constraint trigger credentials_audit_insert after insert on console.credentials deferrable initially deferred for each row when (new.password is not null) execute function farebox.audit_change('password.set', 'user_id');
 create constraint trigger credentials_audit_update after update of password on console.credentials deferrable initially deferred for each row when (old.password is distinct from new.password) execute function farebox.audit_change('password.set', 'user_id');
+create trigger credentials_end_proofs after insert or update of password on console.credentials for each row execute function farebox.end_pending_proofs();
 
 create table console.mails (
   id bigint not null generated always as identity,
@@ -1460,6 +1461,10 @@ create function farebox.copy_from_rest()
 create function farebox.count_agent_words(added tsvector[], removed tsvector[])
   returns void
   language sql volatile;
+
+create function farebox.end_pending_proofs()
+  returns trigger
+  language plpgsql volatile;
 
 create function farebox.end_session_in_time()
   returns trigger

@@ -25,6 +25,7 @@ export type {
 export type {
   ChargesReply as Charges,
   ConsumerChargeReply as PaidCharge,
+  RefundReply as ChargeRefund,
 } from '../../src/schemas/charges.ts';
 export type { CardSetupReply as CardSetup, CardsReply as Cards } from '../../src/schemas/cards.ts';
 export type { ConsentReply as Consent } from '../../src/schemas/consent.ts';

@@ -46,7 +46,7 @@ export function hasSessionEnded(error: unknown): boolean {
   );
 }
 
-interface WriteOptions {
+export interface WriteOptions {
   readonly method?: 'POST' | 'PATCH' | 'DELETE';
   /** A repeated request under the same key happens once. */
   readonly idempotencyKey?: string;
@@ -80,6 +80,11 @@ interface RequestOptions extends Omit<WriteOptions, 'method'> {
   readonly waits?: boolean;
 }
 
+type Answer = Readonly<Record<string, unknown>>;
+
+/** From a proxy whose server does not answer, or from us. */
+const AWAY = new Set([502, 503, 504]);
+
 async function request<T>(method: string, path: string, options: RequestOptions): Promise<T> {
   const { body, idempotencyKey, apiKey, waits = true } = options;
   if (waits) await maySend();
@@ -97,16 +102,20 @@ async function request<T>(method: string, path: string, options: RequestOptions)
         }
       : {}),
   }).catch(() => undefined);
-  if (!response || response.status === 502 || response.status === 503) {
+  const answer = (await response?.json().catch(() => undefined)) as Answer | undefined;
+  // Of a success, the whole answer is needed: it may have a secret that is shown once.
+  if (!response || AWAY.has(response.status) || (response.ok && answer === undefined)) {
     setUnreachable(true);
-    throw new ApiFailure(0, {}, sentenceOfSilence(response, method, idempotencyKey));
+    throw new ApiFailure(0, {}, sentenceOfSilence(response?.status, method, idempotencyKey));
   }
   setUnreachable(false);
-  const answer = (await response.json().catch(() => ({}))) as Record<string, unknown>;
   if (response.ok) return answer as T;
   // Our API wraps its errors; the sign-in endpoints do not.
-  const error = (answer['error'] ?? answer) as Record<string, unknown>;
-  const sentence = sentenceOf(response, error);
+  const error = (answer?.['error'] ?? answer ?? {}) as Answer;
+  const sentence =
+    error['code'] === 'outcome_unknown'
+      ? `The outcome is not known. ${afterSilence(idempotencyKey)}`
+      : sentenceOf(response, error);
   const failure = new ApiFailure(response.status, error, sentence, apiKey === undefined);
   if (waits && hasSessionEnded(failure) && (await signedInAgain())) {
     return request(method, path, options);
@@ -116,18 +125,22 @@ async function request<T>(method: string, path: string, options: RequestOptions)
 
 /** A 503 says that nothing happened; a line that is lost during a change does not. */
 function sentenceOfSilence(
-  response: Response | undefined,
+  status: number | undefined,
   method: string,
   idempotencyKey: string | undefined,
 ): string {
   if (method === 'GET') return 'Farebox cannot be reached.';
-  if (response?.status === 503) return 'Farebox is unavailable right now. Nothing was changed.';
-  return idempotencyKey === undefined
-    ? 'Farebox cannot be reached. Your change may not have been saved.'
-    : 'Farebox cannot be reached. You can safely try again: it will happen only once.';
+  if (status === 503) return 'Farebox is unavailable right now. Nothing was changed.';
+  return `Farebox cannot be reached. ${afterSilence(idempotencyKey)}`;
 }
 
-function sentenceOf(response: Response, error: Record<string, unknown>): string {
+function afterSilence(idempotencyKey: string | undefined): string {
+  return idempotencyKey === undefined
+    ? 'Your change may not have been saved.'
+    : 'You can safely try again: it will happen only once.';
+}
+
+function sentenceOf(response: Response, error: Answer): string {
   if (response.status === 429 && typeof error['code'] !== 'string')
     return 'Too many attempts. Wait a minute, then try again.';
   const message = (error['message'] as string | undefined) ?? 'Something went wrong.';

@@ -165,10 +165,13 @@ export function createAuth({ config, database, log }: ConsoleDeps) {
       },
       user: {
         update: {
-          // Earlier sessions were not proven by a code. The one that turns it on is replaced after this.
-          after: async (user, ctx) => {
+          // Earlier sessions were not proven by a code, so they end before it is turned on: a failure in between leaves none
+          // of them. The one that turns it on is replaced after this.
+          before: async (_, ctx) => {
             if (ctx?.path !== '/two-factor/verify-totp') return;
-            await ctx.context.internalAdapter.deleteUserSessions(user.id);
+            const { session, internalAdapter } = ctx.context;
+            if (!session) throw new Error('Two-factor authentication is turned on in a session.');
+            await internalAdapter.deleteUserSessions(session.user.id);
           },
         },
       },
@@ -182,6 +185,8 @@ export function createAuth({ config, database, log }: ConsoleDeps) {
     plugins: [
       twoFactor({
         issuer: 'Farebox',
+        // A sign-in may ask that this browser is never asked for a code again. No page does, and none would be trusted.
+        trustDeviceMaxAge: 0,
         schema: {
           user: { fields: columns('twoFactorEnabled') },
           twoFactor: {

@@ -46,7 +46,9 @@ export class Console {
   ): Promise<void> {
     // Where the library looks when the request has already been read.
     if (body !== undefined) request.body = body;
-    const { clientAddressHeader } = this.#deps.config;
+    const { clientAddressHeader, consoleUrl } = this.#deps.config;
+    // The library makes a URL of the host that the client names, which need not be one.
+    request.headers.host = new URL(consoleUrl).host;
     const given = clientAddressHeader && request.headers[clientAddressHeader];
     request.headers['x-farebox-address'] =
       typeof given === 'string' ? given.split(',').at(-1)?.trim() : request.socket.remoteAddress;

@@ -2,7 +2,7 @@
  * Limits how often anybody may try the password of one address, in addition to the limits by client address, and reports
  * each attempt that failed.
  */
-import { APIError, createAuthMiddleware } from 'better-auth/api';
+import { APIError, createAuthMiddleware, getSessionFromCtx } from 'better-auth/api';
 
 export const WINDOW_MINUTES = 15;
 /** Beyond it, the password is not looked at. A person who types needs fewer, a program that guesses far more. */
@@ -28,32 +28,41 @@ export interface FailedAttempt {
 /** We set it on every request, so that clients cannot choose the address that rate limits count. */
 export const ADDRESS_HEADER = 'x-farebox-address';
 
-const PATH = '/sign-in/email';
-const ATTEMPTS = /^\/(?:sign-in\/email|two-factor\/verify-[\w-]+|passkey\/verify-authentication)$/;
+/** They take a password: of the address that they name, or of the session's. */
+const PASSWORDS = new Set(['/sign-in/email', '/two-factor/enable', '/two-factor/disable']);
+const PROOFS = /^\/(?:two-factor\/verify-[\w-]+|passkey\/verify-authentication)$/;
 
 export function signInLimit({ count, forget, onFailed }: SignInLimitDeps) {
   return {
-    before: createAuthMiddleware(async ({ path, body, headers }) => {
-      const email = path === PATH ? emailOf(body) : undefined;
+    before: createAuthMiddleware(async (ctx) => {
+      const { path, headers } = ctx;
+      const email = await emailOf(ctx);
       if (email === undefined || (await count(email, WINDOW_MINUTES)) <= ATTEMPTS_MAX) return;
       onFailed({ by: path, status: 429, client: clientOf(headers) });
       throw new APIError('TOO_MANY_REQUESTS', {
         message: `Too many attempts to sign in with this address. Wait ${WINDOW_MINUTES} minutes, or choose a new password.`,
       });
     }),
-    after: createAuthMiddleware(async ({ path, body, context, headers }) => {
+    after: createAuthMiddleware(async (ctx) => {
+      const { path, context, headers } = ctx;
       const { returned } = context;
-      if (ATTEMPTS.test(path) && returned instanceof APIError) {
+      if (!(returned instanceof APIError)) {
+        const email = await emailOf(ctx);
+        if (email !== undefined) await forget(email);
+      } else if (PASSWORDS.has(path) || PROOFS.test(path)) {
         onFailed({ by: path, status: returned.statusCode, client: clientOf(headers) });
       }
-      const email = path === PATH ? emailOf(body) : undefined;
-      if (email !== undefined && !(returned instanceof APIError)) await forget(email);
     }),
   };
 }
 
-function emailOf(body: unknown): string | undefined {
-  const { email } = (body ?? {}) as { readonly email?: unknown };
+type Attempt = Parameters<Parameters<typeof createAuthMiddleware>[0]>[0];
+
+/** Whose password is tried; undefined when none is. */
+async function emailOf(ctx: Attempt): Promise<string | undefined> {
+  if (!PASSWORDS.has(ctx.path)) return undefined;
+  if (ctx.path !== '/sign-in/email') return (await getSessionFromCtx(ctx))?.user.email;
+  const { email } = (ctx.body ?? {}) as { readonly email?: unknown };
   return typeof email === 'string' ? email : undefined;
 }
 

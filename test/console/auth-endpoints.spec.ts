@@ -1,6 +1,8 @@
 /** Of the sign-in library's endpoints, only those that the console uses can be reached. */
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
+import { get, type IncomingMessage } from 'node:http';
 import { startTestApiProcesses, type TestApi } from '../support/api.ts';
 import { call } from '../support/http.ts';
 import { signIn } from '../support/sessions.ts';
@@ -37,6 +39,16 @@ describe('the endpoints of the console', () => {
       assert.equal(answer.status, 404, path);
     }
     assert.equal((await call(api, 'GET', '/v1/session', { headers: { cookie } })).status, 200);
+  });
+
+  it('do not fail, and log nothing, when a request names a host that is none', async () => {
+    for (const host of ['a b', '[::bad', '%']) {
+      const request = get(`${api.url}/console/auth/get-session`, { headers: { host } });
+      const [answer] = (await once(request, 'response')) as [IncomingMessage];
+      answer.resume();
+      assert.equal(answer.statusCode, 200, host);
+    }
+    assert.doesNotMatch(await readFile(api.logFile, 'utf8'), /Failed to parse URL/);
   });
 
   it('write only lines of JSON to the log, also when they refuse', async () => {

@@ -104,7 +104,7 @@ describe('the console for developers', function () {
       await route.fulfill({ status: answer.status, json: { error } });
     });
     await button('Run').click();
-    await page.getByText('The first answer was 500.').waitFor();
+    await page.getByText('You can safely try again: it will happen only once.').waitFor();
     await button('Run').click();
     await page.getByText('The first answer was 409.').waitFor();
     await button('Run').click();

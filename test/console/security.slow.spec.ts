@@ -278,6 +278,38 @@ describe('security in the console', function () {
     await page.getByText('Adjusted by $0.25.', { exact: true }).waitFor();
   });
 
+  it('asks for the password again when no more codes are accepted after it', async () => {
+    const account = await api.createAccount(3);
+    await setPassword(account.email);
+    await window.enter(account, '/security');
+    await page.getByLabel('Your password').fill(PASSWORD);
+    await button('Set up').click();
+    const secret = await page.locator('code').first().innerText();
+    await page.getByLabel('Code', { exact: true }).fill(totp(secret));
+    await button('Turn on').click();
+    await page.getByText('Two-factor authentication is on.').waitFor();
+    await window.go('/developer/tools');
+    await button('Register tool').first().click();
+    const form = await openedDialog(page, 'Register tool');
+    await form.getByLabel('Name').fill('search');
+    await expireAtPost('/v1/tools');
+    await form.getByRole('button', { name: 'Register tool' }).click();
+    await openedDialog(page, ENDED);
+    const enter = dialog().getByRole('button', { name: 'Sign in', exact: true });
+    await dialog().getByLabel('Password', { exact: true }).fill(PASSWORD);
+    await enter.click();
+    for (let n = 1; n <= 6; n += 1) {
+      await dialog().getByLabel('Code from your authenticator app').fill('x');
+      const answer = page.waitForResponse('**/verify-totp');
+      await enter.click();
+      await (await answer).finished();
+      if (n < 6) await dialog().getByText('Invalid code.').waitFor();
+    }
+    await dialog().getByText('Type your password again.').waitFor();
+    await signInAgain(() => totp(secret));
+    await page.getByRole('link', { name: 'search' }).waitFor();
+  });
+
   it('offers no second factor and ends no session before it knows what there is', async () => {
     const account = await api.createAccount(0);
     await window.enter(account);

@@ -6,7 +6,7 @@ import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useSearch } from '@tanstack/react-router';
 import { useRef, useState } from 'react';
 import type { Approval, Approvals } from '../answers.ts';
-import { newIdempotencyKey, write } from '../api.ts';
+import { ApiFailure, newIdempotencyKey, write } from '../api.ts';
 import { usd } from '../format.ts';
 import { PagedList, ScrollTable, usePages } from '../parts/lists.tsx';
 import { AllowDeveloper, RaiseLimit } from '../parts/budget-limits.tsx';
@@ -94,7 +94,8 @@ function Question({ approval }: { readonly approval: Approval }) {
 }
 
 function Answers({ approval: { id, code } }: { readonly approval: Approval }) {
-  const key = useRef(newIdempotencyKey());
+  // The same in every tab, so that the question is paid for once. After a payment that failed, another one may be tried.
+  const key = useRef(id);
   const queries = useQueryClient();
   const [limit, setLimit] = useState('');
   const decide = useMutation({
@@ -106,10 +107,10 @@ function Answers({ approval: { id, code } }: { readonly approval: Approval }) {
           { approved: 'Allowed.', denied: 'Denied.' }[status as string] ??
           'The payment has started.',
       }),
-    onSettled: async () => {
-      key.current = newIdempotencyKey();
-      await queries.invalidateQueries();
+    onError: (error) => {
+      if (error instanceof ApiFailure && error.status === 402) key.current = newIdempotencyKey();
     },
+    onSettled: () => queries.invalidateQueries(),
   });
   const answer = (label: string, body: object, variant: 'filled' | 'default' = 'default') => (
     <Button variant={variant} loading={decide.isPending} onClick={() => decide.mutate(body)}>

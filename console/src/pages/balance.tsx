@@ -138,7 +138,7 @@ function ReturnedTopUp() {
   const queries = useQueryClient();
   const topUp = useQuery({
     queryKey: ['top-up', id],
-    queryFn: () => read<TopUp>(`/v1/top-up/${id}`),
+    queryFn: () => read<TopUp>(`/v1/top-up/${encodeURIComponent(id ?? '')}`),
     enabled: id !== undefined && result === 'paid',
     refetchInterval: ({ state }) => (state.data?.status === 'pending' ? 1_000 : false),
   });

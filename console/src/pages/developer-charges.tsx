@@ -5,8 +5,8 @@ import { IconReceipt } from '@tabler/icons-react';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import { useState } from 'react';
-import type { Charges } from '../answers.ts';
-import { read, write } from '../api.ts';
+import type { ChargeRefund, Charges } from '../answers.ts';
+import { read } from '../api.ts';
 import { usd } from '../format.ts';
 import {
   ChargeFilters,
@@ -19,6 +19,7 @@ import {
 import { PagedList, usePages } from '../parts/lists.tsx';
 import { Card, Page } from '../parts/page.tsx';
 import { Empty, Failed } from '../parts/states.tsx';
+import { useRetriedWrite } from '../retry-key.ts';
 
 export function DeveloperChargesPage() {
   const { charge, consumerId, ...filter } = useSearch({ from: '/shell/developer/charges' });
@@ -34,7 +35,7 @@ export function DeveloperChargesPage() {
   // A charge opened from the dashboard or a shared link may not be on a loaded page.
   const one = useQuery({
     queryKey: ['charge', charge],
-    queryFn: () => read<Charge>(`/v1/charges/${charge}`),
+    queryFn: () => read<Charge>(`/v1/charges/${encodeURIComponent(charge ?? '')}`),
     enabled: charge !== undefined,
   });
   const kept = consumerId === undefined ? {} : { consumerId };
@@ -90,10 +91,11 @@ function Refund({ charge }: { readonly charge: Charge }) {
   const left = Math.round((charge.amount - charge.refunded) * 1e6) / 1e6;
   const [amount, setAmount] = useState(String(left));
   const queries = useQueryClient();
+  const send = useRetriedWrite<ChargeRefund>();
   const refund = useMutation({
-    mutationFn: () => write(`/v1/charges/${charge.id}/refund`, { amount: Number(amount) }),
-    onSuccess: async () => {
-      notifications.show({ message: `Refunded ${usd(Number(amount))}.` });
+    mutationFn: () => send(`/v1/charges/${charge.id}/refund`, { amount: amount.trim() }),
+    onSuccess: async (refunded) => {
+      notifications.show({ message: `Refunded ${usd(refunded.amount)}.` });
       await queries.invalidateQueries();
     },
   });

@@ -15,7 +15,8 @@ import { Loaded } from '../parts/states.tsx';
 import { Id, Money, Time } from '../parts/values.tsx';
 
 export function OperatorAccountPage() {
-  const { accountId } = useParams({ from: '/shell/operator/accounts/$accountId' });
+  const { accountId: named } = useParams({ from: '/shell/operator/accounts/$accountId' });
+  const accountId = encodeURIComponent(named);
   const account = useQuery({
     queryKey: ['operator-account', accountId],
     queryFn: () => read<OperatorAccount>(`/v1/operator/accounts/${accountId}`),

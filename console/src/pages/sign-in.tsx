@@ -151,7 +151,12 @@ export function SetPasswordPage() {
   const [password, setPassword] = useState('');
   const [isSet, setIsSet] = useState(false);
   const form = useForm(async () => {
-    await auth('/reset-password', { newPassword: password, token });
+    await auth('/reset-password', { newPassword: password, token }).catch((error: unknown) => {
+      if (!(error instanceof ApiFailure) || error.code !== 'INVALID_TOKEN') throw error;
+      throw new Error(
+        'This link has expired or was already used. If you have just saved a password, sign in with it.',
+      );
+    });
     setIsSet(true);
   });
   if (isSet) {
@@ -185,6 +190,14 @@ export function SetPasswordPage() {
           <Button type="submit" loading={form.isBusy}>
             Save password
           </Button>
+          <Group justify="space-between" gap="xs">
+            <Anchor component={Link} to="/sign-in" size="sm">
+              Sign in instead
+            </Anchor>
+            <Anchor component={Link} to="/sign-up" size="sm">
+              Send another link
+            </Anchor>
+          </Group>
         </Stack>
       </form>
     </Frame>

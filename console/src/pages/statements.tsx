@@ -24,22 +24,18 @@ export function StatementsPage() {
   const navigate = useNavigate({ from: '/statements' });
   const months = lastMonths();
   const month = search.month ?? months[0] ?? '';
+  const path = `/v1/statements/${encodeURIComponent(month)}`;
   const as = search.as === 'developer' ? 'developer' : 'consumer';
   const statement = useQuery({
     queryKey: ['statement', month, as],
-    queryFn: () => read<ConsumerStatement | DeveloperStatement>(`/v1/statements/${month}?as=${as}`),
+    queryFn: () => read<ConsumerStatement | DeveloperStatement>(`${path}?as=${as}`),
   });
   return (
     <Page
       title="Statements"
       intro="Months are UTC months."
       aside={
-        <Button
-          variant="default"
-          component="a"
-          href={`/v1/statements/${month}.csv?as=${as}`}
-          download
-        >
+        <Button variant="default" component="a" href={`${path}.csv?as=${as}`} download>
           Export CSV
         </Button>
       }

@@ -2,10 +2,11 @@
 import { Button, Group, Select, Stack, Switch, TextInput } from '@mantine/core';
 import { notifications } from '@mantine/notifications';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
-import { useRef, useState } from 'react';
+import { useState } from 'react';
 import type { Budget, NewKey } from '../answers.ts';
-import { newIdempotencyKey, write } from '../api.ts';
+import { write } from '../api.ts';
 import { changesOf } from '../changes.ts';
+import { useRetryKey } from '../retry-key.ts';
 import { DollarsInput } from './dollars-input.tsx';
 import { Failed } from './states.tsx';
 
@@ -66,17 +67,15 @@ export function CreateBudgetForm({
 }) {
   const [draft, setDraft] = useState(draftOf());
   const queries = useQueryClient();
-  // Of this form, so that a second click after a lost answer makes nothing more.
-  const once = useRef({ name: '', idempotencyKey: '' });
+  const once = useRetryKey();
   const create = useMutation({
-    mutationFn: async () => {
+    mutationFn: () => {
       const body = { ...bodyOf(draft), ...(parentId !== undefined && { parentId }) };
-      const name = JSON.stringify(body);
-      if (once.current.name !== name) once.current = { name, idempotencyKey: newIdempotencyKey() };
-      const { idempotencyKey } = once.current;
-      const budget = await write<Budget>('/v1/budgets', body, { idempotencyKey });
-      const path = `/v1/budgets/${budget.id}/keys`;
-      return { budget, key: await write<NewKey>(path, { name: body.name }, { idempotencyKey }) };
+      return once(body, async (idempotencyKey) => {
+        const budget = await write<Budget>('/v1/budgets', body, { idempotencyKey });
+        const path = `/v1/budgets/${budget.id}/keys`;
+        return { budget, key: await write<NewKey>(path, { name: body.name }, { idempotencyKey }) };
+      });
     },
     onSuccess: ({ budget, key }) => onMade(budget, key),
     onSettled: () => queries.invalidateQueries({ queryKey: ['budgets'] }),

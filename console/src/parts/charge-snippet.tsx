@@ -5,11 +5,12 @@
 import { Anchor, Button, Group, Select, Stack, Text, TextInput, Title } from '@mantine/core';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
-import { useRef, useState, type ReactNode } from 'react';
+import { useState, type ReactNode } from 'react';
 import type { NewKey } from '../answers.ts';
-import { ApiFailure, newIdempotencyKey, write } from '../api.ts';
+import { write } from '../api.ts';
 import { usd } from '../format.ts';
 import { toolsRead } from '../page-reads.ts';
+import { useRetriedWrite } from '../retry-key.ts';
 import { Card } from './page.tsx';
 import { developerSnippets, Snippets } from './snippets.tsx';
 import { Failed } from './states.tsx';
@@ -130,32 +131,18 @@ function CreateTestKeys({ price, onMade }: CreateProps) {
   );
 }
 
-/** Whether the charge may have happened, or may still happen: its answer was lost, unknown, or that of a concurrent one. */
-function isOpen(error: Error): boolean {
-  return !(error instanceof ApiFailure) || [0, 409].includes(error.status) || error.status >= 500;
-}
-
-/** Each run is a charge of its own, except when the outcome of the last one is open: then the next one repeats it. */
+/** Each run is a charge of its own, unless the last one had no success: then it repeats that. */
 function useCharge({ tool, price }: Call, secret?: string) {
-  const idempotencyKey = useRef(newIdempotencyKey());
+  const send = useRetriedWrite<Readonly<Record<string, unknown>>>();
   const queries = useQueryClient();
   return useMutation({
     mutationFn: (consumerKey: string) =>
-      write<Readonly<Record<string, unknown>>>(
+      send(
         '/v1/charges',
         { apiKey: consumerKey, tool, amount: price },
-        {
-          idempotencyKey: idempotencyKey.current,
-          ...(secret === undefined ? {} : { apiKey: secret }),
-        },
+        secret === undefined ? {} : { apiKey: secret },
       ),
-    onSuccess: () => {
-      idempotencyKey.current = newIdempotencyKey();
-      void queries.invalidateQueries();
-    },
-    onError: (error) => {
-      if (!isOpen(error)) idempotencyKey.current = newIdempotencyKey();
-    },
+    onSuccess: () => void queries.invalidateQueries(),
   });
 }
 

@@ -29,17 +29,20 @@ export interface ChargeFilter {
   readonly to?: string;
 }
 
-/** The query string for the API. Days begin and end in the browser's time zone. */
+/** The query string for the API. Days begin and end in the browser's time zone. What is no day is for the API to refuse. */
 export function queryOf({ tool, from, to }: ChargeFilter): URLSearchParams {
   const query = new URLSearchParams();
   if (tool !== undefined) query.set('tool', tool);
-  if (from !== undefined) query.set('from', new Date(`${from}T00:00:00`).toISOString());
-  if (to !== undefined) {
-    const end = new Date(`${to}T00:00:00`);
-    end.setDate(end.getDate() + 1);
-    query.set('to', end.toISOString());
-  }
+  if (from !== undefined) query.set('from', startOf(from) ?? from);
+  if (to !== undefined) query.set('to', startOf(to, 1) ?? to);
   return query;
+}
+
+/** When the day begins, or the one so many days later. */
+function startOf(day: string, later = 0): string | undefined {
+  const start = new Date(`${day}T00:00:00`);
+  start.setDate(start.getDate() + later);
+  return Number.isNaN(start.getTime()) ? undefined : start.toISOString();
 }
 
 interface FilterProps {

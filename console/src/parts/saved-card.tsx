@@ -192,7 +192,8 @@ function ConsentForm({
     <form
       onSubmit={(event) => {
         event.preventDefault();
-        if (isValid && hasAgreed) give.mutate({ ceiling: limit, termsVersion: terms.version });
+        if (isValid && hasAgreed)
+          give.mutate({ ceiling: limit.trim(), termsVersion: terms.version });
       }}
     >
       <Stack gap="sm">
@@ -304,7 +305,8 @@ function AutoForm({
     <form
       onSubmit={(event) => {
         event.preventDefault();
-        if (isValid) set.mutate({ threshold, amount, ceiling: month });
+        if (!isValid) return;
+        set.mutate({ threshold: threshold.trim(), amount: amount.trim(), ceiling: month.trim() });
       }}
     >
       <Stack gap="sm">

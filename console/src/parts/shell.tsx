@@ -15,6 +15,7 @@ import {
   useMantineColorScheme,
 } from '@mantine/core';
 import { useDisclosure } from '@mantine/hooks';
+import { notifications } from '@mantine/notifications';
 import {
   IconBuildingStore,
   IconChartBar,
@@ -244,7 +245,13 @@ function AccountMenu({ email }: { readonly email: string }) {
   const queries = useQueryClient();
   const signOut = async () => {
     forgetAccount();
-    await auth('/sign-out', {});
+    try {
+      await auth('/sign-out', {});
+    } catch (error) {
+      const message = `${(error as Error).message} You may still be signed in.`;
+      notifications.show({ color: 'red', message });
+      return queries.invalidateQueries(sessionRead);
+    }
     queries.clear();
     await navigate({ to: '/sign-in' });
   };

@@ -2,7 +2,7 @@
 import { Alert, Button, PasswordInput, Stack, TextInput } from '@mantine/core';
 import { IconFingerprint } from '@tabler/icons-react';
 import { useState, type FormEvent, type ReactNode } from 'react';
-import { prove } from '../api.ts';
+import { ApiFailure, prove } from '../api.ts';
 import { hasPasskeys, signInWithPasskey } from '../passkeys.ts';
 
 /** Submits a form. After a failure, shows the message and keeps the input. */
@@ -53,6 +53,9 @@ interface SignInProps {
   readonly onSignedIn: () => Promise<void>;
 }
 
+/** No code is accepted any more after this password. */
+const OVER = new Set(['TOO_MANY_ATTEMPTS_REQUEST_NEW_CODE', 'INVALID_TWO_FACTOR_COOKIE']);
+
 export function SignInForm({ email: known = '', note, children, onSignedIn }: SignInProps) {
   const [email, setEmail] = useState(known);
   const [password, setPassword] = useState('');
@@ -63,6 +66,13 @@ export function SignInForm({ email: known = '', note, children, onSignedIn }: Si
       const isBackup = typed.includes('-');
       await prove(isBackup ? '/two-factor/verify-backup-code' : '/two-factor/verify-totp', {
         code: typed,
+      }).catch((error: unknown) => {
+        if (!(error instanceof ApiFailure) || !OVER.has(error.code)) throw error;
+        setCode(undefined);
+        setPassword('');
+        throw new Error(
+          'Too many wrong codes, or ten minutes have passed. Type your password again.',
+        );
       });
       return onSignedIn();
     }

@@ -1,20 +1,11 @@
 /** How somebody adds money: at the hosted checkout, or from the saved card where the owner has allowed it. */
-import {
-  Alert,
-  Button,
-  Checkbox,
-  Chip,
-  Group,
-  SegmentedControl,
-  Stack,
-  Text,
-  TextInput,
-} from '@mantine/core';
+import { Alert, Button, Checkbox, Chip, Group, SegmentedControl, Stack, Text } from '@mantine/core';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useRef, useState } from 'react';
 import type { PaidTopUp, Quote } from '../answers.ts';
 import { ApiFailure, newIdempotencyKey, read, write } from '../api.ts';
 import { isPayable, usd } from '../format.ts';
+import { DollarsInput } from './dollars-input.tsx';
 import { nameOfCard, useChargedCard, useConsent } from './saved-card.tsx';
 import { Card } from './page.tsx';
 import { useSession } from './shell.tsx';
@@ -52,8 +43,9 @@ export function TopUpForm() {
       // The bank wants it confirmed.
       return topUp.sessionUrl === undefined ? { topUp } : { sessionUrl: topUp.sessionUrl };
     },
-    onSuccess: async ({ sessionUrl }) => {
-      key.current = newIdempotencyKey();
+    onSuccess: async ({ sessionUrl, topUp: paid }) => {
+      // Without a page yet, the same request asks for it again.
+      if (sessionUrl !== undefined || paid) key.current = newIdempotencyKey();
       if (sessionUrl !== undefined) window.location.assign(sessionUrl);
       else await queries.invalidateQueries();
     },
@@ -69,18 +61,20 @@ export function TopUpForm() {
   const isValid = isPayable(amount, DOLLARS_MIN);
   const { topUp } = pay.data ?? {};
   const quote = useQuery({
-    queryKey: ['quote', amount],
-    queryFn: () => read<Quote>(`/v1/top-up/quote?amount=${encodeURIComponent(amount)}`),
+    queryKey: ['quote', dollars],
+    queryFn: () => read<Quote>(`/v1/top-up/quote?amount=${dollars}`),
     enabled: isValid,
     staleTime: 60_000,
   });
   const tax = isValid ? quote.data?.tax : 0;
+  // The checkout shows the tax before it is paid; the saved card is charged at once.
+  const isBlind = way === 'direct' && tax === undefined;
   return (
     <Card title="Top up">
       <form
         onSubmit={(event) => {
           event.preventDefault();
-          if (isValid && !pay.isPending) pay.mutate(dollars);
+          if (isValid && !isBlind && !pay.isPending) pay.mutate(dollars);
         }}
       >
         <Stack gap="sm">
@@ -93,13 +87,10 @@ export function TopUpForm() {
               ))}
             </Group>
           </Chip.Group>
-          <TextInput
+          <DollarsInput
             label="Amount in dollars"
-            inputMode="decimal"
-            maxLength={20}
-            leftSection="$"
             value={amount}
-            onChange={(event) => setAmount(event.currentTarget.value)}
+            onValue={setAmount}
             error={isValid || amount === '' ? undefined : 'Enter $5.00 or more, in whole cents.'}
           />
           {canUseCard && (
@@ -127,6 +118,9 @@ export function TopUpForm() {
                 : `${usd(dollars)} is added to your balance. You pay ${usd(tax)} tax on top of it.`}
             </Text>
           )}
+          {isBlind && quote.error && (
+            <Failed error={quote.error} onRetry={() => void quote.refetch()} />
+          )}
           {pay.error && <Failed error={pay.error} />}
           {topUp && (
             <Alert color={topUp.status === 'completed' ? 'green' : 'blue'} role="status">
@@ -140,7 +134,7 @@ export function TopUpForm() {
           )}
           <Button
             type="submit"
-            disabled={!isValid}
+            disabled={!isValid || isBlind}
             loading={pay.isPending || pay.data?.sessionUrl !== undefined}
           >
             {isValid ? `Pay ${usd(dollars + (tax ?? 0))}` : 'Pay'}

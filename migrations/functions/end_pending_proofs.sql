@@ -1,0 +1,12 @@
+-- A new password ends what was begun before it: other links to set a password, and sign-ins that only lack the code. A
+-- concurrent use of one is not waited for, because it may wait for this password.
+create or replace function farebox.end_pending_proofs() returns trigger language plpgsql as $$
+begin
+  delete from console.verifications where id in (
+    select id from console.verifications where value = new.user_id::text for update skip locked
+  );
+  return null;
+end $$;
+
+create or replace trigger credentials_end_proofs after insert or update of password on console.credentials
+  for each row execute function farebox.end_pending_proofs();

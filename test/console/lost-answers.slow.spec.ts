@@ -1,0 +1,166 @@
+/** Answers that the console does not get, and requests that come to nothing: nothing happens twice, and the user is told. */
+import assert from 'node:assert/strict';
+import type { Page, Route } from 'playwright-core';
+import { ask } from '../support/approval-requests.ts';
+import { makeBudget, makeKey } from '../support/budget-requests.ts';
+import { call, charge } from '../support/http.ts';
+import { openConsole, openedDialog, type ConsoleHarness, type Window } from '../support/console.ts';
+import { until } from '../support/stack.ts';
+
+const UNKNOWN = { error: { code: 'outcome_unknown', message: 'The answer was lost' } };
+const DECLINED = { error: { code: 'card_declined', message: 'The card was declined' } };
+
+const keyOf = (route: Route) => route.request().headers()['idempotency-key'];
+
+describe('the console without an answer', function () {
+  this.timeout(180_000);
+  let harness: ConsoleHarness;
+  let window: Window;
+  let page: Page;
+
+  before(async () => {
+    harness = await openConsole();
+  });
+  after(() => harness?.close());
+  beforeEach(async () => {
+    window = await harness.open();
+    ({ page } = window);
+  });
+  afterEach(() => window?.close());
+
+  const button = (name: string | RegExp) => page.getByRole('button', { name });
+
+  it('refunds a part of a charge once when the answer is lost', async () => {
+    const account = await harness.newAccount(5);
+    await charge(harness.stack.api, account, { tool: 'search', amount: 2 });
+    await window.enter(account, '/developer/charges');
+    await button(/^Charge for search/).click();
+    const amount = (await openedDialog(page, 'Charge')).getByLabel('Amount to refund in dollars');
+    await amount.fill('0.5');
+    await page.route(
+      '**/refund',
+      async (route) => {
+        await route.fetch();
+        await route.fulfill({ status: 500, json: UNKNOWN });
+      },
+      { times: 1 },
+    );
+    await button('Refund').click();
+    await page.getByText('The outcome is not known. You can safely try again').waitFor();
+    await button('Refund').click();
+    await page.getByText('Refunded $0.50.').waitFor();
+    const answer = await call(harness.stack.api, 'GET', '/v1/usage', { key: account.consumerKey });
+    assert.equal((answer.body as { total: number }).total, 1.5);
+  });
+
+  it('pays for an approval under one key, and under another one only after a payment that failed', async () => {
+    const account = await harness.newAccount(0);
+    const { api } = harness.stack;
+    const budget = await makeBudget(api, account.consumerKey, { limit: 10 });
+    const { key: spendKey } = await makeKey(api, account.consumerKey, budget.id);
+    const { id } = await ask(api, account, spendKey, 2);
+    await window.enter(account, '/approvals');
+    const keys: (string | undefined)[] = [];
+    const answers = [
+      { status: 500, json: UNKNOWN },
+      { status: 402, json: DECLINED },
+      { status: 500, json: UNKNOWN },
+    ];
+    await page.route('**/decide', async (route) => {
+      keys.push(keyOf(route));
+      await route.fulfill(answers[keys.length - 1] ?? { status: 500, json: UNKNOWN });
+    });
+    for (let n = 1; n <= 4; n += 1) {
+      await button('Top up from the saved card').click();
+      await until(async () => keys.length === n);
+      await page
+        .getByText(n === 2 ? 'The card was declined.' : 'The outcome is not known.')
+        .waitFor();
+    }
+    const [first, second, third, fourth] = keys;
+    assert.equal(first, id);
+    assert.equal(second, id);
+    assert.notEqual(third, id);
+    assert.equal(fourth, third);
+  });
+
+  it('asks for the page of a checkout again under the same key until there is one', async () => {
+    await window.enter(await harness.newAccount(0));
+    const keys: (string | undefined)[] = [];
+    await page.route('**/v1/checkout', async (route) => {
+      keys.push(keyOf(route));
+      await route.fulfill({ status: 202, json: { topUpId: `tu_${'0'.repeat(32)}` } });
+    });
+    await button('Pay $25.00').click();
+    await page.getByText('The payment page is not ready yet.').waitFor();
+    await button('Pay $25.00').click();
+    await until(async () => keys.length === 2);
+    assert.equal(keys[0], keys[1]);
+  });
+
+  it('shows a new key after an answer that was cut off', async () => {
+    await window.enter(await harness.newAccount(0), '/keys');
+    await button('Create key').click();
+    const form = await openedDialog(page, 'Create key');
+    await page.route(
+      '**/v1/keys',
+      async (route) => {
+        const answer = await route.fetch();
+        await route.fulfill({ response: answer, body: (await answer.text()).slice(0, 60) });
+      },
+      { times: 1 },
+    );
+    await form.getByRole('button', { name: 'Create key' }).click();
+    await form.getByText('You can safely try again: it will happen only once.').waitFor();
+    await form.getByRole('button', { name: 'Create key' }).click();
+    const made = await openedDialog(page, 'Your new key');
+    await made.getByText(/^\w+_ck_live_\w+$/).waitFor();
+    await made.getByRole('button', { name: 'Done' }).click();
+    // The one that the account had, and the new one.
+    await until(async () => (await button(/^Actions for/).count()) === 2);
+  });
+
+  it('says that signing out may have failed', async () => {
+    await window.enter(await harness.newAccount(0));
+    await page.route('**/sign-out', (route) => route.abort());
+    await button('Account').click();
+    await page.getByRole('menuitem', { name: 'Sign out' }).click();
+    await page.getByText('You may still be signed in.').waitFor();
+  });
+
+  it('shows the page when a link names something else, or no day', async () => {
+    const account = await harness.newAccount(5);
+    await charge(harness.stack.api, account, { tool: 'search', amount: 2 });
+    await window.enter(account);
+    for (const [path, heading] of [
+      ['/balance?result=paid&topUp=../balance', 'Balance'],
+      ['/developer/charges?charge=../balance', 'Charges'],
+      ['/statements?month=../balance', 'Statements'],
+      ['/usage?from=20261-01-01', 'Usage'],
+      ['/developer/charges?to=20261-01-01', 'Charges'],
+    ] as const) {
+      const read = page.waitForResponse((answer) => answer.status() >= 400);
+      await window.go(path);
+      await read;
+      await page.getByRole('heading', { level: 1, name: heading }).waitFor();
+      assert.equal(await page.getByRole('dialog').count(), 0, path);
+    }
+    assert.deepEqual(
+      window.problems.filter((text) => !/status of 4\d\d/.test(text)),
+      [],
+    );
+  });
+
+  it('waits for the tax before it charges the saved card, also of an amount with spaces', async () => {
+    const account = await harness.newAccount(0);
+    await window.enter(account);
+    const quotes: string[] = [];
+    await page.route('**/v1/top-up/quote?*', async (route) => {
+      quotes.push(new URL(route.request().url()).searchParams.get('amount') ?? '');
+      await route.fulfill({ json: { amount: 30, tax: 2, total: 32 } });
+    });
+    await page.getByLabel('Amount in dollars').fill(' 30 ');
+    await button('Pay $32.00').waitFor();
+    assert.equal(quotes.at(-1), '30');
+  });
+});

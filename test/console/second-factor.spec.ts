@@ -1,0 +1,170 @@
+/** What is left over when a password or two-factor authentication changes gives nobody access. */
+import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
+import { startTestApiProcesses, type TestApi } from '../support/api.ts';
+import { call, type Answer } from '../support/http.ts';
+import { makeOperator, signIn } from '../support/sessions.ts';
+import { until } from '../support/stack.ts';
+import { totp } from '../support/totp.ts';
+
+const PASSWORD = 'correct horse battery';
+
+describe('a change of a password or of two-factor authentication', () => {
+  let api: TestApi;
+
+  before(async () => {
+    api = await startTestApiProcesses({
+      env: { DEV_MAIL: 'true', CLIENT_ADDRESS_HEADER: 'X-Client' },
+    });
+  });
+  after(() => api?.stop());
+  beforeEach(() => api.sql.query('delete from console.rate_limits'));
+
+  const auth = (path: string, body: object, cookie = '', place = 1) =>
+    call(api, 'POST', `/console/auth${path}`, {
+      body,
+      headers: {
+        origin: api.url,
+        'x-client': `198.51.100.${place}`,
+        ...(cookie === '' ? {} : { cookie }),
+      },
+    });
+  const enter = (email: string, cookie = '', password = PASSWORD) =>
+    auth('/sign-in/email', { email, password }, cookie);
+  const sessionOf = async (cookie: string) =>
+    (await call(api, 'GET', '/v1/session', { headers: { cookie } })).status;
+
+  async function tokenFor(email: string): Promise<string> {
+    await api.sql.query('delete from console.mails where recipient = $1', [email]);
+    await auth('/sign-up', { email });
+    const mail = await until(async () => {
+      const { rows } = await api.sql.query<{ body: string }>(
+        'select body from console.mails where recipient = $1',
+        [email],
+      );
+      return rows[0]?.body;
+    });
+    return /token=([\w-]+)/.exec(mail)?.[1] ?? '';
+  }
+
+  async function member(email: string): Promise<string> {
+    const set = await auth('/reset-password', {
+      token: await tokenFor(email),
+      newPassword: PASSWORD,
+    });
+    assert.equal(set.status, 200, JSON.stringify(set.body));
+    return signIn(api, api.databaseUrl, email);
+  }
+
+  async function enroll(cookie: string): Promise<string> {
+    const enabled = await auth('/two-factor/enable', { password: PASSWORD }, cookie);
+    const { totpURI } = bodyOf(enabled) as { totpURI: string };
+    return new URL(totpURI).searchParams.get('secret') ?? '';
+  }
+
+  async function turnOn(cookie: string) {
+    const secret = await enroll(cookie);
+    const confirmed = await auth('/two-factor/verify-totp', { code: totp(secret) }, cookie);
+    assert.equal(confirmed.status, 200, JSON.stringify(confirmed.body));
+    return { secret, renewed: cookiesOf(confirmed) };
+  }
+
+  it('leaves no browser that is asked for no code', async () => {
+    const email = 'trusting@example.com';
+    const { secret } = await turnOn(await member(email));
+    const half = cookiesOf(await enter(email));
+    const body = { code: totp(secret), trustDevice: true };
+    const entered = await auth('/two-factor/verify-totp', body, half);
+    assert.equal(entered.status, 200, JSON.stringify(entered.body));
+    const again = await enter(email, cookiesOf(entered));
+    assert.equal((bodyOf(again) as { twoFactorRedirect?: boolean }).twoFactorRedirect, true);
+    assert.equal(await sessionOf(cookiesOf(again)), 401);
+  });
+
+  it('leaves no other link to set a password, and nobody who had only typed the old one', async () => {
+    const email = 'noticed@example.com';
+    const { secret } = await turnOn(await member(email));
+    const earlier = await tokenFor(email);
+    const half = cookiesOf(await enter(email));
+    const newPassword = 'another horse battery';
+    const set = await auth('/reset-password', { token: await tokenFor(email), newPassword });
+    assert.equal(set.status, 200, JSON.stringify(set.body));
+
+    const late = await auth('/two-factor/verify-totp', { code: totp(secret) }, half);
+    assert.equal(late.status, 401, JSON.stringify(late.body));
+    const stolen = await auth('/reset-password', { token: earlier, newPassword: PASSWORD });
+    assert.equal(stolen.status, 400, JSON.stringify(stolen.body));
+    assert.equal((await enter(email, '', newPassword)).status, 200);
+  });
+
+  it('leaves no session without a code, also when it fails halfway and is repeated', async () => {
+    const email = 'interrupted@example.com';
+    const own = await member(email);
+    const earlier = await signIn(api, api.databaseUrl, email);
+    await makeOperator(api.sql, email, false);
+    const secret = await enroll(own);
+    await api.sql.query('begin');
+    await api.sql.query(
+      `select from console.sessions s join console.users u on u.id = s.user_id
+       where u.email = $1 for update of s`,
+      [email],
+    );
+    const failed = await auth('/two-factor/verify-totp', { code: totp(secret) }, own);
+    await api.sql.query('rollback');
+    assert.equal(failed.status, 500, JSON.stringify(failed.body));
+    const confirmed = await auth('/two-factor/verify-totp', { code: totp(secret) }, own);
+    assert.equal(confirmed.status, 200, JSON.stringify(confirmed.body));
+    assert.equal(await sessionOf(earlier), 401);
+  }).timeout(30_000);
+
+  it('cannot be had by guessing the password with a stolen session from many places', async () => {
+    const email = 'stolen@example.com';
+    const cookie = await member(email);
+    const guess = async (place: number, path: string) =>
+      (await auth(path, { password: `guess ${place}` }, cookie, place)).status;
+    const statuses: number[] = [];
+    for (let place = 1; place <= 10; place += 1) {
+      statuses.push(await guess(place, place % 2 ? '/two-factor/enable' : '/two-factor/disable'));
+    }
+    assert.deepEqual(new Set(statuses), new Set([400]));
+    assert.equal(await guess(11, '/two-factor/enable'), 429);
+    assert.equal(await guess(12, '/two-factor/disable'), 429);
+    assert.equal((await enter(email)).status, 429);
+    const lines = (await readFile(api.logFile, 'utf8')).split('\n');
+    for (const path of ['/two-factor/enable', '/two-factor/disable']) {
+      assert.ok(lines.some((l) => l.includes(path) && l.includes('an attempt to sign in failed')));
+    }
+  }).timeout(30_000);
+
+  it('forgets wrong passwords after the right one', async () => {
+    const cookie = await member('typo@example.com');
+    const guess = async (path: string, by: string, password: string) => {
+      await api.sql.query('delete from console.rate_limits');
+      return (await auth(path, { password }, by)).status;
+    };
+    for (let n = 0; n < 9; n += 1) {
+      assert.equal(await guess('/two-factor/enable', cookie, 'wrong'), 400);
+    }
+    const { renewed } = await turnOn(cookie);
+    for (let n = 0; n < 9; n += 1) {
+      assert.equal(await guess('/two-factor/disable', renewed, 'wrong'), 400);
+    }
+    assert.equal(await guess('/two-factor/disable', renewed, PASSWORD), 200);
+    const { rows } = await api.sql.query(
+      `select from console.sign_in_attempts where email_hash = sha256('typo@example.com')`,
+    );
+    assert.equal(rows.length, 0);
+  }).timeout(30_000);
+});
+
+function cookiesOf({ headers }: Answer): string {
+  return headers
+    .getSetCookie()
+    .map((text) => text.split(';')[0])
+    .join('; ');
+}
+
+/** better-auth spells its content type differently. */
+function bodyOf({ body }: Answer): unknown {
+  return typeof body === 'string' ? JSON.parse(body) : body;
+}
