@@ -13,11 +13,12 @@ import {
   findRepeated,
   getAction,
   KEY_REUSED,
+  lockActionKey,
   recordAction,
   type KeyReused,
   type OperatorRequest,
 } from '../accounts/operator-actions.ts';
-import type { CommandRequest } from '../balance/adjustment-keys.ts';
+import { lockCommandKey, type CommandRequest } from '../balance/adjustment-keys.ts';
 import { cutLots } from '../balance/lots.ts';
 import { postNotice } from '../outbox.ts';
 import { findKeyedRefund, recordKeyedRefund } from './refund-keys.ts';
@@ -87,6 +88,7 @@ async function request(
   const found = await findOwner(tx, topUpId);
   if (!found || isTest(found)) return { kind: 'not_found' };
   if (found.method === 'manual') return { kind: 'no_payment' };
+  if (by) await lockKey(tx, by);
   const owner = await lockOwner(tx, topUpId);
   const repeated = by && (await findRequested(tx, topUpId, askedMicros, by));
   if (repeated) return repeated;
@@ -121,6 +123,10 @@ async function request(
     await recordKeyedRefund(tx, { ...by, ledger, consumerId, topUpId, refundId, amountMicros });
   }
   return { kind: 'requested', refundId, amountMicros };
+}
+
+function lockKey(tx: Transaction, by: By): Promise<void> {
+  return 'operatorAccountId' in by ? lockActionKey(tx, by) : lockCommandKey(tx, by);
 }
 
 /** The answer of the first request with this key, if there was one. A request without an amount matches any amount. */
