@@ -2,13 +2,20 @@
  * Refunds requested by an operator. The transaction that checks the amount removes it from the balance before the
  * processor is called, so that no charge can spend the refunded money meanwhile.
  */
-import { randomUUIDv7 } from 'node:crypto';
 import { Type } from 'typebox';
-import { withTailOf } from '../../domain/ids.ts';
 import { isTest } from '../../domain/mode.ts';
 import { MICROS_PER_CENT, type Micros } from '../../domain/money.ts';
 import { grossShare } from '../../domain/tax.ts';
-import { micros, row, sql, type Connection, type Database, type Transaction } from '../database.ts';
+import {
+  idRow,
+  micros,
+  row,
+  sql,
+  type Connection,
+  type Database,
+  type Transaction,
+} from '../database.ts';
+import { newIdOf } from '../database-ids.ts';
 import {
   findRepeated,
   getAction,
@@ -104,14 +111,14 @@ async function request(
   if (amountMicros > refundableMicros || amountMicros === 0) {
     throw new Refused({ kind: 'exceeds_unspent', refundableMicros });
   }
-  const refundId = withTailOf(owner.consumerId, randomUUIDv7());
   const taken = await getTaken(tx, owner, 'refund', undefined);
   const grossMicros = grossShare(owner, amountMicros, taken);
-  await tx.query(sql.typeAlias('nothing')`
+  const refundId = await tx.oneFirst(sql.type(idRow)`
     insert into farebox.reversals
       (id, ledger, consumer_id, top_up_id, kind, status, amount_micros, taken_micros, gross_micros)
-    values (${refundId}, ${owner.ledger}, ${owner.consumerId}, ${topUpId}, 'refund', 'requested',
+    values (${newIdOf(owner.consumerId)}, ${owner.ledger}, ${owner.consumerId}, ${topUpId}, 'refund', 'requested',
       ${amountMicros}, ${amountMicros}, ${grossOf(amountMicros, grossMicros)})
+    returning id
   `);
   await cutLots(tx, owner, { kind: 'refund', amountMicros, topUpId, reversalId: refundId });
   await updateAfterReversal(tx, owner);
