@@ -402,8 +402,8 @@ create table farebox.budgets (
   constraint budgets_window_whole check ((window_unit = 0) = (window_limit_micros is null)),
   constraint budgets_within_limits check ((used_micros <= limit_micros or used_micros <= used_at_limit_micros) and (window_used_micros <= window_limit_micros or window_used_micros <= window_used_at_limit_micros))
 ) with (fillfactor=70);
-create trigger budgets_arm_marks after update on farebox.budgets for each row when (new.window_began > old.window_began or old.limit_micros is distinct from new.limit_micros or old.window_limit_micros is distinct from new.window_limit_micros) execute function farebox.arm_budget_marks();
-create trigger budgets_arm_marks_insert after insert on farebox.budgets for each row when (new.limit_micros is not null or new.window_limit_micros is not null) execute function farebox.arm_budget_marks();
+create trigger budgets_arm_marks before update on farebox.budgets for each row when (new.window_began > old.window_began or old.limit_micros is distinct from new.limit_micros or old.window_limit_micros is distinct from new.window_limit_micros) execute function farebox.arm_budget_marks();
+create trigger budgets_arm_marks_insert before insert on farebox.budgets for each row when (new.limit_micros is not null or new.window_limit_micros is not null) execute function farebox.arm_budget_marks();
 create constraint trigger budgets_audit_limits after update of limit_micros, window_unit, window_limit_micros on farebox.budgets deferrable initially deferred for each row when (old.limit_micros is distinct from new.limit_micros or old.window_unit is distinct from new.window_unit or old.window_limit_micros is distinct from new.window_limit_micros) execute function farebox.audit_change('budget.changed', 'consumer_id', 'limit_micros', 'window_unit', 'window_limit_micros');
 create constraint trigger budgets_note_marks after update on farebox.budgets deferrable initially deferred for each row when (new.used_micros >= new.notice_at or new.window_used_micros >= new.window_notice_at) execute function farebox.note_budget_marks();
 
@@ -1421,8 +1421,7 @@ create function farebox.agents_changed()
 
 create function farebox.arm_budget_marks()
   returns trigger
-  language plpgsql volatile
-  set enable_seqscan=off;
+  language plpgsql volatile;
 
 create function farebox.arm_exhausted()
   returns trigger

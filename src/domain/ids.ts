@@ -85,8 +85,8 @@ const ORDERED_MAX = 4_096;
 const VERSION_7 = 0x7000;
 
 /**
- * Makes UUIDv7s of this millisecond: each comes after those with a lower `index`, and has the tail of its owner
- * (`withTailOf`). It has 46 bits of a random UUID, in which only ids of one consumer and one millisecond have to differ.
+ * Makes UUIDv7s of this millisecond: each comes after those with a lower `index`, and has the tail of its owner,
+ * a consumer or anything else of it: four digits, which decide the ledger (`ledgerOf`). It has 46 bits of a random UUID, in which only ids of one consumer and one millisecond have to differ.
  */
 export function idsAt(timeMs: number): (index: number, owner: string, random: string) => string {
   const time = Math.floor(timeMs).toString(16).padStart(12, '0');
@@ -95,14 +95,6 @@ export function idsAt(timeMs: number): (index: number, owner: string, random: st
     const order = (VERSION_7 + Math.min(index, ORDERED_MAX - 1)).toString(16);
     return begin + order + random.slice(18, -TAIL_DIGITS) + owner.slice(-TAIL_DIGITS);
   };
-}
-
-/**
- * The same UUID with the last four digits of its consumer's id, which decide the ledger (`ledgerOf`). `owner` is the
- * consumer, or anything else of it.
- */
-export function withTailOf(owner: string, uuid: string): string {
-  return uuid.slice(0, -TAIL_DIGITS) + owner.slice(-TAIL_DIGITS);
 }
 
 /** Where a new consumer is kept, and everything whose id has its tail. */

@@ -3,7 +3,7 @@ import { sql } from './database.ts';
 
 type Fragment = ReturnType<typeof sql.fragment>;
 
-/** A new UUIDv7 with the tail of its owner, like `withTailOf`. */
+/** A new UUIDv7 with the tail of its owner, as `idsAt` gives it to charges. */
 export function newIdOf(owner: string | Fragment) {
   return sql.fragment`overlay(uuidv7()::text placing right(${owner}::text, 4) from 33)::uuid`;
 }

@@ -6,9 +6,13 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { uuidOf } from '../../src/domain/ids.ts';
 import { ChargeReply, RefundReply } from '../../src/schemas/charges.ts';
+import { ListedHold } from '../../src/schemas/holds.ts';
 import { DeveloperStatementReply } from '../../src/schemas/statements.ts';
 import { TopUpReply } from '../../src/schemas/top-ups.ts';
 import { startTestApi, type TestApi } from '../support/api.ts';
+import { ask } from '../support/approval-requests.ts';
+import { makeBudget, makeKey } from '../support/budget-requests.ts';
+import { place } from '../support/hold-requests.ts';
 import { assertError, bodyOf, call, charge } from '../support/http.ts';
 import { testSideOf } from '../support/test-mode.ts';
 import { startApiProcess, until } from '../support/stack.ts';
@@ -119,24 +123,53 @@ describe('a wrong clock', () => {
     });
   }
 
-  it('does not show in the times of top-ups', async () => {
-    const { consumerKey } = await testSideOf(
-      right,
-      right.databaseUrl,
-      await right.createAccount(0),
-    );
+  it('does not show in the ids of top-ups, budgets, keys and approvals', async () => {
+    const account = await right.createAccount(0);
+    const { consumerKey: key } = account;
+    const test = await testSideOf(right, right.databaseUrl, account);
     const process = await startApiProcess(shifted(-4 * 60_000));
     try {
       const before = await databaseTime();
       const body = { amount: 10 };
-      const answer = await call(process, 'POST', '/v1/top-up', { key: consumerKey, body });
+      const answer = await call(process, 'POST', '/v1/top-up', { key: test.consumerKey, body });
       const { topUpId } = bodyOf(answer, 201, TopUpReply);
-      const { rows } = await right.sql.query<{ at: Date }>(
-        'select uuid_extract_timestamp($1::uuid) as at',
-        [uuidOf('topUp', topUpId)],
-      );
-      const at = rows[0]?.at.toISOString() ?? '';
-      assert.ok(at >= before && at <= (await databaseTime()), at);
+      const budget = await makeBudget(process, key, { limit: 1 });
+      const spendKey = await makeKey(process, key, budget.id);
+      const approval = await ask(process, account, spendKey.key, 2);
+      for (const [kind, id] of [
+        ['topUp', topUpId],
+        ['budget', budget.id],
+        ['key', spendKey.id],
+        ['approval', approval.id],
+      ] as const) {
+        const { rows } = await right.sql.query<{ at: Date }>(
+          'select uuid_extract_timestamp($1::uuid) as at',
+          [uuidOf(kind, id)],
+        );
+        const at = rows[0]?.at.toISOString() ?? '';
+        assert.ok(at >= before && at <= (await databaseTime()), `${kind} of ${at}`);
+      }
+    } finally {
+      await process.stop();
+    }
+  });
+
+  it('leaves no hold of a revoked key open: a day and two hours ahead', async () => {
+    const account = await right.createAccount(10);
+    const { consumerKey: key } = account;
+    const ahead = shifted(DAY_AND_HOUR_MS + 3_600_000, { CLOCK_SHIFTS_LATER: 'true' });
+    const process = await startApiProcess(ahead);
+    try {
+      const budget = await makeBudget(process, key, { limit: 5 });
+      const spendKey = await makeKey(process, key, budget.id);
+      const hold = await place(right, { ...account, consumerKey: spendKey.key });
+      process.kill('SIGUSR2');
+      await until(async () => (await charge(process, account, { amount: 0.01 })).status === 503);
+      const path = `/v1/keys/${spendKey.id}/revoke`;
+      const answer = await call(process, 'POST', path, { key, body: { releaseHolds: true } });
+      assert.equal(answer.status, 200);
+      const shown = await call(right, 'GET', `/v1/holds/${hold.id}`, { key: account.developerKey });
+      assert.equal(bodyOf(shown, 200, ListedHold).status, 'released');
     } finally {
       await process.stop();
     }

@@ -34,7 +34,7 @@ export const LEASE_OPERATIONS = {
     description:
       'Extends the lease, at current prices, and gives it a new `fence`: from now on, requests with an older fence are refused. A renewal ' +
       'is refused for the same reasons as a new lease, and then changes nothing. A lease ends ' +
-      'at most 24 hours after it was taken, and cannot be renewed once a window of its budget has ended.',
+      'at most 24 hours after it was taken, and cannot be renewed once a window of its budget has begun since then.',
   },
   releaseLease: {
     tag: 'Leases',

@@ -8,7 +8,15 @@ import { actAs, type Actor } from '../audit/actor.ts';
 import { lockConsumer, type ConsumerRef } from '../balance/consumers.ts';
 import { setDeveloperWindows } from '../budgets/developer-budgets.ts';
 import { lockAccountOf } from './accounts.ts';
-import { micros, nullable, row, sql, type Connection, type Database } from '../database.ts';
+import {
+  micros,
+  nullable,
+  row,
+  sql,
+  type Connection,
+  type Database,
+  type Transaction,
+} from '../database.ts';
 
 export interface AccountKeys {
   readonly charge: 'open' | 'closed';
@@ -42,19 +50,32 @@ export async function changeAccountKeys(
     // Budgets of developers are created under this lock, so none is created with the earlier ceiling.
     await lockConsumer(tx, consumer);
     await actAs(tx, by);
-    const settings = { ...(await readAccountKeys(tx, consumer)), ...changes };
+    const before = await readAccountKeys(tx, consumer);
+    const settings = { ...before, ...changes };
     const { charge, developerDayMicros } = settings;
     const ceiling = changes.developerDayMicros ?? null;
     // First, so that at the commit the budgets are looked at before the entry of this change locks the audit log.
-    if (ceiling !== null) await setDeveloperWindows(tx, consumer, ceiling);
+    if (ceiling !== null) {
+      // The same ceiling again has no entry of its own: then the budgets that it changes have one.
+      if (ceiling !== before.developerDayMicros) await logCeilingOnly(tx);
+      await setDeveloperWindows(tx, consumer, ceiling);
+    }
     await tx.query(sql.typeAlias('nothing')`
       with changed as (
         update farebox.accounts set keys_charge = ${charge}, developer_day_micros = ${developerDayMicros}
         where consumer_id = ${consumer.consumerId} returning id
       )
-      update farebox.api_keys set changed_at = now()
+      -- Not when the transaction began: with many developers it may take as long as changes are looked for.
+      update farebox.api_keys set changed_at = clock_timestamp()
       from changed where account_id = changed.id and kind = 'consumer' and revoked_at is null
     `);
     return settings;
   });
+}
+
+/** The budgets of this transaction have no entry in the audit log (migrations/functions/audit_change.sql). */
+async function logCeilingOnly(tx: Transaction): Promise<void> {
+  await tx.query(sql.typeAlias('nothing')`
+    select from set_config('farebox.new_ceiling', 'true', true)
+  `);
 }

@@ -1,11 +1,12 @@
 /**
  * Who is an operator, and what operators did in the console: who changed which balance, and why. A row is written in the transaction of the
- * change, under the consumer's lock, so that a repeated request finds it and changes nothing.
+ * change, under the lock of its key, so that a repeated request finds it and changes nothing.
  */
 import { randomUUIDv7 } from 'node:crypto';
 import { Type, type Static } from 'typebox';
 import type { Micros } from '../../domain/money.ts';
 import { row, sql, type Connection, type Transaction } from '../database.ts';
+import { lockName } from '../named-lock.ts';
 
 export interface OperatorRequest {
   readonly operatorAccountId: string;
@@ -58,6 +59,14 @@ export async function setOperator(
     set operator_since = case when ${isOperator} then coalesce(operator_since, now()) end
     where id = ${accountId}
   `);
+}
+
+/** Before any row is locked: the same key for two accounts at once makes one change, and the other is refused. */
+export function lockActionKey(
+  tx: Transaction,
+  { operatorAccountId, idempotencyKey }: OperatorRequest,
+): Promise<void> {
+  return lockName(tx, `farebox.operator_action ${operatorAccountId} ${idempotencyKey}`);
 }
 
 /** Whether the key was used for this change or for another one; null: neither. */

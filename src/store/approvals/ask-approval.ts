@@ -1,5 +1,4 @@
 /** Asks for an approval: its row, and the notice that starts its workflow. The same question gets the same approval. */
-import { randomUUIDv7 } from 'node:crypto';
 import { Type } from 'typebox';
 import {
   ASKS_OF_KEY_MAX,
@@ -10,11 +9,11 @@ import {
   type AskableCode,
   type Asker,
 } from '../../domain/approval.ts';
-import { withTailOf } from '../../domain/ids.ts';
 import type { Micros } from '../../domain/money.ts';
 import { lockAccount } from '../accounts/accounts.ts';
 import type { ConsumerRef } from '../balance/consumers.ts';
 import { type Database, idRow, row, sql, type Transaction } from '../database.ts';
+import { newIdOf } from '../database-ids.ts';
 import { postNotice } from '../outbox.ts';
 import { findApproval, type Approval } from './approval.ts';
 import type { Refusing } from './find-refusal.ts';
@@ -50,13 +49,13 @@ export async function askApproval(database: Database, ask: Ask): Promise<AskResu
     if (known) return { kind: 'known', approval: await get(tx, known) };
     const of = await limitReachedBy(tx, ask);
     if (of) return { kind: 'too_many', of };
-    const id = withTailOf(ask.consumerId, randomUUIDv7());
-    await tx.query(sql.typeAlias('nothing')`
+    const id = await tx.oneFirst(sql.type(idRow)`
       insert into farebox.approvals (id, account_id, ledger, consumer_id, spend_key, developer, developer_id,
         tool, amount_micros, code, budget, scope, limit_micros, asked_by, reason, expires_at)
-      values (${id}, ${ask.accountId}, ${ask.ledger}, ${ask.consumerId}, ${ask.spendKey}, ${ask.developerNumber},
+      values (${newIdOf(ask.consumerId)}, ${ask.accountId}, ${ask.ledger}, ${ask.consumerId}, ${ask.spendKey}, ${ask.developerNumber},
         ${ask.developerId}, ${ask.tool}, ${ask.amountMicros}, ${ask.code}, ${ask.budget}, ${ask.scope},
         ${ask.limitMicros}, ${ask.askedBy}, ${ask.reason}, now() + make_interval(secs => ${ask.expiresInSeconds}))
+      returning id
     `);
     await postNotice(tx, 'approval', id, { ledger: ask.ledger });
     return { kind: 'asked', approval: await get(tx, id) };

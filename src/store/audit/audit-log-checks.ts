@@ -37,7 +37,6 @@ export const AUDIT_LOG_CHECKS = {
       union all select 'spend_key.revoked', id, revoked_at from farebox.spend_keys
       union all select 'budget.closed', id, closed_at from farebox.budget_details
         where closed_at > ${BEGINNING_OF_BUDGETS}
-      -- By the clock of a process, which may be apart from that of PostgreSQL.
       union all select 'budget.created', id, uuid_extract_timestamp(id) from farebox.budget_details
         where uuid_extract_timestamp(id) > ${BEGINNING_OF_BUDGETS}
       union all select 'operator.acted', id, created_at from farebox.operator_actions

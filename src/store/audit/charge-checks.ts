@@ -145,6 +145,26 @@ export const CHARGE_CHECKS = {
     ) m on m.ledger = r.ledger and m.consumer_id = r.consumer_id and m.reason = r.name
     where r.micros is distinct from m.micros`,
 
+  // The developer's statement has it in the month of its id, the consumer's in that of the movement. Sorted, so that refunds
+  // of one charge need not be told apart.
+  'a refund of a charge and its credit are of one time': sql.fragment`
+    select 'charge ' || name, 'refunded at ' || r.at || ', credited for it at ' || m.at
+    from (
+      select ledger, consumer_id, name, at,
+        row_number() over (partition by ledger, consumer_id, name order by at) as place
+      from (
+        select ledger, consumer_id, 'chg_' || replace(charge_id::text, '-', '') as name,
+          uuid_extract_timestamp(id) as at
+        from farebox.charge_refunds
+      ) named
+    ) r join (
+      select ledger, consumer_id, reason as name, created_at as at,
+        row_number() over (partition by ledger, consumer_id, reason order by created_at) as place
+      from farebox.movements where kind = 'charge_refund'
+    ) m using (ledger, consumer_id, name, place)
+    where r.at not between m.at - ${CLOCKS_APART_MAX} and m.at + ${CLOCKS_APART_MAX}
+      or date_trunc('month', r.at, 'UTC') <> date_trunc('month', m.at, 'UTC')`,
+
   'a refund of a charge was made after the charge': sql.fragment`
     select 'charge ' || charge_id, 'made at ' || coalesce(uuid_extract_timestamp(charge_id)::text, 'no time')
       || ', refunded at ' || coalesce(uuid_extract_timestamp(id)::text, 'no time')

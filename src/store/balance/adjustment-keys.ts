@@ -5,6 +5,7 @@
 import { Type } from 'typebox';
 import type { Micros } from '../../domain/money.ts';
 import { row, sql, type Transaction } from '../database.ts';
+import { lockName } from '../named-lock.ts';
 import type { ConsumerRef } from './consumers.ts';
 
 export interface CommandRequest {
@@ -17,6 +18,14 @@ interface Asked extends ConsumerRef, CommandRequest {
 }
 
 const sameRow = row(Type.Object({ isSame: Type.Boolean() }));
+
+/**
+ * Before any row is locked. Two tables have the keys, so that only this makes a refund and an adjustment with one key wait for
+ * each other: the second one finds what the first one did.
+ */
+export function lockCommandKey(tx: Transaction, { idempotencyKey }: CommandRequest): Promise<void> {
+  return lockName(tx, `farebox.command_key ${idempotencyKey}`);
+}
 
 /** Whether the key was used for this adjustment or for another change; null: neither. */
 export async function findAdjustment(
@@ -34,7 +43,7 @@ export async function findAdjustment(
   return isSame === null ? null : isSame ? 'same' : 'other';
 }
 
-/** Fails, and with it the adjustment, when another transaction has taken the key for another consumer meanwhile. */
+/** The caller has locked the key. */
 export async function recordAdjustment(
   tx: Transaction,
   { idempotencyKey, ledger, consumerId, amountMicros, reason }: Asked,

@@ -6,10 +6,16 @@
 import type { Micros } from '../../domain/money.ts';
 import { getCounters, lockConsumer, type ConsumerRef } from './consumers.ts';
 import type { Database, Transaction } from '../database.ts';
-import { findAdjustment, recordAdjustment, type CommandRequest } from './adjustment-keys.ts';
+import {
+  findAdjustment,
+  lockCommandKey,
+  recordAdjustment,
+  type CommandRequest,
+} from './adjustment-keys.ts';
 import {
   findRepeated,
   KEY_REUSED,
+  lockActionKey,
   recordAction,
   type KeyReused,
   type OperatorRequest,
@@ -39,6 +45,7 @@ export async function adjustBalance(
 ): Promise<AdjustResult> {
   const record = by && recordOf(consumer, { amountMicros, reason }, by);
   return database.transaction(async (tx) => {
+    await record?.lock(tx);
     await lockConsumer(tx, consumer);
     const { balance, debt } = await getCounters(tx, consumer);
     const known = await record?.find(tx);
@@ -63,6 +70,7 @@ function recordOf(
   if ('operatorAccountId' in by) {
     const action = { ...by, kind: 'adjustment' as const, ...adjustment };
     return {
+      lock: (tx: Transaction) => lockActionKey(tx, action),
       find: (tx: Transaction) => findRepeated(tx, action),
       write: (tx: Transaction) => recordAction(tx, action),
     };
@@ -70,6 +78,7 @@ function recordOf(
   const { ledger, consumerId } = consumer;
   const asked = { ...by, ledger, consumerId, ...adjustment };
   return {
+    lock: (tx: Transaction) => lockCommandKey(tx, asked),
     find: (tx: Transaction) => findAdjustment(tx, asked),
     write: (tx: Transaction) => recordAdjustment(tx, asked),
   };

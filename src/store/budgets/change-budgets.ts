@@ -2,7 +2,6 @@
  * Budgets as they are made, changed and closed: always under the lock of the consumer's row, which every debit takes,
  * so that a limit holds from the first charge after the answer. A node never moves.
  */
-import { randomUUIDv7 } from 'node:crypto';
 import { Type } from 'typebox';
 import {
   BUDGET_DEPTH_MAX,
@@ -12,11 +11,11 @@ import {
   type LimitScope,
   type WindowUnit,
 } from '../../domain/budget.ts';
-import { withTailOf } from '../../domain/ids.ts';
 import type { Micros } from '../../domain/money.ts';
 import { actAs } from '../audit/actor.ts';
 import { lockConsumer, type ConsumerRef } from '../balance/consumers.ts';
 import { row, sql, type Connection, type Database, type Transaction } from '../database.ts';
+import { newIdOf } from '../database-ids.ts';
 import type { Budget } from './budget.ts';
 import { findBudget, getBudgetOfNumber, type TreeView } from './budgets.ts';
 import { hashOrNull, type Retry } from '../retry.ts';
@@ -103,7 +102,7 @@ export async function insertBudget(
           details.map(([column]) => column),
           sql.fragment`, `,
         )})
-      values (${withTailOf(consumerId, randomUUIDv7())}, ${ledger}, ${consumerId}, ${number},
+      values (${newIdOf(consumerId)}, ${ledger}, ${consumerId}, ${number},
         ${sql.array([...above, number], 'int4')}, ${hashOrNull(retry?.keyHash)},
         ${hashOrNull(retry?.requestHash)}, ${sql.join(
           details.map(([, value]) => value),

@@ -21,6 +21,7 @@ const DeveloperBudget = Type.Object({
 });
 
 const budgetRow = row(DeveloperBudget);
+const lastRow = row(Type.Object({ last: Type.Integer() }));
 const dayRow = row(Type.Object({ dayMicros: Type.Union([Type.Integer(), Type.Null()]) }));
 
 export type DeveloperBudget = Static<typeof DeveloperBudget>;
@@ -31,6 +32,9 @@ export type FoundDeveloperBudget =
   | { readonly kind: 'no_ceiling' }
   /** The account can have no more budgets or keys, so the developer cannot be charged within the ceiling. */
   | { readonly kind: 'full' };
+
+/** Of one statement: a second on a busy machine, where a statement may take ten. An account may have 100,000. */
+const WINDOWS_AT_ONCE = 10_000;
 
 /** The account that is charged, and the developer that charges; ids are UUIDs. */
 export interface DeveloperOfAccount extends ConsumerRef {
@@ -55,11 +59,19 @@ export async function setDeveloperWindows(
   limitMicros: Micros,
 ): Promise<void> {
   const { ledger, consumerId } = consumer;
-  const numbers = sql.fragment`
-    (select budget from farebox.spend_keys
-      where ledger = ${ledger} and consumer_id = ${consumerId} and developer is not null)
+  const ofDevelopers = sql.fragment`
+    from farebox.spend_keys
+    where ledger = ${ledger} and consumer_id = ${consumerId} and developer is not null
   `;
-  await setWindow(tx, consumer, numbers, { unit: 'day', limitMicros });
+  const last = await tx.oneFirst(sql.type(lastRow)`
+    select coalesce(max(budget), 0) as last ${ofDevelopers}
+  `);
+  for (let after = 0; after < last; after += WINDOWS_AT_ONCE) {
+    const numbers = sql.fragment`
+      (select budget ${ofDevelopers} and budget > ${after} and budget <= ${after + WINDOWS_AT_ONCE})
+    `;
+    await setWindow(tx, consumer, numbers, { unit: 'day', limitMicros });
+  }
 }
 
 async function find(

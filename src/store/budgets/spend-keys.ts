@@ -1,12 +1,11 @@
 /** Spend keys: created at a node, shown once, rolled and revoked. Stored as SHA-256, as other keys are. */
-import { randomUUIDv7 } from 'node:crypto';
 import { Type, type Static } from 'typebox';
 import { SPEND_KEYS_MAX } from '../../domain/budget.ts';
-import { withTailOf } from '../../domain/ids.ts';
 import { actAs } from '../audit/actor.ts';
 import { lockConsumer, type ConsumerRef } from '../balance/consumers.ts';
 import type { Page } from '../charges/list-charges.ts';
-import { row, sql, type Connection, type Database, type Transaction } from '../database.ts';
+import { idRow, row, sql, type Connection, type Database, type Transaction } from '../database.ts';
+import { newIdOf } from '../database-ids.ts';
 import type { Budget } from './budget.ts';
 import { getBudgetOfNumber, type TreeView } from './budgets.ts';
 import { hashOrNull, type Retry } from '../retry.ts';
@@ -198,13 +197,13 @@ export async function insertKey(
   if (budget.status !== 'active') return { kind: 'closed' };
   const number = await nextKeyNumber(tx, consumer);
   if (number === null) return { kind: 'too_many' };
-  const id = withTailOf(consumerId, randomUUIDv7());
-  await tx.query(sql.typeAlias('nothing')`
+  const id = await tx.oneFirst(sql.type(idRow)`
     insert into farebox.spend_keys (id, hash, account_id, ledger, consumer_id, number, budget, path, name,
       last_four, expires_at, developer, idempotency_hash, request_hash)
-    values (${id}, decode(${hash}, 'hex'), ${accountId}, ${ledger}, ${consumerId}, ${number},
+    values (${newIdOf(consumerId)}, decode(${hash}, 'hex'), ${accountId}, ${ledger}, ${consumerId}, ${number},
       ${budgetNumber}, ${sql.array(budget.path, 'int4')}, ${name}, ${lastFour}, ${expiresAt},
       ${developer ?? null}, ${hashOrNull(retry?.keyHash)}, ${hashOrNull(retry?.requestHash)})
+    returning id
   `);
   return { kind: 'made', id, budget };
 }

@@ -30,7 +30,12 @@ export type RenewedLease =
 
 const sameRow = row(Type.Object({ isSame: Type.Boolean() }));
 const stateRow = row(
-  Type.Object({ isKeyActive: Type.Boolean(), isOver: Type.Boolean(), isLonger: Type.Boolean() }),
+  Type.Object({
+    isKeyActive: Type.Boolean(),
+    isClosed: Type.Boolean(),
+    isOver: Type.Boolean(),
+    isLonger: Type.Boolean(),
+  }),
 );
 const limitRow = row(
   Type.Object({
@@ -88,21 +93,25 @@ async function findRefusal(
 ): Promise<RenewedLease | undefined> {
   const ofHold = sql.fragment`h.ledger = ${ledger} and h.consumer_id = ${consumerId} and h.id = ${leaseId}`;
   const node = sql.fragment`b.ledger = ${ledger} and b.consumer_id = ${consumerId} and b.number = n.number`;
-  const { isKeyActive, isOver, isLonger } = await tx.one(sql.type(stateRow)`
+  const { isKeyActive, isClosed, isOver, isLonger } = await tx.one(sql.type(stateRow)`
     select k.revoked_at is null and coalesce(k.expires_at > now(), true) as "isKeyActive",
       least(now() + make_interval(secs => ${seconds}), h.placed_at + make_interval(secs => ${HOLD_SECONDS_MAX}))
         > h.expires_at as "isLonger",
-      -- A window counted the lease when it was placed. One that began since must count it anew.
+      -- What is in memory may be a second old.
+      exists (
+        select from unnest(k.path) as n (number) join farebox.budgets b on ${node} where b.is_closed
+      ) as "isClosed",
+      -- A window counted the lease when it was placed. One that began since, or was set, must count it anew.
       exists (
         select from unnest(k.path) as n (number) join farebox.budgets b on ${node}
         where b.window_unit > 0
-          and h.placed_at < (farebox.windows_at(clock_timestamp()))[b.window_unit]
+          and h.placed_at < greatest((farebox.windows_at(clock_timestamp()))[b.window_unit], b.window_began)
       ) as "isOver"
     from farebox.holds h
     join farebox.spend_keys k on k.ledger = h.ledger and k.consumer_id = h.consumer_id and k.number = ${spendKey}
     where ${ofHold}
   `);
-  if (!isKeyActive) return { kind: 'key_closed' };
+  if (!isKeyActive || isClosed) return { kind: 'key_closed' };
   if (isOver || !isLonger) return { kind: 'not_renewable' };
   const passed = await tx.maybeOne(sql.type(limitRow)`
     select d.id as budget_id, x.scope as limit_scope, x.micros as limit_micros, 0 as limit_left,

@@ -42,7 +42,7 @@ interface KeyedRefund extends ConsumerRef, CommandRequest {
   readonly amountMicros: Micros;
 }
 
-/** Fails, and with it the refund, when another transaction has taken the key for another top-up meanwhile. */
+/** The caller has locked the key. */
 export async function recordKeyedRefund(
   tx: Transaction,
   { idempotencyKey, ledger, consumerId, topUpId, refundId, amountMicros }: KeyedRefund,

@@ -2,22 +2,30 @@
  * Refunds requested by an operator. The transaction that checks the amount removes it from the balance before the
  * processor is called, so that no charge can spend the refunded money meanwhile.
  */
-import { randomUUIDv7 } from 'node:crypto';
 import { Type } from 'typebox';
-import { withTailOf } from '../../domain/ids.ts';
 import { isTest } from '../../domain/mode.ts';
 import { MICROS_PER_CENT, type Micros } from '../../domain/money.ts';
 import { grossShare } from '../../domain/tax.ts';
-import { micros, row, sql, type Connection, type Database, type Transaction } from '../database.ts';
+import {
+  idRow,
+  micros,
+  row,
+  sql,
+  type Connection,
+  type Database,
+  type Transaction,
+} from '../database.ts';
+import { newIdOf } from '../database-ids.ts';
 import {
   findRepeated,
   getAction,
   KEY_REUSED,
+  lockActionKey,
   recordAction,
   type KeyReused,
   type OperatorRequest,
 } from '../accounts/operator-actions.ts';
-import type { CommandRequest } from '../balance/adjustment-keys.ts';
+import { lockCommandKey, type CommandRequest } from '../balance/adjustment-keys.ts';
 import { cutLots } from '../balance/lots.ts';
 import { postNotice } from '../outbox.ts';
 import { findKeyedRefund, recordKeyedRefund } from './refund-keys.ts';
@@ -87,6 +95,7 @@ async function request(
   const found = await findOwner(tx, topUpId);
   if (!found || isTest(found)) return { kind: 'not_found' };
   if (found.method === 'manual') return { kind: 'no_payment' };
+  if (by) await lockKey(tx, by);
   const owner = await lockOwner(tx, topUpId);
   const repeated = by && (await findRequested(tx, topUpId, askedMicros, by));
   if (repeated) return repeated;
@@ -102,14 +111,14 @@ async function request(
   if (amountMicros > refundableMicros || amountMicros === 0) {
     throw new Refused({ kind: 'exceeds_unspent', refundableMicros });
   }
-  const refundId = withTailOf(owner.consumerId, randomUUIDv7());
   const taken = await getTaken(tx, owner, 'refund', undefined);
   const grossMicros = grossShare(owner, amountMicros, taken);
-  await tx.query(sql.typeAlias('nothing')`
+  const refundId = await tx.oneFirst(sql.type(idRow)`
     insert into farebox.reversals
       (id, ledger, consumer_id, top_up_id, kind, status, amount_micros, taken_micros, gross_micros)
-    values (${refundId}, ${owner.ledger}, ${owner.consumerId}, ${topUpId}, 'refund', 'requested',
+    values (${newIdOf(owner.consumerId)}, ${owner.ledger}, ${owner.consumerId}, ${topUpId}, 'refund', 'requested',
       ${amountMicros}, ${amountMicros}, ${grossOf(amountMicros, grossMicros)})
+    returning id
   `);
   await cutLots(tx, owner, { kind: 'refund', amountMicros, topUpId, reversalId: refundId });
   await updateAfterReversal(tx, owner);
@@ -121,6 +130,10 @@ async function request(
     await recordKeyedRefund(tx, { ...by, ledger, consumerId, topUpId, refundId, amountMicros });
   }
   return { kind: 'requested', refundId, amountMicros };
+}
+
+function lockKey(tx: Transaction, by: By): Promise<void> {
+  return 'operatorAccountId' in by ? lockActionKey(tx, by) : lockCommandKey(tx, by);
 }
 
 /** The answer of the first request with this key, if there was one. A request without an amount matches any amount. */

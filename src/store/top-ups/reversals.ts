@@ -3,9 +3,7 @@
  * counts, no matter how often or in which order it is recorded. Every change is one transaction under the consumer's lock,
  * and derives the top-up's status from its reversals.
  */
-import { randomUUIDv7 } from 'node:crypto';
 import { Type, type Static } from 'typebox';
-import { withTailOf } from '../../domain/ids.ts';
 import { asMicros, type Micros } from '../../domain/money.ts';
 import { netShare, type TakenShare } from '../../domain/tax.ts';
 import {
@@ -28,6 +26,7 @@ import {
   sql,
   type Transaction,
 } from '../database.ts';
+import { newIdOf } from '../database-ids.ts';
 import { cover, repayDebts } from '../balance/debts.ts';
 import { addLot } from '../balance/lots.ts';
 
@@ -176,12 +175,12 @@ async function recordOne(tx: Transaction, owner: Owner, reported: ReportedRevers
       : netShare(owner, grossMicros, await getTaken(tx, owner, kind, before?.id));
   if (before) return become(tx, owner, before, { status, amountMicros, grossMicros, processorId });
   if (CLAIMS[status] === 'nothing' || amountMicros === 0) return;
-  const id = withTailOf(owner.consumerId, randomUUIDv7());
-  await tx.query(sql.typeAlias('nothing')`
+  const id = await tx.oneFirst(sql.type(idRow)`
     insert into farebox.reversals
       (id, ledger, consumer_id, top_up_id, kind, status, amount_micros, gross_micros, processor_id)
-    values (${id}, ${owner.ledger}, ${owner.consumerId}, ${owner.topUpId}, ${kind}, ${status},
+    values (${newIdOf(owner.consumerId)}, ${owner.ledger}, ${owner.consumerId}, ${owner.topUpId}, ${kind}, ${status},
       ${amountMicros}, ${grossOf(amountMicros, grossMicros)}, ${processorId})
+    returning id
   `);
   await cover(tx, owner, id);
 }

@@ -178,6 +178,20 @@ describe('the audit log of budgets', () => {
       [last?.details['windowLimit'], last?.details['before']],
       [9, { windowLimit: 3 }],
     );
+    // What all others have, too, and also by setting the ceiling of all again, which is no new one.
+    for (const set of [
+      () => changeBudget(api, key, budgetId, { window: { per: 'day', limit: 3 } }),
+      () => ceiling(3),
+    ]) {
+      await changeBudget(api, key, budgetId, { window: { per: 'day', limit: 9 } });
+      await set();
+      const [reset, ...earlier] = (await logged()).toReversed();
+      assert.deepEqual(
+        [reset?.subjectId, reset?.details['windowLimit'], reset?.details['before']],
+        [budgetId, 3, { windowLimit: 9 }],
+      );
+      assert.deepEqual(earlier[0]?.details['windowLimit'], 9);
+    }
   });
 
   it('has the limit that an answer raised, and who answered', async () => {

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { Type } from 'typebox';
+import { wireId } from '../../../src/domain/ids.ts';
 import { asMicros, type Micros } from '../../../src/domain/money.ts';
 import { adjustBalance } from '../../../src/store/balance/adjustments.ts';
 import { auditLedger } from '../../../src/store/audit/ledger-checks.ts';
@@ -14,6 +15,7 @@ import {
   requestRefund,
 } from '../../../src/store/top-ups/request-refund.ts';
 import { openTestLedger, type TestLedger } from '../../support/ledger.ts';
+import { holdConsumer } from '../../support/row-locks.ts';
 import { dispute, newPayer, processorId, refund, type Payer } from '../../support/payer.ts';
 
 const countRow = row(Type.Object({ count: Type.Integer() }));
@@ -206,6 +208,56 @@ describe('a refund', () => {
     const results = await Promise.all(Array.from({ length: 5 }, () => ask(topUp, 1_000_000, by)));
     for (const result of results) assert.deepEqual(result, results[0]);
     assert.equal((await payer.money()).balance, 9_000_000);
+  });
+
+  it('and an adjustment of another account with one key at one moment: one is made, the other refused', async () => {
+    const topUp = await payer.topUp(10_000_000);
+    const others = [await newPayer(database), await newPayer(database)];
+    const adjustment = { amountMicros: asMicros(1_000_000), reason: 'a test' };
+    for (let round = 0; round < 5; round += 1) {
+      const by = { idempotencyKey: randomUUID() };
+      // Each has looked for the key before any other one is written: their accounts are locked until then.
+      const holds = await Promise.all(
+        [payer, ...others].map(({ consumerId }) =>
+          holdConsumer(ledger.url, wireId('consumer', consumerId)),
+        ),
+      );
+      const asked = [
+        ask(topUp, 1_000_000, by),
+        ...others.map((other) => adjustBalance(database, other, adjustment, by)),
+      ];
+      await holds[0]?.waited(3);
+      for (const held of holds) await held.release();
+      const kinds = (await Promise.all(asked)).map(({ kind }) => kind);
+      assert.equal(kinds.filter((kind) => kind === 'key_reused').length, 2, kinds.join());
+    }
+  });
+
+  it('and an adjustment of another account by one operator with one key at one moment: one is made', async () => {
+    const topUp = await payer.topUp(10_000_000);
+    const other = await newPayer(database);
+    const request = {
+      operatorAccountId: other.accountId,
+      idempotencyKey: randomUUID(),
+      reason: 'a test',
+    };
+    const holds = await Promise.all(
+      [payer, other].map(({ consumerId }) =>
+        holdConsumer(ledger.url, wireId('consumer', consumerId)),
+      ),
+    );
+    const adjustment = { amountMicros: asMicros(1_000_000), reason: 'a test' };
+    const asked = [
+      requestRefund(database, topUp, asMicros(1_000_000), {
+        ...request,
+        accountId: payer.accountId,
+      }),
+      adjustBalance(database, other, adjustment, { ...request, accountId: other.accountId }),
+    ];
+    await holds[0]?.waited(2);
+    for (const held of holds) await held.release();
+    const kinds = (await Promise.all(asked)).map(({ kind }) => kind);
+    assert.equal(kinds.filter((kind) => kind === 'key_reused').length, 1, kinds.join());
   });
 
   function ask(topUp: string, amountMicros?: number, by?: { readonly idempotencyKey: string }) {

@@ -109,7 +109,7 @@ export async function postRenewal(
     case 'not_renewable':
       throw new ApiError(
         'lease_not_renewable',
-        'The lease is 24 hours old, already ends later, or a window of its budget has ended since it was placed. ' +
+        'The lease is 24 hours old, already ends later, or a window of its budget has begun since it was placed. ' +
           'Settle it and take a new one.',
       );
     case 'unknown_lease':

@@ -13,6 +13,7 @@ const MODES = 'no charge is between a live and a test account';
 const LEFT = 'a charge left a balance that was credited';
 const SHOWN = 'a charge can be shown';
 const NAMED = 'a refund of a charge is credited by a movement that names the charge';
+const TIME = 'a refund of a charge and its credit are of one time';
 const AFTER = 'a refund of a charge was made after the charge';
 const SECRET = 'the secret of every receipt is configured';
 
@@ -36,8 +37,8 @@ const refund = (id: string, micros: number, more = {}) => {
       select ${id}, ledger, consumer_id, id, developer, tool, amount_micros, ${micros}, ${refundedMicros},
         spent_micros - ${refundedMicros - micros}
       from farebox.charges where id = ':firstCharge'`,
-    `insert into farebox.movements (ledger, consumer_id, id, kind, amount_micros, reason)
-      select ledger, id, ${id}, 'charge_refund', ${micros}, ${reason}
+    `insert into farebox.movements (ledger, consumer_id, id, kind, amount_micros, reason, created_at)
+      select ledger, id, ${id}, 'charge_refund', ${micros}, ${reason}, uuid_extract_timestamp(${id})
       from farebox.consumers where id = ':consumer'`,
     setConsumer(`refunded_micros = refunded_micros + ${micros}`),
   ];
@@ -256,6 +257,15 @@ export const CHARGE_PLANTS: readonly Plant[] = [
       [NAMED, `charge chg_${hexOf(firstCharge)}`],
       [NAMED, `charge chg_${hexOf(lastCharge)}`],
     ],
+  },
+  {
+    what: 'a refund that its consumer has at another time than its developer',
+    statements: [
+      ...refund(AN_HOUR_AGO, 1_000_000),
+      `update farebox.movements set created_at = created_at - interval '20 minutes'
+        where consumer_id = ':consumer' and kind = 'charge_refund'`,
+    ],
+    finds: ({ firstCharge }) => [[TIME, `charge chg_${hexOf(firstCharge)}`]],
   },
   {
     what: 'a refund from before the charge',
