@@ -1341,7 +1341,7 @@ export interface InvocationBody {
   /** Printable text of 1 to 200 characters, not all blank. */
   capability: string;
   /**
-   * The input of the capability. The agent receives it unchanged. Nested at most 100 levels deep.
+   * The input of the capability. The agent receives it, with numbers in double precision: send longer ones as strings. Nested at most 100 levels deep.
    */
   payload: {
     [k: string]: unknown;

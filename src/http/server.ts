@@ -1,5 +1,5 @@
 /** The HTTP server under the app: limits and graceful shutdown. */
-import { createServer, ServerResponse, type Server } from 'node:http';
+import { createServer, ServerResponse, type IncomingMessage, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type Koa from 'koa';
@@ -7,7 +7,7 @@ import { ApiError } from '../domain/errors.ts';
 import { errorBody } from './answer-errors.ts';
 import { capConnections } from './connection-cap.ts';
 import { countWaiting, PIPELINING } from './pipelining.ts';
-import { newRequestId } from './respond.ts';
+import { JSON_TYPE, newRequestId } from './respond.ts';
 import type { ResponseRecorder } from './response-recorder.ts';
 
 /** A client that sends more slowly only occupies a socket. */
@@ -41,6 +41,7 @@ export async function listen(
   responses: ResponseRecorder,
 ): Promise<ListeningServer> {
   const answer = app.callback();
+  const refused = refusals(baseUrl, responses);
   let isClosing = false;
   // While the server closes, each response is the last on its connection and says so. Otherwise a client that never
   // pauses would keep its connection until it is cut, with a charge in flight.
@@ -54,6 +55,8 @@ export async function listen(
     {
       ServerResponse: Response,
       ...PIPELINING,
+      // Node would answer without a body.
+      requireHostHeader: false,
       headersTimeout: HEADERS_TIMEOUT_MS,
       requestTimeout: REQUEST_TIMEOUT_MS,
       keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,
@@ -62,13 +65,14 @@ export async function listen(
     },
     (request, response) => {
       countWaiting(request, response);
-      if (isTarget(request.url ?? '')) return void answer(request, response);
-      refuse(response.socket, 'The request has no valid path.', baseUrl, responses);
+      const problem = problemOf(request);
+      if (problem === undefined) return void answer(request, response);
+      refuse(response, refused(problem));
     },
   );
   server.maxConnections = CONNECTIONS_MAX;
   capConnections(server, connectionsPerAddress);
-  answerUnparsable(server, baseUrl, responses);
+  answerUnparsable(server, refused);
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
     server.listen({ port, host, reusePort: sharesPort }, resolve);
@@ -82,11 +86,31 @@ export async function listen(
   };
 }
 
-/** Requests that are not valid HTTP also get an error in our shape, and the connection is closed. */
-function answerUnparsable(server: Server, baseUrl: string, responses: ResponseRecorder): void {
+/** Requests that Node itself would refuse without a body get an error in our shape too, and the connection is closed. */
+function answerUnparsable(server: Server, refused: Refused): void {
   server.on('clientError', (_, socket) => {
-    refuse(socket, 'This is not a valid HTTP request.', baseUrl, responses);
+    const earlier = pendingOf(socket);
+    if (earlier) earlier.shouldKeepAlive = false;
+    else refuseSocket(socket, refused('This is not a valid HTTP request.'));
   });
+  server.on('checkExpectation', (_, response) => {
+    refuse(response, refused('The header Expect can only be 100-continue.'));
+  });
+}
+
+/**
+ * The response that an earlier, complete request of the connection waits for. What follows that request, such as bytes
+ * beyond its Content-Length, must not be answered first: the client would take the error for the outcome of a charge.
+ */
+function pendingOf(socket: Duplex): ServerResponse | undefined {
+  const { _httpMessage: response } = socket as { _httpMessage?: ServerResponse | null };
+  return response?.req.complete ? response : undefined;
+}
+
+function problemOf({ url = '', httpVersion, headers }: IncomingMessage): string | undefined {
+  if (!isTarget(url)) return 'The request has no valid path.';
+  if (headers.host === undefined && httpVersion === '1.1') return 'The request has no Host header.';
+  return undefined;
 }
 
 /** A path or a whole URL. Anything else would cause an internal error later, with the text in the log. */
@@ -94,22 +118,40 @@ function isTarget(target: string): boolean {
   return target.startsWith('/') || URL.canParse(target);
 }
 
-function refuse(
-  socket: Duplex | null,
-  message: string,
-  baseUrl: string,
-  responses: ResponseRecorder,
-): void {
-  if (!socket?.writable) return;
-  const error = new ApiError('invalid_request', message);
-  const requestId = newRequestId();
-  responses.unparsable(requestId, error);
-  const body = JSON.stringify(errorBody(error, baseUrl, requestId));
-  socket.end(
-    `HTTP/1.1 400 Bad Request\r\nContent-Type: application/json; charset=utf-8\r\n` +
-      `X-Content-Type-Options: nosniff\r\nX-Request-Id: ${requestId}\r\nConnection: close\r\n` +
-      `Content-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
-  );
+interface Refusal {
+  readonly headers: Readonly<Record<string, string | number>>;
+  readonly body: string;
+}
+
+type Refused = (message: string) => Refusal;
+
+/** Records a refusal and returns what to answer, with the status 400. */
+function refusals(baseUrl: string, responses: ResponseRecorder): Refused {
+  return (message) => {
+    const error = new ApiError('invalid_request', message);
+    const requestId = newRequestId();
+    responses.unparsable(requestId, error);
+    const body = JSON.stringify(errorBody(error, baseUrl, requestId));
+    const headers = {
+      'Content-Type': JSON_TYPE,
+      'X-Content-Type-Options': 'nosniff',
+      'X-Request-Id': requestId,
+      Connection: 'close',
+      'Content-Length': Buffer.byteLength(body),
+    };
+    return { headers, body };
+  };
+}
+
+/** In its turn, after earlier requests on the connection. */
+function refuse(response: ServerResponse, { headers, body }: Refusal): void {
+  response.writeHead(400, headers).end(body);
+}
+
+function refuseSocket(socket: Duplex, { headers, body }: Refusal): void {
+  if (!socket.writable) return;
+  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
+  socket.end(`HTTP/1.1 400 Bad Request\r\n${lines.join('')}\r\n${body}`);
 }
 
 async function close(server: Server): Promise<void> {

@@ -12,8 +12,9 @@ ajv.addKeyword({
   validate: (levels: number, value: unknown) => !isNestedDeeperThan(levels, value),
 });
 
-/** Members for which every error is reported as an invalid amount. */
-const MONEY = new Set(['/amount', '/price', '/limit', '/maxPerCall', '/window/limit']);
+/** The paths of members for which every error is reported as an invalid amount. */
+const MONEY =
+  /^\/(amount|price|limit|maxPerCall|window\/limit|maxLease|threshold|ceiling|developerDayLimit|entries\/\d+\/amount|tools\/\d+\/price)$/;
 
 /**
  * A function that gives a body its type, or throws a 400 that says what is wrong. The schema is compiled with its first
@@ -31,7 +32,7 @@ export function bodyValidator<T extends TSchema>(schema: T): (body: unknown) => 
 function invalid(errors: readonly ErrorObject[]): ApiError {
   const error = tellingOf(errors);
   const path = error?.instancePath ?? '';
-  if (MONEY.has(path)) {
+  if (MONEY.test(path)) {
     const mustBe = 'dollars, as a number or as a decimal string such as "0.02"';
     return invalidAmount(path.slice(1).replaceAll('/', '.'), error?.data, mustBe);
   }
@@ -65,12 +66,16 @@ function unknownMember(error: ErrorObject | undefined): string | undefined {
 
 /**
  * When several types are allowed, ajv reports an error for each that does not match, and a last one that sums them up.
- * The error for the type that was sent is more informative.
+ * The error for the type that was sent is more informative, and so is that of a member of it: the deepest.
  */
 function tellingOf(errors: readonly ErrorObject[]): ErrorObject | undefined {
   const last = errors.at(-1);
   if (last?.keyword !== 'anyOf') return last;
-  return errors.find(({ keyword }) => keyword !== 'type' && keyword !== 'anyOf') ?? last;
+  return (
+    errors.find(({ keyword }) => keyword !== 'type' && keyword !== 'anyOf') ??
+    errors.findLast(({ instancePath }) => instancePath.length > last.instancePath.length) ??
+    last
+  );
 }
 
 function problemOf(error: ErrorObject): string {

@@ -2,7 +2,10 @@
 import { Type, type Static } from 'typebox';
 import { Closed, Id, PlainText } from './shapes.ts';
 
-const ReturnUrl = Type.Union([PlainText(2_000, 'https://example.com/chat'), Type.Null()], {
+/** Of the URL with everything beyond ASCII encoded, as it is stored. */
+export const RETURN_URL_MAX = 2_000;
+
+const ReturnUrl = Type.Union([PlainText(RETURN_URL_MAX, 'https://example.com/chat'), Type.Null()], {
   description:
     'The page to which people return after they top up through the `topUpUrl` of a refusal. Null: none.',
   examples: ['https://example.com/chat'],

@@ -20,9 +20,10 @@ export const InvocationBody = Type.Object({
   targetAgentId: AgentReference,
   grantId: Text('The grant to use.', 'gnt_01a1fd6455e57aa3b31e95f51a48130e'),
   capability: PrintableText(CAPABILITY_MAX, 'weather.forecast'),
-  payload: FreeObject('The input of the capability. The agent receives it unchanged.', {
-    city: 'Oslo',
-  }),
+  payload: FreeObject(
+    'The input of the capability. The agent receives it, with numbers in double precision: send longer ones as strings.',
+    { city: 'Oslo' },
+  ),
 });
 export type InvocationBody = Static<typeof InvocationBody>;
 

@@ -13,9 +13,8 @@ import { Closed, Count, Id, PlainText, Text, TimeOf, Timestamp, Word } from './s
 import { pageMarks, pageParameters } from './shapes.ts';
 
 const Url = Type.String({
-  maxLength: WEBHOOK_URL_MAX,
+  ...PlainText(WEBHOOK_URL_MAX, 'https://example.com/farebox'),
   description: 'Where to send events: an https URL on a public address.',
-  examples: ['https://example.com/farebox'],
 });
 const EventTypeName = Word(EVENT_TYPES, 'A type of event.');
 const types = Type.Union(

@@ -53,16 +53,27 @@ export type TopUpResult =
   /** The row is written, and the database could not be asked since. */
   | { readonly kind: 'unknown'; readonly error: unknown };
 
+interface Replayable {
+  /** An earlier request with the same idempotency key made the top-up. */
+  readonly isReplay?: boolean;
+}
+
 /** Specification section 4.1, `POST /v1/top-up` and `POST /v1/checkout`. */
-export async function requestTopUp(deps: TopUps, request: TopUpRequest): Promise<TopUpResult> {
+export async function requestTopUp(
+  deps: TopUps,
+  request: TopUpRequest,
+): Promise<TopUpResult & Replayable> {
   if (isTest(request.consumer)) return requestTestTopUp(deps, request);
   const { consumer, method, ...asked } = request;
   const admitted = await admitTopUp(deps.database, { ...consumer, method, ...asked });
   if (!('topUp' in admitted)) return admitted;
   const { topUp } = admitted;
-  if (topUp.status !== 'pending' || topUp.sessionUrl !== null) return resultOf(topUp);
+  const isReplay = admitted.kind === 'known';
+  if (topUp.status !== 'pending' || topUp.sessionUrl !== null) {
+    return { ...resultOf(topUp), isReplay };
+  }
   try {
-    return await begin(deps, topUp, method);
+    return { ...(await begin(deps, topUp, method)), isReplay };
   } catch (error) {
     if (isDatabaseUnavailable(error)) return { kind: 'unknown', error };
     throw error;
@@ -94,7 +105,7 @@ async function begin(
 async function requestTestTopUp(
   { database }: TopUps,
   { consumer, method, amountMicros, idempotencyKey }: TopUpRequest,
-): Promise<TopUpResult> {
+): Promise<TopUpResult & Replayable> {
   // Only for the saved card: at checkout, the payer types in any card.
   const magic = method === 'direct' ? MAGIC_TOP_UPS.get(amountMicros) : undefined;
   if (magic && magic.kind !== 'failed') return refusalOnDemand(magic.kind);
@@ -104,7 +115,7 @@ async function requestTestTopUp(
     idempotencyKey,
     failure: magic?.failure,
   });
-  return made.kind === 'made' ? resultOf(made.topUp) : made;
+  return 'topUp' in made ? { ...resultOf(made.topUp), isReplay: made.kind === 'known' } : made;
 }
 
 function refusalOnDemand(kind: Exclude<MagicTopUp['kind'], 'failed'>): TopUpResult {

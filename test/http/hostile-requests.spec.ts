@@ -33,6 +33,32 @@ describe('a request from a stranger', function () {
     });
   }
 
+  for (const [what, head] of Object.entries({
+    'without a host': 'GET /healthz HTTP/1.1',
+    'that expects what nobody offers': 'POST /v1/charges HTTP/1.1\r\nHost: a\r\nExpect: a-receipt',
+  })) {
+    it(`${what} is answered 400 with an error of the one shape`, async () => {
+      const answer = await raw(`${head}\r\n\r\n`);
+      assert.match(answer, /^HTTP\/1\.1 400 .*"code":"invalid_request"/s);
+    });
+  }
+
+  for (const [what, bytes] of Object.entries({
+    'without a host': 'GET /healthz HTTP/1.1\r\n\r\n',
+    'that is not HTTP': '}',
+  })) {
+    it(`${what}, behind a charge on its connection, is not answered before the charge`, async () => {
+      const account = await api.createAccount(1);
+      const { consumerKey: apiKey, developerKey } = account;
+      const body = JSON.stringify({ apiKey, tool: 'search', amount: 0.25 });
+      const answer = await raw(
+        `POST /v1/charges HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${developerKey}\r\n` +
+          `Content-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}${bytes}`,
+      );
+      assert.match(answer, /^HTTP\/1\.1 201 .*"balance":0\.75/s);
+    });
+  }
+
   it('that names the whole URL is answered like one that names the path', async () => {
     const answer = await raw(
       'GET http://any.example/healthz HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n',

@@ -32,7 +32,13 @@ export interface Adjustment {
 export type AdjustResult =
   | KeyReused
   /** Less than the amount added when some of it repaid a debt. */
-  | { readonly kind: 'adjusted'; readonly balance: Micros; readonly debt: Micros }
+  | {
+      readonly kind: 'adjusted';
+      /** It was made by an earlier request. */
+      readonly isReplay: boolean;
+      readonly balance: Micros;
+      readonly debt: Micros;
+    }
   | { readonly kind: 'insufficient_balance'; readonly balance: Micros }
   /** With all that was ever credited it would be more than can be counted. */
   | { readonly kind: 'too_much_credited' };
@@ -49,7 +55,8 @@ export async function adjustBalance(
     await lockConsumer(tx, consumer);
     const { balance, debt } = await getCounters(tx, consumer);
     const known = await record?.find(tx);
-    if (known) return known === 'same' ? { kind: 'adjusted', balance, debt } : KEY_REUSED;
+    if (known === 'same') return { kind: 'adjusted', isReplay: true, balance, debt };
+    if (known) return KEY_REUSED;
     if (balance + amountMicros < 0) return { kind: 'insufficient_balance', balance };
     if (!(await hasRoomFor(tx, consumer, amountMicros))) return { kind: 'too_much_credited' };
     const movement = { kind: 'adjustment', amountMicros: Math.abs(amountMicros), reason } as const;
@@ -57,7 +64,7 @@ export async function adjustBalance(
     await repayDebts(tx, [consumer]);
     await record?.write(tx);
     const after = await getCounters(tx, consumer);
-    return { kind: 'adjusted', balance: after.balance, debt: after.debt };
+    return { kind: 'adjusted', isReplay: false, balance: after.balance, debt: after.debt };
   });
 }
 

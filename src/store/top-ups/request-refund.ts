@@ -44,7 +44,13 @@ import {
 
 export type RefundResult =
   | KeyReused
-  | { readonly kind: 'requested'; readonly refundId: string; readonly amountMicros: Micros }
+  | {
+      readonly kind: 'requested';
+      /** It was requested by an earlier request. */
+      readonly isReplay: boolean;
+      readonly refundId: string;
+      readonly amountMicros: Micros;
+    }
   | { readonly kind: 'not_found' }
   /** Credited manually: there is no payment to refund. */
   | { readonly kind: 'no_payment' }
@@ -129,7 +135,7 @@ async function request(
     const { ledger, consumerId } = owner;
     await recordKeyedRefund(tx, { ...by, ledger, consumerId, topUpId, refundId, amountMicros });
   }
-  return { kind: 'requested', refundId, amountMicros };
+  return { kind: 'requested', isReplay: false, refundId, amountMicros };
 }
 
 function lockKey(tx: Transaction, by: By): Promise<void> {
@@ -148,14 +154,14 @@ async function findRequested(
     const known = await findRepeated(tx, asked);
     if (known !== 'same') return known === 'other' ? KEY_REUSED : undefined;
     const { id, amountMicros } = await getAction(tx, by);
-    return { kind: 'requested', refundId: id, amountMicros };
+    return { kind: 'requested', isReplay: true, refundId: id, amountMicros };
   }
   const known = await findKeyedRefund(tx, by);
   if (known === null) return undefined;
   if (known === 'adjustment' || known.topUpId !== topUpId) return KEY_REUSED;
   const { refundId, amountMicros } = known;
   if (askedMicros !== undefined && askedMicros !== amountMicros) return KEY_REUSED;
-  return { kind: 'requested', refundId, amountMicros };
+  return { kind: 'requested', isReplay: true, refundId, amountMicros };
 }
 
 async function getRefundable(

@@ -17,7 +17,7 @@ export interface NewTestTopUp extends Omit<NewTopUp, 'method'> {
 }
 
 export type TestTopUpResult =
-  | { readonly kind: 'made'; readonly topUp: TopUp }
+  | { readonly kind: 'made' | 'known'; readonly topUp: TopUp }
   | { readonly kind: 'key_reused' }
   /** The sum of all credits would exceed the largest safe integer. */
   | { readonly kind: 'too_much_credited' };
@@ -34,7 +34,7 @@ export async function makeTestTopUp(
     const known = await findByKey(tx, request);
     if (known) {
       return known.amountMicros === amountMicros
-        ? { kind: 'made', topUp: known }
+        ? { kind: 'known', topUp: known }
         : { kind: 'key_reused' };
     }
     if (!(await hasRoomFor(tx, request, amountMicros))) return { kind: 'too_much_credited' };

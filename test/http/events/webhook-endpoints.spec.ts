@@ -130,6 +130,8 @@ describe('webhook endpoints', () => {
     ['a metadata service', { url: 'https://169.254.169.254/latest' }, 'url'],
     ['a private name', { url: 'https://postgres.internal' }, 'url'],
     ['a URL that is too long', { url: `https://example.com/${'a'.repeat(2_000)}` }, 'url'],
+    ['a URL with NUL', { url: 'https://example.com/\0' }, 'url'],
+    ['a URL with half a character', { url: 'https://example.com/\ud800' }, 'url'],
     ['an unknown type', { url: URL, types: ['top_up.done'] }, 'types.0'],
     ['no types', { url: URL, types: [] }, 'types'],
   ];

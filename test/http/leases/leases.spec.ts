@@ -201,7 +201,10 @@ describe('leases', () => {
     assertError(await ask('priced', 'priced'), 400, 'invalid_request', 'tools.1');
     const other = { name: 'other', price: 1 };
     assertError(await ask(other), 403, 'tool_not_allowed', 'tool', { budgetId });
-    assertError(await ask({ name: 'search', price: -1 }), 400, 'invalid_amount', 'tools.0.price');
+    for (const price of [-1, true, null]) {
+      assertError(await ask({ name: 'search', price }), 400, 'invalid_amount', 'tools.0.price');
+    }
+    assertError(await ask({ name: 7 }), 400, 'invalid_request', 'tools.0.name');
     for (const wrong of [{ amount: 0 }, { amount: -1 }, { amount: 0.0000001 }]) {
       assertError(await askLease(api, account, spendKey, wrong), 400, 'invalid_amount', 'amount');
     }
@@ -248,6 +251,7 @@ describe('leases', () => {
         [{ sequence: 2 ** 31 }, 'entries.1.sequence'],
         [{ sequence: 2, amount: -0.02 }, 'entries.1.amount', 'invalid_amount'],
         [{ sequence: 2, amount: 0 }, 'entries.1.amount', 'invalid_amount'],
+        [{ sequence: 2, amount: true as never }, 'entries.1.amount', 'invalid_amount'],
       ] as const) {
         const answer = await api.changingNothing(() =>
           askSettle(api, account, lease, [{ sequence: 1 }, entry]),

@@ -177,6 +177,7 @@ describe('operators', () => {
     for (const answer of answers) {
       assert.equal(bodyOf(answer, 201, AdjustmentReply).balance, 25);
     }
+    assert.equal(answers.filter(isReplay).length, 5);
     assertError(await adjust({ ...body, amount: 6 }, key), 422, 'idempotency_key_reused');
     assertError(await adjust({ ...body, reason: 'x' }, key), 422, 'idempotency_key_reused');
     const { balance, actions } = await read();
@@ -250,6 +251,7 @@ describe('operators', () => {
     );
     const [first] = answers.map((answer) => bodyOf(answer, 201, TopUpRefundReply));
     for (const answer of answers) assert.deepEqual(answer.body, first);
+    assert.equal(answers.filter(isReplay).length, 3);
     assertError(await post(path, { amount: 5, reason }, key), 422, 'idempotency_key_reused');
     assertError(await post(path, { amount: 7, reason }), 400, 'invalid_amount', 'amount', {
       refundable: 6,
@@ -314,3 +316,7 @@ describe('operators', () => {
     await sql.query('delete from farebox.outbox where attempts = 9');
   });
 });
+
+function isReplay({ headers }: Answer): boolean {
+  return headers.get('idempotency-replayed') === 'true';
+}

@@ -214,7 +214,9 @@ describe('test mode', () => {
       const topUp = (amount: number) => post('/v1/top-up', test.consumerKey, { amount }, key);
       const made = bodyOf(await topUp(7.5), 201, TopUpReply);
       assert.deepEqual([made.status, made.balance], ['completed', before + 7.5]);
-      assert.deepEqual(bodyOf(await topUp(7.5), 201, TopUpReply), made);
+      const again = await topUp(7.5);
+      assert.deepEqual(bodyOf(again, 201, TopUpReply), made);
+      assert.equal(again.headers.get('idempotency-replayed'), 'true');
       assertError(await topUp(8), 422, 'idempotency_key_reused');
       const checkout = await post('/v1/checkout', test.consumerKey, { amount: 5 });
       const { sessionUrl = '', topUpId } = bodyOf(checkout, 201, CheckoutReply);

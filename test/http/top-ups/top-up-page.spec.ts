@@ -103,6 +103,8 @@ describe('the page of a top-up link', () => {
       'http://chat.example/',
       '//chat.example',
       'https://a:b@c.example',
+      // 4,020 characters once they are encoded, as they are stored.
+      `https://x.example/${'é'.repeat(667)}`,
     ];
     for (const url of [...bad, '', 'https://x.example/'.padEnd(2_001, 'x'), 7]) {
       assertError(await set(url), 400, 'invalid_request', 'returnUrl');

@@ -108,7 +108,9 @@ describe('top-ups over HTTP', () => {
     const first = bodyOf(await post('/v1/top-up', 12.34, headers), 201, TopUpReply);
     assert.equal(first.status, 'completed');
     assert.equal(first.balance, 12.34);
-    assert.deepEqual(bodyOf(await post('/v1/top-up', 12.34, headers), 201, TopUpReply), first);
+    const again = await post('/v1/top-up', 12.34, headers);
+    assert.deepEqual(bodyOf(again, 201, TopUpReply), first);
+    assert.equal(again.headers.get('idempotency-replayed'), 'true');
     assertError(await post('/v1/top-up', 12.35, headers), 422, 'idempotency_key_reused');
     const record = bodyOf(await read(`/v1/top-up/${first.topUpId}`), 200, TopUpRecord);
     assert.equal(record.method, 'direct');
@@ -136,9 +138,13 @@ describe('top-ups over HTTP', () => {
 
   it('open one checkout for a key, and show where to pay while it can be paid', async () => {
     const headers = { 'Idempotency-Key': 'checkout-1' };
-    const first = bodyOf(await post('/v1/checkout', 5, headers), 201, CheckoutReply);
+    const answer = await post('/v1/checkout', 5, headers);
+    const first = bodyOf(answer, 201, CheckoutReply);
+    assert.equal(answer.headers.get('idempotency-replayed'), null);
     assert.match(first.sessionUrl ?? '', new RegExp(`^${stack.simulator.url}/`));
-    assert.deepEqual(bodyOf(await post('/v1/checkout', 5, headers), 201, CheckoutReply), first);
+    const again = await post('/v1/checkout', 5, headers);
+    assert.deepEqual(bodyOf(again, 201, CheckoutReply), first);
+    assert.equal(again.headers.get('idempotency-replayed'), 'true');
     const record = bodyOf(await read(`/v1/top-up/${first.topUpId}`), 200, TopUpRecord);
     assert.equal(record.status, 'pending');
     assert.equal(record.sessionUrl, first.sessionUrl);

@@ -32,9 +32,19 @@ describe('an adjustment', () => {
     assert.ok(await payer.charge(700_000));
     await payer.report(topUp, dispute(processorId('dp'), 1_000_000, 'lost'));
     assert.deepEqual(await payer.money(), { balance: 0, held: 0, debt: 700_000 });
-    assert.deepEqual(await adjust(500_000), { kind: 'adjusted', balance: 0, debt: 200_000 });
+    assert.deepEqual(await adjust(500_000), {
+      kind: 'adjusted',
+      isReplay: false,
+      balance: 0,
+      debt: 200_000,
+    });
     assert.equal(await payer.charge(1), false);
-    assert.deepEqual(await adjust(300_001), { kind: 'adjusted', balance: 100_001, debt: 0 });
+    assert.deepEqual(await adjust(300_001), {
+      kind: 'adjusted',
+      isReplay: false,
+      balance: 100_001,
+      debt: 0,
+    });
   });
 
   it('takes nothing that a dispute holds', async () => {
@@ -42,7 +52,12 @@ describe('an adjustment', () => {
     await payer.report(topUp, dispute(processorId('dp'), 600_000));
     const refused = { kind: 'insufficient_balance', balance: 400_000 };
     assert.deepEqual(await adjust(-400_001), refused);
-    assert.deepEqual(await adjust(-400_000), { kind: 'adjusted', balance: 0, debt: 0 });
+    assert.deepEqual(await adjust(-400_000), {
+      kind: 'adjusted',
+      isReplay: false,
+      balance: 0,
+      debt: 0,
+    });
     assert.deepEqual(await payer.money(), { balance: 0, held: 600_000, debt: 0 });
   });
 

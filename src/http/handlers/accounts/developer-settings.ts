@@ -1,7 +1,11 @@
 /** A developer's own settings: the page to which people return after they topped up through a refusal's link. */
 import { ApiError } from '../../../domain/errors.ts';
 import { wireId } from '../../../domain/ids.ts';
-import type { DeveloperChanges, DeveloperReply } from '../../../schemas/developers.ts';
+import {
+  RETURN_URL_MAX,
+  type DeveloperChanges,
+  type DeveloperReply,
+} from '../../../schemas/developers.ts';
 import { findReturnUrl, setReturnUrl } from '../../../store/accounts/return-urls.ts';
 import type { Connection } from '../../../store/database.ts';
 import type { Reply, Request } from '../../endpoint.ts';
@@ -39,10 +43,15 @@ function checkedUrl(text: string): string {
   const url = URL.parse(text);
   const isLoopback = url !== null && ['localhost', '127.0.0.1', '[::1]'].includes(url.hostname);
   const isSafe = url?.protocol === 'https:' || (url?.protocol === 'http:' && isLoopback);
-  if (url && isSafe && url.username === '' && url.password === '') return url.href;
-  throw new ApiError(
-    'invalid_request',
-    'returnUrl must be an https URL without a user name, such as https://example.com/chat.',
-    { param: 'returnUrl' },
-  );
+  if (!url || !isSafe || url.username !== '' || url.password !== '') {
+    throw invalid('must be an https URL without a user name, such as https://example.com/chat.');
+  }
+  if (url.href.length > RETURN_URL_MAX) {
+    throw invalid(`must have at most ${RETURN_URL_MAX} characters once it is percent-encoded.`);
+  }
+  return url.href;
+}
+
+function invalid(problem: string): ApiError {
+  return new ApiError('invalid_request', `returnUrl ${problem}`, { param: 'returnUrl' });
 }

@@ -21,6 +21,7 @@ import { requestRefund } from '../../../store/top-ups/request-refund.ts';
 import { findTopUp } from '../../../store/top-ups/top-ups.ts';
 import { amountOf, type AmountRule } from '../../amounts.ts';
 import type { Reply, Request } from '../../endpoint.ts';
+import { REPLAYED } from '../../respond.ts';
 import type { Api } from '../../services.ts';
 import { accountOf } from './accounts.ts';
 
@@ -51,6 +52,7 @@ export async function postAdjustment(
           balance: dollarsOf(result.balance),
           debt: dollarsOf(result.debt),
         },
+        ...(result.isReplay && { headers: REPLAYED }),
       };
     case 'insufficient_balance':
       throw new ApiError(
@@ -92,6 +94,7 @@ export async function postTopUpRefund(
           topUpId: wireId('topUp', topUp.id),
           amount: dollarsOf(result.amountMicros),
         },
+        ...(result.isReplay && { headers: REPLAYED }),
       };
     case 'not_found':
       throw noSuchTopUp();

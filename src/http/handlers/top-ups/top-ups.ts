@@ -36,6 +36,7 @@ import { outcomeUnknown } from '../charges/charge-errors.ts';
 import type { Api } from '../../services.ts';
 import type { Reply, Request } from '../../endpoint.ts';
 import { listPage } from '../../pagination.ts';
+import { REPLAYED } from '../../respond.ts';
 import { confirmationUrlOf } from './confirm-page.ts';
 
 /** One of a hundred may be paid, or expire, at any time. */
@@ -49,7 +50,7 @@ export async function postTopUp(
   api: Api,
   request: Request<TopUpBody>,
 ): Promise<Reply<TopUpReply, 201 | 202>> {
-  const topUp = await paidFor(api, request, 'direct', TOP_UP_MICROS_MIN);
+  const { topUp, isReplay } = await paidFor(api, request, 'direct', TOP_UP_MICROS_MIN);
   const { balance } = await afterCommit(() => getCounters(api.database, request.caller));
   return {
     status: topUp.status === 'pending' ? 202 : 201,
@@ -60,6 +61,7 @@ export async function postTopUp(
       status: topUp.status,
       ...sessionUrlOf(api, topUp),
     },
+    ...(isReplay && { headers: REPLAYED }),
   };
 }
 
@@ -68,7 +70,7 @@ export async function postCheckout(
   api: Api,
   request: Request<CheckoutBody>,
 ): Promise<Reply<CheckoutReply, 201 | 202>> {
-  const topUp = await paidFor(api, request, 'checkout', CHECKOUT_MICROS_MIN);
+  const { topUp, isReplay } = await paidFor(api, request, 'checkout', CHECKOUT_MICROS_MIN);
   const sessionUrl = checkoutUrlOf(api, topUp);
   return {
     status: sessionUrl === null ? 202 : 201,
@@ -77,6 +79,7 @@ export async function postCheckout(
       status: topUp.status,
       ...(sessionUrl === null ? {} : { sessionUrl }),
     },
+    ...(isReplay && { headers: REPLAYED }),
   };
 }
 
@@ -131,7 +134,7 @@ export async function paidFor(
   }: Pick<Request<CheckoutBody>, 'caller' | 'body' | 'idempotencyKey'>,
   method: TopUpRequest['method'],
   min: number,
-): Promise<TopUp> {
+): Promise<{ readonly topUp: TopUp; readonly isReplay: boolean }> {
   const amountMicros = amountOf('amount', body.amount, payableFrom(asMicros(min)));
   const result = await requestTopUp(api.topUps, {
     consumer: caller,
@@ -140,8 +143,10 @@ export async function paidFor(
     idempotencyKey,
     savesCard: method === 'checkout' && body.saveCard === true,
   });
-  const { kind } = result;
-  if (kind === 'completed' || kind === 'pending' || kind === 'expired') return result.topUp;
+  const { kind, isReplay = false } = result;
+  if (kind === 'completed' || kind === 'pending' || kind === 'expired') {
+    return { topUp: result.topUp, isReplay };
+  }
   throw refusalOf(api, result, caller.consumerId, amountMicros);
 }
 
