@@ -68,12 +68,12 @@ export async function requestTopUp(
   const admitted = await admitTopUp(deps.database, { ...consumer, method, ...asked });
   if (!('topUp' in admitted)) return admitted;
   const { topUp } = admitted;
-  const isReplay = admitted.kind === 'known';
+  const replay = admitted.kind === 'known' && { isReplay: true };
   if (topUp.status !== 'pending' || topUp.sessionUrl !== null) {
-    return { ...resultOf(topUp), isReplay };
+    return { ...resultOf(topUp), ...replay };
   }
   try {
-    return { ...(await begin(deps, topUp, method)), isReplay };
+    return { ...(await begin(deps, topUp, method)), ...replay };
   } catch (error) {
     if (isDatabaseUnavailable(error)) return { kind: 'unknown', error };
     throw error;
