@@ -412,6 +412,15 @@ describe('approvals', () => {
       assert.equal((await decide(api, key, id, 'deny')).status, 'denied');
     });
 
+    it('is marked as a replay when it is sent again', async () => {
+      const { spendKey } = await budgetWith({ limit: 1 });
+      const { id } = await ask(api, account, spendKey, 2);
+      const first = await tryDecide(api, key, id, { decision: 'always' });
+      const again = await tryDecide(api, key, id, { decision: 'always' });
+      assert.deepEqual([first.status, first.headers.get('idempotency-replayed')], [200, null]);
+      assert.deepEqual([again.status, again.headers.get('idempotency-replayed')], [200, 'true']);
+    });
+
     it('is in the audit log, with the limit before and after', async () => {
       const { spendKey } = await budgetWith({ limit: 1 });
       const { id } = await ask(api, account, spendKey, 2);

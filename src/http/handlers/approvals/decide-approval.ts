@@ -26,6 +26,7 @@ import { credentialOf } from '../../authenticate.ts';
 import { amountOf, invalidAmount } from '../../amounts.ts';
 import { afterCommit } from '../../answer-errors.ts';
 import type { Reply, Request } from '../../endpoint.ts';
+import { REPLAYED } from '../../respond.ts';
 import type { Api } from '../../services.ts';
 import { LIMIT } from '../budgets/budgets.ts';
 import { paidFor } from '../top-ups/top-ups.ts';
@@ -50,7 +51,12 @@ export async function postDecision(
     body.decision === 'top_up'
       ? await topUp(api, request, view)
       : await decide(api, approval, answerOf(body.decision, body.limit), credentialOf(caller));
-  return { status: 200, body: wireApproval(api, caller, decided) };
+  return {
+    status: 200,
+    body: wireApproval(api, caller, decided),
+    // Another decision than the earlier one is refused above.
+    ...(approval.status !== 'pending' && { headers: REPLAYED }),
+  };
 }
 
 /** Returns what the decision's own transaction read. Throws the ApiError of a decision that could not be made. */
