@@ -1,16 +1,59 @@
-/** The mail about an endpoint that was disabled: it gets lost neither with its process nor with a mail server. */
+/**
+ * When an endpoint counts as failing, and the mail about one that was disabled: it gets lost neither with its process nor with
+ * a mail server.
+ */
 import assert from 'node:assert/strict';
 import { pino } from 'pino';
 import { sendDue } from '../../src/events/send-due.ts';
 import { WebhookSigner } from '../../src/events/signing.ts';
 import { mailSender, type Mail } from '../../src/mail/send.ts';
+import { sql } from '../../src/store/database.ts';
+import { postTest, recordFailed } from '../../src/store/events/deliveries.ts';
 import {
   disableWebhookEndpoint,
+  findWebhookEndpoint,
   makeWebhookEndpoint,
 } from '../../src/store/events/webhook-endpoints.ts';
 import { openTestLedger, type TestLedger } from '../support/ledger.ts';
 import { startMailServer } from '../support/mail-server.ts';
 import { newPayer } from '../support/payer.ts';
+
+describe('an endpoint', () => {
+  let ledger: TestLedger;
+
+  before(async () => {
+    ledger = await openTestLedger();
+  });
+  after(() => ledger?.drop());
+
+  it('does not count as failing from then on when it refuses an old event that was sent again', async () => {
+    const { database } = ledger;
+    const { id, accountId } = await endpointIn(ledger);
+    const failing = async (days: number) => {
+      const event = await postTest(database, { id, accountId }, {});
+      await database.query(sql.typeAlias('nothing')`
+        update farebox.events set created_at = now() - make_interval(days => ${days}) where id = ${event.id}
+      `);
+      const isLate = await recordFailed(
+        database,
+        {
+          endpointId: id,
+          eventId: event.id,
+          attempts: 0,
+          durationMs: 1,
+          responseStatus: 500,
+          responseBody: '',
+          error: null,
+        },
+        1,
+      );
+      assert.equal(isLate, false);
+      return (await findWebhookEndpoint(database, { id }))?.failingSince;
+    };
+    assert.equal(await failing(6), null);
+    assert.notEqual(await failing(0), null);
+  });
+});
 
 describe('the mail about an endpoint that was disabled', () => {
   let ledger: TestLedger;
@@ -58,13 +101,7 @@ describe('the mail about an endpoint that was disabled', () => {
     await send(id, () => assert.fail('sent'));
   });
 
-  async function endpoint(): Promise<string> {
-    const { accountId } = await newPayer(ledger.database);
-    const settings = { url: 'https://example.com/events', types: null, description: '' };
-    const made = await makeWebhookEndpoint(ledger.database, accountId, 1, settings);
-    assert.ok('endpoint' in made);
-    return made.endpoint.id;
-  }
+  const endpoint = async () => (await endpointIn(ledger)).id;
 
   const send = (id: string, tell: (mail: Mail) => Promise<boolean>) =>
     sendDue(
@@ -78,3 +115,11 @@ describe('the mail about an endpoint that was disabled', () => {
       id,
     );
 });
+
+async function endpointIn({ database }: TestLedger) {
+  const { accountId } = await newPayer(database);
+  const settings = { url: 'https://example.com/events', types: null, description: '' };
+  const made = await makeWebhookEndpoint(database, accountId, 1, settings);
+  assert.ok('endpoint' in made);
+  return made.endpoint;
+}
