@@ -887,6 +887,9 @@ create table farebox.outbox (
   next_attempt_at timestamp with time zone not null default now(),
   -- of the subject. -1: it is a global row.
   ledger smallint not null default '-1'::integer,
+  -- auto_top_up: whether a refused charge wrote it, until it is postponed. null: written before this was recorded,
+  -- or another topic.
+  is_refused boolean,
   constraint outbox_pkey primary key (id, ledger),
   constraint outbox_topic_known check (topic = any (array['grant', 'invocation', 'auto_top_up', 'top_up', 'payment_reported', 'reversal_reported', 'webhook_endpoint', 'approval']))
 );
@@ -1165,6 +1168,9 @@ create table farebox.top_ups (
   -- checkouts: requested through a top-up link. nobody is known there, so the payment has no customer of the
   -- account.
   by_link boolean not null default false,
+  -- automatic top-ups: the bank wants the payment confirmed, and no mail server has accepted the mail to the owner
+  -- yet.
+  is_mail_due boolean not null default false,
   constraint top_ups_pkey primary key (id),
   constraint top_ups_idempotency_unique unique (ledger, consumer_id, idempotency_key),
   constraint top_ups_payment_intent_unique unique (payment_intent_id),
@@ -1246,6 +1252,8 @@ create table farebox.webhook_endpoints (
   -- of the last roll of the secret: its repetition gets the same secret, and rolls nothing.
   roll_idempotency_hash bytea,
   roll_request_hash bytea,
+  -- it was disabled because of its answers, and no mail server has accepted the mail to its owner yet.
+  is_mail_due boolean not null default false,
   constraint webhook_endpoints_pkey primary key (id),
   constraint webhook_endpoints_account_id_fkey foreign key (account_id) references farebox.accounts(id),
   constraint webhook_endpoints_previous_secret_whole check ((previous_secret is null) = (previous_secret_until is null) and (previous_secret is null) = (previous_secret_master is null)),

@@ -29,6 +29,7 @@ const { settleApproval } = proxyActivities<ApprovalActivities>({
 });
 const { mailApproval } = proxyActivities<ApprovalActivities>({
   startToCloseTimeout: '30s',
+  heartbeatTimeout: '5s',
   retry: { initialInterval: '1s', backoffCoefficient: 2, maximumInterval: '10m' },
   summary: 'Email the owner',
 });

@@ -6,6 +6,7 @@ import type { PartitionActivities } from '../activities/partitions.ts';
 const { ensurePartitions: ensure } = proxyActivities<PartitionActivities>({
   // Rows that have to move first are copied meanwhile: about a minute for some millions.
   startToCloseTimeout: '30m',
+  heartbeatTimeout: '5s',
   retry: { initialInterval: '1m', backoffCoefficient: 2, maximumInterval: '1h' },
   summary: 'Create missing partitions',
 });

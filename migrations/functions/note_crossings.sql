@@ -25,9 +25,10 @@ begin
     where c.ledger = any (array[a.ledger]) and c.id = any (array[a.consumer])
       and c.auto_top_up_below_micros is not null
       and (a.is_refused or c.credited_micros - c.spent_micros - c.held_micros < c.auto_top_up_below_micros)
-    returning c.ledger, c.id
+    returning c.ledger, c.id, a.is_refused
   )
-  insert into farebox.outbox (ledger, topic, subject_id) select ledger, 'auto_top_up', id from low;
+  insert into farebox.outbox (ledger, topic, subject_id, is_refused)
+  select ledger, 'auto_top_up', id, is_refused from low;
 
   with crossed as (
     update farebox.thresholds t set crossed_at = now()

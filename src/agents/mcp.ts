@@ -2,6 +2,7 @@
  * Calls agents that are MCP servers over streamable HTTP: the capability is the tool's name, the payload its arguments.
  * Works with older servers and with stateless ones.
  */
+import { setTimeout as delay } from 'node:timers/promises';
 import { Client, ProtocolError, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import type { GuardedFetch } from '../egress/guarded-fetch.ts';
 import { failed, type Adapter, type AgentRequest } from './adapter.ts';
@@ -9,6 +10,8 @@ import { failed, type Adapter, type AgentRequest } from './adapter.ts';
 const CLIENT = { name: 'farebox', version: '0.1.0' };
 /** The guarded fetch's signal ends the call well before this. */
 const TIMEOUT_MS = 3_600_000;
+/** A session that the server keeps is of no further use to anybody, and servers end idle ones themselves. */
+const ENDED_WITHIN_MS = 1_000;
 
 export const callMcp: Adapter = async (request, guarded) => {
   const client = new Client(CLIENT, { versionNegotiation: { mode: 'auto' } });
@@ -20,7 +23,9 @@ export const callMcp: Adapter = async (request, guarded) => {
     await client.connect(transport, options);
     const { capability: name, payload } = request;
     const result = await client.callTool({ name, arguments: { ...payload } }, options);
-    await transport.terminateSession().catch(() => {});
+    // The answer is there: a server that does not respond to this must not delay it, or have the tool called again.
+    const ending = transport.terminateSession().catch(() => {});
+    await Promise.race([ending, delay(ENDED_WITHIN_MS, undefined, { ref: false })]);
     return result.isError
       ? failed('agent_error', textOf(result.content))
       : { kind: 'answered', value: result };

@@ -11,7 +11,7 @@ import {
 import type { DisabledReason } from '../domain/webhook-endpoint.ts';
 import { openPoster, type Posted, type Poster } from '../egress/post.ts';
 import { endpointDisabledMail } from '../mail/endpoint-disabled.ts';
-import type { Mail } from '../mail/send.ts';
+import { isRecipientUnknown, type Mail } from '../mail/send.ts';
 import type { Database } from '../store/database.ts';
 import {
   hastenDeliveries,
@@ -24,7 +24,9 @@ import {
 } from '../store/events/deliveries.ts';
 import {
   disableWebhookEndpoint,
+  findOwnerToMail,
   findWebhookEndpoint,
+  recordOwnerMailed,
   type WebhookEndpoint,
 } from '../store/events/webhook-endpoints.ts';
 import { payloadOf } from './payload.ts';
@@ -37,8 +39,8 @@ export interface SendDeps {
   readonly allowPrivate: boolean;
   /** The pause after the first failure. */
   readonly retryMs: number;
-  /** Tells the owner by mail. */
-  readonly tell: (mail: Mail) => void;
+  /** Tells the owner by mail. Rejects when the mail server refuses. */
+  readonly tell: (mail: Mail) => Promise<boolean>;
 }
 
 export interface Sent {
@@ -66,13 +68,17 @@ export async function sendDue(deps: SendDeps, endpointId: string): Promise<Sent>
   try {
     for (;;) {
       const endpoint = await findWebhookEndpoint(database, { id: endpointId });
-      if (endpoint?.status !== 'active') return stateOf(endpoint, null);
+      if (endpoint?.status !== 'active') {
+        if (endpoint) await mailOwner(deps, endpoint);
+        return stateOf(endpoint, null);
+      }
       const due = await listDueDeliveries(database, endpointId, LANES);
       const attempts = due.map((delivery) => attempt(deps, poster, endpoint, delivery));
       const isBack = (await Promise.all(attempts)).includes(true);
       if (isBack) await hastenDeliveries(database, endpointId);
       if ((isBack || due.length === LANES) && performance.now() < untilMs) continue;
       const seen = await findWebhookEndpoint(database, { id: endpointId });
+      if (seen?.status === 'disabled') continue;
       return stateOf(seen, await nextDeliveryInMs(database, endpointId));
     }
   } finally {
@@ -151,13 +157,23 @@ function retryMsOf({ retryMs }: SendDeps, posted: Posted, attempts: number): num
 }
 
 async function disable(
-  { database, tell }: SendDeps,
+  { database }: SendDeps,
   endpoint: WebhookEndpoint,
   reason: Exclude<DisabledReason, 'owner'>,
 ): Promise<void> {
   // Not if the owner has given it another address meanwhile.
-  const owner = await database.transaction((tx) =>
-    disableWebhookEndpoint(tx, endpoint.id, reason, endpoint.url),
-  );
-  if (owner) tell(endpointDisabledMail(owner.email, endpoint, reason));
+  await database.transaction((tx) => disableWebhookEndpoint(tx, endpoint.id, reason, endpoint.url));
+}
+
+/** Once it is disabled, and again after a process was killed meanwhile. While the mail server refuses, this is retried. */
+async function mailOwner({ database, tell }: SendDeps, endpoint: WebhookEndpoint): Promise<void> {
+  const owner = await findOwnerToMail(database, endpoint.id);
+  if (!owner) return;
+  try {
+    await tell(endpointDisabledMail(owner.email, endpoint, owner.reason));
+  } catch (error) {
+    // That would be retried forever.
+    if (!isRecipientUnknown(error)) throw error;
+  }
+  await recordOwnerMailed(database, endpoint.id);
 }

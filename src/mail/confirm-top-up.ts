@@ -1,11 +1,12 @@
 /** The mail to the owner of an account whose bank wants an automatic top-up confirmed. Nobody else would see the link. */
 import type { Logger } from 'pino';
 import type { MailConfig } from '../config.ts';
-import { mailer } from './send.ts';
+import { mailSender } from './send.ts';
 import { formatDollars } from '../domain/money.ts';
 import { confirmationUrl } from '../domain/top-up.ts';
 import { getAccountOf } from '../store/accounts/accounts.ts';
 import type { Database } from '../store/database.ts';
+import { recordOwnerMailed } from '../store/top-ups/authentication.ts';
 import type { TopUp } from '../store/top-ups/top-ups.ts';
 
 export interface ConfirmTopUpMailDeps {
@@ -14,24 +15,36 @@ export interface ConfirmTopUpMailDeps {
   readonly log: Logger;
 }
 
-/** Returns at once. A mail that could not be sent is logged; the console and the API show the link as well. */
+/**
+ * Returns at once. A mail that could not be sent, or whose process was killed, is sent when the top-up's workflow asks the
+ * processor again; so it may arrive twice. The console and the API show the link as well.
+ */
 export function confirmTopUpMailer({
   config,
   database,
   log,
 }: ConfirmTopUpMailDeps): (topUp: TopUp) => void {
-  const send = mailer({ config: config.mail, database, log });
-  return ({ id, accountId, amountMicros }) =>
-    void getAccountOf(database, accountId).then(
-      ({ email }) =>
-        send({
-          recipient: email,
-          subject: 'Confirm a top-up at your bank',
-          body:
-            `Your bank wants you to confirm an automatic top-up of ${formatDollars(amountMicros)}:\n\n` +
-            `${confirmationUrl(config.consoleUrl, id)}\n\n` +
-            'If you do nothing, you pay nothing, and the request ends within 24 hours.',
-        }),
-      (err: unknown) => log.error({ err, topUpId: id }, 'a mail could not be sent'),
-    );
+  const send = mailSender({ config: config.mail, database, log });
+  const tell = async ({ id, accountId, amountMicros }: TopUp) => {
+    const { email } = await getAccountOf(database, accountId);
+    await send({
+      recipient: email,
+      subject: 'Confirm a top-up at your bank',
+      body:
+        `Your bank wants you to confirm an automatic top-up of ${formatDollars(amountMicros)}:\n\n` +
+        `${confirmationUrl(config.consoleUrl, id)}\n\n` +
+        'If you do nothing, you pay nothing, and the request ends within 24 hours.',
+    });
+    await recordOwnerMailed(database, id);
+  };
+  /** A slow mail server must not get the mail once for each question. */
+  const underWay = new Set<string>();
+  return (topUp) => {
+    const { id: topUpId } = topUp;
+    if (underWay.has(topUpId)) return;
+    underWay.add(topUpId);
+    void tell(topUp)
+      .catch((err: unknown) => log.error({ err, topUpId }, 'a mail could not be sent'))
+      .finally(() => underWay.delete(topUpId));
+  };
 }

@@ -42,6 +42,15 @@ export function mailSender({ config, database, log }: MailDeps): (mail: Mail) =>
   };
 }
 
+/** Whether the mail server answered that it will never accept mail for the recipient. */
+export function isRecipientUnknown(error: unknown): boolean {
+  const { code, responseCode } = error as {
+    readonly code?: string;
+    readonly responseCode?: number;
+  };
+  return code === 'EENVELOPE' && (responseCode ?? 0) >= 500;
+}
+
 /** Loads the client with the first mail. */
 async function openTransport(url: string): Promise<Transporter> {
   const { createTransport } = await import('nodemailer');

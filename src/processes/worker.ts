@@ -24,7 +24,7 @@ import { ApprovalLinks } from '../charging/approval-links.ts';
 import { startHoldSweeper } from '../charging/hold-sweeper.ts';
 import type { Config } from '../config.ts';
 import { agentTaskQueue, stripeTaskQueue, webhookTaskQueue } from '../domain/task-queues.ts';
-import { mailer, mailSender } from '../mail/send.ts';
+import { mailSender } from '../mail/send.ts';
 import { WebhookSigner } from '../events/signing.ts';
 import { serveMetrics, type MetricsServer } from '../metrics/serve-metrics.ts';
 import { registerWorker } from '../metrics/worker-metrics.ts';
@@ -201,7 +201,7 @@ export async function runWorker(
           signer: new WebhookSigner(config.masterSecrets),
           allowPrivate: config.allowPrivateEndpoints,
           retryMs: config.webhookRetryMs,
-          tell: mailer({ config: config.mail, database, log }),
+          tell: mailSender({ config: config.mail, database, log }),
         }),
         maxConcurrentActivityTaskExecutions: WEBHOOK_ENDPOINTS_MAX,
       }),

@@ -26,7 +26,7 @@ import {
 export interface AskDeps {
   readonly database: Database;
   readonly stripe: Stripe;
-  /** Called once for each automatic top-up that waits for its owner. */
+  /** Called whenever an automatic top-up waits for its owner, who was not told yet. */
   readonly tellOwner?: (topUp: TopUp) => void;
 }
 

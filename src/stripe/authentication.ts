@@ -9,8 +9,10 @@ import { idOf, needsPayer } from './verdict.ts';
 export type Authentication =
   /** Send the payer there. */
   | { readonly kind: 'redirect'; readonly url: string }
-  /** Decided without the payer, or by an earlier try: the top-up's workflow reads which. */
-  | { readonly kind: 'decided' };
+  /** Without the payer, or by an earlier try. Or the bank is still at it. */
+  | { readonly kind: 'paid' }
+  /** Declined, canceled, or refused for now. The top-up's workflow reads which. */
+  | { readonly kind: 'unpaid' };
 
 /**
  * No idempotency key: each call is another try by the payer, and an intent takes its money once. A card that the payer
@@ -22,11 +24,9 @@ export async function authenticate(
   returnUrl: string,
 ): Promise<Authentication> {
   const intent = await readIntent(stripe, intentId);
-  if (!needsPayer(intent)) return { kind: 'decided' };
-  const started = redirectOf(intent);
-  if (started) return started;
+  if (!needsPayer(intent) || redirectOf(intent)) return stateOf(intent);
   const cardId = idOf(intent.last_payment_error?.payment_method);
-  if (cardId === undefined) return { kind: 'decided' };
+  if (cardId === undefined) return { kind: 'unpaid' };
   try {
     const confirmed = await stripe.paymentIntents.confirm(intentId, {
       payment_method: cardId,
@@ -35,13 +35,20 @@ export async function authenticate(
         card: { setup_future_usage: 'off_session', setup_credential_usage: 'unscheduled' },
       },
     });
-    return redirectOf(confirmed) ?? { kind: 'decided' };
+    return stateOf(confirmed);
   } catch (error) {
-    // The intent shows the decline, or that it was paid or canceled meanwhile.
-    if (error instanceof Stripe.errors.StripeCardError) return { kind: 'decided' };
-    if (error instanceof Stripe.errors.StripeInvalidRequestError) return { kind: 'decided' };
-    throw error;
+    // A decline, a card that was removed, or the payer has tried elsewhere meanwhile.
+    const isRefusal =
+      error instanceof Stripe.errors.StripeCardError ||
+      error instanceof Stripe.errors.StripeInvalidRequestError;
+    if (!isRefusal) throw error;
+    return stateOf(await readIntent(stripe, intentId));
   }
+}
+
+function stateOf(intent: Stripe.PaymentIntent): Authentication {
+  const isPaid = intent.status === 'succeeded' || intent.status === 'processing';
+  return redirectOf(intent) ?? { kind: isPaid ? 'paid' : 'unpaid' };
 }
 
 function redirectOf({ next_action }: Stripe.PaymentIntent): Authentication | undefined {

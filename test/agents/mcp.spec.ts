@@ -1,7 +1,7 @@
 /** Agents that are MCP servers, by the official SDK: of both generations, with tools that work and fail. */
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import {
   NodeStreamableHTTPServerTransport,
@@ -57,6 +57,24 @@ function withSessions(open: Set<string>): Handle {
   };
 }
 
+function callAt(
+  server: Server,
+  capability: string,
+  payload: Record<string, unknown>,
+): Promise<AgentAnswer> {
+  const { port } = server.address() as AddressInfo;
+  const request = {
+    protocol: 'mcp',
+    endpoint: `http://127.0.0.1:${port}/mcp`,
+    callerId: 'caller',
+    invocationId: INVOCATION_ID,
+  };
+  return callAgent(
+    { ...request, capability, payload },
+    { allowPrivate: true, signal: AbortSignal.timeout(10_000) },
+  );
+}
+
 describe('an agent by mcp', () => {
   const open = new Set<string>();
   const servers = { 'the stateless generation': stateless, 'the older one': withSessions(open) };
@@ -76,19 +94,8 @@ describe('an agent by mcp', () => {
         server.closeAllConnections();
       });
 
-      function call(capability: string, payload: Record<string, unknown>): Promise<AgentAnswer> {
-        const { port } = server.address() as AddressInfo;
-        const request = {
-          protocol: 'mcp',
-          endpoint: `http://127.0.0.1:${port}/mcp`,
-          callerId: 'caller',
-          invocationId: INVOCATION_ID,
-        };
-        return callAgent(
-          { ...request, capability, payload },
-          { allowPrivate: true, signal: AbortSignal.timeout(10_000) },
-        );
-      }
+      const call = (capability: string, payload: Record<string, unknown>) =>
+        callAt(server, capability, payload);
 
       it('answers with the result of the tool', async () => {
         const answer = await call('double', { n: 21 });
@@ -130,5 +137,20 @@ describe('an agent by mcp', () => {
 
   it('has no session left after the calls', () => {
     assert.deepEqual([...open], []);
+  });
+
+  it('gets its answer through although it does not respond to the end of the session', async () => {
+    const handle = withSessions(new Set());
+    const server = createServer((request, response) => {
+      if (request.method !== 'DELETE') handle(request, response);
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const beganMs = performance.now();
+    const answer = await callAt(server, 'double', { n: 21 });
+    assert.equal(answer.kind, 'answered');
+    // Not only when the attempt is over.
+    assert.ok(performance.now() - beganMs < 8_000);
+    server.close();
+    server.closeAllConnections();
   });
 });

@@ -74,5 +74,11 @@ describe('the schedule of partitions', () => {
       taskQueue: temporal.taskQueue,
     });
     assert.deepEqual(await again.result(), []);
+    // Otherwise the step of a killed worker is retried only after the half hour that it may take.
+    const { events } = await again.fetchHistory();
+    const timeouts = events?.flatMap(
+      (event) => event.activityTaskScheduledEventAttributes?.heartbeatTimeout?.seconds ?? [],
+    );
+    assert.deepEqual(timeouts?.map(Number), [5]);
   });
 });

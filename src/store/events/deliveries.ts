@@ -38,6 +38,7 @@ export type Delivery = Static<typeof Delivery>;
 
 const deliveryRow = row(Delivery);
 const waitRow = row(Type.Object({ waitMs: nullable(Type.Number()) }));
+const waitingRow = row(Type.Object({ isWaiting: Type.Boolean() }));
 const failingRow = row(Type.Object({ days: nullable(Type.Number()) }));
 
 const columns = sql.fragment`
@@ -142,7 +143,7 @@ export async function recordFailed(
   const { endpointId, eventId } = attempt;
   return database.transaction(async (tx) => {
     const failingDays = await lockFailing(tx, endpointId);
-    const { rowCount } = await tx.query(sql.typeAlias('nothing')`
+    const isWaiting = await tx.maybeOneFirst(sql.type(waitingRow)`
       update farebox.webhook_deliveries set ${recorded(attempt)},
         status = case when is_old then 'failed' else 'waiting' end,
         next_attempt_at = case when not is_old then now() + ${retryMs}::float8 * interval '1 ms' end
@@ -151,10 +152,13 @@ export async function recordFailed(
         from farebox.events where id = ${eventId}
       ) e
       where ${isMine(attempt)}
+      returning status = 'waiting' as "isWaiting"
     `);
     // The same attempt was made twice at once: the other result counts, which may be success.
-    if (rowCount === 0) return false;
+    if (isWaiting === null) return false;
     if (failingDays !== null) return failingDays > GIVEN_UP_AFTER_DAYS;
+    // An old event that was sent again is not tried again, so without other events, the failure would last by itself.
+    if (!isWaiting) return false;
     await tx.query(sql.typeAlias('nothing')`
       update farebox.webhook_endpoints set failing_since = now() where id = ${endpointId}
     `);

@@ -44,7 +44,8 @@ const WebhookEndpoint = Type.Object({
 export type WebhookEndpoint = Static<typeof WebhookEndpoint>;
 
 const endpointRow = row(WebhookEndpoint);
-const Owner = Type.Object({ accountId: Type.String(), email: Type.String() });
+const accountRow = row(Type.Object({ accountId: Type.String() }));
+const Owner = Type.Object({ email: Type.String(), reason: Type.Enum(['failing', 'gone']) });
 const ownerRow = row(Owner);
 
 const isOverlapping = sql.fragment`previous_secret_until > now()`;
@@ -185,40 +186,58 @@ export async function changeWebhookEndpoint(
 async function enable(tx: Transaction, id: string): Promise<void> {
   await tx.query(sql.typeAlias('nothing')`
     update farebox.webhook_endpoints
-    set status = 'active', disabled_reason = null, failing_since = null
+    set status = 'active', disabled_reason = null, failing_since = null, is_mail_due = false
     where id = ${id} and status = 'disabled'
   `);
 }
 
 /**
- * Drops waiting deliveries. Unless the owner did it, tells the account's other endpoints, and returns the owner. Null
- * when it is not active, or has another `url` than the given one.
+ * Drops waiting deliveries. Unless the owner did it, tells the account's other endpoints, and notes that the owner must
+ * get a mail. Does nothing when it is not active, or has another `url` than the given one.
  */
 export async function disableWebhookEndpoint(
   tx: Transaction,
   id: string,
   reason: DisabledReason,
   url?: string,
-): Promise<Static<typeof Owner> | null> {
-  const owner = await tx.maybeOne(sql.type(ownerRow)`
-    update farebox.webhook_endpoints e set status = 'disabled', disabled_reason = ${reason}
-    from farebox.accounts a left join farebox.accounts l on l.id = a.live_account_id
-    where e.id = ${id} and e.status = 'active' and a.id = e.account_id
-      and e.url = coalesce(${url ?? null}, e.url)
-    returning e.account_id as "accountId", coalesce(l.email, a.email) as email
+): Promise<void> {
+  const accountId = await tx.maybeOneFirst(sql.type(accountRow)`
+    update farebox.webhook_endpoints e
+    set status = 'disabled', disabled_reason = ${reason}, is_mail_due = ${reason !== 'owner'}
+    where e.id = ${id} and e.status = 'active' and e.url = coalesce(${url ?? null}, e.url)
+    returning e.account_id as "accountId"
   `);
-  if (!owner) return null;
+  if (accountId === null) return;
   await tx.query(sql.typeAlias('nothing')`
     update farebox.webhook_deliveries set status = 'failed', next_attempt_at = null
     where endpoint_id = ${id} and status = 'waiting'
   `);
   if (reason !== 'owner') {
-    await postEvent(tx, owner.accountId, 'webhook_endpoint.disabled', {
+    await postEvent(tx, accountId, 'webhook_endpoint.disabled', {
       id: wireId('webhookEndpoint', id),
       reason,
     });
   }
-  return owner;
+}
+
+/** Who must get a mail because it was disabled. Null: nobody, any more. */
+export async function findOwnerToMail(
+  connection: Connection,
+  id: string,
+): Promise<Static<typeof Owner> | null> {
+  return connection.maybeOne(sql.type(ownerRow)`
+    select coalesce(l.email, a.email) as email, e.disabled_reason as reason
+    from farebox.webhook_endpoints e join farebox.accounts a on a.id = e.account_id
+    left join farebox.accounts l on l.id = a.live_account_id
+    where e.id = ${id} and e.status = 'disabled' and e.disabled_reason <> 'owner' and e.is_mail_due
+  `);
+}
+
+/** The mail server has the mail to the owner, or there is none. */
+export async function recordOwnerMailed(connection: Connection, id: string): Promise<void> {
+  await connection.query(sql.typeAlias('nothing')`
+    update farebox.webhook_endpoints set is_mail_due = false where id = ${id}
+  `);
 }
 
 /**

@@ -1,6 +1,6 @@
 /** Direct top-ups that wait until the cardholder has confirmed the payment at the bank. */
 import { Type } from 'typebox';
-import { row, sql, type Connection, type Database } from '../database.ts';
+import { idRow, row, sql, type Connection, type Database } from '../database.ts';
 
 const askedRow = row(
   Type.Object({
@@ -10,25 +10,36 @@ const askedRow = row(
   }),
 );
 
-/** True for the first call about a pending automatic top-up: its owner does not know of it yet. */
+/** True for a pending automatic top-up until `recordOwnerMailed`: its owner does not know of it yet. */
 export async function recordAuthenticationAsked(
   database: Database,
   topUpId: string,
 ): Promise<boolean> {
   return database.transaction(async (tx) => {
     const asked = await tx.maybeOne(sql.type(askedRow)`
-      update farebox.top_ups set authentication_asked_at = now(), updated_at = now()
+      update farebox.top_ups set authentication_asked_at = now(), updated_at = now(), is_mail_due = automatic
       where id = ${topUpId} and method = 'direct' and status = 'pending'
         and authentication_asked_at is null
       returning automatic, ledger, consumer_id as "consumerId"
     `);
-    if (!asked?.automatic) return false;
-    await tx.query(sql.typeAlias('nothing')`
-      update farebox.auto_top_ups set status = 'waiting', reason = 'authentication_required'
-      where ledger = ${asked.ledger} and consumer_id = ${asked.consumerId} and status <> 'off'
+    if (asked?.automatic) {
+      await tx.query(sql.typeAlias('nothing')`
+        update farebox.auto_top_ups set status = 'waiting', reason = 'authentication_required'
+        where ledger = ${asked.ledger} and consumer_id = ${asked.consumerId} and status <> 'off'
+      `);
+    }
+    const due = await tx.maybeOne(sql.type(idRow)`
+      select id from farebox.top_ups where id = ${topUpId} and status = 'pending' and is_mail_due
     `);
-    return true;
+    return due !== null;
   });
+}
+
+/** The mail server has the mail to the owner, or there is none. */
+export async function recordOwnerMailed(connection: Connection, topUpId: string): Promise<void> {
+  await connection.query(sql.typeAlias('nothing')`
+    update farebox.top_ups set is_mail_due = false where id = ${topUpId}
+  `);
 }
 
 /** Tells the workflow of a pending top-up to ask the processor now. */

@@ -61,6 +61,8 @@ const Due = Type.Object({
   /** Since the notice was written. */
   isCredited: Type.Boolean(),
   isPending: Type.Boolean(),
+  /** Null: the notice was written before this was recorded. */
+  isRefused: nullable(Type.Boolean()),
   waitMs: Type.Integer(),
 });
 type Due = Static<typeof Due>;
@@ -125,17 +127,18 @@ export async function takeUpAutoTopUp(database: Database, notice: Notice): Promi
     const due = await findDue(tx, notice);
     // The end of the top-up in progress restores the threshold.
     if (!due || due.status === 'off' || due.isPending) return deleteNotice(tx, notice.id);
-    if (due.waitMs > 0) return postponeNotice(tx, notice.id, due.waitMs);
-    // A refused charge asks at any balance, and its notice looks like any other. So a first delivery counts unless something
-    // was credited since. After a dropped notice, the next charge asks again.
-    if (!due.isLow && (due.isCredited || notice.attempts > 1)) {
+    if (due.waitMs > 0) return postpone(tx, notice, due.waitMs);
+    // A refused charge asks at any balance, unless something was credited since. After a dropped notice, the next charge asks
+    // again.
+    const isAsked = due.isRefused ?? notice.attempts === 1;
+    if (!due.isLow && (due.isCredited || !isAsked)) {
       await deleteNotice(tx, notice.id);
       await setState(tx, due, 'on', null);
       return switchAskingOn(tx, due);
     }
     const obstacle = obstacleTo(due, consent);
     await setState(tx, due, obstacle ? 'waiting' : 'on', obstacle);
-    if (obstacle) return postponeNotice(tx, notice.id, CEILING_RECHECK_MS);
+    if (obstacle) return postpone(tx, notice, CEILING_RECHECK_MS);
     const topUpId = await tx.oneFirst(sql.type(idRow)`
       insert into farebox.top_ups
         (id, ledger, consumer_id, account_id, method, amount_micros, automatic,
@@ -147,6 +150,14 @@ export async function takeUpAutoTopUp(database: Database, notice: Notice): Promi
     await postNotice(tx, 'top_up', topUpId, { ledger: due.ledger });
     await deleteNotice(tx, notice.id);
   });
+}
+
+/** When it is due again, possibly next month, only a balance that is low asks, and no charge that was refused long before. */
+async function postpone(tx: Transaction, { id }: Notice, delayMs: number): Promise<void> {
+  await tx.query(sql.typeAlias('nothing')`
+    update farebox.outbox set is_refused = false where id = ${id}
+  `);
+  await postponeNotice(tx, id, delayMs);
 }
 
 /** After its account, as everywhere: see `lockConsumer`. */
@@ -174,6 +185,7 @@ async function findDue(
         select from farebox.top_ups t
         where t.ledger = a.ledger and t.consumer_id = a.consumer_id and t.automatic and t.status = 'pending'
       ) as "isPending",
+      (select is_refused from farebox.outbox where id = ${id}) as "isRefused",
       ceil(extract(epoch from greatest(a.not_before - now(), '0')) * 1000)::int8 as "waitMs"
     from farebox.accounts o
     join farebox.auto_top_ups a on a.ledger = o.ledger and a.consumer_id = o.consumer_id

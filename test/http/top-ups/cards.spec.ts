@@ -238,6 +238,31 @@ describe('saved cards', () => {
     await until(async () => (await balance()) === 25);
   });
 
+  it('are confirmed on a page that does not say that a payment was received unless it was', async () => {
+    await saveAtCheckout(CAREFUL);
+    const asked = bodyOf(await post('/v1/top-up', { amount: 20 }), 202, TopUpReply);
+    const page = asked.sessionUrl ?? '';
+    const path = '/v1/payment_intents/';
+    // A card that was removed, and one that is declined.
+    for (const [status, code] of [
+      [400, 'payment_method_not_available'],
+      [402, 'card_declined'],
+    ] as const) {
+      await control(stack.simulator, 'faults', {
+        method: 'POST',
+        path,
+        kind: 'error',
+        status,
+        code,
+      });
+      const refused = await submit(page, {});
+      assert.equal(refused.status, 200);
+      assert.match(await refused.text(), /did not confirm the payment. Nothing was paid/);
+    }
+    await fetch(await atBank(page, 'succeeded'));
+    await until(async () => (await balance()) === 25);
+  });
+
   it('that are charged automatically wait for their owner, who gets a mail', async () => {
     await saveAtCheckout(CAREFUL);
     await post('/v1/auto-top-up', { threshold: 10, amount: 20, ceiling: 100 });

@@ -15,6 +15,7 @@ import { changeConsent } from '../../../src/store/top-ups/monthly-ceiling.ts';
 import { row, sql, type Database } from '../../../src/store/database.ts';
 import { takeNotices, type Notice } from '../../../src/store/outbox.ts';
 import { admitTopUp, listTopUpsOf, type TopUp } from '../../../src/store/top-ups/top-ups.ts';
+import { placeAll, placing, postEntries, releasing } from '../../support/hold-drafts.ts';
 import { openTestLedger, type TestLedger } from '../../support/ledger.ts';
 import { newPayer, type Payer } from '../../support/payer.ts';
 import { credit, expire, fail } from '../../support/evidence.ts';
@@ -99,6 +100,25 @@ describe('automatic top-ups in the database', () => {
 
   it('follow a refused charge at any balance', async () => {
     await fire(await newAutoPayer(), 16 * DOLLAR);
+  });
+
+  it('follow a refused charge although the relay that took its notice first was killed', async () => {
+    const payer = await newAutoPayer();
+    await ask(payer, 16 * DOLLAR);
+    await takeUp(await take(payer));
+    assert.equal((await automatic(payer)).length, 1);
+  });
+
+  it('are not made for a hold that was released before the first delivery', async () => {
+    const payer = await newAutoPayer();
+    const [holdId = ''] = await placeAll(database, [placing(payer, 6 * DOLLAR)]);
+    const asked = await take(payer);
+    assert.equal(asked.length, 1);
+    await postEntries(database, [releasing(holdId)]);
+    await takeUp(asked);
+    assert.deepEqual(await automatic(payer), []);
+    assert.deepEqual(await notices(payer), []);
+    await fire(payer);
   });
 
   it('run one at a time, and are requested again after the end', async () => {

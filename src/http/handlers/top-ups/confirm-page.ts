@@ -46,7 +46,7 @@ export function postConfirmPage(api: Api): Middleware {
       );
       if (next.kind === 'redirect') return respondPage(ctx, 200, leaving(next.url));
       await report(api, topUp);
-      respondPage(ctx, 200, checking(topUp));
+      respondPage(ctx, 200, next.kind === 'paid' ? checking(topUp) : question(topUp, 'failed'));
     } catch (error) {
       if (error instanceof ApiError) throw error;
       api.log.warn({ err: error, topUpId: id }, 'could not open the confirmation of a payment');

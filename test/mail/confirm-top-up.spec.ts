@@ -1,0 +1,70 @@
+/** The mail about an automatic top-up that waits for its owner: it gets lost neither with its process nor with a mail server. */
+import assert from 'node:assert/strict';
+import { pino } from 'pino';
+import type { MailConfig } from '../../src/config.ts';
+import { asMicros } from '../../src/domain/money.ts';
+import { confirmTopUpMailer } from '../../src/mail/confirm-top-up.ts';
+import { listMails } from '../../src/store/console/mails.ts';
+import { setAutoTopUp, takeUpAutoTopUp } from '../../src/store/top-ups/auto-top-ups.ts';
+import { recordAuthenticationAsked } from '../../src/store/top-ups/authentication.ts';
+import { changeConsent } from '../../src/store/top-ups/monthly-ceiling.ts';
+import { getTopUp, listTopUpsOf, type TopUp } from '../../src/store/top-ups/top-ups.ts';
+import { takeNotices } from '../../src/store/outbox.ts';
+import { openTestLedger, type TestLedger } from '../support/ledger.ts';
+import { newPayer } from '../support/payer.ts';
+import { choosePort } from '../support/ports.ts';
+import { until } from '../support/stack.ts';
+
+describe('the mail about an automatic top-up that waits for its owner', () => {
+  let ledger: TestLedger;
+
+  before(async () => {
+    ledger = await openTestLedger();
+  });
+  after(() => ledger?.drop());
+
+  it('is sent by the next process or attempt until a mail server has it, and then no more', async () => {
+    const { id } = await automaticTopUp();
+    const isDue = () => recordAuthenticationAsked(ledger.database, id);
+    const topUp = await read(id);
+    assert.equal(await isDue(), true);
+    // Its process was killed here.
+    assert.equal(await isDue(), true);
+    const errors: string[] = [];
+    mailer(`smtp://127.0.0.1:${await choosePort()}`, errors)(topUp);
+    await until(() => errors.length > 0);
+    assert.match(errors[0] ?? '', /a mail could not be sent/);
+    assert.equal(await isDue(), true);
+    mailer(undefined, errors)(topUp);
+    await until(async () => !(await isDue()));
+    const mails = await listMails(ledger.database);
+    assert.deepEqual(
+      mails.map(({ subject }) => subject),
+      ['Confirm a top-up at your bank'],
+    );
+  });
+
+  function mailer(smtpUrl: string | undefined, errors: string[]) {
+    const mail: MailConfig = { smtpUrl, from: 'Farebox <billing@example.com>', isKept: true };
+    const log = pino({ level: 'error' }, { write: (line) => void errors.push(line) });
+    const config = { consoleUrl: 'https://console.example.com', mail };
+    return confirmTopUpMailer({ config, database: ledger.database, log });
+  }
+
+  async function automaticTopUp(): Promise<TopUp> {
+    const { database } = ledger;
+    const payer = await newPayer(database);
+    const [five, hundred] = [asMicros(5_000_000), asMicros(100_000_000)];
+    await payer.topUp(five);
+    await changeConsent(database, payer.consumerId, { ceiling: hundred, givenBy: 'operator' });
+    const settings = { thresholdMicros: five, amountMicros: five, ceilingMicros: hundred };
+    await setAutoTopUp(database, payer, settings);
+    await payer.charge(1);
+    for (const notice of await takeNotices(database, 1, 0)) await takeUpAutoTopUp(database, notice);
+    const topUps = await listTopUpsOf(database, payer.consumerId, { limit: 1 });
+    assert.equal(topUps[0]?.automatic, true);
+    return topUps[0];
+  }
+
+  const read = (id: string) => getTopUp(ledger.database, id);
+});
