@@ -1,4 +1,4 @@
-/** What a statement reads to list refunds: the consumer's own movements once, however many there are of all consumers. */
+/** What a statement reads to list refunds: the consumer's own movements, and those of no other consumer. */
 import assert from 'node:assert/strict';
 import { Client } from 'pg';
 import { ClosedCharges } from '../../../src/store/charges/closed-charges.ts';
