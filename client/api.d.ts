@@ -897,7 +897,7 @@ export interface ConsumerStatementReply {
   /** The balance at the beginning of the month, including disputed money. */
   openingBalance: number;
   /**
-   * All changes of the balance except charges. With more than 1,000 `charge_refund`s in the month, there is one for each UTC day, without a `reason`.
+   * All changes of the balance except charges. With more than 1,000 of a `kind` in the month, there is one of it for each UTC day, their sum, without `topUpId` and `reason`.
    */
   movements: {
     /** `top_up`, `refund`, `dispute`, `charge_refund`, `adjustment` ... */

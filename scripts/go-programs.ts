@@ -7,9 +7,12 @@ import { promisify } from 'node:util';
 const FOLDER = join(import.meta.dirname, '../node_modules/.cache/go-programs');
 const run = promisify(execFile);
 
-/** `github.com/.../promtool@v1.2.3`. Takes minutes the first time. Returns the folder of the programs. */
+/** `github.com/.../promtool@v1.2.3`. Takes minutes the first time, and says so. Returns the folder of the programs. */
 export async function buildGoPrograms(packages: readonly string[]): Promise<string> {
   await mkdir(FOLDER, { recursive: true });
-  for (const each of packages) await run('env', [`GOBIN=${FOLDER}`, 'go', 'install', each]);
+  for (const each of packages) {
+    process.stderr.write(`Building ${each}: minutes the first time, seconds afterwards\n`);
+    await run('env', [`GOBIN=${FOLDER}`, 'go', 'install', each]);
+  }
   return FOLDER;
 }

@@ -107,6 +107,8 @@ Exit codes:
   3  unknown: the connection was lost before PostgreSQL confirmed the change
 `;
 const WRONG_USAGE = 2;
+/** For them, an exit code of 1 says that something is wrong with the books. */
+const INSPECTIONS = ['doctor', 'reconcile'];
 
 // bin/farebox has already enabled the cache when it runs this file.
 enableCompileCache(join(import.meta.dirname, '../node_modules/.cache/compiled'));
@@ -139,6 +141,7 @@ try {
   await program.parseAsync();
 } catch (error) {
   if (error instanceof CommanderError) endUsage(error);
+  else if (asked !== undefined && INSPECTIONS.includes(asked)) await endUnchecked(error);
   else endFailed(error);
 }
 
@@ -156,6 +159,12 @@ function useSecretFiles(): void {
 /** Commander has printed what it has to say. */
 function endUsage({ exitCode }: CommanderError): void {
   process.exitCode = exitCode === 0 ? 0 : WRONG_USAGE;
+}
+
+/** A file of secrets could not be read. */
+async function endUnchecked(error: unknown): Promise<void> {
+  const { couldNotCheck } = await import('./commands/inspection.ts');
+  couldNotCheck(error, { json: process.argv.includes('--json') });
 }
 
 /** Exits, because a start that failed halfway may have connections open, and no supervisor restarts a process that hangs. */

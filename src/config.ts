@@ -14,6 +14,7 @@ import {
   databaseUrl,
   dollars,
   integer,
+  isTrue,
   matching,
   milliseconds,
   required,
@@ -266,7 +267,7 @@ function keyOf(apiKey: TemporalConnectionOptions['apiKey']): string | undefined 
 export function readEndpointConfig(env: Environment): EndpointConfig {
   return Object.freeze({
     masterSecrets: readMasterSecrets(env),
-    allowPrivateEndpoints: env['ALLOW_PRIVATE_ENDPOINTS'] === 'true',
+    allowPrivateEndpoints: isTrue(env, 'ALLOW_PRIVATE_ENDPOINTS'),
   });
 }
 
@@ -306,17 +307,18 @@ function readTax(env: Environment): TaxConfig | undefined {
 }
 
 export function readConfig(env: Environment): Config {
-  if (env['PRODUCTION'] === 'true') refuseUnsafe(env);
+  if (isTrue(env, 'PRODUCTION')) refuseUnsafe(env);
   const agentTimeoutMs = integer(env, 'AGENT_TIMEOUT_MS', 30_000, 100, 600_000);
   const port = integer(env, 'PORT', 8080, 1, 65_535);
   const baseUrl = url(env, 'BASE_URL', `http://127.0.0.1:${port}`).href.replace(/\/$/, '');
   return Object.freeze({
     ...readLedgerConfig(env),
-    host: env['HOST'] ?? '127.0.0.1',
+    // An empty one would listen on every address.
+    host: env['HOST'] || '127.0.0.1',
     port,
     metricsPort: env['METRICS_PORT'] ? integer(env, 'METRICS_PORT', 0, 1, 65_535) : undefined,
     traces: readTraces(env),
-    sharesPort: env['SHARE_PORT'] === 'true',
+    sharesPort: isTrue(env, 'SHARE_PORT'),
     baseUrl,
     consoleUrl: readConsoleUrl(env, baseUrl),
     ...readEndpointConfig(env),
@@ -325,7 +327,7 @@ export function readConfig(env: Environment): Config {
     mail: readMailConfig(env),
     signUp: signUp(env),
     clientAddressHeader: env['CLIENT_ADDRESS_HEADER']?.toLowerCase(),
-    savesTestCard: env['SAVE_TEST_CARD'] === 'true',
+    savesTestCard: isTrue(env, 'SAVE_TEST_CARD'),
     firstAskMs: integer(env, 'FIRST_ASK_MS', 15_000, 100, 3_600_000),
     checkoutMinutes: integer(
       env,
@@ -408,7 +410,7 @@ function refuseUnsafe(env: Environment): void {
     );
   }
   for (const name of ['SAVE_TEST_CARD', 'DEV_MAIL']) {
-    if (env[name] === 'true') {
+    if (isTrue(env, name)) {
       throw new ConfigError(`PRODUCTION is true, so ${name} must not be true`);
     }
   }
@@ -453,7 +455,7 @@ function readMailConfig(env: Environment): MailConfig {
   return Object.freeze({
     smtpUrl,
     from: env['MAIL_FROM'] || 'Farebox <no-reply@localhost>',
-    isKept: smtpUrl === undefined && env['DEV_MAIL'] === 'true',
+    isKept: isTrue(env, 'DEV_MAIL') && smtpUrl === undefined,
   });
 }
 

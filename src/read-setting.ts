@@ -24,8 +24,7 @@ const SSL_FILES = ['sslrootcert', 'sslcert', 'sslkey'];
 /** With one name for each way to use TLS, even where libraries have other names. */
 export function databaseUrl(env: Environment): string {
   const text = required(env, 'DATABASE_URL');
-  const address = URL.parse(text);
-  if (!address) return text;
+  const address = postgresUrl(text);
   const { searchParams } = address;
   if ((searchParams.get('pooler') ?? 'transaction') !== 'transaction') {
     throw new ConfigError(
@@ -48,6 +47,40 @@ export function databaseUrl(env: Environment): string {
   if (mode !== 'require' && !(mode === null && named.length > 0)) return text;
   searchParams.set('sslmode', 'verify-full');
   return address.href;
+}
+
+/** The error must not show it: it has the password. */
+function postgresUrl(text: string): URL {
+  const address = URL.parse(text);
+  const isComplete =
+    address !== null &&
+    /^postgres(ql)?:$/.test(address.protocol) &&
+    // An unencoded # ends the address, so that a part of the password would be taken for the host.
+    address.hash === '' &&
+    [address.username, address.password, address.pathname].every(isDecodable);
+  if (isComplete) return address;
+  throw new ConfigError(
+    'DATABASE_URL must be a URL such as postgres://user:password@host:5432/farebox, with special characters of ' +
+      'the password percent-encoded, such as %23 for #',
+  );
+}
+
+function isDecodable(text: string): boolean {
+  try {
+    decodeURIComponent(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Unset or empty is false. `1` and `yes` are refused: one setting turns safety checks on, others turn them off. */
+export function isTrue(env: Environment, name: string): boolean {
+  const text = env[name];
+  if (text && text !== 'true' && text !== 'false') {
+    throw new ConfigError(`${name} must be true or false, not "${text}"`);
+  }
+  return text === 'true';
 }
 
 export function integer(

@@ -15,13 +15,18 @@ interface Changed {
   readonly json: Readonly<Record<string, unknown>>;
 }
 
+interface Failing {
+  readonly json: boolean;
+  readonly changed?: (() => Changed) | undefined;
+}
+
 /**
  * Runs an inspection. `print` prints the result and returns whether all is well. With `json`, a failure is printed
  * to standard output as `{"ok": null, "error": {"message": "..."}}`, so that a script always gets JSON. The failure of one
  * that also changes something includes what it has `changed`.
  */
 export async function inspect<T>(
-  { json, changed }: { readonly json: boolean; readonly changed?: () => Changed },
+  { json, changed }: Failing,
   look: () => Promise<T>,
   print: (found: T) => boolean,
 ): Promise<void> {
@@ -29,17 +34,22 @@ export async function inspect<T>(
   try {
     found = await look();
   } catch (error) {
-    const message = failureReason(error);
-    const before = changed?.();
-    process[json ? 'stdout' : 'stderr'].write(
-      json
-        ? `${JSON.stringify({ ok: null, error: { message }, ...before?.json })}\n`
-        : `farebox: could not check: ${message}${before?.text ?? ''}\n`,
-    );
-    process.exitCode = COULD_NOT_LOOK;
+    couldNotCheck(error, { json, changed });
     return;
   }
   if (!print(found)) process.exitCode = FOUND_SOMETHING;
+}
+
+/** Also for what fails before an inspection runs, such as reading its settings. */
+export function couldNotCheck(error: unknown, { json, changed }: Failing): void {
+  const message = failureReason(error);
+  const before = changed?.();
+  process[json ? 'stdout' : 'stderr'].write(
+    json
+      ? `${JSON.stringify({ ok: null, error: { message }, ...before?.json })}\n`
+      : `farebox: could not check: ${message}${before?.text ?? ''}\n`,
+  );
+  process.exitCode = COULD_NOT_LOOK;
 }
 
 interface Output {

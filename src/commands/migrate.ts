@@ -17,7 +17,9 @@ export function register(command: Command): void {
     for (const warning of await checkServer(config.databaseUrl)) {
       process.stderr.write(`farebox: ${warning}\n`);
     }
-    const applied = await migrate(config.databaseUrl);
+    const applied = await migrate(config.databaseUrl, undefined, (holder) =>
+      process.stderr.write(`farebox: waiting for another migration (${holder})\n`),
+    );
     const { putOff } = await ensureChargePartitions(config.databaseUrl, Date.now());
     if (putOff.length > 0)
       throw new Error(`Could not create partitions under load, run it again: ${putOff.join(', ')}`);

@@ -5,7 +5,6 @@
 import { hkdfSync } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { betterAuth } from 'better-auth';
-import { isAPIError } from 'better-auth/api';
 import { twoFactor } from 'better-auth/plugins/two-factor';
 import { Pool } from 'pg';
 import type { Logger } from 'pino';
@@ -82,13 +81,9 @@ export function createAuth({ config, database, log }: ConsoleDeps) {
     database: pool,
     telemetry: { enabled: false },
     logger: { level: 'error', log: (level, text) => log[level]({ part: 'console' }, text) },
-    onAPIError: {
-      // By default, it prints a line for each refusal: not as JSON, and as many as callers like.
-      onError: (err) => {
-        if (isAPIError(err) && err.status !== 'INTERNAL_SERVER_ERROR') return;
-        log.error({ part: 'console', err }, 'a request from the console failed');
-      },
-    },
+    // By default, it prints each refusal and each failure: not as JSON, and as many as callers like. So failures are thrown,
+    // and answered and logged like those of other requests.
+    onAPIError: { throw: true },
     emailAndPassword: {
       enabled: true,
       disableSignUp: true,
@@ -210,7 +205,22 @@ export function createAuth({ config, database, log }: ConsoleDeps) {
   });
   // A connection whose other side is silent does not close.
   const end = () => Promise.race([pool.end(), delay(END_MS_MAX, undefined, { ref: false })]);
-  return { ...auth, end };
+  return { ...auth, handler: logged(auth.handler, log), end };
+}
+
+/** The library answers its own errors, even thrown ones. Some of them are failures. */
+function logged(
+  handler: (request: Request) => Promise<Response>,
+  log: Logger,
+): (request: Request) => Promise<Response> {
+  return async (request) => {
+    const response = await handler(request);
+    if (response.status >= 500) {
+      const answer = await response.clone().text();
+      log.error({ part: 'console', answer }, 'a request from the console failed');
+    }
+    return response;
+  };
 }
 
 /** Each secret is derived from a master secret, newest first. The newest one signs and encrypts new data. */

@@ -70,11 +70,13 @@ function tryLock(dataDir: string): { release(): void } | undefined {
 }
 
 export function readJson(dataDir: string, name: string): unknown {
+  const path = join(dataDir, name);
   try {
-    return JSON.parse(readFileSync(join(dataDir, name), 'utf8'));
+    return JSON.parse(readFileSync(path, 'utf8'));
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
-    throw error;
+    if (!(error instanceof SyntaxError)) throw error;
+    throw new Error(`${path} is damaged: it is not JSON`, { cause: error });
   }
 }
 

@@ -46,7 +46,8 @@ function noRunError(dataDir: string): Error {
 
 /**
  * The settings for a command beside a start: the caller's own, completed by those of the running start, if any. With
- * real parts there is no start, and the caller sets everything. Throws when there is neither.
+ * real parts there is no start, and the caller sets everything, as for a database that is not the start's: the payments of
+ * its simulator must not meet other books. Throws when there is neither.
  */
 export async function environmentOf(
   dataDir: string,
@@ -54,6 +55,8 @@ export async function environmentOf(
 ): Promise<Record<string, string>> {
   const set = Object.entries(env).filter((entry): entry is [string, string] => Boolean(entry[1]));
   const run = findRun(dataDir);
-  if (!run && !env['DATABASE_URL']) throw noRunError(dataDir);
-  return { ...run?.environment, ...Object.fromEntries(set) };
+  const { DATABASE_URL: database } = env;
+  if (!run && !database) throw noRunError(dataDir);
+  const isOfRun = !database || database === run?.environment['DATABASE_URL'];
+  return { ...(isOfRun && run?.environment), ...Object.fromEntries(set) };
 }

@@ -52,7 +52,7 @@ export const ConsumerStatementReply = Closed({
     }),
     {
       description:
-        'All changes of the balance except charges. With more than 1,000 `charge_refund`s in the month, there is one for each UTC day, without a `reason`.',
+        'All changes of the balance except charges. With more than 1,000 of a `kind` in the month, there is one of it for each UTC day, their sum, without `topUpId` and `reason`.',
     },
   ),
   charges: Type.Array(

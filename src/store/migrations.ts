@@ -40,13 +40,20 @@ interface SqlFile {
 
 type Applied = Pick<SqlFile, 'name' | 'hash'>;
 
-/** Returns the names of the migrations and functions that it applied. */
-export async function migrate(databaseUrl: string, directory = DIRECTORY): Promise<string[]> {
+/**
+ * Returns the names of the migrations and functions that it applied. While another migration holds the lock, it waits for as
+ * long as that takes, and tells `onWait` for whom.
+ */
+export async function migrate(
+  databaseUrl: string,
+  directory = DIRECTORY,
+  onWait: (holder: string) => void = () => {},
+): Promise<string[]> {
   const numbered = await sqlFiles(directory, NUMBERED, withoutComments);
   const functions = await sqlFiles(join(directory, 'functions'), FUNCTION, String);
   return withClient(withSessionOptions(databaseUrl, {}), {}, async (client) => {
     await client.query('begin');
-    await client.query(`select pg_advisory_xact_lock(hashtext('farebox.migrate'))`);
+    await takeLock(client, onWait);
     await client.query(`set local lock_timeout = ${LOCK_TIMEOUT_MS}`);
     const applied = [
       ...(await applyNumbered(client, numbered)),
@@ -56,6 +63,24 @@ export async function migrate(databaseUrl: string, directory = DIRECTORY): Promi
     await client.query('commit');
     return applied;
   });
+}
+
+async function takeLock(client: Client, onWait: (holder: string) => void): Promise<void> {
+  const key = `hashtext('farebox.migrate')`;
+  const { rows } = await client.query<{ isOurs: boolean; holder: string | null }>(
+    `select pg_try_advisory_xact_lock(${key}) as "isOurs", (
+       select format('process %s of PostgreSQL, %s', pid,
+         concat_ws(', ', nullif(application_name, ''), 'since ' || to_char(xact_start, 'HH24:MI:SS TZ')))
+       from pg_locks join pg_stat_activity using (pid)
+       where locktype = 'advisory' and granted and pid <> pg_backend_pid()
+         and database = (select oid from pg_database where datname = current_database())
+         and objsubid = 1 and (classid::int8 << 32) | objid::int8 = ${key}::int8
+       limit 1
+     ) as holder`,
+  );
+  if (rows[0]?.isOurs) return;
+  onWait(rows[0]?.holder ?? 'a process that has just ended');
+  await client.query(`select pg_advisory_xact_lock(${key})`);
 }
 
 /** Throws when a migration that this release needs is missing. A newer release may have added more. */

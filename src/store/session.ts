@@ -25,12 +25,22 @@ const SESSION_OPTIONS = {
   tcp_keepalives_interval: 5,
   tcp_keepalives_count: 3,
   tcp_user_timeout: 15_000,
-  // Behind a pooler these three are checked at the start (check-server.ts), which costs less than to set them each time.
+  // Behind a pooler the next three are checked at the start (check-server.ts), which costs less than to set them each time.
   // Times are parsed as ISO 8601. With another style, 5 December would be read as 12 May.
   datestyle: 'ISO',
   timezone: 'UTC',
   // The charge functions look at rows that committed while they waited for locks.
   default_transaction_isolation: 'read committed',
+  // Where `migrate` creates pg_trgm, or where providers have created it. The default names the schema of the role, which is
+  // another one after a restore for another role.
+  search_path: 'farebox,public,extensions',
+  // Each pool and each step has its own limits where it needs them. A limit of the role would end migrations, and idle
+  // connections of pools.
+  statement_timeout: 0,
+  lock_timeout: 0,
+  transaction_timeout: 0,
+  idle_in_transaction_session_timeout: 0,
+  idle_session_timeout: 0,
 };
 
 /** Whether this DATABASE_URL says that it leads to a pooler in transaction mode. */

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import { get, type IncomingMessage } from 'node:http';
 import { startTestApiProcesses, type TestApi } from '../support/api.ts';
-import { call } from '../support/http.ts';
+import { assertError, call } from '../support/http.ts';
 import { signIn } from '../support/sessions.ts';
 
 describe('the endpoints of the console', () => {
@@ -59,5 +59,25 @@ describe('the endpoints of the console', () => {
     const lines = (await readFile(api.logFile, 'utf8')).trim().split('\n');
     assert.ok(lines.length > 0);
     for (const line of lines) assert.doesNotThrow(() => JSON.parse(line) as unknown, line);
+  });
+
+  it('answer and log a failure once, as JSON', async () => {
+    const rename = (from: string, to: string) =>
+      api.sql.query(`alter table console.${from} rename to ${to}`);
+    const body = { token: 'none', newPassword: 'another password 1234' };
+    const headers = { origin: api.url };
+    const lines = async () => (await readFile(api.logFile, 'utf8')).trim().split('\n');
+    const { length: before } = await lines();
+    await rename('verifications', 'away');
+    try {
+      const answer = await call(api, 'POST', '/console/auth/reset-password', { headers, body });
+      assertError(answer, 500, 'internal_error');
+    } finally {
+      await rename('away', 'verifications');
+    }
+    const logged = (await lines())
+      .slice(before)
+      .map((line) => JSON.parse(line) as { level: number });
+    assert.equal(logged.filter(({ level }) => level >= 50).length, 1);
   });
 });

@@ -50,7 +50,7 @@ describe('a link to the console', () => {
       await signIn(),
     ]);
     assert.equal(set?.status, 200, JSON.stringify(set?.body));
-    assert.equal(early?.status, 500);
+    assert.equal(early?.status, 503);
     const entered = await signIn();
     assert.equal(entered.status, 200, JSON.stringify(entered.body));
     assert.equal(await sessionOf(cookieOf(entered.headers)), 200);
@@ -85,7 +85,7 @@ describe('a link to the console', () => {
       const link = await signInLink(api, api.databaseUrl, email);
       const open = () => fetch(link, { redirect: 'manual' });
       const failed = await whileLocked(table, open);
-      assert.equal(failed.status, 500);
+      assert.equal(failed.status, 503);
       assert.deepEqual(failed.headers.getSetCookie(), []);
       const entered = await open();
       assert.equal(await sessionOf(cookieOf(entered.headers)), 200);

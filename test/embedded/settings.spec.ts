@@ -3,7 +3,8 @@ import assert from 'node:assert/strict';
 import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { secretsOf } from '../../src/embedded/data-dir.ts';
+import { holdDataDir, secretsOf } from '../../src/embedded/data-dir.ts';
+import { announceRun, environmentOf } from '../../src/embedded/environment.ts';
 import { refuseHalfSettings, sharedSettings } from '../../src/embedded/parts.ts';
 
 describe('the settings of a start', () => {
@@ -50,5 +51,28 @@ describe('the settings of a start', () => {
     assert.deepEqual(secretsOf(dataDir), secrets);
     assert.deepEqual(JSON.parse(await readFile(file, 'utf8')), secrets);
     assert.equal((await stat(file)).mode & 0o777, 0o600);
+  });
+
+  it('are named when their file is damaged', async () => {
+    const file = join(dataDir, 'secrets.json');
+    await writeFile(file, '{');
+    assert.throws(() => secretsOf(dataDir), { message: `${file} is damaged: it is not JSON` });
+  });
+
+  it('complete those of a command, unless it names another database', async () => {
+    const ofRun = {
+      DATABASE_URL: 'postgres://own/farebox',
+      STRIPE_SECRET_KEY: 'sk_test_simulator',
+    };
+    const lock = holdDataDir(dataDir);
+    try {
+      announceRun(dataDir, ofRun);
+      assert.deepEqual(await environmentOf(dataDir, {}), ofRun);
+      assert.deepEqual(await environmentOf(dataDir, { DATABASE_URL: ofRun.DATABASE_URL }), ofRun);
+      const other = { DATABASE_URL: 'postgres://books.example/farebox' };
+      assert.deepEqual(await environmentOf(dataDir, other), other);
+    } finally {
+      lock?.release();
+    }
   });
 });

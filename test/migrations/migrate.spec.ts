@@ -11,6 +11,7 @@ import {
   NewerDatabaseError,
   UnreleasedDatabaseError,
 } from '../../src/store/migrations.ts';
+import { createDatabase, sql } from '../../src/store/database.ts';
 import { createEmptyDatabase, until, type TestDatabase } from '../support/stack.ts';
 
 const MIGRATIONS = join(import.meta.dirname, '../../migrations');
@@ -63,6 +64,42 @@ describe('migrate', () => {
     );
     return rows.map(({ pid }) => pid);
   }
+
+  it('names the migration that it waits for', async () => {
+    const holder = await client.query<{ pid: number }>(
+      `select pg_backend_pid() as pid, pg_advisory_lock(hashtext('farebox.migrate'))`,
+    );
+    const said: string[] = [];
+    const waits = migrate(database.url, directory, (text) => said.push(text));
+    await until(async () => (await waiting()).length === 1);
+    await client.query('select pg_advisory_unlock_all()');
+    await waits;
+    assert.equal(said.length, 1);
+    assert.match(said[0] ?? '', new RegExp(`^process ${holder.rows[0]?.pid} of PostgreSQL, `));
+  });
+
+  it('does not depend on the search path and the time limits of the role', async () => {
+    const name = client.database;
+    for (const setting of [
+      `search_path = nowhere`,
+      `statement_timeout = '1ms'`,
+      `transaction_timeout = '2ms'`,
+      `idle_in_transaction_session_timeout = '1ms'`,
+    ]) {
+      await client.query(`alter database ${name} set ${setting}`);
+    }
+    await migrate(database.url);
+    const { rows } = await client.query(
+      `select extnamespace::regnamespace::text as schema from pg_extension where extname = 'pg_trgm'`,
+    );
+    assert.deepEqual(rows, [{ schema: 'farebox' }]);
+    const ledger = await createDatabase(database.url, { maxPoolSize: 1, onError: () => {} });
+    try {
+      assert.equal(await ledger.oneFirst(sql.unsafe`select similarity('agent', 'agent')`), 1);
+    } finally {
+      await ledger.end();
+    }
+  });
 
   it('applies every file once, numbered ones first', async () => {
     const applied = await migrate(database.url);

@@ -13,6 +13,20 @@ const REQUIRED = {
 
 const INVALID: readonly (readonly [string, string, RegExp])[] = [
   ['DATABASE_URL', 'postgres://host/farebox?pooler=session', /pooler must be transaction/],
+  [
+    'DATABASE_URL',
+    'postgres://farebox:p@ss#word@host/farebox',
+    /^DATABASE_URL must be a URL such as/,
+  ],
+  ['DATABASE_URL', 'postgres://farebox:50%off@host/farebox', /^DATABASE_URL must be a URL such as/],
+  ['DATABASE_URL', 'host=db password=secret', /^DATABASE_URL must be a URL such as/],
+  ['DATABASE_URL', 'mysql://host/farebox', /^DATABASE_URL must be a URL such as/],
+  ['PRODUCTION', '1', /^PRODUCTION must be true or false, not "1"/],
+  ['PRODUCTION', 'TRUE', /^PRODUCTION must be true or false/],
+  ['ALLOW_PRIVATE_ENDPOINTS', 'yes', /true or false/],
+  ['SHARE_PORT', 'on', /true or false/],
+  ['SAVE_TEST_CARD', '1', /true or false/],
+  ['DEV_MAIL', '1', /true or false/],
   ['STEP_RETRY_MS', '9', /integer from 10 to 60000/],
   ['TOP_UP_ANSWER_MS', '1e3', /integer from 100 to 60000/],
   ['STRIPE_TIMEOUT_MS', '15000', /integer from 100 to 12000/],
@@ -23,6 +37,10 @@ const INVALID: readonly (readonly [string, string, RegExp])[] = [
 ];
 
 describe('the settings of a process', () => {
+  it('take an empty HOST for none, not for every address', () => {
+    assert.equal(readConfig({ ...REQUIRED, HOST: '' }).host, '127.0.0.1');
+  });
+
   it('have defaults', () => {
     const { stepRetryMs, topUpAnswerMs, relayLeaseMs, reconcileReviewMs, stripe } =
       readConfig(REQUIRED);

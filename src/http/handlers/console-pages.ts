@@ -9,6 +9,7 @@ import type { Context, Middleware } from 'koa';
 import { AUTH_PATH, isAuthEndpoint } from '../../console/paths.ts';
 import { ApiError } from '../../domain/errors.ts';
 import { remembered } from '../../domain/remembered.ts';
+import { writeErrorOf } from '../answer-errors.ts';
 import { hasBody, readBody } from '../body.ts';
 import { redirectTo, requestIdOf } from '../respond.ts';
 import type { Api } from '../services.ts';
@@ -116,5 +117,9 @@ async function handleAuth(api: Api, ctx: Context): Promise<void> {
   ctx.res.setHeader('Cache-Control', 'no-store');
   ctx.res.setHeader('Referrer-Policy', 'no-referrer');
   ctx.res.setHeader('X-Content-Type-Options', 'nosniff');
-  await api.console.handle(ctx.req, ctx.res, body?.toString());
+  try {
+    await api.console.handle(ctx.req, ctx.res, body?.toString());
+  } catch (error) {
+    throw ctx.method === 'POST' ? writeErrorOf(error) : error;
+  }
 }

@@ -384,7 +384,8 @@ export const OPERATIONS = {
     summary: 'Download a monthly statement as CSV',
     description:
       'Returns a row for each entry. The amounts of all rows but the last add up to the last. Columns: `date`, ' +
-      '`entry`, `tool`, `topUpId`, `reason`, `count`, `amount`.',
+      '`entry`, `tool`, `topUpId`, `reason`, `count`, `amount`, and `tax`, which is beside the amount. Of more ' +
+      'than 1,000 entries of a kind in the month, there is a row for each UTC day.',
   },
   getStatement: {
     tag: 'Earnings',

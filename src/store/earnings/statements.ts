@@ -59,21 +59,18 @@ const movementRow = row(StatementMovement);
 const refundsRow = row(ToolDayRefunds);
 const sumRow = row(Type.Object({ sum: Type.Integer() }));
 
-/** A refund that had to wait for credits has several movements; its first one has its tax. */
+/** Of movements `m`. A refund that had to wait for credits has several; its first one, in `first`, has its tax. */
 const TAX = sql.fragment`
   case when kind = 'top_up' then (select tax_micros from farebox.top_ups t where t.id = m.top_up_id)
-    when kind in ('refund', 'refund_returned') and not exists (
-      select from farebox.movements e
-      where e.reversal_id = m.reversal_id and e.kind = m.kind and e.id < m.id
-    ) then (
+    when kind in ('refund', 'refund_returned') and id in (select id from first) then (
       select case m.kind when 'refund' then -1 else 1 end * coalesce(gross_micros - amount_micros, 0)
       from farebox.reversals r where r.id = m.reversal_id
     )
     else 0 end
 `;
 
-/** Developers may make millions of refunds. Beyond this, a statement has their sums by day. */
-export const REFUNDS_LISTED_MAX = 1_000;
+/** Of one kind in a month: there may be millions. Beyond this, a statement has their sums by day. */
+const LISTED_MAX = 1_000;
 
 export async function readConsumerStatement(
   tx: Connection,
@@ -93,23 +90,22 @@ export async function readConsumerStatement(
     ${own} and created_at >= ${timestampOf(fromMs)} and created_at < ${timestampOf(toMs)}
   `;
   const movements = await tx.any(sql.type(movementRow)`
-    with month as materialized (
-      select m.*, kind = 'charge_refund' and (
-        select count(*) from (
-          select from farebox.movements where ${inMonth} and kind = 'charge_refund'
-          limit ${REFUNDS_LISTED_MAX + 1}
-        ) first
-      ) > ${REFUNDS_LISTED_MAX} as is_summed
-      from farebox.movements m where ${inMonth}
+    with month as materialized (select * from farebox.movements where ${inMonth}),
+    many as (select kind from month group by kind having count(*) > ${LISTED_MAX}),
+    first as materialized (
+      select distinct on (reversal_id, kind) id from farebox.movements
+      where ${own} and kind in ('refund', 'refund_returned')
+      order by reversal_id, kind, id
     )
     select kind, "amountMicros", "taxMicros", "topUpId", reason, "createdAt"
     from (
       select kind, amount_micros as "amountMicros", ${TAX} as "taxMicros", top_up_id as "topUpId", reason,
         created_at as "createdAt", id
-      from month m where not is_summed
+      from month m where kind not in (select kind from many)
       union all
-      select 'charge_refund', sum(amount_micros)::int8, 0, null, null, max(created_at), null
-      from month where is_summed group by date_trunc('day', created_at, 'UTC')
+      select kind, sum(amount_micros)::int8, sum(${TAX})::int8, null, null, max(created_at), null
+      from month m where kind in (select kind from many)
+      group by kind, date_trunc('day', created_at, 'UTC')
     ) listed
     order by "createdAt", id
   `);

@@ -116,6 +116,20 @@ describe('farebox doctor', () => {
     assert.match(error.message, /ECONNREFUSED/);
   });
 
+  it('exits with 2 and says why, as JSON when asked, when a file of a secret cannot be read', async () => {
+    const { DATABASE_URL: _, ...rest } = env;
+    const unreadable = { ...rest, DATABASE_URL_FILE: '/nowhere/url' };
+    const { code, stdout } = await failing(['--json'], unreadable);
+    assert.equal(code, 2);
+    const { ok, error } = JSON.parse(stdout) as { ok: null; error: { message: string } };
+    assert.equal(ok, null);
+    assert.match(error.message, /^DATABASE_URL_FILE names a file that cannot be read/);
+    assert.match(
+      (await failing([], unreadable)).stderr,
+      /^farebox: could not check: DATABASE_URL_/,
+    );
+  });
+
   it('exits with 2 and names Stripe and the reason when it cannot reach Stripe', async () => {
     const { code, stdout, stderr } = await failing([], {
       ...env,

@@ -107,6 +107,44 @@ describe('/v1/statements/:month', () => {
     assert.equal((await ofConsumer(consumer, nameAt(-2))).closingBalance, 1.442);
   });
 
+  it('lists top-ups with their tax one by one, and by day when there are more than a thousand', async () => {
+    const [consumer] = (await harness.parties(1)) as [Party];
+    // With a cent of tax each, and one refund, which stays listed by itself.
+    const topUps = (from: number, to: number) =>
+      api.sql.query(
+        `with made as (
+           insert into farebox.top_ups (id, ledger, consumer_id, account_id, method, status, amount_micros, tax_micros)
+           select uuidv7(), $1, $2, $6, 'checkout', 'completed', 1000000, 10000
+           from generate_series($4::int, $5::int) returning id
+         )
+         insert into farebox.movements (ledger, consumer_id, id, kind, amount_micros, top_up_id, created_at)
+         select $1, $2, uuidv7(), 'top_up', 1000000, id,
+           $3::timestamptz + ($4 - 1 + row_number() over ()) * interval '1 minute' from made`,
+        [consumer.ledger, consumer.consumer, minute(0), from, to, consumer.accountId],
+      );
+    await api.sql.query(
+      `insert into farebox.movements (ledger, consumer_id, id, kind, amount_micros, reason, created_at)
+       values ($1, $2, uuidv7(), 'charge_refund', 500000, 'ch_1', $3)`,
+      [consumer.ledger, consumer.consumer, minute(0)],
+    );
+    await topUps(1, 1_000);
+    const { movements } = await ofConsumer(consumer, nameAt(-2));
+    assert.equal(movements.length, 1_001);
+    assert.deepEqual(movements[1]?.createdAt, minute(1));
+    assert.equal(movements[1]?.tax, 0.01);
+    await topUps(1_001, 1_441);
+    const summed = await ofConsumer(consumer, nameAt(-2));
+    const byDay = { kind: 'top_up', topUpId: null, reason: null };
+    assert.deepEqual(summed.movements, [
+      { kind: 'charge_refund', amount: 0.5, topUpId: null, reason: 'ch_1', createdAt: minute(0) },
+      { ...byDay, amount: 1_439, tax: 14.39, createdAt: minute(1_439) },
+      { ...byDay, amount: 2, tax: 0.02, createdAt: minute(1_441) },
+    ]);
+    assert.equal(summed.closingBalance, 1_441.5);
+    const { body } = await get(`${nameAt(-2)}.csv`, consumer.consumerKey);
+    assert.equal(String(body).trimEnd().split('\r\n').length, 1 + 1 + 3 + 1);
+  });
+
   it('shows a consumer the opening balance, credits, charges by tool, and the closing balance', async () => {
     const [consumer, developer] = (await harness.parties(2)) as [Party, Party];
     await credit(consumer, 5_000_000, [monthAt(-2), monthAt(-1) - 1]);
@@ -180,13 +218,6 @@ describe('/v1/statements/:month', () => {
           }
           if (rollsUp) await rollUp(harness.database);
           let [balance, earnings] = [0, 0];
-          it('names the current month when it refuses another', async () => {
-            const { body } = await get('2026-13', (await api.createAccount(1)).consumerKey);
-            const thisMonth = new Date().toISOString().slice(0, 7);
-            const { message } = (body as { error: { message: string } }).error;
-            assert.ok(message.includes(thisMonth), message);
-          });
-
           for (const month of [...MONTHS, 0].map(nameAt)) {
             const spent = await ofConsumer(consumer, month);
             assert.equal(microsOf(spent.openingBalance), balance);
@@ -308,6 +339,13 @@ describe('/v1/statements/:month', () => {
     const spent = await ofConsumer(stranger, nameAt(0));
     assert.deepEqual([spent.movements, spent.charges, spent.closingBalance], [[], [], 0]);
     assert.deepEqual((await ofDeveloper(stranger, nameAt(0))).earned, []);
+  });
+
+  it('names the current month when it refuses another', async () => {
+    const { body } = await get('2026-13', (await api.createAccount(1)).consumerKey);
+    const thisMonth = new Date().toISOString().slice(0, 7);
+    const { message } = (body as { error: { message: string } }).error;
+    assert.ok(message.includes(thisMonth), message);
   });
 
   for (const month of [
