@@ -1,6 +1,6 @@
 /** Paid MCP tools, for versions 1 and 2 of the SDK: `server.registerTool(name, config, paidTool(...))`. */
 import { checkPaid, isRefusal, runPaid } from './paid.js';
-import { CHARGE_META, explain, refusalOf } from './refusals.js';
+import { CHARGE_META, ERROR_META, explain, refusalOf } from './refusals.js';
 import { serviceKeyOf } from './service-key.js';
 
 export function paidTool(farebox, options, handler) {
@@ -35,11 +35,14 @@ function withCharge(result, { id, amount, balance, receipt }) {
   return { ...rest, _meta: { ...meta, [CHARGE_META]: { id, amount, balance, receipt } } };
 }
 
-/** An `isError` result, not a protocol error: every MCP client shows it to the model. */
+/**
+ * An `isError` result, not a protocol error: every MCP client shows it to the model. The error is not in
+ * `structuredContent`, which the client of version 1 compares with the tool's `outputSchema` even then.
+ */
 function refused(tool, error) {
   return {
     isError: true,
     content: [{ type: 'text', text: explain(tool, error) }],
-    structuredContent: { error },
+    _meta: { [ERROR_META]: error },
   };
 }

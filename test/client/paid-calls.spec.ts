@@ -14,7 +14,7 @@ import type { Step } from './scripted-service.ts';
 
 interface Result {
   readonly isError?: boolean;
-  readonly structuredContent?: { readonly error: Readonly<Record<string, unknown>> };
+  readonly _meta?: { readonly 'farebox/error': Readonly<Record<string, unknown>> };
 }
 
 type Options = PaidOptions<[], { content: never[] }>;
@@ -51,7 +51,7 @@ describe('client: paid calls that ask the owner', () => {
     await using api = await service(poor, question, droppedLine);
     const options = { tool: 'search', price: '0.02', ask, onUnavailable: 'run_unpaid' } as const;
     const { ran, call } = toolOf(api.farebox(), options);
-    const error = (await call()).structuredContent?.error;
+    const error = (await call())._meta?.['farebox/error'];
     assert.partialDeepStrictEqual(error, { code: 'insufficient_balance', approvalId: 'apr_1' });
     assert.equal(ran.times, 0);
   });
@@ -76,9 +76,9 @@ describe('client: paid calls that are settled', () => {
       await using api = await service(held, answer(200, { id: 'hld_1' }));
       const options = { tool: 'search', max: 2, settle: returns(cost) };
       const { ran, call } = toolOf(api.farebox(), options);
-      const { isError, structuredContent } = await call();
+      const { isError, _meta: meta } = await call();
       assert.equal(isError, true);
-      assert.partialDeepStrictEqual(structuredContent?.error, {
+      assert.partialDeepStrictEqual(meta?.['farebox/error'], {
         code: 'billing_error',
         outcome: 'not_charged',
       });
@@ -100,7 +100,7 @@ describe('client: paid calls that are settled', () => {
     it(`report a lost capture when the retry tells ${name} of it`, async () => {
       await using api = await service(held, droppedLine, release, again);
       const { call } = toolOf(api.farebox(), { tool: 'search', price: 1 });
-      assert.partialDeepStrictEqual((await call()).structuredContent?.error, told);
+      assert.partialDeepStrictEqual((await call())._meta?.['farebox/error'], told);
       const [, capture = '', gone = ''] = api.seen.map(({ path }) => path);
       assert.match(gone, /release$/);
       assert.deepEqual([api.seen[3]?.path, api.keys[3]], [capture, api.keys[1]]);
@@ -110,7 +110,7 @@ describe('client: paid calls that are settled', () => {
   it('hold nothing when their price is a function that returns nothing', async () => {
     await using api = await service(held);
     const { ran, call } = toolOf(api.farebox(), { tool: 'search', price: returns(undefined) });
-    assert.equal((await call()).structuredContent?.error['code'], 'billing_error');
+    assert.equal((await call())._meta?.['farebox/error']['code'], 'billing_error');
     assert.deepEqual([ran.times, api.seen], [0, []]);
   });
 });
