@@ -128,6 +128,8 @@ describe('client: the options of a paid call', () => {
   const times = [0, -1, 1.5, NaN, Infinity, 2 ** 31, '1'];
   const wrong: readonly object[] = [
     ...times.map((timeoutMs) => ({ timeoutMs })),
+    // A hold lasts a day, and a minute more than its call.
+    { timeoutMs: 86_340_001 },
     ...times.map((timeoutMs) => ({ ask: { timeoutMs } })),
     { onUnavailable: 'run' },
     { price: undefined },
@@ -140,7 +142,7 @@ describe('client: the options of a paid call', () => {
         const given = { tool: 'search', price: 1, ...options } as never;
         assert.throws(() => of(given), TypeError, inspect(options));
       }
-      of({ tool: 'search', price: 1, timeoutMs: 2 ** 31 - 1, ask: { timeoutMs: 1 } } as never);
+      of({ tool: 'search', price: 1, timeoutMs: 86_340_000, ask: { timeoutMs: 1 } } as never);
       of({ tool: 'search', max: 1, settle: returns(1) } as never);
     });
   }
