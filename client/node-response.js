@@ -21,7 +21,6 @@ export function keepBack(response, onEnd) {
   const { end, write, writeHead, setHeader, removeHeader, flushHeaders } = response;
   const own = { end, write, writeHead, setHeader, removeHeader, flushHeaders };
   const chunks = [];
-  const { statusMessage } = response;
   const restore = () => {
     Object.assign(response, own);
     delete response.writableEnded;
@@ -30,7 +29,8 @@ export function keepBack(response, onEnd) {
   const forget = () => {
     for (const name of response.getHeaderNames()) response.removeHeader(name);
     for (const header of Object.entries(before)) response.setHeader(...header);
-    if (response.statusMessage !== statusMessage) response.statusMessage = statusMessage;
+    // HTTP/2 has no text of a status, and warns.
+    if (response.req.httpVersionMajor < 2) response.statusMessage = undefined;
   };
   const silence = () => {
     for (const name of Object.keys(own)) response[name] = () => response;
@@ -48,7 +48,7 @@ export function keepBack(response, onEnd) {
   };
   response.writeHead = (status, ...rest) => {
     response.statusCode = status;
-    if (typeof rest[0] === 'string') [response.statusMessage] = rest;
+    if (typeof rest[0] === 'string') response.statusMessage = rest[0];
     const headers = rest.at(-1);
     if (typeof headers === 'object') setAll(response, pairsOf(headers));
     return response;
