@@ -19,6 +19,18 @@ export function microsOf(param, dollars) {
   return refuse('invalid_amount', message, param);
 }
 
+/** What an idempotency key names of an amount and metadata: their form and order do not count. */
+export function comparable(amount, metadata) {
+  const members = metadata && Object.entries(metadata).toSorted(([a], [b]) => (a < b ? -1 : 1));
+  return { sent: amount === undefined ? null : Number(amount), members };
+}
+
+/** A tool that was only charged by its name. */
+export function newTool(name) {
+  const facts = { description: '', micros: null, archived: false, isRegistered: false };
+  return { id: newId('tool'), name, createdAt: now(), ...facts };
+}
+
 export function newId(prefix) {
   return `${prefix}_${randomHex()}`;
 }
