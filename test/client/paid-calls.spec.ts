@@ -9,7 +9,14 @@ import * as forHono from '@farebox/client/hono';
 import * as forKoa from '@farebox/client/koa';
 import { paidTool } from '@farebox/client/mcp';
 import type { PaidOptions } from '../../client/paid.js';
-import { answer, droppedLine, raised, refusal, ScriptedService } from './scripted-service.ts';
+import {
+  answer,
+  droppedLine,
+  raised,
+  refusal,
+  ScriptedService,
+  silence,
+} from './scripted-service.ts';
 import type { Step } from './scripted-service.ts';
 
 interface Result {
@@ -154,6 +161,13 @@ describe('client: the options of a paid call', () => {
       await assert.rejects(charging, TypeError);
     }
     assert.deepEqual(api.seen, []);
+  });
+
+  it('limits the wait for the owner while the service is silent', async () => {
+    await using api = await service(silence);
+    const { approvals } = api.farebox({ timeoutMs: 200, maxRetries: 2 });
+    const { code } = await raised(approvals.wait('apr_1', { timeoutMs: 200 }));
+    assert.deepEqual([code, api.seen.length], ['service_unavailable', 1]);
   });
 
   it('may wait for the owner as long as a timer can run', async () => {
