@@ -293,6 +293,12 @@ describe('client: paid routes', () => {
 
       if (name !== 'fetch') return;
 
+      it('give the response of a protocol switch as it is', async () => {
+        await open();
+        const response = await site.ask('/switched', { headers: keyOf(account) });
+        assert.deepEqual([response.status, await books.holds()], [101, ['captured']]);
+      });
+
       for (const path of ['/nothing', '/unsendable', '/read']) {
         it(`are not paid when there is no response to send: ${path}`, async () => {
           await open();

@@ -298,6 +298,8 @@ export const SITES: Readonly<Record<string, (farebox: Farebox) => Promise<Site>>
         return paid(() => Response.json(found()))(request);
       },
       '/nothing': paid(nothing),
+      // As Deno.upgradeWebSocket() gives it; Node cannot make one.
+      '/switched': paid(() => Object.defineProperty(new Response(), 'status', { value: 101 })),
       '/unsendable': paid(() => Response.error()),
       '/read': paid(async () => {
         const response = Response.json(found());
