@@ -32,7 +32,8 @@ async function callTool(call: number): Promise<boolean> {
     say(`call ${call}: ${JSON.stringify(result.structuredContent)}`);
     return true;
   }
-  const error = Refusal.safeParse(result._meta).data?.['farebox/error'];
+  const { _meta: meta } = result;
+  const error = Refusal.safeParse(meta).data?.['farebox/error'];
   if (error?.code !== 'insufficient_balance') throw new Error('the tool failed');
   const { shortfall, topUpUrl } = error;
   return topUp(Math.max(shortfall, TOP_UP_DOLLARS), topUpUrl);

@@ -24,6 +24,8 @@ interface Result {
   readonly _meta?: { readonly 'farebox/error': Readonly<Record<string, unknown>> };
 }
 
+const errorIn = ({ _meta: meta }: Result) => meta?.['farebox/error'];
+
 type Options = PaidOptions<[], { content: never[] }>;
 
 const search = { apiKey: 'fare_ck_live_x', tool: 'search', amount: 0.02 };
@@ -58,7 +60,7 @@ describe('client: paid calls that ask the owner', () => {
     await using api = await service(poor, question, droppedLine);
     const options = { tool: 'search', price: '0.02', ask, onUnavailable: 'run_unpaid' } as const;
     const { ran, call } = toolOf(api.farebox(), options);
-    const error = (await call())._meta?.['farebox/error'];
+    const error = errorIn(await call());
     assert.partialDeepStrictEqual(error, { code: 'insufficient_balance', approvalId: 'apr_1' });
     assert.equal(ran.times, 0);
   });
@@ -107,7 +109,7 @@ describe('client: paid calls that are settled', () => {
     it(`report a lost capture when the retry tells ${name} of it`, async () => {
       await using api = await service(held, droppedLine, release, again);
       const { call } = toolOf(api.farebox(), { tool: 'search', price: 1 });
-      assert.partialDeepStrictEqual((await call())._meta?.['farebox/error'], told);
+      assert.partialDeepStrictEqual(errorIn(await call()), told);
       const [, capture = '', gone = ''] = api.seen.map(({ path }) => path);
       assert.match(gone, /release$/);
       assert.deepEqual([api.seen[3]?.path, api.keys[3]], [capture, api.keys[1]]);
@@ -117,7 +119,7 @@ describe('client: paid calls that are settled', () => {
   it('hold nothing when their price is a function that returns nothing', async () => {
     await using api = await service(held);
     const { ran, call } = toolOf(api.farebox(), { tool: 'search', price: returns(undefined) });
-    assert.equal((await call())._meta?.['farebox/error']['code'], 'billing_error');
+    assert.equal(errorIn(await call())?.['code'], 'billing_error');
     assert.deepEqual([ran.times, api.seen], [0, []]);
   });
 });

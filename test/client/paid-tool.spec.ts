@@ -138,9 +138,7 @@ describe('client: paid MCP tools', () => {
         const url = new URL(`http://127.0.0.1:${(http.address() as AddressInfo).port}/mcp`);
         const requestInit = { headers: { 'x-service-key': consumerKey } };
         const caller = new ClientV1({ name: 'test', version: '1.0.0' });
-        await caller.connect(
-          new TransportV1(url, { requestInit }) as Parameters<ClientV1['connect']>[0],
-        );
+        await caller.connect(new TransportV1(url, { requestInit }));
         // From then on, this client compares structured content with the schema, that of errors too.
         await caller.listTools();
         const paid = await caller.callTool({ name: 'count' });
