@@ -71,8 +71,10 @@ export class FakeLedger {
   }
 
   refund(chargeId, { amount }, idempotencyKey) {
+    // The charge's own amount is the limit.
+    const max = Number.MAX_SAFE_INTEGER;
+    const asked = amount === undefined ? null : microsOf('amount', amount, max);
     const charge = this.charges.get(chargeId) ?? refuse('not_found', 'There is no such charge.');
-    const asked = amount === undefined ? null : microsOf('amount', amount);
     return this.once(['refund', chargeId], idempotencyKey, { asked }, () => {
       const left = charge.micros - charge.refunded;
       if (left === 0 || (asked ?? 0) > left) {

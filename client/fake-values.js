@@ -7,13 +7,13 @@ const MICROS_PER_DOLLAR = 1_000_000;
 const FROM_ZERO = new Set(['balance', 'limit', 'window.limit']);
 
 /** Whole micro-dollars of a number or a decimal string. */
-export function microsOf(param, dollars) {
+export function microsOf(param, dollars, max = CHARGE_MICROS_MAX) {
   const micros = Math.round(Number(dollars) * MICROS_PER_DOLLAR);
   const isExact =
     typeof dollars === 'string'
       ? /^\d+(\.\d{1,6})?$/.test(dollars)
       : micros / MICROS_PER_DOLLAR === dollars;
-  const isAllowed = FROM_ZERO.has(param) ? micros >= 0 : micros > 0 && micros <= CHARGE_MICROS_MAX;
+  const isAllowed = FROM_ZERO.has(param) ? micros >= 0 : micros > 0 && micros <= max;
   if (isExact && isAllowed) return micros;
   const message = `${param} is ${JSON.stringify(dollars)}. It must be more than $0, with at most six decimals.`;
   return refuse('invalid_amount', message, param);

@@ -4,7 +4,7 @@ import { FareboxError } from '@farebox/client';
 import { Random, SEED } from '../support/random.ts';
 import { fakeService, realService, type Ground } from './grounds.ts';
 
-const REQUESTS = 400;
+const REQUESTS = 250;
 
 const AMOUNTS = [1, 0.5, '0.25', '1.50', 2, 0.000001, '0.000001', 9, undefined] as const;
 const BAD_AMOUNTS = [
