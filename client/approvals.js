@@ -50,14 +50,17 @@ export class Approvals {
       const leftMs = deadline - performance.now();
       const wait = Math.max(0, Math.min(WAIT_SECONDS, Math.ceil(leftMs / 1_000)));
       const requestMs = Math.min(TIMER_MS_MAX, wait * 1_000 + this.#calls.timeoutMs);
-      const options = { timeoutMs: requestMs, signal };
+      // A service that is silent may not take longer than one that answers.
+      const totalMs = Math.max(0, leftMs) + this.#calls.timeoutMs;
+      const options = { timeoutMs: requestMs, totalMs, signal };
       try {
         const path = `/v1/approvals/${idInPath(id)}`;
         const approval = await this.#calls.get(path, { wait }, options);
         if (approval.status !== 'pending' || leftMs <= 0) return approval;
       } catch (error) {
         const mayRecover = error.code === 'service_unavailable' || error.code === 'rate_limited';
-        if (!mayRecover || leftMs <= 0 || signal?.aborted) throw error;
+        const isOver = performance.now() >= deadline;
+        if (!mayRecover || isOver || signal?.aborted) throw error;
         await pause(PAUSE_MS);
       }
     }

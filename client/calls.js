@@ -20,9 +20,9 @@ export class Calls {
   }
 
   /** Calls `attempt(limits)` of retry.js repeatedly, for as long as the call may take. */
-  retry(attempt, { timeoutMs = this.timeoutMs, signal } = {}) {
+  retry(attempt, { timeoutMs = this.timeoutMs, signal, totalMs } = {}) {
     settings.checkInteger('timeoutMs', timeoutMs, 1);
-    return retry(attempt, { timeoutMs, maxRetries: this.#maxRetries, signal });
+    return retry(attempt, { timeoutMs, maxRetries: this.#maxRetries, signal, totalMs });
   }
 
   async get(path, query, options) {

@@ -11,7 +11,7 @@ export function paidRoute(farebox, options) {
     const apiKey = serviceKeyOf(request.headers);
     try {
       const payment = await openPayment(farebox, options, { apiKey, input: [request], signal });
-      settleBeforeEnd(payment, response, options, signal);
+      settleBeforeEnd(payment, response, options, signal, { fail: next });
     } catch (error) {
       // Express 4 does not wait for what a middleware returns.
       if (!isRefusal(error)) return next(error);

@@ -9,10 +9,13 @@ const BATCH_MEMBERS_MAX = 1_000;
 
 /** The body of a charge. */
 export function checkCharge({ tool, metadata }) {
-  if (typeof tool !== 'string' || !TOOL.test(tool)) {
-    malformed('tool', 'must be printable text of 1 to 100 characters');
-  }
+  checkTool('tool', tool);
   checkMetadata(metadata);
+}
+
+export function checkTool(param, name) {
+  if (typeof name === 'string' && TOOL.test(name)) return;
+  malformed(param, 'must be printable text of 1 to 100 characters');
 }
 
 /** The body of a hold. */
@@ -27,8 +30,11 @@ export function checkSeconds(expiresIn) {
 }
 
 export function checkMetadata(metadata) {
-  const rule = metadata === undefined ? undefined : brokenRule(metadata);
-  if (rule !== undefined) refuse('invalid_request', `metadata is malformed. ${rule}`, 'metadata');
+  const broken = metadata === undefined ? undefined : brokenRule(metadata);
+  if (!broken) return;
+  const { rule, member } = broken;
+  const param = member === undefined ? 'metadata' : `metadata.${member}`;
+  refuse('invalid_request', `metadata is malformed. ${rule}`, param);
 }
 
 export function checkMembers(charges) {

@@ -3,7 +3,7 @@ import { FakeApprovals } from './fake-approvals.js';
 import { FakeBudgets, giveBack } from './fake-budgets.js';
 import { refuseOnDemand } from './fake-magic.js';
 import { refuse } from './fake-refusal.js';
-import { microsOf, newId, newKey, now } from './fake-values.js';
+import { comparable, microsOf, newId, newKey, newTool, now } from './fake-values.js';
 
 const MICROS_PER_DOLLAR = 1_000_000;
 
@@ -60,11 +60,10 @@ export class FakeLedger {
 
   charge({ apiKey, tool, amount, metadata }, idempotencyKey) {
     const consumer = this.ownerOf(apiKey);
-    const sent = amount === undefined ? null : microsOf('amount', amount);
-    const request = { tool, sent, metadata };
+    const request = { tool, ...comparable(amount, metadata) };
     return this.once(['charge', consumer.id], idempotencyKey, request, () => {
       const payer = this.payerOf(apiKey);
-      const micros = sent ?? this.priceOf(tool);
+      const micros = this.#microsFor(tool, amount);
       refuseOnDemand(micros, () => refuseForBalance(consumer, 0, micros));
       const counted = this.#take(payer, { tool, micros });
       return this.#record(payer, { tool, micros, metadata, counted });
@@ -72,8 +71,10 @@ export class FakeLedger {
   }
 
   refund(chargeId, { amount }, idempotencyKey) {
+    // The charge's own amount is the limit.
+    const max = Number.MAX_SAFE_INTEGER;
+    const asked = amount === undefined ? null : microsOf('amount', amount, max);
     const charge = this.charges.get(chargeId) ?? refuse('not_found', 'There is no such charge.');
-    const asked = amount === undefined ? null : microsOf('amount', amount);
     return this.once(['refund', chargeId], idempotencyKey, { asked }, () => {
       const left = charge.micros - charge.refunded;
       if (left === 0 || (asked ?? 0) > left) {
@@ -89,14 +90,13 @@ export class FakeLedger {
     });
   }
 
-  place({ apiKey, tool, amount, expiresIn = 600, metadata }, idempotencyKey) {
+  place({ apiKey, tool, amount, expiresIn, metadata }, idempotencyKey) {
     const consumer = this.ownerOf(apiKey);
-    const sent = amount === undefined ? null : microsOf('amount', amount);
-    const request = { tool, sent, expiresIn, metadata };
+    const request = { tool, expiresIn, ...comparable(amount, metadata) };
     return this.once(['hold', consumer.id], idempotencyKey, request, () => {
       const payer = this.payerOf(apiKey);
       const { key } = payer;
-      const micros = sent ?? this.priceOf(tool);
+      const micros = this.#microsFor(tool, amount);
       refuseOnDemand(micros, () => refuseForBalance(consumer, 0, micros));
       const counted = this.#take(payer, { tool, micros });
       const createdAt = now();
@@ -111,16 +111,16 @@ export class FakeLedger {
         remaining: micros,
       };
       Object.assign(hold, { state: 'open', createdAt, metadata: metadata ?? null });
-      hold.expiresMs = Date.parse(createdAt) + expiresIn * 1_000;
+      hold.expiresMs = Date.parse(createdAt) + (expiresIn ?? 600) * 1_000;
       this.holds.set(hold.id, hold);
       return { hold, balance: consumer.micros };
     });
   }
 
   capture(holdId, { amount, final = true, over = 'reject', metadata }, idempotencyKey) {
-    const hold = this.holdOf(holdId);
     const sent = amount === undefined ? null : microsOf('amount', amount);
-    const request = { sent, final, over, metadata };
+    const hold = this.holdOf(holdId);
+    const request = { final, over, ...comparable(amount, metadata) };
     return this.once(['capture', holdId], idempotencyKey, request, () => {
       this.#assertOpen(hold);
       const { tool, remaining } = hold;
@@ -194,6 +194,14 @@ export class FakeLedger {
     hold.consumer.micros += hold.remaining;
     giveBack(hold.counted, hold.remaining);
     Object.assign(hold, { state, remaining: 0 });
+  }
+
+  /** A name that is charged with an amount is known from then on, without a price. */
+  #microsFor(tool, amount) {
+    if (amount === undefined) return this.priceOf(tool);
+    const micros = microsOf('amount', amount);
+    if (!this.tools.has(tool)) this.tools.set(tool, newTool(tool));
+    return micros;
   }
 
   priceOf(name) {

@@ -6,8 +6,9 @@ import {
   checkMembers,
   checkMetadata,
   checkSeconds,
+  checkTool,
 } from './fake-checks.js';
-import { microsOf, newId, now } from './fake-values.js';
+import { microsOf, newId, newTool } from './fake-values.js';
 import { answerOnDemand, refuseTopUpOnDemand } from './fake-magic.js';
 import { FAKE_RECEIPT_KEYS, signReceipt } from './fake-receipts.js';
 import { FakeRefusal, refuse } from './fake-refusal.js';
@@ -80,7 +81,17 @@ async function postBatch(ledger, { body, signal }) {
       return { status: error.status, error: error.error };
     }
   });
-  return done({ results: await Promise.all(results) });
+  const made = await Promise.all(results);
+  return done({ results: made.map((result) => atTheEnd(ledger, result)) });
+}
+
+/** A hold is shown in its state at the end of the batch. */
+function atTheEnd(ledger, result) {
+  if (!result.hold) return result;
+  return {
+    ...result,
+    hold: { ...result.hold, ...wireHold(ledger, ledger.holdOf(result.hold.id)) },
+  };
 }
 
 const BATCH_OPS = {
@@ -167,13 +178,15 @@ function getHolds(ledger, { query }) {
 }
 
 function postTool(ledger, { body: { name, description = '', price = null } }) {
+  checkTool('name', name);
+  const micros = price === null ? null : microsOf('price', price);
   const known = ledger.tools.get(name);
-  if (known) {
+  if (known?.isRegistered) {
     const message = 'A tool with this name already exists, perhaps archived.';
     refuse('tool_exists', message, undefined, { toolId: known.id });
   }
-  const tool = { id: newId('tool'), name, description, createdAt: now(), archived: false };
-  tool.micros = price === null ? null : microsOf('price', price);
+  const tool = known ?? newTool(name);
+  Object.assign(tool, { description, micros, isRegistered: true });
   ledger.tools.set(name, tool);
   const { archived: _, ...view } = wireTool(tool);
   return done(view, { status: 201 });
@@ -193,9 +206,11 @@ function getTool(ledger, { id }) {
 }
 
 function patchTool(ledger, { id, body: { description, price, archived } }) {
+  const micros = (price ?? null) === null ? null : microsOf('price', price);
   const tool = toolOf(ledger, id);
+  tool.isRegistered = true;
   if (description !== undefined) tool.description = description;
-  if (price !== undefined) tool.micros = price === null ? null : microsOf('price', price);
+  if (price !== undefined) tool.micros = micros;
   if (archived !== undefined) tool.archived = archived;
   return done(wireTool(tool));
 }

@@ -7,16 +7,28 @@ const MICROS_PER_DOLLAR = 1_000_000;
 const FROM_ZERO = new Set(['balance', 'limit', 'window.limit']);
 
 /** Whole micro-dollars of a number or a decimal string. */
-export function microsOf(param, dollars) {
+export function microsOf(param, dollars, max = CHARGE_MICROS_MAX) {
   const micros = Math.round(Number(dollars) * MICROS_PER_DOLLAR);
   const isExact =
     typeof dollars === 'string'
       ? /^\d+(\.\d{1,6})?$/.test(dollars)
       : micros / MICROS_PER_DOLLAR === dollars;
-  const isAllowed = FROM_ZERO.has(param) ? micros >= 0 : micros > 0 && micros <= CHARGE_MICROS_MAX;
+  const isAllowed = FROM_ZERO.has(param) ? micros >= 0 : micros > 0 && micros <= max;
   if (isExact && isAllowed) return micros;
   const message = `${param} is ${JSON.stringify(dollars)}. It must be more than $0, with at most six decimals.`;
   return refuse('invalid_amount', message, param);
+}
+
+/** What an idempotency key names of an amount and metadata: their form and order do not count. */
+export function comparable(amount, metadata) {
+  const members = metadata && Object.entries(metadata).toSorted(([a], [b]) => (a < b ? -1 : 1));
+  return { sent: amount === undefined ? null : Number(amount), members };
+}
+
+/** A tool that was only charged by its name. */
+export function newTool(name) {
+  const facts = { description: '', micros: null, archived: false, isRegistered: false };
+  return { id: newId('tool'), name, createdAt: now(), ...facts };
 }
 
 export function newId(prefix) {

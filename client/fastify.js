@@ -1,5 +1,5 @@
 /** Paid routes for Fastify: `app.get('/search', paidRoute(farebox, { tool, price }), handler)`. */
-import { refuse } from './fastify-refusal.js';
+import { failHijacked, refuse } from './fastify-refusal.js';
 import { settleBeforeEnd } from './node-payment.js';
 import { signalOf } from './node-response.js';
 import { checkPaid, isRefusal, openPayment } from './paid.js';
@@ -27,7 +27,8 @@ export function paidRoute(farebox, options) {
           reply.send(refuse(reply, error, before));
           return true;
         };
-        const kept = settleBeforeEnd(payment, reply.raw, options, signal, answers);
+        const fail = (error) => failHijacked(request, reply, error);
+        const kept = settleBeforeEnd(payment, reply.raw, options, signal, { answers, fail });
         calls.set(request, { payment, kept, before });
       } catch (error) {
         if (!isRefusal(error)) throw error;

@@ -14,6 +14,8 @@ export function paidRoute(farebox, options, handler) {
         run: async () => handler(request, ...rest),
         hasFailed,
       });
+      // The response of a protocol switch, such as to WebSocket, cannot be copied.
+      if (result.status === 101) return result;
       const response = new Response(result.body, result);
       for (const header of Object.entries(chargeHeaders(charge))) response.headers.set(...header);
       return response;

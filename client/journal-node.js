@@ -61,12 +61,12 @@ class Journal {
     this.write(range).catch(() => {});
   }
 
-  /** After what is being written. */
-  async empty() {
+  /** Empties the file, after what is being written, unless a call in it is unsettled still. */
+  async tidy() {
     await this.#written;
+    if (this.#calls.size > 0) return;
     await this.#file.truncate(0);
     this.#bytes = 0;
-    this.#calls.clear();
   }
 
   async close() {

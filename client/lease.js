@@ -21,6 +21,8 @@ const SETTLE_AFTER_MS = 1_000;
 const RETRY_MS = 500;
 /** Less than the time that service managers grant a process to end. */
 const CLOSE_MS = 8_000;
+/** If it is lost, the lease expires. */
+const RELEASE = { timeoutMs: 1_000 };
 /** A lease has to last much longer than the margin before its end. */
 const EXPIRES_IN_SECONDS_MIN = 5;
 const DECIMAL = /^\d{1,16}(?:\.\d{1,6})?$/;
@@ -34,6 +36,7 @@ export async function openLease(leases, options) {
   try {
     await lease.start();
   } catch (error) {
+    if (error.outcome === 'unknown') void lease.giveUp();
     await journal?.close();
     throw error;
   }
@@ -71,8 +74,17 @@ class Lease {
     for (const [leaseId, entries] of this.#journal?.unsettled ?? []) {
       await this.#settleFormer(leaseId, entries);
     }
-    await this.#journal?.empty();
+    await this.#journal?.tidy();
     this.#slice = await this.#take();
+  }
+
+  /** Finds, with the same key, a first lease whose answer was lost, and releases it. */
+  async giveUp() {
+    if (!this.#asked) return;
+    await this.#leases
+      .take(this.#requestOf(this.#asked), RELEASE)
+      .then(({ id }) => this.#leases.release({ leaseId: id }, RELEASE))
+      .catch(() => {});
   }
 
   get leaseId() {
@@ -253,11 +265,14 @@ class Lease {
     }
   }
 
-  async #askLease({ amount, idempotencyKey }) {
+  #requestOf({ amount, idempotencyKey }) {
     const { apiKey, tools, expiresIn } = this.#options;
+    return { apiKey, tools, amount, expiresIn, idempotencyKey };
+  }
+
+  async #askLease(asked) {
     const askedAt = performance.now();
-    const request = { apiKey, tools, amount, expiresIn, idempotencyKey };
-    const slice = new Slice(await this.#leases.take(request), askedAt);
+    const slice = new Slice(await this.#leases.take(this.#requestOf(asked)), askedAt);
     this.#asked = undefined;
     this.#renewInTime(slice);
     return slice;
@@ -352,13 +367,17 @@ class Lease {
   }
 
   #report(leaseId, batch, results) {
+    this.#tell(leaseId, batch, results);
+    const [first, last] = [batch[0], batch.at(-1)];
+    if (!this.#journal || !first) return;
+    this.#journal.settled([leaseId, first.sequence, last.sequence]);
+  }
+
+  #tell(leaseId, batch, results) {
     const settled = batch.map(({ sequence }, n) => settledCall(leaseId, sequence, results[n]));
     const { onSettled } = this.#options;
     // What the caller's function throws is the caller's.
     if (onSettled) queueMicrotask(() => onSettled(settled));
-    const [first, last] = [batch[0], batch.at(-1)];
-    if (!this.#journal || !first) return;
-    this.#journal.settled([leaseId, first.sequence, last.sequence]);
   }
 
   /** Settles the rest of it and gives back what is left. */
@@ -373,14 +392,25 @@ class Lease {
     this.#retiring.set(slice, retire());
   }
 
+  /** Calls of a lease that this account and database do not know stay in the journal: the right ones may come back. */
   async #settleFormer(leaseId, entries) {
     const settle = (calls, final) =>
       settlement(this.#leases, { leaseId, entries: calls.map(wireEntry), final });
-    while (entries.length > 0) {
-      const batch = entries.splice(0, BATCH_MAX);
-      this.#report(leaseId, batch, await resultsOf(settle, batch));
+    let left = entries;
+    try {
+      for (; left.length > 0; left = left.slice(BATCH_MAX)) {
+        const batch = left.slice(0, BATCH_MAX);
+        this.#report(leaseId, batch, await resultsOf(settle, batch));
+      }
+      await settle([], true);
+    } catch (error) {
+      if (error.code !== 'lease_not_found') throw error;
+      this.#tell(
+        leaseId,
+        left,
+        left.map(() => ({ error })),
+      );
     }
-    await settle([], true);
   }
 }
 

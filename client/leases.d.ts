@@ -18,7 +18,8 @@ export interface LeaseOptions {
   onSettled?: ((results: SettledCall[]) => void) | undefined;
   /**
    * Node only: the path of a file in which each call is stored before it is answered. After a crash, the next lease with
-   * this path settles what the file has. One process a file.
+   * this path settles what the file has. Calls of a lease that the service does not know stay in the file, and `onSettled`
+   * gets them as `lease_not_found`. One process a file.
    */
   journal?: string | undefined;
 }

@@ -1,6 +1,6 @@
 /** Paid MCP tools, for versions 1 and 2 of the SDK: `server.registerTool(name, config, paidTool(...))`. */
 import { checkPaid, isRefusal, runPaid } from './paid.js';
-import { CHARGE_META, explain, refusalOf } from './refusals.js';
+import { CHARGE_META, ERROR_META, explain, refusalOf } from './refusals.js';
 import { serviceKeyOf } from './service-key.js';
 
 export function paidTool(farebox, options, handler) {
@@ -19,7 +19,7 @@ export function paidTool(farebox, options, handler) {
       return charge?.paid ? withCharge(result, charge) : result;
     } catch (error) {
       if (!isRefusal(error)) throw error;
-      return refused(options.tool, refusalOf(error).error);
+      return refused(options, refusalOf(error).error);
     }
   };
 }
@@ -35,11 +35,15 @@ function withCharge(result, { id, amount, balance, receipt }) {
   return { ...rest, _meta: { ...meta, [CHARGE_META]: { id, amount, balance, receipt } } };
 }
 
-/** An `isError` result, not a protocol error: every MCP client shows it to the model. */
-function refused(tool, error) {
+/**
+ * An `isError` result, not a protocol error: every MCP client shows it to the model. Clients of version 1 compare
+ * `structuredContent` with the tool's `outputSchema` even then, and would report a protocol error.
+ */
+function refused({ tool, hasOutputSchema = false }, error) {
   return {
     isError: true,
     content: [{ type: 'text', text: explain(tool, error) }],
-    structuredContent: { error },
+    ...(hasOutputSchema ? {} : { structuredContent: { error } }),
+    _meta: { [ERROR_META]: error },
   };
 }

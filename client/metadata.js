@@ -7,27 +7,29 @@ const TEXT = /^[^\0\p{Cs}]{0,500}$/u;
 
 /** `metadata` comes from JSON. */
 export function checkMetadata(metadata) {
-  const rule = brokenRule(metadata);
-  if (rule === undefined) return;
-  throw createError('invalid_request', `metadata cannot be charged. ${rule}`, {
+  const broken = brokenRule(metadata);
+  if (!broken) return;
+  throw createError('invalid_request', `metadata cannot be charged. ${broken.rule}`, {
     param: 'metadata',
   });
 }
 
-/** The rule that it breaks, as a sentence; undefined if it breaks none. */
+/** The rule that it breaks, as a sentence, and by which value; undefined if it breaks none. */
 export function brokenRule(metadata) {
   if (typeof metadata !== 'object' || metadata === null || Array.isArray(metadata)) {
-    return 'It must be an object.';
+    return { rule: 'It must be an object.' };
   }
   const members = Object.entries(metadata);
-  if (members.length > MEMBERS_MAX) return `It may have at most ${MEMBERS_MAX} fields.`;
+  if (members.length > MEMBERS_MAX) {
+    return { rule: `It may have at most ${MEMBERS_MAX} fields.` };
+  }
   if (!members.every(([name]) => NAME.test(name))) {
-    return 'A name has 1 to 40 characters, without NUL and lone surrogates.';
+    return { rule: 'A name has 1 to 40 characters, without NUL and lone surrogates.' };
   }
-  if (!members.every(([, value]) => isValue(value))) {
-    return 'A value is a number, a boolean, null, or text of up to 500 characters, without NUL and lone surrogates.';
-  }
-  return undefined;
+  const wrong = members.find(([, value]) => !isValue(value));
+  const rule =
+    'A value is a number, a boolean, null, or text of up to 500 characters, without NUL and lone surrogates.';
+  return wrong && { rule, member: wrong[0] };
 }
 
 function isValue(value) {

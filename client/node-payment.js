@@ -5,13 +5,19 @@ import { chargeHeaders, refusalOf } from './refusals.js';
 
 /**
  * Keeps the response back until payment is settled, which depends on its status; then adds the receipt as a header.
- * `answers(error)` may answer a call that takes too long in another way, and says whether it does. `handBack()` leaves
- * the response to its framework.
+ * `answers(error)` may answer a call that takes too long in another way, and says whether it does. `fail(error)` answers
+ * when the caller's own code could not settle. `handBack()` leaves the response to its framework.
  */
-export function settleBeforeEnd(payment, response, options, signal, answers = () => false) {
+export function settleBeforeEnd(
+  payment,
+  response,
+  options,
+  signal,
+  { answers = () => false, fail },
+) {
   const kept = keepBack(response, (body) => {
     stopTimer();
-    void settle(payment, response, body, kept);
+    void settle(payment, response, body, kept, fail);
   });
   const stopTimer = limitTime(options, async (error) => {
     if (answers(error)) return;
@@ -32,16 +38,17 @@ export function settleBeforeEnd(payment, response, options, signal, answers = ()
   };
 }
 
-async function settle(payment, response, body, kept) {
+async function settle(payment, response, body, kept, fail) {
   try {
     const charge = await payment[response.statusCode < 400 ? 'settle' : 'release'](body);
     kept.restore();
-    response.setHeaders(new Map(Object.entries(chargeHeaders(charge))));
+    for (const header of Object.entries(chargeHeaders(charge))) response.setHeader(...header);
     response.end(body);
   } catch (error) {
     if (isRefusal(error)) return refuseKept(response, error, kept);
     kept.restore();
-    response.destroy(error);
+    kept.forget();
+    fail(error);
   }
 }
 

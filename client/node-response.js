@@ -28,7 +28,9 @@ export function keepBack(response, onEnd) {
   const before = response.getHeaders();
   const forget = () => {
     for (const name of response.getHeaderNames()) response.removeHeader(name);
-    response.setHeaders(new Map(Object.entries(before)));
+    for (const header of Object.entries(before)) response.setHeader(...header);
+    // HTTP/2 has no text of a status, and warns.
+    if (response.req.httpVersionMajor < 2) response.statusMessage = undefined;
   };
   const silence = () => {
     for (const name of Object.keys(own)) response[name] = () => response;
@@ -46,12 +48,17 @@ export function keepBack(response, onEnd) {
   };
   response.writeHead = (status, ...rest) => {
     response.statusCode = status;
+    if (typeof rest[0] === 'string') response.statusMessage = rest[0];
     const headers = rest.at(-1);
-    if (typeof headers === 'object') response.setHeaders(new Map(pairsOf(headers)));
+    if (typeof headers === 'object') setAll(response, pairsOf(headers));
     return response;
   };
   response.end = (...args) => {
+    const begun = chunks.length;
     keep(...args);
+    // The answer of an error handler to a handler that failed after it had begun: its length is that of this body alone.
+    const length = chunks[begun]?.length;
+    if (Number(response.getHeader('content-length')) === length) chunks.splice(0, begun);
     const ended = args.find((arg) => typeof arg === 'function');
     if (ended) response.once('finish', ended);
     silence();
@@ -63,8 +70,19 @@ export function keepBack(response, onEnd) {
   return { restore, silence, forget };
 }
 
-/** Node takes headers as an object, or as an array of alternating names and values. */
+/** Node takes headers as an object, as an array of alternating names and values, or as an array of pairs. */
 function pairsOf(headers) {
   if (!Array.isArray(headers)) return Object.entries(headers);
+  if (Array.isArray(headers[0])) return headers;
   return headers.flatMap((name, n) => (n % 2 === 0 ? [[name, headers[n + 1]]] : []));
+}
+
+/** A name that an array has twice, such as Set-Cookie, has both values. They replace what was set before. */
+function setAll(response, pairs) {
+  const values = new Map();
+  for (const [name, value] of pairs) {
+    const known = values.get(name.toLowerCase());
+    values.set(name.toLowerCase(), known ? [name, [known[1], value].flat()] : [name, value]);
+  }
+  for (const header of values.values()) response.setHeader(...header);
 }

@@ -11,6 +11,8 @@ import { looksUp } from './transport.js';
 const TIMEOUT_MS = 300_000;
 /** How much longer than its call a hold lives, so that the capture finds it. */
 const HOLD_MARGIN_SECONDS = 60;
+/** A hold lasts at most a day. */
+const TIMEOUT_MS_MAX = (86_400 - HOLD_MARGIN_SECONDS) * 1_000;
 /** A lost release only delays the return of the money until the hold expires. */
 const RELEASE = { timeoutMs: 1_000 };
 
@@ -21,7 +23,7 @@ export function checkPaid({ price, max, settle, ...others }) {
   if ((price === undefined) !== isSettled || (isSettled && typeof settle !== 'function')) {
     throw new TypeError('Farebox: a paid call needs a price, or max and settle');
   }
-  checkInteger('timeoutMs', timeoutMs, 1);
+  checkInteger('timeoutMs', timeoutMs, 1, TIMEOUT_MS_MAX);
   checkOnUnavailable(onUnavailable);
   if (ask) checkAsk(ask);
 }
@@ -30,7 +32,7 @@ export function checkPaid({ price, max, settle, ...others }) {
 export async function openPayment(farebox, options, { apiKey, input, signal }) {
   const { tool, price, max, onUnavailable, ask, timeoutMs = TIMEOUT_MS } = options;
   const amount = typeof price === 'function' ? await priceFor(price, input) : (price ?? max);
-  const expiresIn = Math.min(86_400, Math.ceil(timeoutMs / 1_000) + HOLD_MARGIN_SECONDS);
+  const expiresIn = Math.ceil(timeoutMs / 1_000) + HOLD_MARGIN_SECONDS;
   const request = { apiKey, tool, amount, expiresIn, idempotencyKey: crypto.randomUUID() };
   const place = () => farebox.holds.place(request, { signal });
   try {

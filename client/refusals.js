@@ -75,8 +75,9 @@ function at(url) {
   return url === undefined ? '' : ` at ${url}`;
 }
 
-/** The member of a paid result that has its charge. */
+/** The members of `_meta`: of a paid result, its charge; of a refusal, the error. */
 export const CHARGE_META = 'farebox/charge';
+export const ERROR_META = 'farebox/error';
 
 /** The charge as headers; none when nothing was paid. */
 export function chargeHeaders(charge) {

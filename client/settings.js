@@ -38,9 +38,9 @@ export function checkBaseUrl(value) {
 /** Beyond it, a timer fires at once. */
 export const TIMER_MS_MAX = 2 ** 31 - 1;
 
-export function checkInteger(name, value, min) {
-  if (Number.isInteger(value) && value >= min && value <= TIMER_MS_MAX) return value;
-  throw new TypeError(`Farebox: ${name} must be an integer from ${min} to ${TIMER_MS_MAX}`);
+export function checkInteger(name, value, min, max = TIMER_MS_MAX) {
+  if (Number.isInteger(value) && value >= min && value <= max) return value;
+  throw new TypeError(`Farebox: ${name} must be an integer from ${min} to ${max}`);
 }
 
 export function checkOnUnavailable(value) {

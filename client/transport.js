@@ -76,8 +76,12 @@ export function failureOf({ status, header, json, cause, signal }) {
   };
 }
 
-/** Whether the service looked up the idempotency key before it refused. A revoked key is refused before that. */
+/**
+ * Whether the service looked up the idempotency key before it refused. A revoked key is refused before that. A proxy's own
+ * answer has no code, and the client's error for it has that of an outage.
+ */
 export function looksUp({ status, code }) {
+  if (code === undefined || code === 'service_unavailable') return false;
   return status === 402 || status === 422 || LOOKS_UP.has(code);
 }
 

@@ -10,7 +10,7 @@ import { z } from 'zod';
 const TOP_UP_DOLLARS = 5;
 
 const Refusal = z.object({
-  error: z.object({ code: z.string(), shortfall: z.number(), topUpUrl: z.string() }),
+  'farebox/error': z.object({ code: z.string(), shortfall: z.number(), topUpUrl: z.string() }),
 });
 
 const consumer = new FareboxConsumer();
@@ -32,9 +32,10 @@ async function callTool(call: number): Promise<boolean> {
     say(`call ${call}: ${JSON.stringify(result.structuredContent)}`);
     return true;
   }
-  const refusal = Refusal.safeParse(result.structuredContent);
-  if (refusal.data?.error.code !== 'insufficient_balance') throw new Error('the tool failed');
-  const { shortfall, topUpUrl } = refusal.data.error;
+  const { _meta: meta } = result;
+  const error = Refusal.safeParse(meta).data?.['farebox/error'];
+  if (error?.code !== 'insufficient_balance') throw new Error('the tool failed');
+  const { shortfall, topUpUrl } = error;
   return topUp(Math.max(shortfall, TOP_UP_DOLLARS), topUpUrl);
 }
 

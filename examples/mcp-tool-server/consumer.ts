@@ -31,7 +31,7 @@ const Meta = z.object({
 });
 const Summary = z.object({ summary: z.string() });
 const Refusal = z.object({
-  error: z.object({
+  'farebox/error': z.object({
     code: z.string(),
     balance: z.number(),
     required: z.number(),
@@ -87,7 +87,7 @@ async function callTool() {
     _meta: meta,
   } = await client.callTool({ name: TOOL, arguments: { text: TEXT, sentences: 1 } });
   if (isError) {
-    const { error } = Refusal.parse(structuredContent);
+    const { 'farebox/error': error } = Refusal.parse(meta);
     assert.equal(error.code, 'insufficient_balance');
     return error;
   }

@@ -9,8 +9,10 @@ import { raised } from './scripted-service.ts';
 
 interface Refused {
   readonly content: readonly { readonly text: string }[];
-  readonly structuredContent: { readonly error: { readonly raiseUrl: string } };
+  readonly _meta: { readonly 'farebox/error': { readonly raiseUrl: string } };
 }
+
+const errorIn = ({ _meta: meta }: Partial<Refused>) => meta?.['farebox/error'];
 
 describe('client: approvals', () => {
   let api: TestApi;
@@ -108,11 +110,11 @@ describe('client: approvals', () => {
     const first = await asked(reason);
     assert.deepEqual([first.amount, runs], [2, 0]);
     await owner.approvals.decide(first.id, { decision: 'once' });
-    assert.equal((await paying).structuredContent, undefined);
+    assert.equal(errorIn(await paying), undefined);
     assert.equal(runs, 1);
     const refused = call({}, { requestInfo: { headers } });
     await owner.approvals.decide((await asked(reason)).id, { decision: 'deny' });
-    assert.match((await refused).structuredContent?.error.raiseUrl ?? '', /approvals/);
+    assert.match(errorIn(await refused)?.raiseUrl ?? '', /approvals/);
     assert.equal(runs, 1);
   });
 
@@ -122,7 +124,7 @@ describe('client: approvals', () => {
     const headers = new Headers({ 'x-service-key': apiKey });
     const call = tool as unknown as (input: object, context: object) => Promise<Refused>;
     const result = await call({}, { requestInfo: { headers } });
-    const { raiseUrl } = result.structuredContent.error;
+    const { raiseUrl = '' } = errorIn(result) ?? {};
     assert.match(raiseUrl, /\/console\/approvals\?budget=bdg_[0-9a-f]{32}&scope=total$/);
     assert.ok(result.content[0]?.text.includes(raiseUrl));
   });

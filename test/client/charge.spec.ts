@@ -257,6 +257,8 @@ describe('client: an unavailable service', () => {
     ['a full queue', 'not_charged', [refusal(503, 'service_unavailable')]],
     ["a gateway's own 503", 'unknown', [answer(503, 'upstream reset')]],
     ['a lost answer', 'unknown', [droppedLine]],
+    ["a lost answer, then a proxy's own 402", 'unknown', [droppedLine, answer(402, '<html>')]],
+    ["a lost answer, then a proxy's own 422", 'unknown', [droppedLine, answer(422, '<html>')]],
     ['a lost answer, then a full queue', 'unknown', [droppedLine, refusal(503, 'x')]],
     ['a 500', 'unknown', [refusal(500, 'internal_error')]],
     ['a key that stays in use', 'unknown', [refusal(409, 'idempotency_key_in_use')]],

@@ -93,10 +93,11 @@ async function callTool(
   };
   const context = { requestInfo: { headers: { 'x-service-key': consumerKey } } };
   const result = await paidTool(farebox, options, handler)(context).catch(() => undefined);
-  const meta = result?.['_meta'] as { 'farebox/charge'?: { id: string } } | undefined;
-  const structured = result?.['structuredContent'] as { error?: { outcome: string } } | undefined;
+  const meta = result?.['_meta'] as
+    | { 'farebox/charge'?: { id: string }; 'farebox/error'?: { outcome: string } }
+    | undefined;
   if (meta?.['farebox/charge']) return { paid: meta['farebox/charge'].id };
-  if (structured?.error) return outcomeOf(structured.error);
+  if (meta?.['farebox/error']) return outcomeOf(meta['farebox/error']);
   return result?.['isError'] === false ? 'free' : 'failed';
 }
 

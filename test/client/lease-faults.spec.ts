@@ -109,7 +109,6 @@ describe('client: leases and faults', () => {
   for (const [status, code] of [
     [401, 'invalid_secret_key'],
     [403, 'forbidden'],
-    [404, 'lease_not_found'],
   ] as const) {
     it(`keep the journal of an earlier process that ${code} keeps from being settled`, async () => {
       const { farebox } = await start({
@@ -127,6 +126,52 @@ describe('client: leases and faults', () => {
       await lease.close();
     });
   }
+
+  it('start though the journal has calls of a lease that the service does not know, and keep these', async () => {
+    let isKnown = false;
+    const { farebox } = await start({
+      settle: (body) =>
+        isKnown || body.fence !== undefined ? settledAll : refusal(404, 'lease_not_found'),
+    });
+    const journal = join(folder, 'unknown');
+    const entries = [1, 2].map((sequence) => ({ sequence, tool: 'search', micros: 20_000 }));
+    const text = entries.map((entry) => `${JSON.stringify(['lse_0', entry])}\n`).join('');
+    await writeFile(journal, text);
+    const lease = await farebox.lease({ ...options, journal });
+    await lease.charge({ tool: 'search' });
+    assert.deepEqual(await lease.close(), { unsettled: [] });
+    assert.deepEqual(
+      settled.map((call) => [call.leaseId, call.sequence, !call.paid && call.code]),
+      [
+        ['lse_0', 1, 'lease_not_found'],
+        ['lse_0', 2, 'lease_not_found'],
+        ['lse_1', 1, false],
+      ],
+    );
+    settled = [];
+    isKnown = true;
+    const next = await farebox.lease({ ...options, journal });
+    assert.deepEqual(sequencesPaid(), [
+      [1, true],
+      [2, true],
+    ]);
+    assert.equal(await readFile(journal, 'utf8'), '');
+    await next.close();
+  });
+
+  it('release a first lease whose answer was lost', async () => {
+    const { service, farebox } = await start({ take: (n) => (n === 0 ? droppedLine : taken()) });
+    await assert.rejects(farebox.lease(options), {
+      code: 'service_unavailable',
+      outcome: 'unknown',
+    });
+    await until(() => service.seen.length === 3);
+    assert.deepEqual(
+      service.seen.map(({ path }) => path),
+      ['/v1/leases', '/v1/leases', '/v1/leases/lse_1/release'],
+    );
+    assert.equal(service.keys[0], service.keys[1]);
+  });
 
   it('keep calls while the secret key is refused, and settle them when it is accepted', async () => {
     const { service, farebox } = await start({

@@ -32,7 +32,9 @@ export function leaseScript({ take, settle, renew }: LeaseScript): Step {
       ? (settle?.(body as Settlement, counts.settle++) ?? settledAll)
       : path.endsWith('/renew')
         ? (renew?.(body as { fence: number }, counts.renew++) ?? renewed())
-        : (take?.(counts.take++) ?? taken());
+        : path.endsWith('/release')
+          ? answer(200, {})
+          : (take?.(counts.take++) ?? taken());
     step(response, request);
   };
 }

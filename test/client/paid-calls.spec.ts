@@ -9,13 +9,22 @@ import * as forHono from '@farebox/client/hono';
 import * as forKoa from '@farebox/client/koa';
 import { paidTool } from '@farebox/client/mcp';
 import type { PaidOptions } from '../../client/paid.js';
-import { answer, droppedLine, raised, refusal, ScriptedService } from './scripted-service.ts';
+import {
+  answer,
+  droppedLine,
+  raised,
+  refusal,
+  ScriptedService,
+  silence,
+} from './scripted-service.ts';
 import type { Step } from './scripted-service.ts';
 
 interface Result {
   readonly isError?: boolean;
-  readonly structuredContent?: { readonly error: Readonly<Record<string, unknown>> };
+  readonly _meta?: { readonly 'farebox/error': Readonly<Record<string, unknown>> };
 }
+
+const errorIn = ({ _meta: meta }: Result) => meta?.['farebox/error'];
 
 type Options = PaidOptions<[], { content: never[] }>;
 
@@ -51,7 +60,7 @@ describe('client: paid calls that ask the owner', () => {
     await using api = await service(poor, question, droppedLine);
     const options = { tool: 'search', price: '0.02', ask, onUnavailable: 'run_unpaid' } as const;
     const { ran, call } = toolOf(api.farebox(), options);
-    const error = (await call()).structuredContent?.error;
+    const error = errorIn(await call());
     assert.partialDeepStrictEqual(error, { code: 'insufficient_balance', approvalId: 'apr_1' });
     assert.equal(ran.times, 0);
   });
@@ -76,9 +85,9 @@ describe('client: paid calls that are settled', () => {
       await using api = await service(held, answer(200, { id: 'hld_1' }));
       const options = { tool: 'search', max: 2, settle: returns(cost) };
       const { ran, call } = toolOf(api.farebox(), options);
-      const { isError, structuredContent } = await call();
+      const { isError, _meta: meta } = await call();
       assert.equal(isError, true);
-      assert.partialDeepStrictEqual(structuredContent?.error, {
+      assert.partialDeepStrictEqual(meta?.['farebox/error'], {
         code: 'billing_error',
         outcome: 'not_charged',
       });
@@ -100,7 +109,7 @@ describe('client: paid calls that are settled', () => {
     it(`report a lost capture when the retry tells ${name} of it`, async () => {
       await using api = await service(held, droppedLine, release, again);
       const { call } = toolOf(api.farebox(), { tool: 'search', price: 1 });
-      assert.partialDeepStrictEqual((await call()).structuredContent?.error, told);
+      assert.partialDeepStrictEqual(errorIn(await call()), told);
       const [, capture = '', gone = ''] = api.seen.map(({ path }) => path);
       assert.match(gone, /release$/);
       assert.deepEqual([api.seen[3]?.path, api.keys[3]], [capture, api.keys[1]]);
@@ -110,7 +119,7 @@ describe('client: paid calls that are settled', () => {
   it('hold nothing when their price is a function that returns nothing', async () => {
     await using api = await service(held);
     const { ran, call } = toolOf(api.farebox(), { tool: 'search', price: returns(undefined) });
-    assert.equal((await call()).structuredContent?.error['code'], 'billing_error');
+    assert.equal(errorIn(await call())?.['code'], 'billing_error');
     assert.deepEqual([ran.times, api.seen], [0, []]);
   });
 });
@@ -128,6 +137,8 @@ describe('client: the options of a paid call', () => {
   const times = [0, -1, 1.5, NaN, Infinity, 2 ** 31, '1'];
   const wrong: readonly object[] = [
     ...times.map((timeoutMs) => ({ timeoutMs })),
+    // A hold lasts a day, and a minute more than its call.
+    { timeoutMs: 86_340_001 },
     ...times.map((timeoutMs) => ({ ask: { timeoutMs } })),
     { onUnavailable: 'run' },
     { price: undefined },
@@ -140,7 +151,7 @@ describe('client: the options of a paid call', () => {
         const given = { tool: 'search', price: 1, ...options } as never;
         assert.throws(() => of(given), TypeError, inspect(options));
       }
-      of({ tool: 'search', price: 1, timeoutMs: 2 ** 31 - 1, ask: { timeoutMs: 1 } } as never);
+      of({ tool: 'search', price: 1, timeoutMs: 86_340_000, ask: { timeoutMs: 1 } } as never);
       of({ tool: 'search', max: 1, settle: returns(1) } as never);
     });
   }
@@ -152,6 +163,13 @@ describe('client: the options of a paid call', () => {
       await assert.rejects(charging, TypeError);
     }
     assert.deepEqual(api.seen, []);
+  });
+
+  it('limits the wait for the owner while the service is silent', async () => {
+    await using api = await service(silence);
+    const { approvals } = api.farebox({ timeoutMs: 200, maxRetries: 2 });
+    const { code } = await raised(approvals.wait('apr_1', { timeoutMs: 200 }));
+    assert.deepEqual([code, api.seen.length], ['service_unavailable', 1]);
   });
 
   it('may wait for the owner as long as a timer can run', async () => {

@@ -33,6 +33,8 @@ describe('client: paid routes', () => {
   for (const [name, start] of Object.entries(SITES)) {
     describe(`of ${name}`, () => {
       let site: Site;
+      /** Whether a handler may write the response without its framework. */
+      const isRaw = name === 'fastify' || name === 'koa';
 
       async function open(options: FareboxOptions = {}): Promise<Site> {
         const secretKey = account.developerKey;
@@ -211,7 +213,37 @@ describe('client: paid routes', () => {
         assert.deepEqual([await books.holds(), ran.times], [[], 0]);
       });
 
-      if (name === 'fastify' || name === 'koa') {
+      const unsettled = ['/unsettled', ...(isRaw ? ['/raw-unsettled'] : [])];
+      for (const path of unsettled) {
+        it(`answer that they failed, and are not paid, when their cost cannot be computed: ${path}`, async () => {
+          await open();
+          const response = await site.ask(path, { headers: keyOf(account) });
+          assert.equal(response.status, 500);
+          assert.equal(response.headers.get('content-encoding'), null);
+          assert.doesNotMatch(await response.text(), /otters/);
+          assert.deepEqual([await books.charges(), await books.holds()], [[], ['released']]);
+        });
+      }
+
+      if (isRaw || name === 'express') {
+        it('answer only with the failure when they had begun to write', async () => {
+          await open();
+          const response = await site.ask('/raw-begun', { headers: keyOf(account) });
+          assert.equal(response.status, 500);
+          assert.doesNotMatch(await response.text(), /begun/);
+          assert.deepEqual([await books.charges(), await books.holds()], [[], ['released']]);
+        });
+
+        it('keep each of several headers of one name, and the text of the status', async () => {
+          await open();
+          const response = await site.ask('/raw-list', { headers: keyOf(account) });
+          assert.deepEqual(response.headers.getSetCookie(), ['a=1', 'b=2']);
+          assert.deepEqual([response.status, response.statusText], [200, 'Passed On']);
+          assert.deepEqual(await response.json(), { found: 'otters' });
+        });
+      }
+
+      if (isRaw) {
         for (const [path, amount] of [
           ['/raw', 0.5],
           ['/ended', 0.5],
@@ -260,6 +292,12 @@ describe('client: paid routes', () => {
       }
 
       if (name !== 'fetch') return;
+
+      it('give the response of a protocol switch as it is', async () => {
+        await open();
+        const response = await site.ask('/switched', { headers: keyOf(account) });
+        assert.deepEqual([response.status, await books.holds()], [101, ['captured']]);
+      });
 
       for (const path of ['/nothing', '/unsendable', '/read']) {
         it(`are not paid when there is no response to send: ${path}`, async () => {

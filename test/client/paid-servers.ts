@@ -23,6 +23,9 @@ export interface Generation {
   readonly connect: (farebox: AnyFarebox) => Promise<Transport>;
 }
 
+/** The result of a tool with an output schema. */
+const counted = async () => ({ content: [], structuredContent: { count: 3 } });
+
 const text = (value: string) => ({ content: [{ type: 'text' as const, text: value }] });
 
 /** Without an `await`: what a tool does that hangs. */
@@ -59,6 +62,9 @@ function createV1(farebox: AnyFarebox): McpServerV1 {
     {},
     paidTool(farebox, { tool: 'now', price: () => 0.25 }, async () => text('noon')),
   );
+  const output = { outputSchema: { count: z.number() } };
+  const counting = { tool: 'count', price: 1, hasOutputSchema: true };
+  server.registerTool('count', output, paidTool(farebox, counting, counted));
   server.registerTool('fails', {}, paidTool(farebox, { tool: 'fails', price: 1 }, failed));
   server.registerTool('throws', {}, paidTool(farebox, { tool: 'throws', price: 1 }, broken));
   server.registerTool('silent', {}, paidTool(farebox, { tool: 'silent', price: 1 }, silent));
@@ -86,6 +92,9 @@ function createV2(farebox: AnyFarebox): McpServer {
     {},
     paidTool(farebox, { tool: 'now', price: () => 0.25 }, async () => text('noon')),
   );
+  const output = { outputSchema: z.object({ count: z.number() }) };
+  const counting = { tool: 'count', price: 1, hasOutputSchema: true };
+  server.registerTool('count', output, paidTool(farebox, counting, counted));
   server.registerTool('fails', {}, paidTool(farebox, { tool: 'fails', price: 1 }, failed));
   server.registerTool('throws', {}, paidTool(farebox, { tool: 'throws', price: 1 }, broken));
   server.registerTool('silent', {}, paidTool(farebox, { tool: 'silent', price: 1 }, silent));

@@ -24,6 +24,13 @@ export interface Site {
 /** Of a hold that is settled for less than it reserves. */
 const settled = { tool: 'search', max: 2, settle: () => '0.25' };
 const price = { tool: 'search', price: '0.5' };
+const unsettled = {
+  tool: 'search',
+  max: 2,
+  settle: (): never => {
+    throw new Error('the cost is broken');
+  },
+};
 const unpriced = {
   tool: 'search',
   price: (): never => {
@@ -79,6 +86,18 @@ async function writeTo(response: ServerResponse, status: number): Promise<void> 
   response.end('"otters"}');
 }
 
+/** Gives headers as they came from another server, as proxies do. */
+function passOn(response: ServerResponse): void {
+  response.writeHead(200, 'Passed On', ['set-cookie', 'a=1', 'set-cookie', 'b=2']);
+  response.end(JSON.stringify(found()));
+}
+
+function begin(response: ServerResponse): never {
+  response.setHeader('content-type', 'text/html');
+  response.write('begun');
+  return broken();
+}
+
 const passKoa = (status: number) => (ctx: Koa.Context) => {
   ctx.respond = false;
   void writeTo(ctx.res, status);
@@ -107,9 +126,10 @@ async function onNode(
 
 /**
  * `/ok`, `/settled`, `/unpriced`, whose price throws, `/fails`, `/throws`, `/waits` for ever, `/late`, which sets a header that a refusal must not have, has
- * 50 ms and takes longer, `/slow`, which has
- * time, and `/left`, whose caller leaves before it is asked to pay. Where a handler may write the response without its
- * framework: `/raw`, `/raw-fails`, `/raw-settled`, `/raw-late`, and `/ended`, which does not tell its framework.
+ * 50 ms and takes longer, `/slow`, which has time, `/unsettled`, whose cost throws,
+ * and `/left`, whose caller leaves before it is asked to pay. Where a handler may write the response without its
+ * framework: `/raw`, `/raw-fails`, `/raw-settled`, `/raw-unsettled`, `/raw-late`, `/raw-begun`, which throws after it has
+ * begun, `/raw-list`, whose headers are a list, and `/ended`, which does not tell its framework.
  */
 export const SITES: Readonly<Record<string, (farebox: Farebox) => Promise<Site>>> = {
   koa: (farebox) => {
@@ -141,6 +161,12 @@ export const SITES: Readonly<Record<string, (farebox: Farebox) => Promise<Site>>
     router.get('/raw', paid, passKoa(200));
     router.get('/raw-fails', paid, passKoa(422));
     router.get('/raw-settled', forKoa.paidRoute(farebox, settled), passKoa(200));
+    router.get('/unsettled', forKoa.paidRoute(farebox, unsettled), (ctx) => {
+      ctx.body = found();
+    });
+    router.get('/raw-unsettled', forKoa.paidRoute(farebox, unsettled), passKoa(200));
+    router.get('/raw-begun', paid, (ctx) => begin(ctx.res));
+    router.get('/raw-list', paid, (ctx) => passOn(ctx.res));
     router.get('/raw-late', forKoa.paidRoute(farebox, hasty), async (ctx) => {
       ctx.respond = false;
       ctx.res.setHeader('content-encoding', 'gzip');
@@ -174,6 +200,12 @@ export const SITES: Readonly<Record<string, (farebox: Farebox) => Promise<Site>>
     const dear = forExpress.paidRoute(farebox, unpriced);
     const call: RequestHandler = (...input) => void dear(...input);
     app.get('/unpriced', call, (_request, response) => void response.json(found()));
+    const uncharged = forExpress.paidRoute(farebox, unsettled);
+    app.get('/unsettled', uncharged, (_request, response) => {
+      response.set('content-encoding', 'gzip').json(found());
+    });
+    app.get('/raw-begun', paid, (_request, response) => begin(response));
+    app.get('/raw-list', paid, (_request, response) => passOn(response));
     const charged = forExpress.paidRoute(farebox, settled);
     app.get('/settled', charged, (_request, response) => {
       response.writeHead(200, 'OK', { 'content-type': 'application/json' });
@@ -205,6 +237,10 @@ export const SITES: Readonly<Record<string, (farebox: Farebox) => Promise<Site>>
     app.get('/raw', paid, hijack(200));
     app.get('/raw-fails', paid, hijack(422));
     app.get('/raw-settled', forFastify.paidRoute(farebox, settled), hijack(200));
+    app.get('/unsettled', forFastify.paidRoute(farebox, unsettled), async () => found());
+    app.get('/raw-unsettled', forFastify.paidRoute(farebox, unsettled), hijack(200));
+    app.get('/raw-begun', paid, async (_request, reply) => begin(reply.raw));
+    app.get('/raw-list', paid, async (_request, reply) => passOn(reply.raw));
     app.get('/raw-late', forFastify.paidRoute(farebox, hasty), async (_request, reply) => {
       reply.hijack();
       reply.raw.setHeader('content-encoding', 'gzip');
@@ -241,6 +277,8 @@ export const SITES: Readonly<Record<string, (farebox: Farebox) => Promise<Site>>
     app.get('/left', paid, (context) => context.json(found()));
     app.get('/unpriced', forHono.paidRoute(farebox, unpriced), (context) => context.json(found()));
     app.get('/settled', forHono.paidRoute(farebox, settled), (context) => context.json(found()));
+    const uncharged = forHono.paidRoute(farebox, unsettled);
+    app.get('/unsettled', uncharged, (context) => context.json(found()));
     return {
       ask: async (path, init) => app.request(path, init),
       close: async () => {},
@@ -260,6 +298,8 @@ export const SITES: Readonly<Record<string, (farebox: Farebox) => Promise<Site>>
         return paid(() => Response.json(found()))(request);
       },
       '/nothing': paid(nothing),
+      // As Deno.upgradeWebSocket() gives it; Node cannot make one.
+      '/switched': paid(() => Object.defineProperty(new Response(), 'status', { value: 101 })),
       '/unsendable': paid(() => Response.error()),
       '/read': paid(async () => {
         const response = Response.json(found());
@@ -268,6 +308,7 @@ export const SITES: Readonly<Record<string, (farebox: Farebox) => Promise<Site>>
       }),
       '/unpriced': forFetch.paidRoute(farebox, unpriced, () => Response.json(found())),
       '/settled': forFetch.paidRoute(farebox, settled, () => Response.json(found())),
+      '/unsettled': forFetch.paidRoute(farebox, unsettled, () => Response.json(found())),
     };
     return {
       ask: async (path, init) =>

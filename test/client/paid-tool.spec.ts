@@ -6,6 +6,8 @@ import type { AddressInfo } from 'node:net';
 import { Farebox, type FareboxOptions } from '@farebox/client';
 import type { ChargeMeta } from '@farebox/client/mcp';
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
+import { Client as ClientV1 } from '@modelcontextprotocol/sdk/client/index.js';
+import { StreamableHTTPClientTransport as TransportV1 } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import type { TestAccount } from '../support/accounts.ts';
 import { startTestApi, type TestApi } from '../support/api.ts';
 import { call as ask } from '../support/http.ts';
@@ -60,7 +62,8 @@ describe('client: paid MCP tools', () => {
         return {
           isError: result.isError === true,
           text: block?.type === 'text' ? block.text : '',
-          error: (result.structuredContent as { error?: Facts } | undefined)?.error,
+          error: meta?.['farebox/error'] as Facts | undefined,
+          structured: result.structuredContent,
           charge: meta?.['farebox/charge'] as ChargeMeta | undefined,
         };
       }
@@ -118,8 +121,11 @@ describe('client: paid MCP tools', () => {
       it('tell the model what it takes when the balance is too low, as the API does', async () => {
         await open();
         const { consumerKey: apiKey } = await api.createAccount(0.2);
-        const { isError, text, error } = await call('search', { 'x-service-key': apiKey });
+        const { isError, text, error, structured } = await call('search', {
+          'x-service-key': apiKey,
+        });
         assert.equal(isError, true);
+        assert.deepEqual(structured, { error });
         assert.match(text, /costs 0\.5 USD and the balance is 0\.2 USD.*top up at http.*link=/);
         const body = { apiKey, tool: 'search', amount: 0.5 };
         const request = { key: account.developerKey, body };
@@ -128,6 +134,23 @@ describe('client: paid MCP tools', () => {
         assert.partialDeepStrictEqual(error, facts);
         assert.partialDeepStrictEqual(error, { balance: 0.2, required: 0.5, shortfall: 0.3 });
         assert.match(String(error?.['topUpUrl']), /\/top-up\?link=/);
+      });
+
+      it('reach the model with a refusal though they have an output schema', async () => {
+        await open();
+        const { consumerKey } = await api.createAccount(1.5);
+        const url = new URL(`http://127.0.0.1:${(http.address() as AddressInfo).port}/mcp`);
+        const requestInit = { headers: { 'x-service-key': consumerKey } };
+        const caller = new ClientV1({ name: 'test', version: '1.0.0' });
+        await caller.connect(new TransportV1(url, { requestInit }));
+        // From then on, this client compares structured content with the schema, that of errors too.
+        await caller.listTools();
+        const paid = await caller.callTool({ name: 'count' });
+        const refused = await caller.callTool({ name: 'count' });
+        await caller.close();
+        assert.deepEqual(paid.structuredContent, { count: 3 });
+        assert.equal(refused.isError, true);
+        assert.match(JSON.stringify(refused.content), /Payment required.*top up at http/);
       });
 
       it('do not run without a key, and name the header', async () => {

@@ -42,6 +42,7 @@ async function call(client: Client, name: string, args: Record<string, unknown> 
     isError: isError === true,
     text: block?.type === 'text' ? block.text : assert.fail('no text for the model'),
     structured: structuredContent as Record<string, unknown>,
+    error: meta?.['farebox/error'],
     charge: meta?.['farebox/charge'] as ChargeMeta | undefined,
   };
 }
@@ -109,7 +110,7 @@ describe('example: a paid MCP tool server', () => {
     const result = await call(client, 'word_count');
     await client.close();
     assert.equal(result.isError, true);
-    assert.partialDeepStrictEqual(result.structured, { error: { code: 'invalid_api_key' } });
+    assert.partialDeepStrictEqual(result.error, { code: 'invalid_api_key' });
     assert.match(result.text, /X-Service-Key/);
     assert.equal(result.charge, undefined);
   });
@@ -120,8 +121,11 @@ describe('example: a paid MCP tool server', () => {
     const result = await call(client, 'summarize');
     await client.close();
     assert.equal(result.isError, true);
-    assert.partialDeepStrictEqual(result.structured, {
-      error: { code: 'insufficient_balance', balance: 1.5, required: 2, shortfall: 0.5 },
+    assert.partialDeepStrictEqual(result.error, {
+      code: 'insufficient_balance',
+      balance: 1.5,
+      required: 2,
+      shortfall: 0.5,
     });
     assert.match(result.text, /costs 2 USD and the balance is 1\.5 USD.*top up at http/);
     assert.equal(await balanceOf(consumer), 1.5);
@@ -148,8 +152,9 @@ describe('example: a paid MCP tool server', () => {
       const result = await call(client, 'word_count');
       await client.close();
       assert.equal(result.isError, true);
-      assert.partialDeepStrictEqual(result.structured, {
-        error: { code: 'service_unavailable', outcome: 'not_held' },
+      assert.partialDeepStrictEqual(result.error, {
+        code: 'service_unavailable',
+        outcome: 'not_held',
       });
     } finally {
       away.child.kill();
