@@ -25,7 +25,7 @@ describe('farebox', () => {
     const { stdout } = await ended('--help');
     const folder = join(import.meta.dirname, '../../src/cli.ts');
     const loaded = [
-      ...(await readFile(folder, 'utf8')).matchAll(/import\('\.\/commands\/([\w-]+)\.ts/g),
+      ...(await readFile(folder, 'utf8')).matchAll(/=> import\('\.\/commands\/([\w-]+)\.ts/g),
     ];
     const commands = loaded.map(([, file]) => (file === 'refund-top-up' ? 'refund' : file));
     assert.ok(commands.includes('start'));

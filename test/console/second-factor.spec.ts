@@ -111,7 +111,7 @@ describe('a change of a password or of two-factor authentication', () => {
     );
     const failed = await auth('/two-factor/verify-totp', { code: totp(secret) }, own);
     await api.sql.query('rollback');
-    assert.equal(failed.status, 500, JSON.stringify(failed.body));
+    assert.equal(failed.status, 503, JSON.stringify(failed.body));
     const confirmed = await auth('/two-factor/verify-totp', { code: totp(secret) }, own);
     assert.equal(confirmed.status, 200, JSON.stringify(confirmed.body));
     assert.equal(await sessionOf(earlier), 401);
