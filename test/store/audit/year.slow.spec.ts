@@ -272,4 +272,12 @@ async function redate(database: Database, nowMs: number): Promise<void> {
     update farebox.top_ups set created_at = ${at}, completed_at = ${at}
     where created_at > now() - interval '1 minute'
   `);
+  await database.query(sql.typeAlias('nothing')`
+    update farebox.charge_refunds set id = uuidv7(${at} - now())
+    where uuid_extract_timestamp(id) > now() - interval '1 minute'
+  `);
+  await database.query(sql.typeAlias('nothing')`
+    update farebox.earnings_tail set minute = date_trunc('minute', ${at})
+    where minute > now() - interval '2 minutes'
+  `);
 }
