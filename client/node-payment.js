@@ -1,5 +1,5 @@
 /** Pays for responses that are written to Node's own response object: kept back until they are paid for. */
-import { keepBack } from './node-response.js';
+import { keepBack, setAll } from './node-response.js';
 import { isRefusal, limitTime } from './paid.js';
 import { chargeHeaders, refusalOf } from './refusals.js';
 
@@ -42,7 +42,7 @@ async function settle(payment, response, body, kept, fail) {
   try {
     const charge = await payment[response.statusCode < 400 ? 'settle' : 'release'](body);
     kept.restore();
-    for (const header of Object.entries(chargeHeaders(charge))) response.setHeader(...header);
+    setAll(response, Object.entries(chargeHeaders(charge)));
     response.end(body);
   } catch (error) {
     if (isRefusal(error)) return refuseKept(response, error, kept);

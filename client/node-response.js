@@ -28,7 +28,7 @@ export function keepBack(response, onEnd) {
   const before = response.getHeaders();
   const forget = () => {
     for (const name of response.getHeaderNames()) response.removeHeader(name);
-    for (const header of Object.entries(before)) response.setHeader(...header);
+    setAll(response, Object.entries(before));
     // HTTP/2 has no text of a status, and warns.
     if (response.req.httpVersionMajor < 2) response.statusMessage = undefined;
   };
@@ -77,8 +77,8 @@ function pairsOf(headers) {
   return headers.flatMap((name, n) => (n % 2 === 0 ? [[name, headers[n + 1]]] : []));
 }
 
-/** A name that an array has twice, such as Set-Cookie, has both values. They replace what was set before. */
-function setAll(response, pairs) {
+/** A name that is in it twice, such as Set-Cookie, gets both values. They replace what was set before. HTTP/2 has no `setHeaders()`. */
+export function setAll(response, pairs) {
   const values = new Map();
   for (const [name, value] of pairs) {
     const known = values.get(name.toLowerCase());
