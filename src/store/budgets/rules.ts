@@ -3,10 +3,7 @@ import { Type, type Static } from 'typebox';
 import { ONCE_HOURS } from '../../domain/approval.ts';
 import { row, sql, type Connection } from '../database.ts';
 
-const NodeName = Type.Object({
-  consumerId: Type.String(),
-  number: Type.Integer(),
-});
+const NodeName = Type.Object({ consumerId: Type.String(), number: Type.Integer() });
 const BudgetRules = Type.Object({
   ...NodeName.properties,
   id: Type.String(),

@@ -131,11 +131,7 @@ const existsRow = row(Type.Object({ exists: Type.Boolean() }));
 export async function registerTool(
   database: Database,
   developerId: string,
-  tool: {
-    readonly name: string;
-    readonly description: string;
-    readonly price: Micros | null;
-  },
+  tool: { readonly name: string; readonly description: string; readonly price: Micros | null },
 ): Promise<Tool | 'exists' | 'too_many'> {
   return database.transaction(async (tx) => {
     await lockTools(tx, [developerId]);
