@@ -2,8 +2,7 @@
 import assert from 'node:assert/strict';
 import { startTestApi, type TestApi } from '../support/api.ts';
 import { call } from '../support/http.ts';
-import { signInLink } from '../support/sessions.ts';
-import { until } from '../support/stack.ts';
+import { mailedToken, signInLink } from '../support/sessions.ts';
 
 const PASSWORD = 'correct horse battery';
 
@@ -17,16 +16,9 @@ describe('a link to the console', () => {
 
   const auth = (path: string, body: object) =>
     call(api, 'POST', `/console/auth${path}`, { body, headers: { origin: api.url } });
-  const tokenFor = async (email: string): Promise<string | undefined> => {
+  const tokenFor = async (email: string): Promise<string> => {
     await auth('/sign-up', { email });
-    const mail = await until(async () => {
-      const { rows } = await api.sql.query<{ body: string }>(
-        'select body from console.mails where recipient = $1',
-        [email],
-      );
-      return rows[0]?.body;
-    });
-    return /token=([\w-]+)/.exec(mail)?.[1];
+    return mailedToken(api.sql, email);
   };
   const sessionOf = async (cookie: string) =>
     (await call(api, 'GET', '/v1/session', { headers: { cookie } })).status;

@@ -1,10 +1,9 @@
-/** What is left over when a password or two-factor authentication changes gives nobody access. */
+/** After a change of the password or of two-factor authentication, earlier sessions, links and half-finished sign-ins give no access. */
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { startTestApiProcesses, type TestApi } from '../support/api.ts';
-import { call, type Answer } from '../support/http.ts';
-import { makeOperator, signIn } from '../support/sessions.ts';
-import { until } from '../support/stack.ts';
+import { call } from '../support/http.ts';
+import { authBodyOf, cookiesOf, mailedToken, makeOperator, signIn } from '../support/sessions.ts';
 import { totp } from '../support/totp.ts';
 
 const PASSWORD = 'correct horse battery';
@@ -37,14 +36,7 @@ describe('a change of a password or of two-factor authentication', () => {
   async function tokenFor(email: string): Promise<string> {
     await api.sql.query('delete from console.mails where recipient = $1', [email]);
     await auth('/sign-up', { email });
-    const mail = await until(async () => {
-      const { rows } = await api.sql.query<{ body: string }>(
-        'select body from console.mails where recipient = $1',
-        [email],
-      );
-      return rows[0]?.body;
-    });
-    return /token=([\w-]+)/.exec(mail)?.[1] ?? '';
+    return mailedToken(api.sql, email);
   }
 
   async function member(email: string): Promise<string> {
@@ -58,7 +50,7 @@ describe('a change of a password or of two-factor authentication', () => {
 
   async function enroll(cookie: string): Promise<string> {
     const enabled = await auth('/two-factor/enable', { password: PASSWORD }, cookie);
-    const { totpURI } = bodyOf(enabled) as { totpURI: string };
+    const { totpURI } = authBodyOf(enabled) as { totpURI: string };
     return new URL(totpURI).searchParams.get('secret') ?? '';
   }
 
@@ -77,7 +69,7 @@ describe('a change of a password or of two-factor authentication', () => {
     const entered = await auth('/two-factor/verify-totp', body, half);
     assert.equal(entered.status, 200, JSON.stringify(entered.body));
     const again = await enter(email, cookiesOf(entered));
-    assert.equal((bodyOf(again) as { twoFactorRedirect?: boolean }).twoFactorRedirect, true);
+    assert.equal((authBodyOf(again) as { twoFactorRedirect?: boolean }).twoFactorRedirect, true);
     assert.equal(await sessionOf(cookiesOf(again)), 401);
   });
 
@@ -156,15 +148,3 @@ describe('a change of a password or of two-factor authentication', () => {
     assert.equal(rows.length, 0);
   }).timeout(30_000);
 });
-
-function cookiesOf({ headers }: Answer): string {
-  return headers
-    .getSetCookie()
-    .map((text) => text.split(';')[0])
-    .join('; ');
-}
-
-/** better-auth spells its content type differently. */
-function bodyOf({ body }: Answer): unknown {
-  return typeof body === 'string' ? JSON.parse(body) : body;
-}

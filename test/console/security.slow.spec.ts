@@ -8,7 +8,7 @@ import { startBrowser } from '../support/browser.ts';
 import { openPage, openedDialog, openWindow, type Window } from '../support/console.ts';
 import { call } from '../support/http.ts';
 import { onceARun } from '../support/once-a-run.ts';
-import { makeOperator, signInLink } from '../support/sessions.ts';
+import { mailedToken, makeOperator, signInLink } from '../support/sessions.ts';
 import { until } from '../support/stack.ts';
 import { totp } from '../support/totp.ts';
 
@@ -132,17 +132,23 @@ describe('security in the console', function () {
   const ENDED = 'Your session has ended';
   const dialog = (tab = page) => tab.getByRole('dialog', { name: ENDED });
 
+  /** On the page Security. */
+  async function turnOnTwoFactor() {
+    await page.getByLabel('Your password').fill(PASSWORD);
+    await button('Set up').click();
+    const secret = await page.locator('code').first().innerText();
+    const note = await page.getByText('each of these signs you in once').innerText();
+    const [backupCode = ''] = /\w{5}-\w{5}/.exec(note) ?? [];
+    await page.getByLabel('Code', { exact: true }).fill(totp(secret));
+    await button('Turn on').click();
+    await page.getByText('Two-factor authentication is on.').waitFor();
+    return { secret, backupCode };
+  }
+
   async function setPassword(email: string): Promise<void> {
     const headers = { origin: site().api.url };
     await call(api, 'POST', '/console/auth/sign-up', { headers, body: { email } });
-    const token = await until(async () => {
-      const { rows } = await api.sql.query<{ token: string }>(
-        `select substring(body from 'token=([[:alnum:]_-]+)') as token from console.mails
-         where recipient = $1`,
-        [email],
-      );
-      return rows[0]?.token;
-    });
+    const token = await mailedToken(api.sql, email);
     const set = { headers, body: { token, newPassword: PASSWORD } };
     assert.equal((await call(api, 'POST', '/console/auth/reset-password', set)).status, 200);
   }
@@ -242,14 +248,7 @@ describe('security in the console', function () {
     const account = await api.createAccount(3);
     await setPassword(account.email);
     await window.enter(account, '/security');
-    await page.getByLabel('Your password').fill(PASSWORD);
-    await button('Set up').click();
-    const secret = await page.locator('code').first().innerText();
-    const note = await page.getByText('each of these signs you in once').innerText();
-    const [backupCode = ''] = /\w{5}-\w{5}/.exec(note) ?? [];
-    await page.getByLabel('Code', { exact: true }).fill(totp(secret));
-    await button('Turn on').click();
-    await page.getByText('Two-factor authentication is on.').waitFor();
+    const { secret, backupCode } = await turnOnTwoFactor();
     await makeOperator(api.sql, account.email);
     const { rows } = await api.sql.query<{ id: string }>(
       'select id from farebox.accounts where email = $1',
@@ -282,12 +281,7 @@ describe('security in the console', function () {
     const account = await api.createAccount(3);
     await setPassword(account.email);
     await window.enter(account, '/security');
-    await page.getByLabel('Your password').fill(PASSWORD);
-    await button('Set up').click();
-    const secret = await page.locator('code').first().innerText();
-    await page.getByLabel('Code', { exact: true }).fill(totp(secret));
-    await button('Turn on').click();
-    await page.getByText('Two-factor authentication is on.').waitFor();
+    const { secret } = await turnOnTwoFactor();
     await window.go('/developer/tools');
     await button('Register tool').first().click();
     const form = await openedDialog(page, 'Register tool');

@@ -2,8 +2,15 @@
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { startTestApi, type TestApi } from '../support/api.ts';
-import { call, type Answer } from '../support/http.ts';
-import { makeOperator, signIn, signInLink } from '../support/sessions.ts';
+import { call } from '../support/http.ts';
+import {
+  authBodyOf,
+  cookiesOf,
+  mailedToken,
+  makeOperator,
+  signIn,
+  signInLink,
+} from '../support/sessions.ts';
 import { startApi, until, type Server } from '../support/stack.ts';
 import { totp } from '../support/totp.ts';
 
@@ -58,8 +65,7 @@ describe('signing in to the console', function () {
   async function tokenFor(email: string): Promise<string> {
     await api.sql.query('delete from console.mails where recipient = $1', [email]);
     assert.equal((await auth('/sign-up', { email })).status, 200);
-    const body = await until(() => mailTo(email));
-    return /token=([\w-]+)/.exec(body)?.[1] ?? '';
+    return mailedToken(api.sql, email);
   }
 
   async function member(email: string): Promise<void> {
@@ -74,7 +80,7 @@ describe('signing in to the console', function () {
   async function turnOnTwoFactor(cookie: string) {
     const enabled = await auth('/two-factor/enable', { password: PASSWORD }, { cookie });
     assert.equal(enabled.status, 200, JSON.stringify(enabled.body));
-    const { totpURI, backupCodes } = bodyOf(enabled) as {
+    const { totpURI, backupCodes } = authBodyOf(enabled) as {
       totpURI: string;
       backupCodes: readonly string[];
     };
@@ -146,7 +152,7 @@ describe('signing in to the console', function () {
     ]) {
       const answer = await auth('/reset-password', { token, newPassword });
       assert.equal(answer.status, 400, newPassword);
-      const { code, message } = bodyOf(answer) as { code: string; message: string };
+      const { code, message } = authBodyOf(answer) as { code: string; message: string };
       assert.equal(code, 'PASSWORD_TOO_COMMON', newPassword);
       assert.match(message, /too easy to guess/);
     }
@@ -427,7 +433,7 @@ describe('signing in to the console', function () {
     const { secret } = await turnOnTwoFactor(cookie);
 
     const first = await auth('/sign-in/email', { email, password: PASSWORD });
-    assert.equal((bodyOf(first) as { twoFactorRedirect?: boolean }).twoFactorRedirect, true);
+    assert.equal((authBodyOf(first) as { twoFactorRedirect?: boolean }).twoFactorRedirect, true);
     const half = cookiesOf(first);
     assert.equal((await session(half)).status, 401);
     const wrong = await auth('/two-factor/verify-totp', { code: '000000' }, { cookie: half });
@@ -484,15 +490,3 @@ describe('signing in to the console', function () {
     assert.equal((await fetch(`${server.url}/dev/mail`)).status, 200);
   });
 });
-
-function cookiesOf({ headers }: Answer): string {
-  return headers
-    .getSetCookie()
-    .map((text) => text.split(';')[0])
-    .join('; ');
-}
-
-/** better-auth spells its content type differently. */
-function bodyOf({ body }: Answer): unknown {
-  return typeof body === 'string' ? JSON.parse(body) : body;
-}

@@ -1,9 +1,11 @@
-/** Signing in to the console without a browser: by an operator's sign-in link. */
+/** Signing in to the console without a browser: by an operator's sign-in link, or through the sign-in endpoints. */
 import assert from 'node:assert/strict';
 import type { Client } from 'pg';
 import { createDatabase } from '../../src/store/database.ts';
 import { createSignInLink } from '../../src/store/console/sign-in-links.ts';
+import type { Answer } from './http.ts';
 import { noteSecret } from './leaks.ts';
+import { until } from './stack.ts';
 
 /** A link that signs the owner of the address in, once. */
 export async function signInLink(
@@ -51,4 +53,29 @@ export async function signIn(
   assert.match(cookie ?? '', /^farebox\.session_token=/, `${answer.status} ${await answer.text()}`);
   noteSecret(/=([\w-]+)/.exec(cookie ?? '')?.[1]);
   return cookie ?? '';
+}
+
+/** The token that the newest mail to the address has, once there is one. It sets a password. Needs DEV_MAIL. */
+export async function mailedToken(sql: Pick<Client, 'query'>, email: string): Promise<string> {
+  const mail = await until(async () => {
+    const { rows } = await sql.query<{ body: string }>(
+      'select body from console.mails where recipient = $1 order by id desc limit 1',
+      [email],
+    );
+    return rows[0]?.body;
+  });
+  return /token=([\w-]+)/.exec(mail)?.[1] ?? assert.fail(`no token in: ${mail}`);
+}
+
+/** The cookies that an answer sets, in the form of a request header. */
+export function cookiesOf({ headers }: Answer): string {
+  return headers
+    .getSetCookie()
+    .map((text) => text.split(';')[0])
+    .join('; ');
+}
+
+/** Of a sign-in endpoint. better-auth spells its content type differently. */
+export function authBodyOf({ body }: Answer): unknown {
+  return typeof body === 'string' ? JSON.parse(body) : body;
 }

@@ -8,8 +8,8 @@ import { createAccount, type TestAccount } from '../../support/accounts.ts';
 import { ask, decide } from '../../support/approval-requests.ts';
 import { changeBudget, closeBudget, makeBudget, makeKey } from '../../support/budget-requests.ts';
 import { bodyOf, call, type Answer } from '../../support/http.ts';
-import { makeOperator, signIn } from '../../support/sessions.ts';
-import { farebox, startStack, until, type Stack } from '../../support/stack.ts';
+import { mailedToken, makeOperator, signIn } from '../../support/sessions.ts';
+import { farebox, startStack, type Stack } from '../../support/stack.ts';
 import { totp } from '../../support/totp.ts';
 import { read } from '../../tree/sources.ts';
 
@@ -86,14 +86,7 @@ describe('the audit log', () => {
   }
   async function setPassword(): Promise<void> {
     await auth('/request-password-reset', { email: account.email });
-    const mail = await until(async () => {
-      const { rows } = await sql.query<{ body: string }>(
-        'select body from console.mails where recipient = $1',
-        [account.email],
-      );
-      return rows[0]?.body;
-    });
-    const token = /token=([\w-]+)/.exec(mail)?.[1];
+    const token = await mailedToken(sql, account.email);
     await auth('/reset-password', { token, newPassword: PASSWORD });
     headers = await sessionOf(account.email);
   }
