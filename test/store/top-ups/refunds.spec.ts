@@ -207,7 +207,8 @@ describe('a refund', () => {
     const by = { idempotencyKey: randomUUID() };
     const results = await Promise.all(Array.from({ length: 5 }, () => ask(topUp, 1_000_000, by)));
     const replays = results.map((result) => 'isReplay' in result && result.isReplay);
-    assert.deepEqual(replays.toSorted(), [false, true, true, true, true]);
+    assert.equal(replays.length, 5);
+    assert.equal(replays.filter((isReplay) => isReplay).length, 4);
     for (const result of results)
       assert.deepEqual({ ...result, isReplay: true }, { ...results[0], isReplay: true });
     assert.equal((await payer.money()).balance, 9_000_000);
