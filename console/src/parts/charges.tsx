@@ -29,7 +29,7 @@ export interface ChargeFilter {
   readonly to?: string;
 }
 
-/** The query string for the API. Days begin and end in the browser's time zone. What is no day is for the API to refuse. */
+/** The query string for the API. Days begin and end in the browser's time zone. Invalid dates are sent unchanged, and the API refuses them. */
 export function queryOf({ tool, from, to }: ChargeFilter): URLSearchParams {
   const query = new URLSearchParams();
   if (tool !== undefined) query.set('tool', tool);

@@ -97,7 +97,7 @@ async function findRefusal(
     select k.revoked_at is null and coalesce(k.expires_at > now(), true) as "isKeyActive",
       least(now() + make_interval(secs => ${seconds}), h.placed_at + make_interval(secs => ${HOLD_SECONDS_MAX}))
         > h.expires_at as "isLonger",
-      -- What is in memory may be a second old.
+      -- The process checked the budgets in its memory, which may be a second out of date.
       exists (
         select from unnest(k.path) as n (number) join farebox.budgets b on ${node} where b.is_closed
       ) as "isClosed",
