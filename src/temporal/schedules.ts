@@ -7,9 +7,11 @@ import {
   ScheduleAlreadyRunning,
   ScheduleNotFoundError,
   ScheduleOverlapPolicy,
+  type ScheduleDescription,
 } from '@temporalio/client';
 import type { Logger } from 'pino';
 import type { ScheduleConfig } from '../config.ts';
+import { CheckedScheduleClient } from './checked-schedule-client.ts';
 import type { TemporalClient } from './client.ts';
 import { runsOn } from './starts.ts';
 
@@ -111,12 +113,43 @@ export async function ensureSchedules(
   schedules: readonly Schedule[],
 ): Promise<void> {
   for (const schedule of schedules) {
-    if (await isMade(temporal, schedule)) continue;
-    const scheduleId = scheduleIdOf(temporal, schedule.workflow);
-    const wanted = optionsOf(temporal, schedule);
-    const handle = temporal.client.schedule.getHandle(scheduleId);
+    if (!(await isMade(temporal, schedule))) await adoptOptions(temporal, schedule);
+  }
+}
+
+const UPDATES_MAX = 5;
+
+/** Changes the options of a schedule that exists, if they differ, and nothing else of it. */
+async function adoptOptions(temporal: TemporalClient, schedule: Schedule): Promise<void> {
+  const client = new CheckedScheduleClient(temporal.client);
+  const handle = client.getHandle(scheduleIdOf(temporal, schedule.workflow));
+  const wanted = optionsOf(temporal, schedule);
+  for (let updates = 0; !hasOptions(await handle.describe(), wanted); updates += 1) {
+    if (updates === UPDATES_MAX) {
+      throw new Error(`the schedule ${schedule.workflow} was changed during each update`);
+    }
     await handle.update(({ state }) => ({ ...wanted, state }));
   }
+}
+
+function hasOptions(
+  description: ScheduleDescription,
+  wanted: ReturnType<typeof optionsOf>,
+): boolean {
+  const { spec, action, policies } = description;
+  return (
+    includes(spec, wanted.spec) &&
+    includes(action, wanted.action) &&
+    includes(policies, wanted.policies)
+  );
+}
+
+/** Compared as JSON, which leaves out what is undefined. */
+function includes(actual: object, wanted: object): boolean {
+  const values = new Map(Object.entries(actual));
+  return Object.entries(wanted).every(
+    ([key, value]) => JSON.stringify(values.get(key)) === JSON.stringify(value),
+  );
 }
 
 /** Recreates schedules that somebody deleted or Temporal lost. */

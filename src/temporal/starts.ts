@@ -24,11 +24,11 @@ export const REPORT_TIMEOUT_MS = 5_000;
  * How long a worker may take for a workflow task. One that was handed to a connection that is dead is handed out again after
  * this; the default is 10 s. Temporal itself allows more time from the fourth attempt on, so a slow worker comes to an end.
  */
-const TASK_TIMEOUT = '5s';
+const TASK_TIMEOUT_MS = 5_000;
 
 /** Where a workflow runs, and within which time a worker has to answer for it. */
 export function runsOn({ taskQueue }: Deployed) {
-  return { taskQueue, workflowTaskTimeout: TASK_TIMEOUT } as const;
+  return { taskQueue, workflowTaskTimeout: TASK_TIMEOUT_MS } as const;
 }
 
 /**

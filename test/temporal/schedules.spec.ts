@@ -68,6 +68,25 @@ describe('a schedule', () => {
     assert.deepEqual([state.paused, state.note], [true, 'not today']);
   });
 
+  it('keeps what an operator does while a worker starts', async () => {
+    await ensureSchedules(temporal, [ENTRY]);
+    for (let round = 0; round < 20; round += 1) {
+      // A worker of the same release at first, then of others with other intervals.
+      const starts = round < 10 ? ENTRY : { ...ENTRY, everySeconds: 100 + round };
+      let isStarting = true;
+      let isPaused = round % 2 === 0;
+      const worker = ensureSchedules(temporal, [starts]).finally(() => (isStarting = false));
+      for (let changes = 0; isStarting && changes < 4; changes += 1) {
+        isPaused = !isPaused;
+        await (isPaused ? handle().pause() : handle().unpause());
+      }
+      await worker;
+      const { spec, state } = await handle().describe();
+      assert.equal(state.paused, isPaused, `round ${round}`);
+      assert.equal(spec.intervals?.[0]?.every, starts.everySeconds * 1_000, `round ${round}`);
+    }
+  });
+
   it('skips ticks during a run', async () => {
     // No worker polls here, so the first run does not end.
     await ensureSchedules(temporal, [{ ...ENTRY, everySeconds: 1 }]);
