@@ -5,6 +5,8 @@
  */
 import { ScheduleClient, type Client } from '@temporalio/client';
 
+type Service = ScheduleClient['workflowService'];
+
 /** Temporal may drop such an update without an error, so describe the schedule again afterwards. */
 export class CheckedScheduleClient extends ScheduleClient {
   #described: Uint8Array | undefined;
@@ -13,20 +15,19 @@ export class CheckedScheduleClient extends ScheduleClient {
     super({ connection, namespace, dataConverter: loadedDataConverter });
   }
 
-  protected override async _describeSchedule(scheduleId: string) {
-    const description = await super._describeSchedule(scheduleId);
-    this.#described = description.conflictToken ?? undefined;
-    return description;
-  }
-
-  override get workflowService(): ScheduleClient['workflowService'] {
+  override get workflowService(): Service {
     const service = super.workflowService;
-    const conflictToken = this.#described;
-    return Object.create(service, {
-      updateSchedule: {
-        value: (request: Parameters<typeof service.updateSchedule>[0]) =>
-          service.updateSchedule({ ...request, ...(conflictToken && { conflictToken }) }),
+    return Object.assign(Object.create(service) as Service, {
+      describeSchedule: async (request: Parameters<Service['describeSchedule']>[0]) => {
+        const description = await service.describeSchedule(request);
+        this.#described = description.conflictToken;
+        return description;
       },
-    }) as typeof service;
+      updateSchedule: (request: Parameters<Service['updateSchedule']>[0]) =>
+        service.updateSchedule({
+          ...request,
+          ...(this.#described && { conflictToken: this.#described }),
+        }),
+    });
   }
 }
