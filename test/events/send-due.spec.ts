@@ -4,7 +4,8 @@
  */
 import assert from 'node:assert/strict';
 import { pino } from 'pino';
-import { sendDue } from '../../src/events/send-due.ts';
+import { wireId } from '../../src/domain/ids.ts';
+import { sendDue, type SendDeps } from '../../src/events/send-due.ts';
 import { WebhookSigner } from '../../src/events/signing.ts';
 import { mailSender, type Mail } from '../../src/mail/send.ts';
 import { sql } from '../../src/store/database.ts';
@@ -17,6 +18,8 @@ import {
 import { openTestLedger, type TestLedger } from '../support/ledger.ts';
 import { startMailServer } from '../support/mail-server.ts';
 import { newPayer } from '../support/payer.ts';
+import { startReceiver } from '../support/receiver.ts';
+import { holdEndpoint } from '../support/row-locks.ts';
 
 describe('an endpoint', () => {
   let ledger: TestLedger;
@@ -34,7 +37,7 @@ describe('an endpoint', () => {
       await database.query(sql.typeAlias('nothing')`
         update farebox.events set created_at = now() - make_interval(days => ${days}) where id = ${event.id}
       `);
-      const isLate = await recordFailed(
+      await recordFailed(
         database,
         {
           endpointId: id,
@@ -47,11 +50,34 @@ describe('an endpoint', () => {
         },
         1,
       );
-      assert.equal(isLate, false);
-      return (await findWebhookEndpoint(database, { id }))?.failingSince;
+      const endpoint = await findWebhookEndpoint(database, { id });
+      assert.equal(endpoint?.status, 'active');
+      return endpoint.failingSince;
     };
     assert.equal(await failing(6), null);
     assert.notEqual(await failing(0), null);
+  });
+
+  it('that accepts an event once more is not disabled by another one that it refused meanwhile', async () => {
+    const { database } = ledger;
+    const receiver = await startReceiver();
+    const { id, accountId } = await endpointIn(ledger, receiver.url);
+    const refused = await postTest(database, { id, accountId }, {});
+    await postTest(database, { id, accountId }, {});
+    await database.query(sql.typeAlias('nothing')`
+      update farebox.webhook_endpoints set failing_since = now() - interval '6 days' where id = ${id}
+    `);
+    const held = await holdEndpoint(ledger.url, id);
+    // The refusal is recorded first. While it is, the other answer waits to be recorded.
+    receiver.respondWith(async (response, event) => {
+      const isRefused = event.id === wireId('event', refused.id);
+      if (!isRefused) await held.waited(1);
+      response.writeHead(isRefused ? 500 : 200).end();
+    });
+    const sending = sendIn(ledger, id, async () => true).finally(() => receiver.stop());
+    await held.waited(2);
+    await held.release();
+    assert.equal((await sending).status, 'active');
   });
 });
 
@@ -103,22 +129,17 @@ describe('the mail about an endpoint that was disabled', () => {
 
   const endpoint = async () => (await endpointIn(ledger)).id;
 
-  const send = (id: string, tell: (mail: Mail) => Promise<boolean>) =>
-    sendDue(
-      {
-        database: ledger.database,
-        signer: new WebhookSigner(new Map([[1, 'a master secret']])),
-        allowPrivate: false,
-        retryMs: 1,
-        tell,
-      },
-      id,
-    );
+  const send = (id: string, tell: SendDeps['tell']) => sendIn(ledger, id, tell);
 });
 
-async function endpointIn({ database }: TestLedger) {
+function sendIn({ database }: TestLedger, id: string, tell: SendDeps['tell']) {
+  const signer = new WebhookSigner(new Map([[1, 'a master secret']]));
+  return sendDue({ database, signer, allowPrivate: true, retryMs: 60_000, tell }, id);
+}
+
+async function endpointIn({ database }: TestLedger, url = 'https://example.com/events') {
   const { accountId } = await newPayer(database);
-  const settings = { url: 'https://example.com/events', types: null, description: '' };
+  const settings = { url, types: null, description: '' };
   const made = await makeWebhookEndpoint(database, accountId, 1, settings);
   assert.ok('endpoint' in made);
   return made.endpoint;
