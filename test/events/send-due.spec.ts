@@ -9,8 +9,15 @@ import { sendDue, type SendDeps } from '../../src/events/send-due.ts';
 import { WebhookSigner } from '../../src/events/signing.ts';
 import { mailSender, type Mail } from '../../src/mail/send.ts';
 import { sql } from '../../src/store/database.ts';
-import { postTest, recordFailed } from '../../src/store/events/deliveries.ts';
 import {
+  listDeliveries,
+  listDueDeliveries,
+  postTest,
+  recordFailed,
+} from '../../src/store/events/deliveries.ts';
+import { postEvent } from '../../src/store/events/events.ts';
+import {
+  changeWebhookEndpoint,
   disableWebhookEndpoint,
   findWebhookEndpoint,
   makeWebhookEndpoint,
@@ -78,6 +85,31 @@ describe('an endpoint', () => {
     await held.waited(2);
     await held.release();
     assert.equal((await sending).status, 'active');
+  });
+});
+
+describe('an endpoint that is enabled again', () => {
+  let ledger: TestLedger;
+
+  before(async () => {
+    ledger = await openTestLedger();
+  });
+  after(() => ledger?.drop());
+
+  it('does not get an event that was posted by a transaction beside the one that disabled it', async () => {
+    const { database } = ledger;
+    const endpoint = await endpointIn(ledger);
+    const unchanged = { url: undefined, types: undefined, description: undefined };
+    const enable = (isEnabled: boolean) =>
+      changeWebhookEndpoint(database, endpoint, { ...unchanged, isEnabled });
+    await database.transaction(async (tx) => {
+      await postEvent(tx, endpoint.accountId, 'key.revoked', {});
+      await enable(false);
+    });
+    await enable(true);
+    assert.deepEqual(await listDueDeliveries(database, endpoint.id, 10), []);
+    const [delivery] = await listDeliveries(database, endpoint.id, undefined, { limit: 10 });
+    assert.equal(delivery?.status, 'failed');
   });
 });
 
