@@ -25,16 +25,20 @@ import {
 import { openTestLedger, type TestLedger } from '../support/ledger.ts';
 import { startMailServer } from '../support/mail-server.ts';
 import { newPayer } from '../support/payer.ts';
-import { startReceiver } from '../support/receiver.ts';
+import { startReceiver, type Receiver } from '../support/receiver.ts';
 import { holdEndpoint } from '../support/row-locks.ts';
 
 describe('an endpoint', () => {
   let ledger: TestLedger;
+  let receiver: Receiver | undefined;
 
   before(async () => {
     ledger = await openTestLedger();
   });
-  after(() => ledger?.drop());
+  after(async () => {
+    await receiver?.stop();
+    await ledger?.drop();
+  });
 
   it('does not count as failing from then on when it refuses an old event that was sent again', async () => {
     const { database } = ledger;
@@ -67,7 +71,7 @@ describe('an endpoint', () => {
 
   it('that accepts an event once more is not disabled by another one that it refused meanwhile', async () => {
     const { database } = ledger;
-    const receiver = await startReceiver();
+    receiver = await startReceiver();
     const { id, accountId } = await endpointIn(ledger, receiver.url);
     const refused = await postTest(database, { id, accountId }, {});
     await postTest(database, { id, accountId }, {});
@@ -76,12 +80,11 @@ describe('an endpoint', () => {
     `);
     const held = await holdEndpoint(ledger.url, id);
     // The refusal is recorded first. While it is, the other answer waits to be recorded.
-    receiver.respondWith(async (response, event) => {
-      const isRefused = event.id === wireId('event', refused.id);
-      if (!isRefused) await held.waited(1);
-      response.writeHead(isRefused ? 500 : 200).end();
+    receiver.respondWith((response, event) => {
+      if (event.id === wireId('event', refused.id)) response.writeHead(500).end();
+      else void held.waited(1).then(() => response.writeHead(200).end());
     });
-    const sending = sendIn(ledger, id, async () => true).finally(() => receiver.stop());
+    const sending = sendIn(ledger, id, async () => true);
     await held.waited(2);
     await held.release();
     assert.equal((await sending).status, 'active');
