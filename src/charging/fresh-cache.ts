@@ -28,6 +28,8 @@ export class FreshCache<T extends object> {
   readonly #entries: LRUCache<string, T>;
   #version = 0;
   #misses: Misses<T> | undefined;
+  /** The keys that were dropped since the present query began, which may have read the rows before they changed. */
+  readonly #droppedMeanwhile = new Set<string>();
   /** Settles when the latest query does. */
   #loading: Promise<unknown> = Promise.resolve();
 
@@ -70,10 +72,13 @@ export class FreshCache<T extends object> {
     // One query at a time: misses that arrive meanwhile share the next one.
     const rows = Promise.all([this.#loading, nextTurn()]).then(async () => {
       this.#misses = undefined;
+      this.#droppedMeanwhile.clear();
       const startedAt = performance.now();
       const found = await this.#options.load([...keys]);
       if (performance.now() - startedAt < LOAD_MS_MAX) {
-        for (const [key, value] of found) this.#entries.set(key, value);
+        for (const [key, value] of found) {
+          if (!this.#droppedMeanwhile.has(key)) this.#entries.set(key, value);
+        }
       }
       return found;
     });
@@ -83,7 +88,10 @@ export class FreshCache<T extends object> {
 
   #drop(changed: readonly string[]): void {
     if (changed.length > 0) this.#version += 1;
-    for (const key of changed) this.#entries.delete(key);
+    for (const key of changed) {
+      this.#entries.delete(key);
+      this.#droppedMeanwhile.add(key);
+    }
   }
 }
 

@@ -8,12 +8,12 @@ import {
   ANSWER_TIMEOUT_MS,
   webhookRetryMs,
 } from '../domain/webhook-delivery.ts';
-import type { DisabledReason } from '../domain/webhook-endpoint.ts';
 import { openPoster, type Posted, type Poster } from '../egress/post.ts';
 import { endpointDisabledMail } from '../mail/endpoint-disabled.ts';
 import { isRecipientUnknown, type Mail } from '../mail/send.ts';
 import type { Database } from '../store/database.ts';
 import {
+  disableIfLate,
   hastenDeliveries,
   listDueDeliveries,
   nextDeliveryInMs,
@@ -74,8 +74,11 @@ export async function sendDue(deps: SendDeps, endpointId: string): Promise<Sent>
       }
       const due = await listDueDeliveries(database, endpointId, LANES);
       const attempts = due.map((delivery) => attempt(deps, poster, endpoint, delivery));
-      const isBack = (await Promise.all(attempts)).includes(true);
+      const ends = await Promise.all(attempts);
+      const isBack = ends.includes('back');
       if (isBack) await hastenDeliveries(database, endpointId);
+      // After all of them: one that it accepted may be recorded after one that it refused.
+      if (ends.includes('late')) await disableIfLate(database, endpointId);
       if ((isBack || due.length === LANES) && performance.now() < untilMs) continue;
       const seen = await findWebhookEndpoint(database, { id: endpointId });
       if (seen?.status === 'disabled') continue;
@@ -94,13 +97,13 @@ function stateOf(endpoint: WebhookEndpoint | null, nextInMs: number | null): Sen
   };
 }
 
-/** Returns whether it succeeded after others had failed. */
+/** `back`: it succeeded after others had failed. `late`: attempts have failed for so long that the endpoint should be disabled. */
 async function attempt(
   deps: SendDeps,
   poster: Poster,
   endpoint: WebhookEndpoint,
   delivery: Delivery,
-): Promise<boolean> {
+): Promise<'back' | 'late' | undefined> {
   const { database } = deps;
   const beganMs = performance.now();
   const posted = await poster.post(endpoint.url, signedMessage(deps.signer, endpoint, delivery));
@@ -113,11 +116,10 @@ async function attempt(
     responseBody: posted.kind === 'answered' ? posted.beginning : null,
     error: posted.kind === 'failed' ? posted.reason : null,
   };
-  if (isReceived(posted)) return recordDelivered(database, made);
+  if (isReceived(posted)) return (await recordDelivered(database, made)) ? 'back' : undefined;
   const isLate = await recordFailed(database, made, retryMsOf(deps, posted, made.attempts + 1));
-  if (made.responseStatus === 410) await disable(deps, endpoint, 'gone');
-  else if (isLate) await disable(deps, endpoint, 'failing');
-  return false;
+  if (made.responseStatus === 410) await disableGone(deps, endpoint);
+  return isLate ? 'late' : undefined;
 }
 
 /** The same bytes at every attempt; only the time of the attempt and the signature differ. */
@@ -156,13 +158,9 @@ function retryMsOf({ retryMs }: SendDeps, posted: Posted, attempts: number): num
   return Math.max(ownMs, Math.min(askedMs, RETRY_AFTER_MS_MAX));
 }
 
-async function disable(
-  { database }: SendDeps,
-  endpoint: WebhookEndpoint,
-  reason: Exclude<DisabledReason, 'owner'>,
-): Promise<void> {
+async function disableGone({ database }: SendDeps, { id, url }: WebhookEndpoint): Promise<void> {
   // Not if the owner has given it another address meanwhile.
-  await database.transaction((tx) => disableWebhookEndpoint(tx, endpoint.id, reason, endpoint.url));
+  await database.transaction((tx) => disableWebhookEndpoint(tx, id, 'gone', url));
 }
 
 /** Once it is disabled, and again after a process was killed meanwhile. While the mail server refuses, this is retried. */

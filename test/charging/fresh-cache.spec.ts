@@ -138,6 +138,26 @@ describe('FreshCache', () => {
     assert.equal(cache.peek('a'), undefined);
   });
 
+  it('does not keep a row that it was told to drop while it was being read', async () => {
+    const { promise: isRead, resolve: read } = Promise.withResolvers<void>();
+    const { promise: mayArrive, resolve: arrive } = Promise.withResolvers<void>();
+    using opened = open({
+      load: async () => {
+        read();
+        await mayArrive;
+        return new Map([['a', { value: 1 }]]);
+      },
+    });
+    const { cache } = opened;
+    await opened.changes.start();
+    const loading = cache.load('a');
+    await isRead;
+    cache.forget('a');
+    arrive();
+    await loading;
+    assert.equal(cache.peek('a'), undefined);
+  });
+
   it('has another version after a change, and none while it cannot be trusted', async () => {
     using opened = open();
     const { cache, change, breakDown } = opened;

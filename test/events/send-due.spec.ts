@@ -4,12 +4,20 @@
  */
 import assert from 'node:assert/strict';
 import { pino } from 'pino';
-import { sendDue } from '../../src/events/send-due.ts';
+import { wireId } from '../../src/domain/ids.ts';
+import { sendDue, type SendDeps } from '../../src/events/send-due.ts';
 import { WebhookSigner } from '../../src/events/signing.ts';
 import { mailSender, type Mail } from '../../src/mail/send.ts';
 import { sql } from '../../src/store/database.ts';
-import { postTest, recordFailed } from '../../src/store/events/deliveries.ts';
 import {
+  listDeliveries,
+  listDueDeliveries,
+  postTest,
+  recordFailed,
+} from '../../src/store/events/deliveries.ts';
+import { postEvent } from '../../src/store/events/events.ts';
+import {
+  changeWebhookEndpoint,
   disableWebhookEndpoint,
   findWebhookEndpoint,
   makeWebhookEndpoint,
@@ -17,14 +25,20 @@ import {
 import { openTestLedger, type TestLedger } from '../support/ledger.ts';
 import { startMailServer } from '../support/mail-server.ts';
 import { newPayer } from '../support/payer.ts';
+import { startReceiver, type Receiver } from '../support/receiver.ts';
+import { holdEndpoint } from '../support/row-locks.ts';
 
 describe('an endpoint', () => {
   let ledger: TestLedger;
+  let receiver: Receiver | undefined;
 
   before(async () => {
     ledger = await openTestLedger();
   });
-  after(() => ledger?.drop());
+  after(async () => {
+    await receiver?.stop();
+    await ledger?.drop();
+  });
 
   it('does not count as failing from then on when it refuses an old event that was sent again', async () => {
     const { database } = ledger;
@@ -34,7 +48,7 @@ describe('an endpoint', () => {
       await database.query(sql.typeAlias('nothing')`
         update farebox.events set created_at = now() - make_interval(days => ${days}) where id = ${event.id}
       `);
-      const isLate = await recordFailed(
+      await recordFailed(
         database,
         {
           endpointId: id,
@@ -47,11 +61,58 @@ describe('an endpoint', () => {
         },
         1,
       );
-      assert.equal(isLate, false);
-      return (await findWebhookEndpoint(database, { id }))?.failingSince;
+      const endpoint = await findWebhookEndpoint(database, { id });
+      assert.equal(endpoint?.status, 'active');
+      return endpoint.failingSince;
     };
     assert.equal(await failing(6), null);
     assert.notEqual(await failing(0), null);
+  });
+
+  it('that accepts an event once more is not disabled by another one that it refused meanwhile', async () => {
+    const { database } = ledger;
+    receiver = await startReceiver();
+    const { id, accountId } = await endpointIn(ledger, receiver.url);
+    const refused = await postTest(database, { id, accountId }, {});
+    await postTest(database, { id, accountId }, {});
+    await database.query(sql.typeAlias('nothing')`
+      update farebox.webhook_endpoints set failing_since = now() - interval '6 days' where id = ${id}
+    `);
+    const held = await holdEndpoint(ledger.url, id);
+    // The refusal is recorded first. While it is, the other answer waits to be recorded.
+    receiver.respondWith((response, event) => {
+      if (event.id === wireId('event', refused.id)) response.writeHead(500).end();
+      else void held.waited(1).then(() => response.writeHead(200).end());
+    });
+    const sending = sendIn(ledger, id, async () => true);
+    await held.waited(2);
+    await held.release();
+    assert.equal((await sending).status, 'active');
+  });
+});
+
+describe('an endpoint that is enabled again', () => {
+  let ledger: TestLedger;
+
+  before(async () => {
+    ledger = await openTestLedger();
+  });
+  after(() => ledger?.drop());
+
+  it('does not get an event that was posted by a transaction beside the one that disabled it', async () => {
+    const { database } = ledger;
+    const endpoint = await endpointIn(ledger);
+    const unchanged = { url: undefined, types: undefined, description: undefined };
+    const enable = (isEnabled: boolean) =>
+      changeWebhookEndpoint(database, endpoint, { ...unchanged, isEnabled });
+    await database.transaction(async (tx) => {
+      await postEvent(tx, endpoint.accountId, 'key.revoked', {});
+      await enable(false);
+    });
+    await enable(true);
+    assert.deepEqual(await listDueDeliveries(database, endpoint.id, 10), []);
+    const [delivery] = await listDeliveries(database, endpoint.id, undefined, { limit: 10 });
+    assert.equal(delivery?.status, 'failed');
   });
 });
 
@@ -103,22 +164,17 @@ describe('the mail about an endpoint that was disabled', () => {
 
   const endpoint = async () => (await endpointIn(ledger)).id;
 
-  const send = (id: string, tell: (mail: Mail) => Promise<boolean>) =>
-    sendDue(
-      {
-        database: ledger.database,
-        signer: new WebhookSigner(new Map([[1, 'a master secret']])),
-        allowPrivate: false,
-        retryMs: 1,
-        tell,
-      },
-      id,
-    );
+  const send = (id: string, tell: SendDeps['tell']) => sendIn(ledger, id, tell);
 });
 
-async function endpointIn({ database }: TestLedger) {
+function sendIn({ database }: TestLedger, id: string, tell: SendDeps['tell']) {
+  const signer = new WebhookSigner(new Map([[1, 'a master secret']]));
+  return sendDue({ database, signer, allowPrivate: true, retryMs: 60_000, tell }, id);
+}
+
+async function endpointIn({ database }: TestLedger, url = 'https://example.com/events') {
   const { accountId } = await newPayer(database);
-  const settings = { url: 'https://example.com/events', types: null, description: '' };
+  const settings = { url, types: null, description: '' };
   const made = await makeWebhookEndpoint(database, accountId, 1, settings);
   assert.ok('endpoint' in made);
   return made.endpoint;

@@ -14,19 +14,29 @@ export interface HeldRow {
 
 /** `consumerId` as on the wire. */
 export function holdConsumer(databaseUrl: string, consumerId: string): Promise<HeldRow> {
-  return hold(databaseUrl, 'select from farebox.consumers where id = $1 for update', consumerId);
+  const statement = 'select from farebox.consumers where id = $1 for update';
+  return hold(databaseUrl, statement, uuidOf('consumer', consumerId));
 }
 
 /** The row that direct top-ups lock for their ceilings. */
 export function holdAccount(databaseUrl: string, consumerId: string): Promise<HeldRow> {
   const statement = 'select from farebox.accounts where consumer_id = $1 for update';
-  return hold(databaseUrl, statement, consumerId);
+  return hold(databaseUrl, statement, uuidOf('consumer', consumerId));
 }
 
-async function hold(databaseUrl: string, statement: string, consumerId: string): Promise<HeldRow> {
+/** `id` as in the database. The result of each attempt to send to the endpoint is recorded under this lock. */
+export function holdEndpoint(databaseUrl: string, id: string): Promise<HeldRow> {
+  return hold(databaseUrl, 'select from farebox.webhook_endpoints where id = $1 for update', id);
+}
+
+async function hold(
+  databaseUrl: string,
+  statement: string,
+  id: string | undefined,
+): Promise<HeldRow> {
   const holder = await connected(databaseUrl);
   await holder.query('begin');
-  await holder.query(statement, [uuidOf('consumer', consumerId)]);
+  await holder.query(statement, [id]);
   // A transaction sees one state of pg_stat_activity, so the watcher runs outside it.
   const watcher = await connected(databaseUrl);
   return {

@@ -9,6 +9,7 @@ import { uuidFloor } from '../../domain/ids.ts';
 import { row, sql, timestampOf, type Database, type Transaction } from '../database.ts';
 import { paidByTopUps } from '../earnings/top-up-attribution.ts';
 import { isLockTimeout } from '../failures.ts';
+import { ARCHIVE_LOCK } from './archived.ts';
 
 /** Idempotency keys are looked up among the charges of 62 days, and usage by day is read for 100; clocks may differ. */
 const CLOSED_FOR_MS = 101 * 86_400_000;
@@ -57,7 +58,7 @@ export async function archiveMonth(
     .transaction(async (tx): Promise<ArchiveResult> => {
       await tx.query(sql.typeAlias('nothing')`set local statement_timeout = 0`);
       await tx.query(sql.typeAlias('nothing')`
-        select pg_advisory_xact_lock(hashtext('farebox.archive'))
+        select pg_advisory_xact_lock(${ARCHIVE_LOCK})
       `);
       const next = await findOldestMonth(tx);
       if (next !== month) return { kind: 'not_next', next };

@@ -13,6 +13,9 @@ export const ARCHIVED_BEFORE = sql.fragment`coalesce(
   '-infinity'::timestamptz
 )`;
 
+/** Of transactions in which the end of the archived time must not move, and of the one that moves it. */
+export const ARCHIVE_LOCK = sql.fragment`hashtext('farebox.archive')`;
+
 const endRow = row(Type.Object({ endMs: Type.Union([Type.Integer(), Type.Null()]) }));
 const sumRow = row(Type.Object({ sum: Type.Integer() }));
 

@@ -3,7 +3,7 @@
  * one transaction, so each row counts once, regardless of the order of commits and of crashes.
  */
 import { Type } from 'typebox';
-import { ARCHIVED_BEFORE } from '../charges/archived.ts';
+import { ARCHIVE_LOCK, ARCHIVED_BEFORE } from '../charges/archived.ts';
 import { type Connection, countRow, type Database, row, sql } from '../database.ts';
 import { KEY_SPANS, SPENT_BY_BUDGETS, SPENT_BY_KEYS } from '../budgets/usage.ts';
 import { spentByFlushes, waitingSpending } from '../budgets/waiting-spending.ts';
@@ -164,6 +164,8 @@ export async function areTailsLong(connection: Connection): Promise<boolean> {
 export async function rebuildRollups(database: Database): Promise<void> {
   await database.transaction(async (tx) => {
     await tx.query(sql.typeAlias('nothing')`set local statement_timeout = 0`);
+    // Otherwise the sums of a month could be deleted here, and its charges be archived before the new sums are made of them.
+    await tx.query(sql.typeAlias('nothing')`select pg_advisory_xact_lock(${ARCHIVE_LOCK})`);
     await tx.query(sql.typeAlias('nothing')`select pg_advisory_xact_lock(${LOCK})`);
     // The sums of archived months are the only ones that are left of them.
     await tx.query(sql.typeAlias('nothing')`

@@ -15,7 +15,7 @@ import {
   type Database,
   type Transaction,
 } from '../database.ts';
-import { tellWorkflow } from './webhook-endpoints.ts';
+import { disableWebhookEndpoint, tellWorkflow } from './webhook-endpoints.ts';
 
 const Delivery = Type.Object({
   /** Of the event, which an endpoint gets once. */
@@ -163,6 +163,15 @@ export async function recordFailed(
       update farebox.webhook_endpoints set failing_since = now() where id = ${endpointId}
     `);
     return false;
+  });
+}
+
+/** If it is failing for that long still: another attempt may have succeeded since, or its owner has given it another address. */
+export async function disableIfLate(database: Database, endpointId: string): Promise<void> {
+  await database.transaction(async (tx) => {
+    const failingDays = await lockFailing(tx, endpointId);
+    if (failingDays === null || failingDays <= GIVEN_UP_AFTER_DAYS) return;
+    await disableWebhookEndpoint(tx, endpointId, 'failing');
   });
 }
 

@@ -184,10 +184,19 @@ export async function changeWebhookEndpoint(
 }
 
 async function enable(tx: Transaction, id: string): Promise<void> {
-  await tx.query(sql.typeAlias('nothing')`
+  const { rowCount } = await tx.query(sql.typeAlias('nothing')`
     update farebox.webhook_endpoints
     set status = 'active', disabled_reason = null, failing_since = null, is_mail_due = false
     where id = ${id} and status = 'disabled'
+  `);
+  // Of an event or a redelivery whose transaction did not see yet that it was disabled.
+  if (rowCount > 0) await dropWaiting(tx, id);
+}
+
+async function dropWaiting(tx: Transaction, id: string): Promise<void> {
+  await tx.query(sql.typeAlias('nothing')`
+    update farebox.webhook_deliveries set status = 'failed', next_attempt_at = null
+    where endpoint_id = ${id} and status = 'waiting'
   `);
 }
 
@@ -208,10 +217,7 @@ export async function disableWebhookEndpoint(
     returning e.account_id as "accountId"
   `);
   if (accountId === null) return;
-  await tx.query(sql.typeAlias('nothing')`
-    update farebox.webhook_deliveries set status = 'failed', next_attempt_at = null
-    where endpoint_id = ${id} and status = 'waiting'
-  `);
+  await dropWaiting(tx, id);
   if (reason !== 'owner') {
     await postEvent(tx, accountId, 'webhook_endpoint.disabled', {
       id: wireId('webhookEndpoint', id),
