@@ -162,10 +162,9 @@ describe('the workflow of an approval', () => {
     assert.equal((await showApproval(stack.api, key, approvalId)).status, 'pending');
     await harness.workflow(approvalId).cancel();
     const view = { status: 'approved', decision: 'once' };
-    const updating = harness.workflow(approvalId).executeUpdate('decide', {
-      args: [{ decision: 'once' } as object],
-    });
-    assert.deepEqual(await updating, view);
+    const update = (body: object) =>
+      harness.workflow(approvalId).executeUpdate('decide', { args: [body] });
+    assert.deepEqual(await update({ decision: 'once' }), view);
     assert.deepEqual(await harness.workflow(approvalId).result(), view);
   });
 
