@@ -4,6 +4,7 @@
  */
 import { ApplicationFailure } from '@temporalio/activity';
 import { wireId } from '../src/domain/ids.ts';
+import { TOP_UP_MICROS_MAX } from '../src/domain/top-up.ts';
 import type { Verdict } from '../src/domain/verdict.ts';
 import { isCardRefused } from '../src/store/top-ups/payment-evidence.ts';
 import { findChosenCard } from '../src/store/top-ups/processor-customers.ts';
@@ -123,6 +124,10 @@ async function chargeSavedCard(deps: TopUpPaymentDeps, asked: TopUp): Promise<Ve
   const taxed = earlier ? topUp : await withTax(deps, topUp, customerId);
   if (!taxed) {
     return seen(deps, topUp, failedFor('tax_address_missing'));
+  }
+  // Stripe would refuse it each time. Requests leave room for the tax; settings of automatic top-ups may be older than it.
+  if (taxed.amountMicros + taxed.taxMicros > TOP_UP_MICROS_MAX) {
+    return seen(deps, topUp, failedFor('invalid_amount'));
   }
   const intent = earlier || (await calls.createIntent(stripe, taxed, customerId));
   const stored = await recordPaymentIntent(database, topUp.id, intent.id);

@@ -824,7 +824,7 @@ export interface DeveloperChargeReply {
 }
 export interface CheckoutBody {
   /**
-   * Dollars, in whole cents, at most 999,999.99. The minimum is 0.50, or 5 through checkout. A number, or a decimal string such as "0.05". At most six decimals.
+   * Dollars, in whole cents, at most 999,999.99, or 750,000 where tax is added. The minimum is 0.50, or 5 through checkout. A number, or a decimal string such as "0.05". At most six decimals.
    */
   amount: number | string;
   /**
@@ -2078,7 +2078,7 @@ export interface ToolsReply {
 }
 export interface TopUpBody {
   /**
-   * Dollars, in whole cents, at most 999,999.99. The minimum is 0.50, or 5 through checkout. A number, or a decimal string such as "0.05". At most six decimals.
+   * Dollars, in whole cents, at most 999,999.99, or 750,000 where tax is added. The minimum is 0.50, or 5 through checkout. A number, or a decimal string such as "0.05". At most six decimals.
    */
   amount: number | string;
 }

@@ -1,7 +1,8 @@
 /**
  * An approval, until the owner of the account has decided or it expires. It mails the owner, records the expiry and
  * shows the approval in the UI. Postgres decides: an answer by key, in the console or by a link is committed before this
- * workflow is told of it. The update `decide` writes the same row, for operators.
+ * workflow is told of it. The update `decide` writes the same row, for operators. A requested cancellation has no effect:
+ * it would end the workflow but not the question, and the owner might never be mailed.
  */
 import {
   ActivityFailure,
@@ -51,6 +52,11 @@ interface Run {
 export async function approval({ approvalId }: ApprovalInput): Promise<ApprovalView> {
   const run: Run = { approvalId, seen: undefined, expiresAtMs: Infinity, isNudged: false };
   listen(run);
+  return CancellationScope.nonCancellable(() => untilItEnds(run));
+}
+
+async function untilItEnds(run: Run): Promise<ApprovalView> {
+  const { approvalId } = run;
   const mailing = new CancellationScope();
   for (let isFirst = true; ; isFirst = false) {
     run.isNudged = false; // the read below sees everything signaled so far
@@ -75,13 +81,14 @@ export async function approval({ approvalId }: ApprovalInput): Promise<ApprovalV
 function listen(run: Run): void {
   setHandler(
     messages.decide,
-    async (decision) => {
-      await condition(() => run.seen !== undefined);
-      refuseLate(run, decision);
-      run.seen = await decideApproval(run.approvalId, decision).catch(throwCause);
-      run.isNudged = true;
-      return viewOf(run);
-    },
+    (decision) =>
+      CancellationScope.nonCancellable(async () => {
+        await condition(() => run.seen !== undefined);
+        refuseLate(run, decision);
+        run.seen = await decideApproval(run.approvalId, decision).catch(throwCause);
+        run.isNudged = true;
+        return viewOf(run);
+      }),
     {
       validator: (decision) => refuseLate(run, decision),
       description:

@@ -17,20 +17,21 @@ interface Run {
   /** Undefined until it has been read. */
   topUp: TopUpState | undefined;
   view: ReversalsView;
+  /** How many reports arrived. */
+  reports: number;
 }
 
 export async function reversals(input: ReversalsInput): Promise<ReversalsView> {
   const run = newRun(input);
   listen(run);
-  const { steps, topUpId } = run;
+  const { steps } = run;
   // Nothing to cancel: what happened at the processor counts.
   return CancellationScope.nonCancellable(async () => {
-    const topUp = await steps.take('read', () => inPostgres('Read the top-up').readTopUp(topUpId));
-    run.topUp = topUp;
-    run.view = { ...run.view, status: topUp.status };
-    steps.display();
+    let topUp = await read(run);
     do {
-      steps.resume(); // the read below covers everything reported so far
+      const isAgain = steps.ended;
+      steps.resume(); // the reads below cover everything reported so far
+      if (isAgain && !isCredited(topUp.status)) topUp = await read(run);
       // The credit starts another run, if somebody started this one before it.
       if (isCredited(topUp.status)) run.view = await steps.take('sync', () => sync(run));
       await steps.end();
@@ -39,13 +40,30 @@ export async function reversals(input: ReversalsInput): Promise<ReversalsView> {
   });
 }
 
+/** The row. Again, if a reversal was reported during the read and the row was not credited then: it may be now. */
+async function read(run: Run): Promise<TopUpState> {
+  const { steps, topUpId } = run;
+  for (;;) {
+    const { reports } = run;
+    const topUp = await steps.take('read', () => inPostgres('Read the top-up').readTopUp(topUpId));
+    run.topUp = topUp;
+    run.view = { ...run.view, status: topUp.status };
+    steps.display();
+    if (isCredited(topUp.status) || run.reports === reports) return topUp;
+  }
+}
+
 async function sync({ topUpId }: Run): Promise<ReversalsView> {
   return atProcessor('Read refunds and disputes').settleTopUp(topUpId);
 }
 
 function listen(run: Run): void {
   const { steps } = run;
-  setHandler(messages.reversalReported, () => void (steps.woken = true), {
+  const report = () => {
+    run.reports += 1;
+    steps.woken = true;
+  };
+  setHandler(messages.reversalReported, report, {
     description: 'A refund or dispute was reported, or a refund was requested: reads it now.',
   });
   setHandler(
@@ -73,6 +91,7 @@ function newRun(input: ReversalsInput): Run {
     }),
     topUp: undefined,
     view: { status: null, heldDollars: 0, debtDollars: 0 },
+    reports: 0,
   };
   return run;
 }

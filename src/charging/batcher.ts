@@ -139,8 +139,18 @@ export class Batcher<Draft extends Batchable, Outcome> {
     return lanes.reduce((sum, { queue }) => sum + queue.size, 0);
   }
 
+  /** The same for a consumer and its holds. */
+  #endOf(draft: Draft): string {
+    return this.#options.payerOf(draft).slice(-4);
+  }
+
+  /** The developer that charges, and the consumer that pays. */
+  #pairOf(draft: Draft): string {
+    return draft.developerId + this.#endOf(draft);
+  }
+
   #laneOf(draft: Draft): Lane<Draft, Outcome> {
-    const index = Number.parseInt(this.#options.payerOf(draft).slice(-4), 16) % this.#lanes.length;
+    const index = Number.parseInt(this.#endOf(draft), 16) % this.#lanes.length;
     const lane = this.#lanes[index];
     if (!lane) throw new Error(`no lane ${index}`);
     return lane;
@@ -185,7 +195,10 @@ export class Batcher<Draft extends Batchable, Outcome> {
     });
   }
 
-  /** The next batch: developers in turn, without expired charges, and each idempotency key at most once. */
+  /**
+   * The next batch: developers in turn, without expired charges, and each idempotency key at most once. What a
+   * developer charges to a consumer after the second request with a key waits behind it, so that the order stays.
+   */
   #take(lane: Lane<Draft, Outcome>): Waiting<Draft, Outcome>[] {
     const now = performance.now();
     const oldest = now - this.#options.deadlineMs;
@@ -193,6 +206,7 @@ export class Batcher<Draft extends Batchable, Outcome> {
     const batch: Waiting<Draft, Outcome>[] = [];
     const later: Waiting<Draft, Outcome>[] = [];
     const keys = new Set<string>();
+    const behind = new Set<string>();
     while (batch.length < max) {
       const waiting = lane.queue.take();
       if (!waiting) break;
@@ -205,7 +219,11 @@ export class Batcher<Draft extends Batchable, Outcome> {
         this.#reject(waiting, new ChargeFailure('not_made', 'The client closed the connection.'));
       } else if (waiting.since < oldest) {
         this.#reject(waiting, expired(key !== null && lane.keysInFlight.has(key)));
-      } else if (key !== null && keys.has(key)) {
+      } else if (
+        (key !== null && keys.has(key)) ||
+        (behind.size > 0 && behind.has(this.#pairOf(waiting.draft)))
+      ) {
+        behind.add(this.#pairOf(waiting.draft));
         later.push(waiting);
       } else {
         if (key !== null) keys.add(key);

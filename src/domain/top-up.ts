@@ -1,5 +1,6 @@
 /** Top-ups: their states, methods, limits, and the state of automatic ones. */
 import { wireId } from './ids.ts';
+import { asMicros, type Micros } from './money.ts';
 
 export const TOP_UP_STATUSES = [
   'pending',
@@ -35,6 +36,12 @@ export interface TopUpFailure {
 /** A top-up through Stripe, which accepts $0.50 to $999,999.99. */
 export const TOP_UP_MICROS_MIN = 500_000;
 export const TOP_UP_MICROS_MAX = 999_999_990_000;
+/** With tax on: leaves room for a third on top, which is more than any country's tax. */
+export const TAXED_TOP_UP_MICROS_MAX = 750_000_000_000;
+
+export function topUpMaxOf(isTaxed: boolean): Micros {
+  return asMicros(isTaxed ? TAXED_TOP_UP_MICROS_MAX : TOP_UP_MICROS_MAX);
+}
 
 /** The page where the cardholder confirms a direct top-up at the bank; `topUpId` is a UUID. */
 export function confirmationUrl(consoleUrl: string, topUpId: string): string {

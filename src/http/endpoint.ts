@@ -133,6 +133,8 @@ interface Writing<B extends TSchema, R extends Replies, A extends TSchema = B> e
    * or waits without one.
    */
   readonly share?: Share | 'none';
+  /** It counts as a change although it takes no share of them. */
+  readonly isCounted?: true;
   /** The reply is a list, and may be long. */
   readonly repliesInSlices?: true;
   /** It changes nothing, or it reports unknown outcomes itself. */
@@ -265,13 +267,15 @@ export function post<B extends TSchema, R extends Replies, A extends TSchema = B
     bodyBytesMax = BODY_BYTES_MAX,
     reportsOutcome,
     share = 'changes',
+    isCounted,
     repliesInSlices,
     ...contract
   }: Writing<B, R, A>,
 ): Endpoint {
   const validate = bodyValidator((accepts ?? contract.body) as A);
   const handle = reportsOutcome ? plain : orUnknown(plain);
-  const rate = share === 'refunds' || (share === 'changes' && !reportsOutcome) ? share : undefined;
+  const isChange = isCounted || (share === 'changes' && !reportsOutcome);
+  const rate = share === 'refunds' ? share : isChange ? 'changes' : undefined;
   return {
     ...contract,
     method: 'post',

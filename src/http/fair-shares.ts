@@ -31,6 +31,9 @@ const BATCHES = { waitMsMax: 5_000, waitingMax: 256 };
  */
 const CHANGES = { weightMax: 2, waitMsMax: 10_000, waitingMax: 500 };
 
+/** Their rows only: a request waits for Temporal and Stripe without a share. Those of a consumer lock one another. */
+const TOP_UPS = { weightMax: 2, waitMsMax: 5_000, waitingMax: 100 };
+
 /** By link, one at a time, so that its checkouts are counted exactly within a process. */
 const LINKS = { weightMax: 1, waitMsMax: 15_000, waitingMax: 10 };
 
@@ -48,6 +51,7 @@ export type Share =
   | 'refunds'
   | 'batches'
   | 'changes'
+  | 'topUps'
   | 'links';
 
 /** `isShared`: whether a developer with few charges charges beside others (charging/flush-size.ts). */
@@ -61,6 +65,7 @@ export function createFairShares(isShared: () => boolean): Readonly<Record<Share
     refunds: new AccountGate(REFUNDS),
     batches: new AccountGate({ ...BATCHES, weightMax: batchBytesMax }),
     changes: new AccountGate(CHANGES),
+    topUps: new AccountGate(TOP_UPS),
     links: new AccountGate(LINKS),
   };
 }

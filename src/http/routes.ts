@@ -261,6 +261,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
   post('/v1/top-up', {
     operation: 'createTopUp',
     share: 'none',
+    isCounted: true,
     role: 'consumer',
     body: TopUpBody,
     replies: { 201: TopUpReply, 202: TopUpReply },
@@ -306,6 +307,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
   post('/v1/checkout', {
     operation: 'createCheckout',
     share: 'none',
+    isCounted: true,
     role: 'consumer',
     body: CheckoutBody,
     replies: { 201: CheckoutReply, 202: CheckoutReply },

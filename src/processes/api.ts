@@ -88,6 +88,7 @@ export async function runApi(config: Config, log: Logger): Promise<Running> {
 
   const approvals = new ApprovalWatch(database, warn('could not look for decided approvals'));
   const earnings = new EarningsWatch(database, warn('could not read earnings for streams'));
+  const shares = createFairShares(() => batcher.isShared);
   const consoleSessions = new Console({ config, database, log });
   const app = createApp({
     config,
@@ -114,7 +115,13 @@ export async function runApi(config: Config, log: Logger): Promise<Running> {
     publicReceipts: new PublicReceipts(config.masterSecrets),
     closedCharges: new ClosedCharges(),
     webhookSigner: new WebhookSigner(config.masterSecrets),
-    topUps: { database, temporal, log, answerMs: config.topUpAnswerMs },
+    topUps: {
+      database,
+      temporal,
+      log,
+      answerMs: config.topUpAnswerMs,
+      inTurn: (accountId, write) => shares.topUps.run(accountId, 1, write),
+    },
     invocations: {
       database: invocations,
       temporal,
@@ -129,7 +136,7 @@ export async function runApi(config: Config, log: Logger): Promise<Running> {
     },
     console: consoleSessions,
     responses,
-    shares: createFairShares(() => batcher.isShared),
+    shares,
     rateLimits: createRateLimits(config.rateLimits),
     readiness: new Readiness(lookUps, () => temporal.isUp()),
   });

@@ -16,7 +16,7 @@ import {
 
 export const TopUpBody = Type.Object({
   amount: DollarsAsked(
-    'Dollars, in whole cents, at most 999,999.99. The minimum is 0.50, or 5 through checkout.',
+    'Dollars, in whole cents, at most 999,999.99, or 750,000 where tax is added. The minimum is 0.50, or 5 through checkout.',
     10,
   ),
 });

@@ -32,6 +32,7 @@ export const FAILURES = {
   card_expired: `The saved card has expired. ${CHECKOUT}, which offers to save the new card.`,
   // Stored by releases that ended such a top-up.
   authentication_required: `The bank requires the cardholder to confirm this payment. ${CHECKOUT}, where that is possible.`,
+  invalid_amount: `With its tax, the payment would be more than $999,999.99, the most that a card can be charged. Top up a smaller amount.`,
   tax_address_missing: `The address that the tax depends on is missing. ${CHECKOUT}, which asks for it.`,
   declined_too_often: `The saved card was declined too often within an hour, so it was not charged. ${CHECKOUT}, where another card can be used.`,
   no_saved_card: `No card is saved. ${CHECKOUT}, which offers to save the card.`,

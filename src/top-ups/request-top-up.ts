@@ -26,6 +26,8 @@ export interface TopUps {
   readonly log: Logger;
   /** How long the caller waits for a first answer of the processor. */
   readonly answerMs: number;
+  /** Waits for a turn of the account, so that its requests, which lock one another, do not take every connection. */
+  readonly inTurn?: <T>(accountId: string, write: () => Promise<T>) => Promise<T>;
 }
 
 type Owner = 'ledger' | 'consumerId' | 'accountId';
@@ -65,7 +67,9 @@ export async function requestTopUp(
 ): Promise<TopUpResult & Replayable> {
   if (isTest(request.consumer)) return requestTestTopUp(deps, request);
   const { consumer, method, ...asked } = request;
-  const admitted = await admitTopUp(deps.database, { ...consumer, method, ...asked });
+  const admitted = await inTurn(deps, consumer, () =>
+    admitTopUp(deps.database, { ...consumer, method, ...asked }),
+  );
   if (!('topUp' in admitted)) return admitted;
   const { topUp } = admitted;
   const replay = admitted.kind === 'known' && { isReplay: true };
@@ -78,6 +82,14 @@ export async function requestTopUp(
     if (isDatabaseUnavailable(error)) return { kind: 'unknown', error };
     throw error;
   }
+}
+
+function inTurn<T>(
+  deps: TopUps,
+  { accountId }: TopUpRequest['consumer'],
+  write: () => Promise<T>,
+): Promise<T> {
+  return deps.inTurn ? deps.inTurn(accountId, write) : write();
 }
 
 /** Starts the workflow of a row, and waits for its first answer. */
@@ -103,18 +115,14 @@ async function begin(
 
 /** Play money: credited when this returns, or ended as the amount asks for. */
 async function requestTestTopUp(
-  { database }: TopUps,
+  deps: TopUps,
   { consumer, method, amountMicros, idempotencyKey }: TopUpRequest,
 ): Promise<TopUpResult & Replayable> {
   // Only for the saved card: at checkout, the payer types in any card.
   const magic = method === 'direct' ? MAGIC_TOP_UPS.get(amountMicros) : undefined;
   if (magic && magic.kind !== 'failed') return refusalOnDemand(magic.kind);
-  const made = await makeTestTopUp(database, {
-    ...consumer,
-    amountMicros,
-    idempotencyKey,
-    failure: magic?.failure,
-  });
+  const asked = { ...consumer, amountMicros, idempotencyKey, failure: magic?.failure };
+  const made = await inTurn(deps, consumer, () => makeTestTopUp(deps.database, asked));
   return 'topUp' in made ? { ...resultOf(made.topUp), isReplay: made.kind === 'known' } : made;
 }
 

@@ -117,17 +117,24 @@ describe('Batcher', () => {
 
   it('never sends an idempotency key twice in one statement', async () => {
     const { post, flush } = openBatcher();
-    const answers = ['k', 'k', 'other', 'k'].map((key, index) =>
-      post(newDraft(`${index}`, { key })),
-    );
+    const drafts = [
+      newDraft('0', { key: 'k' }),
+      newDraft('1', { key: 'k' }),
+      newDraft('2', { key: 'other' }),
+      newDraft('3', { key: 'of another consumer', consumer: 2 }),
+      newDraft('4', { key: 'of another developer', developer: 2 }),
+      newDraft('5', { key: 'k' }),
+    ];
+    const answers = drafts.map((draft) => post(draft));
     const first = await flush(0);
-    assert.deepEqual(first.tools, ['0', '2']);
+    assert.deepEqual(first.tools, ['0', '4', '3']);
     first.succeed();
     const second = await flush(1);
-    assert.deepEqual(second.tools, ['1']);
+    // In the order in which they came.
+    assert.deepEqual(second.tools, ['1', '2']);
     second.succeed();
     const third = await flush(2);
-    assert.deepEqual(third.tools, ['3']);
+    assert.deepEqual(third.tools, ['5']);
     third.succeed();
     await Promise.all(answers);
   });

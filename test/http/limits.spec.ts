@@ -11,6 +11,7 @@ import type { TestAccount } from '../support/accounts.ts';
 import { startTestApi, type TestApi } from '../support/api.ts';
 import { assertError, bodyOf, call, charge } from '../support/http.ts';
 import { holdConsumer } from '../support/row-locks.ts';
+import { testSideOf } from '../support/test-mode.ts';
 import { until } from '../support/stack.ts';
 
 const READS_PER_SECOND = 20;
@@ -121,6 +122,20 @@ describe('limits', () => {
       assert.equal(answer.headers.get('ratelimit-policy'), '"changes";q=1;w=1');
     }
     bodyOf(await charge(api, account), 201, ChargeReply);
+  });
+
+  it('count requests for top-ups as changes, of play money too', async () => {
+    const test = await testSideOf(api, api.databaseUrl, account);
+    for (const path of ['/v1/top-up', '/v1/checkout']) {
+      const ask = () => call(api, 'POST', path, { key: test.consumerKey, body: { amount: 5 } });
+      const answers = await Promise.all([ask(), ask(), ask()]);
+      const refused = answers.filter(({ status }) => status !== 201);
+      assert.ok(refused.length > 0, path);
+      for (const answer of refused) {
+        assertError(answer, 429, 'rate_limited');
+        assert.equal(answer.headers.get('ratelimit-policy'), '"changes";q=1;w=1');
+      }
+    }
   });
 
   it('count no release of a hold, which passes with the charges', async () => {

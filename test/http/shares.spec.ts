@@ -8,6 +8,7 @@ import type { TestAccount } from '../support/accounts.ts';
 import { startTestApiProcesses, type TestApi } from '../support/api.ts';
 import { assertError, bodyOf, call, charge, type Answer } from '../support/http.ts';
 import { holdConsumer } from '../support/row-locks.ts';
+import { testSideOf } from '../support/test-mode.ts';
 import { until } from '../support/stack.ts';
 
 describe('the share of an account', () => {
@@ -15,11 +16,13 @@ describe('the share of an account', () => {
   let account: TestAccount;
   let other: TestAccount;
   let chargeId: string;
+  let testKey: string;
 
   before(async () => {
     api = await startTestApiProcesses();
     account = await api.createAccount(10);
     other = await api.createAccount(10);
+    testKey = (await testSideOf(api, api.databaseUrl, account)).consumerKey;
     chargeId = bodyOf(await charge(api, account, { amount: 1 }), 201, ChargeReply).id;
   });
   after(() => api?.stop());
@@ -56,6 +59,13 @@ describe('the share of an account', () => {
             endpoint: 'https://agents.example.com/otters',
           },
         }),
+    },
+    {
+      what: 'requests for play money',
+      table: 'top_ups',
+      max: 2,
+      sent: 103,
+      send: () => call(api, 'POST', '/v1/checkout', { key: testKey, body: { amount: 5 } }),
     },
     {
       what: 'refunds of charges',

@@ -3,7 +3,7 @@
  * is safe to repeat and a race has one winner.
  */
 import { Type, type Static } from 'typebox';
-import { CHECKOUT_MINUTES_MAX } from '../../domain/checkout.ts';
+import { CHECKOUT_MINUTES_MAX, CHECKOUT_MINUTES_MIN } from '../../domain/checkout.ts';
 import type { Micros } from '../../domain/money.ts';
 import {
   OPEN_TOP_UPS_MAX,
@@ -346,24 +346,29 @@ export async function recordTaxCalculation(
   `);
 }
 
-/** Stripe requires a session to stay open for at least 30 minutes from its creation, and the call takes time. */
-const SESSION_MS_MIN = 30 * 60_000;
+/** Stripe requires a session to stay open for 30 minutes to 24 hours from its creation, and the call takes time. */
+const SESSION_MS_MIN = CHECKOUT_MINUTES_MIN * 60_000;
 const CALL_MS = 30_000;
+/** How far our clock and Stripe's may differ, in either direction: as far as those of a process and Postgres for charges. */
+const SKEW_MS = 300_000;
 
 /**
  * Fixes the session's expiry before the session is created. The expiry stays while it is far enough away, so that a
- * repeated call has the same parameters. 24 hours are the processor's default, so they are not sent.
+ * repeated call has the same parameters. 24 hours are the processor's default, so they are not sent, nor is a time so near
+ * to them that the processor might find it too late.
  */
 export async function planSession(
   connection: Connection,
   id: string,
   minutes: number,
 ): Promise<TopUp> {
-  const ms = minutes * 60_000 + CALL_MS;
+  const msMin = SESSION_MS_MIN + SKEW_MS;
+  const ms = Math.max(minutes * 60_000, msMin) + CALL_MS;
+  const isLongest = ms + SKEW_MS >= CHECKOUT_MINUTES_MAX * 60_000;
   return connection.one(sql.type(topUpRow)`
     update farebox.top_ups set session_expires_at = case
-      when ${minutes}::int8 = ${CHECKOUT_MINUTES_MAX} then null
-      when session_expires_at > now() + ${SESSION_MS_MIN}::int8 * interval '1 ms' then session_expires_at
+      when ${isLongest} then null
+      when session_expires_at > now() + ${msMin}::int8 * interval '1 ms' then session_expires_at
       else date_trunc('second', now() + ${ms}::int8 * interval '1 ms') end
     where id = ${id} returning ${columns}
   `);

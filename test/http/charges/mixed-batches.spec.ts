@@ -62,6 +62,36 @@ describe('POST /v1/charges/batch with holds', () => {
     assert.partialDeepStrictEqual(placed, { hold: { amount: 9, remaining: 9, balance: 0 } });
   });
 
+  it('keeps the order of the request when a charge has the key of a hold, or of a refused charge', async () => {
+    const { id } = await place(api, account, { amount: 2 });
+    const same = { idempotencyKey: 'order-1' };
+    const results = await post([
+      asking('hold', 4, same),
+      asking('charge', 4, same),
+      asking('charge', 4),
+      { op: 'release', holdId: id },
+      asking('charge', 2),
+    ]);
+    assert.deepEqual(
+      results.map(({ status }) => status),
+      [201, 201, 402, 200, 201],
+    );
+    const more = await api.createAccount(10);
+    const by = (amount: number, keys: Member = {}) =>
+      asking('charge', amount, { apiKey: more.consumerKey, ...keys });
+    const again = await post([
+      by(11, same),
+      by(8, same),
+      by(8),
+      by(2),
+      asking('hold', 0.5, { apiKey: more.consumerKey }),
+    ]);
+    assert.deepEqual(
+      again.map(({ status }) => status),
+      [402, 201, 402, 201, 402],
+    );
+  });
+
   it('captures in parts, with what each capture may say', async () => {
     const { id: holdId } = await place(api, account, { amount: 2 });
     const results = await post([

@@ -1,5 +1,8 @@
 /** Tax on top-ups over HTTP: what it costs is shown before it is paid, in the list of top-ups and in the statement. */
 import assert from 'node:assert/strict';
+import { TopUpLinks } from '../../../src/charging/top-up-links.ts';
+import { uuidOf } from '../../../src/domain/ids.ts';
+import { asMicros } from '../../../src/domain/money.ts';
 import { ConsumerStatementReply } from '../../../src/schemas/statements.ts';
 import { CheckoutReply, TopUpQuoteReply, TopUpRecord } from '../../../src/schemas/top-ups.ts';
 import { createAccount, type TestAccount } from '../../support/accounts.ts';
@@ -45,5 +48,31 @@ describe('tax on top-ups', () => {
       [['top_up', 20, 1.78]],
     );
     assert.equal(statement.closingBalance, 20);
+  });
+
+  it('refuses an amount that leaves no room for the tax below the maximum of a card, before anything is started', async () => {
+    const tooMuch = 750_000.01;
+    for (const path of ['/v1/top-up', '/v1/checkout']) {
+      const refusal = await post(path, { amount: tooMuch });
+      assertError(refusal, 400, 'invalid_amount', 'amount');
+      assert.match(JSON.stringify(refusal.body), /from \$(0\.50|5\.00) to \$750,000\.00/);
+    }
+    const path = `/v1/top-up/quote?amount=${tooMuch}`;
+    assertError(await get(path), 400, 'invalid_amount', 'amount');
+    const secrets = new Map([[1, stack.env['MASTER_SECRET'] ?? '']]);
+    const consumerId = uuidOf('consumer', account.consumerId) ?? '';
+    const url = new TopUpLinks(secrets, stack.api.url).urlFor(
+      consumerId,
+      undefined,
+      asMicros(9e12),
+    );
+    assert.match(await (await fetch(url)).text(), /Pay \$750,000\.00/);
+    const link = new URL(url).searchParams.get('link') ?? '';
+    const body = new URLSearchParams({ link, amount: String(tooMuch) });
+    const page = await fetch(`${stack.api.url}/top-up`, { method: 'POST', body });
+    assert.equal(page.status, 400);
+    assert.match(await page.text(), /at least \$5\.00 and at most \$750,000\.00/);
+    assert.equal((await quote(750_000)).amount, 750_000);
+    bodyOf(await post('/v1/checkout', { amount: 750_000 }), 201, CheckoutReply);
   });
 });

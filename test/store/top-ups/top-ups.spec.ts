@@ -217,13 +217,32 @@ describe('top-ups in the database', () => {
     assert.equal((await planSession(database, id, 24 * 60)).sessionExpiresAt, null);
     const first = await planSession(database, id, 30);
     const inMs = Date.parse(first.sessionExpiresAt ?? '') - Date.now();
-    assert.ok(inMs > 30 * 60_000 && inMs < 31 * 60_000);
+    assert.ok(inMs > 35 * 60_000 && inMs < 36 * 60_000);
     assert.deepEqual(await planSession(database, id, 60), first);
     await database.query(sql.typeAlias('nothing')`
       update farebox.top_ups set session_expires_at = now() + interval '29 minutes' where id = ${id}
     `);
     const later = await planSession(database, id, 30);
     assert.ok(String(later.sessionExpiresAt) >= String(first.sessionExpiresAt));
+  });
+
+  it("plans an expiry that Stripe accepts when its clock and PostgreSQL's differ by five minutes", async () => {
+    const SKEW_MS = 300_000;
+    for (const minutes of [30, 31, 35, 36, 60, 1_434, 1_435, 1_439, 1_440]) {
+      const { id } = await admitted(await newConsumer());
+      const { sessionExpiresAt } = await planSession(database, id, minutes);
+      if (sessionExpiresAt === null) continue;
+      const inMs = Date.parse(sessionExpiresAt) - Date.now();
+      assert.ok(inMs - SKEW_MS >= 30 * 60_000, `${minutes} minutes: in ${inMs} ms`);
+      assert.ok(inMs + SKEW_MS < 24 * 3_600_000, `${minutes} minutes: in ${inMs} ms`);
+    }
+    // One that was planned long before the call is planned again before it is too near for that.
+    const { id } = await admitted(await newConsumer());
+    await database.query(sql.typeAlias('nothing')`
+      update farebox.top_ups set session_expires_at = now() + interval '34 minutes 50 seconds' where id = ${id}
+    `);
+    const again = await planSession(database, id, 30);
+    assert.ok(Date.parse(again.sessionExpiresAt ?? '') - Date.now() > 35 * 60_000);
   });
 
   it('counts pending and credited top-ups against the monthly ceiling, and no others', async () => {

@@ -5,7 +5,7 @@ import { ask, decide, showApproval } from '../../support/approval-requests.ts';
 import { openApprovalHarness, type ApprovalHarness } from '../../support/approval-harness.ts';
 import { proveBooks } from '../../support/books.ts';
 import { makeBudget, makeKey, showBudget, spend } from '../../support/budget-requests.ts';
-import { until } from '../../support/stack.ts';
+import { startWorker, until, type Server } from '../../support/stack.ts';
 import { testSideOf } from '../../support/test-mode.ts';
 
 const linkIn = (text: string) => /http:\S+/.exec(text)?.[0] ?? '';
@@ -33,17 +33,20 @@ const refusalOf = async (update: Promise<unknown>): Promise<string> => {
 
 describe('the workflow of an approval', () => {
   let harness: ApprovalHarness;
+  let worker: Server;
   let key: string;
   let budget: string;
   let spendKey: string;
 
   before(async () => {
     harness = await openApprovalHarness();
+    ({ worker } = harness.stack);
     key = harness.account.consumerKey;
     ({ id: budget, spendKey } = await harness.budget());
   });
   after(async () => {
     await proveBooks(harness.stack.env, { processor: false });
+    await worker.stop();
     await harness.close();
   });
 
@@ -139,6 +142,30 @@ describe('the workflow of an approval', () => {
     assert.equal((await showApproval(harness.stack.api, key, id)).decision, 'once');
     assert.deepEqual(await handle.result(), { status: 'approved', decision: 'once' });
     assert.equal((await showBudget(harness.stack.api, key, budget)).limit, 1);
+  });
+
+  it('mails the owner and takes decisions though its cancellation was requested, before and after the mail', async () => {
+    const { stack, temporal } = harness;
+    await worker.stop();
+    const asked = await harness.ask(spendKey);
+    const approvalId = asked.id;
+    const workflowId = `approval/${approvalId}`;
+    const { taskQueue } = temporal;
+    await temporal.client.workflow.start('approval', {
+      workflowId,
+      taskQueue,
+      args: [{ approvalId }],
+    });
+    await harness.workflow(approvalId).cancel();
+    worker = await startWorker({ env: stack.env });
+    await harness.mailAbout(asked);
+    assert.equal((await showApproval(stack.api, key, approvalId)).status, 'pending');
+    await harness.workflow(approvalId).cancel();
+    const view = { status: 'approved', decision: 'once' };
+    const update = (body: object) =>
+      harness.workflow(approvalId).executeUpdate('decide', { args: [body] });
+    assert.deepEqual(await update({ decision: 'once' }), view);
+    assert.deepEqual(await harness.workflow(approvalId).result(), view);
   });
 
   it('records the expiry, also when it was terminated', async () => {

@@ -6,6 +6,7 @@ import type { Micros } from '../../../src/domain/money.ts';
 import { auditLedger } from '../../../src/store/audit/ledger-checks.ts';
 import { listDifferences } from '../../../src/store/audit/reconciliation.ts';
 import { sql } from '../../../src/store/database.ts';
+import { changeConsent } from '../../../src/store/top-ups/monthly-ceiling.ts';
 import { findProcessorCustomer } from '../../../src/store/top-ups/processor-customers.ts';
 import { noteMissingInvoices } from '../../../src/store/top-ups/invoices.ts';
 import { requestRefund } from '../../../src/store/top-ups/request-refund.ts';
@@ -159,6 +160,18 @@ describe('a taxed top-up', () => {
     assert.ok(result.kind === 'failed');
     assert.equal(result.failure.code, 'tax_address_missing');
     assert.deepEqual(await harness.paymentsOf(result.topUp), []);
+  });
+
+  it('fails at once when its tax takes it beyond the maximum of a card, and takes nothing', async () => {
+    const { payer } = await paid(20);
+    const ceiling = 2_000_000_000_000 as Micros;
+    await changeConsent(harness.database, payer.consumerId, { ceiling, givenBy: 'operator' });
+    const result = await harness.requestDirect(payer, 999_999.99);
+    assert.ok(result.kind === 'failed', result.kind);
+    assert.equal(result.failure.code, 'invalid_amount');
+    assert.match(result.failure.message, /\$999,999\.99/);
+    assert.deepEqual(await harness.paymentsOf(result.topUp), []);
+    await until(() => harness.isQuiet(result.topUp));
   });
 
   it('is refunded in parts to the cent, with a credit note for each', async () => {

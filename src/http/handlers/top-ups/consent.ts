@@ -86,7 +86,11 @@ export async function postAutoTopUp(
   { caller, body }: Request<AutoTopUpBody>,
 ): Promise<Reply<ConsentReply>> {
   const thresholdMicros = amountOf('threshold', body.threshold, THRESHOLD);
-  const amountMicros = amountOf('amount', body.amount, AUTO_AMOUNT);
+  const amountMicros = amountOf(
+    'amount',
+    body.amount,
+    payableFrom(api, asMicros(TOP_UP_MICROS_MIN)),
+  );
   const ceilingMicros = amountOf('ceiling', body.ceiling, CEILING);
   if (amountMicros > ceilingMicros) {
     throw invalidAmount('ceiling', body.ceiling, 'at least the amount of one top-up');
@@ -121,8 +125,6 @@ async function requireConsent(api: Api, { consumerId }: KeyOwner): Promise<void>
     'Allow payments from your saved card first: automatic top-ups are part of them.',
   );
 }
-
-const AUTO_AMOUNT = payableFrom(asMicros(TOP_UP_MICROS_MIN));
 
 const upTo = (max: Micros): AmountRule => ({
   accepts: (amount) => amount > 0 && amount <= max,

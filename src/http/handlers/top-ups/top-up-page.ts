@@ -32,7 +32,7 @@ import { redirectTo } from '../../respond.ts';
 import { cookieOf } from '../../cookies.ts';
 import type { Api } from '../../services.ts';
 import { BRAND, escapeHtml, respondPage, type HtmlPage } from '../html-pages.ts';
-import { payableFrom, checkoutUrlOf } from './top-ups.ts';
+import { checkoutUrlOf, grouped, maxPayable, payableFrom } from './top-ups.ts';
 
 const FORM_BYTES_MAX = 8 * 1024;
 /** A little longer than a checkout can be paid. */
@@ -48,7 +48,7 @@ export function topUpPage(api: Api): Middleware {
     const read = readLink(api, link);
     const holder = read && (await findHolder(api.database, read.consumerId));
     if (!holder || link === undefined) return respondPage(ctx, 404, EXPIRED);
-    respondPage(ctx, 200, choice(read, { link, returnUrl, isTest: isTest(holder) }));
+    respondPage(ctx, 200, choice(api, read, { link, returnUrl, isTest: isTest(holder) }));
   };
 }
 
@@ -62,10 +62,16 @@ export function postTopUpPage(api: Api): Middleware {
     const holder = read && (await findHolder(api.database, read.consumerId));
     if (!holder) return respondPage(ctx, 404, EXPIRED);
     const again = (status: number, problem: string) =>
-      respondPage(ctx, status, choice(read, { link, returnUrl, problem, isTest: isTest(holder) }));
-    const amount = amountOf(form.get('amount') ?? '');
-    if (amount === undefined)
-      return again(400, 'Enter an amount of at least $5.00, in whole cents.');
+      respondPage(
+        ctx,
+        status,
+        choice(api, read, { link, returnUrl, problem, isTest: isTest(holder) }),
+      );
+    const amount = amountOf(api, form.get('amount') ?? '');
+    if (amount === undefined) {
+      const most = grouped(maxPayable(api));
+      return again(400, `Enter an amount of at least $5.00 and at most ${most}, in whole cents.`);
+    }
     const outcome = await openCheckout(api, holder, {
       amount,
       prefix: `link-${hash('sha256', link).slice(0, 16)}-`,
@@ -183,11 +189,10 @@ async function returnTo(api: Api, link: TopUpLink, asked: string): Promise<URL |
   return wanted?.origin === home.origin ? wanted : home;
 }
 
-const PAYABLE = payableFrom(asMicros(CHECKOUT_MICROS_MIN));
-
-function amountOf(text: string): Micros | undefined {
+function amountOf(api: Api, text: string): Micros | undefined {
   const amount = microsOfDollars(text);
-  return amount !== undefined && PAYABLE.accepts(amount) ? amount : undefined;
+  const payable = payableFrom(api, asMicros(CHECKOUT_MICROS_MIN));
+  return amount !== undefined && payable.accepts(amount) ? amount : undefined;
 }
 
 /** Tells the page to which people return which link they came from; another browser sees less. */
@@ -224,9 +229,12 @@ interface Choice {
 }
 
 function choice(
-  { suggested }: TopUpLink,
+  api: Api,
+  { suggested: missing }: TopUpLink,
   { link, returnUrl = '', problem, isTest: isPlay }: Choice,
 ): HtmlPage {
+  const max = maxPayable(api);
+  const suggested = Math.min(missing, max);
   const dollars = suggested / MICROS_PER_DOLLAR;
   const others = AMOUNTS.filter((amount) => amount > dollars).slice(0, 3);
   const form =
@@ -246,7 +254,7 @@ function choice(
       `${form}<button class="main" name="amount" value="${dollars}">${isPlay ? 'Add' : 'Pay'} ${usd(suggested)}</button>` +
       `<div class="amounts">${others.map(offer).join('')}</div></form>` +
       `${form}<label for="other">Other amount in dollars</label><div class="row">` +
-      '<input id="other" name="amount" type="number" inputmode="decimal" min="5" max="999999.99" step="0.01" required>' +
+      `<input id="other" name="amount" type="number" inputmode="decimal" min="5" max="${max / MICROS_PER_DOLLAR}" step="0.01" required>` +
       '<button>Continue</button></div></form>' +
       '<p class="quiet">At least $5.00. This link can only add money to one balance. It does not sign anyone in.</p>',
   };

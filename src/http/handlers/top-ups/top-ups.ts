@@ -6,8 +6,8 @@ import { isTest } from '../../../domain/mode.ts';
 import { asMicros, centsOf, dollarsOf, formatDollars, type Micros } from '../../../domain/money.ts';
 import {
   OPEN_TOP_UPS_MAX,
-  TOP_UP_MICROS_MAX,
   TOP_UP_MICROS_MIN,
+  topUpMaxOf,
   type TopUpFailure,
 } from '../../../domain/top-up.ts';
 import type { PageQuery } from '../../../schemas/shapes.ts';
@@ -97,7 +97,7 @@ export async function getTopUpQuote(
   const amountMicros = amountOf(
     'amount',
     query.amount ?? '',
-    payableFrom(asMicros(TOP_UP_MICROS_MIN)),
+    payableFrom(api, asMicros(TOP_UP_MICROS_MIN)),
   );
   const taxMicros = isTest(caller) ? asMicros(0) : await taxOn(api, caller.accountId, amountMicros);
   return {
@@ -135,7 +135,7 @@ export async function paidFor(
   method: TopUpRequest['method'],
   min: number,
 ): Promise<{ readonly topUp: TopUp; readonly isReplay: boolean }> {
-  const amountMicros = amountOf('amount', body.amount, payableFrom(asMicros(min)));
+  const amountMicros = amountOf('amount', body.amount, payableFrom(api, asMicros(min)));
   const result = await requestTopUp(api.topUps, {
     consumer: caller,
     method,
@@ -212,13 +212,22 @@ function codeOf({ code }: TopUpFailure): ErrorCode {
   return Object.hasOwn(ERRORS, code) ? (code as ErrorCode) : 'payment_failed';
 }
 
-/** Whole cents, from `min` to Stripe's maximum. */
-export function payableFrom(min: Micros): AmountRule {
+/** Whole cents, from `min` to Stripe's maximum or, with tax on, to what leaves room for the tax. */
+export function payableFrom(api: Pick<Api, 'config'>, min: Micros): AmountRule {
+  const max = maxPayable(api);
   return {
-    accepts: (amount) =>
-      centsOf(amount) !== undefined && amount >= min && amount <= TOP_UP_MICROS_MAX,
-    says: `whole cents, from ${formatDollars(min)} to $999,999.99`,
+    accepts: (amount) => centsOf(amount) !== undefined && amount >= min && amount <= max,
+    says: `whole cents, from ${formatDollars(min)} to ${grouped(max)}`,
   };
+}
+
+/** $999,999.99 */
+export function grouped(amount: Micros): string {
+  return `$${dollarsOf(amount).toLocaleString('en-US', { minimumFractionDigits: 2 })}`;
+}
+
+export function maxPayable({ config }: Pick<Api, 'config'>): Micros {
+  return topUpMaxOf(config.stripe.tax !== undefined);
 }
 
 export async function listTopUps(
