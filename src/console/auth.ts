@@ -24,10 +24,11 @@ import { withSessionOptions } from '../store/session.ts';
 import { columns } from './columns.ts';
 import { commonPasswords } from './common-passwords.ts';
 import { ownOrigins } from './origins.ts';
-import { passkeys } from './passkeys.ts';
+import { passkeyIds, passkeys } from './passkeys.ts';
 import { ADDRESS_HEADER, LINKS_MAX, signInLimit, WINDOW_MINUTES } from './sign-in-limit.ts';
 import { AUTH_PATH } from './paths.ts';
 import { ownEndpoints } from './own-endpoints.ts';
+import { refusalOf } from './refusals.ts';
 
 export interface ConsoleDeps {
   readonly config: Config;
@@ -46,6 +47,8 @@ const SESSION_SECONDS = 7 * 86_400;
 /** A passkey is added within this time after signing in: a stolen session alone cannot make itself permanent. */
 const FRESH_SECONDS = 600;
 const LINK_SECONDS = 3_600;
+/** Of what the library reports. Its own sentences have fewer characters. */
+const LOGGED_LENGTH_MAX = 200;
 
 export type Auth = ReturnType<typeof createAuth>;
 
@@ -80,7 +83,12 @@ export function createAuth({ config, database, log }: ConsoleDeps) {
     trustedOrigins: [...ownOrigins(config.consoleUrl)],
     database: pool,
     telemetry: { enabled: false },
-    logger: { level: 'error', log: (level, text) => log[level]({ part: 'console' }, text) },
+    logger: {
+      level: 'error',
+      // What it calls an error is a refusal whose text has what the client sent. Failures are thrown and logged elsewhere.
+      log: (_, text, cause) =>
+        log.warn({ part: 'console', err: cause }, text.slice(0, LOGGED_LENGTH_MAX)),
+    },
     // By default, it prints each refusal and each failure: not as JSON, and as many as callers like. So failures are thrown,
     // and answered and logged like those of other requests.
     onAPIError: { throw: true },
@@ -191,6 +199,7 @@ export function createAuth({ config, database, log }: ConsoleDeps) {
         },
       }),
       passkeys(config.consoleUrl),
+      passkeyIds(),
       commonPasswords(),
       ownEndpoints({
         isClosed: config.signUp === 'closed',
@@ -205,20 +214,16 @@ export function createAuth({ config, database, log }: ConsoleDeps) {
   });
   // A connection whose other side is silent does not close.
   const end = () => Promise.race([pool.end(), delay(END_MS_MAX, undefined, { ref: false })]);
-  return { ...auth, handler: logged(auth.handler, log), end };
+  return { ...auth, handler: throwing(auth.handler), end };
 }
 
-/** The library answers its own errors, even thrown ones. Some of them are failures. */
-function logged(
+/** The library answers its own errors, even thrown ones. Here they become errors of ours. */
+function throwing(
   handler: (request: Request) => Promise<Response>,
-  log: Logger,
 ): (request: Request) => Promise<Response> {
   return async (request) => {
     const response = await handler(request);
-    if (response.status >= 500) {
-      const answer = await response.clone().text();
-      log.error({ part: 'console', answer }, 'a request from the console failed');
-    }
+    if (response.status >= 400) throw await refusalOf(response);
     return response;
   };
 }

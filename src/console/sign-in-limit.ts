@@ -63,7 +63,8 @@ async function emailOf(ctx: Attempt): Promise<string | undefined> {
   if (!PASSWORDS.has(ctx.path)) return undefined;
   if (ctx.path !== '/sign-in/email') return (await getSessionFromCtx(ctx))?.user.email;
   const { email } = (ctx.body ?? {}) as { readonly email?: unknown };
-  return typeof email === 'string' ? email : undefined;
+  // Names with spaces are those of other counts (src/store/console/sign-in-attempts.ts). No address has one.
+  return typeof email === 'string' && !email.includes(' ') ? email : undefined;
 }
 
 function clientOf(headers: Headers | undefined): string | undefined {

@@ -79,3 +79,12 @@ export function cookiesOf({ headers }: Answer): string {
 export function authBodyOf({ body }: Answer): unknown {
   return typeof body === 'string' ? JSON.parse(body) : body;
 }
+
+/** Why a sign-in endpoint refused. */
+export function refusalOf({ body }: Answer): {
+  readonly reason?: string;
+  readonly message: string;
+} {
+  const { error } = body as { readonly error?: { reason?: string; message: string } };
+  return error ?? assert.fail(`no error in: ${JSON.stringify(body)}`);
+}
