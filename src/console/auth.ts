@@ -16,6 +16,7 @@ import { findSignInLink, useSignInLink } from '../store/console/sign-in-links.ts
 import {
   countMailedLink,
   countSignInAttempt,
+  countUsedCode,
   forgetAttempts,
 } from '../store/console/sign-in-attempts.ts';
 import { claimAccount } from '../store/console/users.ts';
@@ -25,7 +26,14 @@ import { columns } from './columns.ts';
 import { commonPasswords } from './common-passwords.ts';
 import { ownOrigins } from './origins.ts';
 import { passkeyIds, passkeys } from './passkeys.ts';
-import { ADDRESS_HEADER, LINKS_MAX, signInLimit, WINDOW_MINUTES } from './sign-in-limit.ts';
+import {
+  ADDRESS_HEADER,
+  LINKS_MAX,
+  refuseUsedCode,
+  signInLimit,
+  TOTP_PATH,
+  WINDOW_MINUTES,
+} from './sign-in-limit.ts';
 import { AUTH_PATH } from './paths.ts';
 import { ownEndpoints } from './own-endpoints.ts';
 import { refusalOf } from './refusals.ts';
@@ -163,7 +171,13 @@ export function createAuth({ config, database, log }: ConsoleDeps) {
         create: {
           // Signing in takes a mailed link, or a password or passkey that was set up after one. So the address is verified
           // here. If this fails, signing in again repairs it.
-          before: ({ userId }) => claimAccount(database, userId, config),
+          before: async ({ userId }, ctx) => {
+            if (ctx?.path === TOTP_PATH) {
+              const { code } = ctx.body as { readonly code: string };
+              refuseUsedCode(await countUsedCode(database, { userId, code }, WINDOW_MINUTES));
+            }
+            await claimAccount(database, userId, config);
+          },
         },
       },
       user: {
@@ -171,7 +185,7 @@ export function createAuth({ config, database, log }: ConsoleDeps) {
           // Earlier sessions were not proven by a code, so they end before it is turned on: a failure in between leaves none
           // of them. The one that turns it on is replaced after this.
           before: async (_, ctx) => {
-            if (ctx?.path !== '/two-factor/verify-totp') return;
+            if (ctx?.path !== TOTP_PATH) return;
             const { session, internalAdapter } = ctx.context;
             if (!session) throw new Error('Two-factor authentication is turned on in a session.');
             await internalAdapter.deleteUserSessions(session.user.id);

@@ -1,6 +1,6 @@
 /**
- * Limits how often anybody may try the password of one address, in addition to the limits by client address, and reports
- * each attempt that failed.
+ * Limits how often anybody may try the password of one address, in addition to the limits by client address, and how often
+ * a code signs in. Reports each attempt that failed.
  */
 import { APIError, createAuthMiddleware, getSessionFromCtx } from 'better-auth/api';
 
@@ -54,6 +54,17 @@ export function signInLimit({ count, forget, onFailed }: SignInLimitDeps) {
       }
     }),
   };
+}
+
+export const TOTP_PATH = '/two-factor/verify-totp';
+
+/** Of two requests at once with the same right code, one signs in. The password has to be typed again: its proof is used up. */
+export function refuseUsedCode(uses: number): void {
+  if (uses <= 1) return;
+  throw new APIError('UNAUTHORIZED', {
+    code: 'CODE_ALREADY_USED',
+    message: 'This code was already used. Type your password again, then the next code.',
+  });
 }
 
 type Attempt = Parameters<Parameters<typeof createAuthMiddleware>[0]>[0];

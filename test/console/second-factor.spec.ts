@@ -3,7 +3,14 @@ import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { startTestApiProcesses, type TestApi } from '../support/api.ts';
 import { call } from '../support/http.ts';
-import { authBodyOf, cookiesOf, mailedToken, makeOperator, signIn } from '../support/sessions.ts';
+import {
+  authBodyOf,
+  cookiesOf,
+  mailedToken,
+  makeOperator,
+  refusalOf,
+  signIn,
+} from '../support/sessions.ts';
 import { totp } from '../support/totp.ts';
 
 const PASSWORD = 'correct horse battery';
@@ -65,7 +72,7 @@ describe('a change of a password or of two-factor authentication', () => {
     const email = 'trusting@example.com';
     const { secret } = await turnOn(await member(email));
     const half = cookiesOf(await enter(email));
-    const body = { code: totp(secret), trustDevice: true };
+    const body = { code: totp(secret, 1), trustDevice: true };
     const entered = await auth('/two-factor/verify-totp', body, half);
     assert.equal(entered.status, 200, JSON.stringify(entered.body));
     const again = await enter(email, cookiesOf(entered));
@@ -82,11 +89,30 @@ describe('a change of a password or of two-factor authentication', () => {
     const set = await auth('/reset-password', { token: await tokenFor(email), newPassword });
     assert.equal(set.status, 200, JSON.stringify(set.body));
 
-    const late = await auth('/two-factor/verify-totp', { code: totp(secret) }, half);
+    const late = await auth('/two-factor/verify-totp', { code: totp(secret, 1) }, half);
     assert.equal(late.status, 401, JSON.stringify(late.body));
     const stolen = await auth('/reset-password', { token: earlier, newPassword: PASSWORD });
     assert.equal(stolen.status, 400, JSON.stringify(stolen.body));
     assert.equal((await enter(email, '', newPassword)).status, 200);
+  });
+
+  it('signs in once by each code, also under concurrent requests', async () => {
+    const email = 'overheard@example.com';
+    const { secret } = await turnOn(await member(email));
+    const halves: string[] = [];
+    for (let place = 1; place <= 4; place += 1) halves.push(cookiesOf(await enter(email)));
+    const code = totp(secret, 1);
+    const [late = '', ...atOnce] = halves;
+    const answers = await Promise.all(
+      atOnce.map((half) => auth('/two-factor/verify-totp', { code }, half)),
+    );
+    answers.push(await auth('/two-factor/verify-totp', { code }, late));
+    assert.deepEqual(answers.map(({ status }) => status).toSorted(), [200, 401, 401, 401]);
+    const refused = answers.filter(({ status }) => status === 401);
+    for (const answer of refused) {
+      assert.equal(refusalOf(answer).reason, 'CODE_ALREADY_USED');
+      assert.equal(await sessionOf(cookiesOf(answer)), 401);
+    }
   });
 
   it('leaves no session without a code, also when it fails halfway and is repeated', async () => {

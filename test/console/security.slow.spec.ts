@@ -262,7 +262,7 @@ describe('security in the console', function () {
     await form.getByLabel('Reason').fill('Charged twice');
     await expireAtPost(`/v1${accountPath}/adjustments`);
     await form.getByRole('button', { name: 'Adjust by −$1.25' }).click();
-    await signInAgain(() => totp(secret));
+    await signInAgain(() => totp(secret, 1));
     await page.getByText('Adjusted by −$1.25.', { exact: true }).waitFor();
     await page.getByText('$1.75', { exact: true }).first().waitFor();
 
@@ -300,7 +300,7 @@ describe('security in the console', function () {
       if (n < 6) await dialog().getByText('Invalid code.').waitFor();
     }
     await dialog().getByText('Type your password again.').waitFor();
-    await signInAgain(() => totp(secret));
+    await signInAgain(() => totp(secret, 1));
     await page.getByRole('link', { name: 'search' }).waitFor();
   });
 
