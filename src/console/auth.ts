@@ -10,6 +10,7 @@ import { Pool } from 'pg';
 import type { Logger } from 'pino';
 import type { Config } from '../config.ts';
 import { mailer } from '../mail/send.ts';
+import { passwordSetMail } from '../mail/password-set.ts';
 import { setPasswordMail } from '../mail/set-password.ts';
 import { findAccount } from '../store/accounts/accounts.ts';
 import { findSignInLink, useSignInLink } from '../store/console/sign-in-links.ts';
@@ -19,7 +20,7 @@ import {
   countUsedCode,
   forgetAttempts,
 } from '../store/console/sign-in-attempts.ts';
-import { claimAccount } from '../store/console/users.ts';
+import { claimAccount, countPasskeys } from '../store/console/users.ts';
 import type { Database } from '../store/database.ts';
 import { withSessionOptions } from '../store/session.ts';
 import { columns } from './columns.ts';
@@ -82,6 +83,11 @@ export function createAuth({ config, database, log }: ConsoleDeps) {
     if ((await countMailedLink(database, recipient, WINDOW_MINUTES)) > LINKS_MAX) return;
     send(setPasswordMail(recipient, `${config.consoleUrl}/console/set-password?token=${token}`));
   };
+  // Passkeys are kept, as they are where a password is only forgotten. An intruder may have added one.
+  const mailPasswordSet = async ({ id, email }: { id: string; email: string }): Promise<void> => {
+    const passkeysLeft = await countPasskeys(database, id);
+    send(passwordSetMail(email, passkeysLeft, `${config.consoleUrl}/console/security`));
+  };
   const sendLink = (email: string): Promise<unknown> =>
     auth.api.requestPasswordReset({ body: { email } });
   const auth = betterAuth({
@@ -112,10 +118,14 @@ export function createAuth({ config, database, log }: ConsoleDeps) {
           log.error({ err }, 'a mail could not be sent'),
         ),
       // The password is set and the link is used up, so nothing may fail here.
-      onPasswordReset: ({ user }) =>
-        forgetAttempts(database, user.email).catch((err: unknown) =>
+      onPasswordReset: async ({ user }) => {
+        void mailPasswordSet(user).catch((err: unknown) =>
+          log.error({ err }, 'a mail could not be sent'),
+        );
+        await forgetAttempts(database, user.email).catch((err: unknown) =>
           log.error({ err }, 'the attempts to sign in could not be forgotten'),
-        ),
+        );
+      },
     },
     user: { modelName: 'users', fields: columns('emailVerified', 'createdAt', 'updatedAt') },
     session: {

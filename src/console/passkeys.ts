@@ -52,6 +52,7 @@ export function passkeys(consoleUrl: string) {
         const { name } = ctx.body as { readonly name?: string };
         if ((name ?? '').length <= NAME_LENGTH_MAX) return;
         throw new APIError('BAD_REQUEST', {
+          code: 'NAME_TOO_LONG',
           message: `The name must have at most ${NAME_LENGTH_MAX} characters.`,
         });
       },
@@ -76,6 +77,7 @@ export function passkeys(consoleUrl: string) {
 function demandVerifiedUser(isVerified: boolean | undefined): void {
   if (isVerified === true) return;
   throw new APIError('UNAUTHORIZED', {
+    code: 'PASSKEY_NOT_VERIFIED',
     message: 'The passkey did not verify who used it. Use one with a PIN, a fingerprint or a face.',
   });
 }

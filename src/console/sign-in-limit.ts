@@ -40,6 +40,7 @@ export function signInLimit({ count, forget, onFailed }: SignInLimitDeps) {
       if (email === undefined || (await count(email, WINDOW_MINUTES)) <= ATTEMPTS_MAX) return;
       onFailed({ by: path, status: 429, client: clientOf(headers) });
       throw new APIError('TOO_MANY_REQUESTS', {
+        code: 'TOO_MANY_ATTEMPTS',
         message: `Too many attempts to sign in with this address. Wait ${WINDOW_MINUTES} minutes, or choose a new password.`,
       });
     }),

@@ -11,6 +11,7 @@ import {
   refusalOf,
   signIn,
 } from '../support/sessions.ts';
+import { until } from '../support/stack.ts';
 import { totp } from '../support/totp.ts';
 
 const PASSWORD = 'correct horse battery';
@@ -96,6 +97,32 @@ describe('a change of a password or of two-factor authentication', () => {
     assert.equal((await enter(email, '', newPassword)).status, 200);
   });
 
+  it('tells the owner of a new password, and how many passkeys still sign in', async () => {
+    const email = 'taken-over@example.com';
+    await member(email);
+    const told = () =>
+      until(async () => {
+        const { rows } = await api.sql.query<{ body: string }>(
+          'select body from console.mails where recipient = $1 and subject = $2',
+          [email, 'Your Farebox password was set'],
+        );
+        return rows[0]?.body;
+      });
+    assert.match(await told(), /no passkeys/);
+    await api.sql.query(
+      `insert into console.passkeys (user_id, name, credential_id, public_key, counter, device_type, backed_up)
+       select id, 'Click http://mallory.example', 'c', 'k', 0, 'singleDevice', false
+       from console.users where email = $1`,
+      [email],
+    );
+    const body = { token: await tokenFor(email), newPassword: 'another horse battery' };
+    assert.equal((await auth('/reset-password', body)).status, 200);
+    const mail = await told();
+    assert.match(mail, /has 1 passkey, which still signs in without a password/);
+    assert.match(mail, new RegExp(`${api.url}/console/security`));
+    assert.doesNotMatch(mail, /mallory/);
+  });
+
   it('signs in once by each code, also under concurrent requests', async () => {
     const email = 'overheard@example.com';
     const { secret } = await turnOn(await member(email));
@@ -147,7 +174,10 @@ describe('a change of a password or of two-factor authentication', () => {
     assert.deepEqual(new Set(statuses), new Set([400]));
     assert.equal(await guess(11, '/two-factor/enable'), 429);
     assert.equal(await guess(12, '/two-factor/disable'), 429);
-    assert.equal((await enter(email)).status, 429);
+    const late = await enter(email);
+    assert.equal(late.status, 429);
+    assert.equal(late.headers.get('retry-after'), '900');
+    assert.match(refusalOf(late).message, /Wait 15 minutes, or choose a new password/);
     const lines = (await readFile(api.logFile, 'utf8')).split('\n');
     for (const path of ['/two-factor/enable', '/two-factor/disable']) {
       assert.ok(lines.some((l) => l.includes(path) && l.includes('an attempt to sign in failed')));
