@@ -1,7 +1,7 @@
 /** The mail that tells the owner of an account that its password was set, and that passkeys still sign in. */
 import type { Mail } from './send.ts';
 
-/** Passkeys are counted and not named: whoever added one chose its name. */
+/** Gives the number of passkeys without their names, because an intruder may have chosen a name. */
 export function passwordSetMail(recipient: string, passkeys: number, url: string): Mail {
   return {
     recipient,

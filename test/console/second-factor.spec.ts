@@ -134,8 +134,9 @@ describe('a change of a password or of two-factor authentication', () => {
       atOnce.map((half) => auth('/two-factor/verify-totp', { code }, half)),
     );
     answers.push(await auth('/two-factor/verify-totp', { code }, late));
-    assert.deepEqual(answers.map(({ status }) => status).toSorted(), [200, 401, 401, 401]);
+    assert.equal(answers.filter(({ status }) => status === 200).length, 1);
     const refused = answers.filter(({ status }) => status === 401);
+    assert.equal(refused.length, 3);
     for (const answer of refused) {
       assert.equal(refusalOf(answer).reason, 'CODE_ALREADY_USED');
       assert.equal(await sessionOf(cookiesOf(answer)), 401);
