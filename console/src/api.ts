@@ -21,7 +21,8 @@ export class ApiFailure extends Error {
     super(message);
     this.isOfSession = isOfSession;
     this.status = status;
-    this.code = (body['code'] as string | undefined) ?? 'unreachable';
+    // The sign-in endpoints have codes of their own.
+    this.code = ((body['reason'] ?? body['code']) as string | undefined) ?? 'unreachable';
     this.param = body['param'] as string | undefined;
     this.requestId = body['requestId'] as string | undefined;
   }
@@ -110,12 +111,11 @@ async function request<T>(method: string, path: string, options: RequestOptions)
   }
   setUnreachable(false);
   if (response.ok) return answer as T;
-  // Our API wraps its errors; the sign-in endpoints do not.
-  const error = (answer?.['error'] ?? answer ?? {}) as Answer;
+  const error = (answer?.['error'] ?? {}) as Answer;
   const sentence =
     error['code'] === 'outcome_unknown'
       ? `The outcome is not known. ${afterSilence(idempotencyKey)}`
-      : sentenceOf(response, error);
+      : sentenceOf(error);
   const failure = new ApiFailure(response.status, error, sentence, apiKey === undefined);
   if (waits && hasSessionEnded(failure) && (await signedInAgain())) {
     return request(method, path, options);
@@ -140,9 +140,7 @@ function afterSilence(idempotencyKey: string | undefined): string {
     : 'You can safely try again: it will happen only once.';
 }
 
-function sentenceOf(response: Response, error: Answer): string {
-  if (response.status === 429 && typeof error['code'] !== 'string')
-    return 'Too many attempts. Wait a minute, then try again.';
+function sentenceOf(error: Answer): string {
   const message = (error['message'] as string | undefined) ?? 'Something went wrong.';
   return message.endsWith('.') ? message : `${message}.`;
 }

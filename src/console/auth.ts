@@ -10,24 +10,34 @@ import { Pool } from 'pg';
 import type { Logger } from 'pino';
 import type { Config } from '../config.ts';
 import { mailer } from '../mail/send.ts';
+import { passwordSetMail } from '../mail/password-set.ts';
 import { setPasswordMail } from '../mail/set-password.ts';
 import { findAccount } from '../store/accounts/accounts.ts';
 import { findSignInLink, useSignInLink } from '../store/console/sign-in-links.ts';
 import {
   countMailedLink,
   countSignInAttempt,
+  countUsedCode,
   forgetAttempts,
 } from '../store/console/sign-in-attempts.ts';
-import { claimAccount } from '../store/console/users.ts';
+import { claimAccount, countPasskeys } from '../store/console/users.ts';
 import type { Database } from '../store/database.ts';
 import { withSessionOptions } from '../store/session.ts';
 import { columns } from './columns.ts';
 import { commonPasswords } from './common-passwords.ts';
 import { ownOrigins } from './origins.ts';
-import { passkeys } from './passkeys.ts';
-import { ADDRESS_HEADER, LINKS_MAX, signInLimit, WINDOW_MINUTES } from './sign-in-limit.ts';
+import { passkeyIds, passkeys } from './passkeys.ts';
+import {
+  ADDRESS_HEADER,
+  LINKS_MAX,
+  refuseUsedCode,
+  signInLimit,
+  TOTP_PATH,
+  WINDOW_MINUTES,
+} from './sign-in-limit.ts';
 import { AUTH_PATH } from './paths.ts';
 import { ownEndpoints } from './own-endpoints.ts';
+import { refusalOf } from './refusals.ts';
 
 export interface ConsoleDeps {
   readonly config: Config;
@@ -46,6 +56,8 @@ const SESSION_SECONDS = 7 * 86_400;
 /** A passkey is added within this time after signing in: a stolen session alone cannot make itself permanent. */
 const FRESH_SECONDS = 600;
 const LINK_SECONDS = 3_600;
+/** Of what the library reports. Its own sentences have fewer characters. */
+const LOGGED_LENGTH_MAX = 200;
 
 export type Auth = ReturnType<typeof createAuth>;
 
@@ -71,6 +83,11 @@ export function createAuth({ config, database, log }: ConsoleDeps) {
     if ((await countMailedLink(database, recipient, WINDOW_MINUTES)) > LINKS_MAX) return;
     send(setPasswordMail(recipient, `${config.consoleUrl}/console/set-password?token=${token}`));
   };
+  // Passkeys are kept, as they are where a password is only forgotten. An intruder may have added one.
+  const mailPasswordSet = async ({ id, email }: { id: string; email: string }): Promise<void> => {
+    const passkeysLeft = await countPasskeys(database, id);
+    send(passwordSetMail(email, passkeysLeft, `${config.consoleUrl}/console/security`));
+  };
   const sendLink = (email: string): Promise<unknown> =>
     auth.api.requestPasswordReset({ body: { email } });
   const auth = betterAuth({
@@ -80,7 +97,12 @@ export function createAuth({ config, database, log }: ConsoleDeps) {
     trustedOrigins: [...ownOrigins(config.consoleUrl)],
     database: pool,
     telemetry: { enabled: false },
-    logger: { level: 'error', log: (level, text) => log[level]({ part: 'console' }, text) },
+    logger: {
+      level: 'error',
+      // What it calls an error is a refusal whose text has what the client sent. Failures are thrown and logged elsewhere.
+      log: (_, text, cause) =>
+        log.warn({ part: 'console', err: cause }, text.slice(0, LOGGED_LENGTH_MAX)),
+    },
     // By default, it prints each refusal and each failure: not as JSON, and as many as callers like. So failures are thrown,
     // and answered and logged like those of other requests.
     onAPIError: { throw: true },
@@ -96,10 +118,14 @@ export function createAuth({ config, database, log }: ConsoleDeps) {
           log.error({ err }, 'a mail could not be sent'),
         ),
       // The password is set and the link is used up, so nothing may fail here.
-      onPasswordReset: ({ user }) =>
-        forgetAttempts(database, user.email).catch((err: unknown) =>
+      onPasswordReset: async ({ user }) => {
+        void mailPasswordSet(user).catch((err: unknown) =>
+          log.error({ err }, 'a mail could not be sent'),
+        );
+        await forgetAttempts(database, user.email).catch((err: unknown) =>
           log.error({ err }, 'the attempts to sign in could not be forgotten'),
-        ),
+        );
+      },
     },
     user: { modelName: 'users', fields: columns('emailVerified', 'createdAt', 'updatedAt') },
     session: {
@@ -155,7 +181,13 @@ export function createAuth({ config, database, log }: ConsoleDeps) {
         create: {
           // Signing in takes a mailed link, or a password or passkey that was set up after one. So the address is verified
           // here. If this fails, signing in again repairs it.
-          before: ({ userId }) => claimAccount(database, userId, config),
+          before: async ({ userId }, ctx) => {
+            if (ctx?.path === TOTP_PATH) {
+              const { code } = ctx.body as { readonly code: string };
+              refuseUsedCode(await countUsedCode(database, { userId, code }, WINDOW_MINUTES));
+            }
+            await claimAccount(database, userId, config);
+          },
         },
       },
       user: {
@@ -163,7 +195,7 @@ export function createAuth({ config, database, log }: ConsoleDeps) {
           // Earlier sessions were not proven by a code, so they end before it is turned on: a failure in between leaves none
           // of them. The one that turns it on is replaced after this.
           before: async (_, ctx) => {
-            if (ctx?.path !== '/two-factor/verify-totp') return;
+            if (ctx?.path !== TOTP_PATH) return;
             const { session, internalAdapter } = ctx.context;
             if (!session) throw new Error('Two-factor authentication is turned on in a session.');
             await internalAdapter.deleteUserSessions(session.user.id);
@@ -191,6 +223,7 @@ export function createAuth({ config, database, log }: ConsoleDeps) {
         },
       }),
       passkeys(config.consoleUrl),
+      passkeyIds(),
       commonPasswords(),
       ownEndpoints({
         isClosed: config.signUp === 'closed',
@@ -205,20 +238,16 @@ export function createAuth({ config, database, log }: ConsoleDeps) {
   });
   // A connection whose other side is silent does not close.
   const end = () => Promise.race([pool.end(), delay(END_MS_MAX, undefined, { ref: false })]);
-  return { ...auth, handler: logged(auth.handler, log), end };
+  return { ...auth, handler: throwing(auth.handler), end };
 }
 
-/** The library answers its own errors, even thrown ones. Some of them are failures. */
-function logged(
+/** The library answers its own errors, even thrown ones. Here they become errors of ours. */
+function throwing(
   handler: (request: Request) => Promise<Response>,
-  log: Logger,
 ): (request: Request) => Promise<Response> {
   return async (request) => {
     const response = await handler(request);
-    if (response.status >= 500) {
-      const answer = await response.clone().text();
-      log.error({ part: 'console', answer }, 'a request from the console failed');
-    }
+    if (response.status >= 400) throw await refusalOf(response);
     return response;
   };
 }

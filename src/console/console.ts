@@ -9,6 +9,7 @@ import type { KeyOwner } from '../store/accounts/api-keys.ts';
 import { findAccountOfUser, type AccountOwner } from '../store/console/users.ts';
 import type { Auth, ConsoleDeps } from './auth.ts';
 import { ownOrigins } from './origins.ts';
+import { SignInRefusal } from './refusals.ts';
 
 export type { ConsoleDeps } from './auth.ts';
 
@@ -47,13 +48,20 @@ export class Console {
     // Where the library looks when the request has already been read.
     if (body !== undefined) request.body = body;
     const { clientAddressHeader, consoleUrl } = this.#deps.config;
-    // The library makes a URL of the host that the client names, which need not be one.
-    request.headers.host = new URL(consoleUrl).host;
+    // The library makes a URL of the host and the protocol that the client, or a proxy, names. They need not be any.
+    const { host, protocol } = new URL(consoleUrl);
+    request.headers.host = host;
+    request.headers['x-forwarded-proto'] = protocol.slice(0, -1);
     const given = clientAddressHeader && request.headers[clientAddressHeader];
     request.headers['x-farebox-address'] =
       typeof given === 'string' ? given.split(',').at(-1)?.trim() : request.socket.remoteAddress;
     const { handle } = await this.#load();
-    await handle(request, response);
+    try {
+      await handle(request, response);
+    } catch (error) {
+      if (error instanceof SignInRefusal) response.setHeader('Set-Cookie', error.cookies);
+      throw error;
+    }
   }
 
   /** Whether a request carries a session cookie. Only the header is checked. */

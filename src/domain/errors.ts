@@ -54,6 +54,7 @@ export const ERRORS = {
     'Only operators can do this. `farebox account promote` makes an account an operator.',
   ],
   second_factor_required: [403, 'Operators need two-factor authentication. Turn it on first.'],
+  sign_in_refused: [403, 'The sign-in endpoints of the console do not allow this; see `reason`.'],
   tool_not_allowed: [403, 'The budget of the spend key, or the lease, does not allow this tool.'],
   developer_not_allowed: [403, 'The budget of the spend key does not allow this developer.'],
   account_keys_closed: [

@@ -3,7 +3,15 @@ import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { startTestApiProcesses, type TestApi } from '../support/api.ts';
 import { call } from '../support/http.ts';
-import { authBodyOf, cookiesOf, mailedToken, makeOperator, signIn } from '../support/sessions.ts';
+import {
+  authBodyOf,
+  cookiesOf,
+  mailedToken,
+  makeOperator,
+  refusalOf,
+  signIn,
+} from '../support/sessions.ts';
+import { until } from '../support/stack.ts';
 import { totp } from '../support/totp.ts';
 
 const PASSWORD = 'correct horse battery';
@@ -65,7 +73,7 @@ describe('a change of a password or of two-factor authentication', () => {
     const email = 'trusting@example.com';
     const { secret } = await turnOn(await member(email));
     const half = cookiesOf(await enter(email));
-    const body = { code: totp(secret), trustDevice: true };
+    const body = { code: totp(secret, 1), trustDevice: true };
     const entered = await auth('/two-factor/verify-totp', body, half);
     assert.equal(entered.status, 200, JSON.stringify(entered.body));
     const again = await enter(email, cookiesOf(entered));
@@ -82,11 +90,57 @@ describe('a change of a password or of two-factor authentication', () => {
     const set = await auth('/reset-password', { token: await tokenFor(email), newPassword });
     assert.equal(set.status, 200, JSON.stringify(set.body));
 
-    const late = await auth('/two-factor/verify-totp', { code: totp(secret) }, half);
+    const late = await auth('/two-factor/verify-totp', { code: totp(secret, 1) }, half);
     assert.equal(late.status, 401, JSON.stringify(late.body));
     const stolen = await auth('/reset-password', { token: earlier, newPassword: PASSWORD });
     assert.equal(stolen.status, 400, JSON.stringify(stolen.body));
     assert.equal((await enter(email, '', newPassword)).status, 200);
+  });
+
+  it('tells the owner of a new password, and how many passkeys still sign in', async () => {
+    const email = 'taken-over@example.com';
+    await member(email);
+    const told = () =>
+      until(async () => {
+        const { rows } = await api.sql.query<{ body: string }>(
+          'select body from console.mails where recipient = $1 and subject = $2',
+          [email, 'Your Farebox password was set'],
+        );
+        return rows[0]?.body;
+      });
+    assert.match(await told(), /no passkeys/);
+    await api.sql.query(
+      `insert into console.passkeys (user_id, name, credential_id, public_key, counter, device_type, backed_up)
+       select id, 'Click http://mallory.example', 'c', 'k', 0, 'singleDevice', false
+       from console.users where email = $1`,
+      [email],
+    );
+    const body = { token: await tokenFor(email), newPassword: 'another horse battery' };
+    assert.equal((await auth('/reset-password', body)).status, 200);
+    const mail = await told();
+    assert.match(mail, /has 1 passkey, which still signs in without a password/);
+    assert.match(mail, new RegExp(`${api.url}/console/security`));
+    assert.doesNotMatch(mail, /mallory/);
+  });
+
+  it('signs in once by each code, also under concurrent requests', async () => {
+    const email = 'overheard@example.com';
+    const { secret } = await turnOn(await member(email));
+    const halves: string[] = [];
+    for (let place = 1; place <= 4; place += 1) halves.push(cookiesOf(await enter(email)));
+    const code = totp(secret, 1);
+    const [late = '', ...atOnce] = halves;
+    const answers = await Promise.all(
+      atOnce.map((half) => auth('/two-factor/verify-totp', { code }, half)),
+    );
+    answers.push(await auth('/two-factor/verify-totp', { code }, late));
+    assert.equal(answers.filter(({ status }) => status === 200).length, 1);
+    const refused = answers.filter(({ status }) => status === 401);
+    assert.equal(refused.length, 3);
+    for (const answer of refused) {
+      assert.equal(refusalOf(answer).reason, 'CODE_ALREADY_USED');
+      assert.equal(await sessionOf(cookiesOf(answer)), 401);
+    }
   });
 
   it('leaves no session without a code, also when it fails halfway and is repeated', async () => {
@@ -121,7 +175,10 @@ describe('a change of a password or of two-factor authentication', () => {
     assert.deepEqual(new Set(statuses), new Set([400]));
     assert.equal(await guess(11, '/two-factor/enable'), 429);
     assert.equal(await guess(12, '/two-factor/disable'), 429);
-    assert.equal((await enter(email)).status, 429);
+    const late = await enter(email);
+    assert.equal(late.status, 429);
+    assert.equal(late.headers.get('retry-after'), '900');
+    assert.match(refusalOf(late).message, /Wait 15 minutes, or choose a new password/);
     const lines = (await readFile(api.logFile, 'utf8')).split('\n');
     for (const path of ['/two-factor/enable', '/two-factor/disable']) {
       assert.ok(lines.some((l) => l.includes(path) && l.includes('an attempt to sign in failed')));

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import type { Browser, Page } from 'playwright-core';
 import { wireId } from '../../src/domain/ids.ts';
 import { buildConsole } from '../../src/embedded/console-build.ts';
+import type { ErrorReply } from '../../src/schemas/errors.ts';
 import { startTestApi, type TestApi } from '../support/api.ts';
 import { startBrowser } from '../support/browser.ts';
 import { openPage, openedDialog, openWindow, type Window } from '../support/console.ts';
@@ -115,7 +116,7 @@ describe('security in the console', function () {
     await button('Add passkey').click();
     await page.getByText('No passkey was used').waitFor();
     // Nor from a page that asks the device for less.
-    const refusal = await page.evaluate<{ message: string }>(`(async () => {
+    const { error } = await page.evaluate<ErrorReply>(`(async () => {
       const post = (path, body) => fetch('/console/auth/passkey/' + path, {
         method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body),
       });
@@ -125,7 +126,7 @@ describe('security in the console', function () {
       const response = (await navigator.credentials.create({ publicKey })).toJSON();
       return (await post('verify-registration', { response, name: 'x' })).json();
     })()`);
-    assert.match(refusal.message, /did not verify who used it/);
+    assert.match(error.message, /did not verify who used it/);
     assert.equal((await api.sql.query('select from console.passkeys')).rowCount, 0);
   });
 
@@ -262,7 +263,7 @@ describe('security in the console', function () {
     await form.getByLabel('Reason').fill('Charged twice');
     await expireAtPost(`/v1${accountPath}/adjustments`);
     await form.getByRole('button', { name: 'Adjust by −$1.25' }).click();
-    await signInAgain(() => totp(secret));
+    await signInAgain(() => totp(secret, 1));
     await page.getByText('Adjusted by −$1.25.', { exact: true }).waitFor();
     await page.getByText('$1.75', { exact: true }).first().waitFor();
 
@@ -300,7 +301,7 @@ describe('security in the console', function () {
       if (n < 6) await dialog().getByText('Invalid code.').waitFor();
     }
     await dialog().getByText('Type your password again.').waitFor();
-    await signInAgain(() => totp(secret));
+    await signInAgain(() => totp(secret, 1));
     await page.getByRole('link', { name: 'search' }).waitFor();
   });
 

@@ -5,6 +5,7 @@ import { startTestApi, type TestApi } from '../support/api.ts';
 import { call } from '../support/http.ts';
 import {
   authBodyOf,
+  refusalOf,
   cookiesOf,
   mailedToken,
   makeOperator,
@@ -101,7 +102,9 @@ describe('signing in to the console', function () {
     const known = await auth('/sign-in/email', { email: 'known@example.com', ...wrong });
     const unknown = await auth('/sign-in/email', { email: 'nobody@example.com', ...wrong });
     assert.equal(known.status, 401);
-    assert.deepEqual([known.status, known.body], [unknown.status, unknown.body]);
+    assert.equal(unknown.status, 401);
+    const requestId = '';
+    assert.deepEqual({ ...refusalOf(known), requestId }, { ...refusalOf(unknown), requestId });
   });
 
   it('gives neither an account nor a session before the address is verified', async () => {
@@ -152,8 +155,8 @@ describe('signing in to the console', function () {
     ]) {
       const answer = await auth('/reset-password', { token, newPassword });
       assert.equal(answer.status, 400, newPassword);
-      const { code, message } = authBodyOf(answer) as { code: string; message: string };
-      assert.equal(code, 'PASSWORD_TOO_COMMON', newPassword);
+      const { reason, message } = refusalOf(answer);
+      assert.equal(reason, 'PASSWORD_TOO_COMMON', newPassword);
       assert.match(message, /too easy to guess/);
     }
     assert.equal((await auth('/reset-password', { token, newPassword: PASSWORD })).status, 200);
@@ -228,7 +231,7 @@ describe('signing in to the console', function () {
   it('mails an address at most ten links in fifteen minutes, from wherever they are asked for', async () => {
     const linksTo = async (email: string): Promise<number> => {
       const { rows } = await api.sql.query<{ count: number }>(
-        'select count(*)::int from console.mails where recipient = $1',
+        `select count(*)::int from console.mails where recipient = $1 and body like '%token=%'`,
         [email],
       );
       return rows[0]?.count ?? 0;
@@ -373,7 +376,7 @@ describe('signing in to the console', function () {
     );
     const late = await begin();
     assert.equal(late.status, 403);
-    assert.match(String(late.body), /"SESSION_NOT_FRESH"/);
+    assert.equal(refusalOf(late).reason, 'SESSION_NOT_FRESH');
   });
 
   it('logs each attempt that failed, with its kind and the client, and without the address or the password', async () => {
@@ -438,7 +441,11 @@ describe('signing in to the console', function () {
     assert.equal((await session(half)).status, 401);
     const wrong = await auth('/two-factor/verify-totp', { code: '000000' }, { cookie: half });
     assert.notEqual(wrong.status, 200);
-    const right = await auth('/two-factor/verify-totp', { code: totp(secret) }, { cookie: half });
+    const right = await auth(
+      '/two-factor/verify-totp',
+      { code: totp(secret, 1) },
+      { cookie: half },
+    );
     assert.equal(right.status, 200, JSON.stringify(right.body));
     assert.equal((await session(cookiesOf(right))).status, 200);
   });

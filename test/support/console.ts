@@ -163,7 +163,9 @@ export async function copiedBy(page: Page, name: string): Promise<string> {
 export function mailedLink({ stack }: ConsoleHarness, email: string): Promise<string> {
   return until(async () => {
     const text = await (await fetch(`${stack.api.url}/dev/mail`)).text();
-    const mail = text.split('<article').find((each) => each.includes(email));
+    const mail = text
+      .split('<article')
+      .find((each) => each.includes(email) && each.includes('set-password'));
     return /href="([^"]+set-password[^"]+)"/.exec(mail ?? '')?.[1];
   });
 }

@@ -55,11 +55,11 @@ export async function signIn(
   return cookie ?? '';
 }
 
-/** The token that the newest mail to the address has, once there is one. It sets a password. Needs DEV_MAIL. */
+/** The token of the newest mail to the address with a link to set a password, once there is one. Needs DEV_MAIL. */
 export async function mailedToken(sql: Pick<Client, 'query'>, email: string): Promise<string> {
   const mail = await until(async () => {
     const { rows } = await sql.query<{ body: string }>(
-      'select body from console.mails where recipient = $1 order by id desc limit 1',
+      `select body from console.mails where recipient = $1 and body like '%token=%' order by id desc limit 1`,
       [email],
     );
     return rows[0]?.body;
@@ -78,4 +78,13 @@ export function cookiesOf({ headers }: Answer): string {
 /** Of a sign-in endpoint. better-auth spells its content type differently. */
 export function authBodyOf({ body }: Answer): unknown {
   return typeof body === 'string' ? JSON.parse(body) : body;
+}
+
+/** Why a sign-in endpoint refused. */
+export function refusalOf({ body }: Answer): {
+  readonly reason?: string;
+  readonly message: string;
+} {
+  const { error } = body as { readonly error?: { reason?: string; message: string } };
+  return error ?? assert.fail(`no error in: ${JSON.stringify(body)}`);
 }

@@ -158,8 +158,9 @@ function ReturnedTopUp() {
   const amount = usd(topUp.data.amount);
   if (status === 'pending') {
     return (
-      <Alert color="blue" title="Payment received" role="status">
-        Adding {amount} to your balance.
+      <Alert color="blue" title="Payment processing" role="status">
+        We add {amount} to your balance once it is paid. A card takes a moment, a bank debit several
+        days.
       </Alert>
     );
   }

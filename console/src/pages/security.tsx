@@ -59,7 +59,8 @@ function Password({ email }: { readonly email: string }) {
   return (
     <Card title="Password">
       <Text c="dimmed" mb="md">
-        We email you a link to choose a new password. Using it signs you out everywhere.
+        We email you a link to choose a new password. Using it signs you out everywhere. Passkeys
+        stay: remove those that are not yours.
       </Text>
       <Button variant="default" loading={send.isPending} onClick={() => send.mutate()}>
         Send link

@@ -163,7 +163,8 @@ export function SetPasswordPage() {
     return (
       <Frame title="Password set">
         <Text role="status" mb="md">
-          Your password was saved. You can sign in with it now.
+          Your password was saved, and all sessions were ended. You can sign in with it now.
+          Passkeys still sign in: remove those that are not yours under Security.
         </Text>
         <Button fullWidth onClick={() => void navigate({ to: '/sign-in' })}>
           Sign in

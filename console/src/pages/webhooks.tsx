@@ -1,5 +1,5 @@
 /** Webhook endpoints: where Farebox sends the account's events. A secret is shown once, when it is made. */
-import { Alert, Button, Group, Modal, MultiSelect, Stack, Text, TextInput } from '@mantine/core';
+import { Button, Group, Modal, MultiSelect, Stack, Text, TextInput } from '@mantine/core';
 import { IconPlus, IconWebhook } from '@tabler/icons-react';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
@@ -9,8 +9,8 @@ import { useRetriedWrite } from '../retry-key.ts';
 import { EVENT_CHOICES } from '../parts/event-types.ts';
 import { LowBalanceCard } from '../parts/low-balance.tsx';
 import { Card, Page } from '../parts/page.tsx';
+import { SecretModal } from '../parts/secret-modal.tsx';
 import { Empty, Failed, Loaded } from '../parts/states.tsx';
-import { CopyText } from '../parts/values.tsx';
 import { EndpointTable } from '../parts/webhook-endpoints.tsx';
 import { WebhookLog } from '../parts/webhook-log.tsx';
 
@@ -62,30 +62,16 @@ export function WebhooksPage() {
       <Modal opened={isCreating} onClose={() => setIsCreating(false)} title="Add endpoint">
         {isCreating && <CreateForm onMade={shown} />}
       </Modal>
-      <Modal
-        opened={secret !== undefined}
-        onClose={() => setSecret(undefined)}
+      <SecretModal
         title="Signing secret"
-        closeOnClickOutside={false}
+        what="secret"
+        secret={secret}
+        onClose={() => setSecret(undefined)}
       >
-        {secret !== undefined && (
-          <Stack gap="md">
-            <Alert color="orange">Copy this secret now. It will not be shown again.</Alert>
-            <Group wrap="nowrap" gap="xs" align="flex-start">
-              <pre className="snippet breaks" style={{ flex: 1, whiteSpace: 'pre-wrap' }}>
-                {secret}
-              </pre>
-              <CopyText value={secret} label="Copy secret" />
-            </Group>
-            <Text size="sm" c="dimmed">
-              Your receiver verifies each request with it.
-            </Text>
-            <Group justify="flex-end">
-              <Button onClick={() => setSecret(undefined)}>Done</Button>
-            </Group>
-          </Stack>
-        )}
-      </Modal>
+        <Text size="sm" c="dimmed">
+          Your receiver verifies each request with it.
+        </Text>
+      </SecretModal>
     </Page>
   );
 }

@@ -1,7 +1,6 @@
 /** Lists, creates, rolls and revokes keys of one kind. A new key is shown once. */
 import {
   ActionIcon,
-  Alert,
   Badge,
   Button,
   Group,
@@ -22,8 +21,9 @@ import { read, write } from '../api.ts';
 import { useRetriedWrite } from '../retry-key.ts';
 import { ScrollTable } from './lists.tsx';
 import { Card } from './page.tsx';
+import { SecretModal } from './secret-modal.tsx';
 import { Empty, Failed, Loaded } from './states.tsx';
-import { CopyText, Time } from './values.tsx';
+import { Time } from './values.tsx';
 import { useSession } from './shell.tsx';
 
 interface KeysProps {
@@ -130,29 +130,9 @@ export function NewKeyModal({
   readonly snippet?: KeysProps['snippet'] | undefined;
 }) {
   return (
-    <Modal
-      opened={made !== undefined}
-      onClose={onClose}
-      title="Your new key"
-      size="lg"
-      closeOnClickOutside={false}
-    >
-      {made && (
-        <Stack gap="md">
-          <Alert color="orange">Copy this key now. It will not be shown again.</Alert>
-          <Group wrap="nowrap" gap="xs" align="flex-start">
-            <pre className="snippet breaks" style={{ flex: 1, whiteSpace: 'pre-wrap' }}>
-              {made.key}
-            </pre>
-            <CopyText value={made.key} label="Copy key" />
-          </Group>
-          {snippet?.(made.key)}
-          <Group justify="flex-end">
-            <Button onClick={onClose}>Done</Button>
-          </Group>
-        </Stack>
-      )}
-    </Modal>
+    <SecretModal title="Your new key" size="lg" what="key" secret={made?.key} onClose={onClose}>
+      {made && snippet?.(made.key)}
+    </SecretModal>
   );
 }
 

@@ -53,8 +53,16 @@ interface SignInProps {
   readonly onSignedIn: () => Promise<void>;
 }
 
-/** No code is accepted any more after this password. */
-const OVER = new Set(['TOO_MANY_ATTEMPTS_REQUEST_NEW_CODE', 'INVALID_TWO_FACTOR_COOKIE']);
+const OVER = 'Too many wrong codes, or ten minutes have passed. Type your password again.';
+/** No code is accepted any more after this password, and why. */
+const OVERS: ReadonlyMap<string, string> = new Map([
+  ['TOO_MANY_ATTEMPTS_REQUEST_NEW_CODE', OVER],
+  ['INVALID_TWO_FACTOR_COOKIE', OVER],
+  [
+    'CODE_ALREADY_USED',
+    'This code was already used. Type your password again, then the next code of your app.',
+  ],
+]);
 
 export function SignInForm({ email: known = '', note, children, onSignedIn }: SignInProps) {
   const [email, setEmail] = useState(known);
@@ -67,12 +75,11 @@ export function SignInForm({ email: known = '', note, children, onSignedIn }: Si
       await prove(isBackup ? '/two-factor/verify-backup-code' : '/two-factor/verify-totp', {
         code: typed,
       }).catch((error: unknown) => {
-        if (!(error instanceof ApiFailure) || !OVER.has(error.code)) throw error;
+        const why = error instanceof ApiFailure ? OVERS.get(error.code) : undefined;
+        if (why === undefined) throw error;
         setCode(undefined);
         setPassword('');
-        throw new Error(
-          'Too many wrong codes, or ten minutes have passed. Type your password again.',
-        );
+        throw new Error(why);
       });
       return onSignedIn();
     }

@@ -10,7 +10,7 @@ import { AUTH_PATH, isAuthEndpoint } from '../../console/paths.ts';
 import { ApiError } from '../../domain/errors.ts';
 import { remembered } from '../../domain/remembered.ts';
 import { writeErrorOf } from '../answer-errors.ts';
-import { hasBody, readBody } from '../body.ts';
+import { hasBody, readJson } from '../body.ts';
 import { redirectTo, requestIdOf } from '../respond.ts';
 import type { Api } from '../services.ts';
 
@@ -110,16 +110,44 @@ function send(ctx: Context, file: BuiltFile, extension: string, caching: string)
 }
 
 async function handleAuth(api: Api, ctx: Context): Promise<void> {
-  // Before anybody is known. The library would read a body of any length into memory.
-  const body = hasBody(ctx.req) ? await readBody(ctx.req, AUTH_BYTES_MAX) : undefined;
+  const body = hasBody(ctx.req) ? await readAuthBody(ctx) : undefined;
   ctx.respond = false;
   ctx.res.setHeader('X-Request-Id', requestIdOf(ctx));
   ctx.res.setHeader('Cache-Control', 'no-store');
   ctx.res.setHeader('Referrer-Policy', 'no-referrer');
   ctx.res.setHeader('X-Content-Type-Options', 'nosniff');
   try {
-    await api.console.handle(ctx.req, ctx.res, body?.toString());
+    await api.console.handle(ctx.req, ctx.res, body);
   } catch (error) {
     throw ctx.method === 'POST' ? writeErrorOf(error) : error;
   }
+}
+
+/** Before anybody is known. The library would read a body of any length, and write any text to the database. */
+async function readAuthBody({ req }: Context): Promise<string> {
+  const body = await readJson(req, AUTH_BYTES_MAX);
+  if (typeof body !== 'object' || body === null || Array.isArray(body)) {
+    throw new ApiError('invalid_request', 'The body must be a JSON object.');
+  }
+  for (const [param, value] of Object.entries(body)) {
+    if (isStorable(value, DEPTH_MAX)) continue;
+    const problem =
+      'must be text without NUL and without unpaired surrogates, and not nested deeply.';
+    throw new ApiError('invalid_request', `${param} ${problem}`, { param });
+  }
+  return JSON.stringify(body);
+}
+
+/** Twice what a passkey's proof has. */
+const DEPTH_MAX = 8;
+
+function isStorable(value: unknown, depth: number): boolean {
+  if (typeof value === 'string') return value.isWellFormed() && !value.includes('\0');
+  if (typeof value !== 'object' || value === null) return true;
+  return (
+    depth > 0 &&
+    Object.entries(value)
+      .flat()
+      .every((part) => isStorable(part, depth - 1))
+  );
 }

@@ -1,6 +1,6 @@
 /**
- * Counts how often anybody tried to sign in with an address, or had a link mailed to it, from wherever they tried
- * (src/console/sign-in-limit.ts).
+ * Counts how often anybody tried to sign in with an address, or had a link mailed to it, from wherever they tried, and how
+ * often a code was used (src/console/sign-in-limit.ts).
  */
 import { createHash } from 'node:crypto';
 import { type Connection, countRow, sql } from '../database.ts';
@@ -38,6 +38,18 @@ export function countMailedLink(
   windowMinutes: number,
 ): Promise<number> {
   return countSignInAttempt(connection, `link to ${email}`, windowMinutes);
+}
+
+/**
+ * The same for a right code of two-factor authentication: only the first use signs in (RFC 6238, section 5.2). The window
+ * is longer than a code is right.
+ */
+export function countUsedCode(
+  connection: Connection,
+  { userId, code }: { readonly userId: string; readonly code: string },
+  windowMinutes: number,
+): Promise<number> {
+  return countSignInAttempt(connection, `code ${code} of ${userId}`, windowMinutes);
 }
 
 /** After the right password, or a new one. */

@@ -3,7 +3,7 @@ import { Type } from 'typebox';
 import type { KeyOwner } from '../accounts/api-keys.ts';
 import { createAccounts, findAccount, type AccountDefaults } from '../accounts/accounts.ts';
 import { asMicros } from '../../domain/money.ts';
-import { row, sql, type Connection, type Database } from '../database.ts';
+import { countRow, row, sql, type Connection, type Database } from '../database.ts';
 import { lockName } from '../named-lock.ts';
 
 export type AccountOwner = Pick<
@@ -68,4 +68,11 @@ export async function claimAccount(
         and a.live_account_id is null
     `);
   });
+}
+
+/** How many passkeys sign this person in. */
+export async function countPasskeys(connection: Connection, userId: string): Promise<number> {
+  return connection.oneFirst(sql.type(countRow)`
+    select count(*)::integer as count from console.passkeys where user_id = ${userId}
+  `);
 }

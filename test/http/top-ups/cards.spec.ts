@@ -234,7 +234,7 @@ describe('saved cards', () => {
     const received = await fetch(returned);
     await sql.query('rollback');
     assert.equal(received.status, 200);
-    assert.match(await received.text(), /Payment received/);
+    assert.match(await received.text(), /Payment processing/);
     await until(async () => (await balance()) === 25);
   });
 

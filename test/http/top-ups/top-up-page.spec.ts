@@ -82,6 +82,21 @@ describe('the page of a top-up link', () => {
     });
   }
 
+  it('does not say that a payment was received before it is: a bank debit takes days', async () => {
+    const link = new URL(topUpUrl).searchParams.get('link') ?? '';
+    const { rows } = await api.sql.query<{ id: string }>(
+      `insert into farebox.top_ups (id, ledger, consumer_id, account_id, method, amount_micros, opened_at)
+       select $1, a.ledger, a.consumer_id, a.id, 'checkout', 7000000, now()
+       from farebox.accounts a where a.consumer_id = $2 returning id`,
+      [randomUUIDv7(), uuidOf('consumer', account.consumerId)],
+    );
+    const id = wireId('topUp', rows[0]?.id ?? '');
+    const headers = { cookie: `farebox_${id}=${link}~` };
+    const page = await (await fetch(`${api.url}/top-up?id=${id}&result=paid`, { headers })).text();
+    assert.match(page, /Payment processing/);
+    assert.doesNotMatch(page, /received/);
+  });
+
   it('says that nothing was paid when no checkout can be opened', async () => {
     const link = new URL(topUpUrl).searchParams.get('link') ?? '';
     const answer = await submit({ link, amount: '5', returnUrl: '"><script>alert(1)</script>' });

@@ -114,12 +114,12 @@ function leaving(url: string): HtmlPage {
 /** Reloads the page without the result, so that a result that has become old is not reported again. */
 function checking(topUp: TopUp): HtmlPage {
   return {
-    title: 'Payment received',
+    title: 'Payment processing',
     isCard: true,
     refresh: { seconds: 2, url: `?id=${wireId('topUp', topUp.id)}&redirect_status=succeeded` },
     body:
-      `${BRAND}<h1>Payment received</h1>` +
-      `<p role="status">Adding ${formatDollars(topUp.amountMicros)} to your balance.</p>`,
+      `${BRAND}<h1>Payment processing</h1><p role="status">Your bank confirmed it. We add ` +
+      `${formatDollars(topUp.amountMicros)} to your balance once it is paid.</p>`,
   };
 }
 

@@ -278,10 +278,12 @@ function leaving(sessionUrl: string): HtmlPage {
 function paid(topUp: TopUp | undefined, back: URL | undefined): HtmlPage {
   if (topUp?.status === 'pending') {
     return {
-      title: 'Payment received',
+      title: 'Payment processing',
       isCard: true,
       refresh: { seconds: 1 },
-      body: `${BRAND}<h1>Payment received</h1><p role="status">Adding ${usd(topUp.amountMicros)} to your balance.</p>`,
+      body:
+        `${BRAND}<h1>Payment processing</h1><p role="status">We add ${usd(topUp.amountMicros)} to your balance once it is ` +
+        'paid. A card takes a moment, a bank debit several days. You can close this page.</p>',
     };
   }
   if (topUp?.status === 'failed' || topUp?.status === 'expired') {
