@@ -13,7 +13,7 @@ import {
   uuidArray,
 } from '../charges/binary-arrays.ts';
 import type { ChargeDraft, ReplayWindow } from '../charges/post-charges.ts';
-import { sql, type Connection, type RowParser } from '../database.ts';
+import { sql, unchecked, type Connection } from '../database.ts';
 import type { HoldEntry, HoldOutcome } from './hold-entry.ts';
 
 export type ChargeEntry = ChargeDraft & { readonly kind: 'charge' };
@@ -38,15 +38,6 @@ export interface EntryRow extends LimitRow {
   readonly placed_at: string;
   readonly expires_at: string;
 }
-
-/** Not checked: a hot statement, whose rows come from our function. */
-const unchecked: RowParser<EntryRow> = {
-  '~standard': {
-    version: 1,
-    vendor: 'farebox',
-    validate: (value) => ({ value: value as EntryRow }),
-  },
-};
 
 const NO_ID = '00000000-0000-0000-0000-000000000000';
 const NEEDS_APPROVAL = 3;
@@ -90,7 +81,7 @@ export async function decideEntries(
     ),
     textArray(entries.map((entry) => ('metadata' in entry ? entry.metadata : null))),
   ];
-  const rows = await connection.any(sql.prepared('post_entries', unchecked)`
+  const rows = await connection.any(sql.prepared('post_entries', unchecked<EntryRow>())`
     select * from farebox.post_entries(
       ${sql.join(
         columns.map((column) => sql.binary(column)),
