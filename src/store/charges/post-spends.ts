@@ -77,7 +77,7 @@ export async function postSpends(
 ): Promise<ChargeOutcome[]> {
   const entries = drafts.map((draft) => ({ ...draft, kind: 'charge' as const }));
   // No hold is released here, so no debt is repaid.
-  const rows = await decideEntries(connection, entries, receiptKey, replay, false);
+  const rows = await decideEntries(connection, entries, receiptKey, replay, 'left');
   return rows.map((found, index) => chargeOutcomeOf(found, drafts[index]?.developerId ?? ''));
 }
 

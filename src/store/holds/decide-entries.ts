@@ -49,13 +49,19 @@ function overOf(entry: LedgerEntry): number {
   return entry.kind === 'capture' ? OVER_MODES.indexOf(entry.over) : 0;
 }
 
+/**
+ * What becomes of an entry that would release money of a consumer with a debt. `left`: its outcome is `owing`. `decided`: the
+ * caller repays the debt in the same transaction.
+ */
+type Owing = 'left' | 'decided';
+
 /** In the order of the entries, in one commit. The caller ensures that no idempotency hash occurs twice. */
 export async function decideEntries(
   connection: Connection,
   entries: readonly LedgerEntry[],
   receiptKey: number,
   replay: ReplayWindow,
-  settlesDebts: boolean,
+  owing: Owing,
 ): Promise<readonly EntryRow[]> {
   /** Holds that are placed, and charges. */
   const asked = <T>(read: (entry: ChargeDraft) => T, other: T) =>
@@ -87,7 +93,7 @@ export async function decideEntries(
         columns.map((column) => sql.binary(column)),
         sql.fragment`, `,
       )},
-      ${receiptKey}::int2, ${replay.fromId}::uuid, ${replay.toId}::uuid, ${settlesDebts}::boolean)
+      ${receiptKey}::int2, ${replay.fromId}::uuid, ${replay.toId}::uuid, ${owing === 'decided'}::boolean)
   `);
   if (rows.length !== entries.length) {
     throw new Error(`${entries.length} entries asked, ${rows.length} decided`);
