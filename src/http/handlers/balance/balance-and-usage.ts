@@ -109,9 +109,9 @@ export async function getUsageByDay(
   return {
     status: 200,
     body: {
-      days: found.map(({ fromMs: dayMs, spent }) => ({
+      days: found.map(({ fromMs: dayMs, spentMicros }) => ({
         from: new Date(dayMs).toISOString(),
-        spent: dollarsOf(asMicros(spent)),
+        spent: dollarsOf(spentMicros),
       })),
     },
   };
