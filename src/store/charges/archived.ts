@@ -5,7 +5,7 @@
 import { Type } from 'typebox';
 import { asMicros, type Micros } from '../../domain/money.ts';
 import type { ConsumerRef } from '../balance/consumers.ts';
-import { row, sql, timestampOf, type Connection } from '../database.ts';
+import { nullable, row, sql, timestampOf, type Connection } from '../database.ts';
 
 /** The end of the archived time; -infinity when no month is archived. */
 export const ARCHIVED_BEFORE = sql.fragment`coalesce(
@@ -13,7 +13,7 @@ export const ARCHIVED_BEFORE = sql.fragment`coalesce(
   '-infinity'::timestamptz
 )`;
 
-const endRow = row(Type.Object({ endMs: Type.Union([Type.Integer(), Type.Null()]) }));
+const endRow = row(Type.Object({ endMs: nullable(Type.Integer()) }));
 const sumRow = row(Type.Object({ sum: Type.Integer() }));
 
 /** The end of the archived time in milliseconds since 1970; 0 when no month is archived. */

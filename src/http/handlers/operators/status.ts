@@ -71,7 +71,7 @@ function wireStuck(api: Api, stuck: Stuck): OperatorStatusReply['stuck'][number]
     detail,
     topUpId: isTopUp ? wireId('topUp', subjectId) : null,
     accountId: accountId && wireId('account', accountId),
-    amount: amountMicros === null ? null : dollarsOf(asMicros(amountMicros)),
+    amount: amountMicros === null ? null : dollarsOf(amountMicros),
     since,
     ...(isTopUp
       ? linksOf(api, workflowIdOf(api, subjectId, isReversal), stuck)
