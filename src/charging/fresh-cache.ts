@@ -2,6 +2,7 @@
  * Rows kept in memory until they change, for look-ups on every charge. They are trusted only while recent changes are known. A
  * process that does not know them goes back to the database.
  */
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
 import type { Change } from '../store/recent-changes.ts';
 import type { RecentChanges } from './recent-changes.ts';
@@ -85,10 +86,4 @@ export class FreshCache<T extends object> {
     if (changed.length > 0) this.#version += 1;
     for (const key of changed) this.#entries.delete(key);
   }
-}
-
-function nextTurn(): Promise<void> {
-  return new Promise((resolve) => {
-    setImmediate(resolve);
-  });
 }
