@@ -135,7 +135,7 @@ export async function revokeSpendKey(
   database: Database,
   view: TreeView,
   id: string,
-  { endsHolds = false } = {},
+  { endsHolds }: { readonly endsHolds: boolean },
 ): Promise<SpendKey | null> {
   return database.transaction(async (tx) => {
     // Who places a hold sees the revocation under this lock.

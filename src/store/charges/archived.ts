@@ -28,7 +28,7 @@ export async function readArchivedBefore(connection: Connection): Promise<number
 export async function sumArchivedCharges(
   connection: Connection,
   { ledger, consumerId }: ConsumerRef,
-  { timeMs, tool }: { readonly timeMs?: number; readonly tool?: string | undefined } = {},
+  { timeMs, tool }: { readonly timeMs?: number; readonly tool?: string },
 ): Promise<Micros> {
   const sum = await connection.oneFirst(sql.type(sumRow)`
     select coalesce(sum(amount_micros), 0)::int8 as sum from farebox.archived_charges
