@@ -6,7 +6,7 @@
 import { randomBytes } from 'node:crypto';
 import { Type, type Static } from 'typebox';
 import { wireId } from '../../domain/ids.ts';
-import { asMicros, type Micros } from '../../domain/money.ts';
+import type { Micros } from '../../domain/money.ts';
 import { lockConsumer, type ConsumerRef } from '../balance/consumers.ts';
 import {
   micros,

@@ -50,8 +50,8 @@ function overOf(entry: LedgerEntry): number {
 }
 
 /**
- * What becomes of an entry that would release money of a consumer with a debt. `left`: its outcome is `owing`. `decided`: the
- * caller repays the debt in the same transaction.
+ * What to do with an entry that would release money of a consumer who has a debt. `left`: its outcome is `owing`, and nothing
+ * changes. `decided`: it is decided, and the caller repays the debt in the same transaction.
  */
 type Owing = 'left' | 'decided';
 

@@ -1,7 +1,7 @@
 /** A consumer's balance and usage (specification section 4.1). */
 import { ApiError } from '../../../domain/errors.ts';
 import { uuidOf, wireId } from '../../../domain/ids.ts';
-import { asMicros, dollarsOf } from '../../../domain/money.ts';
+import { dollarsOf } from '../../../domain/money.ts';
 import type {
   BalanceReply,
   UsageByDayQuery,

@@ -1,7 +1,7 @@
 /** The state of every part, what is stuck, what differs, and the last results of doctor and reconcile. */
 import { DIFFERENCES } from '../../../domain/difference.ts';
 import { wireId } from '../../../domain/ids.ts';
-import { asMicros, dollarsOf } from '../../../domain/money.ts';
+import { dollarsOf } from '../../../domain/money.ts';
 import type { OperatorStatusReply } from '../../../schemas/operators.ts';
 import { readBacklog } from '../../../store/audit/backlog.ts';
 import { findWalkedUntil, listExaminations } from '../../../store/audit/last-findings.ts';
