@@ -9,8 +9,19 @@ import {
   WEBHOOK_ENDPOINT_STATUSES,
   WEBHOOK_URL_MAX,
 } from '../domain/webhook-endpoint.ts';
-import { Closed, Count, Id, OrNull, PlainText, Text, TimeOf, Timestamp, Word } from './shapes.ts';
-import { pageMarks, pageParameters } from './shapes.ts';
+import {
+  Closed,
+  Count,
+  Id,
+  OrNull,
+  pageMarks,
+  pageParameters,
+  PlainText,
+  Text,
+  TimeOf,
+  Timestamp,
+  Word,
+} from './shapes.ts';
 
 const Url = Type.String({
   ...PlainText(WEBHOOK_URL_MAX, 'https://example.com/farebox'),
