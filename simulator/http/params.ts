@@ -92,10 +92,13 @@ export class Params {
   }
 
   /** Three lower-case letters. The simulator supports dollars only. */
-  currency(name = 'currency'): 'usd' {
-    const text = this.required(name).toLowerCase();
+  currency(): 'usd' {
+    const text = this.required('currency').toLowerCase();
     if (text !== 'usd') {
-      throw invalidParam(this.pathOf(name), `Invalid currency: ${text}. The simulator knows usd.`);
+      throw invalidParam(
+        this.pathOf('currency'),
+        `Invalid currency: ${text}. The simulator knows usd.`,
+      );
     }
     return text;
   }

@@ -3,7 +3,7 @@
  * and whether each node on the path is open. Only the debit knows what a node has left.
  */
 import { wireId } from '../domain/ids.ts';
-import { asMicros, type Micros } from '../domain/money.ts';
+import type { Micros } from '../domain/money.ts';
 import type { KeyOwner } from '../store/accounts/api-keys.ts';
 import type { ApprovalRequired, LimitReached } from '../store/budgets/budget.ts';
 import { findBudgetRules, type BudgetRules } from '../store/budgets/rules.ts';
@@ -205,9 +205,9 @@ function nodeOf({ id, isClosed, expiresAt, ...rules }: BudgetRules): Node {
   return {
     id,
     endsAtMs: isClosed ? 0 : expiresAt === null ? Infinity : Date.parse(expiresAt),
-    maxPerCallMicros: maxPerCallMicros === null ? undefined : asMicros(maxPerCallMicros),
+    maxPerCallMicros: maxPerCallMicros ?? undefined,
     allowsLeases: allowLeases,
-    maxLeaseMicros: maxLeaseMicros === null ? undefined : asMicros(maxLeaseMicros),
+    maxLeaseMicros: maxLeaseMicros ?? undefined,
     tools: tools ? new Set(tools) : undefined,
     developers: developers ? new Set(developers) : undefined,
     approved: approved ? new Set(approved) : undefined,

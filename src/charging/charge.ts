@@ -121,7 +121,7 @@ export function prepareCharge(
   const { apiKey } = request.body;
   if (typeof apiKey !== 'string') return { kind: 'invalid_api_key' };
   return whenKnown(findKeyOwner(deps, apiKey, 'payer'), (consumer) =>
-    consumer ? prepareFor(deps, request, consumer) : refuseKey(deps, request, apiKey),
+    consumer ? prepareFor(deps, request, consumer) : refuseKeyUnlessRetry(deps, request, apiKey),
   );
 }
 
@@ -136,7 +136,7 @@ function prepareFor(
   deps.lastUsed.add(consumer);
   const named = amount === undefined ? undefined : parseAmount(amount);
   if (amount !== undefined && named === undefined) {
-    return refuse(deps, request, consumer, { kind: 'invalid_amount', sent: amount });
+    return refuseUnlessRetry(deps, request, consumer, { kind: 'invalid_amount', sent: amount });
   }
   const known = deps.tools.peek(request.developer.developerId, tool);
   const amountMicros = named ?? (known?.isArchived === true ? undefined : known?.price);
@@ -160,11 +160,12 @@ async function prepareFromDatabase(
     const isKnown = tool !== undefined || (await deps.tools.note(developerId, name));
     return isKnown
       ? draftAllowed(deps, request, consumer, named)
-      : refuse(deps, request, consumer, { kind: 'unknown_tool' });
+      : refuseUnlessRetry(deps, request, consumer, { kind: 'unknown_tool' });
   }
-  if (!tool) return refuse(deps, request, consumer, { kind: 'unknown_tool' });
-  if (tool.isArchived) return refuse(deps, request, consumer, { kind: 'tool_archived' });
-  if (tool.price === undefined) return refuse(deps, request, consumer, { kind: 'amount_required' });
+  if (!tool) return refuseUnlessRetry(deps, request, consumer, { kind: 'unknown_tool' });
+  if (tool.isArchived) return refuseUnlessRetry(deps, request, consumer, { kind: 'tool_archived' });
+  if (tool.price === undefined)
+    return refuseUnlessRetry(deps, request, consumer, { kind: 'amount_required' });
   return draftAllowed(deps, request, consumer, tool.price);
 }
 
@@ -185,7 +186,7 @@ function draftAllowed(
   return whenKnown(deps.guards.payerOf(consumer, request.developer), (payer) =>
     payer
       ? draftPaidBy(deps, request, payer, amountMicros)
-      : refuse(deps, request, consumer, { kind: 'account_keys_closed' }),
+      : refuseUnlessRetry(deps, request, consumer, { kind: 'account_keys_closed' }),
   );
 }
 
@@ -202,12 +203,12 @@ function draftPaidBy(
     if (!refusal) return draftCharge(request, consumer, amountMicros);
     return refusal.kind === 'needs_approval'
       ? draftCharge(request, consumer, amountMicros, { needsApproval: true })
-      : refuse(deps, request, consumer, refusal);
+      : refuseUnlessRetry(deps, request, consumer, refusal);
   });
 }
 
 /** A retry of a successful charge gets that charge's outcome, even if the same charge would be refused today. */
-async function refuse(
+async function refuseUnlessRetry(
   deps: ChargingDeps,
   request: ChargeRequest,
   consumer: KeyOwner,
@@ -230,7 +231,7 @@ async function refuse(
 }
 
 /** The same for a consumer key that is no longer active. */
-async function refuseKey(
+async function refuseKeyUnlessRetry(
   deps: ChargingDeps,
   request: ChargeRequest,
   apiKey: string,
@@ -239,7 +240,7 @@ async function refuseKey(
     request.idempotencyKey !== undefined && kindOfKey(deps.keyPrefix, apiKey) === 'consumer';
   const former = mayBeRetry ? await deps.earlier.findFormerOwner(apiKey) : undefined;
   if (!former) return { kind: 'invalid_api_key' };
-  return refuse(deps, request, former, { kind: 'invalid_api_key' });
+  return refuseUnlessRetry(deps, request, former, { kind: 'invalid_api_key' });
 }
 
 function draftCharge(

@@ -2,6 +2,7 @@
  * Rows kept in memory until they change, for look-ups on every charge. They are trusted only while recent changes are known. A
  * process that does not know them goes back to the database.
  */
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
 import type { Change } from '../store/recent-changes.ts';
 import type { RecentChanges } from './recent-changes.ts';
@@ -93,10 +94,4 @@ export class FreshCache<T extends object> {
       this.#droppedMeanwhile.add(key);
     }
   }
-}
-
-function nextTurn(): Promise<void> {
-  return new Promise((resolve) => {
-    setImmediate(resolve);
-  });
 }

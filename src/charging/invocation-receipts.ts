@@ -5,7 +5,7 @@
 import type { Static } from 'typebox';
 import { uuidOf } from '../domain/ids.ts';
 import type { SignedInvocation } from '../schemas/invocations.ts';
-import { isSameReceipt, type ReceiptSigner } from './receipts.ts';
+import { isSameText, type ReceiptSigner } from './receipts.ts';
 
 /** Ids as on the wire. */
 export type InvocationSubject = Static<typeof SignedInvocation>;
@@ -33,7 +33,7 @@ export function verifyInvocation(
     return undefined;
   }
   const again = signInvocation(signer, claim.receiptKey, invocation);
-  return isSameReceipt(again, receipt) ? { receiptKey: claim.receiptKey, invocation } : undefined;
+  return isSameText(again, receipt) ? { receiptKey: claim.receiptKey, invocation } : undefined;
 }
 
 /** Receipts are compared byte by byte, so their members have a fixed order. */

@@ -84,6 +84,12 @@ export type LeaseRefusal =
   | { readonly kind: 'mode_mismatch' }
   | { readonly kind: 'not_spendable' };
 
+/** Refused before the ledger was asked. */
+interface RefusedLease {
+  readonly kind: 'refused';
+  readonly refusal: LeaseRefusal;
+}
+
 /** What is allowed to be placed. */
 interface Allowed {
   readonly kind: 'allowed';
@@ -94,9 +100,11 @@ interface Allowed {
 export async function requestLease(
   deps: LeaseDeps,
   request: LeaseRequest,
-): Promise<PlacedLease | LeaseRefusal> {
+): Promise<PlacedLease | RefusedLease> {
   const found = await allowedLease(deps, request);
-  if (found.kind !== 'allowed') return (await placedBefore(deps, request)) ?? found;
+  if (found.kind !== 'allowed') {
+    return (await placedBefore(deps, request)) ?? { kind: 'refused', refusal: found };
+  }
   const { consumer, tools } = found;
   const nowMs = deps.clock.checkedNowMs();
   const entry = entryOf(request, consumer, nowMs);
@@ -170,7 +178,7 @@ function entryOf(
 export async function requestRenewal(
   deps: LeaseDeps,
   { developer, leaseId, expiresIn, fence, idempotencyKey }: RenewRequest,
-): Promise<RenewedLease | LeaseRefusal> {
+): Promise<RenewedLease | RefusedLease> {
   const { developerNumber, developerId } = developer;
   const lease = await findLease(deps.leasePool, { kind: 'developer', developerNumber }, leaseId);
   if (!lease) return { kind: 'unknown_lease' };
@@ -178,7 +186,10 @@ export async function requestRenewal(
   const sent = [seconds, fence ?? null];
   const identity = identityOf(`renew${leaseId}${developerId}`, idempotencyKey, sent);
   const tools = await renewableTools(deps, developer, lease);
-  if ('kind' in tools) return (await findRenewed(deps.leasePool, lease, identity)) ?? tools;
+  if ('kind' in tools) {
+    const renewed = await findRenewed(deps.leasePool, lease, identity);
+    return renewed ?? { kind: 'refused', refusal: tools };
+  }
   return renewLease(deps.leasePool, {
     developerNumber,
     leaseId,

@@ -2,6 +2,7 @@
  * Work on the many members of a batch, in slices of a quarter of a millisecond. The event loop serves other requests
  * between two slices, so a single charge does not wait until a thousand members are done.
  */
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { MaybePromise } from './maybe-promise.ts';
 
 /** The overhead of a turn of the event loop is some hundredths of this. */
@@ -68,14 +69,8 @@ export function valueOf<R>(settled: PromiseSettledResult<R> | undefined): R {
 
 /** One slice in each turn of the event loop, whichever batch it belongs to: batches take turns. */
 function nextSlice(): Promise<void> {
-  granted = granted.then(nextTurn);
+  granted = granted.then(() => nextTurn());
   return granted;
-}
-
-function nextTurn(): Promise<void> {
-  return new Promise((resolve) => {
-    setImmediate(resolve);
-  });
 }
 
 function fulfilled<R>(value: R): PromiseFulfilledResult<R> {

@@ -75,7 +75,7 @@ export class ReceiptSigner {
     if (!payload) return undefined;
     const charge = { ...payload, receiptKey: claim.receiptKey };
     // Signing again and comparing the whole receipt accepts only one spelling.
-    return isSameReceipt(this.sign(charge), receipt) ? charge : undefined;
+    return isSameText(this.sign(charge), receipt) ? charge : undefined;
   }
 
   /** Decodes a receipt signed with a known key. Does not verify it. */
@@ -159,8 +159,8 @@ export function payloadOf(encoded: string): ReceiptClaim['payload'] | undefined 
   }
 }
 
-/** In constant time; hashing first makes the lengths equal. */
-export function isSameReceipt(a: string, b: string): boolean {
+/** Compares receipts, or tokens of links, in constant time; hashing first makes the lengths equal. */
+export function isSameText(a: string, b: string): boolean {
   return timingSafeEqual(hash('sha256', a, 'buffer'), hash('sha256', b, 'buffer'));
 }
 

@@ -2,6 +2,7 @@
  * Names of tools that are charged before they are registered: each gets a row before its first charge. One statement at
  * a time writes all names that arrived meanwhile, so that a flood of new names takes one connection.
  */
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Database } from '../store/database.ts';
 import { noteToolNames, type ToolName } from '../store/earnings/tools.ts';
 
@@ -40,9 +41,7 @@ export class ToolNames {
     this.#isWriting = true;
     while (this.#waiting.length > 0) {
       // Names requested in one turn of the event loop are written together.
-      await new Promise((resolve) => {
-        setImmediate(resolve);
-      });
+      await nextTurn();
       const batch = this.#waiting.splice(0, NAMES_MAX);
       try {
         await this.#writeBatch(batch);
@@ -68,4 +67,5 @@ export class ToolNames {
   }
 }
 
-const nameOf = ({ developerId, name }: ToolName) => `${developerId} ${name}`;
+/** The key of a tool in memory. */
+export const nameOf = ({ developerId, name }: ToolName) => `${developerId} ${name}`;

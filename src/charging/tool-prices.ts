@@ -5,7 +5,7 @@ import { findPricedTools, type PricedTool, type ToolName } from '../store/earnin
 import { FreshCache } from './fresh-cache.ts';
 import { TOOLS_CACHED_MAX } from './limits.ts';
 import type { RecentChanges } from './recent-changes.ts';
-import { ToolNames } from './tool-names.ts';
+import { nameOf, ToolNames } from './tool-names.ts';
 
 export interface KnownTool {
   /** Undefined: the tool has no price, so a charge must state its amount. */
@@ -47,8 +47,6 @@ export class ToolPrices {
     return this.#names.note({ developerId, name });
   }
 }
-
-const nameOf = ({ developerId, name }: ToolName) => `${developerId} ${name}`;
 
 function parsed(text: string): ToolName {
   const space = text.indexOf(' ');

@@ -8,7 +8,7 @@ import { getCounters } from '../store/balance/consumers.ts';
 import { findAutoTopUp } from '../store/top-ups/auto-top-ups.ts';
 import { dataDirOption } from './data-dir-option.ts';
 import { CommandError, getAccount, withDatabase } from './database-command.ts';
-import { columns, table } from './output.ts';
+import { columns, jsonLines, table } from './output.ts';
 import { limitOf, LIMIT_MAX } from './limit.ts';
 
 interface Common {
@@ -54,9 +54,7 @@ async function list({ limit, after, search, json, dataDir }: ListOptions): Promi
     }),
   );
   const shown = accounts.map(listed);
-  process.stdout.write(
-    json ? shown.map((each) => `${JSON.stringify(each)}\n`).join('') : columns(shown),
-  );
+  process.stdout.write(json ? jsonLines(shown) : columns(shown));
 }
 
 function listed(account: ListedAccount) {

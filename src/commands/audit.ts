@@ -5,7 +5,7 @@ import { wireId } from '../domain/ids.ts';
 import { listAuditEntries, type AuditEntry } from '../store/audit/audit-log.ts';
 import { dataDirOption } from './data-dir-option.ts';
 import { getAccount, withDatabase } from './database-command.ts';
-import { columns } from './output.ts';
+import { columns, jsonLines } from './output.ts';
 import { limitOf, LIMIT_MAX } from './limit.ts';
 
 interface AuditOptions {
@@ -35,11 +35,7 @@ async function audit({ account, limit, after, json, dataDir }: AuditOptions): Pr
     }),
   );
   const listed = entries.map(shown);
-  process.stdout.write(
-    json
-      ? listed.map((entry) => `${JSON.stringify(entry)}\n`).join('')
-      : columns(listed.map(brief)),
-  );
+  process.stdout.write(json ? jsonLines(listed) : columns(listed.map(brief)));
 }
 
 function shown(entry: AuditEntry) {

@@ -15,7 +15,7 @@ import {
 import type { Database } from '../store/database.ts';
 import { common, getPlace, nameOf, timeOf, type Common } from './budget-arguments.ts';
 import { CommandError, ifLost, withDatabase } from './database-command.ts';
-import { columns, print } from './output.ts';
+import { columns, jsonLines, print } from './output.ts';
 import { IF_REVOKED, ifRolled, lookFor, overlapOf } from './key.ts';
 
 const PAGE = 1_000;
@@ -51,9 +51,7 @@ async function list(id: string, { json, dataDir }: Common): Promise<void> {
       const page = { limit: PAGE, beforeId };
       const keys = await listSpendKeys(database, place, place.number, page);
       const rows = keys.map(shown);
-      process.stdout.write(
-        json ? rows.map((key) => `${JSON.stringify(key)}\n`).join('') : columns(rows),
-      );
+      process.stdout.write(json ? jsonLines(rows) : columns(rows));
       if (keys.length < PAGE) return;
       beforeId = keys.at(-1)?.id;
     }

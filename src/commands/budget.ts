@@ -21,7 +21,7 @@ import {
 } from './budget-arguments.ts';
 import { registerBudgetKeys } from './budget-key.ts';
 import { CommandError, getAccount, ifLost, SAME_AGAIN, withDatabase } from './database-command.ts';
-import { columns, table } from './output.ts';
+import { columns, jsonLines, table } from './output.ts';
 
 const PAGE = 1_000;
 
@@ -64,11 +64,7 @@ async function list(who: string, { json, dataDir }: Common): Promise<void> {
       if (page.length < PAGE) break;
     }
     const tree = found.toSorted((a, b) => comparePaths(a.path, b.path));
-    process.stdout.write(
-      json
-        ? tree.map((each) => `${JSON.stringify(shown(each))}\n`).join('')
-        : columns(tree.map(line)),
-    );
+    process.stdout.write(json ? jsonLines(tree.map(shown)) : columns(tree.map(line)));
   });
 }
 
@@ -136,7 +132,7 @@ async function usage(id: string, { by, from, to, json, dataDir }: UsageOptions):
         charges,
         spent: dollarsOf(spentMicros),
       }));
-      if (json) process.stdout.write(rows.map((each) => `${JSON.stringify(each)}\n`).join(''));
+      if (json) process.stdout.write(jsonLines(rows));
       else {
         const { charges, spentMicros } = total;
         const sum = {

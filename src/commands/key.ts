@@ -10,7 +10,7 @@ import { ensureTestAccount, type Holder } from '../store/accounts/test-accounts.
 import type { Connection } from '../store/database.ts';
 import { dataDirOption } from './data-dir-option.ts';
 import { CommandError, getAccount, ifLost, withDatabase } from './database-command.ts';
-import { columns, print } from './output.ts';
+import { columns, jsonLines, print } from './output.ts';
 
 const KINDS = ['consumer', 'developer', 'legacy'] as const;
 const SECONDS = { s: 1, m: 60, h: 3_600, d: 86_400 } as const;
@@ -50,9 +50,7 @@ async function list(who: string, { json, dataDir }: Common): Promise<void> {
     listKeys(database, (await getAccount(database, who)).id),
   );
   const listed = keys.map(shown);
-  process.stdout.write(
-    json ? listed.map((key) => `${JSON.stringify(key)}\n`).join('') : columns(listed),
-  );
+  process.stdout.write(json ? jsonLines(listed) : columns(listed));
 }
 
 async function create(

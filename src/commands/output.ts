@@ -16,6 +16,11 @@ export function columns(rows: readonly Values[]): string {
   return lines.map((line) => `${text(line)}\n`).join('');
 }
 
+/** A list for scripts: an object in each line. */
+export function jsonLines(objects: readonly object[]): string {
+  return objects.map((each) => `${JSON.stringify(each)}\n`).join('');
+}
+
 /** Aligned `name  value` lines. */
 export function table(values: Values): string {
   const width = Math.max(...Object.keys(values).map((name) => name.length));

@@ -12,7 +12,7 @@ import {
 import type { WebhookEndpoint } from '../store/events/webhook-endpoints.ts';
 import { common, type Common } from './budget-arguments.ts';
 import { CommandError, ifLost, withDatabase } from './database-command.ts';
-import { columns, print } from './output.ts';
+import { columns, jsonLines, print } from './output.ts';
 import { limitOf, LIMIT_MAX } from './limit.ts';
 import { getEndpoint } from './webhook-endpoint.ts';
 
@@ -54,11 +54,7 @@ async function deliveries(
     const endpoint = await getEndpoint(database, id);
     return listDeliveries(database, endpoint.id, status, { limit, beforeId });
   });
-  process.stdout.write(
-    json
-      ? found.map((each) => `${JSON.stringify(shown(each))}\n`).join('')
-      : columns(found.map(line)),
-  );
+  process.stdout.write(json ? jsonLines(found.map(shown)) : columns(found.map(line)));
 }
 
 async function redeliver(id: string, event: string, { json, dataDir }: Common): Promise<void> {

@@ -24,7 +24,7 @@ import {
 } from '../store/events/webhook-endpoints.ts';
 import { common, nullIfNone, orNone, type Common } from './budget-arguments.ts';
 import { CommandError, getAccount, ifLost, SAME_AGAIN, withDatabase } from './database-command.ts';
-import { columns, print } from './output.ts';
+import { columns, jsonLines, print } from './output.ts';
 import { overlapOf } from './key.ts';
 import { registerDeliveries } from './webhook-deliveries.ts';
 import { getEndpoint, noSuchEndpoint } from './webhook-endpoint.ts';
@@ -90,11 +90,7 @@ async function list(who: string, { test, json, dataDir }: Common & { readonly te
     const accountId = test ? (await findTestAccount(database, id))?.accountId : id;
     return accountId === undefined ? [] : listWebhookEndpoints(database, accountId);
   });
-  process.stdout.write(
-    json
-      ? endpoints.map((each) => `${JSON.stringify(shown(each))}\n`).join('')
-      : columns(endpoints.map(line)),
-  );
+  process.stdout.write(json ? jsonLines(endpoints.map(shown)) : columns(endpoints.map(line)));
 }
 
 async function add(who: string, url: string, options: AddOptions): Promise<void> {

@@ -41,24 +41,23 @@ export function respond(
   ctx.res.end(body, length === body.length ? 'latin1' : 'utf8');
 }
 
-/** Sends a file's bytes unchanged. */
+/** Sends a file's bytes unchanged, with 200. */
 export function respondBytes(
   ctx: Context,
-  status: number,
   type: string,
   body: Buffer,
-  headers: Readonly<Record<string, string>> = {},
+  headers: Readonly<Record<string, string>>,
 ): void {
   ctx.respond = false;
-  ctx.res.writeHead(status, replyHeaders(ctx, type, body.length, headers));
+  ctx.res.writeHead(200, replyHeaders(ctx, type, body.length, headers));
   ctx.res.end(body);
 }
 
-export function replyHeaders(
+function replyHeaders(
   ctx: Context,
   type: string,
   length: number,
-  headers: Readonly<Record<string, string | string[]>> = {},
+  headers: Readonly<Record<string, string | string[]>>,
 ) {
   return {
     'Content-Type': type,

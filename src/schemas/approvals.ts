@@ -1,5 +1,5 @@
 /** Schemas of approvals: what a refused call asks the owner, and the owner's answer. */
-import { Type, type Static, type TSchema } from 'typebox';
+import { Type, type Static } from 'typebox';
 import {
   ANSWERS,
   APPROVAL_SCOPES,
@@ -18,6 +18,7 @@ import {
   Dollars,
   DollarsAsked,
   Id,
+  OrNull,
   pageMarks,
   pageParameters,
   PrintableText,
@@ -27,9 +28,6 @@ import {
   ToolName,
   Word,
 } from './shapes.ts';
-
-const orNull = <T extends TSchema>(schema: T, description: string, example: unknown = null) =>
-  Type.Union([schema, Type.Null()], { description, examples: [example] });
 
 export const ApprovalBody = Closed({
   apiKey: Type.Optional(
@@ -64,38 +62,38 @@ export const ApprovalReply = Closed({
   id: Id('approval', 'The id of the approval.'),
   status: Word(APPROVAL_STATUSES, 'Whether the owner has decided. Charge again once `approved`.'),
   code: Word(ASKABLE_CODES, 'The error code of the refusal.'),
-  budgetId: orNull(
+  budgetId: OrNull(
     Id('budget', 'A budget.'),
     'The budget that refused. Null: the balance did.',
     null,
   ),
-  budgetName: orNull(
+  budgetName: OrNull(
     Type.String(),
     'The name of the budget. Null to developers, and to spend keys of budgets below it.',
     'Research agent',
   ),
-  scope: orNull(
+  scope: OrNull(
     Word(APPROVAL_SCOPES, 'Which limit.'),
     'The limit that refused: the total, that of the current window, or that of one call. Null with other codes.',
     'total',
   ),
-  limit: orNull(Dollars('Dollars.'), 'The limit as it was then, in dollars, or null.', 5),
+  limit: OrNull(Dollars('Dollars.'), 'The limit as it was then, in dollars, or null.', 5),
   developerId: Id('developer', 'The developer that was called.'),
   tool: ToolName,
   amount: Dollars('Dollars of the call.', 0.5),
-  reason: orNull(
+  reason: OrNull(
     Type.String(),
     'Text by the sender of the request, or null. Escape it before you show it.',
     'One more search is needed.',
   ),
   askedBy: Word(ASKERS, 'The holder of the key that was to pay, or the developer that was called.'),
-  decision: orNull(
+  decision: OrNull(
     Word(DECISIONS, 'The decision.'),
     'The decision; null while pending and when expired. `once`: one such call may pass the budget, within 24 hours. ' +
       '`resolved`: nothing refuses the call any more, because a new window began or the budget was changed.',
     null,
   ),
-  raisedTo: orNull(Dollars('Dollars.'), 'The limit that the decision set, or null.', null),
+  raisedTo: OrNull(Dollars('Dollars.'), 'The limit that the decision set, or null.', null),
   used: Type.Boolean({
     description: 'Whether a call has used a decision of `once`.',
     examples: [false],
@@ -106,7 +104,7 @@ export const ApprovalReply = Closed({
   ),
   createdAt: Timestamp,
   expiresAt: TimeOf('When it can no longer be decided, in UTC.'),
-  decidedAt: orNull(TimeOf('When it was decided or expired.'), 'When it ended, in UTC, or null.'),
+  decidedAt: OrNull(TimeOf('When it was decided or expired.'), 'When it ended, in UTC, or null.'),
 });
 export type ApprovalReply = Static<typeof ApprovalReply>;
 

@@ -1,9 +1,6 @@
 /** Schemas of the audit log: who changed access to an account, or its money by hand. */
 import { Type, type Static } from 'typebox';
-import { Closed, Id, pageMarks, pageParameters, Text, TimeOf } from './shapes.ts';
-
-const orNull = (schema: ReturnType<typeof Type.String>, description: string) =>
-  Type.Union([schema, Type.Null()], { description, examples: [null] });
+import { Closed, Id, OrNull, pageMarks, pageParameters, Text, TimeOf } from './shapes.ts';
 
 const entry = {
   number: Type.Integer({
@@ -13,7 +10,7 @@ const entry = {
   }),
   happenedAt: TimeOf('When it happened, in UTC.'),
   action: Text('What was done.', 'key.revoked'),
-  subjectId: orNull(Type.String(), 'The id of what was changed, or null.'),
+  subjectId: OrNull(Type.String(), 'The id of what was changed, or null.'),
   details: Type.Record(Type.String(), Type.Unknown(), {
     description:
       'The main fields of what was changed, amounts in dollars. `before` has the earlier values of those that changed, and `by` the key, session or mailed link that made the change.',
@@ -38,7 +35,7 @@ export const OperatorAuditLogReply = Closed({
   entries: Type.Array(
     Closed({
       ...entry,
-      accountId: orNull(Id('account', 'The account.'), 'The account that it is about, or null.'),
+      accountId: OrNull(Id('account', 'The account.'), 'The account that it is about, or null.'),
       databaseRole: Text('The role of the database connection.', 'farebox'),
       hash: Text(
         'SHA-256 of this entry and the hash before it, in hex.',

@@ -1,5 +1,5 @@
 /** Schemas of budgets and spend keys. The bodies are closed: a limit that is misspelt must not be ignored. */
-import { Type, type Static, type TSchema } from 'typebox';
+import { Type, type Static } from 'typebox';
 import { APPROVED_DEVELOPERS_MAX } from '../domain/approval.ts';
 import { BUDGET_DEPTH_MAX, BUDGET_STATUSES, USAGE_GROUPS, WINDOW_UNITS } from '../domain/budget.ts';
 import { Metadata } from './charges.ts';
@@ -10,6 +10,7 @@ import {
   Dollars,
   DollarsAsked,
   Id,
+  OrNull,
   pageMarks,
   pageParameters,
   PrintableText,
@@ -25,9 +26,6 @@ const ALLOWED_MAX = 100;
 /** `dev_` and 32 digits, a slash, and a name of 100 characters. */
 const TOOL_MAX = 137;
 
-const orNull = <T extends TSchema>(schema: T, description: string, example: unknown = null) =>
-  Type.Union([schema, Type.Null()], { description, examples: [example] });
-
 const Unit = Word(
   WINDOW_UNITS,
   'The calendar unit, in UTC. A week begins on Monday. The limit starts over with each unit.',
@@ -41,7 +39,7 @@ const limitAsked = (description: string, example: number) =>
 const settings = {
   limit: Type.Optional(limitAsked('Dollars that can be spent in total.', 50)),
   window: Type.Optional(
-    orNull(
+    OrNull(
       Closed({ per: Unit, limit: DollarsAsked('Dollars that can be spent in each window.', 5) }),
       'A limit for each hour, day, week or month. Null: none.',
       { per: 'day', limit: 5 },
@@ -58,7 +56,7 @@ const settings = {
   ),
   maxLease: Type.Optional(limitAsked('Dollars that one lease may reserve.', 2)),
   tools: Type.Optional(
-    orNull(
+    OrNull(
       Type.Array(PrintableText(TOOL_MAX), {
         minItems: 1,
         maxItems: ALLOWED_MAX,
@@ -68,7 +66,7 @@ const settings = {
     ),
   ),
   developers: Type.Optional(
-    orNull(
+    OrNull(
       Type.Array(Id('developer', 'A developer.'), {
         minItems: 1,
         maxItems: ALLOWED_MAX,
@@ -100,12 +98,12 @@ const settings = {
     }),
   ),
   expiresAt: Type.Optional(
-    orNull(
+    OrNull(
       Type.String({ format: 'date-time' }),
       'When the budget and everything below it stops working. Null: never.',
     ),
   ),
-  metadata: Type.Optional(orNull(Metadata, 'Fields of your own. Null: none.', { agent: 'a-17' })),
+  metadata: Type.Optional(OrNull(Metadata, 'Fields of your own. Null: none.', { agent: 'a-17' })),
 };
 
 const Name = PrintableText(NAME_MAX, 'Research agent');
@@ -128,7 +126,7 @@ export type BudgetChanges = Static<typeof BudgetChanges>;
 
 export const BudgetReply = Closed({
   id: Id('budget', 'The id of the budget.'),
-  parentId: orNull(
+  parentId: OrNull(
     Id('budget', 'The budget above.'),
     'The budget above. Null: the account, or a budget that this key does not see.',
   ),
@@ -137,12 +135,12 @@ export const BudgetReply = Closed({
     BUDGET_STATUSES,
     'Whether its keys can be used. A budget is closed or expired with each one above it.',
   ),
-  limit: orNull(Dollars('Dollars that can be spent in total.'), 'Dollars in total, or null.', 50),
+  limit: OrNull(Dollars('Dollars that can be spent in total.'), 'Dollars in total, or null.', 50),
   used: Dollars(
     'Dollars that its keys and those below it have spent, less refunds, plus what open holds reserve.',
     12.5,
   ),
-  window: orNull(
+  window: OrNull(
     Closed({
       per: Unit,
       limit: Dollars('Dollars that can be spent in each window.', 5),
@@ -152,24 +150,24 @@ export const BudgetReply = Closed({
     'The limit for each hour, day, week or month, or null.',
     { per: 'day', limit: 5, used: 1.25, resetsAt: '2026-11-22T00:00:00.000Z' },
   ),
-  remaining: orNull(
+  remaining: OrNull(
     Dollars('Dollars that are left.'),
     'The smallest amount that any limit of this budget or one above it has left. Null: no limit. The balance may be lower.',
     3.75,
   ),
-  maxPerCall: orNull(
+  maxPerCall: OrNull(
     Dollars('Dollars of one call.'),
     'Dollars that one call may cost, or null.',
     0.5,
   ),
   allowLeases: Type.Boolean({ description: 'Whether its keys may be leased.', examples: [false] }),
-  maxLease: orNull(
+  maxLease: OrNull(
     Dollars('Dollars of one lease.'),
     'Dollars that one lease may reserve, or null.',
     2,
   ),
-  tools: orNull(Type.Array(Type.String()), 'The only tools that may be charged, or null.'),
-  developers: orNull(
+  tools: OrNull(Type.Array(Type.String()), 'The only tools that may be charged, or null.'),
+  developers: OrNull(
     Type.Array(Id('developer', 'A developer.')),
     'The only developers that may charge, or null.',
   ),
@@ -184,8 +182,8 @@ export const BudgetReply = Closed({
     description: 'Whether its keys may create budgets and keys below it.',
     examples: [false],
   }),
-  expiresAt: orNull(TimeOf('When it stops working.'), 'When it stops working, or null.'),
-  metadata: orNull(Metadata, 'Fields of your own, or null.', { agent: 'a-17' }),
+  expiresAt: OrNull(TimeOf('When it stops working.'), 'When it stops working, or null.'),
+  metadata: OrNull(Metadata, 'Fields of your own, or null.', { agent: 'a-17' }),
   createdAt: TimeOf('When it was created, in UTC.'),
 });
 export type BudgetReply = Static<typeof BudgetReply>;
@@ -229,7 +227,7 @@ export const BudgetUsageReply = Closed({
   usage: Type.Array(
     Closed({
       keyId: Type.Optional(Id('key', 'With `by=key`: the spend key.')),
-      keyName: Type.Optional(orNull(Type.String(), 'With `by=key`: its name, or null.')),
+      keyName: Type.Optional(OrNull(Type.String(), 'With `by=key`: its name, or null.')),
       tool: Type.Optional(Text('With `by=tool`: the name of the tool.', 'search')),
       developerId: Type.Optional(Id('developer', 'With `by=developer`: the developer.')),
       from: Type.Optional(

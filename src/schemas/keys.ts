@@ -1,7 +1,7 @@
 /** Schemas of keys, as their owner sees and creates them, and of the session. */
-import { Type, type Static, type TSchema } from 'typebox';
+import { Type, type Static } from 'typebox';
 import { MODES } from '../domain/mode.ts';
-import { Closed, Id, PrintableText, Text, TimeOf, Timestamp, Word } from './shapes.ts';
+import { Closed, Id, OrNull, PrintableText, Text, TimeOf, Timestamp, Word } from './shapes.ts';
 
 const OVERLAP_SECONDS_MAX = 30 * 86_400;
 const Kind = Word(['consumer', 'developer', 'legacy'], 'What the key is for.');
@@ -10,9 +10,7 @@ const KeyId = Id('key', 'The id of the key.');
 const BudgetId = Type.Optional(
   Id('budget', 'The budget that the key spends from. Absent: a key of the account.'),
 );
-const orNull = <T extends TSchema>(schema: T, description: string) =>
-  Type.Union([schema, Type.Null()], { description, examples: [null] });
-const Name = orNull(Type.String(), 'The name that its owner gave it, or null.');
+const Name = OrNull(Type.String(), 'The name that its owner gave it, or null.');
 
 export const KeyBody = Type.Object({
   kind: Kind,
@@ -55,9 +53,9 @@ export const KeyReply = Closed({
   name: Name,
   lastFour: Text('The last four characters of the key.', 'x9Qz'),
   createdAt: Timestamp,
-  expiresAt: orNull(TimeOf('When it stops working.'), 'When it stops working, or null.'),
-  revokedAt: orNull(TimeOf('When it was revoked.'), 'When it was revoked, or null.'),
-  lastUsedAt: orNull(TimeOf('When it was last used.'), 'When it was last used, or null.'),
+  expiresAt: OrNull(TimeOf('When it stops working.'), 'When it stops working, or null.'),
+  revokedAt: OrNull(TimeOf('When it was revoked.'), 'When it was revoked, or null.'),
+  lastUsedAt: OrNull(TimeOf('When it was last used.'), 'When it was last used, or null.'),
 });
 export type KeyReply = Static<typeof KeyReply>;
 

@@ -1,5 +1,5 @@
 /** Schemas of what operators see and do: accounts, why a balance is what it is, and what does not move on. */
-import { Type, type Static, type TSchema } from 'typebox';
+import { Type, type Static } from 'typebox';
 import { DIFFERENCES } from '../domain/difference.ts';
 import { TOP_UP_METHODS, TOP_UP_STATUSES } from '../domain/top-up.ts';
 import { ListedHold } from './holds.ts';
@@ -9,6 +9,7 @@ import {
   Dollars,
   DollarsAsked,
   Id,
+  OrNull,
   pageMarks,
   PrintableText,
   Text,
@@ -17,15 +18,12 @@ import {
   Word,
 } from './shapes.ts';
 
-const orNull = <T extends TSchema>(schema: T, description: string) =>
-  Type.Union([schema, Type.Null()], { description, examples: [null] });
-
 const links = {
-  temporalUrl: orNull(
+  temporalUrl: OrNull(
     Text('A page of the Temporal UI.', 'https://temporal.example.com/'),
     'The workflow in the Temporal UI, or null where no UI is set.',
   ),
-  processorUrl: orNull(
+  processorUrl: OrNull(
     Text("A page of Stripe's dashboard.", 'https://dashboard.stripe.com/payments/pi_1'),
     "The payment in Stripe's dashboard, or null where there is none.",
   ),
@@ -86,11 +84,11 @@ export const AccountReply = Closed({
     }),
     { description: 'The parts of `credited`.' },
   ),
-  consentCeiling: orNull(
+  consentCeiling: OrNull(
     Dollars('Dollars per UTC month.', 100),
     'How much the owner allows top-ups to take from the saved card in a month, or null.',
   ),
-  processorUrl: orNull(
+  processorUrl: OrNull(
     Text("A page of Stripe's dashboard.", 'https://dashboard.stripe.com/customers/cus_1'),
     "The customer in Stripe's dashboard, or null where there is none.",
   ),
@@ -98,7 +96,7 @@ export const AccountReply = Closed({
     Closed({
       kind: Word(['adjustment', 'refund'], 'What was done.'),
       amount: Dollars('Dollars, signed for an adjustment.', 5),
-      topUpId: orNull(Id('topUp', 'The top-up.'), 'The top-up that was refunded, or null.'),
+      topUpId: OrNull(Id('topUp', 'The top-up.'), 'The top-up that was refunded, or null.'),
       reason: Text('Why.', 'Goodwill after an outage.'),
       operator: Text('Who did it.', 'ops@example.com'),
       createdAt: Timestamp,
@@ -114,8 +112,8 @@ export const MovementsReply = Closed({
       id: Id('movement', 'The id of the movement.'),
       kind: MovementKind,
       amount: Dollars('Dollars, signed.', 25),
-      topUpId: orNull(Id('topUp', 'The top-up.'), 'The top-up that it belongs to, or null.'),
-      reason: orNull(Type.String(), 'Why an operator made it, or null.'),
+      topUpId: OrNull(Id('topUp', 'The top-up.'), 'The top-up that it belongs to, or null.'),
+      reason: OrNull(Type.String(), 'Why an operator made it, or null.'),
       createdAt: Timestamp,
     }),
   ),
@@ -131,9 +129,9 @@ export const OperatorTopUpsReply = Closed({
       status: Word(TOP_UP_STATUSES, 'The state of the top-up.'),
       method: Word(TOP_UP_METHODS, 'How it is paid.'),
       automatic: Type.Boolean({ description: 'Whether a charge started it.', examples: [false] }),
-      failure: orNull(Type.String(), 'Why it failed, or null.'),
+      failure: OrNull(Type.String(), 'Why it failed, or null.'),
       createdAt: Timestamp,
-      completedAt: orNull(TimeOf('When it was credited.'), 'When it was credited, or null.'),
+      completedAt: OrNull(TimeOf('When it was credited.'), 'When it was credited, or null.'),
       ...links,
     }),
   ),
@@ -212,9 +210,9 @@ export const OperatorStatusReply = Closed({
     Closed({
       kind: Word(['top_up', 'refund', 'notice'], 'What is stuck.'),
       detail: Text('Its method, state or topic.', 'checkout'),
-      topUpId: orNull(Id('topUp', 'The top-up.'), 'The top-up that it is about, or null.'),
-      accountId: orNull(Id('account', 'The account.'), 'Whose it is, or null.'),
-      amount: orNull(Dollars('Dollars.', 25), 'Its amount, or null.'),
+      topUpId: OrNull(Id('topUp', 'The top-up.'), 'The top-up that it is about, or null.'),
+      accountId: OrNull(Id('account', 'The account.'), 'Whose it is, or null.'),
+      amount: OrNull(Dollars('Dollars.', 25), 'Its amount, or null.'),
       since: TimeOf('When it should have continued.'),
       ...links,
     }),
@@ -232,7 +230,7 @@ export const OperatorStatusReply = Closed({
     }),
     { description: "Differences between the processor's books and the ledger." },
   ),
-  reconciledUntil: orNull(
+  reconciledUntil: OrNull(
     TimeOf('The time up to which the books have been compared.'),
     'The time up to which the books have been compared, or null before the first comparison.',
   ),

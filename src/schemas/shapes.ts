@@ -1,5 +1,5 @@
 /** Building blocks of the schemas. Every leaf has an example; the API reference builds its examples from these. */
-import { Type, type Static, type TObjectOptions, type TProperties } from 'typebox';
+import { Type, type Static, type TObjectOptions, type TProperties, type TSchema } from 'typebox';
 import { idPattern, wireId, type IdKind } from '../domain/ids.ts';
 import { NESTING_MAX } from '../domain/nesting.ts';
 
@@ -43,6 +43,12 @@ export const Word = <const T extends readonly string[]>(words: T, description: s
 
 export const TimeOf = (description: string, example = '2026-11-21T09:16:13.669Z') =>
   Type.String({ format: 'date-time', description, examples: [example] });
+
+export const OrNull = <T extends TSchema>(
+  schema: T,
+  description: string,
+  example: unknown = null,
+) => Type.Union([schema, Type.Null()], { description, examples: [example] });
 
 export const Timestamp = TimeOf('When it was made, in UTC.');
 

@@ -1,5 +1,5 @@
 /** Schemas of webhook endpoints, their secrets and the log of their deliveries. */
-import { Type, type Static, type TSchema } from 'typebox';
+import { Type, type Static } from 'typebox';
 import { EVENT_TYPES } from '../domain/events.ts';
 import { ANSWER_CHARACTERS_MAX, DELIVERY_STATUSES } from '../domain/webhook-delivery.ts';
 import {
@@ -9,8 +9,19 @@ import {
   WEBHOOK_ENDPOINT_STATUSES,
   WEBHOOK_URL_MAX,
 } from '../domain/webhook-endpoint.ts';
-import { Closed, Count, Id, PlainText, Text, TimeOf, Timestamp, Word } from './shapes.ts';
-import { pageMarks, pageParameters } from './shapes.ts';
+import {
+  Closed,
+  Count,
+  Id,
+  OrNull,
+  pageMarks,
+  pageParameters,
+  PlainText,
+  Text,
+  TimeOf,
+  Timestamp,
+  Word,
+} from './shapes.ts';
 
 const Url = Type.String({
   ...PlainText(WEBHOOK_URL_MAX, 'https://example.com/farebox'),
@@ -105,9 +116,6 @@ export type RollSecretBody = Static<typeof RollSecretBody>;
 export const RolledSecretReply = Closed({ id, secret, previousSecretExpiresAt });
 export type RolledSecretReply = Static<typeof RolledSecretReply>;
 
-const orNull = <T extends TSchema>(schema: T, description: string, example: unknown) =>
-  Type.Union([schema, Type.Null()], { description, examples: [example] });
-
 export const DeliveryReply = Closed({
   eventId: Id('event', 'The id of the event: `webhook-id` in the request.'),
   status: Word(
@@ -123,28 +131,28 @@ export const DeliveryReply = Closed({
       examples: [{ id: 'tu_01a1fd6455e57aa3b31e95f51a48130e', status: 'completed' }],
     }),
   }),
-  attemptedAt: orNull(
+  attemptedAt: OrNull(
     TimeOf('When the last attempt was made.'),
     'When the last attempt was made, or null.',
     '2026-11-21T09:16:13.900Z',
   ),
-  nextAttemptAt: orNull(
+  nextAttemptAt: OrNull(
     TimeOf('When the next attempt is due.'),
     'When the next attempt is due, or null.',
     null,
   ),
-  durationMs: orNull(Type.Integer(), 'How many milliseconds the last attempt took, or null.', 87),
-  responseStatus: orNull(
+  durationMs: OrNull(Type.Integer(), 'How many milliseconds the last attempt took, or null.', 87),
+  responseStatus: OrNull(
     Type.Integer(),
     'The HTTP status of the last response. Null: there was none.',
     200,
   ),
-  responseBody: orNull(
+  responseBody: OrNull(
     Type.String(),
     `The first ${ANSWER_CHARACTERS_MAX} characters of the last response, or null.`,
     'ok',
   ),
-  failureReason: orNull(Type.String(), 'Why the last attempt got no response, or null.', null),
+  failureReason: OrNull(Type.String(), 'Why the last attempt got no response, or null.', null),
 });
 export type DeliveryReply = Static<typeof DeliveryReply>;
 

@@ -17,8 +17,8 @@ export interface CheckedClient {
 export function checkedClient(
   secretKey: string,
   address: Pick<Stripe.StripeConfig, 'host' | 'port' | 'protocol'> = {},
-  shapes = new Shapes(),
 ): CheckedClient {
+  const shapes = new Shapes();
   const differences: string[] = [];
   const made = new Map<string, string>();
   const fetchAndCompare: typeof fetch = async (input, init) => {

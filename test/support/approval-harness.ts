@@ -5,12 +5,12 @@ import { createTemporalClient } from '../../src/temporal/client.ts';
 import { createTestAccounts } from './accounts.ts';
 import { ask, type Approval } from './approval-requests.ts';
 import { makeBudget, makeKey } from './budget-requests.ts';
-import { startStack, until, type Environment, type Server, type Stack } from './stack.ts';
+import { startStack, until, type Server, type Stack } from './stack.ts';
 
 export type ApprovalHarness = Awaited<ReturnType<typeof openApprovalHarness>>;
 
-export async function openApprovalHarness(extra: Environment = {}) {
-  return approvalHarnessOf(await startStack({ env: { DEV_MAIL: 'true', ...extra } }));
+export async function openApprovalHarness() {
+  return approvalHarnessOf(await startStack({ env: { DEV_MAIL: 'true' } }));
 }
 
 /** Over a stack with `DEV_MAIL`, which it stops at its end. */

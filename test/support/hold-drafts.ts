@@ -1,6 +1,7 @@
 /** Holds in the form of their statement, without accounts and keys. */
 import assert from 'node:assert/strict';
 import { randomUUIDv7 } from 'node:crypto';
+import { HOLD_SECONDS_DEFAULT } from '../../src/domain/hold.ts';
 import { asMicros } from '../../src/domain/money.ts';
 import { auditLedger } from '../../src/store/audit/ledger-checks.ts';
 import type { Database } from '../../src/store/database.ts';
@@ -17,8 +18,8 @@ import {
 const NO_KEY = { idempotencyHash: null, fingerprint: null } as const;
 const DEVELOPER = { developerId: DEVELOPER_ID, developerNumber: 1 } as const;
 
-export function placing(consumer: Consumer, amountMicros: number, seconds = 600): HoldEntry {
-  return { ...newDraft(consumer, amountMicros), kind: 'place', seconds };
+export function placing(consumer: Consumer, amountMicros: number): HoldEntry {
+  return { ...newDraft(consumer, amountMicros), kind: 'place', seconds: HOLD_SECONDS_DEFAULT };
 }
 
 /** Everything that is left, and the rest released. */

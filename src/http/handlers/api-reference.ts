@@ -78,10 +78,10 @@ function serve(name: Asset): Middleware {
   const compressed = remembered(() => compressAsset(name));
   return async (ctx: Context) => {
     if (!ctx.acceptsEncodings('br')) {
-      return respondBytes(ctx, 200, ASSETS[name], await readAsset(name), HEADERS);
+      return respondBytes(ctx, ASSETS[name], await readAsset(name), HEADERS);
     }
     const headers = { ...HEADERS, 'Content-Encoding': 'br', Vary: 'Accept-Encoding' };
-    return respondBytes(ctx, 200, ASSETS[name], await compressed(), headers);
+    return respondBytes(ctx, ASSETS[name], await compressed(), headers);
   };
 }
 

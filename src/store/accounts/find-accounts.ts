@@ -1,14 +1,14 @@
 /** Finds live accounts for operators, by what a customer's email, a log line or Stripe's dashboard names. */
 import { Type, type Static } from 'typebox';
 import type { Mode } from '../../domain/mode.ts';
-import { row, sql, type Connection } from '../database.ts';
+import { micros, row, sql, type Connection } from '../database.ts';
 
 const FoundAccount = Type.Object({
   id: Type.String(),
   email: Type.String(),
   consumerId: Type.String(),
   developerId: Type.String(),
-  balanceMicros: Type.Integer(),
+  balanceMicros: micros,
   createdAt: Type.String(),
 });
 export type FoundAccount = Static<typeof FoundAccount>;

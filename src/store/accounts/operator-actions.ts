@@ -5,7 +5,7 @@
 import { randomUUIDv7 } from 'node:crypto';
 import { Type, type Static } from 'typebox';
 import type { Micros } from '../../domain/money.ts';
-import { row, sql, type Connection, type Transaction } from '../database.ts';
+import { micros, nullable, row, sql, type Connection, type Transaction } from '../database.ts';
 import { lockName } from '../named-lock.ts';
 
 export interface OperatorRequest {
@@ -33,8 +33,8 @@ const Action = Type.Object({
   id: Type.String(),
   operatorEmail: Type.String(),
   kind: Type.Enum(['adjustment', 'refund']),
-  amountMicros: Type.Unsafe<Micros>(Type.Integer()),
-  topUpId: Type.Union([Type.String(), Type.Null()]),
+  amountMicros: micros,
+  topUpId: nullable(Type.String()),
   reason: Type.String(),
   createdAt: Type.String(),
 });

@@ -1,6 +1,6 @@
 /** The last result of each part of `farebox doctor`, so that operators see it without running it. */
 import { Type, type Static } from 'typebox';
-import { row, sql, type Connection } from '../database.ts';
+import { nullable, row, sql, type Connection } from '../database.ts';
 import type { Finding } from './findings.ts';
 
 const Examination = Type.Object({
@@ -18,7 +18,7 @@ const Examination = Type.Object({
 export type Examination = Static<typeof Examination>;
 
 const examinationRow = row(Examination);
-const walkRow = row(Type.Object({ walkedUntil: Type.Union([Type.String(), Type.Null()]) }));
+const walkRow = row(Type.Object({ walkedUntil: nullable(Type.String()) }));
 
 export async function recordExaminations(
   connection: Connection,

@@ -1,17 +1,15 @@
 /** Work that is stuck: top-ups and refunds that have not finished, and notices that could not be delivered. */
 import { Type, type Static } from 'typebox';
-import { row, sql, type Connection } from '../database.ts';
-
-const nullableText = Type.Union([Type.String(), Type.Null()]);
+import { micros, nullable, row, sql, type Connection } from '../database.ts';
 
 const Stuck = Type.Object({
   kind: Type.Enum(['top_up', 'refund', 'notice']),
   /** Of a notice: its topic. */
   detail: Type.String(),
   subjectId: Type.String(),
-  accountId: nullableText,
-  amountMicros: Type.Union([Type.Integer(), Type.Null()]),
-  paymentIntentId: nullableText,
+  accountId: nullable(Type.String()),
+  amountMicros: nullable(micros),
+  paymentIntentId: nullable(Type.String()),
   since: Type.String(),
 });
 export type Stuck = Static<typeof Stuck>;

@@ -3,13 +3,9 @@
  * during charges.
  */
 import { Type, type Static } from 'typebox';
-import type { Micros } from '../../domain/money.ts';
 import type { Page } from '../charges/list-charges.ts';
-import { row, sql, type Connection } from '../database.ts';
+import { micros, nullable, row, sql, type Connection } from '../database.ts';
 import type { ConsumerRef } from './consumers.ts';
-
-const micros = Type.Unsafe<Micros>(Type.Integer());
-const nullableText = Type.Union([Type.String(), Type.Null()]);
 
 export const MOVEMENT_KINDS = [
   'top_up',
@@ -44,8 +40,8 @@ const Movement = Type.Object({
   id: Type.String(),
   kind: Kind,
   amountMicros: micros,
-  topUpId: nullableText,
-  reason: nullableText,
+  topUpId: nullable(Type.String()),
+  reason: nullable(Type.String()),
   createdAt: Type.String(),
 });
 export type StoredMovement = Static<typeof Movement>;

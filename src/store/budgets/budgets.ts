@@ -1,43 +1,40 @@
 /** Budgets as they are read: with what they have used in the current windows, and what is left on their paths. */
 import { Type, type Static } from 'typebox';
 import { windowEnd, windowUnitOf, type BudgetStatus } from '../../domain/budget.ts';
-import { asMicros, type Micros } from '../../domain/money.ts';
+import { asMicros } from '../../domain/money.ts';
 import type { Actor } from '../audit/actor.ts';
 import type { ConsumerRef } from '../balance/consumers.ts';
 import type { Page } from '../charges/list-charges.ts';
-import { row, sql, type Connection } from '../database.ts';
+import { micros, nullable, row, sql, type Connection } from '../database.ts';
 import type { Budget } from './budget.ts';
 
 const Scalar = Type.Union([Type.String(), Type.Number(), Type.Boolean(), Type.Null()]);
-const IntegerOrNull = Type.Union([Type.Integer(), Type.Null()]);
-const StringOrNull = Type.Union([Type.String(), Type.Null()]);
-const StringsOrNull = Type.Union([Type.Array(Type.String()), Type.Null()]);
 
 const BudgetRow = Type.Object({
   id: Type.String(),
   number: Type.Integer(),
   path: Type.Array(Type.Integer()),
-  parentId: StringOrNull,
+  parentId: nullable(Type.String()),
   name: Type.String(),
   isClosed: Type.Boolean(),
   isExpired: Type.Boolean(),
-  limitMicros: IntegerOrNull,
-  usedMicros: Type.Integer(),
+  limitMicros: nullable(micros),
+  usedMicros: micros,
   windowUnit: Type.Integer(),
-  windowLimitMicros: IntegerOrNull,
-  windowUsedMicros: Type.Integer(),
-  windowBegan: StringOrNull,
-  remainingMicros: IntegerOrNull,
-  maxPerCallMicros: IntegerOrNull,
+  windowLimitMicros: nullable(micros),
+  windowUsedMicros: micros,
+  windowBegan: nullable(Type.String()),
+  remainingMicros: nullable(micros),
+  maxPerCallMicros: nullable(micros),
   allowLeases: Type.Boolean(),
-  maxLeaseMicros: IntegerOrNull,
-  tools: StringsOrNull,
-  developers: StringsOrNull,
+  maxLeaseMicros: nullable(micros),
+  tools: nullable(Type.Array(Type.String())),
+  developers: nullable(Type.Array(Type.String())),
   approveDevelopers: Type.Boolean(),
   approvedDevelopers: Type.Array(Type.String()),
   mayDelegate: Type.Boolean(),
-  metadata: Type.Union([Type.Record(Type.String(), Scalar), Type.Null()]),
-  expiresAt: StringOrNull,
+  metadata: nullable(Type.Record(Type.String(), Scalar)),
+  expiresAt: nullable(Type.String()),
 });
 const budgetRow = row(BudgetRow);
 const numberRow = row(Type.Object({ number: Type.Integer() }));
@@ -182,48 +179,35 @@ function seenIn({ ledger, consumerId, root }: TreeView) {
   return sql.fragment`d.ledger = ${ledger} and d.consumer_id = ${consumerId} and ${part}`;
 }
 
-function budgetOf(found: Static<typeof BudgetRow>): Budget {
-  const { isClosed, isExpired, windowUnit, windowLimitMicros, windowUsedMicros, windowBegan } =
-    found;
+function budgetOf({
+  isClosed,
+  isExpired,
+  windowUnit,
+  windowLimitMicros,
+  windowUsedMicros,
+  windowBegan,
+  remainingMicros,
+  ...budget
+}: Static<typeof BudgetRow>): Budget {
   const unit = windowUnitOf(windowUnit);
   return {
-    id: found.id,
-    number: found.number,
-    path: found.path,
-    parentId: found.parentId,
-    name: found.name,
+    ...budget,
     status: statusOf(isClosed, isExpired),
-    limitMicros: microsOrNull(found.limitMicros),
-    usedMicros: asMicros(found.usedMicros),
     window:
       unit === null || windowBegan === null
         ? null
         : {
             unit,
-            limitMicros: asMicros(windowLimitMicros ?? 0),
-            usedMicros: asMicros(windowUsedMicros),
+            limitMicros: windowLimitMicros ?? asMicros(0),
+            usedMicros: windowUsedMicros,
             resetsAt: windowEnd(unit, windowBegan),
           },
     // A limit may be set below what is used.
-    remainingMicros: microsOrNull(found.remainingMicros && Math.max(found.remainingMicros, 0)),
-    maxPerCallMicros: microsOrNull(found.maxPerCallMicros),
-    allowLeases: found.allowLeases,
-    maxLeaseMicros: microsOrNull(found.maxLeaseMicros),
-    tools: found.tools,
-    developers: found.developers,
-    approveDevelopers: found.approveDevelopers,
-    approvedDevelopers: found.approvedDevelopers,
-    mayDelegate: found.mayDelegate,
-    metadata: found.metadata,
-    expiresAt: found.expiresAt,
+    remainingMicros: remainingMicros && asMicros(Math.max(remainingMicros, 0)),
   };
 }
 
 function statusOf(isClosed: boolean, isExpired: boolean): BudgetStatus {
   if (isClosed) return 'closed';
   return isExpired ? 'expired' : 'active';
-}
-
-function microsOrNull(value: number | null): Micros | null {
-  return value === null ? null : asMicros(value);
 }

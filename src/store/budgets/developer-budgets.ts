@@ -6,9 +6,17 @@
 import { randomBytes } from 'node:crypto';
 import { Type, type Static } from 'typebox';
 import { wireId } from '../../domain/ids.ts';
-import { asMicros, type Micros } from '../../domain/money.ts';
+import type { Micros } from '../../domain/money.ts';
 import { lockConsumer, type ConsumerRef } from '../balance/consumers.ts';
-import { row, sql, type Connection, type Database, type Transaction } from '../database.ts';
+import {
+  micros,
+  nullable,
+  row,
+  sql,
+  type Connection,
+  type Database,
+  type Transaction,
+} from '../database.ts';
 import { insertBudget, setWindow } from './change-budgets.ts';
 import { insertKey, nextKeyNumber } from './spend-keys.ts';
 
@@ -22,7 +30,7 @@ const DeveloperBudget = Type.Object({
 
 const budgetRow = row(DeveloperBudget);
 const lastRow = row(Type.Object({ last: Type.Integer() }));
-const dayRow = row(Type.Object({ dayMicros: Type.Union([Type.Integer(), Type.Null()]) }));
+const dayRow = row(Type.Object({ dayMicros: nullable(micros) }));
 
 export type DeveloperBudget = Static<typeof DeveloperBudget>;
 
@@ -102,7 +110,7 @@ async function make(database: Database, asked: DeveloperOfAccount): Promise<Foun
     const inserted = await insertBudget(tx, whole, null, {
       name: `Account keys: ${wireId('developer', developerId)}`,
       limitMicros: null,
-      window: { unit: 'day', limitMicros: asMicros(dayMicros) },
+      window: { unit: 'day', limitMicros: dayMicros },
       maxPerCallMicros: null,
       tools: null,
       developers: [developerId],

@@ -1,23 +1,23 @@
 /** What the charge path checks of a node before the debit, for a cache. */
 import { Type, type Static } from 'typebox';
 import { ONCE_HOURS } from '../../domain/approval.ts';
-import { row, sql, type Connection } from '../database.ts';
+import { micros, nullable, row, sql, type Connection } from '../database.ts';
 
 const NodeName = Type.Object({ consumerId: Type.String(), number: Type.Integer() });
 const BudgetRules = Type.Object({
   ...NodeName.properties,
   id: Type.String(),
   isClosed: Type.Boolean(),
-  expiresAt: Type.Union([Type.String(), Type.Null()]),
-  maxPerCallMicros: Type.Union([Type.Integer(), Type.Null()]),
+  expiresAt: nullable(Type.String()),
+  maxPerCallMicros: nullable(micros),
   allowLeases: Type.Boolean(),
-  maxLeaseMicros: Type.Union([Type.Integer(), Type.Null()]),
-  tools: Type.Union([Type.Array(Type.String()), Type.Null()]),
-  developers: Type.Union([Type.Array(Type.String()), Type.Null()]),
+  maxLeaseMicros: nullable(micros),
+  tools: nullable(Type.Array(Type.String())),
+  developers: nullable(Type.Array(Type.String())),
   /** The only ones that are approved. Null: none needs approval. */
-  approved: Type.Union([Type.Array(Type.String()), Type.Null()]),
+  approved: nullable(Type.Array(Type.String())),
   /** The end of the last approval for once that has not been used yet. */
-  onceUntil: Type.Union([Type.String(), Type.Null()]),
+  onceUntil: nullable(Type.String()),
 });
 
 /** Developers by their UUIDs. */

@@ -4,24 +4,30 @@ import { SPEND_KEYS_MAX } from '../../domain/budget.ts';
 import { actAs } from '../audit/actor.ts';
 import { lockConsumer, type ConsumerRef } from '../balance/consumers.ts';
 import type { Page } from '../charges/list-charges.ts';
-import { idRow, row, sql, type Connection, type Database, type Transaction } from '../database.ts';
+import {
+  idRow,
+  nullable,
+  row,
+  sql,
+  type Connection,
+  type Database,
+  type Transaction,
+} from '../database.ts';
 import { newIdOf } from '../database-ids.ts';
 import type { Budget } from './budget.ts';
 import { getBudgetOfNumber, type TreeView } from './budgets.ts';
 import { hashOrNull, type Retry } from '../retry.ts';
 
-const StringOrNull = Type.Union([Type.String(), Type.Null()]);
-
 const SpendKey = Type.Object({
   id: Type.String(),
   /** The number of its node. */
   budget: Type.Integer(),
-  name: StringOrNull,
+  name: nullable(Type.String()),
   lastFour: Type.String(),
   createdAt: Type.String(),
-  expiresAt: StringOrNull,
-  revokedAt: StringOrNull,
-  lastUsedAt: StringOrNull,
+  expiresAt: nullable(Type.String()),
+  revokedAt: nullable(Type.String()),
+  lastUsedAt: nullable(Type.String()),
 });
 export type SpendKey = Static<typeof SpendKey>;
 
@@ -31,7 +37,7 @@ const knownRow = row(
   Type.Object({
     id: Type.String(),
     budget: Type.Integer(),
-    name: StringOrNull,
+    name: nullable(Type.String()),
     hash: Type.String(),
     isSame: Type.Boolean(),
   }),
@@ -129,7 +135,7 @@ export async function revokeSpendKey(
   database: Database,
   view: TreeView,
   id: string,
-  { endsHolds = false } = {},
+  { endsHolds }: { readonly endsHolds: boolean },
 ): Promise<SpendKey | null> {
   return database.transaction(async (tx) => {
     // Who places a hold sees the revocation under this lock.

@@ -5,7 +5,7 @@
 import { Type } from 'typebox';
 import { asMicros, type Micros } from '../../domain/money.ts';
 import type { ConsumerRef } from '../balance/consumers.ts';
-import { row, sql, timestampOf, type Connection } from '../database.ts';
+import { nullable, row, sql, timestampOf, type Connection } from '../database.ts';
 
 /** The end of the archived time; -infinity when no month is archived. */
 export const ARCHIVED_BEFORE = sql.fragment`coalesce(
@@ -16,7 +16,7 @@ export const ARCHIVED_BEFORE = sql.fragment`coalesce(
 /** Of transactions in which the end of the archived time must not move, and of the one that moves it. */
 export const ARCHIVE_LOCK = sql.fragment`hashtext('farebox.archive')`;
 
-const endRow = row(Type.Object({ endMs: Type.Union([Type.Integer(), Type.Null()]) }));
+const endRow = row(Type.Object({ endMs: nullable(Type.Integer()) }));
 const sumRow = row(Type.Object({ sum: Type.Integer() }));
 
 /** The end of the archived time in milliseconds since 1970; 0 when no month is archived. */
@@ -31,7 +31,7 @@ export async function readArchivedBefore(connection: Connection): Promise<number
 export async function sumArchivedCharges(
   connection: Connection,
   { ledger, consumerId }: ConsumerRef,
-  { timeMs, tool }: { readonly timeMs?: number; readonly tool?: string | undefined } = {},
+  { timeMs, tool }: { readonly timeMs?: number; readonly tool?: string },
 ): Promise<Micros> {
   const sum = await connection.oneFirst(sql.type(sumRow)`
     select coalesce(sum(amount_micros), 0)::int8 as sum from farebox.archived_charges

@@ -14,7 +14,7 @@ import {
 import { Type } from 'typebox';
 import type { KeyOwner } from '../accounts/api-keys.ts';
 import type { ApprovalRequired, LimitReached } from '../budgets/budget.ts';
-import { micros, row, sql, type Connection, type RowParser } from '../database.ts';
+import { micros, row, sql, unchecked, type Connection } from '../database.ts';
 
 /** A charge to be decided; ids are UUIDs. */
 export interface ChargeDraft {
@@ -62,15 +62,6 @@ interface OutcomeRow {
   readonly balance: number;
   readonly signed_by: number;
 }
-
-/** These hot statements skip the check of result rows, which come from our own functions. */
-export const unchecked = <T>(): RowParser<T> => ({
-  '~standard': {
-    version: 1,
-    vendor: 'farebox',
-    validate: (value) => ({ value: value as T }),
-  },
-});
 
 /** Bounds of the charge ids searched for an idempotency key. */
 export interface ReplayWindow {

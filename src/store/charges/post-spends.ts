@@ -5,14 +5,13 @@
  */
 import { asMicros } from '../../domain/money.ts';
 import { approvalRequired, limitReached } from '../budgets/budget.ts';
-import { sql, type Connection } from '../database.ts';
+import { sql, unchecked, type Connection } from '../database.ts';
 import { decideEntries, type EntryRow } from '../holds/decide-entries.ts';
 import { int2Array, int4Array, int8Array, uuidArray } from './binary-arrays.ts';
 import {
   chargeColumns,
   grouped,
   posted,
-  unchecked,
   type ChargeDraft,
   type ChargeOutcome,
   type Fitting,
@@ -78,7 +77,7 @@ export async function postSpends(
 ): Promise<ChargeOutcome[]> {
   const entries = drafts.map((draft) => ({ ...draft, kind: 'charge' as const }));
   // No hold is released here, so no debt is repaid.
-  const rows = await decideEntries(connection, entries, receiptKey, replay, false);
+  const rows = await decideEntries(connection, entries, receiptKey, replay, 'left');
   return rows.map((found, index) => chargeOutcomeOf(found, drafts[index]?.developerId ?? ''));
 }
 

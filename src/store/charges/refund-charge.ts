@@ -68,7 +68,7 @@ const Charge = Type.Object({
   amountMicros: micros,
   spentMicros: micros,
   spendKey: Type.Integer(),
-  holdId: Type.Union([Type.String(), Type.Null()]),
+  holdId: nullable(Type.String()),
 });
 type Charge = Static<typeof Charge>;
 

@@ -132,9 +132,9 @@ export async function sumEarningsByTool(
   developer: DeveloperRef,
   range: EarningsFilter,
   todayMs: number,
-): Promise<ToolEarnings[]> {
+): Promise<readonly ToolEarnings[]> {
   const today = { fromMs: todayMs, toMs: todayMs + DAY_MS, tool: range.tool };
-  const rows = await connection.any(sql.type(toolRow)`
+  return connection.any(sql.type(toolRow)`
     select tool, sum(earnings)::int8 as earnings, sum(today)::int8 as today
     from (
       select tool, amount_micros as earnings, 0 as today from (${earnedIn(developer, range)}) a
@@ -142,11 +142,6 @@ export async function sumEarningsByTool(
       select tool, null, amount_micros from (${earnedIn(developer, today)}) t
     ) e group by tool order by tool
   `);
-  return rows.map(({ tool, earnings, today: ofToday }) => ({
-    tool,
-    earnings,
-    today: ofToday,
-  }));
 }
 
 const intervalRow = row(

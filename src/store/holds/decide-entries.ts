@@ -13,7 +13,7 @@ import {
   uuidArray,
 } from '../charges/binary-arrays.ts';
 import type { ChargeDraft, ReplayWindow } from '../charges/post-charges.ts';
-import { sql, type Connection, type RowParser } from '../database.ts';
+import { sql, unchecked, type Connection } from '../database.ts';
 import type { HoldEntry, HoldOutcome } from './hold-entry.ts';
 
 export type ChargeEntry = ChargeDraft & { readonly kind: 'charge' };
@@ -39,15 +39,6 @@ export interface EntryRow extends LimitRow {
   readonly expires_at: string;
 }
 
-/** Not checked: a hot statement, whose rows come from our function. */
-const unchecked: RowParser<EntryRow> = {
-  '~standard': {
-    version: 1,
-    vendor: 'farebox',
-    validate: (value) => ({ value: value as EntryRow }),
-  },
-};
-
 const NO_ID = '00000000-0000-0000-0000-000000000000';
 const NEEDS_APPROVAL = 3;
 const KINDS = { place: 1, capture: 2, release: 3, extend: 4, charge: 5 } as const;
@@ -58,13 +49,19 @@ function overOf(entry: LedgerEntry): number {
   return entry.kind === 'capture' ? OVER_MODES.indexOf(entry.over) : 0;
 }
 
+/**
+ * What to do with an entry that would release money of a consumer who has a debt. `left`: its outcome is `owing`, and nothing
+ * changes. `decided`: it is decided, and the caller repays the debt in the same transaction.
+ */
+type Owing = 'left' | 'decided';
+
 /** In the order of the entries, in one commit. The caller ensures that no idempotency hash occurs twice. */
 export async function decideEntries(
   connection: Connection,
   entries: readonly LedgerEntry[],
   receiptKey: number,
   replay: ReplayWindow,
-  settlesDebts: boolean,
+  owing: Owing,
 ): Promise<readonly EntryRow[]> {
   /** Holds that are placed, and charges. */
   const asked = <T>(read: (entry: ChargeDraft) => T, other: T) =>
@@ -90,13 +87,13 @@ export async function decideEntries(
     ),
     textArray(entries.map((entry) => ('metadata' in entry ? entry.metadata : null))),
   ];
-  const rows = await connection.any(sql.prepared('post_entries', unchecked)`
+  const rows = await connection.any(sql.prepared('post_entries', unchecked<EntryRow>())`
     select * from farebox.post_entries(
       ${sql.join(
         columns.map((column) => sql.binary(column)),
         sql.fragment`, `,
       )},
-      ${receiptKey}::int2, ${replay.fromId}::uuid, ${replay.toId}::uuid, ${settlesDebts}::boolean)
+      ${receiptKey}::int2, ${replay.fromId}::uuid, ${replay.toId}::uuid, ${owing === 'decided'}::boolean)
   `);
   if (rows.length !== entries.length) {
     throw new Error(`${entries.length} entries asked, ${rows.length} decided`);

@@ -22,7 +22,7 @@ export async function postEntries(
   receiptKey: number,
   replay: ReplayWindow,
 ): Promise<(EntryOutcome | undefined)[]> {
-  const rows = await decideEntries(connection, entries, receiptKey, replay, false);
+  const rows = await decideEntries(connection, entries, receiptKey, replay, 'left');
   return outcomesOf(entries, rows);
 }
 
@@ -34,7 +34,7 @@ export async function settleEntries(
   replay: ReplayWindow,
 ): Promise<EntryOutcome[]> {
   return connection.transaction(async (tx) => {
-    const rows = await decideEntries(tx, entries, receiptKey, replay, true);
+    const rows = await decideEntries(tx, entries, receiptKey, replay, 'decided');
     const consumers = new Map(
       rows
         .filter(({ hold_id: holdId }) => holdId !== null)

@@ -35,7 +35,7 @@ export async function placeLease(
   replay: ReplayWindow,
 ): Promise<PlacedLease> {
   return database.transaction(async (tx) => {
-    const [found] = await decideEntries(tx, [entry], receiptKey, replay, false);
+    const [found] = await decideEntries(tx, [entry], receiptKey, replay, 'left');
     if (!found) throw new Error('one entry asked, none decided');
     const outcome = outcomeOf(found, entry.developerId);
     switch (outcome.kind) {

@@ -6,7 +6,14 @@ import { Type } from 'typebox';
 import { HOLD_SECONDS_MAX } from '../../domain/hold.ts';
 import type { Micros } from '../../domain/money.ts';
 import { limitReached, type LimitReached } from '../budgets/budget.ts';
-import { row, sql, type Connection, type Database, type Transaction } from '../database.ts';
+import {
+  nullable,
+  row,
+  sql,
+  type Connection,
+  type Database,
+  type Transaction,
+} from '../database.ts';
 import { findLease, type Lease } from './lease.ts';
 
 export interface Renewal {
@@ -44,7 +51,7 @@ const limitRow = row(
     limit_micros: Type.Integer(),
     limit_left: Type.Integer(),
     window_unit: Type.Integer(),
-    window_began: Type.Union([Type.String(), Type.Null()]),
+    window_began: nullable(Type.String()),
   }),
 );
 

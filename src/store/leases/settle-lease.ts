@@ -4,7 +4,7 @@ import { lockConsumer } from '../balance/consumers.ts';
 import { repayDebts } from '../balance/debts.ts';
 import { int8Array, int8ArrayOfHex, textArray, uuidArray } from '../charges/binary-arrays.ts';
 import type { ReplayWindow } from '../charges/post-charges.ts';
-import { sql, type Database, type RowParser } from '../database.ts';
+import { sql, unchecked, type Database } from '../database.ts';
 import { findLease, type Lease } from './lease.ts';
 
 /** A call: a charge of the lease. Its idempotency key is its number. */
@@ -55,15 +55,6 @@ interface SettledRow {
   readonly limit_micros: number | null;
 }
 
-/** Not checked: a hot statement, whose rows come from our function. */
-const unchecked: RowParser<SettledRow> = {
-  '~standard': {
-    version: 1,
-    vendor: 'farebox',
-    validate: (value) => ({ value: value as SettledRow }),
-  },
-};
-
 /** In one commit. Debts are repaid from what is released. The caller ensures that no number occurs twice. */
 export async function settleLease(
   database: Database,
@@ -82,7 +73,7 @@ export async function settleLease(
     textArray(entries.map(({ metadata }) => metadata)),
   ].map((column) => sql.binary(column));
   return database.transaction(async (tx) => {
-    const rows = await tx.any(sql.prepared('settle_lease', unchecked)`
+    const rows = await tx.any(sql.prepared('settle_lease', unchecked<SettledRow>())`
       select ord, outcome, charge_id, amount, signed_by, limit_micros
       from farebox.settle_lease(${developerNumber}::int4, ${leaseId}::uuid, ${fence}::int4,
         ${sql.join(columns, sql.fragment`, `)}, ${isFinal}::boolean, ${receiptKey}::int2,

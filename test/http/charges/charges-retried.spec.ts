@@ -18,8 +18,8 @@ describe('a retry of a successful charge', () => {
   after(() => api?.stop());
 
   const newKey = () => `retried-${(keys += 1)}`;
-  const byPrice = (tool: string, key: string, who = account) =>
-    charge(api, who, { tool, amount: undefined }, { 'idempotency-key': key });
+  const byPrice = (tool: string, key: string) =>
+    charge(api, account, { tool, amount: undefined }, { 'idempotency-key': key });
   const register = async (name: string) => {
     const body = { name, description: name, price: 1 };
     const answer = await call(api, 'POST', '/v1/tools', { key: account.developerKey, body });

@@ -122,8 +122,11 @@ describe('/v1/receipts', () => {
     assert.equal(unchanged.valid, true);
   });
 
-  const toPublic = (held: string, key = account.consumerKey) =>
-    call(api, 'POST', '/v1/receipts/public', { key, body: { receipt: held } });
+  const toPublic = (held: string) =>
+    call(api, 'POST', '/v1/receipts/public', {
+      key: account.consumerKey,
+      body: { receipt: held },
+    });
   const publicKeys = () => call(api, 'GET', '/v1/receipts/public-keys');
 
   it('signs for the payer, who needs only the published key to verify', async () => {

@@ -1,7 +1,7 @@
 /** A consumer's balance and usage (specification section 4.1). */
 import { ApiError } from '../../../domain/errors.ts';
 import { uuidOf, wireId } from '../../../domain/ids.ts';
-import { asMicros, dollarsOf } from '../../../domain/money.ts';
+import { dollarsOf } from '../../../domain/money.ts';
 import type {
   BalanceReply,
   UsageByDayQuery,
@@ -109,9 +109,9 @@ export async function getUsageByDay(
   return {
     status: 200,
     body: {
-      days: found.map(({ fromMs: dayMs, spent }) => ({
+      days: found.map(({ fromMs: dayMs, spentMicros }) => ({
         from: new Date(dayMs).toISOString(),
-        spent: dollarsOf(asMicros(spent)),
+        spent: dollarsOf(spentMicros),
       })),
     },
   };

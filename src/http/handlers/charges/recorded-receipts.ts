@@ -4,7 +4,7 @@
  */
 import type { Static } from 'typebox';
 import { verifyInvocation } from '../../../charging/invocation-receipts.ts';
-import { isSameReceipt, receiptPayload } from '../../../charging/receipts.ts';
+import { isSameText, receiptPayload } from '../../../charging/receipts.ts';
 import { uuidOf } from '../../../domain/ids.ts';
 import { dollarsOf } from '../../../domain/money.ts';
 import type { SignedInvocation } from '../../../schemas/invocations.ts';
@@ -34,7 +34,7 @@ export async function checkReceipt(api: Api, receipt: string): Promise<CheckedRe
   const claim = api.publicReceipts.read(receipt) ?? hmacClaimOf(api, receipt);
   if (!claim) return undefined;
   const found = await find(api, claim.payload);
-  const isSame = found && isSameReceipt(wordsOf(found.receipt), wordsOf(receipt));
+  const isSame = found && isSameText(wordsOf(found.receipt), wordsOf(receipt));
   return { keyId: String(claim.receiptKey), recorded: isSame ? found : undefined };
 }
 

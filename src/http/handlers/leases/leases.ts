@@ -73,17 +73,9 @@ export async function postLease(
       throw refusalError(api, { kind: 'invalid_api_key' });
     case 'key_reused':
       throw keyReused();
-    case 'invalid_api_key':
-    case 'mode_mismatch':
-    case 'not_spendable':
-    case 'unknown_tool':
-    case 'tool_archived':
-    case 'amount_required':
+    case 'refused':
+      throw leaseError(api, placed.refusal);
     case 'limit_reached':
-    case 'lease_not_allowed':
-    case 'tool_not_allowed':
-    case 'developer_not_allowed':
-    case 'approval_required':
       throw leaseError(api, placed);
   }
 }
@@ -118,17 +110,9 @@ export async function postRenewal(
       throw refusalError(api, { kind: 'invalid_api_key' });
     case 'key_reused':
       throw keyReused();
-    case 'invalid_api_key':
-    case 'mode_mismatch':
-    case 'not_spendable':
-    case 'unknown_tool':
-    case 'tool_archived':
-    case 'amount_required':
+    case 'refused':
+      throw leaseError(api, renewed.refusal);
     case 'limit_reached':
-    case 'lease_not_allowed':
-    case 'tool_not_allowed':
-    case 'developer_not_allowed':
-    case 'approval_required':
       throw leaseError(api, renewed);
   }
 }

@@ -42,7 +42,7 @@ export async function getAccounts(
       email,
       consumerId: wireId('consumer', consumerId),
       developerId: wireId('developer', developerId),
-      balance: dollarsOf(asMicros(balanceMicros)),
+      balance: dollarsOf(balanceMicros),
       createdAt,
     }),
   );
@@ -87,8 +87,7 @@ export async function getAccount(api: Api, { params }: Request): Promise<Reply<A
         count,
         amount: dollarsOf(asMicros(amountMicros)),
       })),
-      consentCeiling:
-        consentCeilingMicros === null ? null : dollarsOf(asMicros(consentCeilingMicros)),
+      consentCeiling: consentCeilingMicros === null ? null : dollarsOf(consentCeilingMicros),
       processorUrl: customerUrlOf(api, customerId),
       actions: actions.map(({ kind, amountMicros, topUpId, reason, operatorEmail, createdAt }) => ({
         kind,
@@ -160,8 +159,8 @@ export async function getChargesOfAccount(
   const charges = rows.map(({ id, tool, amountMicros, refundedMicros, developerId }) => ({
     id: wireId('charge', id),
     tool,
-    amount: dollarsOf(asMicros(amountMicros)),
-    refunded: dollarsOf(asMicros(refundedMicros)),
+    amount: dollarsOf(amountMicros),
+    refunded: dollarsOf(refundedMicros),
     developerId: wireId('developer', developerId),
     createdAt: new Date(uuidTimeMs(id)).toISOString(),
   }));

@@ -1,7 +1,7 @@
 /** The state of every part, what is stuck, what differs, and the last results of doctor and reconcile. */
 import { DIFFERENCES } from '../../../domain/difference.ts';
 import { wireId } from '../../../domain/ids.ts';
-import { asMicros, dollarsOf } from '../../../domain/money.ts';
+import { dollarsOf } from '../../../domain/money.ts';
 import type { OperatorStatusReply } from '../../../schemas/operators.ts';
 import { readBacklog } from '../../../store/audit/backlog.ts';
 import { findWalkedUntil, listExaminations } from '../../../store/audit/last-findings.ts';
@@ -71,7 +71,7 @@ function wireStuck(api: Api, stuck: Stuck): OperatorStatusReply['stuck'][number]
     detail,
     topUpId: isTopUp ? wireId('topUp', subjectId) : null,
     accountId: accountId && wireId('account', accountId),
-    amount: amountMicros === null ? null : dollarsOf(asMicros(amountMicros)),
+    amount: amountMicros === null ? null : dollarsOf(amountMicros),
     since,
     ...(isTopUp
       ? linksOf(api, workflowIdOf(api, subjectId, isReversal), stuck)
