@@ -419,7 +419,7 @@ export interface BatchedCapture {
    */
   over?: 'reject' | 'cap' | 'overflow';
   /**
-   * Up to 20 fields of your own, with names of up to 40 characters. Farebox stores them with the charge.
+   * Up to 20 fields of your own, with names of up to 40 characters. Farebox stores them with the charge, with numbers in double precision: send longer ones as strings.
    */
   metadata?: {
     [k: string]: string | number | boolean | null;
@@ -439,7 +439,7 @@ export interface BatchedCharge {
    */
   amount?: number | string;
   /**
-   * Up to 20 fields of your own, with names of up to 40 characters. Farebox stores them with the charge.
+   * Up to 20 fields of your own, with names of up to 40 characters. Farebox stores them with the charge, with numbers in double precision: send longer ones as strings.
    */
   metadata?: {
     [k: string]: string | number | boolean | null;
@@ -459,7 +459,7 @@ export interface BatchedHold {
    */
   amount?: number | string;
   /**
-   * Up to 20 fields of your own, with names of up to 40 characters. Farebox stores them with the charge.
+   * Up to 20 fields of your own, with names of up to 40 characters. Farebox stores them with the charge, with numbers in double precision: send longer ones as strings.
    */
   metadata?: {
     [k: string]: string | number | boolean | null;
@@ -701,7 +701,7 @@ export interface CaptureBody {
    */
   over?: 'reject' | 'cap' | 'overflow';
   /**
-   * Up to 20 fields of your own, with names of up to 40 characters. Farebox stores them with the charge.
+   * Up to 20 fields of your own, with names of up to 40 characters. Farebox stores them with the charge, with numbers in double precision: send longer ones as strings.
    */
   metadata?: {
     [k: string]: string | number | boolean | null;
@@ -765,7 +765,7 @@ export interface ChargeBody {
    */
   amount?: number | string;
   /**
-   * Up to 20 fields of your own, with names of up to 40 characters. Farebox stores them with the charge.
+   * Up to 20 fields of your own, with names of up to 40 characters. Farebox stores them with the charge, with numbers in double precision: send longer ones as strings.
    */
   metadata?: {
     [k: string]: string | number | boolean | null;
@@ -1279,7 +1279,7 @@ export interface HoldBody {
    */
   amount?: number | string;
   /**
-   * Up to 20 fields of your own, with names of up to 40 characters. Farebox stores them with the charge.
+   * Up to 20 fields of your own, with names of up to 40 characters. Farebox stores them with the charge, with numbers in double precision: send longer ones as strings.
    */
   metadata?: {
     [k: string]: string | number | boolean | null;
@@ -1388,7 +1388,7 @@ export interface InvocationReply {
   capability: string;
   /** How many times the agent was called. */
   attempts: number;
-  /** The agent's answer, once the invocation has `succeeded`. */
+  /** The agent's answer, once the invocation has `succeeded`, with numbers in double precision. */
   result?: {
     [k: string]: unknown;
   };
@@ -1811,7 +1811,7 @@ export interface SettlementEntry {
    */
   amount: number | string;
   /**
-   * Up to 20 fields of your own, with names of up to 40 characters. Farebox stores them with the charge.
+   * Up to 20 fields of your own, with names of up to 40 characters. Farebox stores them with the charge, with numbers in double precision: send longer ones as strings.
    */
   metadata?: {
     [k: string]: string | number | boolean | null;
