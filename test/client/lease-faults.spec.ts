@@ -327,7 +327,7 @@ describe('client: leases and faults', () => {
     await lease.close();
   });
 
-  it('end by the wall clock too, which goes on while the machine is suspended, though it was set back before', async () => {
+  it('end by the wall clock too, because the monotonic clock stops while a machine is suspended', async () => {
     // The next lease never comes.
     const { farebox } = await start({ take: (n) => (n === 0 ? taken() : () => {}) });
     const { now } = Date;
