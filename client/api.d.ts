@@ -420,7 +420,7 @@ export interface BatchedCapture {
    */
   over?: 'reject' | 'cap' | 'overflow';
   /**
-   * Up to 20 fields of your own, with names of up to 40 characters. Farebox stores them with the charge.
+   * Up to 20 fields of your own, with names of up to 40 characters. Farebox stores them with the charge, with numbers in double precision: send longer ones as strings.
    */
   metadata?: {
     [k: string]: string | number | boolean | null;
@@ -440,7 +440,7 @@ export interface BatchedCharge {
    */
   amount?: number | string;
   /**
-   * Up to 20 fields of your own, with names of up to 40 characters. Farebox stores them with the charge.
+   * Up to 20 fields of your own, with names of up to 40 characters. Farebox stores them with the charge, with numbers in double precision: send longer ones as strings.
    */
   metadata?: {
     [k: string]: string | number | boolean | null;
@@ -460,7 +460,7 @@ export interface BatchedHold {
    */
   amount?: number | string;
   /**
-   * Up to 20 fields of your own, with names of up to 40 characters. Farebox stores them with the charge.
+   * Up to 20 fields of your own, with names of up to 40 characters. Farebox stores them with the charge, with numbers in double precision: send longer ones as strings.
    */
   metadata?: {
     [k: string]: string | number | boolean | null;
@@ -702,7 +702,7 @@ export interface CaptureBody {
    */
   over?: 'reject' | 'cap' | 'overflow';
   /**
-   * Up to 20 fields of your own, with names of up to 40 characters. Farebox stores them with the charge.
+   * Up to 20 fields of your own, with names of up to 40 characters. Farebox stores them with the charge, with numbers in double precision: send longer ones as strings.
    */
   metadata?: {
     [k: string]: string | number | boolean | null;
@@ -766,7 +766,7 @@ export interface ChargeBody {
    */
   amount?: number | string;
   /**
-   * Up to 20 fields of your own, with names of up to 40 characters. Farebox stores them with the charge.
+   * Up to 20 fields of your own, with names of up to 40 characters. Farebox stores them with the charge, with numbers in double precision: send longer ones as strings.
    */
   metadata?: {
     [k: string]: string | number | boolean | null;
@@ -1281,7 +1281,7 @@ export interface HoldBody {
    */
   amount?: number | string;
   /**
-   * Up to 20 fields of your own, with names of up to 40 characters. Farebox stores them with the charge.
+   * Up to 20 fields of your own, with names of up to 40 characters. Farebox stores them with the charge, with numbers in double precision: send longer ones as strings.
    */
   metadata?: {
     [k: string]: string | number | boolean | null;
@@ -1390,7 +1390,7 @@ export interface InvocationReply {
   capability: string;
   /** How many times the agent was called. */
   attempts: number;
-  /** The agent's answer, once the invocation has `succeeded`. */
+  /** The agent's answer, once the invocation has `succeeded`, with numbers in double precision. */
   result?: {
     [k: string]: unknown;
   };
@@ -1813,7 +1813,7 @@ export interface SettlementEntry {
    */
   amount: number | string;
   /**
-   * Up to 20 fields of your own, with names of up to 40 characters. Farebox stores them with the charge.
+   * Up to 20 fields of your own, with names of up to 40 characters. Farebox stores them with the charge, with numbers in double precision: send longer ones as strings.
    */
   metadata?: {
     [k: string]: string | number | boolean | null;

@@ -1,4 +1,5 @@
 /** Paid fetch handlers: Workers, Next.js route handlers, Deno, Bun. */
+import { hasFailed } from './fetch-response.js';
 import { checkPaid, isRefusal, runPaid } from './paid.js';
 import { chargeHeaders, refusalOf } from './refusals.js';
 import { serviceKeyOf } from './service-key.js';
@@ -25,9 +26,4 @@ export function paidRoute(farebox, options, handler) {
       return Response.json({ error: refusal.error }, { status: refusal.status });
     }
   };
-}
-
-/** Also when the response cannot be sent: it is a network error, or its body was read. */
-function hasFailed({ status, body, bodyUsed }) {
-  return status === 0 || status >= 400 || bodyUsed || body?.locked === true;
 }

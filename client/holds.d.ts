@@ -1,4 +1,5 @@
 /** Holds, and batches of charges and holds. */
+import type { HoldsReply, ListedHold } from './api.js';
 import type { CallOptions, Charge, ChargeRequest, List, PageSize } from './index.js';
 import type { Amount } from './money.js';
 
@@ -81,6 +82,7 @@ export interface Holds {
     request: { holdId: string; expiresIn: number; idempotencyKey?: string | undefined },
     options?: CallOptions,
   ): Promise<Hold>;
-  list(filter?: HoldsFilter, options?: CallOptions): List<Hold, { holds: Hold[] }>;
-  get(id: string, options?: CallOptions): Promise<Hold>;
+  /** Those that you placed, newest first, with their metadata. */
+  list(filter?: HoldsFilter, options?: CallOptions): List<ListedHold, HoldsReply>;
+  get(id: string, options?: CallOptions): Promise<ListedHold>;
 }

@@ -6,6 +6,8 @@ import type { PaidOptions } from './paid.js';
 interface Context {
   req: { raw: Request };
   res: Response;
+  finalized: boolean;
+  body(data: null): Response;
 }
 
 /**

@@ -1,4 +1,5 @@
 /** Paid routes for Hono: `app.get('/search', paidRoute(farebox, { tool, price }), handler)`. */
+import { hasFailed } from './fetch-response.js';
 import { checkPaid, isRefusal, runPaid } from './paid.js';
 import { chargeHeaders, refusalOf } from './refusals.js';
 import { serviceKeyOf } from './service-key.js';
@@ -6,7 +7,8 @@ import { serviceKeyOf } from './service-key.js';
 export function paidRoute(farebox, options) {
   checkPaid(options);
   return async (context, next) => {
-    const before = new Headers(context.res.headers);
+    // Reading `context.res` would make a response, into which Hono copies the handler's: that of a protocol switch cannot be.
+    const before = new Headers(context.body(null).headers);
     try {
       const { charge } = await runPaid(farebox, options, {
         apiKey: serviceKeyOf(context.req.raw.headers),
@@ -17,8 +19,10 @@ export function paidRoute(farebox, options) {
           await next();
           return context;
         },
-        hasFailed: ({ res }) => res.status >= 400,
+        // A handler that forgot to return its response. Hono fails then.
+        hasFailed: ({ finalized, res }) => !finalized || hasFailed(res),
       });
+      if (context.res.status === 101) return undefined;
       for (const header of Object.entries(chargeHeaders(charge))) context.header(...header);
       return undefined;
     } catch (error) {

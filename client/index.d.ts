@@ -16,7 +16,9 @@ import type {
   DeveloperStatementReply,
   DeveloperTopUpsReply,
   EarningsReply,
+  HoldsReply,
   ListedCharge,
+  ListedHold,
   LowBalanceReply,
   RefusalsReply,
   TopUpQuoteReply,
@@ -32,7 +34,7 @@ import type { Approvals, AskOptions, OwnerApprovals } from './approvals.js';
 import type { Budgets } from './budgets.js';
 import type { Lease, LeasedCharge, LeaseOptions, Leases } from './leases.js';
 import type { ServiceUnavailableError } from './errors.js';
-import type { BatchRequest, Hold, Holds, HoldsFilter } from './holds.js';
+import type { BatchRequest, Holds, HoldsFilter } from './holds.js';
 import type { Amount } from './money.js';
 import type { Tools } from './tools.js';
 import type { WebhookEndpoints } from './webhook-endpoints.js';
@@ -151,7 +153,10 @@ export interface ChargeRequest<Mode extends OnUnavailable = OnUnavailable> {
   tool: string;
   /** Dollars. Default: the price with which the tool is registered. */
   amount?: Amount | undefined;
-  /** Stored with the charge: at most 20 fields, with names of up to 40 and strings of up to 500 characters. */
+  /**
+   * Stored with the charge: at most 20 fields, with names of up to 40 and strings of up to 500 characters. Pass an integer
+   * beyond 2^53 as a string: JSON rounds it.
+   */
   metadata?: Readonly<Record<string, string | number | boolean | null>> | undefined;
   /**
    * Names this charge: another call with the same key and the same request finds the charge instead of making a second
@@ -411,14 +416,11 @@ export declare class FareboxConsumer {
   usage(filter?: UsageFilter, options?: CallOptions): List<ListedCharge, UsageReply>;
   /** A charge to your balance, with the credits that paid for it (`paidBy`). Raises `not_found` when there is none. */
   findCharge(id: string, options?: CallOptions): Promise<ConsumerChargeReply>;
-  /** What you were charged on each UTC day, from `from` (at most 100 days ago) to today. */
-  usageByDay(
-    filter?: { from?: string | undefined },
-    options?: CallOptions,
-  ): Promise<UsageByDayReply>;
+  /** What you were charged on each UTC day, from `from` (such as `2026-11-01`, at most 100 days ago) to today. */
+  usageByDay(filter: { from: string }, options?: CallOptions): Promise<UsageByDayReply>;
   /** The holds on your balance, newest first. */
-  holds(filter?: HoldsFilter, options?: CallOptions): List<Hold, { holds: Hold[] }>;
-  findHold(id: string, options?: CallOptions): Promise<Hold>;
+  holds(filter?: HoldsFilter, options?: CallOptions): List<ListedHold, HoldsReply>;
+  findHold(id: string, options?: CallOptions): Promise<ListedHold>;
   /** Asks Farebox whether a receipt is valid and on record. */
   verifyReceipt(receipt: string, options?: CallOptions): Promise<VerifyReply>;
   /** Signs a receipt for everybody: `verifyPublicReceipt` checks the result without a developer's keys. */

@@ -15,7 +15,7 @@ export class Slice {
   left;
   /** Below it, the next lease is taken in advance. */
   low;
-  /** By the monotonic clock: the clock of this machine may be wrong. */
+  /** By the clock of clock.js: the wall clock of this machine may be wrong. */
   deadline = 0;
   /** When it ends, by the same clock. Its calls cannot be settled afterwards. */
   expiresAt = 0;

@@ -3,6 +3,7 @@
  * decides more than is reserved, and never after the lease has ended. index.d.ts documents everything.
  */
 import { openJournal } from '#journal';
+import { elapsedMs } from './clock.js';
 import { createError } from './errors.js';
 import {
   isAboutCalls,
@@ -93,8 +94,9 @@ class Lease {
 
   /** Dollars that can still be decided. */
   get remaining() {
-    const isOver = performance.now() >= this.#slice.deadline;
-    return dollarsOf((isOver ? 0 : this.#slice.left) + (this.#spare?.left ?? 0));
+    const now = elapsedMs();
+    const usable = (slice) => (slice && now < slice.deadline ? slice.left : 0);
+    return dollarsOf(usable(this.#slice) + usable(this.#spare));
   }
 
   charge(call) {
@@ -111,7 +113,7 @@ class Lease {
     const price = slice.prices.get(tool);
     const micros =
       amount === undefined && price !== undefined ? price : priceOf(tool, amount, price);
-    if (micros > slice.left || performance.now() >= slice.deadline) {
+    if (micros > slice.left || elapsedMs() >= slice.deadline) {
       this.#advance(micros);
       // The next lease may have other prices.
       return this.#decide({ tool, amount, metadata });
@@ -200,7 +202,7 @@ class Lease {
   /** The next lease takes over when the current one has ended or has too little left. */
   #advance(micros) {
     if (this.#isClosed) throw createError('lease_closed', 'This lease was closed.');
-    const now = performance.now();
+    const now = elapsedMs();
     const [old, next] = [this.#slice, this.#spare];
     this.#spare = undefined;
     if (next && micros <= next.left && now < next.deadline) return this.#replace(next);
@@ -235,7 +237,7 @@ class Lease {
     try {
       const slice = await this.#takeForSure();
       this.#refusal = undefined;
-      if (performance.now() < this.#slice.deadline || this.#isClosed) this.#spare = slice;
+      if (elapsedMs() < this.#slice.deadline || this.#isClosed) this.#spare = slice;
       else this.#replace(slice);
     } catch (error) {
       this.#refusal = error;
@@ -271,7 +273,7 @@ class Lease {
   }
 
   async #askLease(asked) {
-    const askedAt = performance.now();
+    const askedAt = elapsedMs();
     const slice = new Slice(await this.#leases.take(this.#requestOf(asked)), askedAt);
     this.#asked = undefined;
     this.#renewInTime(slice);
@@ -286,7 +288,7 @@ class Lease {
   }
 
   /** Halfway to its end, and again until it is renewed, is refused, or has ended. */
-  #renewInTime(slice, ms = (slice.deadline - performance.now()) / 2) {
+  #renewInTime(slice, ms = (slice.deadline - elapsedMs()) / 2) {
     const timer = setTimeout(() => void this.#renew(slice), Math.max(ms, RETRY_MS));
     timer.unref?.();
   }
@@ -296,14 +298,14 @@ class Lease {
     slice.renewalKey ??= crypto.randomUUID();
     const { id: leaseId, fence, renewalKey: idempotencyKey } = slice;
     const { expiresIn } = this.#options;
-    const askedAt = performance.now();
+    const askedAt = elapsedMs();
     const lease = await this.#leases.renew({ leaseId, fence, expiresIn, idempotencyKey });
     slice.renewed(lease, askedAt);
   }
 
   async #renew(slice) {
     const isInUse = slice === this.#slice || slice === this.#spare;
-    if (!isInUse || this.#isClosed || performance.now() >= slice.deadline) return;
+    if (!isInUse || this.#isClosed || elapsedMs() >= slice.deadline) return;
     try {
       await slice.inTurn(() => this.#askRenewal(slice));
       this.#renewInTime(slice);
@@ -358,7 +360,7 @@ class Lease {
         } else if (!isUnavailable(error)) {
           // Such as a revoked secret key: nothing more is decided, and what is decided may still be settled.
           slice.deadline = 0;
-          if (performance.now() >= slice.expiresAt) return batch.map(() => ({ error }));
+          if (elapsedMs() >= slice.expiresAt) return batch.map(() => ({ error }));
           await pause(RETRY_MS);
         } else await pause(RETRY_MS);
       }

@@ -28,7 +28,7 @@ export const Metadata = Type.Record(
   {
     maxProperties: METADATA_MEMBERS_MAX,
     additionalProperties: false,
-    description: `Up to ${METADATA_MEMBERS_MAX} fields of your own, with names of up to 40 characters. Farebox stores them with the charge.`,
+    description: `Up to ${METADATA_MEMBERS_MAX} fields of your own, with names of up to 40 characters. Farebox stores them with the charge, with numbers in double precision: send longer ones as strings.`,
     examples: [{ requestId: 'r-17' }],
   },
 );

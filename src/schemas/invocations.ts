@@ -50,7 +50,8 @@ export const InvocationReply = Closed({
   attempts: Count('How many times the agent was called.', 1),
   result: Type.Optional(
     Type.Unknown({
-      description: "The agent's answer, once the invocation has `succeeded`.",
+      description:
+        "The agent's answer, once the invocation has `succeeded`, with numbers in double precision.",
       examples: [{ forecast: 'sunny' }],
     }),
   ),

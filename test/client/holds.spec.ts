@@ -79,6 +79,22 @@ describe('client: holds', () => {
     assert.equal(none.outcome, 'not_held');
   });
 
+  it('are listed page by page, with their metadata', async () => {
+    const listed = { ...HOLD, metadata: { job: 7 } };
+    const last = { holds: [listed], hasMore: false, nextCursor: null };
+    await using api = await service(
+      answer(200, { holds: [listed], hasMore: true, nextCursor: 'next' }),
+      answer(200, last),
+    );
+    const { nextCursor, holds } = await api.holds.list({ status: 'open' }).page();
+    assert.deepEqual([nextCursor, holds[0]?.metadata?.['job']], ['next', 7]);
+    assert.deepEqual(await api.holds.list({ status: 'open' }).page(nextCursor ?? ''), last);
+    assert.deepEqual(
+      api.seen.map(({ path }) => path),
+      ['/v1/holds?status=open', '/v1/holds?status=open&cursor=next'],
+    );
+  });
+
   it('need a consumer key, and send nothing without one', async () => {
     await using api = await service(placed);
     const error = await raised(api.holds.place({ apiKey: undefined, tool: 'search', amount: 1 }));

@@ -8,7 +8,14 @@ import { Farebox, type LeaseOptions, type SettledCall } from '@farebox/client';
 import { Compile } from 'typebox/compile';
 import { Metadata } from '../../src/schemas/charges.ts';
 import { until } from '../support/stack.ts';
-import { leaseScript, renewed, settledAll, taken, type LeaseScript } from './lease-script.ts';
+import {
+  EXPIRES_IN,
+  leaseScript,
+  renewed,
+  settledAll,
+  taken,
+  type LeaseScript,
+} from './lease-script.ts';
 import { answer, droppedLine, refusal, ScriptedService } from './scripted-service.ts';
 
 describe('client: leases and faults', () => {
@@ -318,6 +325,30 @@ describe('client: leases and faults', () => {
     const refused = lease.charge({ tool: 'other' });
     await assert.rejects(refused, { code: 'unknown_tool' });
     await lease.close();
+  });
+
+  it('end by the wall clock too, because the monotonic clock stops while a machine is suspended', async () => {
+    // The next lease never comes.
+    const { farebox } = await start({ take: (n) => (n === 0 ? taken() : () => {}) });
+    const { now } = Date;
+    try {
+      const lease = ending(await farebox.lease(options));
+      const decide = () => lease.charge({ tool: 'search' });
+      Date.now = () => now() - 3_600_000;
+      decide();
+      Date.now = () => now() - 3_600_000 + (EXPIRES_IN - 4) * 1_000;
+      decide();
+      assert.ok(lease.remaining > 0);
+      Date.now = () => now() - 3_600_000 + EXPIRES_IN * 1_000;
+      assert.equal(lease.remaining, 0);
+      assert.throws(decide, { code: 'lease_used_up', message: /has ended/ });
+      Date.now = now;
+      assert.throws(decide, { code: 'lease_used_up' });
+      Date.now = () => now() - 3_600_000;
+      assert.throws(decide, { code: 'lease_used_up' });
+    } finally {
+      Date.now = now;
+    }
   });
 
   it('refuse an amount with more than six decimals', async () => {

@@ -149,12 +149,20 @@ describe('client: the package', function () {
       );
       const uses = `export const all = [${ENTRIES.map((_, n) => `m${n}`).join()}];`;
       await writeFile(join(folder, 'entries.mts'), `${imports.join('\n')}\n${uses}\n`);
+      // A CommonJS module, where it can be one: `bundler` takes each for an ES module.
+      await writeFile(join(folder, 'required.cts'), `${imports.join('\n')}\n${uses}\n`);
       const strict = ['--noEmit', '--strict', '--exactOptionalPropertyTypes', '--types', ''];
       const target = ['--target', 'es2022', '--lib', 'es2024,dom', '--module', module];
       const options = [...strict, ...target, '--moduleResolution', moduleResolution];
       await run(
         process.execPath,
-        [join(ROOT, 'node_modules/typescript/bin/tsc'), ...options, 'program.mts', 'entries.mts'],
+        [
+          join(ROOT, 'node_modules/typescript/bin/tsc'),
+          ...options,
+          'program.mts',
+          'entries.mts',
+          'required.cts',
+        ],
         { cwd: folder },
       ).catch((error: { stdout: string }) => assert.fail(error.stdout));
     });

@@ -291,7 +291,7 @@ describe('client: paid routes', () => {
         });
       }
 
-      if (name !== 'fetch') return;
+      if (name !== 'fetch' && name !== 'hono') return;
 
       it('give the response of a protocol switch as it is', async () => {
         await open();
@@ -303,7 +303,8 @@ describe('client: paid routes', () => {
         it(`are not paid when there is no response to send: ${path}`, async () => {
           await open();
           const response = await site.ask(path, { headers: keyOf(account) });
-          assert.equal(response.status, 500);
+          // Hono gives what cannot be sent to its server, which fails.
+          if (name === 'fetch' || path === '/nothing') assert.equal(response.status, 500);
           assert.deepEqual([await books.charges(), await books.holds()], [[], ['released']]);
         });
       }

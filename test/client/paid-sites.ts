@@ -71,6 +71,16 @@ const never = <T>(): Promise<T> => {
 /** A handler in JavaScript that forgets to return its response. */
 const nothing = () => undefined as unknown as Response;
 
+/** As Deno.upgradeWebSocket() gives it; Node cannot make one. */
+const switched = () => Object.defineProperty(new Response(), 'status', { value: 101 });
+
+/** A response that was sent already, as it were. */
+const wasRead = async () => {
+  const response = Response.json(found());
+  await response.text();
+  return response;
+};
+
 const late = async () => {
   const answer = found();
   await ran.late.promise;
@@ -279,6 +289,10 @@ export const SITES: Readonly<Record<string, (farebox: Farebox) => Promise<Site>>
     app.get('/settled', forHono.paidRoute(farebox, settled), (context) => context.json(found()));
     const uncharged = forHono.paidRoute(farebox, unsettled);
     app.get('/unsettled', uncharged, (context) => context.json(found()));
+    app.get('/nothing', paid, nothing);
+    app.get('/switched', paid, switched);
+    app.get('/unsendable', paid, () => Response.error());
+    app.get('/read', paid, wasRead);
     return {
       ask: async (path, init) => app.request(path, init),
       close: async () => {},
@@ -298,14 +312,9 @@ export const SITES: Readonly<Record<string, (farebox: Farebox) => Promise<Site>>
         return paid(() => Response.json(found()))(request);
       },
       '/nothing': paid(nothing),
-      // As Deno.upgradeWebSocket() gives it; Node cannot make one.
-      '/switched': paid(() => Object.defineProperty(new Response(), 'status', { value: 101 })),
+      '/switched': paid(switched),
       '/unsendable': paid(() => Response.error()),
-      '/read': paid(async () => {
-        const response = Response.json(found());
-        await response.text();
-        return response;
-      }),
+      '/read': paid(wasRead),
       '/unpriced': forFetch.paidRoute(farebox, unpriced, () => Response.json(found())),
       '/settled': forFetch.paidRoute(farebox, settled, () => Response.json(found())),
       '/unsettled': forFetch.paidRoute(farebox, unsettled, () => Response.json(found())),

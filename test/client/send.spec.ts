@@ -1,5 +1,6 @@
 /** One request by each of the two transports, which must behave the same. */
 import assert from 'node:assert/strict';
+import { Farebox } from '@farebox/client';
 import { answer, droppedLine, ScriptedService, silence, type Step } from './scripted-service.ts';
 
 const halfAnAnswer: Step = (response) => {
@@ -99,3 +100,20 @@ for (const name of ['send-fetch.js', 'send-node.js']) {
     });
   });
 }
+
+describe('client: the option fetch', () => {
+  it('leaves nothing of a call behind on the signal of its caller, which may end others later', async () => {
+    const given: AbortSignal[] = [];
+    const fetch = async (_url: string, { signal }: RequestInit) => {
+      assert.ok(signal);
+      given.push(signal);
+      return Response.json({ id: 'hld_1' }, { status: 201 });
+    };
+    const settings = { secretKey: 'fare_sk_live_x', baseUrl: 'http://farebox.test', fetch };
+    const caller = new AbortController();
+    const hold = { apiKey: 'fare_ck_live_x', tool: 'search', amount: 1 };
+    await new Farebox(settings).holds.place(hold, { signal: caller.signal });
+    caller.abort();
+    assert.deepEqual([given.length, given[0]?.aborted], [1, false]);
+  });
+});
