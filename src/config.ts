@@ -326,7 +326,9 @@ export function readConfig(env: Environment): Config {
     stripe: readStripeConfig(env),
     mail: readMailConfig(env),
     signUp: signUp(env),
-    clientAddressHeader: env['CLIENT_ADDRESS_HEADER']?.toLowerCase(),
+    clientAddressHeader: env['CLIENT_ADDRESS_HEADER']
+      ? matching(env, 'CLIENT_ADDRESS_HEADER', '', /^[\w-]+$/).toLowerCase()
+      : undefined,
     savesTestCard: isTrue(env, 'SAVE_TEST_CARD'),
     firstAskMs: integer(env, 'FIRST_ASK_MS', 15_000, 100, 3_600_000),
     checkoutMinutes: integer(

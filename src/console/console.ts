@@ -8,6 +8,7 @@ import { remembered } from '../domain/remembered.ts';
 import type { KeyOwner } from '../store/accounts/api-keys.ts';
 import { findAccountOfUser, type AccountOwner } from '../store/console/users.ts';
 import type { Auth, ConsoleDeps } from './auth.ts';
+import { ADDRESS_HEADER, addressIn } from './client-address.ts';
 import { ownOrigins } from './origins.ts';
 
 export type { ConsoleDeps } from './auth.ts';
@@ -49,9 +50,8 @@ export class Console {
     const { clientAddressHeader, consoleUrl } = this.#deps.config;
     // The library makes a URL of the host that the client names, which need not be one.
     request.headers.host = new URL(consoleUrl).host;
-    const given = clientAddressHeader && request.headers[clientAddressHeader];
-    request.headers['x-farebox-address'] =
-      typeof given === 'string' ? given.split(',').at(-1)?.trim() : request.socket.remoteAddress;
+    const named = clientAddressHeader && addressIn(request.headers[clientAddressHeader]);
+    request.headers[ADDRESS_HEADER] = named || addressIn(request.socket.remoteAddress);
     const { handle } = await this.#load();
     await handle(request, response);
   }

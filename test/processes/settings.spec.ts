@@ -31,6 +31,8 @@ const INVALID: readonly (readonly [string, string, RegExp])[] = [
   ['TOP_UP_ANSWER_MS', '1e3', /integer from 100 to 60000/],
   ['STRIPE_TIMEOUT_MS', '15000', /integer from 100 to 12000/],
   ['RELAY_LEASE_MS', '-1', /integer from 1000 to 600000/],
+  ['CLIENT_ADDRESS_HEADER', 'X-Forwarded-For ', /must match/],
+  ['CLIENT_ADDRESS_HEADER', 'X-Forwarded-For: 1', /must match/],
   ['RECONCILE_REVIEW_MS', '2000, 5000', /integers from 1 to 999999 with commas/],
   ['RECONCILE_REVIEW_MS', '0', /integers from 1 to 999999 with commas/],
   ['RECONCILE_REVIEW_MS', '', /integers from 1 to 999999 with commas/],
