@@ -33,9 +33,7 @@ export function withSecretFiles(env: Environment): Environment {
 /** It would be a part of the secret in this process, and perhaps not in another one. */
 function refuseSpaceAround(name: string, secret: string): void {
   if (secret === secret.trim()) return;
-  throw new ConfigError(
-    `${name} begins or ends with a space or a line break, which is no part of it`,
-  );
+  throw new ConfigError(`${name} begins or ends with a space or a line break: remove it`);
 }
 
 function readSecret(setting: string, file: string): string {

@@ -87,7 +87,7 @@ describe('a start', () => {
     assert.equal(said, 'farebox: HOST must be an address of this machine, not "192.0.2.1"\n');
   });
 
-  it('on a full disk says so, whoever found out', () => {
+  it('on a full disk says so, whichever program failed', () => {
     const full = /^Error: cannot use .* its disk is full/;
     for (const error of [
       Object.assign(new Error('ENOSPC: no space left on device, write'), {
