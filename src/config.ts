@@ -13,11 +13,15 @@ import {
   ConfigError,
   databaseUrl,
   dollars,
+  hostAndPort,
   integer,
   isTrue,
   matching,
   milliseconds,
+  readBaseUrl,
   required,
+  signingSecrets,
+  stripeKey,
   url,
   type Environment,
 } from './read-setting.ts';
@@ -190,9 +194,11 @@ export function readTemporalConfig(env: Environment): TemporalConfig {
   const { namespace = 'default', connectionOptions } = temporalProfile(env);
   const { address, tls, apiKey, metadata } = connectionOptions;
   const hasFile = Boolean(env['TEMPORAL_CONFIG_FILE']);
-  const taskQueue = env['TEMPORAL_TASK_QUEUE'] ?? DEFAULT_TASK_QUEUE;
+  const taskQueue = env['TEMPORAL_TASK_QUEUE'] || DEFAULT_TASK_QUEUE;
+  // Temporal's reader takes any other word than `true` and `1` for false, and would send an API key without TLS.
+  isTrue(env, 'TEMPORAL_TLS');
   return Object.freeze({
-    address: address ?? required(env, 'TEMPORAL_ADDRESS'),
+    address: hostAndPort(address ?? required(env, 'TEMPORAL_ADDRESS')),
     namespace,
     taskQueue,
     isVersioned: readVersioning(env, taskQueue),
@@ -280,10 +286,9 @@ export function readScheduleConfig(env: Environment): ScheduleConfig {
 
 export function readStripeConfig(env: Environment): StripeConfig {
   return Object.freeze({
-    secretKey: required(env, 'STRIPE_SECRET_KEY'),
+    secretKey: stripeKey(required(env, 'STRIPE_SECRET_KEY')),
     apiBase: env['STRIPE_API_BASE'] === undefined ? undefined : url(env, 'STRIPE_API_BASE', ''),
-    // A comma at the end is no secret.
-    webhookSecrets: required(env, 'STRIPE_WEBHOOK_SECRET').split(',').filter(Boolean),
+    webhookSecrets: signingSecrets(required(env, 'STRIPE_WEBHOOK_SECRET')),
     // At most 12 s: a step may take 15 s, and it is Stripe's silence that should be reported.
     timeoutMs: integer(env, 'STRIPE_TIMEOUT_MS', 10_000, 100, 12_000),
     // A step makes one to four calls, at most two of the same kind, and Stripe accepts 25 of a kind per second.
@@ -310,7 +315,7 @@ export function readConfig(env: Environment): Config {
   if (isTrue(env, 'PRODUCTION')) refuseUnsafe(env);
   const agentTimeoutMs = integer(env, 'AGENT_TIMEOUT_MS', 30_000, 100, 600_000);
   const port = integer(env, 'PORT', 8080, 1, 65_535);
-  const baseUrl = url(env, 'BASE_URL', `http://127.0.0.1:${port}`).href.replace(/\/$/, '');
+  const baseUrl = readBaseUrl(env, port);
   return Object.freeze({
     ...readLedgerConfig(env),
     // An empty one would listen on every address.
@@ -326,7 +331,9 @@ export function readConfig(env: Environment): Config {
     stripe: readStripeConfig(env),
     mail: readMailConfig(env),
     signUp: signUp(env),
-    clientAddressHeader: env['CLIENT_ADDRESS_HEADER']?.toLowerCase(),
+    clientAddressHeader: env['CLIENT_ADDRESS_HEADER']
+      ? matching(env, 'CLIENT_ADDRESS_HEADER', '', /^[\w-]+$/).toLowerCase()
+      : undefined,
     savesTestCard: isTrue(env, 'SAVE_TEST_CARD'),
     firstAskMs: integer(env, 'FIRST_ASK_MS', 15_000, 100, 3_600_000),
     checkoutMinutes: integer(

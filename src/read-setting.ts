@@ -140,3 +140,38 @@ export function dollars(name: string, text: string): Micros {
   }
   return value;
 }
+
+export function hostAndPort(address: string): string {
+  if (/^[^\s/]+:\d{1,5}$/.test(address)) return address;
+  throw new ConfigError(
+    `TEMPORAL_ADDRESS must be host:port, such as temporal:7233, not "${address}"`,
+  );
+}
+
+/** The error must not show it. A publishable key, for example, would fail only at the first payment. */
+export function stripeKey(key: string): string {
+  if (/^[sr]k_(test|live)_\S+$/.test(key)) return key;
+  throw new ConfigError(
+    'STRIPE_SECRET_KEY must be a secret key of Stripe: sk_test_... or sk_live_...',
+  );
+}
+
+/** A comma at the end is no secret. */
+export function signingSecrets(text: string): readonly string[] {
+  const secrets = text
+    .split(',')
+    .map((each) => each.trim())
+    .filter(Boolean);
+  if (secrets.length > 0) return secrets;
+  throw new ConfigError('STRIPE_WEBHOOK_SECRET must be whsec_..., or several with commas');
+}
+
+export function readBaseUrl(env: Environment, port: number): string {
+  const { href, search, hash, username, password } = url(
+    env,
+    'BASE_URL',
+    `http://127.0.0.1:${port}`,
+  );
+  if (search + hash + username + password === '') return href.replace(/\/$/, '');
+  throw new ConfigError('BASE_URL must have no user, query or fragment: paths are added to it');
+}

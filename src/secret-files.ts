@@ -26,7 +26,14 @@ export function withSecretFiles(env: Environment): Environment {
     if (env[name]) throw new ConfigError(`set ${name} or ${name}_FILE, not both`);
     complete[name] = readSecret(`${name}_FILE`, file);
   }
+  for (const name of SECRET_SETTINGS) refuseSpaceAround(name, complete[name] ?? '');
   return complete;
+}
+
+/** It would be a part of the secret in this process, and perhaps not in another one. */
+function refuseSpaceAround(name: string, secret: string): void {
+  if (secret === secret.trim()) return;
+  throw new ConfigError(`${name} begins or ends with a space or a line break: remove it`);
 }
 
 function readSecret(setting: string, file: string): string {

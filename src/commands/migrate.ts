@@ -12,6 +12,7 @@ import { dataDirOption } from './data-dir-option.ts';
 
 export function register(command: Command): void {
   command.addOption(dataDirOption()).action(async ({ dataDir }: { dataDir: string }) => {
+    endOnSignals();
     const env = await environmentOf(dataDir);
     const config = readLedgerConfig(env);
     for (const warning of await checkServer(config.databaseUrl)) {
@@ -28,6 +29,16 @@ export function register(command: Command): void {
     );
     if (namesTemporal(env)) await registerSearchAttributes(env);
   });
+}
+
+/** In a container without an init, a signal that nobody listens to does nothing. */
+function endOnSignals(): void {
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+    process.once(signal, () => {
+      process.stderr.write(`farebox: migrate was stopped by ${signal}; run it again\n`);
+      process.exit(1);
+    });
+  }
 }
 
 async function registerSearchAttributes(env: Readonly<Record<string, string>>): Promise<void> {

@@ -23,12 +23,12 @@ import {
 import { claimAccount, countPasskeys } from '../store/console/users.ts';
 import type { Database } from '../store/database.ts';
 import { withSessionOptions } from '../store/session.ts';
+import { ADDRESS_HEADER } from './client-address.ts';
 import { columns } from './columns.ts';
 import { commonPasswords } from './common-passwords.ts';
 import { ownOrigins } from './origins.ts';
 import { passkeyIds, passkeys } from './passkeys.ts';
 import {
-  ADDRESS_HEADER,
   LINKS_MAX,
   refuseUsedCode,
   signInLimit,

@@ -8,6 +8,7 @@ import { remembered } from '../domain/remembered.ts';
 import type { KeyOwner } from '../store/accounts/api-keys.ts';
 import { findAccountOfUser, type AccountOwner } from '../store/console/users.ts';
 import type { Auth, ConsoleDeps } from './auth.ts';
+import { ADDRESS_HEADER, addressIn } from './client-address.ts';
 import { ownOrigins } from './origins.ts';
 import { SignInRefusal } from './refusals.ts';
 
@@ -52,9 +53,8 @@ export class Console {
     const { host, protocol } = new URL(consoleUrl);
     request.headers.host = host;
     request.headers['x-forwarded-proto'] = protocol.slice(0, -1);
-    const given = clientAddressHeader && request.headers[clientAddressHeader];
-    request.headers['x-farebox-address'] =
-      typeof given === 'string' ? given.split(',').at(-1)?.trim() : request.socket.remoteAddress;
+    const named = clientAddressHeader && addressIn(request.headers[clientAddressHeader]);
+    request.headers[ADDRESS_HEADER] = named || addressIn(request.socket.remoteAddress);
     const { handle } = await this.#load();
     try {
       await handle(request, response);

@@ -5,30 +5,30 @@ export const AUTH_PATH = '/console/auth';
  * Those that the console uses. The library has twice as many, which would change names, link accounts of other services or
  * replace backup codes; no page needs them and no test watches them.
  */
-const ENDPOINTS: ReadonlySet<string> = new Set([
-  '/get-session',
-  '/list-sessions',
-  '/passkey/delete-passkey',
-  '/passkey/generate-authenticate-options',
-  '/passkey/generate-register-options',
-  '/passkey/list-user-passkeys',
-  '/passkey/verify-authentication',
-  '/passkey/verify-registration',
-  '/request-password-reset',
-  '/reset-password',
-  '/revoke-other-sessions',
-  '/revoke-session',
-  '/sign-in-link',
-  '/sign-in/email',
-  '/sign-out',
-  '/sign-up',
-  '/two-factor/disable',
-  '/two-factor/enable',
-  '/two-factor/verify-backup-code',
-  '/two-factor/verify-totp',
+const ENDPOINTS: ReadonlyMap<string, 'GET' | 'POST'> = new Map([
+  ['/get-session', 'GET'],
+  ['/list-sessions', 'GET'],
+  ['/passkey/delete-passkey', 'POST'],
+  ['/passkey/generate-authenticate-options', 'GET'],
+  ['/passkey/generate-register-options', 'GET'],
+  ['/passkey/list-user-passkeys', 'GET'],
+  ['/passkey/verify-authentication', 'POST'],
+  ['/passkey/verify-registration', 'POST'],
+  ['/request-password-reset', 'POST'],
+  ['/reset-password', 'POST'],
+  ['/revoke-other-sessions', 'POST'],
+  ['/revoke-session', 'POST'],
+  ['/sign-in-link', 'GET'],
+  ['/sign-in/email', 'POST'],
+  ['/sign-out', 'POST'],
+  ['/sign-up', 'POST'],
+  ['/two-factor/disable', 'POST'],
+  ['/two-factor/enable', 'POST'],
+  ['/two-factor/verify-backup-code', 'POST'],
+  ['/two-factor/verify-totp', 'POST'],
 ]);
 
-/** Takes a path without its query. */
-export function isAuthEndpoint(path: string): boolean {
-  return path.startsWith(AUTH_PATH) && ENDPOINTS.has(path.slice(AUTH_PATH.length));
+/** The method of the endpoint at a path without its query; undefined if there is none. */
+export function authMethodOf(path: string): 'GET' | 'POST' | undefined {
+  return path.startsWith(AUTH_PATH) ? ENDPOINTS.get(path.slice(AUTH_PATH.length)) : undefined;
 }

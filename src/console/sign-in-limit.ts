@@ -3,6 +3,7 @@
  * a code signs in. Reports each attempt that failed.
  */
 import { APIError, createAuthMiddleware, getSessionFromCtx } from 'better-auth/api';
+import { ADDRESS_HEADER } from './client-address.ts';
 
 export const WINDOW_MINUTES = 15;
 /** Beyond it, the password is not looked at. A person who types needs fewer, a program that guesses far more. */
@@ -24,9 +25,6 @@ export interface FailedAttempt {
   readonly status: number;
   readonly client: string | undefined;
 }
-
-/** We set it on every request, so that clients cannot choose the address that rate limits count. */
-export const ADDRESS_HEADER = 'x-farebox-address';
 
 /** They take a password: of the address that they name, or of the session's. */
 const PASSWORDS = new Set(['/sign-in/email', '/two-factor/enable', '/two-factor/disable']);

@@ -5,6 +5,8 @@
 import { readJson, writeJson } from './data-dir.ts';
 
 export interface FirstAccount {
+  /** Earlier releases did not keep it. */
+  readonly email?: string;
   readonly consumerId: string;
   readonly consumerKey: string;
   readonly developerId: string;
@@ -23,20 +25,16 @@ export async function firstAccountOf(
 ): Promise<FirstAccount> {
   const kept = readJson(dataDir, FILE) as FirstAccount | undefined;
   if (kept) return kept;
-  const create = (email: string) =>
-    farebox(
-      'account',
-      'create',
-      `--email=${email}`,
-      `--balance=${FIRST_BALANCE_DOLLARS}`,
-      '--json',
-    );
+  const create = async (email: string): Promise<FirstAccount> => {
+    const balance = `--balance=${FIRST_BALANCE_DOLLARS}`;
+    const printed = await farebox('account', 'create', `--email=${email}`, balance, '--json');
+    return { email, ...(JSON.parse(printed) as FirstAccount) };
+  };
   // An earlier start was killed after it created the account and before it stored the keys. They are lost, so create
   // another account.
-  const printed = await create(FIRST_EMAIL).catch(() =>
+  const account = await create(FIRST_EMAIL).catch(() =>
     create(FIRST_EMAIL.replace('@', `+${Date.now()}@`)),
   );
-  const account = JSON.parse(printed) as FirstAccount;
   writeJson(dataDir, FILE, account);
   return account;
 }

@@ -285,11 +285,23 @@ export async function refuseTakenPort(
   advice: string,
 ): Promise<void> {
   for (let waitedMs = 0; waitedMs <= LET_GO_MS; waitedMs += 100) {
-    if (await isPortFree(port, host)) return;
+    if (await isPortFree(port, host).catch(explainPort(port, host))) return;
     await delay(100);
   }
   const holder = findPortHolder(port);
   throw new Error(`port ${port} is taken${holder ? ` by ${holder}` : ''}: ${advice}`);
+}
+
+/** For what the system says about a port that it does not let us open at all. */
+function explainPort(port: number, host: string | undefined): (error: unknown) => never {
+  return (error) => {
+    const { code } = error as NodeJS.ErrnoException;
+    const why =
+      code === 'EACCES'
+        ? `this user may not open port ${port}: choose another one with --port`
+        : `HOST must be an address of this machine, not "${host}"`;
+    throw new Error(why, { cause: error });
+  };
 }
 
 function logFile(dataDir: string, name: string): string {

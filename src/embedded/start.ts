@@ -9,6 +9,7 @@ import type { Child } from './child.ts';
 import { buildConsole } from './console-build.ts';
 import { DEFAULT_DATA_DIR, holdDataDir, portsOf } from './data-dir.ts';
 import { announceRun, hasAnnouncedRun, withdrawRun } from './environment.ts';
+import { explainFolderProblem, refuseUnwritable } from './folder-problem.ts';
 import {
   chargeCommand,
   firstAccountOf,
@@ -45,10 +46,19 @@ const SAME_SIGNAL_MS = 1_000;
 
 /** Resolves when everything is up. The process then runs until a signal arrives. */
 export async function start(options: StartOptions): Promise<void> {
+  try {
+    await startOrStop(options);
+  } catch (error) {
+    throw explainFolderProblem(error, options.dataDir);
+  }
+}
+
+async function startOrStop(options: StartOptions): Promise<void> {
   // The reader of the output may have gone. The parts still have to stop in order.
   for (const output of [process.stdout, process.stderr]) output.on('error', () => {});
   const progress = createProgress(process.stdout);
   refuseHalfSettings(options.env);
+  refuseUnwritable(options.dataDir);
   // A start that is refused leaves no new directory behind.
   if (!existsSync(options.dataDir)) await refuseTakenApiPort(options);
   const lock = await hold(options.dataDir, progress);
@@ -260,7 +270,7 @@ function summary(
   }
   return [
     ...lines,
-    `The first account, ${FIRST_EMAIL}, was given $10.00 to spend:`,
+    `The first account, ${account.email ?? FIRST_EMAIL}, was given $10.00 to spend:`,
     '',
     `  consumer key   ${account.consumerKey}`,
     `  developer key  ${account.developerKey}`,

@@ -94,7 +94,7 @@ function routeExact(routes: readonly Route[]): Middleware {
     );
   }
   return (ctx, next) => {
-    const byMethod = exact.get(ctx.req.url ?? '');
+    const byMethod = exact.get(ctx.req.url ?? '') ?? exact.get(ctx.path);
     const middleware = byMethod?.get(ctx.req.method ?? '');
     if (middleware) return middleware(ctx, next);
     if (byMethod && !(ctx.req.method === 'HEAD' && byMethod.has('GET'))) {

@@ -59,7 +59,7 @@ export function readJson(request: IncomingMessage, bytesMax: number): Promise<un
       'Send JSON, with the header Content-Type: application/json.',
     );
   }
-  if (encoding !== undefined && encoding !== 'identity') {
+  if (encoding !== undefined && encoding.toLowerCase() !== 'identity') {
     throw new ApiError('unsupported_media_type', 'Send the body without Content-Encoding.');
   }
   return readBody(request, bytesMax).then(jsonOf);

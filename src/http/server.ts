@@ -93,6 +93,12 @@ function answerUnparsable(server: Server, refused: Refused): void {
     if (earlier) earlier.shouldKeepAlive = false;
     else refuseSocket(socket, refused('This is not a valid HTTP request.'));
   });
+  // Without a listener, Node closes the connection, though earlier requests on it wait for their responses.
+  server.on('connect', (_, socket) => {
+    const earlier = pendingOf(socket);
+    if (earlier) earlier.shouldKeepAlive = false;
+    else refuseSocket(socket, refused('The method CONNECT is for proxies, and this is none.'));
+  });
   server.on('checkExpectation', (_, response) => {
     refuse(response, refused('The header Expect can only be 100-continue.'));
   });

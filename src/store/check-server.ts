@@ -4,7 +4,7 @@
  */
 import { randomUUID } from 'node:crypto';
 import type { Client } from 'pg';
-import { explainConnectFailure, PoolerError, withSessionOptions } from './session.ts';
+import { explainConnectFailure, PoolerError, USUAL, withSessionOptions } from './session.ts';
 import { withClient } from './with-client.ts';
 
 /** The first version whose `uuid_extract_timestamp` reads the time of our ids. */
@@ -19,8 +19,9 @@ export class UnsuitableServerError extends Error {
 export interface Session {
   /** It has the settings that we asked for. */
   readonly isOurs: boolean;
-  /** Its times are in ISO 8601 and UTC, and its transactions see what others commit. */
-  readonly isUsual: boolean;
+  /** The settings that it has unlike USUAL. */
+  readonly unusual: readonly (keyof typeof USUAL)[];
+  readonly firesTriggers: boolean;
   /** As in `server_version_num`. */
   readonly versionNumber: number;
   readonly version: string;
@@ -49,8 +50,11 @@ export async function checkServer(databaseUrl: string): Promise<string[]> {
 async function readSession(client: Client, mark: string): Promise<Session> {
   const { rows } = await client.query<Session>(
     `select coalesce(current_setting('farebox.mark', true) = $1, false) as "isOurs",
-      current_setting('datestyle') like 'ISO%' and current_setting('timezone') in ('UTC', 'Etc/UTC')
-        and current_setting('transaction_isolation') = 'read committed' as "isUsual",
+      array(select name from json_each_text($2) as wanted (name, value)
+        -- The style of dates has their order too, and the time zone of a server may be called so.
+        where not current_setting(name) in (value, value || ', MDY', value || ', DMY', value || ', YMD', 'Etc/' || value)
+        order by name) as unusual,
+      current_setting('session_replication_role') <> 'replica' as "firesTriggers",
       current_setting('server_version_num')::int as "versionNumber",
       current_setting('server_version') as version,
       pg_is_in_recovery() or current_setting('transaction_read_only') = 'on' as "isReadOnly",
@@ -58,7 +62,7 @@ async function readSession(client: Client, mark: string): Promise<Session> {
       current_setting('fsync') = 'on' as "isSyncing",
       (select datcollversion <> pg_database_collation_actual_version(oid) from pg_database
         where datname = current_database()) is true as "isOrderChanged"`,
-    [mark],
+    [mark, JSON.stringify(USUAL)],
   );
   return rows[0] as Session;
 }
@@ -70,10 +74,17 @@ export function judgeServer(session: Session): string[] {
       `This is PostgreSQL ${session.version}, and Farebox needs PostgreSQL 18 or newer.`,
     );
   }
-  if (!session.isUsual) {
+  if (session.unusual.length > 0) {
+    const wanted = session.unusual.map((name) => `${name} to ${USUAL[name]}`);
     throw new UnsuitableServerError(
-      'Behind a connection pooler, sessions keep the defaults of their role: set datestyle to ISO, timezone to UTC and ' +
-        'default_transaction_isolation to read committed for it, with alter role ... set ...',
+      `Behind a connection pooler, sessions keep the defaults of their role: set ${wanted.join(', ')} for it, ` +
+        'with alter role ... set ...',
+    );
+  }
+  if (!session.firesTriggers) {
+    throw new UnsuitableServerError(
+      'session_replication_role is replica, so triggers and foreign keys do nothing: ' +
+        'set it to origin for this role and database.',
     );
   }
   if (session.isReadOnly) {

@@ -53,6 +53,7 @@ export async function migrate(
   const functions = await sqlFiles(join(directory, 'functions'), FUNCTION, String);
   return withClient(withSessionOptions(databaseUrl, {}), {}, async (client) => {
     await client.query('begin');
+    await noticeOurEnd(client);
     await takeLock(client, onWait);
     await client.query(`set local lock_timeout = ${LOCK_TIMEOUT_MS}`);
     const applied = [
@@ -63,6 +64,18 @@ export async function migrate(
     await client.query('commit');
     return applied;
   });
+}
+
+/**
+ * When this process ends, PostgreSQL gives up the statement within a second. By itself it would notice only after the
+ * statement, and an index that nobody waits for any longer would be built to its end, under its locks.
+ */
+async function noticeOurEnd(client: Client): Promise<void> {
+  await client.query('savepoint before_setting');
+  // PostgreSQL on Windows cannot.
+  await client
+    .query(`set local client_connection_check_interval = '1s'`)
+    .catch(() => client.query('rollback to savepoint before_setting'));
 }
 
 async function takeLock(client: Client, onWait: (holder: string) => void): Promise<void> {

@@ -18,6 +18,23 @@ export class PoolerError extends Error {
   }
 }
 
+/** Behind a pooler they are checked at the start (check-server.ts), which costs less than to set them each time. */
+export const USUAL = {
+  // Without it, null in an array is the text "NULL": charges without an idempotency key would have the same one.
+  array_nulls: 'on',
+  // Times are parsed as ISO 8601. With another style, 5 December would be read as 12 May.
+  datestyle: 'ISO',
+  timezone: 'UTC',
+  // The charge functions look at rows that committed while they waited for locks.
+  default_transaction_isolation: 'read committed',
+  // Migrations have backslashes in strings.
+  standard_conforming_strings: 'on',
+  // Doctor compares the schema as text.
+  bytea_output: 'hex',
+  intervalstyle: 'postgres',
+  quote_all_identifiers: 'off',
+} as const;
+
 const SESSION_OPTIONS = {
   // The server probes idle connections, so that firewalls keep them open, and closes those that do not answer, which
   // releases their locks.
@@ -25,12 +42,9 @@ const SESSION_OPTIONS = {
   tcp_keepalives_interval: 5,
   tcp_keepalives_count: 3,
   tcp_user_timeout: 15_000,
-  // Behind a pooler the next three are checked at the start (check-server.ts), which costs less than to set them each time.
-  // Times are parsed as ISO 8601. With another style, 5 December would be read as 12 May.
-  datestyle: 'ISO',
-  timezone: 'UTC',
-  // The charge functions look at rows that committed while they waited for locks.
-  default_transaction_isolation: 'read committed',
+  ...USUAL,
+  // Of the search for agents.
+  'pg_trgm.similarity_threshold': 0.3,
   // Where `migrate` creates pg_trgm, or where providers have created it. The default names the schema of the role, which is
   // another one after a restore for another role.
   search_path: 'farebox,public,extensions',

@@ -1,8 +1,21 @@
 /** `farebox migrate` on empty servers: the schema, and the search attributes of a namespace. */
 import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { Connection } from '@temporalio/client';
+import { Client } from 'pg';
 import { SEARCH_ATTRIBUTES } from '../../src/domain/search-attributes.ts';
-import { createTestDatabase, farebox, until, type TestDatabase } from '../support/stack.ts';
+import {
+  asSuperuser,
+  createTestDatabase,
+  farebox,
+  until,
+  type TestDatabase,
+} from '../support/stack.ts';
+
+const CLI = join(import.meta.dirname, '../../src/cli.ts');
 
 /** Numbers of `temporal.api.enums.v1.IndexedValueType`. */
 const TYPES: Readonly<Record<number, string>> = { 2: 'Keyword', 4: 'Double', 5: 'Bool' };
@@ -56,6 +69,47 @@ describe('farebox migrate', () => {
       for (const [name, type] of Object.entries(SEARCH_ATTRIBUTES)) assert.equal(after[name], type);
     }
   });
+
+  for (const [what, hold] of Object.entries({
+    'waits for another migration': `select pg_advisory_xact_lock(hashtext('farebox.migrate'))`,
+    'is at work': 'lock table farebox.functions',
+  })) {
+    for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+      it(`ends on ${signal} while it ${what}, leaves no statement behind, and can run again`, async () => {
+        const { DATABASE_URL = '' } = env;
+        const other = new Client({ connectionString: asSuperuser(DATABASE_URL) });
+        await other.connect();
+        try {
+          await other.query('begin');
+          await other.query(hold);
+          const run = spawn(process.execPath, [CLI, 'migrate'], {
+            env: { PATH: process.env['PATH'], DATABASE_URL },
+            stdio: ['ignore', 'ignore', 'pipe'],
+          });
+          const ended = once(run, 'exit');
+          const said = text(run.stderr);
+          const waiting = async () => {
+            // The activity is read once in a transaction.
+            const { rows } = await other.query<{ count: number }>(
+              `select count(*)::int from pg_stat_clear_snapshot(), pg_stat_activity
+               where datname = current_database() and application_name = 'farebox migrate'
+                 and wait_event_type = 'Lock'`,
+            );
+            return rows[0]?.count ?? 0;
+          };
+          await until(waiting);
+          run.kill(signal);
+          assert.deepEqual(await ended, [1, null]);
+          assert.match(await said, new RegExp(`stopped by ${signal}; run it again\\n$`));
+          // Less than the 10 seconds after which it would give up a lock of a table.
+          await until(async () => (await waiting()) === 0, { timeoutMs: 8_000 });
+        } finally {
+          await other.end();
+        }
+        assert.match(await farebox(['migrate'], { env: { DATABASE_URL } }), /up to date/);
+      });
+    }
+  }
 
   it('skips Temporal when no address is set', async () => {
     const { DATABASE_URL = '' } = env;

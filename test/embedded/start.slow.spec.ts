@@ -206,8 +206,20 @@ describe('farebox start', function () {
     assert.equal(await maintained.exited, 0);
   });
 
-  it('refuses data of a newer release, and does not change it', async () => {
+  it('names the account of its keys, if an earlier start was killed before it stored those of the first', async () => {
+    running.process.kill('SIGTERM');
+    await running.exited;
+    await rm(join(place.dataDir, 'first-account.json'));
     running = await launchReady(place);
+    const [, email = ''] = /The first account, (\S+), was given/.exec(running.output()) ?? [];
+    assert.match(email, /^you\+\d+@example\.com$/);
+    assert.equal(await balanceOf(running), 10);
+    const kept = await readFile(join(place.dataDir, 'first-account.json'), 'utf8');
+    const { consumerId } = JSON.parse(kept) as { consumerId: string };
+    assert.ok((await run('account', 'show', consumerId, place)).includes(email));
+  });
+
+  it('refuses data of a newer release, and does not change it', async () => {
     const { DATABASE_URL } = await environmentOf(place);
     const client = new Client({ connectionString: DATABASE_URL });
     await client.connect();

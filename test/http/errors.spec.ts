@@ -35,7 +35,14 @@ describe('errors', () => {
     ['OPTIONS', '/v1/earnings', 'HEAD, GET'],
     ['GET', '/v1/checkout', 'POST'],
     ['GET', '/v1/charges/batch', 'POST'],
+    ['GET', '/v1/charges/batch?x', 'POST'],
     ['POST', '/v1/charges/chg_1', 'HEAD, GET'],
+    ['POST', '/', 'HEAD, GET'],
+    ['PUT', '/console', 'HEAD, GET'],
+    ['DELETE', '/console/charges', 'HEAD, GET'],
+    ['PUT', '/console/auth/sign-in/email', 'POST'],
+    ['DELETE', '/console/auth/sign-out', 'POST'],
+    ['POST', '/console/auth/sign-in-link?token=x', 'GET'],
   ] as const) {
     it(`answers method_not_allowed for ${method} ${path}`, async () => {
       const answer = await call(api, method, path);
@@ -46,6 +53,12 @@ describe('errors', () => {
       );
     });
   }
+
+  it('answers method_not_allowed for TRACE, which fetch does not send', async () => {
+    const socket = connect(Number(new URL(api.url).port), '127.0.0.1');
+    socket.write('TRACE /console/auth/sign-out HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n');
+    assert.match(await text(socket), /^HTTP\/1\.1 405 /);
+  });
 
   it('answers HEAD with the headers alone', async () => {
     const answer = await call(api, 'HEAD', '/v1/balance', { key: account.consumerKey });
@@ -90,6 +103,13 @@ describe('errors', () => {
       assertError(answer, 415, 'unsupported_media_type');
     });
   }
+
+  it('takes a body that says in any letters that it has no encoding', async () => {
+    for (const encoding of ['identity', 'Identity']) {
+      const made = await charge(api, account, {}, { 'content-encoding': encoding });
+      assert.equal(made.status, 201);
+    }
+  });
 
   for (const kilobytes of [65, 1_024]) {
     it(`answers payload_too_large for ${kilobytes} kB, and closes the connection`, async () => {

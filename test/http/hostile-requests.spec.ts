@@ -35,6 +35,7 @@ describe('a request from a stranger', function () {
 
   for (const [what, head] of Object.entries({
     'without a host': 'GET /healthz HTTP/1.1',
+    'to open a tunnel': 'CONNECT a:443 HTTP/1.1\r\nHost: a',
     'that expects what nobody offers': 'POST /v1/charges HTTP/1.1\r\nHost: a\r\nExpect: a-receipt',
   })) {
     it(`${what} is answered 400 with an error of the one shape`, async () => {
@@ -46,6 +47,7 @@ describe('a request from a stranger', function () {
   for (const [what, bytes] of Object.entries({
     'without a host': 'GET /healthz HTTP/1.1\r\n\r\n',
     'that is not HTTP': '}',
+    'to open a tunnel': 'CONNECT a:443 HTTP/1.1\r\nHost: a\r\n\r\n',
   })) {
     it(`${what}, behind a charge on its connection, is not answered before the charge`, async () => {
       const account = await api.createAccount(1);

@@ -56,6 +56,15 @@ describe('secrets from files', () => {
     );
   });
 
+  it('are refused with a space around them, as in a file or a variable that was edited by hand', async () => {
+    const path = await file('space', 'secret \n');
+    const spaced = says(/^MASTER_SECRET begins or ends with a space or a line break/);
+    assert.throws(() => withSecretFiles({ MASTER_SECRET_FILE: path }), spaced);
+    for (const secret of ['secret\n', ' secret', '\ufeffsecret']) {
+      assert.throws(() => withSecretFiles({ MASTER_SECRET: secret }), spaced);
+    }
+  });
+
   it('are used by commands and processes', async () => {
     const path = await file('url', `${database.url}\n`);
     const printed = await farebox(['account', 'list', '--json'], {

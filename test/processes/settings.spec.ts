@@ -31,6 +31,20 @@ const INVALID: readonly (readonly [string, string, RegExp])[] = [
   ['TOP_UP_ANSWER_MS', '1e3', /integer from 100 to 60000/],
   ['STRIPE_TIMEOUT_MS', '15000', /integer from 100 to 12000/],
   ['RELAY_LEASE_MS', '-1', /integer from 1000 to 600000/],
+  ['TEMPORAL_ADDRESS', 'temporal', /must be host:port/],
+  ['TEMPORAL_ADDRESS', 'http://temporal:7233', /must be host:port/],
+  ['TEMPORAL_TLS', 'yes', /true or false/],
+  [
+    'STRIPE_SECRET_KEY',
+    'pk_live_1',
+    /must be a secret key of Stripe: sk_test_\.\.\. or sk_live_\.\.\.$/,
+  ],
+  ['STRIPE_WEBHOOK_SECRET', ',', /must be whsec_/],
+  ['BASE_URL', 'https://pay.example.com/?a=b', /no user, query or fragment/],
+  ['BASE_URL', 'https://pay.example.com/#a', /no user, query or fragment/],
+  ['BASE_URL', 'https://user:password@pay.example.com', /no user, query or fragment/],
+  ['CLIENT_ADDRESS_HEADER', 'X-Forwarded-For ', /must match/],
+  ['CLIENT_ADDRESS_HEADER', 'X-Forwarded-For: 1', /must match/],
   ['RECONCILE_REVIEW_MS', '2000, 5000', /integers from 1 to 999999 with commas/],
   ['RECONCILE_REVIEW_MS', '0', /integers from 1 to 999999 with commas/],
   ['RECONCILE_REVIEW_MS', '', /integers from 1 to 999999 with commas/],
@@ -39,6 +53,11 @@ const INVALID: readonly (readonly [string, string, RegExp])[] = [
 describe('the settings of a process', () => {
   it('take an empty HOST for none, not for every address', () => {
     assert.equal(readConfig({ ...REQUIRED, HOST: '' }).host, '127.0.0.1');
+  });
+
+  it('take an empty task queue for none', () => {
+    const { temporal } = readConfig({ ...REQUIRED, TEMPORAL_TASK_QUEUE: '' });
+    assert.equal(temporal.taskQueue, 'farebox');
   });
 
   it('have defaults', () => {
@@ -68,7 +87,7 @@ describe('the settings of a process', () => {
 
 describe('the signing secrets of the webhook', () => {
   it('are a list, in which a comma at the end is no secret', () => {
-    const env = { ...REQUIRED, STRIPE_WEBHOOK_SECRET: 'whsec_1,whsec_2,' };
+    const env = { ...REQUIRED, STRIPE_WEBHOOK_SECRET: 'whsec_1, whsec_2,' };
     assert.deepEqual(readConfig(env).stripe.webhookSecrets, ['whsec_1', 'whsec_2']);
   });
 });

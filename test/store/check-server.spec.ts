@@ -64,10 +64,16 @@ describe('the PostgreSQL of a start', () => {
     await refuses(/^synchronous_commit is off/);
   });
 
+  it('must fire triggers', async () => {
+    await set('session_replication_role', 'replica');
+    await refuses(/^session_replication_role is replica/);
+  });
+
   it('must be version 18 or newer', () => {
     const session = {
       isOurs: true,
-      isUsual: true,
+      unusual: [],
+      firesTriggers: true,
       versionNumber: 170_006,
       version: '17.6',
       isReadOnly: false,
@@ -160,11 +166,12 @@ describe('the PostgreSQL of a start', () => {
 
     it('must have sessions whose defaults are those that ours would set', async () => {
       await set('datestyle', `'German'`);
+      await set('array_nulls', 'off');
       const pooler = await startPgBouncer(testDatabase.url);
       try {
         await assert.rejects(
           checkServer(pooler.pooledUrl),
-          /^UnsuitableServerError: .*set datestyle to ISO/,
+          /^UnsuitableServerError: .*set array_nulls to on, datestyle to ISO for it/,
         );
       } finally {
         await pooler.stop();

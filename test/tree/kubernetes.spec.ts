@@ -144,6 +144,10 @@ describe('deploy/kubernetes', () => {
     );
     const config = readConfig({ ...settings, ...content });
     assert.equal(config.host, '0.0.0.0');
+    // Behind an ingress, all clients have one address.
+    assert.equal(config.rateLimits.failedKeysPerSecond, 0);
+    assert.equal(config.connectionsPerAddress, 0);
+    assert.notEqual(config.clientAddressHeader, undefined);
   });
 
   it('mounts the secrets where the settings look for them', () => {

@@ -6,7 +6,7 @@ import { existsSync, readdirSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { extname, join } from 'node:path';
 import type { Context, Middleware } from 'koa';
-import { AUTH_PATH, isAuthEndpoint } from '../../console/paths.ts';
+import { AUTH_PATH, authMethodOf } from '../../console/paths.ts';
 import { ApiError } from '../../domain/errors.ts';
 import { remembered } from '../../domain/remembered.ts';
 import { writeErrorOf } from '../answer-errors.ts';
@@ -53,11 +53,15 @@ export function consolePages(api: Api): Middleware {
       return redirectTo(ctx, consoleUrl + ctx.url);
     }
     if (path.startsWith(`${AUTH_PATH}/`)) {
-      return isAuthEndpoint(path) ? handleAuth(api, ctx) : next();
+      const method = authMethodOf(path);
+      if (method === undefined) return next();
+      // The library answers 404 to some methods, and fails for TRACE.
+      refuseOtherMethods(ctx, [method]);
+      return handleAuth(api, ctx);
     }
-    if (path === '/' && ctx.method === 'GET') return redirectTo(ctx, '/console/');
-    if (path !== '/console' && !path.startsWith('/console/')) return next();
-    if (ctx.method !== 'GET' && ctx.method !== 'HEAD') return next();
+    if (path !== '/' && path !== '/console' && !path.startsWith('/console/')) return next();
+    refuseOtherMethods(ctx, ['GET', 'HEAD']);
+    if (path === '/') return redirectTo(ctx, '/console/');
     if (!existsSync(join(BUILT, 'index.html'))) {
       throw new ApiError('not_found', 'The console is not built. Run `npm run build:console`.');
     }
@@ -70,6 +74,12 @@ export function consolePages(api: Api): Middleware {
     const file = await fileOf(`assets/${name}`);
     send(ctx, file, extname(name), 'public, max-age=31536000, immutable');
   };
+}
+
+function refuseOtherMethods({ method }: Context, accepted: readonly string[]): void {
+  if (accepted.includes(method)) return;
+  const allow = accepted.join(', ');
+  throw new ApiError('method_not_allowed', `This path accepts ${allow}.`, { allow });
 }
 
 /** Far more than a passkey's proof needs. */
