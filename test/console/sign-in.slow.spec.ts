@@ -1,4 +1,4 @@
-/** Sign-in against impostors: addresses, passwords, links, cookies, sign-ups. */
+/** Sign-in against impostors: addresses, passwords, links, cookies. */
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { startTestApi, type TestApi } from '../support/api.ts';
@@ -22,23 +22,19 @@ describe('signing in to the console', function () {
   let api: TestApi;
   let server: Server;
   let secure: Server;
-  let closed: Server;
-  let invited: Server;
   let behindProxy: Server;
 
   before(async () => {
     api = await startTestApi();
     const env = { ...api.env, DEV_MAIL: 'true' };
-    [server, secure, closed, invited, behindProxy] = await Promise.all([
+    [server, secure, behindProxy] = await Promise.all([
       startApi({ env }),
       startApi({ env: { ...env, BASE_URL: 'https://pay.example.com' } }),
-      startApi({ env: { ...env, SIGN_UP: 'closed' } }),
-      startApi({ env: { ...env, SIGN_UP: 'invited' } }),
       startApi({ env: { ...env, CLIENT_ADDRESS_HEADER: 'X-Client' } }),
     ]);
   });
   after(async () => {
-    await Promise.all([server, secure, closed, invited, behindProxy].map((each) => each?.stop()));
+    await Promise.all([server, secure, behindProxy].map((each) => each?.stop()));
     await api?.stop();
   });
   beforeEach(() => api.sql.query('delete from console.rate_limits'));
@@ -405,32 +401,6 @@ describe('signing in to the console', function () {
     assert.partialDeepStrictEqual(code, { by: '/two-factor/verify-totp', status: 401 });
     assert.ok(!log.includes(email) && !log.includes('wrong password'));
   });
-
-  it('creates no account while sign-up is closed, and only operators’ accounts while it is by invitation', async () => {
-    const email = 'closed@example.com';
-    assert.equal((await auth('/sign-up', { email }, {}, closed)).status, 403);
-    const guest = await api.createAccount(7);
-    for (const address of ['stranger@example.com', guest.email]) {
-      assert.equal((await auth('/sign-up', { email: address }, {}, invited)).status, 200);
-    }
-    await until(() => mailTo(guest.email));
-    assert.equal(await mailTo('stranger@example.com'), undefined);
-    assert.equal(await mailTo(email), undefined);
-  });
-
-  for (const email of [
-    '',
-    'x',
-    'a@b',
-    `${'a'.repeat(100_000)}@example.com`,
-    'a@example.com\nBcc: b@c.de',
-    7,
-  ]) {
-    it(`sends no email to ${JSON.stringify(email).slice(0, 30)}`, async () => {
-      const answer = await auth('/sign-up', { email });
-      assert.ok([400, 413].includes(answer.status), String(answer.status));
-    });
-  }
 
   it('requires a code when two-factor authentication is on', async () => {
     const email = 'careful@example.com';
