@@ -54,14 +54,6 @@ describe('signing in to the console', function () {
   const guess = (password: string, headers = {}) =>
     auth('/sign-in/email', { email: 'guessed@example.com', password }, headers);
 
-  async function mailTo(email: string): Promise<string | undefined> {
-    const { rows } = await api.sql.query<{ body: string }>(
-      'select body from console.mails where recipient = $1 order by id desc limit 1',
-      [email],
-    );
-    return rows[0]?.body;
-  }
-
   async function tokenFor(email: string): Promise<string> {
     await api.sql.query('delete from console.mails where recipient = $1', [email]);
     assert.equal((await auth('/sign-up', { email })).status, 200);

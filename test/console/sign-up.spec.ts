@@ -4,6 +4,9 @@ import { startTestApi, type TestApi } from '../support/api.ts';
 import { call } from '../support/http.ts';
 import { startApi, until, type Server } from '../support/stack.ts';
 
+const signUp = (at: Server, email: unknown) =>
+  call(at, 'POST', '/console/auth/sign-up', { body: { email }, headers: { origin: at.url } });
+
 describe('signing up', () => {
   let api: TestApi;
   let open: Server;
@@ -23,9 +26,6 @@ describe('signing up', () => {
     await Promise.all([open, closed, invited].map((each) => each?.stop()));
     await api?.stop();
   });
-
-  const signUp = (at: Server, email: unknown) =>
-    call(at, 'POST', '/console/auth/sign-up', { body: { email }, headers: { origin: at.url } });
 
   async function isMailed(email: string): Promise<boolean> {
     const { rowCount } = await api.sql.query('select from console.mails where recipient = $1', [
