@@ -25,6 +25,7 @@ import {
   url,
   type Environment,
 } from './read-setting.ts';
+import { DAY_MS, HOUR_MS } from './domain/durations.ts';
 
 /** The ledger's settings: enough for commands that only need Postgres. */
 export interface LedgerConfig {
@@ -174,9 +175,6 @@ const SAMPLERS = [
   'parentbased_always_off',
   'parentbased_traceidratio',
 ] as const;
-
-const HOUR_MS = 3_600_000;
-const DAY_MS = 24 * HOUR_MS;
 
 export function readLedgerConfig(env: Environment): LedgerConfig {
   const ceiling = env['DEFAULT_CONSENT_CEILING'];

@@ -3,8 +3,8 @@
  * connections and lanes of its own, and the limits of charges, so that neither waits for the other.
  */
 import { findLockedConsumers } from '../store/balance/consumers.ts';
-import type { ChargeOutcome, ReplayWindow } from '../store/charges/post-charges.ts';
-import type { Connection, Database } from '../store/database.ts';
+import type { ChargeOutcome } from '../store/charges/post-charges.ts';
+import type { Connection } from '../store/database.ts';
 import type { ChargeEntry, LedgerEntry } from '../store/holds/decide-entries.ts';
 import type { HoldEntry, HoldOutcome } from '../store/holds/hold-entry.ts';
 import {
@@ -13,13 +13,8 @@ import {
   settleEntries,
   type EntryOutcome,
 } from '../store/holds/post-hold-entries.ts';
-import type { Tracing } from '../tracing/tracing.ts';
-import { Batcher, type BatcherOptions, type Flush, type Requester } from './batcher.ts';
-import type { DatabaseClock } from './database-clock.ts';
-import { giveIds } from './give-ids.ts';
-import { BATCHER_LIMITS } from './limits.ts';
-import { replayWindow } from './idempotency.ts';
-import { createTracedBatcher } from './traced-batcher.ts';
+import type { Requester } from './batcher.ts';
+import { createLedgerBatcher, type BatcherDeps } from './ledger-batcher.ts';
 
 /** The outcome is of the entry's kind. */
 export interface EntryBatcher {
@@ -29,45 +24,14 @@ export interface EntryBatcher {
   post(entry: ChargeEntry, requester: Requester): Promise<ChargeOutcome>;
 }
 
-type EntryStatement<Outcome> = (
-  connection: Connection,
-  entries: readonly LedgerEntry[],
-  receiptKey: number,
-  replay: ReplayWindow,
-) => Promise<Outcome[]>;
-
-/** `holdPool` has a connection for each lane, exceptions included. `receiptKey` is the number of the signing secret. */
-export function createEntryBatcher(
-  holdPool: Database,
-  laneCount: number,
-  receiptKey: number,
-  clock: DatabaseClock,
-  onFailure: (error: unknown) => void,
-  onFlush: ((flush: Flush) => void) | undefined,
-  tracing?: Tracing,
-): EntryBatcher {
-  const send =
-    <Outcome>(statement: EntryStatement<Outcome>) =>
-    (entries: readonly LedgerEntry[], onSent: () => void) =>
-      holdPool.connect((connection) => {
-        const nowMs = clock.checkedNowMs();
-        giveIds(entries, nowMs);
-        onSent();
-        return statement(connection, entries, receiptKey, replayWindow(nowMs));
-      });
-  const options: BatcherOptions<LedgerEntry, EntryOutcome> = {
+export function createEntryBatcher(deps: BatcherDeps): EntryBatcher {
+  const batcher = createLedgerBatcher<LedgerEntry, EntryOutcome>(deps, {
+    spanName: 'flush holds',
     payerOf: (entry) => ('consumerId' in entry ? entry.consumerId : entry.holdId),
-    execute: send(postEntries),
-    decide: send(settleEntries),
-    findLocked: (entries) => findLocked(holdPool, entries),
-    onFailure,
-    onFlush,
-    laneCount,
-    ...BATCHER_LIMITS,
-  };
-  const batcher = tracing
-    ? createTracedBatcher(options, 'flush holds', tracing)
-    : new Batcher(options);
+    execute: postEntries,
+    decide: settleEntries,
+    findLocked,
+  });
   return batcher as unknown as EntryBatcher;
 }
 

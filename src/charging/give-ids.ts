@@ -8,7 +8,7 @@ import { idsAt } from '../domain/ids.ts';
 /** The id of a charge or hold that has not been sent yet. */
 export const NOT_SENT = '';
 
-type Sent =
+export type Sent =
   | { id: string; readonly consumerId: string }
   /** A capture: the id of its charge. */
   | { id: string; readonly holdId: string }

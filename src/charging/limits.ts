@@ -1,7 +1,7 @@
 /**
  * The limits of the charge path: batch size, queue length, waiting time, and how long a repeated request is recognized.
  */
-const DAY_MS = 86_400_000;
+import { DAY_MS } from '../domain/durations.ts';
 
 /**
  * Charge connections of one API process. While one commit waits for the disk, the other lane works. An API process that

@@ -9,8 +9,7 @@ import type { Connection } from '../store/database.ts';
 import { dataDirOption } from './data-dir-option.ts';
 import { parseDollars } from './dollars.ts';
 import { CommandError } from './database-command.ts';
-
-const DAY_MS = 86_400_000;
+import { DAY_MS } from '../domain/durations.ts';
 
 export interface Common {
   readonly json: boolean;

@@ -11,6 +11,7 @@ import { findActiveCredentials, type Credential } from '../store/accounts/active
 import type { Database } from '../store/database.ts';
 import { sumLiveEarnings, type LiveTotals } from '../store/earnings/live-earnings.ts';
 import type { EventStream } from './event-stream.ts';
+import { DAY_MS } from '../domain/durations.ts';
 
 const LOOK_EVERY_MS = 1_000;
 /** Proxies commonly close what is silent for a minute. */
@@ -19,8 +20,6 @@ const BEAT_EVERY_MS = 15_000;
 const STREAMS_MAX = 1_000;
 /** Of one account: its people, with a few windows each. */
 const STREAMS_OF_ACCOUNT_MAX = 50;
-
-const DAY_MS = 86_400_000;
 
 interface Listener {
   readonly caller: KeyOwner;

@@ -11,9 +11,9 @@ import {
   REQUEST_IDS_MAX,
   type CountedRefusal,
 } from '../store/refusals/refusals.ts';
+import { HOUR_MS } from '../domain/durations.ts';
 
 const WRITE_EVERY_MS = 5_000;
-const HOUR_MS = 3_600_000;
 const DEVELOPERS_MAX = 1_000;
 /** Pairs of a code and a tool, of one developer in one hour. */
 const PAIRS_MAX = 50;

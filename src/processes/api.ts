@@ -68,10 +68,17 @@ export async function runApi(config: Config, log: Logger): Promise<Running> {
   const registry = metricsPort === undefined ? undefined : new Registry();
   const onFlush = registry && observeFlushes(registry);
   const { activeKey } = receipts;
-  const notPosted = warn('could not post charges');
-  const batcher = createBatcher(charges, laneCount, activeKey, clock, notPosted, onFlush, tracing);
-  const notHeld = warn('could not post holds');
-  const entries = createEntryBatcher(holds, laneCount, activeKey, clock, notHeld, onFlush, tracing);
+  const flushing = { laneCount, receiptKey: activeKey, clock, onFlush, tracing };
+  const batcher = createBatcher({
+    ...flushing,
+    pool: charges,
+    onFailure: warn('could not post charges'),
+  });
+  const entries = createEntryBatcher({
+    ...flushing,
+    pool: holds,
+    onFailure: warn('could not post holds'),
+  });
   const notRead = warn('could not read recent changes');
   const changes = new RecentChanges(() => findRecentChanges(lookUps), notRead);
   const keys = createKeyCache(lookUps, changes);

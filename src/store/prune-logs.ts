@@ -4,10 +4,10 @@
  */
 import { uuidFloor } from '../domain/ids.ts';
 import { countRow, type Database, sql } from './database.ts';
+import { DAY_MS } from '../domain/durations.ts';
 
 /** A fraction of a second of work. */
 const ROWS_PER_STEP = 10_000;
-const DAY_MS = 86_400_000;
 
 export interface Pruned {
   readonly rows: number;

@@ -40,7 +40,13 @@ describe('the batcher of entries', () => {
     });
     client = new Client({ connectionString: ledger.url });
     await client.connect();
-    batcher = createEntryBatcher(pool, 1, RECEIPT_KEY, clock, () => {}, undefined);
+    batcher = createEntryBatcher({
+      pool,
+      laneCount: 1,
+      receiptKey: RECEIPT_KEY,
+      clock,
+      onFailure: () => {},
+    });
     consumers = await newConsumers(client, 3, 1_000_000);
   });
   after(async () => {

@@ -3,6 +3,7 @@ import { Type, type Static } from 'typebox';
 import { TOP_UP_STATUSES, type TopUpStatus } from '../../domain/top-up.ts';
 import { nullable, row, sql, type Connection } from '../database.ts';
 import { idFloorOf } from '../database-ids.ts';
+import { DAY_MS, HOUR_MS } from '../../domain/durations.ts';
 
 const Waiting = Type.Object({
   what: Type.String(),
@@ -49,8 +50,6 @@ const ageRow = row(Type.Object({ ageSeconds: nullable(Type.Number()) }));
 
 /** Longer than any payment takes to settle. Without this limit, every expired checkout would be read. */
 const TOP_UP_DAYS = 40;
-const DAY_MS = 86_400_000;
-const HOUR_MS = 3_600_000;
 
 /** A webhook writes a notice, which waits for its workflow like any other. */
 const OF_WEBHOOKS = sql.fragment`(topic in ('payment_reported', 'reversal_reported'))`;

@@ -5,6 +5,7 @@
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { Type } from 'typebox';
+import { DAY_MS } from '../../domain/durations.ts';
 import { uuidFloor } from '../../domain/ids.ts';
 import { row, sql, timestampOf, type Database, type Transaction } from '../database.ts';
 import { paidByTopUps } from '../earnings/top-up-attribution.ts';
@@ -12,7 +13,7 @@ import { isLockTimeout } from '../failures.ts';
 import { ARCHIVE_LOCK } from './archived.ts';
 
 /** Idempotency keys are looked up among the charges of 62 days, and usage by day is read for 100; clocks may differ. */
-const CLOSED_FOR_MS = 101 * 86_400_000;
+const CLOSED_FOR_MS = 101 * DAY_MS;
 /** Waiting for the lock blocks charges, so the wait is short and is retried. */
 const LOCK_TIMEOUT_MS = 300;
 const ATTEMPTS = 10;

@@ -20,6 +20,7 @@ import { spentBefore } from '../balance/spent.ts';
 import { sumArchivedCharges } from './archived.ts';
 import type { ClosedCharges } from './closed-charges.ts';
 import { inSteps, type IdsBetween } from './in-steps.ts';
+import { HOUR_MS, MINUTE_MS } from '../../domain/durations.ts';
 
 /** A member of the metadata. The schema of the request allows nothing else. */
 const Scalar = Type.Union([Type.String(), Type.Number(), Type.Boolean(), Type.Null()]);
@@ -245,9 +246,7 @@ async function listBetween(
   `);
 }
 
-const MINUTE_MS = 60_000;
 const MINUTES_OF_HOUR = 60;
-const HOUR_MS = MINUTES_OF_HOUR * MINUTE_MS;
 
 /** Searches only the minutes that have such charges, so that a rare tool is found quickly among millions of charges. */
 async function listToolCharges(

@@ -5,8 +5,7 @@ import { asMicros, type Micros } from '../../domain/money.ts';
 import type { ConsumerRef } from '../balance/consumers.ts';
 import { spentBeforeEach } from '../balance/spent.ts';
 import { row, sql, type Connection } from '../database.ts';
-
-const DAY_MS = 86_400_000;
+import { DAY_MS } from '../../domain/durations.ts';
 
 const refundRow = row(Type.Object({ dayMs: Type.Integer(), refundedMicros: Type.Integer() }));
 

@@ -14,6 +14,7 @@ import {
   type Connection,
   type DeveloperRef,
 } from '../database.ts';
+import { DAY_MS } from '../../domain/durations.ts';
 
 /** Whole UTC hours, from `fromMs` inclusive to `toMs` exclusive. Without one of them the range is open on that side. */
 export interface HourRange {
@@ -40,8 +41,6 @@ export interface IntervalEarnings {
   readonly earnings: Micros;
   readonly charges: number;
 }
-
-const DAY_MS = 86_400_000;
 
 /**
  * Earnings since the archived months, computed from the charges and their refunds. The sums and the tail must add up to

@@ -19,11 +19,11 @@ import type { Api } from '../../services.ts';
 import type { Reply, Request } from '../../endpoint.ts';
 import { parseTime } from '../../iso-time.ts';
 import { REPLAYED } from '../../respond.ts';
+import { DAY_MS } from '../../../domain/durations.ts';
 
 const DAYS_MAX = 30;
 /** One of ten thousand may end at any time. */
 export const RETRY_SECONDS = 60;
-const DAY_MS = 86_400_000;
 const EXPIRY = `must be a future ISO 8601 time, at most ${DAYS_MAX} days ahead.`;
 
 export async function postGrant(

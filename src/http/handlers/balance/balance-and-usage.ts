@@ -25,6 +25,7 @@ import type { Reply, Request, ScanApi } from '../../endpoint.ts';
 import { chargeFilterOf, timeRangeOf } from '../../filters.ts';
 import { listPage } from '../../pagination.ts';
 import { refuseArchivedCharge, refuseArchivedRange } from '../../refuse-archived.ts';
+import { DAY_MS } from '../../../domain/durations.ts';
 
 export async function getBalance(api: Api, { caller }: Request): Promise<Reply<BalanceReply>> {
   const [{ balance, debt }, autoTopUp] = await Promise.all([
@@ -88,7 +89,6 @@ export async function getUsageCharge(
 
 /** A little more than three months. */
 const DAYS_MAX = 100;
-const DAY_MS = 86_400_000;
 
 /** Charges less refunds on each UTC day since `from`, which must be the beginning of a UTC day. */
 export async function getUsageByDay(

@@ -2,6 +2,7 @@
  * The developer's earnings (specification section 4.2), in total or for a range of whole UTC hours, of all tools or one,
  * optionally by hour or by UTC day.
  */
+import { DAY_MS, HOUR_MS } from '../../../domain/durations.ts';
 import { ApiError } from '../../../domain/errors.ts';
 import { wireId } from '../../../domain/ids.ts';
 import { asMicros, dollarsOf } from '../../../domain/money.ts';
@@ -18,7 +19,7 @@ import {
 import type { Reply, Request, ScanApi } from '../../endpoint.ts';
 import { timeRangeOf } from '../../filters.ts';
 
-const INTERVAL_MS: Readonly<Record<Interval, number>> = { hour: 3_600_000, day: 86_400_000 };
+const INTERVAL_MS: Readonly<Record<Interval, number>> = { hour: HOUR_MS, day: DAY_MS };
 /** Six weeks of hours, or almost three years of days. */
 const POINTS_MAX = 1_000;
 
