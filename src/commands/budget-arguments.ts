@@ -6,15 +6,10 @@ import type { Micros } from '../domain/money.ts';
 import type { BudgetSettings } from '../store/budgets/change-budgets.ts';
 import { findPlaceOfBudget, type Place } from '../store/budgets/find-tree.ts';
 import type { Connection } from '../store/database.ts';
-import { dataDirOption } from './data-dir-option.ts';
+import type { Common } from './common-options.ts';
 import { parseDollars } from './dollars.ts';
 import { CommandError } from './database-command.ts';
 import { DAY_MS } from '../domain/durations.ts';
-
-export interface Common {
-  readonly json: boolean;
-  readonly dataDir: string;
-}
 
 /** What the options set; `none` removes a limit. */
 export interface SettingOptions extends Common {
@@ -29,9 +24,6 @@ export interface SettingOptions extends Common {
   readonly maxLease?: Micros | 'none';
   readonly expiresAt?: string;
 }
-
-export const common = (command: Command) =>
-  command.option('--json', 'print JSON', false).addOption(dataDirOption());
 
 export const settings = (command: Command) =>
   command

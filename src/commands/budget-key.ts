@@ -13,11 +13,21 @@ import {
   type SpendKey,
 } from '../store/budgets/spend-keys.ts';
 import type { Database } from '../store/database.ts';
-import { common, getPlace, nameOf, timeOf, type Common } from './budget-arguments.ts';
+import { getPlace, nameOf, timeOf } from './budget-arguments.ts';
+import { common, type Common } from './common-options.ts';
 import { CommandError, ifLost, withDatabase } from './database-command.ts';
 import { columns, jsonLines, print } from './output.ts';
-import { IF_REVOKED, ifRolled, lookFor, overlapOf } from './key.ts';
+import {
+  IF_REVOKED,
+  ifRolled,
+  lookFor,
+  noSuchKey,
+  overlapOption,
+  uuidOfKey,
+} from './key-arguments.ts';
 
+/** Shows the ids that the others take. */
+const LIST = 'budget key list';
 const PAGE = 1_000;
 
 export function registerBudgetKeys(key: Command): void {
@@ -31,12 +41,7 @@ export function registerBudgetKeys(key: Command): void {
     .action(create);
   common(key.command('roll <key>'))
     .description('replace a spend key (key_…) with a new one')
-    .option(
-      '--overlap <time>',
-      'how long the old key keeps working: 0, 90s, 15m, 24h, 7d',
-      overlapOf,
-      0,
-    )
+    .addOption(overlapOption())
     .action(roll);
   common(key.command('revoke <key>'))
     .description('revoke a spend key immediately')
@@ -83,13 +88,13 @@ async function roll(
     const made = await rollSpendKey(
       database,
       { ...place, root: null },
-      uuidOfKey(id),
+      uuidOfKey(id, LIST),
       overlap,
       stored,
     );
-    if (made.kind === 'unknown_key') throw noSuchKey(id);
+    if (made.kind === 'unknown_key') throw noSuchKey(id, LIST);
     print(shownOnce(made, made.name ?? null, key), json);
-  }).catch(ifLost(ifRolled(overlap, 'budget key list', 'budget key create')));
+  }).catch(ifLost(ifRolled(overlap, LIST, 'budget key create')));
 }
 
 async function revoke(
@@ -99,8 +104,10 @@ async function revoke(
   await withDatabase(dataDir, async (database) => {
     const place = await getPlaceOfKey(database, id);
     const view = { ...place, root: null };
-    const key = await revokeSpendKey(database, view, uuidOfKey(id), { endsHolds: releaseHolds });
-    if (!key) throw noSuchKey(id);
+    const key = await revokeSpendKey(database, view, uuidOfKey(id, LIST), {
+      endsHolds: releaseHolds,
+    });
+    if (!key) throw noSuchKey(id, LIST);
     if (releaseHolds) await releaseOpenHolds(database, place, { keyId: key.id });
     print(shown(key), json);
   }).catch(ifLost(IF_REVOKED));
@@ -135,19 +142,7 @@ function shown(key: SpendKey): Record<string, string | null> {
 }
 
 async function getPlaceOfKey(database: Database, id: string): Promise<Place> {
-  const place = await findPlaceOfKey(database, uuidOfKey(id));
-  if (!place) throw noSuchKey(id);
+  const place = await findPlaceOfKey(database, uuidOfKey(id, LIST));
+  if (!place) throw noSuchKey(id, LIST);
   return place;
-}
-
-function uuidOfKey(id: string): string {
-  const uuid = uuidOf('key', id);
-  if (uuid === undefined) throw noSuchKey(id);
-  return uuid;
-}
-
-function noSuchKey(id: string): CommandError {
-  return new CommandError(
-    `No active spend key ${id}. Run \`farebox budget key list\` to see key ids.`,
-  );
 }

@@ -10,15 +10,14 @@ import { releaseOpenHolds } from '../store/budgets/open-holds.ts';
 import { readBudgetUsage } from '../store/budgets/usage.ts';
 import {
   changesIn,
-  common,
   dayOf,
   getPlace,
   NO_LIMITS,
   settings,
   uuidOfBudget,
-  type Common,
   type SettingOptions,
 } from './budget-arguments.ts';
+import { common, type Common } from './common-options.ts';
 import { registerBudgetKeys } from './budget-key.ts';
 import { CommandError, getAccount, ifLost, SAME_AGAIN, withDatabase } from './database-command.ts';
 import { columns, jsonLines, table } from './output.ts';

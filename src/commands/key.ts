@@ -1,25 +1,28 @@
 /** `farebox key …`: manages the keys of an account. A key is shown once, when it is created. */
-import { InvalidArgumentError, Option, type Command } from 'commander';
+import { Option, type Command } from 'commander';
 import type { KeyKind } from '../domain/api-keys.ts';
-import { uuidOf, wireId } from '../domain/ids.ts';
+import { wireId } from '../domain/ids.ts';
 import { modeOf } from '../domain/mode.ts';
 import type { LedgerConfig } from '../config.ts';
 import { createKey } from '../store/accounts/accounts.ts';
 import { expireKey, listKeys, revokeKey, type StoredKey } from '../store/accounts/api-keys.ts';
 import { ensureTestAccount, type Holder } from '../store/accounts/test-accounts.ts';
 import type { Connection } from '../store/database.ts';
-import { dataDirOption } from './data-dir-option.ts';
+import { common, type Common } from './common-options.ts';
 import { CommandError, getAccount, ifLost, withDatabase } from './database-command.ts';
+import {
+  IF_REVOKED,
+  ifRolled,
+  lookFor,
+  noSuchKey,
+  overlapOption,
+  uuidOfKey,
+} from './key-arguments.ts';
 import { columns, jsonLines, print } from './output.ts';
 
+/** Shows the ids that the others take. */
+const LIST = 'key list';
 const KINDS = ['consumer', 'developer', 'legacy'] as const;
-const SECONDS = { s: 1, m: 60, h: 3_600, d: 86_400 } as const;
-const OVERLAP_SECONDS_MAX = 30 * SECONDS.d;
-
-interface Common {
-  readonly json: boolean;
-  readonly dataDir: string;
-}
 
 export function register(key: Command): void {
   common(key.command('list <account>'))
@@ -32,18 +35,10 @@ export function register(key: Command): void {
     .action(create);
   common(key.command('roll <key>'))
     .description('replace a key (key_…) with a new one')
-    .option(
-      '--overlap <time>',
-      'how long the old key keeps working: 0, 90s, 15m, 24h, 7d',
-      overlapOf,
-      0,
-    )
+    .addOption(overlapOption())
     .action(roll);
   common(key.command('revoke <key>')).description('revoke a key immediately').action(revoke);
 }
-
-const common = (command: Command) =>
-  command.option('--json', 'print JSON', false).addOption(dataDirOption());
 
 async function list(who: string, { json, dataDir }: Common): Promise<void> {
   const keys = await withDatabase(dataDir, async (database) =>
@@ -71,26 +66,26 @@ async function roll(
   id: string,
   { overlap, json, dataDir }: Common & { overlap: number },
 ): Promise<void> {
-  const uuid = uuidOfKey(id);
+  const uuid = uuidOfKey(id, LIST);
   const made = await withDatabase(dataDir, (database, config) =>
     database.transaction(async (tx) => {
       const old =
         overlap === 0
           ? await revokeKey(tx, { id: uuid })
           : await expireKey(tx, { id: uuid }, overlap);
-      if (!old) throw noSuchKey(id);
+      if (!old) throw noSuchKey(id, LIST);
       return makeKey(tx, config, old.kind, old, old.name);
     }),
-  ).catch(ifLost(ifRolled(overlap, 'key list', 'key create')));
+  ).catch(ifLost(ifRolled(overlap, LIST, 'key create')));
   // After the COMMIT: a key that was rolled back never works.
   print(made, json);
 }
 
 async function revoke(id: string, { json, dataDir }: Common): Promise<void> {
   const key = await withDatabase(dataDir, (database) =>
-    revokeKey(database, { id: uuidOfKey(id) }),
+    revokeKey(database, { id: uuidOfKey(id, LIST) }),
   ).catch(ifLost(IF_REVOKED));
-  if (!key) throw noSuchKey(id);
+  if (!key) throw noSuchKey(id, LIST);
   print(shown(key), json);
 }
 
@@ -117,37 +112,4 @@ function shown(key: StoredKey): Record<string, string | null> {
     revokedAt: key.revokedAt,
     lastUsedAt: key.lastUsedAt,
   };
-}
-
-function uuidOfKey(id: string): string {
-  const uuid = uuidOf('key', id);
-  if (uuid === undefined) throw noSuchKey(id);
-  return uuid;
-}
-
-function noSuchKey(id: string): CommandError {
-  return new CommandError(`No active key ${id}. Run \`farebox key list\` to see key ids.`);
-}
-
-/** What to do when it is unknown whether a key was made; also for spend keys. */
-export function lookFor(command: string): string {
-  return `Look for it in \`farebox ${command}\`, and revoke it if it is there: it was not shown.`;
-}
-
-/** `list` and `create` are commands. */
-export function ifRolled(overlapSeconds: number, list: string, create: string): string {
-  return overlapSeconds > 0
-    ? lookFor(list)
-    : `Repeat the command. If it finds no active key, the key was replaced: create another with \`farebox ${create}\`.`;
-}
-
-export const IF_REVOKED = 'Repeat the command. If it finds no active key, the key was revoked.';
-
-export function overlapOf(text: string): number {
-  const [, number, unit] = /^(\d{1,6})([smhd]?)$/.exec(text) ?? [];
-  const seconds = Number(number) * SECONDS[(unit || 's') as keyof typeof SECONDS];
-  if (number !== undefined && seconds <= OVERLAP_SECONDS_MAX) return seconds;
-  throw new InvalidArgumentError(
-    'It must be a duration such as 90s, 15m, 24h or 7d, at most 30 days.',
-  );
 }

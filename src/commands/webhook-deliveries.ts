@@ -10,7 +10,7 @@ import {
   type Delivery,
 } from '../store/events/deliveries.ts';
 import type { WebhookEndpoint } from '../store/events/webhook-endpoints.ts';
-import { common, type Common } from './budget-arguments.ts';
+import { common, type Common } from './common-options.ts';
 import { CommandError, ifLost, withDatabase } from './database-command.ts';
 import { columns, jsonLines, print } from './output.ts';
 import { limitOf, LIMIT_MAX } from './limit.ts';

@@ -22,10 +22,11 @@ import {
   listWebhookEndpoints,
   type WebhookEndpoint,
 } from '../store/events/webhook-endpoints.ts';
-import { common, nullIfNone, orNone, type Common } from './budget-arguments.ts';
+import { nullIfNone, orNone } from './budget-arguments.ts';
+import { common, type Common } from './common-options.ts';
 import { CommandError, getAccount, ifLost, SAME_AGAIN, withDatabase } from './database-command.ts';
 import { columns, jsonLines, print } from './output.ts';
-import { overlapOf } from './key.ts';
+import { overlapOf } from './key-arguments.ts';
 import { registerDeliveries } from './webhook-deliveries.ts';
 import { getEndpoint, noSuchEndpoint } from './webhook-endpoint.ts';
 
