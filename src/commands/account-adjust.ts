@@ -7,7 +7,7 @@ import { adjustBalance } from '../store/balance/adjustments.ts';
 import { dataDirOption } from './data-dir-option.ts';
 import { parseSignedDollars } from './dollars.ts';
 import { CommandError, getAccount, ifLost, withDatabase } from './database-command.ts';
-import { table } from './output.ts';
+import { print } from './output.ts';
 
 const REASON_LENGTH_MAX = 500;
 
@@ -62,7 +62,7 @@ async function adjust(
       debt: dollarsOf(result.debt),
     };
   }).catch(ifLost(adviceOn(who, idempotencyKey)));
-  process.stdout.write(json ? `${JSON.stringify(adjusted)}\n` : table(adjusted));
+  print(adjusted, json);
 }
 
 function adviceOn(who: string, idempotencyKey: string | undefined): string {

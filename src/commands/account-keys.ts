@@ -10,7 +10,7 @@ import { dataDirOption } from './data-dir-option.ts';
 import { nullIfNone, orNone } from './budget-arguments.ts';
 import { parseDollars } from './dollars.ts';
 import { getAccount, ifLost, SAME_AGAIN, withDatabase } from './database-command.ts';
-import { table } from './output.ts';
+import { print } from './output.ts';
 
 interface Options {
   readonly charge?: AccountKeys['charge'];
@@ -60,5 +60,5 @@ async function keys(
     charge: state,
     developerDayLimit: developerDayMicros === null ? null : dollarsOf(developerDayMicros),
   };
-  process.stdout.write(json ? `${JSON.stringify(shown)}\n` : table(shown));
+  print(shown, json);
 }

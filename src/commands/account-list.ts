@@ -8,7 +8,7 @@ import { getCounters } from '../store/balance/consumers.ts';
 import { findAutoTopUp } from '../store/top-ups/auto-top-ups.ts';
 import { dataDirOption } from './data-dir-option.ts';
 import { CommandError, getAccount, withDatabase } from './database-command.ts';
-import { columns, jsonLines, table } from './output.ts';
+import { columns, jsonLines, print } from './output.ts';
 import { limitOf, LIMIT_MAX } from './limit.ts';
 
 interface Common {
@@ -89,7 +89,7 @@ async function show(who: string, { json, dataDir }: Common): Promise<void> {
       keys: keys.filter(({ revokedAt, expiresAt }) => !revokedAt && !isPast(expiresAt)).length,
     };
   });
-  process.stdout.write(json ? `${JSON.stringify(shown)}\n` : table(shown));
+  print(shown, json);
 }
 
 const isPast = (time: string | null) => time !== null && Date.parse(time) <= Date.now();

@@ -5,7 +5,7 @@ import { findLowBalance, setLowBalance } from '../store/balance/thresholds.ts';
 import { nullIfNone, orNone } from './budget-arguments.ts';
 import { dataDirOption } from './data-dir-option.ts';
 import { getAccount, ifLost, SAME_AGAIN, withDatabase } from './database-command.ts';
-import { table } from './output.ts';
+import { print } from './output.ts';
 import { parsePositiveDollars } from './dollars.ts';
 
 interface Options {
@@ -37,5 +37,5 @@ async function lowBalance(who: string, { threshold, json, dataDir }: Options): P
     return findLowBalance(database, account);
   }).catch(ifLost(threshold === undefined ? undefined : SAME_AGAIN));
   const shown = { threshold: below === null ? null : dollarsOf(below) };
-  process.stdout.write(json ? `${JSON.stringify(shown)}\n` : table(shown));
+  print(shown, json);
 }

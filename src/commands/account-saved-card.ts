@@ -10,7 +10,7 @@ import { changeConsent } from '../store/top-ups/monthly-ceiling.ts';
 import { dataDirOption } from './data-dir-option.ts';
 import { parseDollars, parseCardDollars, parsePositiveDollars } from './dollars.ts';
 import { CommandError, getAccount, ifLost, SAME_AGAIN, withDatabase } from './database-command.ts';
-import { table } from './output.ts';
+import { print } from './output.ts';
 
 interface AutoTopUpOptions {
   readonly threshold?: Micros;
@@ -65,7 +65,7 @@ async function consent(who: string, { ceiling, json, dataDir }: ConsentOptions):
       consentCeiling: ceiling === 0 ? null : dollarsOf(ceiling),
     };
   }).catch(ifLost(SAME_AGAIN));
-  process.stdout.write(json ? `${JSON.stringify(shown)}\n` : table(shown));
+  print(shown, json);
 }
 
 async function autoTopUp(who: string, options: AutoTopUpOptions): Promise<void> {
@@ -76,7 +76,7 @@ async function autoTopUp(who: string, options: AutoTopUpOptions): Promise<void> 
     return findAutoTopUp(database, account);
   }).catch(ifLost(settings === undefined ? undefined : SAME_AGAIN));
   const shown = shownOf(found);
-  process.stdout.write(options.json ? `${JSON.stringify(shown)}\n` : table(shown));
+  print(shown, options.json);
 }
 
 /** Null switches it off, undefined changes nothing. */

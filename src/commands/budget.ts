@@ -20,7 +20,7 @@ import {
 import { common, type Common } from './common-options.ts';
 import { registerBudgetKeys } from './budget-key.ts';
 import { CommandError, getAccount, ifLost, SAME_AGAIN, withDatabase } from './database-command.ts';
-import { columns, jsonLines, table } from './output.ts';
+import { columns, jsonLines, print } from './output.ts';
 
 const PAGE = 1_000;
 
@@ -206,18 +206,6 @@ function comparePaths(a: readonly number[], b: readonly number[]): number {
     if (number !== other) return number - other;
   }
   return a.length - b.length;
-}
-
-function print(values: Record<string, string | number | boolean | null>, json: boolean): void {
-  const text = Object.entries(values).map(([name, value]) => [
-    name,
-    typeof value === 'boolean' ? String(value) : value,
-  ]);
-  process.stdout.write(
-    json
-      ? `${JSON.stringify(values)}\n`
-      : table(Object.fromEntries(text) as Record<string, string>),
-  );
 }
 
 function dollarsOrNull(micros: Micros | null): number | null {

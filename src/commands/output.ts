@@ -1,5 +1,5 @@
 /** What commands print: for people, or with `--json` for scripts. */
-type Values = Readonly<Record<string, string | number | null>>;
+type Values = Readonly<Record<string, string | number | boolean | null>>;
 
 /** Rows as columns under their names. */
 export function columns(rows: readonly Values[]): string {
@@ -31,5 +31,5 @@ export function table(values: Values): string {
 
 /** One object, in a line of JSON or as a table. */
 export function print(values: Values, json: boolean): void {
-  process.stdout.write(json ? `${JSON.stringify(values)}\n` : `${table(values)}\n`);
+  process.stdout.write(json ? `${JSON.stringify(values)}\n` : table(values));
 }
