@@ -144,11 +144,6 @@ export class Batcher<Draft extends Batchable, Outcome> {
     return this.#options.payerOf(draft).slice(-4);
   }
 
-  /** The developer that charges, and the consumer that pays. */
-  #pairOf(draft: Draft): string {
-    return draft.developerId + this.#endOf(draft);
-  }
-
   #laneOf(draft: Draft): Lane<Draft, Outcome> {
     const index = Number.parseInt(this.#endOf(draft), 16) % this.#lanes.length;
     const lane = this.#lanes[index];
@@ -196,8 +191,8 @@ export class Batcher<Draft extends Batchable, Outcome> {
   }
 
   /**
-   * The next batch: developers in turn, without expired charges, and each idempotency key at most once. What a
-   * developer charges to a consumer after the second request with a key waits behind it, so that the order stays.
+   * The next batch: developers in turn, without expired charges, and each idempotency key at most once. If a charge has to
+   * wait for that, what the same request charges to the same consumer after it waits too, so that their order stays.
    */
   #take(lane: Lane<Draft, Outcome>): Waiting<Draft, Outcome>[] {
     const now = performance.now();
@@ -206,7 +201,7 @@ export class Batcher<Draft extends Batchable, Outcome> {
     const batch: Waiting<Draft, Outcome>[] = [];
     const later: Waiting<Draft, Outcome>[] = [];
     const keys = new Set<string>();
-    const behind = new Set<string>();
+    const behind = new Map<Requester, Set<string>>();
     while (batch.length < max) {
       const waiting = lane.queue.take();
       if (!waiting) break;
@@ -219,11 +214,9 @@ export class Batcher<Draft extends Batchable, Outcome> {
         this.#reject(waiting, new ChargeFailure('not_made', 'The client closed the connection.'));
       } else if (waiting.since < oldest) {
         this.#reject(waiting, expired(key !== null && lane.keysInFlight.has(key)));
-      } else if (
-        (key !== null && keys.has(key)) ||
-        (behind.size > 0 && behind.has(this.#pairOf(waiting.draft)))
-      ) {
-        behind.add(this.#pairOf(waiting.draft));
+      } else if ((key !== null && keys.has(key)) || this.#isBehind(waiting, behind)) {
+        const payers = behind.get(waiting.requester) ?? new Set();
+        behind.set(waiting.requester, payers.add(this.#endOf(waiting.draft)));
         later.push(waiting);
       } else {
         if (key !== null) keys.add(key);
@@ -233,6 +226,13 @@ export class Batcher<Draft extends Batchable, Outcome> {
     putBack(lane, later);
     lane.keysInFlight = keys;
     return batch;
+  }
+
+  #isBehind(
+    { requester, draft }: Waiting<Draft, Outcome>,
+    behind: ReadonlyMap<Requester, ReadonlySet<string>>,
+  ): boolean {
+    return behind.size > 0 && behind.get(requester)?.has(this.#endOf(draft)) === true;
   }
 
   /** Sends the batch. Charges that the statement did not decide, or whose consumer is locked, change lanes. */
