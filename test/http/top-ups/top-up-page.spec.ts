@@ -94,6 +94,10 @@ describe('the page of a top-up link', () => {
     const headers = { cookie: `farebox_${id}=${link}~` };
     const page = await (await fetch(`${api.url}/top-up?id=${id}&result=paid`, { headers })).text();
     assert.match(page, /Payment processing/);
+    // Another browser is told neither the amount nor whether it was paid.
+    const elsewhere = await (await fetch(`${api.url}/top-up?id=${id}&result=paid`)).text();
+    assert.match(elsewhere, /Payment processing/);
+    assert.doesNotMatch(elsewhere, /\$|http-equiv="refresh"/);
     assert.doesNotMatch(page, /received/);
   });
 

@@ -289,14 +289,21 @@ function paid(topUp: TopUp | undefined, back: URL | undefined): HtmlPage {
   if (topUp?.status === 'failed' || topUp?.status === 'expired') {
     return canceled(undefined, back);
   }
-  const added = topUp
-    ? `${usd(topUp.amountMicros)} was added to your balance.`
-    : 'Your payment is being processed.';
+  // Another browser than the one that opened the checkout: how much was paid, and whether yet, is not shown to it.
+  if (!topUp) {
+    return {
+      title: 'Payment processing',
+      isCard: true,
+      body:
+        `${BRAND}<h1>Payment processing</h1><p role="status">Your balance grows once it is paid. A card takes a moment, ` +
+        'a bank debit several days. Then run the tool again. You can close this page.</p>',
+    };
+  }
   return {
     title: 'You can continue',
     isCard: true,
     body:
-      `${BRAND}<h1>You can continue</h1><p role="status">${added} ` +
+      `${BRAND}<h1>You can continue</h1><p role="status">${usd(topUp.amountMicros)} was added to your balance. ` +
       `${back ? 'Go back and run the tool again.' : 'Run the tool again. You can close this page.'}</p>${backLink(back)}`,
   };
 }
