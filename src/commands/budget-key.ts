@@ -1,6 +1,6 @@
 /** `farebox budget key …`: the spend keys of a budget. A key is shown once, when it is created. */
 import type { Command } from 'commander';
-import { uuidOf, wireId } from '../domain/ids.ts';
+import { wireId } from '../domain/ids.ts';
 import { hashOfKey, newKey } from '../store/accounts/accounts.ts';
 import { findPlaceOfKey, type Place } from '../store/budgets/find-tree.ts';
 import { releaseOpenHolds } from '../store/budgets/open-holds.ts';
