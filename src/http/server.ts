@@ -97,7 +97,8 @@ function answerUnparsable(server: Server, refused: Refused): void {
   server.on('connect', (_, socket) => {
     const earlier = pendingOf(socket);
     if (earlier) earlier.shouldKeepAlive = false;
-    else refuseSocket(socket, refused('The method CONNECT is for proxies, and this is none.'));
+    else
+      refuseSocket(socket, refused('This is not a proxy: it does not accept the method CONNECT.'));
   });
   server.on('checkExpectation', (_, response) => {
     refuse(response, refused('The header Expect can only be 100-continue.'));
