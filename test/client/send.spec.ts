@@ -1,6 +1,7 @@
 /** One request by each of the two transports, which must behave the same. */
 import assert from 'node:assert/strict';
 import { Farebox } from '@farebox/client';
+import { until } from '../support/stack.ts';
 import { answer, droppedLine, ScriptedService, silence, type Step } from './scripted-service.ts';
 
 const halfAnAnswer: Step = (response) => {
@@ -115,5 +116,28 @@ describe('client: the option fetch', () => {
     await new Farebox(settings).holds.place(hold, { signal: caller.signal });
     caller.abort();
     assert.deepEqual([given.length, given[0]?.aborted], [1, false]);
+  });
+
+  it('sends nothing for a caller that had given up before, and ends the request of one that gives up', async () => {
+    const sent: AbortSignal[] = [];
+    const fetch = async (_url: string, { signal }: RequestInit) => {
+      assert.ok(signal);
+      sent.push(signal);
+      const { promise, reject } = Promise.withResolvers<Response>();
+      signal.addEventListener('abort', () => reject(signal.reason));
+      return promise;
+    };
+    const settings = { secretKey: 'fare_sk_live_x', baseUrl: 'http://farebox.test', fetch };
+    const farebox = new Farebox(settings);
+    const hold = { apiKey: 'fare_ck_live_x', tool: 'search', amount: 1 };
+    const isAborted = { code: 'aborted' };
+    await assert.rejects(farebox.holds.place(hold, { signal: AbortSignal.abort() }), isAborted);
+    assert.equal(sent.length, 0);
+    const caller = new AbortController();
+    const placing = farebox.holds.place(hold, { signal: caller.signal });
+    const [given] = await until(() => sent.length > 0 && sent);
+    caller.abort();
+    await assert.rejects(placing, isAborted);
+    assert.equal(given?.aborted, true);
   });
 });
