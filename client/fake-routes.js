@@ -15,6 +15,7 @@ import { FakeRefusal, refuse } from './fake-refusal.js';
 import { done, listOf } from './fake-replies.js';
 
 const TOP_UP_MICROS_MIN = 500_000;
+const TOP_UP_MICROS_MAX = 999_999_990_000;
 
 /** By method and path, where `:id` stands for an id; then whose key it takes, as in the service. */
 const ROUTES = [
@@ -236,8 +237,9 @@ function getBalance(ledger, { consumer }) {
 
 function postTopUp(ledger, { body, consumer, idempotencyKey }) {
   const micros = microsOf('amount', body.amount);
-  if (micros < TOP_UP_MICROS_MIN || micros % 10_000 !== 0) {
-    refuse('invalid_amount', 'amount must be at least $0.50, in whole cents.', 'amount');
+  if (micros < TOP_UP_MICROS_MIN || micros > TOP_UP_MICROS_MAX || micros % 10_000 !== 0) {
+    const message = 'amount must be in whole cents, from $0.50 to $999,999.99.';
+    refuse('invalid_amount', message, 'amount');
   }
   refuseTopUpOnDemand(micros);
   const answer = ledger.once(['top-up', consumer.id], idempotencyKey, { micros }, () => {

@@ -387,7 +387,9 @@ describe('client: the fake', () => {
     assert.partialDeepStrictEqual(topUp, { amount: 5, balance: 5.3, status: 'completed' });
     await consumer.topUp({ amount: 5, idempotencyKey: 'once' });
     assert.equal((await consumer.balance()).balance, 5.3);
-    assert.equal((await raised(consumer.topUp({ amount: 0.1 }))).code, 'invalid_amount');
+    for (const amount of [0.1, 5.001, 1_000_000]) {
+      assert.equal((await raised(consumer.topUp({ amount }))).code, 'invalid_amount');
+    }
   });
 
   it('is away when it is told to be, and then nothing happens', async () => {
