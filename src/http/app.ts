@@ -2,6 +2,7 @@
 import { Router } from '@koa/router';
 import Koa, { type Context, type Middleware } from 'koa';
 import { ApiError } from '../domain/errors.ts';
+import { methodNotAllowed } from './method-not-allowed.ts';
 import { answerErrors, asPage } from './answer-errors.ts';
 import type { Api } from './services.ts';
 import { approvalPage, postApprovalPage } from './handlers/approvals/approval-page.ts';
@@ -98,7 +99,7 @@ function routeExact(routes: readonly Route[]): Middleware {
     const middleware = byMethod?.get(ctx.req.method ?? '');
     if (middleware) return middleware(ctx, next);
     if (byMethod && !(ctx.req.method === 'HEAD' && byMethod.has('GET'))) {
-      throw methodNotAllowed([...byMethod.keys()]);
+      throw methodNotAllowed(withHead([...byMethod.keys()]));
     }
     return next();
   };
@@ -111,13 +112,11 @@ function refuseUnknown(router: Router): Middleware {
       .filter(({ path, regexp }) => path !== '' && regexp?.test(ctx.path))
       .flatMap((layer) => layer.methods);
     if (methods.length === 0) throw new ApiError('not_found', 'This path does not exist.');
-    throw methodNotAllowed(methods);
+    throw methodNotAllowed(withHead(methods));
   };
 }
 
 /** A path that accepts GET accepts HEAD. */
-function methodNotAllowed(methods: readonly string[]): ApiError {
-  const known = methods.includes('GET') ? ['HEAD', ...methods] : methods;
-  const allow = [...new Set(known)].join(', ');
-  return new ApiError('method_not_allowed', `This path accepts ${allow}.`, { allow });
+function withHead(methods: readonly string[]): ReadonlySet<string> {
+  return new Set(methods.includes('GET') ? ['HEAD', ...methods] : methods);
 }

@@ -6,6 +6,7 @@
 import { isUtf8 } from 'node:buffer';
 import { Stripe } from 'stripe';
 import { uuidOf } from '../domain/ids.ts';
+import { isStorableText } from '../domain/storable-text.ts';
 import type { Database } from '../store/database.ts';
 import { recordProcessorEvent, type ProcessorEvent } from '../store/top-ups/processor-events.ts';
 import { topicOf } from './webhook-events.ts';
@@ -112,8 +113,7 @@ function nameOf(value: unknown): string | undefined {
     typeof value === 'string' &&
     value !== '' &&
     value.length <= NAME_LENGTH_MAX &&
-    value.isWellFormed() &&
-    !value.includes('\0');
+    isStorableText(value);
   return isName ? value : undefined;
 }
 

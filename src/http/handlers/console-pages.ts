@@ -8,9 +8,12 @@ import { extname, join } from 'node:path';
 import type { Context, Middleware } from 'koa';
 import { AUTH_PATH, authMethodOf } from '../../console/paths.ts';
 import { ApiError } from '../../domain/errors.ts';
+import { isNestedDeeperThan } from '../../domain/nesting.ts';
 import { remembered } from '../../domain/remembered.ts';
+import { isStorableText } from '../../domain/storable-text.ts';
 import { writeErrorOf } from '../answer-errors.ts';
 import { hasBody, readJson } from '../body.ts';
+import { methodNotAllowed } from '../method-not-allowed.ts';
 import { redirectTo, requestIdOf } from '../respond.ts';
 import type { Api } from '../services.ts';
 
@@ -77,9 +80,7 @@ export function consolePages(api: Api): Middleware {
 }
 
 function refuseOtherMethods({ method }: Context, accepted: readonly string[]): void {
-  if (accepted.includes(method)) return;
-  const allow = accepted.join(', ');
-  throw new ApiError('method_not_allowed', `This path accepts ${allow}.`, { allow });
+  if (!accepted.includes(method)) throw methodNotAllowed(accepted);
 }
 
 /** Far more than a passkey's proof needs. */
@@ -140,7 +141,7 @@ async function readAuthBody({ req }: Context): Promise<string> {
     throw new ApiError('invalid_request', 'The body must be a JSON object.');
   }
   for (const [param, value] of Object.entries(body)) {
-    if (isStorable(value, DEPTH_MAX)) continue;
+    if (!isNestedDeeperThan(DEPTH_MAX, value) && isStorable(value)) continue;
     const problem =
       'must be text without NUL and without unpaired surrogates, and not nested deeply.';
     throw new ApiError('invalid_request', `${param} ${problem}`, { param });
@@ -151,13 +152,8 @@ async function readAuthBody({ req }: Context): Promise<string> {
 /** Twice what a passkey's proof has. */
 const DEPTH_MAX = 8;
 
-function isStorable(value: unknown, depth: number): boolean {
-  if (typeof value === 'string') return value.isWellFormed() && !value.includes('\0');
+function isStorable(value: unknown): boolean {
+  if (typeof value === 'string') return isStorableText(value);
   if (typeof value !== 'object' || value === null) return true;
-  return (
-    depth > 0 &&
-    Object.entries(value)
-      .flat()
-      .every((part) => isStorable(part, depth - 1))
-  );
+  return Object.entries(value).flat().every(isStorable);
 }
