@@ -32,7 +32,7 @@ import { redirectTo } from '../../respond.ts';
 import { cookieOf } from '../../cookies.ts';
 import type { Api } from '../../services.ts';
 import { BRAND, escapeHtml, respondPage, type HtmlPage } from '../html-pages.ts';
-import { checkoutUrlOf, grouped, maxPayable, payableFrom } from './top-ups.ts';
+import { checkoutUrlOf, maxPayable, payableFrom, usd } from './top-ups.ts';
 
 const FORM_BYTES_MAX = 8 * 1024;
 /** A little longer than a checkout can be paid. */
@@ -69,7 +69,7 @@ export function postTopUpPage(api: Api): Middleware {
       );
     const amount = amountOf(api, form.get('amount') ?? '');
     if (amount === undefined) {
-      const most = grouped(maxPayable(api));
+      const most = usd(maxPayable(api));
       return again(400, `Enter an amount of at least $5.00 and at most ${most}, in whole cents.`);
     }
     const outcome = await openCheckout(api, holder, {
@@ -332,11 +332,4 @@ function canceled(retry: string | undefined, back: URL | undefined): HtmlPage {
 function backLink(back: URL | undefined): string {
   if (!back) return '';
   return `<a class="button" href="${escapeHtml(back.href)}" rel="noreferrer">Return to ${escapeHtml(back.host)}</a>`;
-}
-
-function usd(micros: number): string {
-  return (micros / MICROS_PER_DOLLAR).toLocaleString('en-US', {
-    style: 'currency',
-    currency: 'USD',
-  });
 }

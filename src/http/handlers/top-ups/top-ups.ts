@@ -3,7 +3,14 @@ import { CHECKOUT_MICROS_MIN } from '../../../domain/checkout.ts';
 import { ApiError, ERRORS, type ErrorCode } from '../../../domain/errors.ts';
 import { uuidOf, wireId } from '../../../domain/ids.ts';
 import { isTest } from '../../../domain/mode.ts';
-import { asMicros, centsOf, dollarsOf, formatDollars, type Micros } from '../../../domain/money.ts';
+import {
+  asMicros,
+  centsOf,
+  dollarsOf,
+  formatDollars,
+  MICROS_PER_DOLLAR,
+  type Micros,
+} from '../../../domain/money.ts';
 import {
   OPEN_TOP_UPS_MAX,
   TOP_UP_MICROS_MIN,
@@ -217,13 +224,16 @@ export function payableFrom(api: Pick<Api, 'config'>, min: Micros): AmountRule {
   const max = maxPayable(api);
   return {
     accepts: (amount) => centsOf(amount) !== undefined && amount >= min && amount <= max,
-    says: `whole cents, from ${formatDollars(min)} to ${grouped(max)}`,
+    says: `whole cents, from ${formatDollars(min)} to ${usd(max)}`,
   };
 }
 
-/** $999,999.99 */
-export function grouped(amount: Micros): string {
-  return `$${dollarsOf(amount).toLocaleString('en-US', { minimumFractionDigits: 2 })}`;
+/** $999,999.99, of whole cents. */
+export function usd(micros: number): string {
+  return (micros / MICROS_PER_DOLLAR).toLocaleString('en-US', {
+    style: 'currency',
+    currency: 'USD',
+  });
 }
 
 export function maxPayable({ config }: Pick<Api, 'config'>): Micros {
