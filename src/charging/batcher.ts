@@ -201,11 +201,13 @@ export class Batcher<Draft extends Batchable, Outcome> {
     const batch: Waiting<Draft, Outcome>[] = [];
     const later: Waiting<Draft, Outcome>[] = [];
     const keys = new Set<string>();
+    /** Whose charges wait, by the request that asks for them. */
     const behind = new Map<Requester, Set<string>>();
     while (batch.length < max) {
       const waiting = lane.queue.take();
       if (!waiting) break;
       const key = waiting.draft.idempotencyHash;
+      const payers = behind.get(waiting.requester);
       const stay =
         this.#away.size > 0 ? this.#away.get(this.#options.payerOf(waiting.draft)) : undefined;
       if (stay && stay.lane !== lane) {
@@ -214,9 +216,8 @@ export class Batcher<Draft extends Batchable, Outcome> {
         this.#reject(waiting, new ChargeFailure('not_made', 'The client closed the connection.'));
       } else if (waiting.since < oldest) {
         this.#reject(waiting, expired(key !== null && lane.keysInFlight.has(key)));
-      } else if ((key !== null && keys.has(key)) || this.#isBehind(waiting, behind)) {
-        const payers = behind.get(waiting.requester) ?? new Set();
-        behind.set(waiting.requester, payers.add(this.#endOf(waiting.draft)));
+      } else if ((key !== null && keys.has(key)) || payers?.has(this.#endOf(waiting.draft))) {
+        behind.set(waiting.requester, (payers ?? new Set()).add(this.#endOf(waiting.draft)));
         later.push(waiting);
       } else {
         if (key !== null) keys.add(key);
@@ -226,13 +227,6 @@ export class Batcher<Draft extends Batchable, Outcome> {
     putBack(lane, later);
     lane.keysInFlight = keys;
     return batch;
-  }
-
-  #isBehind(
-    { requester, draft }: Waiting<Draft, Outcome>,
-    behind: ReadonlyMap<Requester, ReadonlySet<string>>,
-  ): boolean {
-    return behind.size > 0 && behind.get(requester)?.has(this.#endOf(draft)) === true;
   }
 
   /** Sends the batch. Charges that the statement did not decide, or whose consumer is locked, change lanes. */
