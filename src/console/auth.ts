@@ -88,6 +88,8 @@ export function createAuth({ config, database, log }: ConsoleDeps) {
     const passkeysLeft = await countPasskeys(database, id);
     send(passwordSetMail(email, passkeysLeft, `${config.consoleUrl}/console/security`));
   };
+  const inBackground = (mailing: Promise<void>): void =>
+    void mailing.catch((err: unknown) => log.error({ err }, 'a mail could not be sent'));
   const sendLink = (email: string): Promise<unknown> =>
     auth.api.requestPasswordReset({ body: { email } });
   const auth = betterAuth({
@@ -113,15 +115,10 @@ export function createAuth({ config, database, log }: ConsoleDeps) {
       resetPasswordTokenExpiresIn: LINK_SECONDS,
       revokeSessionsOnPasswordReset: true,
       // Not awaited: how long the request takes must not reveal whether the address has an account.
-      sendResetPassword: async ({ user, token }) =>
-        void mailLink(user.email, token).catch((err: unknown) =>
-          log.error({ err }, 'a mail could not be sent'),
-        ),
+      sendResetPassword: async ({ user, token }) => inBackground(mailLink(user.email, token)),
       // The password is set and the link is used up, so nothing may fail here.
       onPasswordReset: async ({ user }) => {
-        void mailPasswordSet(user).catch((err: unknown) =>
-          log.error({ err }, 'a mail could not be sent'),
-        );
+        inBackground(mailPasswordSet(user));
         await forgetAttempts(database, user.email).catch((err: unknown) =>
           log.error({ err }, 'the attempts to sign in could not be forgotten'),
         );

@@ -136,12 +136,8 @@ function hasOptions(
   description: ScheduleDescription,
   wanted: ReturnType<typeof optionsOf>,
 ): boolean {
-  const { spec, action, policies } = description;
-  return (
-    includes(spec, wanted.spec) &&
-    includes(action, wanted.action) &&
-    includes(policies, wanted.policies)
-  );
+  const parts = ['spec', 'action', 'policies'] as const;
+  return parts.every((part) => includes(description[part], wanted[part]));
 }
 
 /** Compared as JSON, which leaves out what is undefined. */
