@@ -4,35 +4,32 @@ import { wireId } from '../domain/ids.ts';
 import { dollarsOf, formatDollars, type Micros } from '../domain/money.ts';
 import { checkedKey } from '../http/idempotency-key-header.ts';
 import { adjustBalance } from '../store/balance/adjustments.ts';
-import { dataDirOption } from './data-dir-option.ts';
+import { common, type Common } from './common-options.ts';
 import { parseSignedDollars } from './dollars.ts';
 import { CommandError, getAccount, ifLost, withDatabase } from './database-command.ts';
 import { print } from './output.ts';
 
 const REASON_LENGTH_MAX = 500;
 
-interface AdjustOptions {
+interface AdjustOptions extends Common {
   readonly reason: string;
   readonly idempotencyKey?: string;
-  readonly json: boolean;
-  readonly dataDir: string;
 }
 
 export function registerAdjust(account: Command): void {
-  account
-    .command('adjust')
-    .argument('<account>', 'email, acct_…, cns_… or dev_…')
-    .argument('<dollars>', 'credit (5) or debit (-2.50)', parseSignedDollars)
-    .description('credit a balance, or debit it (-2.50); never below zero')
-    .requiredOption('--reason <text>', 'reason, recorded with the adjustment', reasonOf)
-    .option(
-      '--idempotency-key <key>',
-      'with the same key, a repeated command adjusts only once',
-      keyOf,
-    )
-    .option('--json', 'print JSON', false)
-    .addOption(dataDirOption())
-    .action(adjust);
+  common(
+    account
+      .command('adjust')
+      .argument('<account>', 'email, acct_…, cns_… or dev_…')
+      .argument('<dollars>', 'credit (5) or debit (-2.50)', parseSignedDollars)
+      .description('credit a balance, or debit it (-2.50); never below zero')
+      .requiredOption('--reason <text>', 'reason, recorded with the adjustment', reasonOf)
+      .option(
+        '--idempotency-key <key>',
+        'with the same key, a repeated command adjusts only once',
+        keyOf,
+      ),
+  ).action(adjust);
 }
 
 async function adjust(

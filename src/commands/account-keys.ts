@@ -6,39 +6,36 @@ import {
   readAccountKeys,
   type AccountKeys,
 } from '../store/accounts/account-keys.ts';
-import { dataDirOption } from './data-dir-option.ts';
+import { common, type Common } from './common-options.ts';
 import { nullIfNone, orNone } from './budget-arguments.ts';
 import { parseDollars } from './dollars.ts';
 import { getAccount, ifLost, SAME_AGAIN, withDatabase } from './database-command.ts';
 import { print } from './output.ts';
 
-interface Options {
+interface Options extends Common {
   readonly charge?: AccountKeys['charge'];
   readonly developerDayLimit?: Micros | 'none';
-  readonly json: boolean;
-  readonly dataDir: string;
 }
 
 export function registerAccountKeys(account: Command): void {
-  account
-    .command('keys <account>')
-    .description(
-      'close the consumer keys of an account to charges, or limit them; without options, show current settings',
-    )
-    .addOption(
-      new Option(
-        '--charge <state>',
-        'whether tools can charge them; spend keys are not affected',
-      ).choices(['open', 'closed']),
-    )
-    .option(
-      '--developer-day-limit <dollars>',
-      'maximum that one developer may charge in a UTC day, or none',
-      orNone(parseDollars),
-    )
-    .option('--json', 'print JSON', false)
-    .addOption(dataDirOption())
-    .action(keys);
+  common(
+    account
+      .command('keys <account>')
+      .description(
+        'close the consumer keys of an account to charges, or limit them; without options, show current settings',
+      )
+      .addOption(
+        new Option(
+          '--charge <state>',
+          'whether tools can charge them; spend keys are not affected',
+        ).choices(['open', 'closed']),
+      )
+      .option(
+        '--developer-day-limit <dollars>',
+        'maximum that one developer may charge in a UTC day, or none',
+        orNone(parseDollars),
+      ),
+  ).action(keys);
 }
 
 async function keys(

@@ -6,15 +6,11 @@ import { listKeys } from '../store/accounts/api-keys.ts';
 import { listAccounts, type ListedAccount } from '../store/accounts/list-accounts.ts';
 import { getCounters } from '../store/balance/consumers.ts';
 import { findAutoTopUp } from '../store/top-ups/auto-top-ups.ts';
+import { common, type Common } from './common-options.ts';
 import { dataDirOption } from './data-dir-option.ts';
 import { CommandError, getAccount, withDatabase } from './database-command.ts';
 import { columns, jsonLines, print } from './output.ts';
 import { limitOf, LIMIT_MAX } from './limit.ts';
-
-interface Common {
-  readonly json: boolean;
-  readonly dataDir: string;
-}
 
 interface ListOptions extends Common {
   readonly limit: number;
@@ -32,13 +28,12 @@ export function registerList(account: Command): void {
     .option('--json', 'print one JSON object per line', false)
     .addOption(dataDirOption())
     .action(list);
-  account
-    .command('show')
-    .argument('<account>', 'email, acct_…, cns_… or dev_…')
-    .description('show an account: ids, balance, limits and number of keys')
-    .option('--json', 'print JSON', false)
-    .addOption(dataDirOption())
-    .action(show);
+  common(
+    account
+      .command('show')
+      .argument('<account>', 'email, acct_…, cns_… or dev_…')
+      .description('show an account: ids, balance, limits and number of keys'),
+  ).action(show);
 }
 
 async function list({ limit, after, search, json, dataDir }: ListOptions): Promise<void> {

@@ -3,31 +3,28 @@ import type { Command } from 'commander';
 import { dollarsOf, type Micros } from '../domain/money.ts';
 import { findLowBalance, setLowBalance } from '../store/balance/thresholds.ts';
 import { nullIfNone, orNone } from './budget-arguments.ts';
-import { dataDirOption } from './data-dir-option.ts';
+import { common, type Common } from './common-options.ts';
 import { getAccount, ifLost, SAME_AGAIN, withDatabase } from './database-command.ts';
 import { print } from './output.ts';
 import { parsePositiveDollars } from './dollars.ts';
 
-interface Options {
+interface Options extends Common {
   readonly threshold?: Micros | 'none';
-  readonly json: boolean;
-  readonly dataDir: string;
 }
 
 export function registerLowBalance(account: Command): void {
-  account
-    .command('low-balance <account>')
-    .description(
-      'send the event balance.low when a charge leaves too little; without options, show the current setting',
-    )
-    .option(
-      '--threshold <dollars>',
-      'send the event when the balance falls below this, or none',
-      orNone(parsePositiveDollars),
-    )
-    .option('--json', 'print JSON', false)
-    .addOption(dataDirOption())
-    .action(lowBalance);
+  common(
+    account
+      .command('low-balance <account>')
+      .description(
+        'send the event balance.low when a charge leaves too little; without options, show the current setting',
+      )
+      .option(
+        '--threshold <dollars>',
+        'send the event when the balance falls below this, or none',
+        orNone(parsePositiveDollars),
+      ),
+  ).action(lowBalance);
 }
 
 async function lowBalance(who: string, { threshold, json, dataDir }: Options): Promise<void> {

@@ -7,50 +7,48 @@ import { wireId } from '../domain/ids.ts';
 import { dollarsOf, type Micros } from '../domain/money.ts';
 import { findAutoTopUp, setAutoTopUp, type AutoTopUp } from '../store/top-ups/auto-top-ups.ts';
 import { changeConsent } from '../store/top-ups/monthly-ceiling.ts';
-import { dataDirOption } from './data-dir-option.ts';
+import { common, type Common } from './common-options.ts';
 import { parseDollars, parseCardDollars, parsePositiveDollars } from './dollars.ts';
 import { CommandError, getAccount, ifLost, SAME_AGAIN, withDatabase } from './database-command.ts';
 import { print } from './output.ts';
 
-interface AutoTopUpOptions {
+interface AutoTopUpOptions extends Common {
   readonly threshold?: Micros;
   readonly amount?: Micros;
   readonly ceiling?: Micros;
   readonly off?: boolean;
-  readonly json: boolean;
-  readonly dataDir: string;
 }
 
 export function registerSavedCard(account: Command): void {
-  account
-    .command('consent <account>')
-    .description('set how much direct top-ups may charge to the saved card in a month')
-    .requiredOption('--ceiling <dollars>', 'per UTC month; 0 withdraws the consent', parseDollars)
-    .option('--json', 'print JSON', false)
-    .addOption(dataDirOption())
-    .action(consent);
-  account
-    .command('auto-top-up <account>')
-    .description(
-      'top up from the saved card when the balance is low; without options, show current settings',
-    )
-    .option(
-      '--threshold <dollars>',
-      'top up when a charge leaves less than this',
-      parsePositiveDollars,
-    )
-    .option('--amount <dollars>', 'amount of each top-up', parseCardDollars)
-    .option('--ceiling <dollars>', 'maximum to charge in a UTC month', parsePositiveDollars)
-    .option('--off', 'turn automatic top-ups off')
-    .option('--json', 'print JSON', false)
-    .addOption(dataDirOption())
-    .action(autoTopUp);
+  common(
+    account
+      .command('consent <account>')
+      .description('set how much direct top-ups may charge to the saved card in a month')
+      .requiredOption(
+        '--ceiling <dollars>',
+        'per UTC month; 0 withdraws the consent',
+        parseDollars,
+      ),
+  ).action(consent);
+  common(
+    account
+      .command('auto-top-up <account>')
+      .description(
+        'top up from the saved card when the balance is low; without options, show current settings',
+      )
+      .option(
+        '--threshold <dollars>',
+        'top up when a charge leaves less than this',
+        parsePositiveDollars,
+      )
+      .option('--amount <dollars>', 'amount of each top-up', parseCardDollars)
+      .option('--ceiling <dollars>', 'maximum to charge in a UTC month', parsePositiveDollars)
+      .option('--off', 'turn automatic top-ups off'),
+  ).action(autoTopUp);
 }
 
-interface ConsentOptions {
+interface ConsentOptions extends Common {
   readonly ceiling: Micros;
-  readonly json: boolean;
-  readonly dataDir: string;
 }
 
 async function consent(who: string, { ceiling, json, dataDir }: ConsentOptions): Promise<void> {

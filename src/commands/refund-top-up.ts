@@ -4,34 +4,31 @@ import { uuidOf, wireId } from '../domain/ids.ts';
 import { centsOf, dollarsOf, formatDollars, type Micros } from '../domain/money.ts';
 import { requestRefund, type RefundResult } from '../store/top-ups/request-refund.ts';
 import { keyOf } from './account-adjust.ts';
-import { dataDirOption } from './data-dir-option.ts';
+import { common, type Common } from './common-options.ts';
 import { parsePositiveDollars } from './dollars.ts';
 import { CommandError, ifLost, withDatabase } from './database-command.ts';
 import { table } from './output.ts';
 
-interface RefundOptions {
+interface RefundOptions extends Common {
   readonly amount: Micros | undefined;
   readonly idempotencyKey?: string;
-  readonly json: boolean;
-  readonly dataDir: string;
 }
 
 export function register(command: Command): void {
-  command
-    .argument('<top-up>')
-    .option(
-      '--amount <dollars>',
-      'whole cents; by default the whole unspent part',
-      parsePositiveDollars,
-    )
-    .option(
-      '--idempotency-key <key>',
-      'with the same key, a repeated command refunds only once',
-      keyOf,
-    )
-    .option('--json', 'print JSON', false)
-    .addOption(dataDirOption())
-    .action(refund);
+  common(
+    command
+      .argument('<top-up>')
+      .option(
+        '--amount <dollars>',
+        'whole cents; by default the whole unspent part',
+        parsePositiveDollars,
+      )
+      .option(
+        '--idempotency-key <key>',
+        'with the same key, a repeated command refunds only once',
+        keyOf,
+      ),
+  ).action(refund);
 }
 
 async function refund(
