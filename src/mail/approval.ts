@@ -17,7 +17,7 @@ export function approvalMail(recipient: string, approval: Approval, link: string
       `${reasonOf(approval)}\n\n` +
       (isTest(approval) ? 'The call used a test key, so no real money moves.\n\n' : '') +
       `Open this link to see the request and to decide. It works until ${approval.expiresAt}.\n\n${link}\n\n` +
-      'If you do nothing, Farebox does not allow the call. Anyone who has this link can decide, so do not forward this email.\n',
+      'If you do nothing, the call is not allowed. Anyone with this link can decide, so do not forward this email.\n',
   };
 }
 

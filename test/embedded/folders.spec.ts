@@ -20,7 +20,7 @@ describe('a start', () => {
   });
   afterEach(() => rm(folder, { recursive: true, force: true }));
 
-  /** As a user who is not root, for whom no folder is closed. */
+  /** Runs as an unprivileged user, because root can open any directory. */
   async function start(dataDir: string, env: NodeJS.ProcessEnv = {}): Promise<string> {
     const isRoot = process.getuid?.() === 0;
     const child = spawn(process.execPath, [CLI, 'start', '--data-dir', dataDir], {

@@ -50,7 +50,7 @@ function overOf(entry: LedgerEntry): number {
 }
 
 /**
- * What to do with an entry that would release money of a consumer who has a debt. `left`: its outcome is `owing`, and nothing
+ * What to do with an entry that would release money to a consumer with a debt. `left`: its outcome is `owing`, and nothing
  * changes. `decided`: it is decided, and the caller repays the debt in the same transaction.
  */
 type Owing = 'left' | 'decided';
