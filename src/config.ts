@@ -4,6 +4,7 @@
  */
 import { readFileSync } from 'node:fs';
 import { loadClientConnectConfig } from '@temporalio/envconfig';
+import { DAY_MS, HOUR_MS } from './domain/durations.ts';
 import type { Micros } from './domain/money.ts';
 import { REVIEW_AFTER_MS, STEP_RETRY_MS } from './domain/retries.ts';
 import { DEFAULT_TASK_QUEUE } from './domain/task-queues.ts';
@@ -25,7 +26,6 @@ import {
   url,
   type Environment,
 } from './read-setting.ts';
-import { DAY_MS, HOUR_MS } from './domain/durations.ts';
 
 /** The ledger's settings: enough for commands that only need Postgres. */
 export interface LedgerConfig {

@@ -1,6 +1,7 @@
 /** The options and arguments that the commands about budgets share. */
 import { InvalidArgumentError, type Command } from 'commander';
 import { WINDOW_UNITS, type WindowUnit } from '../domain/budget.ts';
+import { DAY_MS } from '../domain/durations.ts';
 import { uuidOf } from '../domain/ids.ts';
 import type { Micros } from '../domain/money.ts';
 import type { BudgetSettings } from '../store/budgets/change-budgets.ts';
@@ -9,7 +10,6 @@ import type { Connection } from '../store/database.ts';
 import type { Common } from './common-options.ts';
 import { parseDollars } from './dollars.ts';
 import { CommandError } from './database-command.ts';
-import { DAY_MS } from '../domain/durations.ts';
 
 /** What the options set; `none` removes a limit. */
 export interface SettingOptions extends Common {

@@ -2,6 +2,7 @@
  * The open streams of earnings of a process. They hold no connection: two queries a second serve all of them, only while
  * somebody listens, and a charge does nothing for them.
  */
+import { DAY_MS } from '../domain/durations.ts';
 import { ApiError } from '../domain/errors.ts';
 import { wireId } from '../domain/ids.ts';
 import { asMicros, dollarsOf } from '../domain/money.ts';
@@ -11,7 +12,6 @@ import { findActiveCredentials, type Credential } from '../store/accounts/active
 import type { Database } from '../store/database.ts';
 import { sumLiveEarnings, type LiveTotals } from '../store/earnings/live-earnings.ts';
 import type { EventStream } from './event-stream.ts';
-import { DAY_MS } from '../domain/durations.ts';
 
 const LOOK_EVERY_MS = 1_000;
 /** Proxies commonly close what is silent for a minute. */

@@ -3,6 +3,7 @@
  * a look-up. Bounded, since callers choose the names of tools: past a developer's share of an hour, tools are counted
  * together, and developers past the first ones of an hour are not recorded. The metrics count all of them.
  */
+import { HOUR_MS } from '../domain/durations.ts';
 import type { ErrorCode } from '../domain/errors.ts';
 import type { Database } from '../store/database.ts';
 import {
@@ -11,7 +12,6 @@ import {
   REQUEST_IDS_MAX,
   type CountedRefusal,
 } from '../store/refusals/refusals.ts';
-import { HOUR_MS } from '../domain/durations.ts';
 
 const WRITE_EVERY_MS = 5_000;
 const DEVELOPERS_MAX = 1_000;

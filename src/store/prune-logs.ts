@@ -2,9 +2,9 @@
  * Deletes rows that nothing reads any more: Stripe's events and ours after a time, and what has expired in the console. Money,
  * charges, top-ups and their evidence are never deleted.
  */
+import { DAY_MS } from '../domain/durations.ts';
 import { uuidFloor } from '../domain/ids.ts';
 import { countRow, type Database, sql } from './database.ts';
-import { DAY_MS } from '../domain/durations.ts';
 
 /** A fraction of a second of work. */
 const ROWS_PER_STEP = 10_000;

@@ -1,9 +1,9 @@
 /** The waiting work in the database and its age, for the metrics. */
 import { Type, type Static } from 'typebox';
+import { DAY_MS, HOUR_MS } from '../../domain/durations.ts';
 import { TOP_UP_STATUSES, type TopUpStatus } from '../../domain/top-up.ts';
 import { nullable, row, sql, type Connection } from '../database.ts';
 import { idFloorOf } from '../database-ids.ts';
-import { DAY_MS, HOUR_MS } from '../../domain/durations.ts';
 
 const Waiting = Type.Object({
   what: Type.String(),

@@ -3,6 +3,7 @@
  * tool; those are found through the minutes marked in the tool's earnings.
  */
 import { Type, type Static } from 'typebox';
+import { HOUR_MS, MINUTE_MS } from '../../domain/durations.ts';
 import { TIME_MS_MAX, uuidFloor, uuidTimeMs } from '../../domain/ids.ts';
 import { TEST_LEDGER_MIN } from '../../domain/mode.ts';
 import { asMicros, type Micros } from '../../domain/money.ts';
@@ -20,7 +21,6 @@ import { spentBefore } from '../balance/spent.ts';
 import { sumArchivedCharges } from './archived.ts';
 import type { ClosedCharges } from './closed-charges.ts';
 import { inSteps, type IdsBetween } from './in-steps.ts';
-import { HOUR_MS, MINUTE_MS } from '../../domain/durations.ts';
 
 /** A member of the metadata. The schema of the request allows nothing else. */
 const Scalar = Type.Union([Type.String(), Type.Number(), Type.Boolean(), Type.Null()]);

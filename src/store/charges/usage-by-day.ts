@@ -1,11 +1,11 @@
 /** A consumer's spending by day, in one statement with a few index probes per day, for any number of charges. */
 import { Type } from 'typebox';
+import { DAY_MS } from '../../domain/durations.ts';
 import { uuidFloor } from '../../domain/ids.ts';
 import { asMicros, type Micros } from '../../domain/money.ts';
 import type { ConsumerRef } from '../balance/consumers.ts';
 import { spentBeforeEach } from '../balance/spent.ts';
 import { row, sql, type Connection } from '../database.ts';
-import { DAY_MS } from '../../domain/durations.ts';
 
 const refundRow = row(Type.Object({ dayMs: Type.Integer(), refundedMicros: Type.Integer() }));
 

@@ -3,6 +3,7 @@
  * so in one snapshot. Exact at every moment, and as fast with ten million charges as with ten.
  */
 import { Type } from 'typebox';
+import { DAY_MS } from '../../domain/durations.ts';
 import type { Micros } from '../../domain/money.ts';
 import { ARCHIVED_BEFORE } from '../charges/archived.ts';
 import {
@@ -14,7 +15,6 @@ import {
   type Connection,
   type DeveloperRef,
 } from '../database.ts';
-import { DAY_MS } from '../../domain/durations.ts';
 
 /** Whole UTC hours, from `fromMs` inclusive to `toMs` exclusive. Without one of them the range is open on that side. */
 export interface HourRange {

@@ -1,5 +1,6 @@
 /** Grants: who may invoke which agent, and how often (legacy, specification section 4.4). */
 import { hash } from 'node:crypto';
+import { DAY_MS } from '../../../domain/durations.ts';
 import { ApiError } from '../../../domain/errors.ts';
 import { ACTIVE_GRANTS_MAX } from '../../../domain/grant.ts';
 import { uuidOf, wireId } from '../../../domain/ids.ts';
@@ -19,7 +20,6 @@ import type { Api } from '../../services.ts';
 import type { Reply, Request } from '../../endpoint.ts';
 import { parseTime } from '../../iso-time.ts';
 import { REPLAYED } from '../../respond.ts';
-import { DAY_MS } from '../../../domain/durations.ts';
 
 const DAYS_MAX = 30;
 /** One of ten thousand may end at any time. */

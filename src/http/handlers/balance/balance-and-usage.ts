@@ -1,4 +1,5 @@
 /** A consumer's balance and usage (specification section 4.1). */
+import { DAY_MS } from '../../../domain/durations.ts';
 import { ApiError } from '../../../domain/errors.ts';
 import { uuidOf, wireId } from '../../../domain/ids.ts';
 import { dollarsOf } from '../../../domain/money.ts';
@@ -25,7 +26,6 @@ import type { Reply, Request, ScanApi } from '../../endpoint.ts';
 import { chargeFilterOf, timeRangeOf } from '../../filters.ts';
 import { listPage } from '../../pagination.ts';
 import { refuseArchivedCharge, refuseArchivedRange } from '../../refuse-archived.ts';
-import { DAY_MS } from '../../../domain/durations.ts';
 
 export async function getBalance(api: Api, { caller }: Request): Promise<Reply<BalanceReply>> {
   const [{ balance, debt }, autoTopUp] = await Promise.all([
