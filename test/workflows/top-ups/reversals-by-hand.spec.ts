@@ -1,31 +1,26 @@
 /** The workflow of reversals, started by hand before the credit, and told of a refund while it reads the row. */
 import assert from 'node:assert/strict';
-import { pino } from 'pino';
-import { NativeConnection, Worker } from '@temporalio/worker';
-import { createTopUpActivities } from '../../../activities/top-ups.ts';
+import { Worker } from '@temporalio/worker';
 import { createTopUpReversalActivities } from '../../../activities/top-up-reversals.ts';
 import { wireId } from '../../../src/domain/ids.ts';
 import { stripeTaskQueue } from '../../../src/domain/task-queues.ts';
 import { creditTopUp } from '../../../src/store/top-ups/credit-top-up.ts';
 import { ask } from '../../../src/stripe/ask-processor.ts';
-import { connectionOptions } from '../../../src/temporal/client.ts';
-import { installRuntime } from '../../../src/temporal/runtime.ts';
 import { reportReversal, reversalsWorkflowId } from '../../../src/temporal/start-reversals.ts';
-import { workflowBundle } from '../../../src/temporal/workflow-bundle.ts';
 import type { ReversalsView } from '../../../workflows/messages.ts';
+import { openOwnWorkers, type OwnWorkers } from '../../support/own-workers.ts';
 import { openTopUpHarness, type TopUpHarness } from '../../support/top-up-harness.ts';
 
 describe('reversals of a top-up that is not credited yet', () => {
   let harness: TopUpHarness;
-  let connection: NativeConnection;
+  let workers: OwnWorkers;
 
   before(async () => {
     harness = await openTopUpHarness({ FIRST_ASK_MS: '3600000' });
-    installRuntime(pino({ level: 'silent' }));
-    connection = await NativeConnection.connect(connectionOptions(harness.config.temporal));
+    workers = await openOwnWorkers(harness);
   });
   after(async () => {
-    await connection?.close();
+    await workers?.close();
     await harness?.close();
   });
 
@@ -37,16 +32,9 @@ describe('reversals of a top-up that is not credited yet', () => {
     await harness.control('webhooks', { mode: 'drop' });
     await harness.pay(sessionUrl);
 
-    const steps = createTopUpActivities({
-      database,
-      stripe,
-      dashboardUrl: null,
-      firstAskMs: 3_600_000,
-      autoTopUpRetryMs: 1_000,
-    });
     let reads = 0;
     const readTopUp = async (topUpId: string) => {
-      const seen = await steps.readTopUp(topUpId);
+      const seen = await workers.steps.readTopUp(topUpId);
       if (++reads === 1) {
         await ask({ database, stripe }, await harness.topUp(id));
         await creditTopUp(database, id);
@@ -57,15 +45,9 @@ describe('reversals of a top-up that is not credited yet', () => {
       return seen;
     };
     const { namespace, taskQueue } = harness.config.temporal;
-    const byRow = await Worker.create({
-      connection,
-      namespace,
-      taskQueue,
-      workflowBundle: await workflowBundle(),
-      activities: { ...steps, readTopUp },
-    });
+    const byRow = await workers.create({ readTopUp });
     const byStripe = await Worker.create({
-      connection,
+      connection: workers.connection,
       namespace,
       taskQueue: stripeTaskQueue(taskQueue),
       activities: createTopUpReversalActivities({ database, stripe }),

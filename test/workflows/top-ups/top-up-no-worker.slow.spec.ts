@@ -1,26 +1,20 @@
 /** No worker takes steps that call Stripe, while workflows run: an operator's update is answered all the same. */
 import assert from 'node:assert/strict';
-import { pino } from 'pino';
-import { NativeConnection, Worker } from '@temporalio/worker';
-import { createTopUpActivities } from '../../../activities/top-ups.ts';
-import { connectionOptions } from '../../../src/temporal/client.ts';
-import { installRuntime } from '../../../src/temporal/runtime.ts';
-import { workflowBundle } from '../../../src/temporal/workflow-bundle.ts';
 import type { TopUpProgress } from '../../../workflows/messages.ts';
+import { openOwnWorkers, type OwnWorkers } from '../../support/own-workers.ts';
 import { openTopUpHarness, type TopUpHarness } from '../../support/top-up-harness.ts';
 
 describe('without a worker for the calls of Stripe', function () {
   this.timeout(240_000);
   let harness: TopUpHarness;
-  let connection: NativeConnection;
+  let workers: OwnWorkers;
 
   before(async () => {
     harness = await openTopUpHarness({ FIRST_ASK_MS: '3600000' });
-    installRuntime(pino({ level: 'silent' }));
-    connection = await NativeConnection.connect(connectionOptions(harness.config.temporal));
+    workers = await openOwnWorkers(harness);
   });
   after(async () => {
-    await connection?.close();
+    await workers?.close();
     await harness?.close();
   });
 
@@ -28,20 +22,7 @@ describe('without a worker for the calls of Stripe', function () {
     const both = await harness.startWorker();
     const topUp = await harness.checkout(await harness.newConsumer(), 25);
     await both.stop();
-    const { namespace, taskQueue } = harness.config.temporal;
-    const onlyWorkflows = await Worker.create({
-      connection,
-      namespace,
-      taskQueue,
-      workflowBundle: await workflowBundle(),
-      activities: createTopUpActivities({
-        database: harness.database,
-        stripe: harness.stripe,
-        dashboardUrl: null,
-        firstAskMs: 3_600_000,
-        autoTopUpRetryMs: 1_000,
-      }),
-    });
+    const onlyWorkflows = await workers.create();
     await onlyWorkflows.runUntil(async () => {
       const told = await harness.workflow(topUp.id).executeUpdate<TopUpProgress, []>('cancel');
       assert.deepEqual([told.status, told.waitingFor, told.stuck], ['pending', 'worker', null]);
