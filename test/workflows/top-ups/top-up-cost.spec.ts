@@ -83,15 +83,15 @@ describe('the cost in actions', () => {
   function actionsOf({ id }: Pick<TopUp, 'id'>): Promise<number> {
     return actionsOfRun(harness.workflow(id));
   }
-
-  async function actionsOfRun(handle: WorkflowHandle): Promise<number> {
-    await handle.result();
-    const { events } = JSON.parse(historyToJSON(await handle.fetchHistory())) as {
-      events: { eventType: string }[];
-    };
-    return events.filter(({ eventType }) => BILLED.has(eventType)).length;
-  }
 });
+
+async function actionsOfRun(handle: WorkflowHandle): Promise<number> {
+  await handle.result();
+  const { events } = JSON.parse(historyToJSON(await handle.fetchHistory())) as {
+    events: { eventType: string }[];
+  };
+  return events.filter(({ eventType }) => BILLED.has(eventType)).length;
+}
 
 /** The questions of an open checkout before it expires, each with its timer. */
 function questionsInADay(): number {
