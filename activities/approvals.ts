@@ -81,7 +81,7 @@ export function createApprovalActivities({ database, linkTo, send }: ApprovalDep
 
 const WHY = {
   closed: 'The approval has ended. Nothing was changed.',
-  not_a_raise: 'The limit is as high already. Nothing was changed.',
+  not_a_raise: 'The limit is already that high. Nothing was changed.',
   budget_closed: 'The budget is closed or expired. Nothing was changed.',
   too_many_developers: 'The budget has too many approved developers. Nothing was changed.',
   unknown_approval: 'There is no such approval.',

@@ -4,7 +4,7 @@ import { pruneLogs, type Pruned } from '../src/store/prune-logs.ts';
 
 export interface LogDeps {
   readonly database: Database;
-  /** How long Stripe's events are kept. */
+  /** How long Stripe's events and ours are kept. */
   readonly retentionDays: number;
 }
 

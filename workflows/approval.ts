@@ -20,12 +20,11 @@ import { canAnswer } from '../src/domain/approval.ts';
 import { changedAttribute } from './changed-attribute.ts';
 import * as messages from './messages.ts';
 import type { ApprovalDecision, ApprovalInput, ApprovalView } from './messages.ts';
+import { UNTIL_IT_SUCCEEDS } from './until-it-succeeds.ts';
 
-// Retries without limit: there is nothing else to do, and the owner can decide without it too.
+// There is nothing else to do, and the owner can decide without it too.
 const { settleApproval } = proxyActivities<ApprovalActivities>({
-  startToCloseTimeout: '15s',
-  heartbeatTimeout: '5s',
-  retry: { initialInterval: '1s', backoffCoefficient: 2, maximumInterval: '1m' },
+  ...UNTIL_IT_SUCCEEDS,
   summary: 'Read the approval',
 });
 const { mailApproval } = proxyActivities<ApprovalActivities>({

@@ -13,12 +13,11 @@ import type { GrantActivities, SeenGrant } from '../activities/grants.ts';
 import { changedAttribute } from './changed-attribute.ts';
 import * as messages from './messages.ts';
 import type { GrantInput, GrantView } from './messages.ts';
+import { UNTIL_IT_SUCCEEDS } from './until-it-succeeds.ts';
 
-// Retries without limit: there is nothing else to do, and the grant expires without it too.
+// There is nothing else to do, and the grant expires without it too.
 const { settleGrant } = proxyActivities<GrantActivities>({
-  startToCloseTimeout: '15s',
-  heartbeatTimeout: '5s',
-  retry: { initialInterval: '1s', backoffCoefficient: 2, maximumInterval: '1m' },
+  ...UNTIL_IT_SUCCEEDS,
   summary: 'Read the grant',
 });
 

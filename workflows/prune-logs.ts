@@ -1,12 +1,11 @@
 /** Deletes old rows of logs, step by step, so that they do not grow forever. A schedule starts it once a day. */
 import { continueAsNew, proxyActivities } from '@temporalio/workflow';
 import type { LogActivities } from '../activities/logs.ts';
+import { UNTIL_IT_SUCCEEDS } from './until-it-succeeds.ts';
 
-// Retries without limit: while a step fails no other run starts, and the UI shows the error.
+// While a step fails, no other run starts.
 const { pruneOldLogs } = proxyActivities<LogActivities>({
-  startToCloseTimeout: '15s',
-  heartbeatTimeout: '5s',
-  retry: { initialInterval: '1s', backoffCoefficient: 2, maximumInterval: '1m' },
+  ...UNTIL_IT_SUCCEEDS,
   summary: 'Delete old log rows',
 });
 

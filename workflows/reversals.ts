@@ -17,7 +17,10 @@ interface Run {
   /** Undefined until it has been read. */
   topUp: TopUpState | undefined;
   view: ReversalsView;
-  /** How many reports arrived. */
+  /**
+   * How many reports arrived. `steps.woken` would not do: `retry` sets it too, a pause clears it, and recorded histories
+   * have the reads that this count led to.
+   */
   reports: number;
 }
 

@@ -4,12 +4,11 @@
  */
 import { continueAsNew, proxyActivities } from '@temporalio/workflow';
 import type { RollupActivities } from '../activities/rollups.ts';
+import { UNTIL_IT_SUCCEEDS } from './until-it-succeeds.ts';
 
-// Retries without limit: while a step fails no other run starts, and the UI shows the error.
+// While a step fails, no other run starts.
 const { rollUp } = proxyActivities<RollupActivities>({
-  startToCloseTimeout: '15s',
-  heartbeatTimeout: '5s',
-  retry: { initialInterval: '1s', backoffCoefficient: 2, maximumInterval: '1m' },
+  ...UNTIL_IT_SUCCEEDS,
   summary: 'Add recent charges to the sums of earnings',
 });
 

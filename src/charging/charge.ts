@@ -202,7 +202,7 @@ function draftPaidBy(
   return whenKnown(deps.budgets.refusalOf(consumer, call), (refusal) => {
     if (!refusal) return draftCharge(request, consumer, amountMicros);
     return refusal.kind === 'needs_approval'
-      ? draftCharge(request, consumer, amountMicros, { needsApproval: true })
+      ? draftCharge(request, consumer, amountMicros, true)
       : refuseUnlessRetry(deps, request, consumer, refusal);
   });
 }
@@ -247,7 +247,7 @@ function draftCharge(
   request: ChargeRequest,
   { ledger, consumerId, spend }: KeyOwner,
   amountMicros: Micros,
-  exception?: Pick<ChargeDraft, 'needsApproval'>,
+  needsApproval = false,
 ): PreparedCharge {
   const { developer, body } = request;
   const identity = hashIdentity(request, consumerId);
@@ -263,8 +263,9 @@ function draftCharge(
     fingerprint: identity?.fingerprint ?? null,
     metadata: body.metadata === undefined ? null : JSON.stringify(body.metadata),
     spend,
+    needsApproval,
   };
-  return { kind: 'ready', draft: exception ? { ...draft, ...exception } : draft };
+  return { kind: 'ready', draft };
 }
 
 function parseAmount(dollars: number | string): Micros | undefined {

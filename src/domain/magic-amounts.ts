@@ -51,6 +51,6 @@ function failed(code: ErrorCode, message: string): MagicTopUp {
 
 function microsOf(dollars: string): number {
   const micros = microsOfDollars(dollars);
-  if (micros === undefined) throw new RangeError(`${dollars} is no amount`);
+  if (micros === undefined) throw new RangeError(`${dollars} is not an amount`);
   return micros;
 }

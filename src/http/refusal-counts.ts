@@ -1,9 +1,10 @@
 /**
- * Counts each developer's refused requests since the process started, by tool and code. Bounded: developers choose the
- * names of tools, so a developer's pairs beyond its share are counted together, and so are all developers after the
- * first two hundred.
+ * Counts each developer's refused requests since the process started, by tool and code, for the metrics. Bounded: a
+ * developer's pairs beyond its share are counted together, and so are all developers after the first two hundred.
+ * RefusalRecorder stores the same by hour.
  */
 import type { ErrorCode } from '../domain/errors.ts';
+import { OTHER, pairOf, toolWithin } from './tool-within.ts';
 
 export interface RefusalCount {
   readonly developerId: string;
@@ -13,10 +14,7 @@ export interface RefusalCount {
   readonly count: number;
 }
 
-const OTHER = '(other)';
 const DEVELOPERS_MAX = 200;
-/** Pairs of a tool and a code, per developer. */
-const PAIRS_MAX = 50;
 
 export class RefusalCounts {
   readonly #byDeveloper = new Map<string, Map<string, RefusalCount>>();
@@ -26,9 +24,8 @@ export class RefusalCounts {
     const developer = known ? developerId : OTHER;
     const pairs = this.#byDeveloper.get(developer) ?? new Map<string, RefusalCount>();
     this.#byDeveloper.set(developer, pairs);
-    const isKnown = pairs.has(`${code} ${tool}`) || pairs.size < PAIRS_MAX;
-    const counted = isKnown ? tool : OTHER;
-    const pair = `${code} ${counted}`;
+    const counted = toolWithin(pairs, code, tool);
+    const pair = pairOf(code, counted);
     const count = (pairs.get(pair)?.count ?? 0) + 1;
     pairs.set(pair, { developerId: developer, tool: counted, code, count });
   }

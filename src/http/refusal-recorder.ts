@@ -1,7 +1,7 @@
 /**
  * Gathers the refused requests of developers in memory and writes them together, off the path of charges: adding one costs
- * a look-up. Bounded, since callers choose the names of tools: past a developer's share of an hour, tools are counted
- * together, and developers past the first ones of an hour are not recorded. The metrics count all of them.
+ * a look-up. Bounded: past a developer's share of an hour, tools are counted together, and developers past the first
+ * thousand of an hour are not recorded. The metrics (RefusalCounts) count all of them.
  */
 import { HOUR_MS } from '../domain/durations.ts';
 import type { ErrorCode } from '../domain/errors.ts';
@@ -12,12 +12,10 @@ import {
   REQUEST_IDS_MAX,
   type CountedRefusal,
 } from '../store/refusals/refusals.ts';
+import { pairOf, toolWithin } from './tool-within.ts';
 
 const WRITE_EVERY_MS = 5_000;
 const DEVELOPERS_MAX = 1_000;
-/** Pairs of a code and a tool, of one developer in one hour. */
-const PAIRS_MAX = 50;
-const OTHER = '(other)';
 
 interface Refusal {
   readonly developerId: string;
@@ -107,10 +105,9 @@ export class RefusalRecorder {
       pairs = new Set();
       this.#pairs.set(developerId, pairs);
     }
-    const pair = `${code} ${tool}`;
-    if (!pairs.has(pair) && pairs.size >= PAIRS_MAX) return OTHER;
-    pairs.add(pair);
-    return tool;
+    const counted = toolWithin(pairs, code, tool);
+    pairs.add(pairOf(code, counted));
+    return counted;
   }
 }
 

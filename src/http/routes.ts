@@ -66,6 +66,22 @@ const toolParams = { id: Id('tool', 'The id of the tool.') };
 const topUpParams = { id: Id('topUp', 'The id of the top-up.') };
 const monthParams = { month: Month };
 
+/** A hold is refused for the same reasons as a charge. */
+const CHARGE_REFUSALS = [
+  'invalid_api_key',
+  'invalid_amount',
+  'unknown_tool',
+  'tool_archived',
+  'insufficient_balance',
+  'spend_limit_reached',
+  'tool_not_allowed',
+  'developer_not_allowed',
+  'account_keys_closed',
+  'mode_mismatch',
+  'approval_required',
+  'idempotency_key_in_use',
+] as const;
+
 export const ENDPOINTS: readonly Endpoint[] = [
   // Charging (specification section 4.3)
   post('/v1/charges', {
@@ -74,21 +90,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
     role: 'developer',
     body: ChargeBody,
     replies: { 201: ChargeReply },
-    errors: [
-      'invalid_api_key',
-      'invalid_amount',
-      'unknown_tool',
-      'tool_archived',
-      'insufficient_balance',
-      'spend_limit_reached',
-      'tool_not_allowed',
-      'developer_not_allowed',
-      'account_keys_closed',
-      'mode_mismatch',
-      'approval_required',
-      'idempotency_key_in_use',
-      'outcome_unknown',
-    ],
+    errors: [...CHARGE_REFUSALS, 'outcome_unknown'],
     isIdempotent: true,
     reportsOutcome: true,
     handle: postCharge,
@@ -147,20 +149,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
     role: 'developer',
     body: HoldBody,
     replies: { 201: PlacedHoldReply },
-    errors: [
-      'invalid_api_key',
-      'invalid_amount',
-      'unknown_tool',
-      'tool_archived',
-      'insufficient_balance',
-      'spend_limit_reached',
-      'tool_not_allowed',
-      'developer_not_allowed',
-      'account_keys_closed',
-      'mode_mismatch',
-      'approval_required',
-      'idempotency_key_in_use',
-    ],
+    errors: CHARGE_REFUSALS,
     isIdempotent: true,
     handle: postHold,
   }),

@@ -1,6 +1,7 @@
 /** Schemas of what operators see and do: accounts, why a balance is what it is, and what does not move on. */
 import { Type, type Static } from 'typebox';
 import { DIFFERENCES } from '../domain/difference.ts';
+import { MOVEMENT_KINDS } from '../domain/movement.ts';
 import { TOP_UP_METHODS, TOP_UP_STATUSES } from '../domain/top-up.ts';
 import { ListedHold } from './holds.ts';
 import {
@@ -54,18 +55,7 @@ export const AccountsReply = Closed({
 });
 export type AccountsReply = Static<typeof AccountsReply>;
 
-const MovementKind = Word(
-  [
-    'top_up',
-    'adjustment',
-    'refund',
-    'refund_returned',
-    'dispute',
-    'dispute_returned',
-    'charge_refund',
-  ],
-  'What moved the money.',
-);
+const MovementKind = Word(MOVEMENT_KINDS, 'What moved the money.');
 
 export const AccountReply = Closed({
   ...accountFields,

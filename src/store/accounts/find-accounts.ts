@@ -1,19 +1,8 @@
 /** Finds live accounts for operators, by what a customer's email, a log line or Stripe's dashboard names. */
-import { Type, type Static } from 'typebox';
+import { Type } from 'typebox';
 import type { Mode } from '../../domain/mode.ts';
-import { micros, row, sql, type Connection } from '../database.ts';
-
-const FoundAccount = Type.Object({
-  id: Type.String(),
-  email: Type.String(),
-  consumerId: Type.String(),
-  developerId: Type.String(),
-  balanceMicros: micros,
-  createdAt: Type.String(),
-});
-export type FoundAccount = Static<typeof FoundAccount>;
-
-const foundRow = row(FoundAccount);
+import { row, sql, type Connection } from '../database.ts';
+import { listedRow, liveAccounts, type ListedAccount } from './list-accounts.ts';
 
 export type AccountClue =
   | { readonly kind: 'uuid'; readonly uuid: string }
@@ -28,14 +17,9 @@ export async function findAccounts(
   connection: Connection,
   clue: AccountClue,
   limit: number,
-): Promise<readonly FoundAccount[]> {
-  return connection.any(sql.type(foundRow)`
-    select a.id, a.email, a.consumer_id as "consumerId", a.developer_id as "developerId",
-      c.credited_micros - c.spent_micros - c.held_micros as "balanceMicros",
-      a.created_at as "createdAt"
-    from farebox.accounts a
-    join farebox.consumers c on c.ledger = a.ledger and c.id = a.consumer_id
-    where a.live_account_id is null and ${matching(clue)} order by a.email limit ${limit}
+): Promise<readonly ListedAccount[]> {
+  return connection.any(sql.type(listedRow)`
+    ${liveAccounts} and ${matching(clue)} order by a.email limit ${limit}
   `);
 }
 

@@ -13,7 +13,16 @@ const ListedAccount = Type.Object({
 
 export type ListedAccount = Static<typeof ListedAccount>;
 
-const accountRow = row(ListedAccount);
+export const listedRow = row(ListedAccount);
+
+/** The beginning of a statement: conditions on `a`, the account, may follow with `and`. */
+export const liveAccounts = sql.fragment`
+  select a.id, a.email, a.consumer_id as "consumerId", a.developer_id as "developerId",
+    c.credited_micros - c.spent_micros - c.held_micros as "balanceMicros", a.created_at as "createdAt"
+  from farebox.accounts a
+  join farebox.consumers c on c.ledger = a.ledger and c.id = a.consumer_id
+  where a.live_account_id is null
+`;
 
 export interface AccountPage {
   readonly limit: number;
@@ -28,12 +37,8 @@ export function listAccounts(
   connection: Connection,
   { limit, after, search = '' }: AccountPage,
 ): Promise<readonly ListedAccount[]> {
-  return connection.any(sql.type(accountRow)`
-    select a.id, a.email, a.consumer_id as "consumerId", a.developer_id as "developerId",
-      c.credited_micros - c.spent_micros - c.held_micros as "balanceMicros", a.created_at as "createdAt"
-    from farebox.accounts a
-    join farebox.consumers c on c.ledger = a.ledger and c.id = a.consumer_id
-    where a.live_account_id is null
+  return connection.any(sql.type(listedRow)`
+    ${liveAccounts}
       and ${after === undefined ? sql.fragment`true` : sql.fragment`a.id < ${after}`}
       and strpos(a.email, ${search.toLowerCase()}) > 0
     order by a.id desc limit ${limit}

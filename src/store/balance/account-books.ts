@@ -3,19 +3,10 @@
  * during charges.
  */
 import { Type, type Static } from 'typebox';
+import { MOVEMENT_KINDS } from '../../domain/movement.ts';
 import type { Page } from '../charges/list-charges.ts';
 import { micros, nullable, row, sql, type Connection } from '../database.ts';
 import type { ConsumerRef } from './consumers.ts';
-
-export const MOVEMENT_KINDS = [
-  'top_up',
-  'adjustment',
-  'refund',
-  'refund_returned',
-  'dispute',
-  'dispute_returned',
-  'charge_refund',
-] as const;
 
 const Kind = Type.Enum(MOVEMENT_KINDS);
 

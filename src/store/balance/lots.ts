@@ -5,18 +5,14 @@
  * caller's transaction has locked the consumer.
  */
 import { Type } from 'typebox';
+import type { MovementKind } from '../../domain/movement.ts';
 import type { ConsumerRef } from './consumers.ts';
 import { idRow, row, sql, type Transaction } from '../database.ts';
 
 /** A change of `credited`. `amountMicros` is positive in both directions. */
 export interface Movement {
-  readonly kind:
-    | 'adjustment'
-    | 'refund'
-    | 'refund_returned'
-    | 'dispute'
-    | 'dispute_returned'
-    | 'charge_refund';
+  /** The credit of a top-up writes its own (credit-top-up.ts). */
+  readonly kind: Exclude<MovementKind, 'top_up'>;
   readonly amountMicros: number;
   /** Credits form a lot of this top-up; debits are taken from its lots first. */
   readonly topUpId?: string | undefined;

@@ -35,7 +35,7 @@ export interface ChargeDraft {
   /** The key that pays when it is a spend key; null for a key of the account. */
   readonly spend: KeyOwner['spend'];
   /** A budget refuses it, by what memory knows, unless its owner approved it once. */
-  readonly needsApproval?: true;
+  readonly needsApproval?: boolean;
 }
 
 export type ChargeOutcome =

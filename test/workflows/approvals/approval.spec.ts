@@ -135,7 +135,7 @@ describe('the workflow of an approval', () => {
     const handle = harness.workflow(id);
     const update = (body: object) => handle.executeUpdate('decide', { args: [body] });
     assert.match(await refusalOf(update({ decision: 'top_up' })), /not a valid decision/);
-    assert.match(await refusalOf(update({ decision: 'raise', limit: 0.5 })), /as high already/);
+    assert.match(await refusalOf(update({ decision: 'raise', limit: 0.5 })), /already that high/);
     assert.match(await refusalOf(update({ decision: 'raise' })), /not an answer/);
     const view = await update({ decision: 'once' });
     assert.deepEqual(view, { status: 'approved', decision: 'once' });

@@ -1,9 +1,13 @@
-/** The cost of a top-up, in events that Temporal Cloud bills as actions: the figures of docs/workflows.md. */
+/**
+ * The cost of a top-up and of a reconciliation, in events that Temporal Cloud bills as actions: the figures of
+ * docs/workflows.md and docs/schedules.md.
+ */
 import assert from 'node:assert/strict';
 import type { WorkflowHandle } from '@temporalio/client';
 import { historyToJSON } from '@temporalio/common/lib/proto-utils.js';
 import type { TopUp } from '../../../src/store/top-ups/top-ups.ts';
 import { ASK_FACTOR } from '../../../src/domain/top-up.ts';
+import { reconcileNow, reconcileNowId } from '../../../src/temporal/reconcile-now.ts';
 import { until } from '../../support/stack.ts';
 import { openTopUpHarness, type TopUpHarness } from '../../support/top-up-harness.ts';
 
@@ -21,7 +25,7 @@ const BILLED = new Set([
   'EVENT_TYPE_UPSERT_WORKFLOW_SEARCH_ATTRIBUTES',
 ]);
 
-describe('a top-up costs', () => {
+describe('the cost in actions', () => {
   let harness: TopUpHarness;
 
   before(async () => {
@@ -32,26 +36,33 @@ describe('a top-up costs', () => {
     await harness?.close();
   });
 
-  it('at most 11 actions through checkout', async () => {
+  it('of a reconciliation with nothing to do is 10, and 2 more by its schedule', async () => {
+    const { temporal } = harness;
+    await reconcileNow(temporal, AbortSignal.timeout(60_000));
+    const run = temporal.client.workflow.getHandle(reconcileNowId(temporal));
+    assert.equal(await actionsOfRun(run), 10);
+  });
+
+  it('of a checkout is at most 11', async () => {
     const topUp = await harness.checkout(await harness.newConsumer(), 25);
     await harness.pay(topUp.sessionUrl);
     assert.ok((await actionsOf(topUp)) <= 11);
   });
 
-  it('at most 20 actions through a checkout that is never paid', async () => {
+  it('of a checkout that is never paid is at most 20', async () => {
     const topUp = await harness.checkout(await harness.newConsumer(), 25);
     await harness.control(`sessions/${topUp.sessionId}/expire-now`);
     // In this test only the report of the end makes the workflow ask. In a day, each timer before it costs a question.
     assert.ok((await actionsOf(topUp)) + 2 * questionsInADay() <= 20);
   });
 
-  it('at most 7 actions from the saved card', async () => {
+  it('of a top-up from the saved card is at most 7', async () => {
     const result = await harness.requestDirect(await harness.newConsumer(), 25);
     assert.ok(result.kind === 'completed');
     assert.ok((await actionsOf(result.topUp)) <= 7);
   });
 
-  it('at most 6 actions when a charge asked for it', async () => {
+  it('of an automatic top-up is at most 6', async () => {
     const consumer = await harness.newConsumer();
     await harness.topUpAutomatically(consumer);
     await harness.charge(consumer);
@@ -60,26 +71,27 @@ describe('a top-up costs', () => {
     assert.ok((await actionsOf(topUp)) <= 6);
   });
 
-  it('at most 7 actions more when it is disputed', async () => {
+  it('of a dispute is at most 7 more', async () => {
     const result = await harness.requestDirect(await harness.newConsumer(), 25);
     assert.ok(result.kind === 'completed');
     const { id, paymentIntentId } = result.topUp;
     await harness.control('disputes', { payment_intent: paymentIntentId });
     await harness.statusBecomes(result.topUp, 'disputed');
-    assert.ok((await actionsOf(result.topUp, harness.reversals(id))) <= 7);
+    assert.ok((await actionsOfRun(harness.reversals(id))) <= 7);
   });
 
-  async function actionsOf(
-    { id }: Pick<TopUp, 'id'>,
-    handle: WorkflowHandle = harness.workflow(id),
-  ): Promise<number> {
-    await handle.result();
-    const { events } = JSON.parse(historyToJSON(await handle.fetchHistory())) as {
-      events: { eventType: string }[];
-    };
-    return events.filter(({ eventType }) => BILLED.has(eventType)).length;
+  function actionsOf({ id }: Pick<TopUp, 'id'>): Promise<number> {
+    return actionsOfRun(harness.workflow(id));
   }
 });
+
+async function actionsOfRun(handle: WorkflowHandle): Promise<number> {
+  await handle.result();
+  const { events } = JSON.parse(historyToJSON(await handle.fetchHistory())) as {
+    events: { eventType: string }[];
+  };
+  return events.filter(({ eventType }) => BILLED.has(eventType)).length;
+}
 
 /** The questions of an open checkout before it expires, each with its timer. */
 function questionsInADay(): number {
