@@ -21,11 +21,11 @@ export function keepBack(response, onEnd) {
   const { end, write, writeHead, setHeader, removeHeader, flushHeaders } = response;
   const own = { end, write, writeHead, setHeader, removeHeader, flushHeaders };
   const chunks = [];
-  let unseal = () => {};
+  let unseal;
   const restore = () => {
     Object.assign(response, own);
     delete response.writableEnded;
-    unseal();
+    unseal?.();
   };
   const before = response.getHeaders();
   const forget = () => {

@@ -118,7 +118,8 @@ describe('client: a batch', () => {
       made,
       { op: 'release', holdId: 'hld_1' },
     ]);
-    const { charges } = api.seen[0]?.body as { charges: { idempotencyKey: string }[] };
+    const [sent = assert.fail('nothing came')] = api.seen;
+    const { charges } = sent.body as { charges: { idempotencyKey: string }[] };
     const keys = [first, second, third].map((result) => result?.idempotencyKey);
     assert.deepEqual(keys, [undefined, charges[1]?.idempotencyKey, undefined]);
     assert.deepEqual(
