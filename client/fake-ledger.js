@@ -3,7 +3,7 @@ import { FakeApprovals } from './fake-approvals.js';
 import { FakeBudgets, giveBack } from './fake-budgets.js';
 import { refuseOnDemand } from './fake-magic.js';
 import { refuse } from './fake-refusal.js';
-import { comparable, microsOf, newId, newKey, newTool, now } from './fake-values.js';
+import { comparable, findMicros, microsOf, newId, newKey, newTool, now } from './fake-values.js';
 
 const MICROS_PER_DOLLAR = 1_000_000;
 
@@ -61,6 +61,7 @@ export class FakeLedger {
   charge({ apiKey, tool, amount, metadata }, idempotencyKey) {
     const consumer = this.ownerOf(apiKey);
     const request = { tool, ...comparable(amount, metadata) };
+    this.#note(apiKey, tool, amount);
     return this.once(['charge', consumer.id], idempotencyKey, request, () => {
       const payer = this.payerOf(apiKey);
       const micros = this.#microsFor(tool, amount);
@@ -93,6 +94,7 @@ export class FakeLedger {
   place({ apiKey, tool, amount, expiresIn, metadata }, idempotencyKey) {
     const consumer = this.ownerOf(apiKey);
     const request = { tool, expiresIn, ...comparable(amount, metadata) };
+    this.#note(apiKey, tool, amount);
     return this.once(['hold', consumer.id], idempotencyKey, request, () => {
       const payer = this.payerOf(apiKey);
       const { key } = payer;
@@ -196,12 +198,18 @@ export class FakeLedger {
     Object.assign(hold, { state, remaining: 0 });
   }
 
-  /** A name that is charged with an amount is known from then on, without a price. */
+  /**
+   * A name that is charged with an amount is known from then on, without a price, even if the call is refused, such as
+   * for its idempotency key. A key or an amount that is not valid names nothing.
+   */
+  #note(apiKey, tool, amount) {
+    const isActive = this.budgets.activeKey(apiKey) ?? this.consumers.has(apiKey);
+    if (this.tools.has(tool) || amount === undefined || !isActive) return;
+    if (findMicros('amount', amount) !== undefined) this.tools.set(tool, newTool(tool));
+  }
+
   #microsFor(tool, amount) {
-    if (amount === undefined) return this.priceOf(tool);
-    const micros = microsOf('amount', amount);
-    if (!this.tools.has(tool)) this.tools.set(tool, newTool(tool));
-    return micros;
+    return amount === undefined ? this.priceOf(tool) : microsOf('amount', amount);
   }
 
   priceOf(name) {

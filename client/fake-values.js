@@ -8,15 +8,21 @@ const FROM_ZERO = new Set(['balance', 'limit', 'window.limit']);
 
 /** Whole micro-dollars of a number or a decimal string. */
 export function microsOf(param, dollars, max = CHARGE_MICROS_MAX) {
+  const micros = findMicros(param, dollars, max);
+  if (micros !== undefined) return micros;
+  const message = `${param} is ${JSON.stringify(dollars)}. It must be more than $0, with at most six decimals.`;
+  return refuse('invalid_amount', message, param);
+}
+
+/** Undefined for what is refused. */
+export function findMicros(param, dollars, max = CHARGE_MICROS_MAX) {
   const micros = Math.round(Number(dollars) * MICROS_PER_DOLLAR);
   const isExact =
     typeof dollars === 'string'
-      ? /^\d+(\.\d{1,6})?$/.test(dollars)
+      ? /^\d{1,16}(\.\d{1,6})?$/.test(dollars)
       : micros / MICROS_PER_DOLLAR === dollars;
   const isAllowed = FROM_ZERO.has(param) ? micros >= 0 : micros > 0 && micros <= max;
-  if (isExact && isAllowed) return micros;
-  const message = `${param} is ${JSON.stringify(dollars)}. It must be more than $0, with at most six decimals.`;
-  return refuse('invalid_amount', message, param);
+  return isExact && isAllowed ? micros : undefined;
 }
 
 /** What an idempotency key names of an amount and metadata: their form and order do not count. */

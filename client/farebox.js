@@ -81,7 +81,8 @@ export class Farebox {
     const charges = members.map(toSend);
     const asked = { method: 'POST', path: '/v1/charges/batch', body: { charges } };
     try {
-      return (await this.#calls.write(asked, BATCH, options)).json.results;
+      const { results } = (await this.#calls.write(asked, BATCH, options)).json;
+      return withKeys(results, charges);
     } catch (error) {
       const idempotencyKeys = charges.map((member) => member.idempotencyKey);
       throw Object.assign(error, { idempotencyKeys });
@@ -171,6 +172,21 @@ function toSend({ amount, ...member }) {
   if (op === 'release') return { ...member, op };
   checkIdempotencyKey(idempotencyKey);
   return { ...member, op, amount: amountToSend(amount), idempotencyKey };
+}
+
+/**
+ * The results of a batch; a failed one has the key of its member: it may be unknown whether that took effect, now or in
+ * an attempt whose answer was lost.
+ */
+function withKeys(results, charges) {
+  if (!Array.isArray(results) || results.length !== charges.length) {
+    const message = 'Farebox gave no whole answer, so the batch may have been made.';
+    throw createError('service_unavailable', message, { outcome: 'unknown' });
+  }
+  return results.map((result, n) => {
+    const { idempotencyKey } = charges[n];
+    return result.error && idempotencyKey ? { ...result, idempotencyKey } : result;
+  });
 }
 
 class PricedFarebox {

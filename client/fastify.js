@@ -1,5 +1,6 @@
 /** Paid routes for Fastify: `app.get('/search', paidRoute(farebox, { tool, price }), handler)`. */
 import { failHijacked, refuse } from './fastify-refusal.js';
+import { discard } from './fetch-response.js';
 import { settleBeforeEnd } from './node-payment.js';
 import { signalOf } from './node-response.js';
 import { checkPaid, isRefusal, openPayment } from './paid.js';
@@ -48,6 +49,7 @@ export function paidRoute(farebox, options) {
         reply.headers(chargeHeaders(await payment.settle(payload)));
         return payload;
       } catch (failure) {
+        discard(payload);
         if (!isRefusal(failure)) throw failure;
         return refuse(reply, failure, before);
       }

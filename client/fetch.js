@@ -1,5 +1,5 @@
 /** Paid fetch handlers: Workers, Next.js route handlers, Deno, Bun. */
-import { hasFailed } from './fetch-response.js';
+import { discard, hasFailed } from './fetch-response.js';
 import { checkPaid, isRefusal, runPaid } from './paid.js';
 import { chargeHeaders, refusalOf } from './refusals.js';
 import { serviceKeyOf } from './service-key.js';
@@ -7,12 +7,19 @@ import { serviceKeyOf } from './service-key.js';
 export function paidRoute(farebox, options, handler) {
   checkPaid(options);
   return async (request, ...rest) => {
+    let made;
+    let isOver = false;
     try {
       const { result, charge } = await runPaid(farebox, options, {
         apiKey: serviceKeyOf(request.headers),
         input: [request],
         signal: request.signal,
-        run: async () => handler(request, ...rest),
+        run: async () => {
+          made = await handler(request, ...rest);
+          // The answer came too late.
+          if (isOver) discard(made?.body);
+          return made;
+        },
         hasFailed,
       });
       // The response of a protocol switch, such as to WebSocket, cannot be copied.
@@ -21,6 +28,8 @@ export function paidRoute(farebox, options, handler) {
       for (const header of Object.entries(chargeHeaders(charge))) response.headers.set(...header);
       return response;
     } catch (error) {
+      isOver = true;
+      discard(made?.body);
       if (!isRefusal(error)) throw error;
       const refusal = refusalOf(error);
       return Response.json({ error: refusal.error }, { status: refusal.status });

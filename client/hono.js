@@ -1,5 +1,5 @@
 /** Paid routes for Hono: `app.get('/search', paidRoute(farebox, { tool, price }), handler)`. */
-import { hasFailed } from './fetch-response.js';
+import { discard, hasFailed } from './fetch-response.js';
 import { checkPaid, isRefusal, runPaid } from './paid.js';
 import { chargeHeaders, refusalOf } from './refusals.js';
 import { serviceKeyOf } from './service-key.js';
@@ -26,6 +26,7 @@ export function paidRoute(farebox, options) {
       for (const header of Object.entries(chargeHeaders(charge))) context.header(...header);
       return undefined;
     } catch (error) {
+      if (context.finalized) discard(context.res.body);
       if (!isRefusal(error)) throw error;
       const refusal = refusalOf(error);
       // A response that was not paid for is not sent, nor are its headers.

@@ -285,6 +285,12 @@ export interface UnpaidCharge {
   error: ServiceUnavailableError;
 }
 
+/**
+ * The result of a member of a batch. One with an `error` has the member's `idempotencyKey` too (a release has none): send
+ * the member again with it if the status is 409 `idempotency_key_in_use`, 500 or 503. It takes effect once.
+ */
+export type BatchResult = BatchMember & { idempotencyKey?: string | undefined };
+
 export type ChargeResult<Mode extends OnUnavailable> = Mode extends 'run_unpaid'
   ? Charge | UnpaidCharge
   : Charge;
@@ -316,7 +322,7 @@ export declare class Farebox<Mode extends OnUnavailable = 'fail'> {
    * raises nothing. Raises FareboxError when the batch itself fails; each member has an idempotency key, your own or a
    * fresh one, with which it is retried.
    */
-  batch(members: readonly BatchRequest[], options?: CallOptions): Promise<BatchMember[]>;
+  batch(members: readonly BatchRequest[], options?: CallOptions): Promise<BatchResult[]>;
 
   /**
    * Refunds one of your charges to its consumer, in whole or in part (`POST /v1/charges/:id/refund`). Retried like

@@ -129,9 +129,10 @@ class Lease {
     return { paid: true, provisional: true, leaseId: slice.id, sequence: entry.sequence };
   }
 
-  /** Settles what is decided so far. */
+  /** Settles what is decided so far, also under leases that are not used any more. */
   async settle() {
-    await Promise.all([this.#slice, this.#spare].map((slice) => slice && this.#settle(slice)));
+    const slices = [this.#slice, ...this.#retiring.keys()];
+    await Promise.all(slices.map((slice) => this.#settle(slice)));
   }
 
   /** Settles everything and releases the rest, as far as there is time. Returns the calls that are not settled. */

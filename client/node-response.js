@@ -21,9 +21,11 @@ export function keepBack(response, onEnd) {
   const { end, write, writeHead, setHeader, removeHeader, flushHeaders } = response;
   const own = { end, write, writeHead, setHeader, removeHeader, flushHeaders };
   const chunks = [];
+  let unseal;
   const restore = () => {
     Object.assign(response, own);
     delete response.writableEnded;
+    unseal?.();
   };
   const before = response.getHeaders();
   const forget = () => {
@@ -62,12 +64,31 @@ export function keepBack(response, onEnd) {
     const ended = args.find((arg) => typeof arg === 'function');
     if (ended) response.once('finish', ended);
     silence();
+    unseal = sealStatus(response);
     // So that a framework does not send a response of its own.
     Object.defineProperty(response, 'writableEnded', { value: true, configurable: true });
     onEnd(Buffer.concat(chunks));
     return response;
   };
   return { restore, silence, forget };
+}
+
+/**
+ * The status by which the response is paid for is the one that is sent, though the error handler of a handler that fails
+ * after it has answered sets another. Returns a function that ends this.
+ */
+function sealStatus(response) {
+  const names =
+    response.req.httpVersionMajor < 2 ? ['statusCode', 'statusMessage'] : ['statusCode'];
+  const sealed = names.map((name) => [name, response[name]]);
+  for (const [name, value] of sealed) {
+    Object.defineProperty(response, name, { get: () => value, set: () => {}, configurable: true });
+  }
+  return () => {
+    for (const [name] of sealed) delete response[name];
+    Object.assign(response, Object.fromEntries(sealed));
+    sealed.length = 0;
+  };
 }
 
 /** Node takes headers as an object, as an array of alternating names and values, or as an array of pairs. */

@@ -5,7 +5,7 @@
 import { askAndRetry, checkAsk } from './approvals.js';
 import { createError, FareboxError } from './errors.js';
 import { usd } from './money.js';
-import { checkInteger, checkOnUnavailable } from './settings.js';
+import { checkInteger, checkOnUnavailable, checkPrice } from './settings.js';
 import { looksUp } from './transport.js';
 
 const TIMEOUT_MS = 300_000;
@@ -17,12 +17,13 @@ const TIMEOUT_MS_MAX = (86_400 - HOLD_MARGIN_SECONDS) * 1_000;
 const RELEASE = { timeoutMs: 1_000 };
 
 /** Refuses what could not work, when the tool or route is created. */
-export function checkPaid({ price, max, settle, ...others }) {
+export function checkPaid({ tool, price, max, settle, ...others }) {
   const { timeoutMs = TIMEOUT_MS, onUnavailable = 'fail', ask } = others;
   const isSettled = max !== undefined;
   if ((price === undefined) !== isSettled || (isSettled && typeof settle !== 'function')) {
     throw new TypeError('Farebox: a paid call needs a price, or max and settle');
   }
+  if (typeof price !== 'function') checkPrice(tool, isSettled ? max : price);
   checkInteger('timeoutMs', timeoutMs, 1, TIMEOUT_MS_MAX);
   checkOnUnavailable(onUnavailable);
   if (ask) checkAsk(ask);

@@ -32,6 +32,10 @@ export function send(url, { method, headers, body, timeoutMs, signal }) {
     );
     signal?.addEventListener('abort', abort);
     sent.on('error', reject);
+    // A switch of protocols that nobody asked for. Without a listener, Node closes the connection and reports nothing.
+    sent.on('upgrade', (response) =>
+      giveUp(new Error(`Unexpected status ${response.statusCode}.`)),
+    );
     sent.on('close', () => {
       clearTimeout(timer);
       signal?.removeEventListener('abort', abort);

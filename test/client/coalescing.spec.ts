@@ -102,6 +102,33 @@ describe('client: a batch', () => {
     const refused = await raised(farebox.batch([{ apiKey, tool, amount: Number.NaN }]));
     assert.equal(refused.idempotencyKeys, undefined);
   });
+
+  it('names the key of each member that failed, which may have been done all the same', async () => {
+    const results = [
+      { status: 201, id: 'chg_1' },
+      { status: 500, ...error('outcome_unknown') },
+      { status: 409, ...error('hold_closed') },
+    ];
+    await using api = await service(answer(200, { results }), answer(200, { results }));
+    const farebox = api.farebox();
+    const { apiKey, tool, amount } = request('');
+    const made = { apiKey, tool, amount };
+    const [first, second, third] = await farebox.batch([
+      made,
+      made,
+      { op: 'release', holdId: 'hld_1' },
+    ]);
+    const [sent = assert.fail('nothing came')] = api.seen;
+    const { charges } = sent.body as { charges: { idempotencyKey: string }[] };
+    const keys = [first, second, third].map((result) => result?.idempotencyKey);
+    assert.deepEqual(keys, [undefined, charges[1]?.idempotencyKey, undefined]);
+    assert.deepEqual(
+      { ...second, idempotencyKey: undefined },
+      { ...results[1], idempotencyKey: undefined },
+    );
+    const lost = await raised(farebox.batch([made]));
+    assert.deepEqual([lost.outcome, lost.idempotencyKeys?.length], ['unknown', 1]);
+  });
 });
 
 describe('client: concurrent charges', () => {

@@ -93,6 +93,28 @@ describe('client: leases and faults', () => {
     await lease.close();
   });
 
+  it('settle what was decided under the lease before, too', async () => {
+    const first = Promise.withResolvers<void>();
+    const { farebox, service } = await start({
+      take: (n) => taken({ id: `lse_${n + 1}` }),
+      settle: (_body, n) => (response, request) =>
+        void (n === 0 ? first.promise : Promise.resolve()).then(() =>
+          settledAll(response, request),
+        ),
+    });
+    const lease = ending(await farebox.lease({ ...options, amount: 0.04 }));
+    lease.charge({ tool: 'search' });
+    lease.charge({ tool: 'search' });
+    await until(() => lease.remaining > 0);
+    lease.charge({ tool: 'search' });
+    assert.equal(lease.leaseId, 'lse_2');
+    await until(() => service.seen.some(({ path }) => path?.endsWith('/lse_1/settle')));
+    const settledThen = lease.settle().then(() => settled.length);
+    await until(() => settled.some(({ leaseId }) => leaseId === 'lse_2'));
+    first.resolve();
+    assert.equal(await settledThen, 3);
+  });
+
   it('find the call for which a batch was refused, and settle the others', async () => {
     const { farebox } = await start({
       settle: (body) =>

@@ -1,7 +1,7 @@
 /** Paid calls against a service that answers by a script: what they do when its answers are lost or come to nothing. */
 import assert from 'node:assert/strict';
 import { inspect } from 'node:util';
-import { Farebox, type FareboxOptions } from '@farebox/client';
+import { Farebox, usd, type FareboxOptions } from '@farebox/client';
 import * as forExpress from '@farebox/client/express';
 import * as forFastify from '@farebox/client/fastify';
 import * as forFetch from '@farebox/client/fetch';
@@ -151,6 +151,13 @@ describe('client: the options of a paid call', () => {
         const given = { tool: 'search', price: 1, ...options } as never;
         assert.throws(() => of(given), TypeError, inspect(options));
       }
+      for (const price of [0, -1, NaN, 1_000_001, '0.0000001', 'free', null, usd(1).per(3)]) {
+        const options = { tool: 'search', price } as never;
+        assert.throws(() => of(options), RangeError, inspect(price));
+        const atMost = { tool: 'search', max: price, settle: returns(1) } as never;
+        assert.throws(() => of(atMost), RangeError, inspect(price));
+      }
+      of({ tool: 'search', price: usd('0.07').times(3) } as never);
       of({ tool: 'search', price: 1, timeoutMs: 86_340_000, ask: { timeoutMs: 1 } } as never);
       of({ tool: 'search', max: 1, settle: returns(1) } as never);
     });

@@ -241,6 +241,16 @@ describe('client: paid routes', () => {
           assert.deepEqual([response.status, response.statusText], [200, 'Passed On']);
           assert.deepEqual(await response.json(), { found: 'otters' });
         });
+
+        it('are answered with the status by which they are paid, though the handler fails after that', async () => {
+          await open();
+          const response = await site.ask('/raw-fails-after', { headers: keyOf(account) });
+          assert.deepEqual([response.status, response.statusText], [200, 'OK']);
+          assert.deepEqual(await response.json(), { found: 'otters' });
+          const [charge] = await books.charges();
+          assert.equal(response.headers.get('x-charge-id'), charge?.id);
+          assert.deepEqual(await books.holds(), ['captured']);
+        });
       }
 
       if (isRaw) {

@@ -102,6 +102,13 @@ function passOn(response: ServerResponse): void {
   response.end(JSON.stringify(found()));
 }
 
+/** What an error handler does after a handler that fails although it has answered. */
+function failAfter(response: ServerResponse): void {
+  response.writeHead(200).end(JSON.stringify(found()));
+  response.statusCode = 500;
+  response.statusMessage = 'Broken';
+}
+
 function begin(response: ServerResponse): never {
   response.setHeader('content-type', 'text/html');
   response.write('begun');
@@ -139,7 +146,7 @@ async function onNode(
  * 50 ms and takes longer, `/slow`, which has time, `/unsettled`, whose cost throws,
  * and `/left`, whose caller leaves before it is asked to pay. Where a handler may write the response without its
  * framework: `/raw`, `/raw-fails`, `/raw-settled`, `/raw-unsettled`, `/raw-late`, `/raw-begun`, which throws after it has
- * begun, `/raw-list`, whose headers are a list, and `/ended`, which does not tell its framework.
+ * begun, `/raw-list`, whose headers are a list, `/raw-fails-after`, which fails after it has answered, and `/ended`, which does not tell its framework.
  */
 export const SITES: Readonly<Record<string, (farebox: Farebox) => Promise<Site>>> = {
   koa: (farebox) => {
@@ -177,6 +184,7 @@ export const SITES: Readonly<Record<string, (farebox: Farebox) => Promise<Site>>
     router.get('/raw-unsettled', forKoa.paidRoute(farebox, unsettled), passKoa(200));
     router.get('/raw-begun', paid, (ctx) => begin(ctx.res));
     router.get('/raw-list', paid, (ctx) => passOn(ctx.res));
+    router.get('/raw-fails-after', paid, (ctx) => failAfter(ctx.res));
     router.get('/raw-late', forKoa.paidRoute(farebox, hasty), async (ctx) => {
       ctx.respond = false;
       ctx.res.setHeader('content-encoding', 'gzip');
@@ -216,6 +224,10 @@ export const SITES: Readonly<Record<string, (farebox: Farebox) => Promise<Site>>
     });
     app.get('/raw-begun', paid, (_request, response) => begin(response));
     app.get('/raw-list', paid, (_request, response) => passOn(response));
+    app.get('/raw-fails-after', paid, (_request, response) => {
+      response.json(found());
+      throw new Error('the tool is broken');
+    });
     const charged = forExpress.paidRoute(farebox, settled);
     app.get('/settled', charged, (_request, response) => {
       response.writeHead(200, 'OK', { 'content-type': 'application/json' });
@@ -251,6 +263,7 @@ export const SITES: Readonly<Record<string, (farebox: Farebox) => Promise<Site>>
     app.get('/raw-unsettled', forFastify.paidRoute(farebox, unsettled), hijack(200));
     app.get('/raw-begun', paid, async (_request, reply) => begin(reply.raw));
     app.get('/raw-list', paid, async (_request, reply) => passOn(reply.raw));
+    app.get('/raw-fails-after', paid, async (_request, reply) => failAfter(reply.raw));
     app.get('/raw-late', forFastify.paidRoute(farebox, hasty), async (_request, reply) => {
       reply.hijack();
       reply.raw.setHeader('content-encoding', 'gzip');

@@ -9,6 +9,10 @@ const halfAnAnswer: Step = (response) => {
   response.write('half', () => response.destroy());
 };
 
+const switchedProtocol: Step = ({ socket }) => {
+  socket?.write('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n');
+};
+
 const aPost = {
   method: 'POST',
   headers: { 'X-Of-Ours': 'yes' },
@@ -81,6 +85,11 @@ for (const name of ['send-fetch.js', 'send-node.js']) {
     it('takes neither half an answer nor an empty one for a whole one', async () => {
       await using service = await ScriptedService.start(halfAnAnswer, droppedLine);
       await assert.rejects(send(service.url, aPost), Error);
+      await assert.rejects(send(service.url, aPost), Error);
+    });
+
+    it('takes a switch of protocols for a lost answer', async () => {
+      await using service = await ScriptedService.start(switchedProtocol);
       await assert.rejects(send(service.url, aPost), Error);
     });
 

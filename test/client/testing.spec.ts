@@ -125,6 +125,10 @@ for (const [name, service] of Object.entries({ service: realService(), fake: fak
       const error = await raised(charge({ amount: 2, idempotencyKey: 'job' }));
       assert.deepEqual([error.code, error.status], ['idempotency_key_reused', 422]);
       assert.equal(await balance(), 9);
+      // The name that it refused with an amount is known from then on.
+      await raised(charge({ tool: 'refused', idempotencyKey: 'job' }));
+      const unpriced = await raised(charge({ tool: 'refused', amount: undefined }));
+      assert.deepEqual([unpriced.code, unpriced.param], ['invalid_amount', 'amount']);
     });
 
     it('answers on demand, by the amount of a charge, a hold or a top-up', async () => {
