@@ -15,11 +15,12 @@ export interface FareboxEvent {
 export interface WebhookRequest {
   /** The body as it arrived, before it is parsed. */
   body: string | Uint8Array;
+  /** Names in any case. */
   headers: { get(name: string): string | null } | Record<string, string | string[] | undefined>;
   /** Of the endpoint: `whsec_...`. */
   secret: string;
   /** How old the signature may be. Default: 300. */
-  toleranceSeconds?: number;
+  toleranceSeconds?: number | undefined;
 }
 
 /** Throws a FareboxError with the code `invalid_signature` unless Farebox sent this, just now. */

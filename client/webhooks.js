@@ -35,9 +35,12 @@ export async function verifyWebhook({
   throw refusal('no signature is of this secret');
 }
 
-/** `Headers`, or an object of Node with names in lower case. */
+/** Of `Headers`, or of an object such as Node's, where a header that was sent twice may be an array. */
 function readerOf(headers) {
-  return typeof headers.get === 'function' ? (name) => headers.get(name) : (name) => headers[name];
+  if (typeof headers.get === 'function') return (name) => headers.get(name);
+  const entries = Object.entries(headers);
+  const values = new Map(entries.map(([name, value]) => [name.toLowerCase(), value]));
+  return (name) => [values.get(name)].flat().join(' ');
 }
 
 function secretBytes(secret) {

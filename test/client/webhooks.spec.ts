@@ -37,6 +37,21 @@ describe('client: an event', () => {
     const bytes = new TextEncoder().encode(body);
     const request = { body: bytes, headers: new Headers(headers), secret };
     assert.deepEqual(await verifyWebhook(request), expected);
+    const toleranceSeconds = undefined;
+    assert.deepEqual(await verifyWebhook({ ...request, toleranceSeconds }), expected);
+  });
+
+  it('is read from headers in any case, and from those given as arrays', async () => {
+    const expected = { id: 'evt_1', ...event };
+    const headers = signed();
+    const capitalized = Object.entries(headers).map(([name, value]) => [name.toUpperCase(), value]);
+    const request = { body, secret, headers: Object.fromEntries(capitalized) };
+    assert.deepEqual(await verifyWebhook(request), expected);
+    const arrays = Object.entries(headers).map(([name, value]) => [name, [value]]);
+    const once = { body, secret, headers: Object.fromEntries(arrays) };
+    assert.deepEqual(await verifyWebhook(once), expected);
+    const twice = { ...headers, 'webhook-id': ['evt_1', 'evt_2'] };
+    await refuses({ body, secret, headers: twice }, /no signature/);
   });
 
   it('of Farebox is verified with either secret after a roll', async () => {
