@@ -264,6 +264,23 @@ describe('signing in to the console', function () {
     assert.equal((await signInFrom(60, 'patient@example.com', PASSWORD)).status, 429);
   });
 
+  it('keeps the count of attempts when a request is malformed', async () => {
+    await member('malformed@example.com');
+    for (let place = 70; place < 80; place += 1) {
+      await signInFrom(place, 'malformed@example.com', 'guess');
+    }
+    const malformed = { email: 'malformed@example.com', password: 'guess', rememberMe: 'no' };
+    const headers = { 'x-client': '198.51.100.80' };
+    await auth('/sign-in/email', malformed, headers, behindProxy);
+    assert.equal((await signInFrom(81, 'malformed@example.com', PASSWORD)).status, 429);
+    await api.sql.query('delete from console.sign_in_attempts');
+    for (let place = 70; place < 79; place += 1) {
+      await signInFrom(place, 'malformed@example.com', 'guess');
+      await auth('/sign-in/email', malformed, headers, behindProxy);
+    }
+    assert.equal((await signInFrom(82, 'malformed@example.com', PASSWORD)).status, 429);
+  });
+
   it('forgets the attempts of somebody who then types the right password', async () => {
     await member('typo@example.com');
     for (let round = 0; round < 2; round += 1) {
