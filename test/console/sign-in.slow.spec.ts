@@ -98,6 +98,20 @@ describe('signing in to the console', function () {
     assert.deepEqual({ ...refusalOf(known), requestId }, { ...refusalOf(unknown), requestId });
   });
 
+  it('responds before it looks for the account of an address, so its timing does not tell whether there is one', async () => {
+    const email = 'timed@example.com';
+    await member(email);
+    await api.sql.query('delete from console.mails where recipient = $1', [email]);
+    for (const path of ['/sign-up', '/request-password-reset']) {
+      await api.sql.query('begin; lock table console.users in access exclusive mode');
+      const asked = await auth(path, { email });
+      await api.sql.query('rollback');
+      assert.equal(asked.status, 200, JSON.stringify(asked.body));
+      await mailedToken(api.sql, email);
+      await api.sql.query('delete from console.mails where recipient = $1', [email]);
+    }
+  });
+
   it('gives neither an account nor a session before the address is verified', async () => {
     await tokenFor('unproven@example.com');
     const { rows } = await api.sql.query(
