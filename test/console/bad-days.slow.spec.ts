@@ -113,7 +113,7 @@ describe('the console on bad days', function () {
     const topUp = page.getByLabel('Amount in dollars');
     for (const amount of ['4.99', '-25', '25.001', '1e3', '٣٠', '1000000', ' ']) {
       await topUp.fill(amount);
-      await page.getByText('Enter $5.00 or more, in whole cents.').waitFor();
+      await page.getByText('Enter $5.00 to $999,999.99, in whole cents.').waitFor();
       assert.equal(await page.getByRole('button', { name: 'Pay', exact: true }).isDisabled(), true);
     }
     const { rows } = await sql.query('select from farebox.top_ups where status = $1', ['pending']);
