@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { gzipSync } from 'node:zlib';
 import { Client } from 'pg';
 import type { Page, Response } from 'playwright-core';
+import { wireId } from '../../src/domain/ids.ts';
 import type { ToolsReply } from '../../src/schemas/tools.ts';
 import { call, charge } from '../support/http.ts';
 import {
@@ -118,6 +119,24 @@ describe('the console on bad days', function () {
     }
     const { rows } = await sql.query('select from farebox.top_ups where status = $1', ['pending']);
     assert.equal(rows.length, 0);
+  });
+
+  it('does not say that nothing was paid when a top-up was credited, whatever the address says', async () => {
+    const account = await harness.newAccount(25);
+    const { rows } = await sql.query<{ id: string }>(
+      'select t.id from farebox.top_ups t join farebox.accounts a on a.id = t.account_id where a.email = $1',
+      [account.email],
+    );
+    const topUpId = rows[0]?.id ?? '';
+    await window.enter(account);
+    const returned = (result: string) =>
+      window.go(`/balance?topUp=${wireId('topUp', topUpId)}&result=${result}`);
+    await returned('canceled');
+    await page.getByText('$25.00 was added to your balance.').waitFor();
+    await sql.query(`update farebox.top_ups set status = 'disputed' where id = $1`, [topUpId]);
+    await returned('paid');
+    await page.getByText('$25.00 was added to your balance.').waitFor();
+    await sql.query(`update farebox.top_ups set status = 'completed' where id = $1`, [topUpId]);
   });
 
   it('refuses names that would reorder the text beside them, and keeps what was typed', async () => {
