@@ -121,7 +121,7 @@ describe('the console on bad days', function () {
     assert.equal(rows.length, 0);
   });
 
-  it('does not say that nothing was paid when a top-up was credited, whatever the address says', async () => {
+  it('says that a top-up was credited when somebody left its payment page, or when it is disputed', async () => {
     const account = await harness.newAccount(25);
     const { rows } = await sql.query<{ id: string }>(
       'select t.id from farebox.top_ups t join farebox.accounts a on a.id = t.account_id where a.email = $1',
