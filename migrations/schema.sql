@@ -162,7 +162,7 @@ create table farebox.approvals (
   is_raise_in_force boolean not null default false,
   created_at timestamp with time zone not null default now(),
   expires_at timestamp with time zone not null,
-  -- when its workflow first read it.
+  -- when its workflow first read it, or was last started again because the owner was not mailed.
   begun_at timestamp with time zone,
   mailed_at timestamp with time zone,
   decided_at timestamp with time zone,

@@ -10,6 +10,7 @@ import { Pool } from 'pg';
 import type { Logger } from 'pino';
 import type { Config } from '../config.ts';
 import { mailer } from '../mail/send.ts';
+import { passkeyAddedMail } from '../mail/passkey-added.ts';
 import { passwordSetMail } from '../mail/password-set.ts';
 import { setPasswordMail } from '../mail/set-password.ts';
 import { findAccount } from '../store/accounts/accounts.ts';
@@ -20,14 +21,14 @@ import {
   countUsedCode,
   forgetAttempts,
 } from '../store/console/sign-in-attempts.ts';
-import { claimAccount, countPasskeys } from '../store/console/users.ts';
+import { claimAccount, countPasskeys, findUserEmail } from '../store/console/users.ts';
 import type { Database } from '../store/database.ts';
 import { withSessionOptions } from '../store/session.ts';
 import { ADDRESS_HEADER } from './client-address.ts';
 import { columns } from './columns.ts';
 import { commonPasswords } from './common-passwords.ts';
 import { ownOrigins } from './origins.ts';
-import { passkeyIds, passkeys } from './passkeys.ts';
+import { addedPasskeys, passkeyIds, passkeys } from './passkeys.ts';
 import {
   LINKS_MAX,
   refuseUsedCode,
@@ -87,6 +88,11 @@ export function createAuth({ config, database, log }: ConsoleDeps) {
   const mailPasswordSet = async ({ id, email }: { id: string; email: string }): Promise<void> => {
     const passkeysLeft = await countPasskeys(database, id);
     send(passwordSetMail(email, passkeysLeft, `${config.consoleUrl}/console/security`));
+  };
+  const mailPasskeyAdded = async (userId: string): Promise<void> => {
+    const recipient = await findUserEmail(database, userId);
+    if (recipient === null) return;
+    send(passkeyAddedMail(recipient, `${config.consoleUrl}/console/security`));
   };
   const inBackground = (mailing: Promise<void>): void =>
     void mailing.catch((err: unknown) => log.error({ err }, 'a mail could not be sent'));
@@ -221,6 +227,7 @@ export function createAuth({ config, database, log }: ConsoleDeps) {
       }),
       passkeys(config.consoleUrl),
       passkeyIds(),
+      addedPasskeys((userId) => inBackground(mailPasskeyAdded(userId))),
       commonPasswords(),
       ownEndpoints({
         isClosed: config.signUp === 'closed',
@@ -229,7 +236,7 @@ export function createAuth({ config, database, log }: ConsoleDeps) {
         sendLink,
         findLink: (token) => findSignInLink(database, token),
         useLink: (token) => useSignInLink(database, token),
-        onError: (err) => log.error({ err }, 'a sign-up failed'),
+        onError: (err) => log.error({ err }, 'a link could not be mailed'),
       }),
     ],
   });

@@ -4,7 +4,7 @@
  */
 import { passkey, PASSKEY_ERROR_CODES } from '@better-auth/passkey';
 import type { BetterAuthPlugin } from 'better-auth';
-import { APIError, createAuthMiddleware } from 'better-auth/api';
+import { APIError, createAuthMiddleware, isAPIError } from 'better-auth/api';
 import { columns } from './columns.ts';
 import { isLoopback, ownOrigins } from './origins.ts';
 
@@ -31,6 +31,25 @@ export function passkeyIds() {
             const { response } = (body ?? {}) as { readonly response?: { readonly id?: unknown } };
             if (typeof response?.id === 'string') return;
             throw APIError.from('BAD_REQUEST', PASSKEY_ERROR_CODES.AUTHENTICATION_FAILED);
+          }),
+        },
+      ],
+    },
+  } satisfies BetterAuthPlugin;
+}
+
+/** Reports each passkey that was added. It signs in without a password, so its owner must know about it. */
+export function addedPasskeys(onAdded: (userId: string) => void) {
+  return {
+    id: 'farebox-added-passkeys',
+    hooks: {
+      after: [
+        {
+          matcher: ({ path }) => path === '/passkey/verify-registration',
+          handler: createAuthMiddleware(async ({ context }) => {
+            const { returned } = context;
+            if (isAPIError(returned)) return;
+            onAdded((returned as { readonly userId: string }).userId);
           }),
         },
       ],

@@ -2,7 +2,7 @@
  * Limits how often anybody may try the password of one address, in addition to the limits by client address, and how often
  * a code signs in. Reports each attempt that failed.
  */
-import { APIError, createAuthMiddleware, getSessionFromCtx } from 'better-auth/api';
+import { APIError, createAuthMiddleware, getSessionFromCtx, isAPIError } from 'better-auth/api';
 import { ADDRESS_HEADER } from './client-address.ts';
 
 export const WINDOW_MINUTES = 15;
@@ -45,7 +45,7 @@ export function signInLimit({ count, forget, onFailed }: SignInLimitDeps) {
     after: createAuthMiddleware(async (ctx) => {
       const { path, context, headers } = ctx;
       const { returned } = context;
-      if (!(returned instanceof APIError)) {
+      if (!isAPIError(returned)) {
         const email = await emailOf(ctx);
         if (email !== undefined) await forget(email);
       } else if (PASSWORDS.has(path) || PROOFS.test(path)) {

@@ -4,7 +4,7 @@
  */
 import type { Logger } from 'pino';
 import type { Database } from '../store/database.ts';
-import { noteUnbegunApprovals } from '../store/approvals/progress.ts';
+import { noteUnbegunApprovals, noteUnmailedApprovals } from '../store/approvals/progress.ts';
 import { settleApprovals } from '../store/approvals/settle-approvals.ts';
 import { expireOverdueGrants } from '../store/agents/grants.ts';
 import { noteSilentInvocations } from '../store/agents/invocations.ts';
@@ -18,6 +18,8 @@ const SILENT_AFTER_MS = 180_000;
 const OVERDUE_AFTER_MS = 60_000;
 /** Far longer than the pause between the attempts of a stuck refund or invoice. */
 const WAITING_AFTER_MS = 3_600_000;
+/** Longer than the pause between the attempts of a mail. */
+const UNMAILED_AFTER_MS = 900_000;
 /** An endpoint's workflow looks as soon as a delivery is due; sending to slow receivers may take a minute. */
 const DELIVERY_LATE_MS = 120_000;
 
@@ -38,6 +40,10 @@ export async function sweep(database: Database, log: Logger): Promise<void> {
   say(
     await noteUnbegunApprovals(database, SILENT_AFTER_MS),
     'starting approvals whose workflow may be gone',
+  );
+  say(
+    await noteUnmailedApprovals(database, UNMAILED_AFTER_MS),
+    'starting approvals without a mail whose workflow may be gone',
   );
   say(
     await noteWaitingRefunds(database, WAITING_AFTER_MS),

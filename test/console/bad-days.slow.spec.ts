@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { gzipSync } from 'node:zlib';
 import { Client } from 'pg';
 import type { Page, Response } from 'playwright-core';
+import { wireId } from '../../src/domain/ids.ts';
 import type { ToolsReply } from '../../src/schemas/tools.ts';
 import { call, charge } from '../support/http.ts';
 import {
@@ -113,11 +114,29 @@ describe('the console on bad days', function () {
     const topUp = page.getByLabel('Amount in dollars');
     for (const amount of ['4.99', '-25', '25.001', '1e3', '٣٠', '1000000', ' ']) {
       await topUp.fill(amount);
-      await page.getByText('Enter $5.00 or more, in whole cents.').waitFor();
+      await page.getByText('Enter $5.00 to $999,999.99, in whole cents.').waitFor();
       assert.equal(await page.getByRole('button', { name: 'Pay', exact: true }).isDisabled(), true);
     }
     const { rows } = await sql.query('select from farebox.top_ups where status = $1', ['pending']);
     assert.equal(rows.length, 0);
+  });
+
+  it('says that a top-up was credited when somebody left its payment page, or when it is disputed', async () => {
+    const account = await harness.newAccount(25);
+    const { rows } = await sql.query<{ id: string }>(
+      'select t.id from farebox.top_ups t join farebox.accounts a on a.id = t.account_id where a.email = $1',
+      [account.email],
+    );
+    const topUpId = rows[0]?.id ?? '';
+    await window.enter(account);
+    const returned = (result: string) =>
+      window.go(`/balance?topUp=${wireId('topUp', topUpId)}&result=${result}`);
+    await returned('canceled');
+    await page.getByText('$25.00 was added to your balance.').waitFor();
+    await sql.query(`update farebox.top_ups set status = 'disputed' where id = $1`, [topUpId]);
+    await returned('paid');
+    await page.getByText('$25.00 was added to your balance.').waitFor();
+    await sql.query(`update farebox.top_ups set status = 'completed' where id = $1`, [topUpId]);
   });
 
   it('refuses names that would reorder the text beside them, and keeps what was typed', async () => {

@@ -71,7 +71,15 @@ describe('security in the console', function () {
     await button('Sign in with a passkey').waitFor();
   }
 
-  it('signs in with a passkey, without a password, until the passkey is removed', async () => {
+  const passkeyMails = async () => {
+    const { rows } = await api.sql.query<{ recipient: string; body: string }>(
+      'select recipient, body from console.mails where subject = $1',
+      ['A passkey was added to your Farebox account'],
+    );
+    return rows;
+  };
+
+  it('signs in with a passkey, which is mailed to its owner, without a password, until it is removed', async () => {
     const account = await api.createAccount(3);
     await plugInDevice();
     await window.enter(account, '/security');
@@ -80,6 +88,9 @@ describe('security in the console', function () {
     await button('Add passkey').click();
     const listed = page.getByRole('region', { name: 'Passkeys' });
     await listed.getByText('Laptop').waitFor();
+    const { recipient, body } = await until(async () => (await passkeyMails())[0]);
+    assert.equal(recipient, account.email);
+    assert.match(body, /\/console\/security/);
     await page.getByLabel('Name of the new passkey').fill('Again');
     await button('Add passkey').click();
     await page.getByText('This device already has a passkey for your account.').waitFor();
@@ -106,6 +117,7 @@ describe('security in the console', function () {
       window.problems.filter((text) => !/status of 4\d\d/.test(text)),
       [],
     );
+    assert.equal((await passkeyMails()).length, 1, 'a refused passkey is not mailed');
   });
 
   it('accepts no passkey of a device that does not verify who uses it', async () => {

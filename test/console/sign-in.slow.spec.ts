@@ -98,6 +98,20 @@ describe('signing in to the console', function () {
     assert.deepEqual({ ...refusalOf(known), requestId }, { ...refusalOf(unknown), requestId });
   });
 
+  it('responds before it looks for the account of an address, so its timing does not tell whether there is one', async () => {
+    const email = 'timed@example.com';
+    await member(email);
+    await api.sql.query('delete from console.mails where recipient = $1', [email]);
+    for (const path of ['/sign-up', '/request-password-reset']) {
+      await api.sql.query('begin; lock table console.users in access exclusive mode');
+      const asked = await auth(path, { email });
+      await api.sql.query('rollback');
+      assert.equal(asked.status, 200, JSON.stringify(asked.body));
+      await mailedToken(api.sql, email);
+      await api.sql.query('delete from console.mails where recipient = $1', [email]);
+    }
+  });
+
   it('gives neither an account nor a session before the address is verified', async () => {
     await tokenFor('unproven@example.com');
     const { rows } = await api.sql.query(
@@ -262,6 +276,23 @@ describe('signing in to the console', function () {
     await api.sql.query('update console.rate_limits set last_request = last_request - 120000');
     await signInFrom(50, 'somebody@example.com', 'guess');
     assert.equal((await signInFrom(60, 'patient@example.com', PASSWORD)).status, 429);
+  });
+
+  it('keeps the count of attempts when a request is malformed', async () => {
+    await member('malformed@example.com');
+    for (let place = 70; place < 80; place += 1) {
+      await signInFrom(place, 'malformed@example.com', 'guess');
+    }
+    const malformed = { email: 'malformed@example.com', password: 'guess', rememberMe: 'no' };
+    const headers = { 'x-client': '198.51.100.80' };
+    await auth('/sign-in/email', malformed, headers, behindProxy);
+    assert.equal((await signInFrom(81, 'malformed@example.com', PASSWORD)).status, 429);
+    await api.sql.query('delete from console.sign_in_attempts');
+    for (let place = 70; place < 79; place += 1) {
+      await signInFrom(place, 'malformed@example.com', 'guess');
+      await auth('/sign-in/email', malformed, headers, behindProxy);
+    }
+    assert.equal((await signInFrom(82, 'malformed@example.com', PASSWORD)).status, 429);
   });
 
   it('forgets the attempts of somebody who then types the right password', async () => {

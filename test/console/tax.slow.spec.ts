@@ -54,6 +54,16 @@ describe('the price of a taxed top-up', function () {
     assert.equal((body as { balance: number }).balance, 25);
   });
 
+  it('has a maximum, which the form tells before it is sent', async () => {
+    await window.enter(await harness.newAccount(0));
+    await page.getByLabel('Amount in dollars').fill('750000.01');
+    await see(/from \$0\.50 to \$750,000\.00/);
+    assert.ok(await page.getByRole('button', { name: /^Pay/ }).isDisabled());
+    await page.getByLabel('Amount in dollars').fill('750000');
+    const pay = page.getByRole('button', { name: 'Pay $750,000.00' });
+    await until(async () => pay.isEnabled());
+  });
+
   it('is what the payer then paid', async () => {
     const account = await harness.newAccount(0);
     await window.enter(account);

@@ -36,6 +36,11 @@ describe('the webhooks page', function () {
     await page.getByRole('button', { name: /^Actions for/ }).click();
     await page.getByRole('menuitem', { name: item }).click();
   };
+  const answer = async (question: string, name: string) => {
+    const dialog = await openedDialog(page, question);
+    await dialog.getByRole('button', { name, exact: true }).click();
+    await dialog.waitFor({ state: 'detached' });
+  };
   const copiedSecret = async () => {
     await page.getByText('Copy this secret now').waitFor();
     const secret = await copiedBy(page, 'Copy secret');
@@ -70,6 +75,9 @@ describe('the webhooks page', function () {
     assert.equal(receiver.events[1]?.id, first.id);
 
     await choose('Roll secret');
+    await answer('Roll secret', 'Cancel');
+    await choose('Roll secret');
+    await answer('Roll secret', 'Roll secret');
     const rolled = await copiedSecret();
     await choose('Send test event');
     const signedTwice = await until(() => receiver.events[2]);
@@ -84,6 +92,9 @@ describe('the webhooks page', function () {
     await choose('Enable');
     await page.getByText('Active', { exact: true }).waitFor();
     await choose('Delete');
+    await answer('Delete endpoint', 'Cancel');
+    await choose('Delete');
+    await answer('Delete endpoint', 'Delete endpoint');
     await page.getByText('No endpoints yet').waitFor();
     assert.deepEqual(
       window.problems.filter((text) => !/status of 4\d\d/.test(text)),

@@ -132,6 +132,10 @@ function FirstSteps() {
   );
 }
 
+const LOOK_MS = 1_000;
+const LOOK_FACTOR = 1.2;
+const LOOK_MS_MAX = 60_000;
+
 /** The state of a top-up after the payment page has led back here, until it is credited. */
 function ReturnedTopUp() {
   const { topUp: id, result } = useSearch({ from: '/shell/balance' });
@@ -139,15 +143,20 @@ function ReturnedTopUp() {
   const topUp = useQuery({
     queryKey: ['top-up', id],
     queryFn: () => read<TopUp>(`/v1/top-up/${encodeURIComponent(id ?? '')}`),
-    enabled: id !== undefined && result === 'paid',
-    refetchInterval: ({ state }) => (state.data?.status === 'pending' ? 1_000 : false),
+    enabled: id !== undefined,
+    // Less and less often: a bank debit takes days.
+    refetchInterval: ({ state }) =>
+      state.data?.status === 'pending' &&
+      Math.min(LOOK_MS * LOOK_FACTOR ** state.dataUpdateCount, LOOK_MS_MAX),
   });
   const status = topUp.data?.status;
   useEffect(() => {
     if (status === 'completed') void queries.invalidateQueries();
   }, [status, queries]);
-  if (id === undefined) return null;
-  if (result !== 'paid') {
+  if (id === undefined || topUp.isPending) return null;
+  const isUnpaid = status === 'failed' || status === 'expired';
+  // A payment page that was left may have been paid: in another tab, or before somebody went back to it.
+  if (result !== 'paid' && (status === undefined || status === 'pending' || isUnpaid)) {
     return (
       <Alert color="gray" title="No payment was made" role="status">
         You left the payment page. Your balance has not changed.
@@ -164,7 +173,7 @@ function ReturnedTopUp() {
       </Alert>
     );
   }
-  return status === 'completed' ? (
+  return !isUnpaid ? (
     <Alert color="green" title="Top-up completed" role="status">
       {amount} was added to your balance.
     </Alert>

@@ -66,6 +66,10 @@ export function TopUpForm() {
     enabled: isValid,
     staleTime: 60_000,
   });
+  // The API knows the maximum, which is lower while tax is on.
+  const { error: refusal } = quote;
+  const isTooMuch = isValid && refusal instanceof ApiFailure && refusal.code === 'invalid_amount';
+  const problem = isTooMuch ? refusal.message : 'Enter $5.00 to $999,999.99, in whole cents.';
   const tax = isValid ? quote.data?.tax : 0;
   // The checkout shows the tax before it is paid; the saved card is charged at once.
   const isBlind = way === 'direct' && tax === undefined;
@@ -74,7 +78,7 @@ export function TopUpForm() {
       <form
         onSubmit={(event) => {
           event.preventDefault();
-          if (isValid && !isBlind && !pay.isPending) pay.mutate(dollars);
+          if (isValid && !isTooMuch && !isBlind && !pay.isPending) pay.mutate(dollars);
         }}
       >
         <Stack gap="sm">
@@ -91,7 +95,7 @@ export function TopUpForm() {
             label="Amount in dollars"
             value={amount}
             onValue={setAmount}
-            error={isValid || amount === '' ? undefined : 'Enter $5.00 or more, in whole cents.'}
+            error={(isValid && !isTooMuch) || amount === '' ? undefined : problem}
           />
           {canUseCard && (
             <SegmentedControl
@@ -118,7 +122,7 @@ export function TopUpForm() {
                 : `${usd(dollars)} is added to your balance. You pay ${usd(tax)} tax on top of it.`}
             </Text>
           )}
-          {isBlind && quote.error && (
+          {isBlind && quote.error && !isTooMuch && (
             <Failed error={quote.error} onRetry={() => void quote.refetch()} />
           )}
           {pay.error && <Failed error={pay.error} />}
@@ -134,7 +138,7 @@ export function TopUpForm() {
           )}
           <Button
             type="submit"
-            disabled={!isValid || isBlind}
+            disabled={!isValid || isTooMuch || isBlind}
             loading={pay.isPending || pay.data?.sessionUrl !== undefined}
           >
             {isValid ? `Pay ${usd(dollars + (tax ?? 0))}` : 'Pay'}

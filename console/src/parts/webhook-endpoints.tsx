@@ -1,13 +1,15 @@
 /** The table of webhook endpoints, with what can be done with each. */
-import { ActionIcon, Badge, Menu, Table, Text } from '@mantine/core';
+import { ActionIcon, Badge, Button, Group, Menu, Modal, Stack, Table, Text } from '@mantine/core';
 import { notifications } from '@mantine/notifications';
 import { IconDots } from '@tabler/icons-react';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { useState } from 'react';
 import type { RolledSecret, WebhookEndpoint } from '../answers.ts';
 import { write } from '../api.ts';
 import { useRetriedWrite } from '../retry-key.ts';
 import { plural } from '../format.ts';
 import { ScrollTable } from './lists.tsx';
+import { Failed } from './states.tsx';
 import { Time } from './values.tsx';
 
 interface TableProps {
@@ -85,18 +87,28 @@ function State({ of: { status, disabledReason, failingSince } }: { readonly of: 
 
 type ActionsProps = Omit<TableProps, 'endpoints'> & { readonly of: WebhookEndpoint };
 
+/** What cannot be undone, so that it is asked first. */
+type Asked = 'roll' | 'delete';
+
+const QUESTIONS: Readonly<Record<Asked, { readonly title: string; readonly text: string }>> = {
+  roll: {
+    title: 'Roll secret',
+    text: 'A new secret replaces this one. Requests are signed with both for 24 hours, so give the new one to your receiver before then.',
+  },
+  delete: {
+    title: 'Delete endpoint',
+    text: 'Farebox sends no more events to this endpoint, also not those that are being retried. Its delivery log is deleted. This cannot be undone.',
+  },
+};
+
 function Actions({ of: endpoint, onSecret, onLog, onDeleted }: ActionsProps) {
-  const queries = useQueryClient();
+  const [asked, setAsked] = useState<Asked>();
+  const refresh = useRefresh();
   const path = `/v1/webhook-endpoints/${endpoint.id}`;
   const isActive = endpoint.status === 'active';
   const act = useMutation({
     mutationFn: async (work: () => Promise<unknown>) => work(),
-    onSuccess: () =>
-      Promise.all(
-        ['webhook-endpoints', 'deliveries'].map((key) =>
-          queries.invalidateQueries({ queryKey: [key] }),
-        ),
-      ),
+    onSuccess: refresh,
     onError: (error) => notifications.show({ color: 'red', message: error.message }),
   });
   const test = async () => {
@@ -104,30 +116,90 @@ function Actions({ of: endpoint, onSecret, onLog, onDeleted }: ActionsProps) {
     onLog(endpoint);
   };
   const sendRoll = useRetriedWrite<RolledSecret>();
-  const roll = async () => onSecret((await sendRoll(`${path}/roll-secret`)).secret);
-  const remove = async () => {
-    await write(path, {}, { method: 'DELETE' });
-    onDeleted();
+  const work: Readonly<Record<Asked, () => Promise<void>>> = {
+    roll: async () => onSecret((await sendRoll(`${path}/roll-secret`)).secret),
+    delete: async () => {
+      await write(path, {}, { method: 'DELETE' });
+      onDeleted();
+    },
   };
   const enable = () => write(path, { enabled: !isActive }, { method: 'PATCH' });
+  const close = () => setAsked(undefined);
   return (
-    <Menu position="bottom-end">
-      <Menu.Target>
-        <ActionIcon variant="subtle" color="gray" aria-label={`Actions for ${endpoint.url}`}>
-          <IconDots size={18} />
-        </ActionIcon>
-      </Menu.Target>
-      <Menu.Dropdown>
-        <Menu.Item onClick={() => onLog(endpoint)}>Show deliveries</Menu.Item>
-        <Menu.Item disabled={!isActive} onClick={() => act.mutate(test)}>
-          Send test event
-        </Menu.Item>
-        <Menu.Item onClick={() => act.mutate(roll)}>Roll secret</Menu.Item>
-        <Menu.Item onClick={() => act.mutate(enable)}>{isActive ? 'Disable' : 'Enable'}</Menu.Item>
-        <Menu.Item color="red.9" onClick={() => act.mutate(remove)}>
-          Delete
-        </Menu.Item>
-      </Menu.Dropdown>
-    </Menu>
+    <>
+      <Menu position="bottom-end">
+        <Menu.Target>
+          <ActionIcon variant="subtle" color="gray" aria-label={`Actions for ${endpoint.url}`}>
+            <IconDots size={18} />
+          </ActionIcon>
+        </Menu.Target>
+        <Menu.Dropdown>
+          <Menu.Item onClick={() => onLog(endpoint)}>Show deliveries</Menu.Item>
+          <Menu.Item disabled={!isActive} onClick={() => act.mutate(test)}>
+            Send test event
+          </Menu.Item>
+          <Menu.Item onClick={() => setAsked('roll')}>Roll secret</Menu.Item>
+          <Menu.Item onClick={() => act.mutate(enable)}>
+            {isActive ? 'Disable' : 'Enable'}
+          </Menu.Item>
+          <Menu.Item color="red.9" onClick={() => setAsked('delete')}>
+            Delete
+          </Menu.Item>
+        </Menu.Dropdown>
+      </Menu>
+      <Modal opened={asked !== undefined} onClose={close} title={asked && QUESTIONS[asked].title}>
+        {asked && <Question of={endpoint} asked={asked} work={work[asked]} onClose={close} />}
+      </Modal>
+    </>
   );
+}
+
+interface QuestionProps {
+  readonly of: WebhookEndpoint;
+  readonly asked: Asked;
+  readonly work: () => Promise<void>;
+  readonly onClose: () => void;
+}
+
+function Question({ of: endpoint, asked, work, onClose }: QuestionProps) {
+  const refresh = useRefresh();
+  const { title, text } = QUESTIONS[asked];
+  const act = useMutation({
+    mutationFn: work,
+    onSuccess: async () => {
+      onClose();
+      await refresh();
+    },
+  });
+  return (
+    <Stack gap="md">
+      <Text fw={600} className="breaks">
+        <bdi>{endpoint.url}</bdi>
+      </Text>
+      <Text>{text}</Text>
+      {act.error && <Failed error={act.error} />}
+      <Group justify="flex-end">
+        <Button variant="default" onClick={onClose}>
+          Cancel
+        </Button>
+        <Button
+          {...(asked === 'delete' && { color: 'red.9' })}
+          loading={act.isPending}
+          onClick={() => act.mutate()}
+        >
+          {title}
+        </Button>
+      </Group>
+    </Stack>
+  );
+}
+
+function useRefresh(): () => Promise<unknown> {
+  const queries = useQueryClient();
+  return () =>
+    Promise.all(
+      ['webhook-endpoints', 'deliveries'].map((key) =>
+        queries.invalidateQueries({ queryKey: [key] }),
+      ),
+    );
 }

@@ -72,6 +72,27 @@ export function htmlOf({ title, body, isCard, refresh }: HtmlPage): string {
   );
 }
 
+/** The pauses add up to ten minutes. */
+const LOOKS_MAX = 14;
+
+/**
+ * How a page that waits for a payment looks again: each pause is half as long again as the last one, and after ten minutes
+ * there is only the link. A bank debit takes days, and nobody can read a page that is replaced every second. `looks` is the
+ * parameter of that name, and `query` all others.
+ */
+export function lookingAgain(
+  looks: unknown,
+  query: Readonly<Record<string, string>>,
+): Pick<HtmlPage, 'refresh'> & { readonly link: string } {
+  const count = typeof looks === 'string' && /^\d{1,2}$/.test(looks) ? Number(looks) : 0;
+  const urlAfter = (next: number) =>
+    `?${new URLSearchParams({ ...query, looks: String(next) }).toString()}`;
+  const next = Math.min(count + 1, LOOKS_MAX);
+  const link = `<p><a class="button" href="${escapeHtml(urlAfter(next))}">Check again</a></p>`;
+  if (count >= LOOKS_MAX) return { link };
+  return { refresh: { seconds: Math.round(1.5 ** count), url: urlAfter(next) }, link };
+}
+
 export function respondPage(
   ctx: Parameters<typeof respond>[0],
   status: number,

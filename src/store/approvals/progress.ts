@@ -27,3 +27,26 @@ export async function noteUnbegunApprovals(
   `);
   return rowCount;
 }
+
+/**
+ * Posts a notice for pending approvals whose owner was not mailed: their workflow may have been terminated after it began. A
+ * running one tries by itself, and is not disturbed. Each is noted again after the same time. Returns their number.
+ */
+export async function noteUnmailedApprovals(
+  connection: Connection,
+  waitingForMs: number,
+): Promise<number> {
+  const { rowCount } = await connection.query(sql.typeAlias('nothing')`
+    with unmailed as materialized (
+      select a.id from farebox.approvals a
+      where a.status = 'pending' and a.mailed_at is null
+        and a.begun_at < now() - ${waitingForMs}::int8 * interval '1 ms'
+      for update skip locked
+    ), noted as (
+      update farebox.approvals a set begun_at = now() from unmailed where a.id = unmailed.id
+      returning a.ledger, a.id
+    )
+    insert into farebox.outbox (ledger, topic, subject_id) select ledger, 'approval', id from noted
+  `);
+  return rowCount;
+}

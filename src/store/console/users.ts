@@ -76,3 +76,12 @@ export async function countPasskeys(connection: Connection, userId: string): Pro
     select count(*)::integer as count from console.passkeys where user_id = ${userId}
   `);
 }
+
+export async function findUserEmail(
+  connection: Connection,
+  userId: string,
+): Promise<string | null> {
+  return connection.maybeOneFirst(sql.type(emailRow)`
+    select email from console.users where id = ${userId}
+  `);
+}

@@ -82,16 +82,57 @@ describe('the page of a top-up link', () => {
     });
   }
 
-  it('does not say that a payment was received before it is: a bank debit takes days', async () => {
+  /** A checkout that is open, and the cookie of the browser that opened it. */
+  async function openedCheckout() {
     const link = new URL(topUpUrl).searchParams.get('link') ?? '';
-    const { rows } = await api.sql.query<{ id: string }>(
+    const topUpId = randomUUIDv7();
+    await api.sql.query(
       `insert into farebox.top_ups (id, ledger, consumer_id, account_id, method, amount_micros, opened_at)
        select $1, a.ledger, a.consumer_id, a.id, 'checkout', 7000000, now()
-       from farebox.accounts a where a.consumer_id = $2 returning id`,
-      [randomUUIDv7(), uuidOf('consumer', account.consumerId)],
+       from farebox.accounts a where a.consumer_id = $2`,
+      [topUpId, uuidOf('consumer', account.consumerId)],
     );
-    const id = wireId('topUp', rows[0]?.id ?? '');
-    const headers = { cookie: `farebox_${id}=${link}~` };
+    const id = wireId('topUp', topUpId);
+    return { topUpId, id, headers: { cookie: `farebox_${id}=${link}~` } };
+  }
+
+  it('reloads less and less often while a payment is pending, and no more after ten minutes', async () => {
+    const { id, headers } = await openedCheckout();
+    const pauses: number[] = [];
+    let url = new URL(`${api.url}/top-up?id=${id}&result=paid`);
+    for (;;) {
+      const text = await (await fetch(url, { headers })).text();
+      assert.match(text, /Payment processing/);
+      assert.match(text, /Check again<\/a>/);
+      const next = /http-equiv="refresh" content="(\d+);url=([^"]*)"/.exec(text);
+      if (!next) break;
+      pauses.push(Number(next[1]));
+      url = new URL((next[2] ?? '').replaceAll('&#38;', '&'), url);
+    }
+    assert.equal(pauses[0], 1);
+    assert.deepEqual(
+      pauses,
+      pauses.toSorted((a, b) => a - b),
+    );
+    const seconds = pauses.reduce((sum, each) => sum + each, 0);
+    assert.ok(seconds > 500 && seconds < 700, String(seconds));
+  });
+
+  it('says that a payment was made when its checkout is canceled in another tab', async () => {
+    const { id, headers, topUpId } = await openedCheckout();
+    const canceled = async () =>
+      (await fetch(`${api.url}/top-up?id=${id}&result=canceled`, { headers })).text();
+    assert.match(await canceled(), /Nothing was paid/);
+    await api.sql.query(
+      `update farebox.top_ups set status = 'completed', completed_at = now() where id = $1`,
+      [topUpId],
+    );
+    assert.match(await canceled(), /\$7\.00 was added to your balance/);
+    assert.doesNotMatch(await canceled(), /Nothing was paid/);
+  });
+
+  it('does not say that a payment was received before it is: a bank debit takes days', async () => {
+    const { id, headers } = await openedCheckout();
     const page = await (await fetch(`${api.url}/top-up?id=${id}&result=paid`, { headers })).text();
     assert.match(page, /Payment processing/);
     // Another browser is told neither the amount nor whether it was paid.

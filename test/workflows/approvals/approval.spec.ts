@@ -1,6 +1,8 @@
 /** An approval's workflow: it mails the owner, shows the question to operators, and ends with the row, which decides. */
 import assert from 'node:assert/strict';
 import { WorkflowUpdateFailedError } from '@temporalio/client';
+import { noteUnmailedApprovals } from '../../../src/store/approvals/progress.ts';
+import { createDatabase } from '../../../src/store/database.ts';
 import { ask, decide, showApproval } from '../../support/approval-requests.ts';
 import { openApprovalHarness, type ApprovalHarness } from '../../support/approval-harness.ts';
 import { proveBooks } from '../../support/books.ts';
@@ -192,6 +194,40 @@ describe('the workflow of an approval', () => {
       (await showApproval(harness.stack.api, spendKey, terminated.id)).status,
       'expired',
     );
+  });
+
+  it('mails the owner though its workflow was terminated before the mail', async () => {
+    const { sql, stack } = harness;
+    const asked = await harness.ask(spendKey);
+    const id = asked.id.slice('apr_'.length);
+    await harness.mailAbout(asked);
+    await until(async () => {
+      const told = 'select from farebox.approvals where id = $1 and mailed_at is not null';
+      return (await sql.query(told, [id])).rowCount === 1;
+    });
+    await harness.workflow(asked.id).terminate();
+    await sql.query('delete from console.mails');
+    // As it is when the operator was faster than the mail.
+    await sql.query(
+      `update farebox.approvals set mailed_at = null, begun_at = now() - interval '1 hour' where id = $1`,
+      [id],
+    );
+    const database = await createDatabase(stack.database.url, {
+      maxPoolSize: 1,
+      onError: () => {},
+    });
+    try {
+      assert.equal(await noteUnmailedApprovals(database, 900_000), 1);
+      assert.equal(await noteUnmailedApprovals(database, 900_000), 0, 'not again at once');
+    } finally {
+      await database.end();
+    }
+    await harness.mailAbout(asked);
+    await decide(stack.api, key, asked.id, 'deny');
+    assert.deepEqual(await harness.workflow(asked.id).result(), {
+      status: 'denied',
+      decision: 'deny',
+    });
   });
 
   it('leaves no notice behind', async () => {

@@ -13,7 +13,7 @@ import { findTopUp, type TopUp } from '../../../store/top-ups/top-ups.ts';
 import { authenticate } from '../../../stripe/authentication.ts';
 import { mayHaveTakenEffect } from '../../../stripe/errors.ts';
 import type { Api } from '../../services.ts';
-import { BRAND, escapeHtml, respondPage, type HtmlPage } from '../html-pages.ts';
+import { BRAND, escapeHtml, lookingAgain, respondPage, type HtmlPage } from '../html-pages.ts';
 
 /** Undefined unless the top-up waits for the cardholder. */
 export function confirmationUrlOf(consoleUrl: string, topUp: TopUp): string | undefined {
@@ -28,7 +28,11 @@ export function confirmPage(api: Api): Middleware {
     if (topUp.status !== 'pending') return respondPage(ctx, 200, ended(topUp));
     const result = ctx.query['redirect_status'];
     if (result !== undefined) await report(api, topUp);
-    respondPage(ctx, 200, result === 'succeeded' ? checking(topUp) : question(topUp, result));
+    respondPage(
+      ctx,
+      200,
+      result === 'succeeded' ? checking(topUp, ctx.query['looks']) : question(topUp, result),
+    );
   };
 }
 
@@ -46,7 +50,11 @@ export function postConfirmPage(api: Api): Middleware {
       );
       if (next.kind === 'redirect') return respondPage(ctx, 200, leaving(next.url));
       await report(api, topUp);
-      respondPage(ctx, 200, next.kind === 'paid' ? checking(topUp) : question(topUp, 'failed'));
+      respondPage(
+        ctx,
+        200,
+        next.kind === 'paid' ? checking(topUp, undefined) : question(topUp, 'failed'),
+      );
     } catch (error) {
       if (error instanceof ApiError) throw error;
       api.log.warn({ err: error, topUpId: id }, 'could not open the confirmation of a payment');
@@ -111,15 +119,17 @@ function leaving(url: string): HtmlPage {
   };
 }
 
-/** Reloads the page without the result, so that a result that has become old is not reported again. */
-function checking(topUp: TopUp): HtmlPage {
+/** Reloads the page without the payment's other parameters, which the bank's page added to the address. */
+function checking(topUp: TopUp, looks: unknown): HtmlPage {
+  const query = { id: wireId('topUp', topUp.id), redirect_status: 'succeeded' };
+  const { link, ...reload } = lookingAgain(looks, query);
   return {
     title: 'Payment processing',
     isCard: true,
-    refresh: { seconds: 2, url: `?id=${wireId('topUp', topUp.id)}&redirect_status=succeeded` },
+    ...reload,
     body:
       `${BRAND}<h1>Payment processing</h1><p role="status">Your bank confirmed it. We add ` +
-      `${formatDollars(topUp.amountMicros)} to your balance once it is paid.</p>`,
+      `${formatDollars(topUp.amountMicros)} to your balance once it is paid.</p>${link}`,
   };
 }
 

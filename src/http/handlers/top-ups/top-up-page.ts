@@ -14,6 +14,7 @@ import {
   type Micros,
 } from '../../../domain/money.ts';
 import { CHECKOUT_MICROS_MIN } from '../../../domain/checkout.ts';
+import { isCredited } from '../../../domain/top-up.ts';
 import { findHolder } from '../../../store/accounts/test-accounts.ts';
 import { findReturnUrl } from '../../../store/accounts/return-urls.ts';
 import {
@@ -31,7 +32,7 @@ import { readBody } from '../../body.ts';
 import { redirectTo } from '../../respond.ts';
 import { cookieOf } from '../../cookies.ts';
 import type { Api } from '../../services.ts';
-import { BRAND, escapeHtml, respondPage, type HtmlPage } from '../html-pages.ts';
+import { BRAND, escapeHtml, lookingAgain, respondPage, type HtmlPage } from '../html-pages.ts';
 import { checkoutUrlOf, maxPayable, payableFrom, usd } from './top-ups.ts';
 
 const FORM_BYTES_MAX = 8 * 1024;
@@ -158,7 +159,10 @@ async function showResult(
   const link = api.topUpLinks.read(token);
   const topUp = topUpId && link && (await findTopUpOf(api.database, link.consumerId, topUpId));
   const back = link && (await returnTo(api, link, decoded(encoded)));
-  if (result === 'paid') return respondPage(ctx, 200, paid(topUp || undefined, back));
+  // A checkout that was left may have been paid: in another tab, or before somebody went back to it.
+  if (result === 'paid' || (topUp && isCredited(topUp.status))) {
+    return respondPage(ctx, 200, paid(topUp || undefined, back, ctx.query['looks']));
+  }
   const retry =
     link && link.expiresAtMs > Date.now() ? `/top-up?link=${encodeURIComponent(token)}` : undefined;
   respondPage(ctx, 200, canceled(retry, back));
@@ -275,15 +279,17 @@ function leaving(sessionUrl: string): HtmlPage {
   };
 }
 
-function paid(topUp: TopUp | undefined, back: URL | undefined): HtmlPage {
+function paid(topUp: TopUp | undefined, back: URL | undefined, looks: unknown): HtmlPage {
   if (topUp?.status === 'pending') {
+    const query = { id: wireId('topUp', topUp.id), result: 'paid' };
+    const { link, ...reload } = lookingAgain(looks, query);
     return {
       title: 'Payment processing',
       isCard: true,
-      refresh: { seconds: 1 },
+      ...reload,
       body:
         `${BRAND}<h1>Payment processing</h1><p role="status">We add ${usd(topUp.amountMicros)} to your balance once it is ` +
-        'paid. A card takes a moment, a bank debit several days. You can close this page.</p>',
+        `paid. A card takes a moment, a bank debit several days. You can close this page.</p>${link}`,
     };
   }
   if (topUp?.status === 'failed' || topUp?.status === 'expired') {
