@@ -1,6 +1,6 @@
 /** `farebox api`: runs one API process. */
 import type { Command } from 'commander';
-import { readConfig } from '../config.ts';
+import { readApiConfig } from '../config.ts';
 import { createLog } from '../processes/log.ts';
 import { traceIds } from '../tracing/tracing.ts';
 import { exitWithin } from './exit-within.ts';
@@ -11,7 +11,7 @@ const STOP_MS_MAX = 12_000;
 
 export function register(command: Command): void {
   command.action(async () => {
-    const config = readConfig(process.env);
+    const config = readApiConfig(process.env);
     const log = createLog('api', config.logLevel, { mixin: config.traces && traceIds });
     // After the settings, so that wrong ones are refused at once: this loads a thousand files.
     const { runApi } = await import('../processes/api.ts');

@@ -42,6 +42,7 @@ const SIMULATOR = join(import.meta.dirname, '../../simulator/main.ts');
 const LET_GO_MS = 2_000;
 
 const API_PROCESSES_MAX = 64;
+const PORT_MAX = 65_535;
 
 /**
  * Keeps our processes small: a young generation with semi-spaces of 16 MiB (its objects live for one request), an old
@@ -222,6 +223,20 @@ export async function startApi(context: Context, settings: Settings): Promise<vo
     }),
   );
   progress.say('API', `on port ${port}${count > 1 ? `, ${count} processes` : ''}`, 'done');
+}
+
+/** Before anything is started. Each process would refuse only its own. */
+export function refuseMetricsPort({ port, env }: Pick<StartOptions, 'port' | 'env'>): void {
+  const given = env['METRICS_PORT'];
+  const workers = apiProcesses(env);
+  if (!given) return;
+  const first = /^\d+$/.test(given) ? Number(given) : 0;
+  const last = first + workers;
+  if (first >= 1 && last <= PORT_MAX && (port < first || port > last)) return;
+  throw new Error(
+    `METRICS_PORT must be the first of ${workers + 1} free ports, one for each process and none of them the ` +
+      `port of the API, ${port}; it is "${given}"`,
+  );
 }
 
 /** Processes of one machine cannot share a port for metrics, or each scrape would meet another one. */

@@ -21,6 +21,7 @@ import { SupervisedChild } from './supervised-child.ts';
 import {
   farebox,
   refuseHalfSettings,
+  refuseMetricsPort,
   refuseTakenPort,
   sharedSettings,
   startApi,
@@ -58,6 +59,7 @@ async function startOrStop(options: StartOptions): Promise<void> {
   for (const output of [process.stdout, process.stderr]) output.on('error', () => {});
   const progress = createProgress(process.stdout);
   refuseHalfSettings(options.env);
+  refuseMetricsPort(options);
   refuseUnwritable(options.dataDir);
   // A start that is refused leaves no new directory behind.
   if (!existsSync(options.dataDir)) await refuseTakenApiPort(options);
