@@ -2,11 +2,9 @@
  * The parts of a start, and the settings by which the others find each. When a part's setting is given (DATABASE_URL,
  * TEMPORAL_ADDRESS, STRIPE_SECRET_KEY), the real service is used and nothing is started.
  */
-import { execFile } from 'node:child_process';
 import { mkdir } from 'node:fs/promises';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
 import { setTimeout as delay } from 'node:timers/promises';
 import { startChild, type Child } from './child.ts';
 import { secretsOf, type Ports } from './data-dir.ts';
@@ -35,7 +33,7 @@ export interface Context extends StartOptions {
   readonly keep: <T extends Child>(start: () => Promise<T>) => Promise<T>;
 }
 
-const CLI = join(import.meta.dirname, '../cli.ts');
+export const CLI = join(import.meta.dirname, '../cli.ts');
 const SIMULATOR = join(import.meta.dirname, '../../simulator/main.ts');
 
 /** A start that was just killed may not have released its port yet. */
@@ -275,23 +273,6 @@ export function apiProcesses(env: Environment): number {
     throw new Error('API_PROCESSES must be 1: only Linux spreads connections over processes');
   }
   return count;
-}
-
-/** Runs one of our commands to its end. Throws with its output when it fails. */
-export async function farebox(
-  { env }: StartOptions,
-  settings: Settings,
-  ...args: readonly string[]
-): Promise<string> {
-  try {
-    const { stdout } = await promisify(execFile)(process.execPath, [CLI, ...args], {
-      env: { ...env, ...settings },
-    });
-    return stdout;
-  } catch (error) {
-    const said = (error as { stderr?: string }).stderr?.trim().replace(/^farebox: /, '');
-    throw new Error(said || `farebox ${args[0]}: ${(error as Error).message}`, { cause: error });
-  }
 }
 
 export async function refuseTakenPort(

@@ -19,7 +19,6 @@ import {
 } from './first-account.ts';
 import { SupervisedChild } from './supervised-child.ts';
 import {
-  farebox,
   refuseHalfSettings,
   refuseMetricsPort,
   refuseTakenPort,
@@ -34,6 +33,7 @@ import {
   type StartOptions,
 } from './parts.ts';
 import { createProgress, type Progress } from './progress.ts';
+import { farebox } from './run-command.ts';
 
 /** A start that was just killed may still be ending. */
 const ENDING_MS = 2_000;
