@@ -112,7 +112,7 @@ const NOT_SHOWN = 3;
 /** For them, an exit code of 1 says that something is wrong with the books. */
 const INSPECTIONS = ['doctor', 'reconcile'];
 const NOT_INSPECTED = 2;
-/** Whatever they print, their work goes on. */
+/** They continue, even if nothing that they print can be written. */
 const RUNS_ON = ['start', 'api', 'worker'];
 
 // bin/farebox has already enabled the cache when it runs this file.
@@ -182,7 +182,7 @@ function endFailed(error: unknown): never {
   process.exit(error instanceof OutcomeUnknownError ? error.exitCode : 1);
 }
 
-/** What the command did is done. A command whose reader has gone (`| head -1`) goes on. */
+/** The command may have changed something. One whose reader has gone (`| head -1`) continues. */
 function endUnwritten({ code, message }: NodeJS.ErrnoException): void {
   if (code === 'EPIPE' || (asked !== undefined && RUNS_ON.includes(asked))) return;
   process.stderr.write(
