@@ -104,11 +104,16 @@ Exit codes:
   0  done; doctor and reconcile: nothing is wrong
   1  refused or failed; doctor and reconcile: something is wrong
   2  wrong usage; doctor and reconcile: could not check
-  3  unknown: the connection was lost before PostgreSQL confirmed the change
+  3  unknown: the connection was lost before PostgreSQL confirmed the change, or
+     the output could not be written, for example because the disk is full
 `;
 const WRONG_USAGE = 2;
+const NOT_SHOWN = 3;
 /** For them, an exit code of 1 says that something is wrong with the books. */
 const INSPECTIONS = ['doctor', 'reconcile'];
+const NOT_INSPECTED = 2;
+/** They continue, even if nothing that they print can be written. */
+const RUNS_ON = ['start', 'api', 'worker'];
 
 // bin/farebox has already enabled the cache when it runs this file.
 enableCompileCache(join(import.meta.dirname, '../node_modules/.cache/compiled'));
@@ -120,6 +125,9 @@ program
   .exitOverride();
 const [first, second] = process.argv.slice(2);
 const asked = first === 'help' ? second : first;
+// Before a package that a command loads adds its own listener, which throws.
+process.stdout.on('error', endUnwritten);
+process.stderr.on('error', () => {});
 for (const [name, { description, load }] of Object.entries(COMMANDS)) {
   const command = program.command(name).description(description);
   if (name === asked) (await load?.())?.register(command);
@@ -172,6 +180,15 @@ function endFailed(error: unknown): never {
   const text = process.env['LOG_LEVEL'] === 'debug' ? (error as Error).stack : messageOf(error);
   process.stderr.write(`farebox: ${text}\n`);
   process.exit(error instanceof OutcomeUnknownError ? error.exitCode : 1);
+}
+
+/** The command may have changed something. One whose reader has gone (`| head -1`) continues. */
+function endUnwritten({ code, message }: NodeJS.ErrnoException): void {
+  if (code === 'EPIPE' || (asked !== undefined && RUNS_ON.includes(asked))) return;
+  process.stderr.write(
+    `farebox: the output could not be written, so it is unknown what the command did: ${message}\n`,
+  );
+  process.exit(asked !== undefined && INSPECTIONS.includes(asked) ? NOT_INSPECTED : NOT_SHOWN);
 }
 
 function messageOf(error: unknown): string {

@@ -19,13 +19,17 @@ import {
   isTrue,
   matching,
   milliseconds,
+  mailServer,
   readBaseUrl,
+  readMasterSecrets,
   required,
+  sender,
   signingSecrets,
   stripeKey,
   url,
   type Environment,
 } from './read-setting.ts';
+import { refuseUnsafe } from './refuse-unsafe.ts';
 
 /** The ledger's settings: enough for commands that only need Postgres. */
 export interface LedgerConfig {
@@ -309,6 +313,17 @@ function readTax(env: Environment): TaxConfig | undefined {
   return mode === 'automatic' ? { code } : undefined;
 }
 
+/** A worker listens on its port for metrics alone. */
+export function readApiConfig(env: Environment): Config {
+  const config = readConfig(env);
+  if (config.metricsPort === config.port) {
+    throw new ConfigError(
+      `METRICS_PORT must be another port than PORT, not ${config.port}: the API listens on both`,
+    );
+  }
+  return config;
+}
+
 export function readConfig(env: Environment): Config {
   if (isTrue(env, 'PRODUCTION')) refuseUnsafe(env);
   const agentTimeoutMs = integer(env, 'AGENT_TIMEOUT_MS', 30_000, 100, 600_000);
@@ -374,8 +389,10 @@ function readTraces(env: Environment): TracesConfig | undefined {
   const name = env['OTEL_TRACES_SAMPLER'] || 'parentbased_always_on';
   const sampler = SAMPLERS.find((each) => each === name);
   if (!sampler) throw new ConfigError(`OTEL_TRACES_SAMPLER must be ${SAMPLERS.join(', ')}`);
-  const ratio = Number(env['OTEL_TRACES_SAMPLER_ARG'] || '1');
-  if (!(ratio >= 0 && ratio <= 1)) {
+  const text = env['OTEL_TRACES_SAMPLER_ARG'] || '1';
+  const ratio = Number(text);
+  // A space is a zero for Number: no trace would be recorded.
+  if (text.trim() === '' || !(ratio >= 0 && ratio <= 1)) {
     throw new ConfigError('OTEL_TRACES_SAMPLER_ARG must be a number from 0 to 1');
   }
   return Object.freeze({ sampler, ratio });
@@ -388,78 +405,12 @@ function readConsoleUrl(env: Environment, baseUrl: string): string {
   throw new ConfigError('CONSOLE_URL must have no path: the console is at /console below it');
 }
 
-/** Refuses settings that are fine for a trial but unsafe with real money. */
-function refuseUnsafe(env: Environment): void {
-  const baseUrl = URL.parse(env['BASE_URL'] ?? '');
-  if (baseUrl?.protocol !== 'https:') {
-    throw new ConfigError(
-      'PRODUCTION is true, so BASE_URL must begin with https://: keys travel over it',
-    );
-  }
-  const consoleUrl = env['CONSOLE_URL'];
-  if (consoleUrl && URL.parse(consoleUrl)?.protocol !== 'https:') {
-    throw new ConfigError(
-      'PRODUCTION is true, so CONSOLE_URL must begin with https://: sessions travel over it',
-    );
-  }
-  if (!/^whsec_./.test(env['STRIPE_WEBHOOK_SECRET'] ?? '')) {
-    throw new ConfigError(
-      'PRODUCTION is true, so STRIPE_WEBHOOK_SECRET must be set to the whsec_... of your webhook endpoint: ' +
-        'without it, no payment is confirmed by Stripe',
-    );
-  }
-  const apiBase = env['STRIPE_API_BASE'];
-  if (apiBase && URL.parse(apiBase)?.origin !== 'https://api.stripe.com') {
-    throw new ConfigError(
-      'PRODUCTION is true, so STRIPE_API_BASE must not be set: simulated payments would credit real balances',
-    );
-  }
-  for (const name of ['SAVE_TEST_CARD', 'DEV_MAIL']) {
-    if (isTrue(env, name)) {
-      throw new ConfigError(`PRODUCTION is true, so ${name} must not be true`);
-    }
-  }
-  // Each of them: old secrets still verify receipts and links.
-  if ([...readMasterSecrets(env).values()].some(isPlaceholder)) {
-    throw new ConfigError(
-      'PRODUCTION is true, and MASTER_SECRET looks like a placeholder; make one with: openssl rand -hex 32',
-    );
-  }
-  if (hasDefaultPassword(env['DATABASE_URL'] ?? '')) {
-    throw new ConfigError(
-      'PRODUCTION is true, and the password in DATABASE_URL is the user name or a common default; choose a random one',
-    );
-  }
-}
-
-/** No password at all is fine: certificates and sockets need none. */
-function hasDefaultPassword(databaseUrl: string): boolean {
-  const { username = '', password = '' } = URL.parse(databaseUrl) ?? {};
-  return (
-    password !== '' &&
-    (password === username ||
-      /^(postgres|farebox|secret|admin|root|test|(your.?)?password|change.?me|12345\d*)$/i.test(
-        password,
-      ))
-  );
-}
-
-/** Detects text from an example, or a repeated character: 64 random hex digits contain nearly all 16. */
-function isPlaceholder(secret: string): boolean {
-  return (
-    /change.?me|example|default|password|your.?secret/i.test(secret) || new Set(secret).size < 10
-  );
-}
-
 function readMailConfig(env: Environment): MailConfig {
   // docker-compose.yml passes empty settings on.
-  const smtpUrl = env['SMTP_URL'] || undefined;
-  if (smtpUrl !== undefined && !/^smtps?:\/\//.test(smtpUrl)) {
-    throw new ConfigError('SMTP_URL must be an smtp(s) URL, such as smtps://user:password@host');
-  }
+  const smtpUrl = env['SMTP_URL'] ? mailServer(env['SMTP_URL']) : undefined;
   return Object.freeze({
     smtpUrl,
-    from: env['MAIL_FROM'] || 'Farebox <no-reply@localhost>',
+    from: sender(env['MAIL_FROM'] || 'Farebox <no-reply@localhost>'),
     isKept: isTrue(env, 'DEV_MAIL') && smtpUrl === undefined,
   });
 }
@@ -467,22 +418,4 @@ function readMailConfig(env: Environment): MailConfig {
 function signUp(env: Environment): SignUp {
   const value = matching(env, 'SIGN_UP', 'open', /^(open|invited|closed)$/);
   return value as SignUp;
-}
-
-/** `secret`, or `1:old,2:new` when there was a rotation. A number never changes its secret. */
-export function readMasterSecrets(env: Environment): ReadonlyMap<number, string> {
-  const entries = required(env, 'MASTER_SECRET')
-    .split(',')
-    .map((part): [number, string] => {
-      const numbered = /^(\d{1,4}):(.+)$/.exec(part);
-      return numbered ? [Number(numbered[1]), numbered[2] ?? ''] : [1, part];
-    });
-  if (entries.some(([, secret]) => secret.length < 32)) {
-    throw new ConfigError('MASTER_SECRET: each secret must have at least 32 characters');
-  }
-  const secrets = new Map(entries);
-  if (secrets.size !== entries.length) {
-    throw new ConfigError('MASTER_SECRET: two secrets have the same number; write 1:old,2:new');
-  }
-  return secrets;
 }

@@ -175,3 +175,45 @@ export function readBaseUrl(env: Environment, port: number): string {
   if (search + hash + username + password === '') return href.replace(/\/$/, '');
   throw new ConfigError('BASE_URL must have no user, query or fragment: paths are added to it');
 }
+
+/** `secret`, or `1:old,2:new` when there was a rotation. A number never changes its secret. */
+export function readMasterSecrets(env: Environment): ReadonlyMap<number, string> {
+  const entries = required(env, 'MASTER_SECRET')
+    .split(',')
+    .map((part): [number, string] => {
+      const numbered = /^(\d{1,4}):(.+)$/.exec(part);
+      return numbered ? [Number(numbered[1]), numbered[2] ?? ''] : [1, part];
+    });
+  if (entries.some(([, secret]) => secret.length < 32)) {
+    throw new ConfigError('MASTER_SECRET: each secret must have at least 32 characters');
+  }
+  const secrets = new Map(entries);
+  if (secrets.size !== entries.length) {
+    throw new ConfigError('MASTER_SECRET: two secrets have the same number; write 1:old,2:new');
+  }
+  return secrets;
+}
+
+/** The error must not show it: it has the password. */
+export function mailServer(text: string): string {
+  const address = URL.parse(text);
+  const isComplete =
+    address !== null &&
+    /^smtps?:\/\//.test(text) &&
+    address.hostname !== '' &&
+    // An unencoded # ends the address, so that a part of the password would be taken for the host.
+    address.hash === '';
+  if (isComplete) return text;
+  throw new ConfigError(
+    'SMTP_URL must be a URL such as smtps://user:password@host, with special characters of the password ' +
+      'percent-encoded, such as %23 for #',
+  );
+}
+
+/** Mail servers refuse every mail whose sender has no address. */
+export function sender(text: string): string {
+  if (/^([^<>\r\n]*<[^\s<>@]+@[^\s<>@]+>|[^\s<>@,;:]+@[^\s<>@,;:]+)$/.test(text)) return text;
+  throw new ConfigError(
+    `MAIL_FROM must be an address, such as billing@example.com or Farebox <billing@example.com>, not "${text}"`,
+  );
+}

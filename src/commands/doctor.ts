@@ -1,12 +1,8 @@
 /** `farebox doctor`: proves the books, or lists each fault and exits with 1; exits with 2 if it could not check. */
 import { InvalidArgumentError, type Command } from 'commander';
-import {
-  namesTemporal,
-  readMasterSecrets,
-  readScheduleConfig,
-  readStripeConfig,
-} from '../config.ts';
+import { namesTemporal, readScheduleConfig, readStripeConfig } from '../config.ts';
 import { environmentOf } from '../embedded/environment.ts';
+import { readMasterSecrets } from '../read-setting.ts';
 import { failureReason } from '../stripe/errors.ts';
 import type { Finding } from '../store/audit/findings.ts';
 import { recordExaminations } from '../store/audit/last-findings.ts';

@@ -3,8 +3,8 @@
  * state that the next start needs: secrets, ports, the first account.
  */
 import { randomBytes } from 'node:crypto';
-import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { choosePort } from './ports.ts';
 
@@ -36,8 +36,22 @@ export interface Ports {
 
 /** Locks the directory, and creates it if necessary. Undefined when another process holds it. */
 export function holdDataDir(dataDir: string): { release(): void } | undefined {
+  makeFirstMissing(dataDir);
   mkdirSync(dataDir, { recursive: true, mode: 0o700 });
   return tryLock(dataDir);
+}
+
+/** Where no directory can be made, such as in /proc, Node's `recursive` tries for ever. */
+function makeFirstMissing(path: string): void {
+  const above = dirname(path);
+  if (existsSync(path)) return;
+  if (!existsSync(above)) return makeFirstMissing(above);
+  try {
+    mkdirSync(path, { mode: 0o700 });
+  } catch (error) {
+    // Another start may have made it meanwhile.
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+  }
 }
 
 /** Whether a start holds the directory now. */

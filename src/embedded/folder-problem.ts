@@ -17,6 +17,11 @@ const REASONS: Readonly<Record<string, string>> = {
   ENOTDIR: `a part of this path is a file: ${ADVICE}`,
   EEXIST: `this is a file: ${ADVICE}`,
 };
+/** Other files may be missing for other reasons. */
+const MKDIR_REASONS: Readonly<Record<string, string>> = {
+  ...REASONS,
+  ENOENT: `its file system has no place for new directories: ${ADVICE}`,
+};
 
 /** What our programs write about a full disk. */
 const FULL_DISK = /No space left on device|Disk quota exceeded|database or disk is full/;
@@ -36,7 +41,8 @@ export function explainFolderProblem(error: unknown, dataDir: string): unknown {
   if (!(error instanceof Error)) return error;
   const { code = '', syscall, address } = error as NodeJS.ErrnoException & { address?: string };
   const isOfFiles = syscall !== undefined && address === undefined;
-  const reason = isOfFiles ? REASONS[code] : undefined;
+  const reasons = syscall === 'mkdir' ? MKDIR_REASONS : REASONS;
+  const reason = isOfFiles ? reasons[code] : undefined;
   if (reason !== undefined) return unusable(dataDir, withOwner(reason, dataDir), error);
   const saysFull = FULL_DISK.test(error.message);
   if (saysFull || (error instanceof ChildError && isFull(dataDir)))

@@ -2,11 +2,9 @@
  * The parts of a start, and the settings by which the others find each. When a part's setting is given (DATABASE_URL,
  * TEMPORAL_ADDRESS, STRIPE_SECRET_KEY), the real service is used and nothing is started.
  */
-import { execFile } from 'node:child_process';
 import { mkdir } from 'node:fs/promises';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
 import { setTimeout as delay } from 'node:timers/promises';
 import { startChild, type Child } from './child.ts';
 import { secretsOf, type Ports } from './data-dir.ts';
@@ -35,13 +33,14 @@ export interface Context extends StartOptions {
   readonly keep: <T extends Child>(start: () => Promise<T>) => Promise<T>;
 }
 
-const CLI = join(import.meta.dirname, '../cli.ts');
+export const CLI = join(import.meta.dirname, '../cli.ts');
 const SIMULATOR = join(import.meta.dirname, '../../simulator/main.ts');
 
 /** A start that was just killed may not have released its port yet. */
 const LET_GO_MS = 2_000;
 
 const API_PROCESSES_MAX = 64;
+const PORT_MAX = 65_535;
 
 /**
  * Keeps our processes small: a young generation with semi-spaces of 16 MiB (its objects live for one request), an old
@@ -224,6 +223,20 @@ export async function startApi(context: Context, settings: Settings): Promise<vo
   progress.say('API', `on port ${port}${count > 1 ? `, ${count} processes` : ''}`, 'done');
 }
 
+/** Before anything is started. Each process would refuse only its own. */
+export function refuseMetricsPort({ port, env }: Pick<StartOptions, 'port' | 'env'>): void {
+  const given = env['METRICS_PORT'];
+  const workers = apiProcesses(env);
+  if (!given) return;
+  const first = /^\d+$/.test(given) ? Number(given) : 0;
+  const last = first + workers;
+  if (first >= 1 && last <= PORT_MAX && (port < first || port > last)) return;
+  throw new Error(
+    `METRICS_PORT must be the first of ${workers + 1} free ports, one for each process and none of them the ` +
+      `port of the API, ${port}; it is "${given}"`,
+  );
+}
+
 /** Processes of one machine cannot share a port for metrics, or each scrape would meet another one. */
 function metricsSettings({ METRICS_PORT: first }: Environment, index: number): Settings {
   return first ? { METRICS_PORT: String(Number(first) + index) } : {};
@@ -260,23 +273,6 @@ export function apiProcesses(env: Environment): number {
     throw new Error('API_PROCESSES must be 1: only Linux spreads connections over processes');
   }
   return count;
-}
-
-/** Runs one of our commands to its end. Throws with its output when it fails. */
-export async function farebox(
-  { env }: StartOptions,
-  settings: Settings,
-  ...args: readonly string[]
-): Promise<string> {
-  try {
-    const { stdout } = await promisify(execFile)(process.execPath, [CLI, ...args], {
-      env: { ...env, ...settings },
-    });
-    return stdout;
-  } catch (error) {
-    const said = (error as { stderr?: string }).stderr?.trim().replace(/^farebox: /, '');
-    throw new Error(said || `farebox ${args[0]}: ${(error as Error).message}`, { cause: error });
-  }
 }
 
 export async function refuseTakenPort(

@@ -19,8 +19,8 @@ import {
 } from './first-account.ts';
 import { SupervisedChild } from './supervised-child.ts';
 import {
-  farebox,
   refuseHalfSettings,
+  refuseMetricsPort,
   refuseTakenPort,
   sharedSettings,
   startApi,
@@ -33,6 +33,7 @@ import {
   type StartOptions,
 } from './parts.ts';
 import { createProgress, type Progress } from './progress.ts';
+import { farebox } from './run-command.ts';
 
 /** A start that was just killed may still be ending. */
 const ENDING_MS = 2_000;
@@ -58,6 +59,7 @@ async function startOrStop(options: StartOptions): Promise<void> {
   for (const output of [process.stdout, process.stderr]) output.on('error', () => {});
   const progress = createProgress(process.stdout);
   refuseHalfSettings(options.env);
+  refuseMetricsPort(options);
   refuseUnwritable(options.dataDir);
   // A start that is refused leaves no new directory behind.
   if (!existsSync(options.dataDir)) await refuseTakenApiPort(options);

@@ -1,5 +1,7 @@
 /** The command line itself: help, version, exit codes, and what is said when nothing is running. */
 import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { closeSync, openSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { farebox } from '../support/stack.ts';
@@ -10,6 +12,7 @@ interface Ended {
   readonly stderr: string;
 }
 
+const CLI = join(import.meta.dirname, '../../src/cli.ts');
 const NOWHERE = '/tmp/farebox-no-such-directory';
 
 async function ended(...args: readonly string[]): Promise<Ended> {
@@ -43,6 +46,26 @@ describe('farebox', () => {
 
   it('explains a command with its arguments', async () => {
     assert.match((await ended('help', 'refund')).stdout, /^Usage: farebox refund .*<top-up>/);
+  });
+
+  it('does not call a change failed, nor the books wrong, when its output cannot be written', function () {
+    if (process.platform !== 'linux') return this.skip();
+    const full = openSync('/dev/full', 'w');
+    try {
+      for (const [code, ...args] of [
+        [3, '--version'],
+        [2, 'doctor', '--json', '--data-dir', NOWHERE],
+      ] as const) {
+        const stdio = ['ignore', full, 'pipe'] as const;
+        const { status, stderr } = spawnSync(process.execPath, [CLI, ...args], {
+          stdio: [...stdio],
+        });
+        assert.equal(status, code, args.join(' '));
+        assert.match(String(stderr), /^farebox: the output could not be written, .*ENOSPC.*\n$/);
+      }
+    } finally {
+      closeSync(full);
+    }
   });
 
   it('exits with 2 for wrong usage, and names the argument', async () => {

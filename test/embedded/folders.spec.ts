@@ -21,13 +21,22 @@ describe('a start', () => {
   afterEach(() => rm(folder, { recursive: true, force: true }));
 
   /** Runs as an unprivileged user, because root can open any directory. */
-  async function start(dataDir: string, env: NodeJS.ProcessEnv = {}): Promise<string> {
+  function start(dataDir: string, env: NodeJS.ProcessEnv = {}): Promise<string> {
     const isRoot = process.getuid?.() === 0;
+    return startAs(isRoot ? { uid: NOBODY, gid: NOBODY } : {}, dataDir, env);
+  }
+
+  async function startAs(
+    user: { readonly uid?: number; readonly gid?: number },
+    dataDir: string,
+    env: NodeJS.ProcessEnv = {},
+  ): Promise<string> {
     const child = spawn(process.execPath, [CLI, 'start', '--data-dir', dataDir], {
       env: { PATH: process.env['PATH'], PORT: String(await choosePort()), ...env },
       cwd: folder,
       stdio: ['ignore', 'pipe', 'pipe'],
-      ...(isRoot && { uid: NOBODY, gid: NOBODY }),
+      timeout: 30_000,
+      ...user,
     });
     const ended = new Promise((resolve) => child.once('close', resolve));
     const said = (await Promise.all([text(child.stdout), text(child.stderr)])).join('');
@@ -75,6 +84,14 @@ describe('a start', () => {
       await start(join(file, 'data')),
       /^farebox: .* a part of this path is a file.*\n$/,
     );
+  });
+
+  it('where the system makes no directories says so, instead of trying for ever', async function () {
+    if (process.platform !== 'linux') return this.skip();
+    // Others than root may not even try.
+    for (const dataDir of ['/proc/farebox', '/proc/farebox/data']) {
+      assert.match(await startAs({}, dataDir), /^farebox: cannot use \/proc\/farebox.*\n$/);
+    }
   });
 
   it('without a name for its directory does not take the current one', async () => {

@@ -5,7 +5,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { holdDataDir, secretsOf } from '../../src/embedded/data-dir.ts';
 import { announceRun, environmentOf } from '../../src/embedded/environment.ts';
-import { refuseHalfSettings, sharedSettings } from '../../src/embedded/parts.ts';
+import { refuseHalfSettings, refuseMetricsPort, sharedSettings } from '../../src/embedded/parts.ts';
+
+const startWith = (METRICS_PORT: string) => ({
+  port: 8_080,
+  env: { METRICS_PORT, API_PROCESSES: '1' },
+});
 
 describe('the settings of a start', () => {
   let dataDir: string;
@@ -38,6 +43,17 @@ describe('the settings of a start', () => {
     ]) {
       refuseHalfSettings(env);
     }
+  });
+
+  it('refuse ports for metrics that do not exist or that the API listens on', () => {
+    for (const text of ['8079', '8080', '65535', '0', 'x', ' 9464']) {
+      assert.throws(
+        () => refuseMetricsPort(startWith(text)),
+        /^Error: METRICS_PORT must be the first of 2 free ports/,
+        text,
+      );
+    }
+    for (const text of ['', '8078', '8081', '65534']) refuseMetricsPort(startWith(text));
   });
 
   it('keep the secrets of an earlier release and add the missing ones', async () => {

@@ -1,6 +1,6 @@
 /** Intervals and secrets from the environment: their defaults, and one clear error for an invalid value. */
 import assert from 'node:assert/strict';
-import { readConfig } from '../../src/config.ts';
+import { readApiConfig, readConfig } from '../../src/config.ts';
 import { ConfigError } from '../../src/read-setting.ts';
 
 const REQUIRED = {
@@ -45,6 +45,14 @@ const INVALID: readonly (readonly [string, string, RegExp])[] = [
   ['BASE_URL', 'https://user:password@pay.example.com', /no user, query or fragment/],
   ['CLIENT_ADDRESS_HEADER', 'X-Forwarded-For ', /must match/],
   ['CLIENT_ADDRESS_HEADER', 'X-Forwarded-For: 1', /must match/],
+  ['SMTP_URL', 'smtps://', /^SMTP_URL must be a URL such as/],
+  ['SMTP_URL', 'smtps:///mail', /^SMTP_URL must be a URL such as/],
+  ['SMTP_URL', 'smtp://farebox:1#2@mail.example.com', /percent-encoded, such as %23 for #$/],
+  ['SMTP_URL', 'smtp://mail.example.com:99999', /^SMTP_URL must be a URL such as/],
+  ['MAIL_FROM', 'nobody', /^MAIL_FROM must be an address/],
+  ['MAIL_FROM', 'Farebox <nobody>', /^MAIL_FROM must be an address/],
+  ['MAIL_FROM', 'Farebox <a@example.com', /^MAIL_FROM must be an address/],
+  ['MAIL_FROM', 'a@example.com, b@example.com', /^MAIL_FROM must be an address/],
   ['RECONCILE_REVIEW_MS', '2000, 5000', /integers from 1 to 999999 with commas/],
   ['RECONCILE_REVIEW_MS', '0', /integers from 1 to 999999 with commas/],
   ['RECONCILE_REVIEW_MS', '', /integers from 1 to 999999 with commas/],
@@ -83,6 +91,56 @@ describe('the settings of a process', () => {
       );
     });
   }
+});
+
+describe('the sender of mails', () => {
+  for (const from of [
+    'Farebox <no-reply@localhost>',
+    '"Pay, Inc." <billing@example.com>',
+    'Größe & Co. <billing+a@example.com>',
+    'billing@example.com',
+  ]) {
+    it(`can be ${from}`, () => {
+      assert.equal(readConfig({ ...REQUIRED, MAIL_FROM: from }).mail.from, from);
+    });
+  }
+
+  it('goes to a server whose password has a percent sign, and over options of TLS', () => {
+    const url = 'smtp://a@b.com:50%off@mail.example.com:587?tls.rejectUnauthorized=false';
+    assert.equal(readConfig({ ...REQUIRED, SMTP_URL: url }).mail.smtpUrl, url);
+  });
+});
+
+describe('the part of traces that is recorded', () => {
+  const env = {
+    ...REQUIRED,
+    OTEL_EXPORTER_OTLP_ENDPOINT: 'http://collector:4318',
+    OTEL_TRACES_SAMPLER: 'traceidratio',
+  };
+
+  for (const text of [' ', '1.1', '-0.1', 'half']) {
+    it(`is not "${text}"`, () => {
+      assert.throws(
+        () => readConfig({ ...env, OTEL_TRACES_SAMPLER_ARG: text }),
+        /^ConfigError: OTEL_TRACES_SAMPLER_ARG must be a number from 0 to 1$/,
+      );
+    });
+  }
+});
+
+describe('the port for metrics', () => {
+  it('is another one than that of the API, even the default', () => {
+    for (const env of [{ METRICS_PORT: '8080' }, { PORT: '9464', METRICS_PORT: '9464' }]) {
+      assert.throws(
+        () => readApiConfig({ ...REQUIRED, ...env }),
+        /^ConfigError: METRICS_PORT must/,
+      );
+    }
+  });
+
+  it('may be that of the API in a worker, which has no other', () => {
+    assert.equal(readConfig({ ...REQUIRED, METRICS_PORT: '8080' }).metricsPort, 8080);
+  });
 });
 
 describe('the signing secrets of the webhook', () => {

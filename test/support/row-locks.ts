@@ -29,6 +29,12 @@ export function holdEndpoint(databaseUrl: string, id: string): Promise<HeldRow> 
   return hold(databaseUrl, 'select from farebox.webhook_endpoints where id = $1 for update', id);
 }
 
+/** `id` as on the wire. Who revokes or rolls the key changes its row. */
+export function holdSpendKey(databaseUrl: string, id: string): Promise<HeldRow> {
+  const statement = 'select from farebox.spend_keys where id = $1 for update';
+  return hold(databaseUrl, statement, uuidOf('key', id));
+}
+
 async function hold(
   databaseUrl: string,
   statement: string,

@@ -9,7 +9,8 @@ import { importsOf, read, writtenFiles, type Import } from './sources.ts';
 const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   'src/domain': [],
   'src/read-setting.ts': ['src/domain'],
-  'src/config.ts': ['src/domain', 'src/read-setting.ts'],
+  'src/refuse-unsafe.ts': ['src/read-setting.ts'],
+  'src/config.ts': ['src/domain', 'src/read-setting.ts', 'src/refuse-unsafe.ts'],
   'src/secret-files.ts': ['src/read-setting.ts'],
   'src/tracing': ['src/config.ts'],
   'src/schemas': ['src/domain'],

@@ -169,8 +169,9 @@ export async function rollSpendKey(
     await actAs(tx, view.by);
     const known = await findKnownSpendKey(tx, view, retry);
     if (known) return known;
+    // Locked: a revocation does not wait for the consumer, and a key that was revoked meanwhile has no successor.
     const old = await tx.maybeOne(sql.type(keyRow)`
-      select ${columns} from farebox.spend_keys where ${inForce(view, id)}
+      select ${columns} from farebox.spend_keys where ${inForce(view, id)} for no key update
     `);
     if (!old) return { kind: 'unknown_key' };
     const copied = { ...key, name: old.name, expiresAt: old.expiresAt };

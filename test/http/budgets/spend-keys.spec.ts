@@ -21,6 +21,7 @@ import {
 } from '../../support/budget-requests.ts';
 import { askHold, place } from '../../support/hold-requests.ts';
 import { assertError, bodyOf, call } from '../../support/http.ts';
+import { holdSpendKey } from '../../support/row-locks.ts';
 import { until, type Server } from '../../support/stack.ts';
 
 /** Everywhere within a second, as keys; a busy machine takes longer. */
@@ -344,6 +345,25 @@ describe('spend keys', () => {
       await placed;
       assert.equal((await showBudget(api, key, id)).used, 0);
     }
+  });
+
+  it('that are revoked while they are rolled end at that time, and have no successor', async () => {
+    const { id: budgetId } = await makeBudget(api, key);
+    const { id } = await makeKey(api, key, budgetId);
+    const row = await holdSpendKey(api.env['DATABASE_URL'] ?? '', id);
+    const revoking = act(key, id, 'revoke');
+    await row.waited(1);
+    const rolling = act(key, id, 'roll');
+    await row.waited(2);
+    await row.release();
+    const { revokedAt } = bodyOf(await revoking, 200, KeyReply);
+    assertError(await rolling, 404, 'not_found');
+    const path = `/v1/budgets/${budgetId}/keys`;
+    const { keys } = bodyOf(await call(api, 'GET', path, { key }), 200, SpendKeysReply);
+    assert.deepEqual(
+      keys.map((each) => [each.id, each.revokedAt]),
+      [[id, revokedAt]],
+    );
   });
 
   it('end everywhere when they are revoked, rolled or expire, or any budget above them is closed', async () => {
