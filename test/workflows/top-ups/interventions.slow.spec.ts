@@ -3,13 +3,13 @@
  * Afterwards the row says what happened, no workflow waits for ever, and no money is taken twice.
  */
 import assert from 'node:assert/strict';
-import { randomUUID } from 'node:crypto';
 import type { WorkflowHandle } from '@temporalio/client';
 import { sql } from '../../../src/store/database.ts';
 import { requestRefund } from '../../../src/store/top-ups/request-refund.ts';
 import type { TopUp } from '../../../src/store/top-ups/top-ups.ts';
 import { reconcileNow } from '../../../src/temporal/reconcile-now.ts';
 import { proveBooks } from '../../support/books.ts';
+import { intervene, INTERVENTIONS } from '../../support/interventions.ts';
 import { until } from '../../support/stack.ts';
 import {
   openTopUpHarness,
@@ -17,15 +17,6 @@ import {
   type Consumer,
   type TopUpHarness,
 } from '../../support/top-up-harness.ts';
-
-const INTERVENTIONS = [
-  'terminate',
-  'cancel',
-  'reset to the first task',
-  'reset to the last task',
-  'signal',
-] as const;
-type Intervention = (typeof INTERVENTIONS)[number];
 
 /** In the order in which they are made: the later ones need a processor that refuses. */
 const STATES = [
@@ -59,6 +50,11 @@ const TRIALS = STATES.flatMap((state) =>
   }),
 );
 
+async function isStuck(handle: WorkflowHandle): Promise<boolean> {
+  const progress = await handle.query<{ stuck: unknown }>('status').catch(() => undefined);
+  return progress !== undefined && progress.stuck !== null;
+}
+
 describe('the workflow of a top-up in each state, after each intervention', function () {
   this.timeout(120_000);
   let harness: TopUpHarness;
@@ -77,7 +73,11 @@ describe('the workflow of a top-up in each state, after each intervention', func
       );
     }
     for (const { name, state, intervention } of TRIALS) {
-      await intervene(workflowOf(name, state), intervention);
+      const handle = workflowOf(name, state);
+      const signal = handle.workflowId.startsWith('top-up')
+        ? 'paymentReported'
+        : 'reversalReported';
+      await intervene(harness.temporal, handle, intervention, signal);
     }
     await harness.statusBecomes(topUpOf('stuck: cancel'), 'expired');
     await harness.forgetFaults();
@@ -105,10 +105,6 @@ describe('the workflow of a top-up in each state, after each intervention', func
   };
   const refuse = (path: string) =>
     harness.control('faults', { method: 'POST', path, kind: 'error', status: 503, times: 10_000 });
-  const isStuck = async (handle: WorkflowHandle) => {
-    const progress = await handle.query<{ stuck: unknown }>('status').catch(() => undefined);
-    return progress !== undefined && progress.stuck !== null;
-  };
 
   async function make(state: State, consumer: Consumer): Promise<TopUp> {
     if (state === 'open checkout') return harness.checkout(consumer, 5);
@@ -130,32 +126,6 @@ describe('the workflow of a top-up in each state, after each intervention', func
     if (state === 'refunded') await harness.statusBecomes(made.topUp, 'refunded');
     else await until(() => isStuck(harness.reversals(made.topUp.id)));
     return made.topUp;
-  }
-
-  /** Temporal refuses all but resets of a workflow that has ended. */
-  async function intervene(handle: WorkflowHandle, intervention: Intervention): Promise<void> {
-    const isRunning = (await handle.describe()).status.name === 'RUNNING';
-    if (intervention.startsWith('reset')) return reset(handle, intervention);
-    if (!isRunning) return;
-    if (intervention === 'terminate') await handle.terminate();
-    if (intervention === 'cancel') await handle.cancel();
-    const isOfRefund = handle.workflowId.startsWith('reversals');
-    if (intervention === 'signal')
-      await handle.signal(isOfRefund ? 'reversalReported' : 'paymentReported');
-  }
-
-  async function reset(handle: WorkflowHandle, intervention: Intervention): Promise<void> {
-    const { events } = await handle.fetchHistory();
-    const tasks = (events ?? []).filter((event) => event.workflowTaskCompletedEventAttributes);
-    const { runId } = await handle.describe();
-    const { client } = harness.temporal;
-    await client.workflowService.resetWorkflowExecution({
-      namespace: client.options.namespace,
-      workflowExecution: { workflowId: handle.workflowId, runId },
-      reason: intervention,
-      requestId: randomUUID(),
-      workflowTaskFinishEventId: tasks.at(intervention.includes('first') ? 0 : -1)?.eventId ?? null,
-    });
   }
 
   for (const { name, end } of TRIALS) {
