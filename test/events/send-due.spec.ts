@@ -1,5 +1,5 @@
 /**
- * When an endpoint counts as failing, what becomes of events for one that has ended, and the mail about one that was
+ * When an endpoint counts as failing, how events for one that has ended are dropped, and the mail about one that was
  * disabled: it gets lost neither with its process nor with a mail server.
  */
 import assert from 'node:assert/strict';

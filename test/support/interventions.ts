@@ -1,4 +1,4 @@
-/** What an operator can do to a workflow in the Temporal UI, whatever its type. */
+/** The actions of an operator on a workflow of any type in the Temporal UI. */
 import { randomUUID } from 'node:crypto';
 import type { WorkflowHandle } from '@temporalio/client';
 import type { TemporalClient } from '../../src/temporal/client.ts';
