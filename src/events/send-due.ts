@@ -24,6 +24,7 @@ import {
 } from '../store/events/deliveries.ts';
 import {
   disableWebhookEndpoint,
+  dropUnsendable,
   findOwnerToMail,
   findWebhookEndpoint,
   recordOwnerMailed,
@@ -69,6 +70,7 @@ export async function sendDue(deps: SendDeps, endpointId: string): Promise<Sent>
     for (;;) {
       const endpoint = await findWebhookEndpoint(database, { id: endpointId });
       if (endpoint?.status !== 'active') {
+        await dropUnsendable(database, endpointId);
         if (endpoint) await mailOwner(deps, endpoint);
         return stateOf(endpoint, null);
       }

@@ -6,7 +6,7 @@ import type { Approval } from '../store/approvals/approval.ts';
 import type { approval as approvalWorkflow } from '../../workflows/approval.ts';
 import { approvalDecided } from '../../workflows/messages.ts';
 import type { Deployed, TemporalClient } from './client.ts';
-import { double, keyword, ONE_END, REPORT_TIMEOUT_MS, runsOn, unlessEnded } from './starts.ts';
+import { double, idPoliciesOf, keyword, REPORT_TIMEOUT_MS, runsOn, unlessEnded } from './starts.ts';
 
 export function approvalWorkflowId(temporal: Deployed, approvalId: string): string {
   return workflowIdIn(temporal, 'approval', wireId('approval', approvalId));
@@ -15,7 +15,8 @@ export function approvalWorkflowId(temporal: Deployed, approvalId: string): stri
 /** Starts the workflow of an approval, or signals it to read its row. A workflow that has completed needs no signal. */
 export async function reportApproval(temporal: TemporalClient, approval: Approval): Promise<void> {
   const { workflow } = temporal.client;
-  const options = { ...startOptions(temporal, approval), ...ONE_END };
+  const policies = idPoliciesOf(approval.status === 'pending' ? 'open' : 'ended');
+  const options = { ...startOptions(temporal, approval), ...policies };
   await unlessEnded(temporal, REPORT_TIMEOUT_MS, async () => {
     if (approval.status === 'pending') {
       await workflow.start<typeof approvalWorkflow>('approval', options);

@@ -5,7 +5,7 @@ import type { Grant } from '../store/agents/grants.ts';
 import type { grant as grantWorkflow } from '../../workflows/grant.ts';
 import { grantRevoked, grantUsed } from '../../workflows/messages.ts';
 import type { Deployed, TemporalClient } from './client.ts';
-import { keyword, ONE_END, REPORT_TIMEOUT_MS, runsOn, unlessEnded } from './starts.ts';
+import { idPoliciesOf, keyword, REPORT_TIMEOUT_MS, runsOn, unlessEnded } from './starts.ts';
 
 export function grantWorkflowId(temporal: Deployed, grantId: string): string {
   return workflowIdIn(temporal, 'grant', wireId('grant', grantId));
@@ -14,7 +14,8 @@ export function grantWorkflowId(temporal: Deployed, grantId: string): string {
 /** Starts the workflow of a grant, or signals it to read its row. A workflow that has completed needs no signal. */
 export async function reportGrant(temporal: TemporalClient, grant: Grant): Promise<void> {
   const { workflow } = temporal.client;
-  const options = { ...startOptions(temporal, grant), ...ONE_END };
+  const policies = idPoliciesOf(grant.status === 'active' ? 'open' : 'ended');
+  const options = { ...startOptions(temporal, grant), ...policies };
   const signal = SIGNAL_OF[grant.status];
   await unlessEnded(temporal, REPORT_TIMEOUT_MS, async () => {
     if (!signal) await workflow.start<typeof grantWorkflow>('grant', options);

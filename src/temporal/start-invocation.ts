@@ -8,11 +8,10 @@ import { invocationOutcome } from '../../workflows/messages.ts';
 import type { Deployed, TemporalClient } from './client.ts';
 import {
   answerOf,
+  idPoliciesOf,
   keyword,
-  ONE_END,
   REPORT_TIMEOUT_MS,
   runsOn,
-  unlessEnded,
   type Answer,
 } from './starts.ts';
 
@@ -20,18 +19,18 @@ export function invocationWorkflowId(temporal: Deployed, invocationId: string): 
   return workflowIdIn(temporal, 'invocation', wireId('invocation', invocationId));
 }
 
-/** Resolves when Temporal has accepted the workflow, which then calls the agent. */
+/** Of an invocation that has not ended. Resolves when Temporal has accepted the workflow, which then calls the agent. */
 export async function startInvocation(
   temporal: TemporalClient,
   invocation: Invocation,
   { timeoutMs = REPORT_TIMEOUT_MS } = {},
 ): Promise<void> {
-  await unlessEnded(temporal, timeoutMs, async () => {
-    await temporal.client.workflow.start<typeof invocationWorkflow>('invocation', {
+  await temporal.client.withDeadline(Date.now() + timeoutMs, () =>
+    temporal.client.workflow.start<typeof invocationWorkflow>('invocation', {
       ...startOptions(temporal, invocation),
-      ...ONE_END,
-    });
-  });
+      ...idPoliciesOf('open'),
+    }),
+  );
 }
 
 /** Resolves when the invocation has ended, or will not end soon. */

@@ -32,15 +32,17 @@ export function runsOn({ taskQueue }: Deployed) {
 }
 
 /**
- * A start joins a running workflow, never repeats a completed one, and restarts one that was terminated or failed, since
- * its row shows that it is unfinished.
+ * A start joins a running workflow. One that was terminated or failed starts again. One that completed starts again only if
+ * its row is open all the same: Postgres was restored to a moment before the end.
  */
-export const ONE_END = {
-  workflowIdConflictPolicy: 'USE_EXISTING',
-  workflowIdReusePolicy: 'ALLOW_DUPLICATE_FAILED_ONLY',
-} as const;
+export function idPoliciesOf(row: 'open' | 'ended') {
+  return {
+    workflowIdConflictPolicy: 'USE_EXISTING',
+    workflowIdReusePolicy: row === 'open' ? 'ALLOW_DUPLICATE' : 'ALLOW_DUPLICATE_FAILED_ONLY',
+  } as const;
+}
 
-/** Ignores the refusal to restart a completed workflow, which has nothing left to do. */
+/** Ignores the refusal to restart a completed workflow whose row has ended: nothing is left to do. */
 export async function unlessEnded(
   { client }: TemporalClient,
   timeoutMs: number,

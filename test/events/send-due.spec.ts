@@ -1,6 +1,6 @@
 /**
- * When an endpoint counts as failing, and the mail about one that was disabled: it gets lost neither with its process nor with
- * a mail server.
+ * When an endpoint counts as failing, how events for one that has ended are dropped, and the mail about one that was
+ * disabled: it gets lost neither with its process nor with a mail server.
  */
 import assert from 'node:assert/strict';
 import { pino } from 'pino';
@@ -8,6 +8,7 @@ import { wireId } from '../../src/domain/ids.ts';
 import { sendDue, type SendDeps } from '../../src/events/send-due.ts';
 import { WebhookSigner } from '../../src/events/signing.ts';
 import { mailSender, type Mail } from '../../src/mail/send.ts';
+import { readBacklog } from '../../src/store/audit/backlog.ts';
 import { sql } from '../../src/store/database.ts';
 import {
   listDeliveries,
@@ -18,9 +19,11 @@ import {
 import { postEvent } from '../../src/store/events/events.ts';
 import {
   changeWebhookEndpoint,
+  deleteWebhookEndpoint,
   disableWebhookEndpoint,
   findWebhookEndpoint,
   makeWebhookEndpoint,
+  type WhichEndpoint,
 } from '../../src/store/events/webhook-endpoints.ts';
 import { openTestLedger, type TestLedger } from '../support/ledger.ts';
 import { startMailServer } from '../support/mail-server.ts';
@@ -113,6 +116,43 @@ describe('an endpoint that is enabled again', () => {
     assert.deepEqual(await listDueDeliveries(database, endpoint.id, 10), []);
     const [delivery] = await listDeliveries(database, endpoint.id, undefined, { limit: 10 });
     assert.equal(delivery?.status, 'failed');
+  });
+});
+
+describe('an event that was posted by a transaction beside the one that ended its endpoint', () => {
+  let ledger: TestLedger;
+
+  before(async () => {
+    ledger = await openTestLedger();
+  });
+  after(() => ledger?.drop());
+
+  async function postBeside(end: (endpoint: WhichEndpoint) => Promise<unknown>) {
+    const { database } = ledger;
+    const endpoint = await endpointIn(ledger);
+    await database.transaction(async (tx) => {
+      await postEvent(tx, endpoint.accountId, 'key.revoked', {});
+      await end(endpoint);
+    });
+    // The notice of the event starts this.
+    await sendIn(ledger, endpoint.id, async () => true);
+    const { waiting } = await readBacklog(database);
+    assert.equal(waiting.find(({ what }) => what === 'events')?.count, 0);
+    return listDeliveries(database, endpoint.id, undefined, { limit: 10 });
+  }
+
+  it('counts as failed, and not as waiting, when the endpoint is disabled', async () => {
+    const [delivery] = await postBeside(({ id }) =>
+      ledger.database.transaction((tx) => disableWebhookEndpoint(tx, id, 'owner')),
+    );
+    assert.equal(delivery?.status, 'failed');
+  });
+
+  it('leaves no delivery when the endpoint is deleted', async () => {
+    assert.deepEqual(
+      await postBeside((which) => deleteWebhookEndpoint(ledger.database, which)),
+      [],
+    );
   });
 });
 

@@ -44,6 +44,7 @@ const WebhookEndpoint = Type.Object({
 export type WebhookEndpoint = Static<typeof WebhookEndpoint>;
 
 const endpointRow = row(WebhookEndpoint);
+const statusRow = row(Type.Pick(WebhookEndpoint, ['status']));
 const accountRow = row(Type.Object({ accountId: Type.String() }));
 const Owner = Type.Object({ email: Type.String(), reason: Type.Enum(['failing', 'gone']) });
 const ownerRow = row(Owner);
@@ -201,6 +202,20 @@ async function dropWaiting(tx: Transaction, id: string): Promise<void> {
 }
 
 /**
+ * Drops the deliveries that transactions wrote which did not see yet that the endpoint was disabled or deleted. Their notice
+ * starts the workflow, which calls this. Does nothing when it is active.
+ */
+export async function dropUnsendable(database: Database, id: string): Promise<void> {
+  await database.transaction(async (tx) => {
+    const status = await tx.maybeOneFirst(sql.type(statusRow)`
+      select status from farebox.webhook_endpoints where id = ${id} for no key update
+    `);
+    if (status === 'disabled') await dropWaiting(tx, id);
+    if (status === null) await deleteDeliveries(tx, id);
+  });
+}
+
+/**
  * Drops waiting deliveries. Unless the owner did it, tells the account's other endpoints, and notes that the owner must
  * get a mail. Does nothing when it is not active, or has another `url` than the given one.
  */
@@ -292,12 +307,16 @@ export async function deleteWebhookEndpoint(
       delete from farebox.webhook_endpoints where ${named(which)} returning id
     `);
     if (!deleted) return false;
-    await tx.query(sql.typeAlias('nothing')`
-      delete from farebox.webhook_deliveries where endpoint_id = ${which.id}
-    `);
+    await deleteDeliveries(tx, which.id);
     await tellWorkflow(tx, which.id);
     return true;
   });
+}
+
+async function deleteDeliveries(tx: Transaction, id: string): Promise<void> {
+  await tx.query(sql.typeAlias('nothing')`
+    delete from farebox.webhook_deliveries where endpoint_id = ${id}
+  `);
 }
 
 export async function tellWorkflow(connection: Connection, endpointId: string): Promise<void> {

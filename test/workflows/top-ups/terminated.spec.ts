@@ -1,4 +1,4 @@
-/** A workflow that was terminated, by an operator or with its server: its work is completed all the same. */
+/** A workflow that was terminated, by an operator or with its server, or that ended before the restored state of its row. */
 import assert from 'node:assert/strict';
 import { InvocationReply } from '../../../src/schemas/invocations.ts';
 import { echo, type TestAgent } from '../../support/agents.ts';
@@ -6,7 +6,7 @@ import { bodyOf } from '../../support/http.ts';
 import { startWorker, until, type Server } from '../../support/stack.ts';
 import { openAgentHarness, type AgentHarness } from '../../support/agent-harness.ts';
 
-describe('a terminated workflow', () => {
+describe('a workflow that is gone', () => {
   let harness: AgentHarness;
   let isUp: boolean;
 
@@ -81,6 +81,25 @@ describe('a terminated workflow', () => {
       return rowCount === 0;
     });
     assert.equal((await harness.workflow('invocation', id).describe()).runId, runId);
+  });
+
+  it('of an invocation is started again though it completed, when the row was restored to before the end', async () => {
+    isUp = true;
+    const agent = await flakyAgent('restored');
+    const { id } = await harness.invoke('restored');
+    await harness.ended(id);
+    await harness.workflow('invocation', id).result();
+    const worker = await sweepLater(
+      `update farebox.invocations set status = 'pending', attempts = 0, result = null, result_hash = null,
+        ended_at = null, heard_at = now() - interval '1 hour' where id = $1`,
+      id,
+    );
+    try {
+      assert.equal((await harness.ended(id)).status, 'succeeded');
+      assert.deepEqual([...agent.effects], [id]);
+    } finally {
+      await worker.stop();
+    }
   });
 
   it('of a grant leaves no grant active in its row after its expiry', async () => {

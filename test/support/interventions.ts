@@ -1,0 +1,40 @@
+/** The actions of an operator on a workflow of any type in the Temporal UI. */
+import { randomUUID } from 'node:crypto';
+import type { WorkflowHandle } from '@temporalio/client';
+import type { TemporalClient } from '../../src/temporal/client.ts';
+
+export const INTERVENTIONS = [
+  'terminate',
+  'cancel',
+  'reset to the first task',
+  'reset to the last task',
+  'signal',
+] as const;
+export type Intervention = (typeof INTERVENTIONS)[number];
+
+/** Of a workflow that has ended, Temporal allows resets alone. `signal`: the one that the type accepts. */
+export async function intervene(
+  temporal: TemporalClient,
+  handle: WorkflowHandle,
+  intervention: Intervention,
+  signal: string,
+): Promise<void> {
+  const { status, runId } = await handle.describe();
+  if (intervention.startsWith('reset')) {
+    const { events } = await handle.fetchHistory();
+    const tasks = (events ?? []).filter((event) => event.workflowTaskCompletedEventAttributes);
+    const task = tasks.at(intervention.includes('first') ? 0 : -1);
+    await temporal.client.workflowService.resetWorkflowExecution({
+      namespace: temporal.client.options.namespace,
+      workflowExecution: { workflowId: handle.workflowId, runId },
+      reason: intervention,
+      requestId: randomUUID(),
+      workflowTaskFinishEventId: task?.eventId ?? null,
+    });
+    return;
+  }
+  if (status.name !== 'RUNNING') return;
+  if (intervention === 'terminate') await handle.terminate();
+  if (intervention === 'cancel') await handle.cancel();
+  if (intervention === 'signal') await handle.signal(signal);
+}
