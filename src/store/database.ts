@@ -18,6 +18,7 @@ import { Ajv, type ValidateFunction } from 'ajv';
 import type { Micros } from '../domain/money.ts';
 import type { Tracing } from '../tracing/tracing.ts';
 import { boundWaiting } from './bounded-pool.ts';
+import { isOfStandby, toPrimary } from './primary-only.ts';
 import { explainConnectFailure, withOwnTls, withSessionOptions } from './session.ts';
 import { withDeadline } from './statement-deadline.ts';
 import { tracedStatements } from './traced-statements.ts';
@@ -66,7 +67,9 @@ export async function createDatabase(url: string, options: DatabaseOptions): Pro
   const { uri, ssl } = withOwnTls(withSessionOptions(url, settings));
   const pool = await createPool(uri, {
     ...(ssl && { ssl }),
-    driverFactory: silenceMsMax === undefined ? driver : withDeadline(driver, silenceMsMax),
+    driverFactory: toPrimary(
+      silenceMsMax === undefined ? driver : withDeadline(driver, silenceMsMax),
+    ),
     // A connection past its deadline needs no more time.
     gracefulTerminationTimeout: 50,
     maxPoolSize,
@@ -186,17 +189,39 @@ export type ServerState = (typeof SERVER_STATES)[number];
 
 const stateRow = row(Type.Object({ state: Type.Enum(SERVER_STATES) }));
 
+/** Its session is not `up`. Thrown inside `connect`, which then closes the connection. */
+class UnfitSessionError extends Error {
+  override readonly name = 'UnfitSessionError';
+  readonly state: ServerState;
+
+  constructor(state: ServerState) {
+    super(`The session is ${state}`);
+    this.state = state;
+  }
+}
+
 /**
  * Rejects when Postgres does not answer. `not_durable` with synchronous_commit off, when a crash of Postgres would lose
- * what was confirmed.
+ * what was confirmed. A session that is not `up` is closed: it has the defaults of its beginning, and the next one has those
+ * of its own.
  */
-export function readServerState(connection: Connection): Promise<ServerState> {
-  return connection.oneFirst(sql.type(stateRow)`
-    select case
-      when pg_is_in_recovery() or current_setting('transaction_read_only') = 'on' then 'read_only'
-      when current_setting('synchronous_commit') = 'off' then 'not_durable'
-      else 'up' end as state
-  `);
+export async function readServerState(database: Database): Promise<ServerState> {
+  try {
+    return await database.connect(async (connection) => {
+      const state = await connection.oneFirst(sql.type(stateRow)`
+        select case
+          when current_setting('transaction_read_only') = 'on' then 'read_only'
+          when current_setting('synchronous_commit') = 'off' then 'not_durable'
+          else 'up' end as state
+      `);
+      if (state !== 'up') throw new UnfitSessionError(state);
+      return state;
+    });
+  } catch (error) {
+    if (error instanceof UnfitSessionError) return error.state;
+    if (isOfStandby(error)) return 'read_only';
+    throw error;
+  }
 }
 
 const timeRow = row(Type.Object({ timeMs: Type.Integer() }));
