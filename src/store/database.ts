@@ -48,6 +48,8 @@ export interface DatabaseOptions {
    * statement timeout, whose error is more precise. Unlimited when not set, which the checks of all the books need.
    */
   readonly silenceMsMax?: number;
+  /** For commands: an operator may choose to run one that only reads on a standby. */
+  readonly mayReadStandby?: boolean;
   /** In a process that traces. */
   readonly tracing?: Tracing | undefined;
 }
@@ -59,7 +61,8 @@ const WAITING_MAX = 1_000;
 
 export async function createDatabase(url: string, options: DatabaseOptions): Promise<Database> {
   const { maxPoolSize, waitMsMax, silenceMsMax, tracing } = options;
-  const driver = withListener(createPgDriverFactory());
+  const heard = withListener(createPgDriverFactory());
+  const driver = silenceMsMax === undefined ? heard : withDeadline(heard, silenceMsMax);
   const settings = {
     lock_timeout: options.lockTimeoutMs ?? LOCK_TIMEOUT_MS,
     ...(options.usesOneCore === true && { max_parallel_workers_per_gather: 0, jit: 'off' }),
@@ -67,9 +70,7 @@ export async function createDatabase(url: string, options: DatabaseOptions): Pro
   const { uri, ssl } = withOwnTls(withSessionOptions(url, settings));
   const pool = await createPool(uri, {
     ...(ssl && { ssl }),
-    driverFactory: toPrimary(
-      silenceMsMax === undefined ? driver : withDeadline(driver, silenceMsMax),
-    ),
+    driverFactory: options.mayReadStandby === true ? driver : toPrimary(driver),
     // A connection past its deadline needs no more time.
     gracefulTerminationTimeout: 50,
     maxPoolSize,

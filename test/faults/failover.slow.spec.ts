@@ -17,7 +17,7 @@ import { assertError, call, charge } from '../support/http.ts';
 import { startOwnPostgres } from '../support/own-servers.ts';
 import { balanceOf } from '../support/payments.ts';
 import { choosePort } from '../support/ports.ts';
-import { startApi, until, type Server } from '../support/stack.ts';
+import { farebox, startApi, until, type Server } from '../support/stack.ts';
 
 describe('a standby at the address of Postgres', () => {
   let primary: Awaited<ReturnType<typeof startOwnPostgres>>;
@@ -79,6 +79,13 @@ describe('a standby at the address of Postgres', () => {
     await until(async () => (await readiness()) === '200 up');
     assert.equal((await charge(api, account, { amount: 1 })).status, 201);
     assert.equal(await balanceOf(api, account), 8);
+  });
+
+  it('is read by a command that an operator runs on it', async () => {
+    const url = new URL(primary.url);
+    url.port = String(standbyPort);
+    const listed = await farebox(['account', 'list'], { env: { DATABASE_URL: url.href } });
+    assert.ok(listed.includes(account.email), listed);
   });
 });
 
