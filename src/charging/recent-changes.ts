@@ -3,7 +3,7 @@
  * asks several times within the time in which a change has to be seen, and memory can be trusted only while the last
  * answer is younger than that.
  */
-import type { Change } from '../store/recent-changes.ts';
+import type { Change, RecentChangesAnswer } from '../store/recent-changes.ts';
 
 /** Parts of the time in which a change has to be seen: two polls may fail, and timers may be late. */
 const ASK_EVERY = 0.3;
@@ -16,15 +16,23 @@ const TRUST = 0.9;
 const SEEN_WITHIN_MS = 1_000;
 
 export class RecentChanges {
-  readonly #find: () => Promise<readonly Change[]>;
+  readonly #find: (since: string | undefined) => Promise<RecentChangesAnswer>;
   readonly #onError: (error: unknown) => void;
   readonly #listeners: ((changes: readonly Change[]) => void)[] = [];
   #knownUntil = 0;
+  /** The time of the last answer. */
+  #since: string | undefined;
   #timer: NodeJS.Timeout | undefined;
   #isStopped = false;
 
-  /** `find` returns what changed in the last half minute; more is harmless. */
-  constructor(find: () => Promise<readonly Change[]>, onError: (error: unknown) => void) {
+  /**
+   * `find` returns what may have changed since the time of the last answer, and nothing less: Postgres may have been out
+   * of reach, or this process have stood still, for any time. More is harmless.
+   */
+  constructor(
+    find: (since: string | undefined) => Promise<RecentChangesAnswer>,
+    onError: (error: unknown) => void,
+  ) {
     this.#find = find;
     this.#onError = onError;
   }
@@ -52,8 +60,9 @@ export class RecentChanges {
   async #ask(): Promise<void> {
     const startedAt = performance.now();
     try {
-      const changes = await this.#find();
+      const { changes, at } = await this.#find(this.#since);
       if (changes.length > 0) for (const listener of this.#listeners) listener(changes);
+      this.#since = at;
       this.#knownUntil = startedAt + SEEN_WITHIN_MS * TRUST;
     } catch (error) {
       this.#onError(error);

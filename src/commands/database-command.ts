@@ -30,6 +30,7 @@ export async function withDatabase<T>(
   const database = await createDatabase(config.databaseUrl, {
     maxPoolSize: 2,
     statementTimeoutMs: STATEMENT_TIMEOUT_MS,
+    mayReadStandby: true,
     ...(silenceMsMax !== null && { silenceMsMax }),
     onError: () => {},
   });

@@ -80,7 +80,7 @@ export async function runApi(config: Config, log: Logger): Promise<Running> {
     onFailure: warn('could not post holds'),
   });
   const notRead = warn('could not read recent changes');
-  const changes = new RecentChanges(() => findRecentChanges(lookUps), notRead);
+  const changes = new RecentChanges((since) => findRecentChanges(lookUps, since), notRead);
   const keys = createKeyCache(lookUps, changes);
   const tools = new ToolPrices(lookUps, changes);
   const budgets = new BudgetRulesCache(lookUps, changes);

@@ -18,6 +18,7 @@ import { Ajv, type ValidateFunction } from 'ajv';
 import type { Micros } from '../domain/money.ts';
 import type { Tracing } from '../tracing/tracing.ts';
 import { boundWaiting } from './bounded-pool.ts';
+import { isOfStandby, toPrimary } from './primary-only.ts';
 import { explainConnectFailure, withOwnTls, withSessionOptions } from './session.ts';
 import { withDeadline } from './statement-deadline.ts';
 import { tracedStatements } from './traced-statements.ts';
@@ -47,6 +48,8 @@ export interface DatabaseOptions {
    * statement timeout, whose error is more precise. Unlimited when not set, which the checks of all the books need.
    */
   readonly silenceMsMax?: number;
+  /** For commands: an operator may choose to run one that only reads on a standby. */
+  readonly mayReadStandby?: boolean;
   /** In a process that traces. */
   readonly tracing?: Tracing | undefined;
 }
@@ -58,7 +61,8 @@ const WAITING_MAX = 1_000;
 
 export async function createDatabase(url: string, options: DatabaseOptions): Promise<Database> {
   const { maxPoolSize, waitMsMax, silenceMsMax, tracing } = options;
-  const driver = withListener(createPgDriverFactory());
+  const heard = withListener(createPgDriverFactory());
+  const driver = silenceMsMax === undefined ? heard : withDeadline(heard, silenceMsMax);
   const settings = {
     lock_timeout: options.lockTimeoutMs ?? LOCK_TIMEOUT_MS,
     ...(options.usesOneCore === true && { max_parallel_workers_per_gather: 0, jit: 'off' }),
@@ -66,7 +70,7 @@ export async function createDatabase(url: string, options: DatabaseOptions): Pro
   const { uri, ssl } = withOwnTls(withSessionOptions(url, settings));
   const pool = await createPool(uri, {
     ...(ssl && { ssl }),
-    driverFactory: silenceMsMax === undefined ? driver : withDeadline(driver, silenceMsMax),
+    driverFactory: options.mayReadStandby === true ? driver : toPrimary(driver),
     // A connection past its deadline needs no more time.
     gracefulTerminationTimeout: 50,
     maxPoolSize,
@@ -186,17 +190,39 @@ export type ServerState = (typeof SERVER_STATES)[number];
 
 const stateRow = row(Type.Object({ state: Type.Enum(SERVER_STATES) }));
 
+/** Its session is not `up`. Thrown inside `connect`, which then closes the connection. */
+class UnfitSessionError extends Error {
+  override readonly name = 'UnfitSessionError';
+  readonly state: ServerState;
+
+  constructor(state: ServerState) {
+    super(`The session is ${state}`);
+    this.state = state;
+  }
+}
+
 /**
  * Rejects when Postgres does not answer. `not_durable` with synchronous_commit off, when a crash of Postgres would lose
- * what was confirmed.
+ * what was confirmed. A session that is not `up` is closed: it has the defaults of its beginning, and the next one has those
+ * of its own.
  */
-export function readServerState(connection: Connection): Promise<ServerState> {
-  return connection.oneFirst(sql.type(stateRow)`
-    select case
-      when pg_is_in_recovery() or current_setting('transaction_read_only') = 'on' then 'read_only'
-      when current_setting('synchronous_commit') = 'off' then 'not_durable'
-      else 'up' end as state
-  `);
+export async function readServerState(database: Database): Promise<ServerState> {
+  try {
+    return await database.connect(async (connection) => {
+      const state = await connection.oneFirst(sql.type(stateRow)`
+        select case
+          when current_setting('transaction_read_only') = 'on' then 'read_only'
+          when current_setting('synchronous_commit') = 'off' then 'not_durable'
+          else 'up' end as state
+      `);
+      if (state !== 'up') throw new UnfitSessionError(state);
+      return state;
+    });
+  } catch (error) {
+    if (error instanceof UnfitSessionError) return error.state;
+    if (isOfStandby(error)) return 'read_only';
+    throw error;
+  }
 }
 
 const timeRow = row(Type.Object({ timeMs: Type.Integer() }));

@@ -12,19 +12,36 @@ const Change = Type.Object({
 
 export type Change = Static<typeof Change>;
 
-const changeRow = row(Change);
+export interface RecentChangesAnswer {
+  readonly changes: readonly Change[];
+  /** When Postgres read them, by its clock. */
+  readonly at: string;
+}
 
-const IS_RECENT = sql.fragment`changed_at > now() - interval '30 seconds'`;
+const answerRow = row(Type.Object({ changes: Type.Array(Change), at: Type.String() }));
 
-/** In the last half minute, which is as long as a transaction that changes such a row may take. */
-export async function findRecentChanges(connection: Connection): Promise<readonly Change[]> {
-  return connection.any(sql.type(changeRow)`
-    select 'key' as kind, '' as owner, encode(hash, 'hex') as name from farebox.api_keys where ${IS_RECENT}
-    union all
-    select 'key', '', encode(hash, 'hex') from farebox.spend_keys where ${IS_RECENT}
-    union all
-    select 'tool', developer_id::text, name from farebox.tools where ${IS_RECENT}
-    union all
-    select 'budget', consumer_id::text, number::text from farebox.budget_details where ${IS_RECENT}
+/**
+ * What changed since half a minute before `since`, which is when Postgres answered the last time, and in any case in the
+ * last half minute. That is as long as a transaction that changes such a row may take: it gives the row the time of its
+ * beginning.
+ */
+export async function findRecentChanges(
+  connection: Connection,
+  since: string | undefined,
+): Promise<RecentChangesAnswer> {
+  // The clock may have been set back since.
+  const isRecent = sql.fragment`
+    changed_at > least(now(), ${since ?? null}::timestamptz) - interval '30 seconds'
+  `;
+  return connection.one(sql.type(answerRow)`
+    select now() as at, coalesce(json_agg(c), '[]') as changes from (
+      select 'key' as kind, '' as owner, encode(hash, 'hex') as name from farebox.api_keys where ${isRecent}
+      union all
+      select 'key', '', encode(hash, 'hex') from farebox.spend_keys where ${isRecent}
+      union all
+      select 'tool', developer_id::text, name from farebox.tools where ${isRecent}
+      union all
+      select 'budget', consumer_id::text, number::text from farebox.budget_details where ${isRecent}
+    ) c
   `);
 }

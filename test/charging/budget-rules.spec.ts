@@ -59,7 +59,7 @@ describe('an approval for once that is not used', () => {
       const rules = new BudgetRulesCache(
         database,
         new RecentChanges(
-          async () => [],
+          async () => ({ changes: [], at: '' }),
           () => {},
         ),
       );

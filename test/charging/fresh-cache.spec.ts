@@ -16,12 +16,14 @@ function open(options: Partial<FreshCacheOptions<Row>> = {}) {
   ]);
   const reads: string[][] = [];
   const errors: unknown[] = [];
+  const asked: (string | undefined)[] = [];
   let changed: Change[] = [];
   let outage: Error | undefined;
   const changes = new RecentChanges(
-    async () => {
+    async (since) => {
+      asked.push(since);
       if (outage) throw outage;
-      return changed;
+      return { changes: changed, at: `answer ${asked.length}` };
     },
     (error) => errors.push(error),
   );
@@ -40,6 +42,7 @@ function open(options: Partial<FreshCacheOptions<Row>> = {}) {
     changes,
     reads,
     errors,
+    asked,
     change: (key: string, row: Row) => {
       rows.set(key, row);
       changed = [{ kind: 'key', owner: '', name: key }];
@@ -190,6 +193,17 @@ describe('FreshCache', () => {
     assert.deepEqual(await cache.load('a'), { value: 7 });
     breakDown(undefined);
     await until(async () => (await cache.load('b')) && cache.peek('b'));
+  });
+
+  it('asks what changed since the last answer, also after a long outage', async () => {
+    using opened = open();
+    const { breakDown, asked } = opened;
+    await opened.changes.start();
+    breakDown(new Error('away'));
+    await until(() => asked.length >= 4, { intervalMs: 5 });
+    assert.deepEqual(new Set(asked), new Set([undefined, 'answer 1']));
+    breakDown(undefined);
+    await until(() => asked.at(-1) !== 'answer 1', { intervalMs: 5 });
   });
 
   it('fails the callers whose rows cannot be read, and reads again for the next', async () => {

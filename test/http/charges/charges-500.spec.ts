@@ -137,6 +137,23 @@ describe('POST /v1/charges when the database fails', () => {
     bodyOf(await charge(api, account), 201, ChargeReply);
   });
 
+  it('is ready again when Postgres accepts writes again and ends no session', async () => {
+    const admin = new Client({ connectionString: adminUrl() });
+    await admin.connect();
+    const name = new URL(api.databaseUrl).pathname.slice(1);
+    const ready = async () => (await call(api, 'GET', '/readyz')).status;
+    try {
+      await admin.query(`alter database ${name} set default_transaction_read_only = on`);
+      await disconnectOthers(admin, name);
+      await until(async () => (await ready()) === 503);
+    } finally {
+      await admin.query(`alter database ${name} reset default_transaction_read_only`);
+      await admin.end();
+    }
+    await until(async () => (await ready()) === 200);
+    bodyOf(await charge(api, account), 201, ChargeReply);
+  });
+
   it('is not started on a PostgreSQL that is read-only', async () => {
     const database = await createTestDatabase();
     const name = new URL(database.url).pathname.slice(1);
