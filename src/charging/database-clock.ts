@@ -4,7 +4,7 @@
  * theirs, and a retry would charge twice.
  */
 import { readClock, type Database } from '../store/database.ts';
-import { CLOCK_SKEW_MS_MAX } from './limits.ts';
+import { CLOCK_JUMP_MS_MAX, CLOCK_SKEW_MS_MAX } from './limits.ts';
 
 const MEASURE_EVERY_MS = 1_000;
 
@@ -22,6 +22,21 @@ export class ClockSkewError extends Error {
   }
 }
 
+/**
+ * This machine was suspended, which `performance.now()` does not count, or its clock was set, since Postgres' clock was
+ * read. A charge would get the time of the suspension, behind charges that other processes made since.
+ */
+export class ClockJumpError extends Error {
+  override readonly name = 'ClockJumpError';
+
+  constructor(jumpMs: number) {
+    super(
+      `This machine was suspended, or its clock was set, by ${Math.round(Math.abs(jumpMs) / 1_000)} s. ` +
+        'It charges again when it has read the clock of Postgres, within a second.',
+    );
+  }
+}
+
 export class DatabaseClock {
   readonly #database: Database;
   readonly #onError: (error: unknown) => void;
@@ -29,6 +44,8 @@ export class DatabaseClock {
   #isStopped = false;
   /** Postgres' time minus `performance.now()`, which changes of the machine's clock do not affect. */
   #offsetMs = 0;
+  /** This machine's time minus `performance.now()`, when Postgres was asked. */
+  #ownOffsetMs = 0;
 
   constructor(database: Database, onError: (error: unknown) => void) {
     this.#database = database;
@@ -47,18 +64,28 @@ export class DatabaseClock {
     clearTimeout(this.#timer);
   }
 
-  /** Postgres' time in milliseconds. Throws a ClockSkewError when this machine's clock is too far from it. */
+  /**
+   * Postgres' time in milliseconds. Throws a ClockSkewError when this machine's clock is too far from it, and a
+   * ClockJumpError until Postgres' clock has been read after a jump.
+   */
   checkedNowMs(): number {
-    const nowMs = this.#offsetMs + performance.now();
-    const skewMs = Date.now() - nowMs;
+    const monotonicMs = performance.now();
+    const ownMs = Date.now();
+    const nowMs = this.#offsetMs + monotonicMs;
+    const skewMs = ownMs - nowMs;
     if (Math.abs(skewMs) > CLOCK_SKEW_MS_MAX) throw new ClockSkewError(skewMs);
+    const jumpMs = ownMs - monotonicMs - this.#ownOffsetMs;
+    if (Math.abs(jumpMs) > CLOCK_JUMP_MS_MAX) throw new ClockJumpError(jumpMs);
     return nowMs;
   }
 
   async #measure(): Promise<void> {
     const askedAt = performance.now();
+    // Before the answer, so that a jump while it is on its way is noticed, too.
+    const ownOffsetMs = Date.now() - askedAt;
     const databaseMs = await readClock(this.#database);
     this.#offsetMs = databaseMs - (askedAt + performance.now()) / 2;
+    this.#ownOffsetMs = ownOffsetMs;
   }
 
   #measureLater(): void {

@@ -5,11 +5,13 @@ import { chromium as playwright, type Browser } from 'playwright-core';
 import { onceARun } from './once-a-run.ts';
 
 /**
- * Flags of the package that do not fit: a single process exits with the first page that is closed, and without web
- * security a browser sends no Origin and lets every page read every other, unlike any user's browser.
+ * Flags of the package that do not fit: a single process exits with the first page that is closed, each process takes a
+ * third longer to start without a zygote, and without web security a browser sends no Origin and lets every page read
+ * every other, unlike any user's browser.
  */
 const UNWANTED = [
   '--single-process',
+  '--no-zygote',
   '--disable-web-security',
   '--allow-running-insecure-content',
   '--disable-site-isolation-trials',

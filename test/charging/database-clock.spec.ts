@@ -1,0 +1,45 @@
+/** Charges get the time of Postgres, also after the machine of an API process was suspended. */
+import assert from 'node:assert/strict';
+import { ClockJumpError, DatabaseClock } from '../../src/charging/database-clock.ts';
+import { createDatabase, type Database } from '../../src/store/database.ts';
+import { createTestDatabase, until, type TestDatabase } from '../support/stack.ts';
+
+const SUSPENDED_MS = 100_000;
+
+describe("Postgres' clock", () => {
+  let own: TestDatabase;
+  let database: Database;
+
+  before(async () => {
+    own = await createTestDatabase();
+    database = await createDatabase(own.url, { maxPoolSize: 1, onError: () => {} });
+  });
+  after(async () => {
+    await database?.end();
+    await own?.drop();
+  });
+
+  it('is not taken from before the machine was suspended', async () => {
+    const clock = new DatabaseClock(database, () => {});
+    await clock.start();
+    const { now } = performance;
+    try {
+      const before = clock.checkedNowMs();
+      // What a suspended machine does: the time goes on, and this does not count it.
+      performance.now = () => now.call(performance) - SUSPENDED_MS;
+      assert.throws(() => clock.checkedNowMs(), ClockJumpError);
+      const after = await until(() => {
+        try {
+          return clock.checkedNowMs();
+        } catch (error) {
+          if (error instanceof ClockJumpError) return undefined;
+          throw error;
+        }
+      });
+      assert.ok(after >= before, `${after} after ${before}`);
+    } finally {
+      performance.now = now;
+      clock.stop();
+    }
+  });
+});
