@@ -63,10 +63,13 @@ export interface Audit extends AuditSettings {
   readonly report?: (check: string) => void;
 }
 
-/** Empty when the books are consistent. */
-export async function auditLedger(database: Database, audit: Audit = {}): Promise<Finding[]> {
+/** Empty when the books are consistent. If a check cannot run, `findings` has what the checks before it found. */
+export async function auditLedger(
+  database: Database,
+  audit: Audit = {},
+  findings: Finding[] = [],
+): Promise<Finding[]> {
   const { parts = LEDGER_PARTS, report = () => {}, ...settings } = audit;
-  const findings: Finding[] = [];
   for (const part of parts) {
     for (const [check, run] of Object.entries(checksOf(part, settings))) {
       report(check);
