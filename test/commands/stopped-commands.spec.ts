@@ -51,7 +51,7 @@ describe('a long command', () => {
         const ended = once(run, 'exit');
         await until(running);
         run.kill('SIGINT');
-        await ended;
+        assert.deepEqual(await ended, [null, 'SIGINT']);
         await until(async () => (await running()) === 0, { timeoutMs: 8_000 });
       } finally {
         await client.query(`drop view ${slow}`);

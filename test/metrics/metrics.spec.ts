@@ -26,6 +26,9 @@ type Scrape = ReadonlyMap<string, number>;
 const requests = (outcome: string) =>
   `farebox_requests_total{method="POST",route="/v1/charges",outcome="${outcome}"}`;
 
+const batches = (outcome: string) =>
+  `farebox_requests_total{method="POST",route="/v1/charges/batch",outcome="${outcome}"}`;
+
 describe('metrics', () => {
   let env: Environment;
   let api: Server;
@@ -103,17 +106,16 @@ describe('metrics', () => {
   it('count the charges of a batch that fail on our side, although the batch succeeds', async () => {
     const { consumerKey: apiKey, developerKey: key } = account;
     const charges = [0.01, 500, 0.01].map((amount) => ({ apiKey, tool: 'search', amount }));
-    const batches = (outcome: string) =>
-      `farebox_requests_total{method="POST",route="/v1/charges/batch",outcome="${outcome}"}`;
     const before = await scrape('api');
     await sql.query('begin');
     await sql.query('lock table farebox.consumers in access exclusive mode');
     const { status, body } = await call(api, 'POST', '/v1/charges/batch', {
       key,
       body: { charges },
-    }).finally(() => sql.query('rollback'));
+    });
+    await sql.query('rollback');
     assert.equal(status, 200);
-    const { results } = body as unknown as { results: readonly { status: number }[] };
+    const { results } = body as { results: readonly { status: number }[] };
     assert.deepEqual(
       results.map((each) => each.status),
       [503, 503, 503],
