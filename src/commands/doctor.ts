@@ -1,4 +1,7 @@
-/** `farebox doctor`: proves the books, or lists each fault and exits with 1; exits with 2 if it could not check. */
+/**
+ * `farebox doctor`: proves the books, or lists each fault and exits with 1; exits with 2 if it could not check. What it
+ * found before it could not continue is shown and stored all the same.
+ */
 import { InvalidArgumentError, type Command } from 'commander';
 import { namesTemporal, readScheduleConfig, readStripeConfig } from '../config.ts';
 import { environmentOf } from '../embedded/environment.ts';
@@ -36,7 +39,8 @@ Parts:
   processor  payments, refunds and disputes at Stripe; lists all of them, or with --since those of newer top-ups
 
 Run \`farebox doctor --only schema,balances,top-ups,delivery,audit-log,approvals,temporal\` every minute and all parts every night.
-Exit codes: 0 if every check passed, 1 if a check failed, 2 if doctor could not check.
+Exit codes: 0 if every check passed, 1 if a check failed, 2 if doctor could not check. If a check failed before doctor could
+not continue, it is 1, and both are printed.
 `;
 
 interface DoctorOptions {
@@ -68,11 +72,13 @@ async function examine({ json, only, processor, since, dataDir }: DoctorOptions)
   await inspect(
     { json },
     () => findFaults(dataDir, parts, since),
-    ({ findings, checks }) => {
+    ({ findings, checks, error }) => {
       const ok = findings.length === 0;
       process.stdout.write(
-        json ? `${JSON.stringify({ ok, findings })}\n` : report(findings, checks),
+        json ? `${JSON.stringify({ ok, findings, error })}\n` : report(findings, checks),
       );
+      if (error && !json)
+        process.stderr.write(`farebox: could not check the rest: ${error.message}\n`);
       return ok;
     },
   );
@@ -82,6 +88,8 @@ interface Examination {
   readonly findings: readonly Finding[];
   /** The names of the checks that ran. */
   readonly checks: readonly string[];
+  /** Why the rest was not checked. */
+  readonly error?: { readonly message: string };
 }
 
 async function findFaults(
@@ -94,23 +102,22 @@ async function findFaults(
     receiptKeys: env['MASTER_SECRET'] ? [...readMasterSecrets(env).keys()] : undefined,
     reconcileEverySeconds: readScheduleConfig(env).reconcileEverySeconds,
   };
-  const ledgerParts = parts.filter(isOfLedger);
-  const work = async (database: Database) => {
-    const findings = await auditLedger(database, {
-      ...settings,
-      parts: ledgerParts,
-      report: showProgress,
-    });
-    const checks = ledgerParts.flatMap((part) => checkNames(part, settings));
+  const findings: Finding[] = [];
+  const checks: string[] = [];
+  const examinePart = async (part: Part, database: Database) => {
+    if (isOfLedger(part)) {
+      checks.push(...checkNames(part, settings));
+      await auditLedger(database, { ...settings, parts: [part], report: showProgress }, findings);
+    }
     // Without an address there is no Temporal to ask, so only the ledger is checked.
     // Its client and Stripe's take longer to load than most checks take, so only the checks that need them load them.
-    if (parts.includes('temporal') && namesTemporal(env)) {
+    if (part === 'temporal' && namesTemporal(env)) {
       const { auditTemporal, TEMPORAL_CHECKS } = await import('./doctor-temporal.ts');
       showProgress(TEMPORAL_CHECKS[0]);
       checks.push(...TEMPORAL_CHECKS);
       findings.push(...(await auditTemporal(env)));
     }
-    if (parts.includes('processor')) {
+    if (part === 'processor') {
       const { auditProcessor, PROCESSOR_CHECK } = await import('../stripe/audit-processor.ts');
       const { createStripe } = await import('../stripe/calls.ts');
       showProgress(PROCESSOR_CHECK);
@@ -118,14 +125,36 @@ async function findFaults(
       const stripe = createStripe(readStripeConfig(env));
       findings.push(...(await auditProcessor(database, stripe, sinceMs)));
     }
-    // The last result of a part is that of a whole check.
-    const whole = parts.filter((part) => part !== 'processor' || sinceMs === undefined);
-    await recordExaminations(database, whole, findings).catch((error: unknown) =>
-      process.stderr.write(`farebox: the result was not stored: ${failureReason(error)}\n`),
-    );
-    return { findings, checks };
+  };
+  const work = async (database: Database): Promise<Examination> => {
+    const examined: Part[] = [];
+    try {
+      for (const part of parts) {
+        await examinePart(part, database);
+        examined.push(part);
+      }
+      return { findings, checks };
+    } catch (error) {
+      if (findings.length === 0) throw error;
+      return { findings, checks, error: { message: failureReason(error) } };
+    } finally {
+      // The last result of a part is that of a whole check.
+      const whole = examined.filter((part) => part !== 'processor' || sinceMs === undefined);
+      await store(database, whole, findings);
+    }
   };
   return withDatabase(dataDir, work, { silenceMsMax: null }).finally(endProgress);
+}
+
+async function store(
+  database: Database,
+  parts: readonly Part[],
+  findings: readonly Finding[],
+): Promise<void> {
+  if (parts.length === 0) return;
+  await recordExaminations(database, parts, findings).catch((error: unknown) =>
+    process.stderr.write(`farebox: the result was not stored: ${failureReason(error)}\n`),
+  );
 }
 
 function isOfLedger(part: Part): part is LedgerPart {

@@ -24,6 +24,7 @@ export interface RouteTally {
 
 /** The route of requests without one: an unknown path or method, or invalid HTTP. */
 const NO_ROUTE = 'none';
+const BATCHES = { method: 'POST', route: '/v1/charges/batch' } as const;
 
 type RefusalSink = Pick<RefusalRecorder, 'add'>;
 
@@ -64,10 +65,19 @@ export class ResponseRecorder {
     this.#attribute(caller, requestIdOf(ctx), toolOf(ctx.state['body']), error);
   }
 
-  /** One failed charge of a batch whose request succeeds as a whole. */
+  /**
+   * One failed charge of a batch whose request succeeds as a whole. What is our fault counts beside that success: otherwise an
+   * outage would be invisible where all charges come in batches, as those of the client library do.
+   */
   failedMember(caller: KeyOwner, requestId: string, member: unknown, error: ApiError): void {
-    if (error.status >= 500) return;
-    this.#trace(requestId, error, { method: 'POST', route: '/v1/charges/batch' }, caller);
+    if (error.status >= 500) {
+      count(
+        this.routes.find(({ route }) => route === BATCHES.route) ?? this.#unmatched,
+        error.code,
+      );
+      return;
+    }
+    this.#trace(requestId, error, BATCHES, caller);
     this.#attribute(caller, requestId, toolOf(member), error);
   }
 

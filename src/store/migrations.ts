@@ -15,7 +15,7 @@ const DIRECTORY = join(import.meta.dirname, '../../migrations');
 const LOCK_TIMEOUT_MS = 10_000;
 const CHECK_MS_MAX = 10_000;
 
-/** A newer release wrote the database; this one would damage the data. */
+/** A newer release wrote the database; to migrate it with this one would damage the data. */
 export class NewerDatabaseError extends Error {
   override readonly name = 'NewerDatabaseError';
 }
@@ -237,7 +237,8 @@ function refuseNewer(names: readonly string[]): void {
   if (names.length === 0) return;
   throw new NewerDatabaseError(
     `The database was written by a newer Farebox, which applied ${names.join(', ')}: run that ` +
-      'release or a later one, because this one would damage the data.',
+      'release or a later one, because this one would damage the data. The release just before it also runs there, ' +
+      'without `farebox migrate`: see "Go back" in docs/self-hosting.md.',
   );
 }
 

@@ -1,5 +1,6 @@
 /** The metrics of an API and of a worker; the dashboard and the alerts use no others. */
 import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
 import { Client } from 'pg';
 import { parse } from 'yaml';
 import { idsAt, wireId } from '../../src/domain/ids.ts';
@@ -24,6 +25,9 @@ type Scrape = ReadonlyMap<string, number>;
 
 const requests = (outcome: string) =>
   `farebox_requests_total{method="POST",route="/v1/charges",outcome="${outcome}"}`;
+
+const batches = (outcome: string) =>
+  `farebox_requests_total{method="POST",route="/v1/charges/batch",outcome="${outcome}"}`;
 
 describe('metrics', () => {
   let env: Environment;
@@ -97,6 +101,34 @@ describe('metrics', () => {
     const developer = wireId('developer', rows[0]?.id ?? '');
     const labels = `developer="${developer}",tool="search",code="insufficient_balance"`;
     assert.equal(found.get(`farebox_refusals_total{${labels}}`), 1);
+  });
+
+  it('count the charges of a batch that fail on our side, although the batch succeeds', async () => {
+    const { consumerKey: apiKey, developerKey: key } = account;
+    const charges = [0.01, 500, 0.01].map((amount) => ({ apiKey, tool: 'search', amount }));
+    const before = await scrape('api');
+    await sql.query('begin');
+    await sql.query('lock table farebox.consumers in access exclusive mode');
+    const { status, body } = await call(api, 'POST', '/v1/charges/batch', {
+      key,
+      body: { charges },
+    });
+    await sql.query('rollback');
+    assert.equal(status, 200);
+    const { results } = body as { results: readonly { status: number }[] };
+    assert.deepEqual(
+      results.map((each) => each.status),
+      [503, 503, 503],
+    );
+    const after = await scrape('api');
+    const grew = (name: string) => (after.get(name) ?? 0) - (before.get(name) ?? 0);
+    assert.equal(grew(batches('success')), 1);
+    assert.equal(grew(batches('service_unavailable')), 3);
+    await until(async () =>
+      /"level":40,[^\n]*"members":3,"msg":"members of a batch: service_unavailable"/.test(
+        await readFile(api.logFile, 'utf8'),
+      ),
+    );
   });
 
   it('show the batches of charges: their size, their wait, and Postgres’s time', async () => {

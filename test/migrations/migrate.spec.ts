@@ -151,6 +151,10 @@ describe('migrate', () => {
     await assert.rejects(migrate(database.url, directory), (error) => {
       assert.ok(error instanceof NewerDatabaseError);
       assert.match(error.message, /newer Farebox, which applied 9999_later: run that release/);
+      assert.match(
+        error.message,
+        /The release just before it also runs there, without `farebox migrate`/,
+      );
       return true;
     });
     assert.doesNotMatch(await definition(), /is new/);

@@ -4,6 +4,7 @@
  */
 import { Type } from 'typebox';
 import { row, sql, type Database } from '../database.ts';
+import { takesLong } from '../long-transaction.ts';
 import { APPROVAL_CHECKS } from './approval-checks.ts';
 import { AUDIT_LOG_CHECKS } from './audit-log-checks.ts';
 import { BALANCE_CHECKS } from './balance-checks.ts';
@@ -63,10 +64,13 @@ export interface Audit extends AuditSettings {
   readonly report?: (check: string) => void;
 }
 
-/** Empty when the books are consistent. */
-export async function auditLedger(database: Database, audit: Audit = {}): Promise<Finding[]> {
+/** Empty when the books are consistent. If a check cannot run, `findings` has what the checks before it found. */
+export async function auditLedger(
+  database: Database,
+  audit: Audit = {},
+  findings: Finding[] = [],
+): Promise<Finding[]> {
   const { parts = LEDGER_PARTS, report = () => {}, ...settings } = audit;
-  const findings: Finding[] = [];
   for (const part of parts) {
     for (const [check, run] of Object.entries(checksOf(part, settings))) {
       report(check);
@@ -116,7 +120,7 @@ function checksOf(
  */
 async function run(database: Database, query: ReturnType<typeof sql.fragment>) {
   return database.transaction(async (tx) => {
-    await tx.query(sql.typeAlias('nothing')`set local statement_timeout = 0`);
+    await takesLong(tx);
     // Every check aggregates all rows of a table; beyond this limit, it spills to disk and takes far longer.
     await tx.query(sql.typeAlias('nothing')`set local work_mem = '256MB'`);
     // A violation may involve an unexpected value, such as a null, which makes the text null.

@@ -10,6 +10,7 @@ import { uuidFloor } from '../../domain/ids.ts';
 import { row, sql, timestampOf, type Database, type Transaction } from '../database.ts';
 import { paidByTopUps } from '../earnings/top-up-attribution.ts';
 import { isLockTimeout } from '../failures.ts';
+import { takesLong } from '../long-transaction.ts';
 import { ARCHIVE_LOCK } from './archived.ts';
 
 /** Idempotency keys are looked up among the charges of 62 days, and usage by day is read for 100; clocks may differ. */
@@ -57,7 +58,7 @@ export async function archiveMonth(
   }
   return database
     .transaction(async (tx): Promise<ArchiveResult> => {
-      await tx.query(sql.typeAlias('nothing')`set local statement_timeout = 0`);
+      await takesLong(tx);
       await tx.query(sql.typeAlias('nothing')`
         select pg_advisory_xact_lock(${ARCHIVE_LOCK})
       `);

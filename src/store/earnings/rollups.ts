@@ -5,6 +5,7 @@
 import { Type } from 'typebox';
 import { ARCHIVE_LOCK, ARCHIVED_BEFORE } from '../charges/archived.ts';
 import { type Connection, countRow, type Database, row, sql } from '../database.ts';
+import { takesLong } from '../long-transaction.ts';
 import { KEY_SPANS, SPENT_BY_BUDGETS, SPENT_BY_KEYS } from '../budgets/usage.ts';
 import { spentByFlushes, waitingSpending } from '../budgets/waiting-spending.ts';
 import { EARNED, SPANS } from './earnings.ts';
@@ -163,7 +164,7 @@ export async function areTailsLong(connection: Connection): Promise<boolean> {
  */
 export async function rebuildRollups(database: Database): Promise<void> {
   await database.transaction(async (tx) => {
-    await tx.query(sql.typeAlias('nothing')`set local statement_timeout = 0`);
+    await takesLong(tx);
     // Otherwise the sums of a month could be deleted here, and its charges be archived before the new sums are made of them.
     await tx.query(sql.typeAlias('nothing')`select pg_advisory_xact_lock(${ARCHIVE_LOCK})`);
     await tx.query(sql.typeAlias('nothing')`select pg_advisory_xact_lock(${LOCK})`);

@@ -142,6 +142,37 @@ describe('farebox doctor', () => {
       /^farebox: could not check: Stripe could not be reached: .*127\.0\.0\.1:1/,
     );
   });
+
+  it('shows and stores what it found before it could not reach Stripe, and exits with 1', async () => {
+    await books.sql.query('update farebox.consumers set credited_micros = credited_micros + 1');
+    const away = { ...env, STRIPE_API_BASE: 'http://127.0.0.1:1' };
+    const { code, stdout, stderr } = await failing([], away);
+    assert.equal(code, 1);
+    assert.match(stdout, /^2 checks failed:\ncredited is the sum of movements: /);
+    assert.match(stderr, /^farebox: could not check the rest: Stripe could not be reached: /);
+    const inJson = await failing(['--json'], away);
+    assert.equal(inJson.code, 1);
+    const printed = JSON.parse(inJson.stdout) as {
+      ok: boolean;
+      findings: readonly unknown[];
+      error: { message: string };
+    };
+    assert.equal(printed.ok, false);
+    assert.equal(printed.findings.length, 2);
+    assert.match(printed.error.message, /^Stripe could not be reached/);
+    const { rows } = await books.sql.query(
+      `select jsonb_array_length(findings) as findings from farebox.examinations where part = 'balances'`,
+    );
+    assert.deepEqual(rows, [{ findings: 2 }]);
+  });
+
+  it('names a missing table, although the checks that read it cannot run', async () => {
+    await books.sql.query('alter table farebox.webhook_deliveries rename to moved');
+    const { code, stdout, stderr } = await failing(['--no-processor']);
+    assert.equal(code, 1);
+    assert.match(stdout, /webhook_deliveries/);
+    assert.match(stderr, /^farebox: could not check the rest: .*does not exist/);
+  });
 });
 
 /** The checks that passed. */

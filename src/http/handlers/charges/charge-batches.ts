@@ -41,6 +41,11 @@ export async function postChargeBatch(
       return errorResult(api, request, request.body.charges[index], error);
     }
   });
+  const unavailable = answers.filter(({ status }) => status === 503).length;
+  if (unavailable > 0) {
+    const { requestId } = request;
+    api.log.warn({ requestId, members: unavailable }, 'members of a batch: service_unavailable');
+  }
   return { status: 200, body: { results: answers } };
 }
 

@@ -1,0 +1,63 @@
+/** Long commands that somebody stops: nothing of them is left in PostgreSQL, and another run finishes the work. */
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { Client } from 'pg';
+import { createTestDatabase, farebox, until, type TestDatabase } from '../support/stack.ts';
+
+const CLI = join(import.meta.dirname, '../../src/cli.ts');
+
+/** Of each command, a statement that takes as long as a test wants: it waits here, as it would read many charges. */
+const COMMANDS = [
+  { args: ['doctor', '--only', 'charges'], slow: 'farebox.charges' },
+  { args: ['rollup', 'rebuild'], slow: 'farebox.earnings_tail' },
+] as const;
+
+describe('a long command', () => {
+  let database: TestDatabase;
+  let env: Readonly<Record<string, string>>;
+  let client: Client;
+
+  before(async () => {
+    database = await createTestDatabase();
+    env = { DATABASE_URL: database.url };
+    client = new Client({ connectionString: database.url });
+    await client.connect();
+  });
+  after(async () => {
+    await client?.end();
+    await database?.drop();
+  });
+
+  for (const { args, slow } of COMMANDS) {
+    const name = args.join(' ');
+    it(`of farebox ${name} leaves no statement behind when it is stopped, and can run again`, async () => {
+      await client.query(`alter table ${slow} rename to slow`);
+      await client.query(`
+        create view ${slow} as select * from farebox.slow where (select true from pg_sleep(600))
+      `);
+      const running = async () => {
+        const { rowCount } = await client.query(
+          `select from pg_stat_activity where datname = current_database() and wait_event = 'PgSleep'`,
+        );
+        return rowCount;
+      };
+      try {
+        const run = spawn(process.execPath, [CLI, ...args], {
+          env: { PATH: process.env['PATH'], ...env },
+          stdio: 'ignore',
+        });
+        const ended = once(run, 'exit');
+        await until(running);
+        run.kill('SIGINT');
+        assert.deepEqual(await ended, [null, 'SIGINT']);
+        await until(async () => (await running()) === 0, { timeoutMs: 8_000 });
+      } finally {
+        await client.query(`drop view ${slow}`);
+        await client.query(`alter table farebox.slow rename to ${slow.split('.')[1]}`);
+      }
+      await farebox([...args], { env });
+    });
+  }
+});
