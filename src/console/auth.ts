@@ -27,6 +27,7 @@ import { withSessionOptions } from '../store/session.ts';
 import { ADDRESS_HEADER } from './client-address.ts';
 import { columns } from './columns.ts';
 import { commonPasswords } from './common-passwords.ts';
+import { hiddenFailures } from './hidden-failures.ts';
 import { ownOrigins } from './origins.ts';
 import { addedPasskeys, passkeyIds, passkeys } from './passkeys.ts';
 import {
@@ -213,6 +214,7 @@ export function createAuth({ config, database, log }: ConsoleDeps) {
         log.warn({ part: 'console', ...attempt }, 'an attempt to sign in failed'),
     }),
     plugins: [
+      hiddenFailures(),
       twoFactor({
         issuer: 'Farebox',
         // A sign-in may ask that this browser is never asked for a code again. No page does, and none would be trusted.
