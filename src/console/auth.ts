@@ -21,7 +21,13 @@ import {
   countUsedCode,
   forgetAttempts,
 } from '../store/console/sign-in-attempts.ts';
-import { claimAccount, countPasskeys, findUserEmail } from '../store/console/users.ts';
+import {
+  claimAccount,
+  countPasskeys,
+  findUserEmail,
+  turnOffSecondFactor,
+  turnOnSecondFactor,
+} from '../store/console/users.ts';
 import type { Database } from '../store/database.ts';
 import { withSessionOptions } from '../store/session.ts';
 import { ADDRESS_HEADER } from './client-address.ts';
@@ -35,6 +41,7 @@ import {
   refuseUsedCode,
   signInLimit,
   TOTP_PATH,
+  TURN_OFF_PATH,
   WINDOW_MINUTES,
 } from './sign-in-limit.ts';
 import { AUTH_PATH } from './paths.ts';
@@ -196,13 +203,18 @@ export function createAuth({ config, database, log }: ConsoleDeps) {
       },
       user: {
         update: {
-          // Earlier sessions were not proven by a code, so they end before it is turned on: a failure in between leaves none
-          // of them. The one that turns it on is replaced after this.
+          // The library changes the person and the secret one after the other, and a failure in between would lock the person
+          // out, or keep two-factor authentication off. So both are changed here, at once, before it changes them again.
           before: async (_, ctx) => {
-            if (ctx?.path !== TOTP_PATH) return;
+            if (ctx?.path !== TOTP_PATH && ctx?.path !== TURN_OFF_PATH) return;
             const { session, internalAdapter } = ctx.context;
-            if (!session) throw new Error('Two-factor authentication is turned on in a session.');
-            await internalAdapter.deleteUserSessions(session.user.id);
+            if (!session) throw new Error('Two-factor authentication is changed in a session.');
+            const { id } = session.user;
+            if (ctx.path === TURN_OFF_PATH) return turnOffSecondFactor(database, id);
+            // Earlier sessions were not proven by a code, so they end before it is turned on: a failure in between leaves none
+            // of them. The one that turns it on is replaced after this.
+            await internalAdapter.deleteUserSessions(id);
+            await turnOnSecondFactor(database, id);
           },
         },
       },

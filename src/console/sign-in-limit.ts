@@ -56,6 +56,7 @@ export function signInLimit({ count, forget, onFailed }: SignInLimitDeps) {
 }
 
 export const TOTP_PATH = '/two-factor/verify-totp';
+export const TURN_OFF_PATH = '/two-factor/disable';
 
 /** Of two requests at once with the same right code, one signs in. The password has to be typed again: its proof is used up. */
 export function refuseUsedCode(uses: number): void {

@@ -85,3 +85,19 @@ export async function findUserEmail(
     select email from console.users where id = ${userId}
   `);
 }
+
+/** In one statement, so that a failure leaves nobody who is asked for a code while no code is accepted. */
+export async function turnOnSecondFactor(connection: Connection, userId: string): Promise<void> {
+  await connection.query(sql.typeAlias('nothing')`
+    with confirmed as (update console.two_factors set verified = true where user_id = ${userId})
+    update console.users set two_factor_enabled = true where id = ${userId}
+  `);
+}
+
+/** In one statement, so that a failure leaves no secret that keeps the owner from setting up another one. */
+export async function turnOffSecondFactor(connection: Connection, userId: string): Promise<void> {
+  await connection.query(sql.typeAlias('nothing')`
+    with removed as (delete from console.two_factors where user_id = ${userId})
+    update console.users set two_factor_enabled = false where id = ${userId}
+  `);
+}
