@@ -34,6 +34,7 @@ import { ADDRESS_HEADER } from './client-address.ts';
 import { columns } from './columns.ts';
 import { commonPasswords } from './common-passwords.ts';
 import { hiddenFailures } from './hidden-failures.ts';
+import { libraryLog } from './library-log.ts';
 import { ownOrigins } from './origins.ts';
 import { addedPasskeys, passkeyIds, passkeys } from './passkeys.ts';
 import {
@@ -65,8 +66,6 @@ const SESSION_SECONDS = 7 * 86_400;
 /** A passkey is added within this time after signing in: a stolen session alone cannot make itself permanent. */
 const FRESH_SECONDS = 600;
 const LINK_SECONDS = 3_600;
-/** Of what the library reports. Its own sentences have fewer characters. */
-const LOGGED_LENGTH_MAX = 200;
 
 export type Auth = ReturnType<typeof createAuth>;
 
@@ -115,9 +114,7 @@ export function createAuth({ config, database, log }: ConsoleDeps) {
     telemetry: { enabled: false },
     logger: {
       level: 'error',
-      // What it calls an error is a refusal whose text has what the client sent. Failures are thrown and logged elsewhere.
-      log: (_, text, cause) =>
-        log.warn({ part: 'console', err: cause }, text.slice(0, LOGGED_LENGTH_MAX)),
+      log: libraryLog(log),
     },
     // By default, it prints each refusal and each failure: not as JSON, and as many as callers like. So failures are thrown,
     // and answered and logged like those of other requests.

@@ -1,0 +1,23 @@
+/** What the sign-in library reports is logged, whatever it reports. */
+import assert from 'node:assert/strict';
+import { libraryLog } from '../../src/console/library-log.ts';
+
+describe('the log of the sign-in library', () => {
+  const logged = (...report: [text: unknown, cause?: unknown]): unknown[] => {
+    const lines: unknown[] = [];
+    libraryLog({ warn: (...line: unknown[]) => void lines.push(line) })('error', ...report);
+    return lines;
+  };
+
+  it('has a text and its cause', () => {
+    const cause = new Error('away');
+    const [line] = logged('x'.repeat(300), cause);
+    assert.deepEqual(line, [{ part: 'console', err: cause }, 'x'.repeat(200)]);
+  });
+
+  it('has an error that is reported without a text', () => {
+    const error = new Error('away');
+    const [line] = logged(error);
+    assert.deepEqual(line, [{ part: 'console', err: error }, 'a sign-in endpoint failed']);
+  });
+});
