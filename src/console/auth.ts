@@ -9,9 +9,11 @@ import { twoFactor } from 'better-auth/plugins/two-factor';
 import { Pool } from 'pg';
 import type { Logger } from 'pino';
 import type { Config } from '../config.ts';
-import { mailer } from '../mail/send.ts';
+import { mailer, type Mail } from '../mail/send.ts';
 import { passkeyAddedMail } from '../mail/passkey-added.ts';
+import { passkeyRemovedMail } from '../mail/passkey-removed.ts';
 import { passwordSetMail } from '../mail/password-set.ts';
+import { secondFactorOffMail } from '../mail/second-factor-off.ts';
 import { setPasswordMail } from '../mail/set-password.ts';
 import { findAccount } from '../store/accounts/accounts.ts';
 import { findSignInLink, useSignInLink } from '../store/console/sign-in-links.ts';
@@ -36,7 +38,7 @@ import { commonPasswords } from './common-passwords.ts';
 import { hiddenFailures } from './hidden-failures.ts';
 import { libraryLog } from './library-log.ts';
 import { ownOrigins } from './origins.ts';
-import { addedPasskeys, passkeyIds, passkeys } from './passkeys.ts';
+import { changedPasskeys, passkeyIds, passkeys } from './passkeys.ts';
 import {
   LINKS_MAX,
   refuseUsedCode,
@@ -96,10 +98,10 @@ export function createAuth({ config, database, log }: ConsoleDeps) {
     const passkeysLeft = await countPasskeys(database, id);
     send(passwordSetMail(email, passkeysLeft, `${config.consoleUrl}/console/security`));
   };
-  const mailPasskeyAdded = async (userId: string): Promise<void> => {
+  type SecurityMail = (recipient: string, url: string) => Mail;
+  const mailOwner = async (mailOf: SecurityMail, userId: string): Promise<void> => {
     const recipient = await findUserEmail(database, userId);
-    if (recipient === null) return;
-    send(passkeyAddedMail(recipient, `${config.consoleUrl}/console/security`));
+    if (recipient !== null) send(mailOf(recipient, `${config.consoleUrl}/console/security`));
   };
   const inBackground = (mailing: Promise<void>): void =>
     void mailing.catch((err: unknown) => log.error({ err }, 'a mail could not be sent'));
@@ -207,7 +209,10 @@ export function createAuth({ config, database, log }: ConsoleDeps) {
             const { session, internalAdapter } = ctx.context;
             if (!session) throw new Error('Two-factor authentication is changed in a session.');
             const { id } = session.user;
-            if (ctx.path === TURN_OFF_PATH) return turnOffSecondFactor(database, id);
+            if (ctx.path === TURN_OFF_PATH) {
+              await turnOffSecondFactor(database, id);
+              return inBackground(mailOwner(secondFactorOffMail, id));
+            }
             // Earlier sessions were not proven by a code, so they end before it is turned on: a failure in between leaves none
             // of them. The one that turns it on is replaced after this.
             await internalAdapter.deleteUserSessions(id);
@@ -238,7 +243,10 @@ export function createAuth({ config, database, log }: ConsoleDeps) {
       }),
       passkeys(config.consoleUrl),
       passkeyIds(),
-      addedPasskeys((userId) => inBackground(mailPasskeyAdded(userId))),
+      changedPasskeys({
+        onAdded: (userId) => inBackground(mailOwner(passkeyAddedMail, userId)),
+        onRemoved: (userId) => inBackground(mailOwner(passkeyRemovedMail, userId)),
+      }),
       commonPasswords(),
       ownEndpoints({
         isClosed: config.signUp === 'closed',

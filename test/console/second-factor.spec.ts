@@ -123,6 +123,27 @@ describe('a change of a password or of two-factor authentication', () => {
     assert.doesNotMatch(mail, /mallory/);
   });
 
+  it('tells the owner when two-factor authentication is turned off, and not for a wrong password', async () => {
+    const email = 'turned-off@example.com';
+    const { renewed } = await turnOn(await member(email));
+    const mails = async () => {
+      const { rows } = await api.sql.query<{ body: string }>(
+        'select body from console.mails where recipient = $1 and subject like $2',
+        [email, 'Two-factor authentication was turned off%'],
+      );
+      return rows;
+    };
+    const off = (password: string) => auth('/two-factor/disable', { password }, renewed);
+    assert.equal((await off('wrong')).status, 400);
+    assert.equal((await off(PASSWORD)).status, 200);
+    const [mail, ...others] = await until(async () => {
+      const found = await mails();
+      return found.length > 0 && found;
+    });
+    assert.match(mail?.body ?? '', new RegExp(`${api.url}/console/security`));
+    assert.deepEqual(others, []);
+  });
+
   it('signs in once by each code, also under concurrent requests', async () => {
     const email = 'overheard@example.com';
     const { secret } = await turnOn(await member(email));

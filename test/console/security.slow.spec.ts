@@ -71,10 +71,10 @@ describe('security in the console', function () {
     await button('Sign in with a passkey').waitFor();
   }
 
-  const passkeyMails = async () => {
+  const passkeyMails = async (change = 'added to') => {
     const { rows } = await api.sql.query<{ recipient: string; body: string }>(
       'select recipient, body from console.mails where subject = $1',
-      ['A passkey was added to your Farebox account'],
+      [`A passkey was ${change} your Farebox account`],
     );
     return rows;
   };
@@ -101,7 +101,14 @@ describe('security in the console', function () {
 
     await window.go('/security');
     await button('Remove Laptop').click();
+    await button('Cancel').click();
+    await button('Remove Laptop').click();
+    assert.equal((await passkeyMails('removed from')).length, 0);
+    await button('Remove passkey').click();
     await page.getByText('No passkeys yet').waitFor();
+    const removed = await until(async () => (await passkeyMails('removed from'))[0]);
+    assert.equal(removed.recipient, account.email);
+    assert.doesNotMatch(removed.body, /Laptop/);
     await window.go('/audit-log');
     const log = page.getByRole('region', { name: 'Audit log' });
     await log.getByText('Passkey removed').waitFor();
