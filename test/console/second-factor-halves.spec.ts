@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { startTestApi, type TestApi } from '../support/api.ts';
 import { call } from '../support/http.ts';
 import { authBodyOf, cookiesOf, mailedToken, signIn } from '../support/sessions.ts';
+import { until } from '../support/stack.ts';
 import { totp } from '../support/totp.ts';
 
 const PASSWORD = 'correct horse battery';
@@ -60,6 +61,33 @@ describe('two-factor authentication, when the database fails halfway', () => {
     assert.equal(await sessionOf(cookiesOf(entered)), 200);
   });
 
+  it('has one secret, also when several tabs set it up at the same moment', async () => {
+    const email = 'tabs@example.com';
+    await auth('/sign-up', { email });
+    const token = await mailedToken(api.sql, email);
+    await auth('/reset-password', { token, newPassword: PASSWORD });
+    const cookie = await signIn(api, api.databaseUrl, email);
+    // All of them find no secret, then add one.
+    await api.sql.query('begin');
+    await api.sql.query('lock table console.two_factors in share mode');
+    const answers = [1, 2, 3].map(() => auth('/two-factor/enable', { password: PASSWORD }, cookie));
+    await until(async () => (await waiting()) === 3);
+    await api.sql.query('commit');
+    const statuses = (await Promise.all(answers)).map(({ status }) => status);
+    assert.equal(statuses.filter((status) => status === 200).length, 1);
+    const secret = await enroll(cookie);
+    const on = await auth('/two-factor/verify-totp', { code: totp(secret) }, cookie);
+    assert.equal(on.status, 200, JSON.stringify(on.body));
+    const { rows } = await api.sql.query(
+      `select verified from console.two_factors t join console.users u on u.id = t.user_id where email = $1`,
+      [email],
+    );
+    assert.deepEqual(rows, [{ verified: true }]);
+    const half = cookiesOf(await enter(email));
+    const entered = await auth('/two-factor/verify-totp', { code: totp(secret, 1) }, half);
+    assert.equal(entered.status, 200, JSON.stringify(entered.body));
+  });
+
   for (const [event, table] of [
     ['update', 'users'],
     ['delete', 'two_factors'],
@@ -91,6 +119,14 @@ describe('two-factor authentication, when the database fails halfway', () => {
         true,
       );
     });
+  }
+
+  async function waiting(): Promise<number> {
+    const { rows } = await api.sql.query<{ count: number }>(
+      `select count(*)::integer as count from pg_locks
+       where relation = 'console.two_factors'::regclass and not granted`,
+    );
+    return rows[0]?.count ?? 0;
   }
 
   async function whileFailing<T>(event: string, table: string, work: () => Promise<T>): Promise<T> {
