@@ -26,6 +26,8 @@ import {
 import {
   claimAccount,
   countPasskeys,
+  findPasswordHash,
+  findSettledPasswordHash,
   findUserEmail,
   turnOffSecondFactor,
   turnOnSecondFactor,
@@ -224,6 +226,8 @@ export function createAuth({ config, database, log }: ConsoleDeps) {
     hooks: signInLimit({
       count: (email, windowMinutes) => countSignInAttempt(database, email, windowMinutes),
       forget: (email) => forgetAttempts(database, email),
+      passwordOf: (email) => findPasswordHash(database, email),
+      settledPasswordOf: (email) => findSettledPasswordHash(database, email),
       onFailed: (attempt) =>
         log.warn({ part: 'console', ...attempt }, 'an attempt to sign in failed'),
     }),

@@ -16,6 +16,7 @@ export type AccountOwner = Pick<
 };
 
 const emailRow = row(Type.Object({ email: Type.String() }));
+const hashRow = row(Type.Object({ password: Type.Union([Type.String(), Type.Null()]) }));
 const ownerRow = row(
   Type.Object({
     accountId: Type.String(),
@@ -99,5 +100,29 @@ export async function turnOffSecondFactor(connection: Connection, userId: string
   await connection.query(sql.typeAlias('nothing')`
     with removed as (delete from console.two_factors where user_id = ${userId})
     update console.users set two_factor_enabled = false where id = ${userId}
+  `);
+}
+
+/** The hash of the password of the address; null when there is none. */
+export function findPasswordHash(connection: Connection, email: string): Promise<string | null> {
+  return findHash(connection, email, sql.fragment``);
+}
+
+/** The same, after waiting for somebody who sets another one. */
+export function findSettledPasswordHash(
+  connection: Connection,
+  email: string,
+): Promise<string | null> {
+  return findHash(connection, email, sql.fragment`for share of c`);
+}
+
+function findHash(
+  connection: Connection,
+  email: string,
+  lock: ReturnType<typeof sql.fragment>,
+): Promise<string | null> {
+  return connection.maybeOneFirst(sql.type(hashRow)`
+    select c.password from console.credentials c join console.users u on u.id = c.user_id
+    where u.email = ${email.toLowerCase()} and c.provider_id = 'credential' ${lock}
   `);
 }
