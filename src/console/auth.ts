@@ -23,6 +23,7 @@ import {
   countUsedCode,
   forgetAttempts,
 } from '../store/console/sign-in-attempts.ts';
+import { countClientRequest } from '../store/console/client-limits.ts';
 import {
   claimAccount,
   countPasskeys,
@@ -167,9 +168,8 @@ export function createAuth({ config, database, log }: ConsoleDeps) {
     },
     rateLimit: {
       enabled: true,
-      storage: 'database',
-      modelName: 'rate_limits',
-      fields: columns('lastRequest'),
+      // The library's own storage counts on until a client has paused for a whole window, however slowly its requests come.
+      customStorage: { consume: (key, rule) => countClientRequest(pool, key, rule) },
       window: 60,
       max: 300,
       customRules: {

@@ -3,12 +3,6 @@ import assert from 'node:assert/strict';
 import { libraryLog } from '../../src/console/library-log.ts';
 
 describe('the log of the sign-in library', () => {
-  const logged = (...report: [text: unknown, cause?: unknown]): unknown[] => {
-    const lines: unknown[] = [];
-    libraryLog({ warn: (...line: unknown[]) => void lines.push(line) })('error', ...report);
-    return lines;
-  };
-
   it('has a text and its cause', () => {
     const cause = new Error('away');
     const [line] = logged('x'.repeat(300), cause);
@@ -21,3 +15,9 @@ describe('the log of the sign-in library', () => {
     assert.deepEqual(line, [{ part: 'console', err: error }, 'a sign-in endpoint failed']);
   });
 });
+
+function logged(...report: [text: unknown, cause?: unknown]): unknown[] {
+  const lines: unknown[] = [];
+  libraryLog({ warn: (...line: unknown[]) => void lines.push(line) })('error', ...report);
+  return lines;
+}
