@@ -19,7 +19,7 @@ export interface SignInLimitDeps {
   readonly forget: (email: string) => Promise<void>;
   /** Something that changes with the password of the address. */
   readonly passwordOf: (email: string) => Promise<string | null>;
-  /** The same, after waiting for a change that is under way. */
+  /** The same, after waiting for a change in progress. */
   readonly settledPasswordOf: (email: string) => Promise<string | null>;
   readonly onFailed: (attempt: FailedAttempt) => void;
 }

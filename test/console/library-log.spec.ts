@@ -1,4 +1,4 @@
-/** What the sign-in library reports is logged, whatever it reports. */
+/** Every report of the sign-in library is logged, also one that is not a text. */
 import assert from 'node:assert/strict';
 import { libraryLog } from '../../src/console/library-log.ts';
 
