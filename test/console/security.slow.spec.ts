@@ -413,6 +413,14 @@ describe('security in the console', function () {
     assert.match(page.url(), /statements\?as=developer$/);
   });
 
+  it('does not cut a password that is too long, so that it is not another one', async () => {
+    await window.go('/set-password?token=x');
+    await page.getByLabel('New password').focus();
+    await page.keyboard.insertText('long enough '.repeat(12));
+    await button('Save password').click();
+    await page.getByText('Password too long').waitFor();
+  });
+
   it('ends another session, which then has to sign in again', async () => {
     const account = await api.createAccount(0);
     await window.enter(account);
