@@ -1374,9 +1374,9 @@ create table console.two_factors (
   failed_verification_count integer,
   locked_until timestamp with time zone,
   constraint two_factors_pkey primary key (id),
+  constraint two_factors_user_unique unique (user_id),
   constraint two_factors_user_id_fkey foreign key (user_id) references console.users(id) on delete cascade
 );
-create index two_factors_user on console.two_factors using btree (user_id);
 
 create table console.users (
   id uuid not null default gen_random_uuid(),

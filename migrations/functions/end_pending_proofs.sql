@@ -1,10 +1,12 @@
--- A new password ends what was begun before it: other links to set a password, and sign-ins that only lack the code. A
--- concurrent use of one is not waited for, because it may wait for this password.
+-- A new password ends what was begun before it: other links to set a password, sign-ins that only lack the code, and
+-- sessions, also of who has signed in since the sign-in library ended them. A concurrent use of a link or a sign-in is not
+-- waited for, because it may wait for this password.
 create or replace function farebox.end_pending_proofs() returns trigger language plpgsql as $$
 begin
   delete from console.verifications where id in (
     select id from console.verifications where value = new.user_id::text for update skip locked
   );
+  delete from console.sessions where user_id = new.user_id;
   return null;
 end $$;
 

@@ -9,9 +9,11 @@ import { twoFactor } from 'better-auth/plugins/two-factor';
 import { Pool } from 'pg';
 import type { Logger } from 'pino';
 import type { Config } from '../config.ts';
-import { mailer } from '../mail/send.ts';
+import { mailer, type Mail } from '../mail/send.ts';
 import { passkeyAddedMail } from '../mail/passkey-added.ts';
+import { passkeyRemovedMail } from '../mail/passkey-removed.ts';
 import { passwordSetMail } from '../mail/password-set.ts';
+import { secondFactorOffMail } from '../mail/second-factor-off.ts';
 import { setPasswordMail } from '../mail/set-password.ts';
 import { findAccount } from '../store/accounts/accounts.ts';
 import { findSignInLink, useSignInLink } from '../store/console/sign-in-links.ts';
@@ -21,19 +23,31 @@ import {
   countUsedCode,
   forgetAttempts,
 } from '../store/console/sign-in-attempts.ts';
-import { claimAccount, countPasskeys, findUserEmail } from '../store/console/users.ts';
+import { countClientRequest } from '../store/console/client-limits.ts';
+import {
+  claimAccount,
+  countPasskeys,
+  findPasswordHash,
+  findSettledPasswordHash,
+  findUserEmail,
+  turnOffSecondFactor,
+  turnOnSecondFactor,
+} from '../store/console/users.ts';
 import type { Database } from '../store/database.ts';
 import { withSessionOptions } from '../store/session.ts';
 import { ADDRESS_HEADER } from './client-address.ts';
 import { columns } from './columns.ts';
 import { commonPasswords } from './common-passwords.ts';
+import { hiddenFailures } from './hidden-failures.ts';
+import { libraryLog } from './library-log.ts';
 import { ownOrigins } from './origins.ts';
-import { addedPasskeys, passkeyIds, passkeys } from './passkeys.ts';
+import { changedPasskeys, passkeyIds, passkeys } from './passkeys.ts';
 import {
   LINKS_MAX,
   refuseUsedCode,
   signInLimit,
   TOTP_PATH,
+  TURN_OFF_PATH,
   WINDOW_MINUTES,
 } from './sign-in-limit.ts';
 import { AUTH_PATH } from './paths.ts';
@@ -57,8 +71,6 @@ const SESSION_SECONDS = 7 * 86_400;
 /** A passkey is added within this time after signing in: a stolen session alone cannot make itself permanent. */
 const FRESH_SECONDS = 600;
 const LINK_SECONDS = 3_600;
-/** Of what the library reports. Its own sentences have fewer characters. */
-const LOGGED_LENGTH_MAX = 200;
 
 export type Auth = ReturnType<typeof createAuth>;
 
@@ -89,10 +101,10 @@ export function createAuth({ config, database, log }: ConsoleDeps) {
     const passkeysLeft = await countPasskeys(database, id);
     send(passwordSetMail(email, passkeysLeft, `${config.consoleUrl}/console/security`));
   };
-  const mailPasskeyAdded = async (userId: string): Promise<void> => {
+  type SecurityMail = (recipient: string, url: string) => Mail;
+  const mailOwner = async (mailOf: SecurityMail, userId: string): Promise<void> => {
     const recipient = await findUserEmail(database, userId);
-    if (recipient === null) return;
-    send(passkeyAddedMail(recipient, `${config.consoleUrl}/console/security`));
+    if (recipient !== null) send(mailOf(recipient, `${config.consoleUrl}/console/security`));
   };
   const inBackground = (mailing: Promise<void>): void =>
     void mailing.catch((err: unknown) => log.error({ err }, 'a mail could not be sent'));
@@ -107,9 +119,7 @@ export function createAuth({ config, database, log }: ConsoleDeps) {
     telemetry: { enabled: false },
     logger: {
       level: 'error',
-      // What it calls an error is a refusal whose text has what the client sent. Failures are thrown and logged elsewhere.
-      log: (_, text, cause) =>
-        log.warn({ part: 'console', err: cause }, text.slice(0, LOGGED_LENGTH_MAX)),
+      log: libraryLog(log),
     },
     // By default, it prints each refusal and each failure: not as JSON, and as many as callers like. So failures are thrown,
     // and answered and logged like those of other requests.
@@ -158,9 +168,8 @@ export function createAuth({ config, database, log }: ConsoleDeps) {
     },
     rateLimit: {
       enabled: true,
-      storage: 'database',
-      modelName: 'rate_limits',
-      fields: columns('lastRequest'),
+      // The library's own storage counts on until a client has paused for a whole window, however slowly its requests come.
+      customStorage: { consume: (key, rule) => countClientRequest(pool, key, rule) },
       window: 60,
       max: 300,
       customRules: {
@@ -195,13 +204,21 @@ export function createAuth({ config, database, log }: ConsoleDeps) {
       },
       user: {
         update: {
-          // Earlier sessions were not proven by a code, so they end before it is turned on: a failure in between leaves none
-          // of them. The one that turns it on is replaced after this.
+          // The library changes the person and the secret one after the other, and a failure in between would lock the person
+          // out, or keep two-factor authentication off. So both are changed here, at once, before it changes them again.
           before: async (_, ctx) => {
-            if (ctx?.path !== TOTP_PATH) return;
+            if (ctx?.path !== TOTP_PATH && ctx?.path !== TURN_OFF_PATH) return;
             const { session, internalAdapter } = ctx.context;
-            if (!session) throw new Error('Two-factor authentication is turned on in a session.');
-            await internalAdapter.deleteUserSessions(session.user.id);
+            if (!session) throw new Error('Two-factor authentication is changed in a session.');
+            const { id } = session.user;
+            if (ctx.path === TURN_OFF_PATH) {
+              await turnOffSecondFactor(database, id);
+              return inBackground(mailOwner(secondFactorOffMail, id));
+            }
+            // Earlier sessions were not proven by a code, so they end before it is turned on: a failure in between leaves none
+            // of them. The one that turns it on is replaced after this.
+            await internalAdapter.deleteUserSessions(id);
+            await turnOnSecondFactor(database, id);
           },
         },
       },
@@ -209,10 +226,13 @@ export function createAuth({ config, database, log }: ConsoleDeps) {
     hooks: signInLimit({
       count: (email, windowMinutes) => countSignInAttempt(database, email, windowMinutes),
       forget: (email) => forgetAttempts(database, email),
+      passwordOf: (email) => findPasswordHash(database, email),
+      settledPasswordOf: (email) => findSettledPasswordHash(database, email),
       onFailed: (attempt) =>
         log.warn({ part: 'console', ...attempt }, 'an attempt to sign in failed'),
     }),
     plugins: [
+      hiddenFailures(),
       twoFactor({
         issuer: 'Farebox',
         // A sign-in may ask that this browser is never asked for a code again. No page does, and none would be trusted.
@@ -227,7 +247,10 @@ export function createAuth({ config, database, log }: ConsoleDeps) {
       }),
       passkeys(config.consoleUrl),
       passkeyIds(),
-      addedPasskeys((userId) => inBackground(mailPasskeyAdded(userId))),
+      changedPasskeys({
+        onAdded: (userId) => inBackground(mailOwner(passkeyAddedMail, userId)),
+        onRemoved: (userId) => inBackground(mailOwner(passkeyRemovedMail, userId)),
+      }),
       commonPasswords(),
       ownEndpoints({
         isClosed: config.signUp === 'closed',

@@ -17,6 +17,9 @@ export type { ConsoleDeps } from './auth.ts';
 /** The cookie's name with and without TLS. */
 const SESSION_COOKIE = /(?:^|;\s*)(?:__Host-)?farebox\.session_token=/;
 
+/** HTTP allows a request for `http://host/path` too. */
+const AUTHORITY = /^[a-z][a-z\d+.-]*:\/\/[^/?#]*/i;
+
 /** An account's owner, signed in. */
 export type SignedInOwner = KeyOwner &
   Pick<AccountOwner, 'isOperator' | 'hasSecondFactor'> & { readonly sessionId: string };
@@ -49,7 +52,8 @@ export class Console {
     // Where the library looks when the request has already been read.
     if (body !== undefined) request.body = body;
     const { clientAddressHeader, consoleUrl } = this.#deps.config;
-    // The library makes a URL of the host and the protocol that the client, or a proxy, names. They need not be any.
+    // The library makes a URL of the host, the protocol and the path that the client, or a proxy, names. They need not be any.
+    request.url = request.url?.replace(AUTHORITY, '');
     const { host, protocol } = new URL(consoleUrl);
     request.headers.host = host;
     request.headers['x-forwarded-proto'] = protocol.slice(0, -1);

@@ -38,10 +38,13 @@ export function passkeyIds() {
   } satisfies BetterAuthPlugin;
 }
 
-/** Reports each passkey that was added. It signs in without a password, so its owner must know about it. */
-export function addedPasskeys(onAdded: (userId: string) => void) {
+/** Reports each passkey that was added or removed. It signs in without a password, so its owner must know about it. */
+export function changedPasskeys(deps: {
+  readonly onAdded: (userId: string) => void;
+  readonly onRemoved: (userId: string) => void;
+}) {
   return {
-    id: 'farebox-added-passkeys',
+    id: 'farebox-changed-passkeys',
     hooks: {
       after: [
         {
@@ -49,7 +52,13 @@ export function addedPasskeys(onAdded: (userId: string) => void) {
           handler: createAuthMiddleware(async ({ context }) => {
             const { returned } = context;
             if (isAPIError(returned)) return;
-            onAdded((returned as { readonly userId: string }).userId);
+            deps.onAdded((returned as { readonly userId: string }).userId);
+          }),
+        },
+        {
+          matcher: ({ path }) => path === '/passkey/delete-passkey',
+          handler: createAuthMiddleware(async ({ context: { returned, session } }) => {
+            if (!isAPIError(returned) && session) deps.onRemoved(session.user.id);
           }),
         },
       ],

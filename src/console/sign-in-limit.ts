@@ -3,6 +3,7 @@
  * a code signs in. Reports each attempt that failed.
  */
 import { APIError, createAuthMiddleware, getSessionFromCtx, isAPIError } from 'better-auth/api';
+import { deleteSessionCookie } from 'better-auth/cookies';
 import { ADDRESS_HEADER } from './client-address.ts';
 
 export const WINDOW_MINUTES = 15;
@@ -16,6 +17,10 @@ export interface SignInLimitDeps {
   /** Counts an attempt, and returns how many there were in the window, this one included. */
   readonly count: (email: string, windowMinutes: number) => Promise<number>;
   readonly forget: (email: string) => Promise<void>;
+  /** Something that changes with the password of the address. */
+  readonly passwordOf: (email: string) => Promise<string | null>;
+  /** The same, after waiting for a change in progress. */
+  readonly settledPasswordOf: (email: string) => Promise<string | null>;
   readonly onFailed: (attempt: FailedAttempt) => void;
 }
 
@@ -30,12 +35,23 @@ export interface FailedAttempt {
 const PASSWORDS = new Set(['/sign-in/email', '/two-factor/enable', '/two-factor/disable']);
 const PROOFS = /^\/(?:two-factor\/verify-[\w-]+|passkey\/verify-authentication)$/;
 
-export function signInLimit({ count, forget, onFailed }: SignInLimitDeps) {
+export function signInLimit({
+  count,
+  forget,
+  passwordOf,
+  settledPasswordOf,
+  onFailed,
+}: SignInLimitDeps) {
+  const tried = new WeakMap<object, string | null>();
   return {
     before: createAuthMiddleware(async (ctx) => {
       const { path, headers } = ctx;
       const email = await emailOf(ctx);
-      if (email === undefined || (await count(email, WINDOW_MINUTES)) <= ATTEMPTS_MAX) return;
+      if (email === undefined) return;
+      if ((await count(email, WINDOW_MINUTES)) <= ATTEMPTS_MAX) {
+        tried.set(ctx.context, await passwordOf(email));
+        return;
+      }
       onFailed({ by: path, status: 429, client: clientOf(headers) });
       throw new APIError('TOO_MANY_REQUESTS', {
         code: 'TOO_MANY_ATTEMPTS',
@@ -47,7 +63,9 @@ export function signInLimit({ count, forget, onFailed }: SignInLimitDeps) {
       const { returned } = context;
       if (!isAPIError(returned)) {
         const email = await emailOf(ctx);
-        if (email !== undefined) await forget(email);
+        if (email === undefined) return;
+        if (tried.get(context) !== (await settledPasswordOf(email))) await endNewSession(ctx);
+        await forget(email);
       } else if (PASSWORDS.has(path) || PROOFS.test(path)) {
         onFailed({ by: path, status: returned.statusCode, client: clientOf(headers) });
       }
@@ -55,7 +73,23 @@ export function signInLimit({ count, forget, onFailed }: SignInLimitDeps) {
   };
 }
 
+/**
+ * A new password ends the sessions of the old one. It may be set after the library has read the old one, to compare it, and
+ * before the library makes the session.
+ */
+async function endNewSession(ctx: Attempt): Promise<never> {
+  const { newSession, internalAdapter } = ctx.context;
+  if (newSession) await internalAdapter.deleteSession(newSession.session.token);
+  ctx.context.setNewSession(null);
+  deleteSessionCookie(ctx);
+  throw new APIError('UNAUTHORIZED', {
+    code: 'PASSWORD_CHANGED',
+    message: 'The password has just been changed. Sign in with the new one.',
+  });
+}
+
 export const TOTP_PATH = '/two-factor/verify-totp';
+export const TURN_OFF_PATH = '/two-factor/disable';
 
 /** Of two requests at once with the same right code, one signs in. The password has to be typed again: its proof is used up. */
 export function refuseUsedCode(uses: number): void {

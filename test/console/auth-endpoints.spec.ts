@@ -51,6 +51,15 @@ describe('the endpoints of the console', () => {
     assert.doesNotMatch(await readFile(api.logFile, 'utf8'), /Failed to parse URL/);
   });
 
+  it('answer a request for a whole URL, as HTTP allows', async () => {
+    const path = 'http://elsewhere.example/console/auth/get-session?disableRefresh=true';
+    const { hostname, port } = new URL(api.url);
+    const request = get({ hostname, port, path });
+    const [answer] = (await once(request, 'response')) as [IncomingMessage];
+    answer.resume();
+    assert.equal(answer.statusCode, 200);
+  });
+
   it('write only lines of JSON to the log, also when they refuse', async () => {
     const body = { token: 'none', newPassword: 'password1234' };
     const headers = { origin: api.url };

@@ -97,6 +97,56 @@ describe('a change of a password or of two-factor authentication', () => {
     assert.equal((await enter(email, '', newPassword)).status, 200);
   });
 
+  for (const [what, event] of [
+    ['the old one', 'insert on console.sessions'],
+    ['the old one, while it is replaced', 'update on console.credentials'],
+  ] as const) {
+    it(`leaves no session of somebody who signs in by ${what}, at the same moment`, async () => {
+      const email = `raced-${event.slice(0, 6)}@example.com`;
+      await member(email);
+      const token = await tokenFor(email);
+      const isSignIn = event.startsWith('insert');
+      const set = () => auth('/reset-password', { token, newPassword: 'another horse battery' });
+      await api.sql.query(`
+        create function console.wait() returns trigger language plpgsql as $$
+        begin perform pg_advisory_xact_lock(4711); return new; end $$;
+        create trigger wait before ${event} for each row execute function console.wait();
+        select pg_advisory_lock(4711);
+      `);
+      try {
+        const first = isSignIn ? enter(email) : set();
+        await until(async () => {
+          const { rows } = await api.sql.query(
+            `select from pg_locks where locktype = 'advisory' and objid = 4711 and not granted`,
+          );
+          return rows.length > 0;
+        });
+        const second = isSignIn ? set() : enter(email);
+        if (isSignIn) assert.equal((await second).status, 200);
+        else await until(async () => (await sessionsOf(email)) === 2);
+        await api.sql.query('select pg_advisory_unlock(4711)');
+        const [entered, changed] = isSignIn
+          ? [await first, await second]
+          : [await second, await first];
+        assert.equal(changed.status, 200, JSON.stringify(changed.body));
+        assert.equal(entered.status, 401, JSON.stringify(entered.body));
+        assert.equal(await sessionsOf(email), 0);
+      } finally {
+        await api.sql.query('select pg_advisory_unlock_all()');
+        await api.sql.query('drop function console.wait() cascade');
+      }
+      assert.equal((await enter(email, '', 'another horse battery')).status, 200);
+    });
+  }
+
+  async function sessionsOf(email: string): Promise<number> {
+    const { rows } = await api.sql.query(
+      'select from console.sessions s join console.users u on u.id = s.user_id where email = $1',
+      [email],
+    );
+    return rows.length;
+  }
+
   it('tells the owner of a new password, and how many passkeys still sign in', async () => {
     const email = 'taken-over@example.com';
     await member(email);
@@ -121,6 +171,27 @@ describe('a change of a password or of two-factor authentication', () => {
     assert.match(mail, /has 1 passkey, which still signs in without a password/);
     assert.match(mail, new RegExp(`${api.url}/console/security`));
     assert.doesNotMatch(mail, /mallory/);
+  });
+
+  it('tells the owner when two-factor authentication is turned off, and not for a wrong password', async () => {
+    const email = 'turned-off@example.com';
+    const { renewed } = await turnOn(await member(email));
+    const mails = async () => {
+      const { rows } = await api.sql.query<{ body: string }>(
+        'select body from console.mails where recipient = $1 and subject like $2',
+        [email, 'Two-factor authentication was turned off%'],
+      );
+      return rows;
+    };
+    const off = (password: string) => auth('/two-factor/disable', { password }, renewed);
+    assert.equal((await off('wrong')).status, 400);
+    assert.equal((await off(PASSWORD)).status, 200);
+    const [mail, ...others] = await until(async () => {
+      const found = await mails();
+      return found.length > 0 && found;
+    });
+    assert.match(mail?.body ?? '', new RegExp(`${api.url}/console/security`));
+    assert.deepEqual(others, []);
   });
 
   it('signs in once by each code, also under concurrent requests', async () => {

@@ -71,10 +71,10 @@ describe('security in the console', function () {
     await button('Sign in with a passkey').waitFor();
   }
 
-  const passkeyMails = async () => {
+  const passkeyMails = async (change = 'added to') => {
     const { rows } = await api.sql.query<{ recipient: string; body: string }>(
       'select recipient, body from console.mails where subject = $1',
-      ['A passkey was added to your Farebox account'],
+      [`A passkey was ${change} your Farebox account`],
     );
     return rows;
   };
@@ -101,7 +101,14 @@ describe('security in the console', function () {
 
     await window.go('/security');
     await button('Remove Laptop').click();
+    await button('Cancel').click();
+    await button('Remove Laptop').click();
+    assert.equal((await passkeyMails('removed from')).length, 0);
+    await button('Remove passkey').click();
     await page.getByText('No passkeys yet').waitFor();
+    const removed = await until(async () => (await passkeyMails('removed from'))[0]);
+    assert.equal(removed.recipient, account.email);
+    assert.doesNotMatch(removed.body, /Laptop/);
     await window.go('/audit-log');
     const log = page.getByRole('region', { name: 'Audit log' });
     await log.getByText('Passkey removed').waitFor();
@@ -404,6 +411,14 @@ describe('security in the console', function () {
     await button('Sign in').click();
     await page.getByRole('heading', { name: 'Statements' }).waitFor();
     assert.match(page.url(), /statements\?as=developer$/);
+  });
+
+  it('does not cut a password that is too long, so that it is not another one', async () => {
+    await window.go('/set-password?token=x');
+    await page.getByLabel('New password').focus();
+    await page.keyboard.insertText('long enough '.repeat(12));
+    await button('Save password').click();
+    await page.getByText('Password too long').waitFor();
   });
 
   it('ends another session, which then has to sign in again', async () => {

@@ -126,12 +126,12 @@ describe('a top-up link', function () {
     assert.notEqual(other, link);
   });
 
-  it('says that nothing was paid when the payment is canceled, and can be used again', async () => {
+  it('says that no payment has arrived when the payment is canceled, and can be used again', async () => {
     await page.goto(await refusedLink(1));
     await page.getByRole('button', { name: 'Pay $5.00' }).click();
     await page.waitForURL(`${stack.simulator.url}/**`);
     await page.getByRole('link', { name: 'Cancel' }).click();
-    await page.getByRole('heading', { name: 'Nothing was paid' }).waitFor();
+    await page.getByRole('heading', { name: 'You left the payment page' }).waitFor();
     await page.getByRole('link', { name: 'Choose an amount' }).click();
     await page.getByRole('button', { name: '$10', exact: true }).click();
     await pay();

@@ -157,9 +157,14 @@ function ReturnedTopUp() {
   const isUnpaid = status === 'failed' || status === 'expired';
   // A payment page that was left may have been paid: in another tab, or before somebody went back to it.
   if (result !== 'paid' && (status === undefined || status === 'pending' || isUnpaid)) {
-    return (
+    return isUnpaid ? (
       <Alert color="gray" title="No payment was made" role="status">
         You left the payment page. Your balance has not changed.
+      </Alert>
+    ) : (
+      <Alert color="gray" title="You left the payment page" role="status">
+        No payment has arrived. If you paid in another tab, your balance grows once the payment
+        arrives.
       </Alert>
     );
   }

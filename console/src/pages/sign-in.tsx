@@ -178,12 +178,11 @@ export function SetPasswordPage() {
         <Stack gap="md" mt="md">
           <PasswordInput
             label="New password"
-            description={`At least ${PASSWORD_LENGTH_MIN} characters`}
+            description={`${PASSWORD_LENGTH_MIN} to 128 characters`}
             autoComplete="new-password"
             required
             withAsterisk={false}
             minLength={PASSWORD_LENGTH_MIN}
-            maxLength={128}
             value={password}
             onChange={(event) => setPassword(event.currentTarget.value)}
           />

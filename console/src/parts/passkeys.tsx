@@ -1,5 +1,5 @@
 /** The passkeys of a user: the list, adding one with this browser, and removing one. */
-import { Button, Group, Table, Text, TextInput } from '@mantine/core';
+import { Button, Group, Modal, Stack, Table, Text, TextInput } from '@mantine/core';
 import { notifications } from '@mantine/notifications';
 import { IconFingerprint } from '@tabler/icons-react';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
@@ -20,19 +20,13 @@ interface Passkey {
 const NAME_LENGTH_MAX = 100;
 
 export function Passkeys() {
-  const queries = useQueryClient();
+  const [asked, setAsked] = useState<Passkey>();
   const passkeys = useQuery({
     queryKey: ['passkeys'],
     queryFn: () => auth<readonly Passkey[]>('/passkey/list-user-passkeys'),
   });
-  const remove = useMutation({
-    mutationFn: (id: string) => auth('/passkey/delete-passkey', { id }),
-    onSuccess: () => notifications.show({ message: 'The passkey was removed.' }),
-    onSettled: () => queries.invalidateQueries({ queryKey: ['passkeys'] }),
-  });
   return (
     <Card title="Passkeys" flush>
-      {remove.error && <Failed error={remove.error} />}
       <Loaded query={passkeys}>
         {(list) =>
           list.length === 0 ? (
@@ -52,18 +46,18 @@ export function Passkeys() {
                 </>
               }
             >
-              {list.map(({ id, name, createdAt }) => (
-                <Table.Tr key={id}>
-                  <Table.Td className="breaks">{nameOf(name)}</Table.Td>
+              {list.map((passkey) => (
+                <Table.Tr key={passkey.id}>
+                  <Table.Td className="breaks">{nameOf(passkey.name)}</Table.Td>
                   <Table.Td>
-                    <Time iso={createdAt} relative />
+                    <Time iso={passkey.createdAt} relative />
                   </Table.Td>
                   <Table.Td ta="right">
                     <Button
                       size="xs"
                       variant="default"
-                      aria-label={`Remove ${nameOf(name)}`}
-                      onClick={() => remove.mutate(id)}
+                      aria-label={`Remove ${nameOf(passkey.name)}`}
+                      onClick={() => setAsked(passkey)}
                     >
                       Remove
                     </Button>
@@ -75,7 +69,48 @@ export function Passkeys() {
         }
       </Loaded>
       <AddPasskey />
+      <Modal
+        opened={asked !== undefined}
+        onClose={() => setAsked(undefined)}
+        title="Remove passkey"
+      >
+        {asked && <RemoveForm passkey={asked} onDone={() => setAsked(undefined)} />}
+      </Modal>
     </Card>
+  );
+}
+
+function RemoveForm({
+  passkey: { id, name },
+  onDone,
+}: {
+  readonly passkey: Passkey;
+  readonly onDone: () => void;
+}) {
+  const queries = useQueryClient();
+  const remove = useMutation({
+    mutationFn: () => auth('/passkey/delete-passkey', { id }),
+    onSuccess: () => {
+      notifications.show({ message: 'The passkey was removed.' });
+      onDone();
+    },
+    onSettled: () => queries.invalidateQueries({ queryKey: ['passkeys'] }),
+  });
+  return (
+    <Stack gap="md">
+      <Text className="breaks">
+        <b>{nameOf(name)}</b> will not sign you in anymore. This cannot be undone.
+      </Text>
+      {remove.error && <Failed error={remove.error} />}
+      <Group justify="flex-end">
+        <Button variant="default" onClick={onDone}>
+          Cancel
+        </Button>
+        <Button color="red.9" loading={remove.isPending} onClick={() => remove.mutate()}>
+          Remove passkey
+        </Button>
+      </Group>
+    </Stack>
   );
 }
 

@@ -16,6 +16,7 @@ export type AccountOwner = Pick<
 };
 
 const emailRow = row(Type.Object({ email: Type.String() }));
+const hashRow = row(Type.Object({ password: Type.Union([Type.String(), Type.Null()]) }));
 const ownerRow = row(
   Type.Object({
     accountId: Type.String(),
@@ -83,5 +84,45 @@ export async function findUserEmail(
 ): Promise<string | null> {
   return connection.maybeOneFirst(sql.type(emailRow)`
     select email from console.users where id = ${userId}
+  `);
+}
+
+/** In one statement, so that a failure leaves nobody who is asked for a code while no code is accepted. */
+export async function turnOnSecondFactor(connection: Connection, userId: string): Promise<void> {
+  await connection.query(sql.typeAlias('nothing')`
+    with confirmed as (update console.two_factors set verified = true where user_id = ${userId})
+    update console.users set two_factor_enabled = true where id = ${userId}
+  `);
+}
+
+/** In one statement, so that a failure leaves no secret that keeps the owner from setting up another one. */
+export async function turnOffSecondFactor(connection: Connection, userId: string): Promise<void> {
+  await connection.query(sql.typeAlias('nothing')`
+    with removed as (delete from console.two_factors where user_id = ${userId})
+    update console.users set two_factor_enabled = false where id = ${userId}
+  `);
+}
+
+/** The hash of the password of the address; null when there is none. */
+export function findPasswordHash(connection: Connection, email: string): Promise<string | null> {
+  return findHash(connection, email, sql.fragment``);
+}
+
+/** The same, after waiting for somebody who sets another one. */
+export function findSettledPasswordHash(
+  connection: Connection,
+  email: string,
+): Promise<string | null> {
+  return findHash(connection, email, sql.fragment`for share of c`);
+}
+
+function findHash(
+  connection: Connection,
+  email: string,
+  lock: ReturnType<typeof sql.fragment>,
+): Promise<string | null> {
+  return connection.maybeOneFirst(sql.type(hashRow)`
+    select c.password from console.credentials c join console.users u on u.id = c.user_id
+    where u.email = ${email.toLowerCase()} and c.provider_id = 'credential' ${lock}
   `);
 }

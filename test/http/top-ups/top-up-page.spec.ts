@@ -122,13 +122,24 @@ describe('the page of a top-up link', () => {
     const { id, headers, topUpId } = await openedCheckout();
     const canceled = async () =>
       (await fetch(`${api.url}/top-up?id=${id}&result=canceled`, { headers })).text();
-    assert.match(await canceled(), /Nothing was paid/);
+    const open = await canceled();
+    assert.match(open, /No payment has arrived. If you paid in another tab/);
+    assert.doesNotMatch(open, /Nothing was paid|has not changed/);
+    const elsewhere = await fetch(`${api.url}/top-up?id=${id}&result=canceled`);
+    assert.doesNotMatch(await elsewhere.text(), /Nothing was paid|has not changed/);
     await api.sql.query(
       `update farebox.top_ups set status = 'completed', completed_at = now() where id = $1`,
       [topUpId],
     );
     assert.match(await canceled(), /\$7\.00 was added to your balance/);
-    assert.doesNotMatch(await canceled(), /Nothing was paid/);
+    assert.doesNotMatch(await canceled(), /Nothing was paid|No payment/);
+  });
+
+  it('says that nothing was paid once the checkout has ended', async () => {
+    const { id, headers, topUpId } = await openedCheckout();
+    await api.sql.query(`update farebox.top_ups set status = 'expired' where id = $1`, [topUpId]);
+    const answer = await fetch(`${api.url}/top-up?id=${id}&result=canceled`, { headers });
+    assert.match(await answer.text(), /Nothing was paid/);
   });
 
   it('does not say that a payment was received before it is: a bank debit takes days', async () => {

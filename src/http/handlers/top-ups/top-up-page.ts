@@ -165,7 +165,8 @@ async function showResult(
   }
   const retry =
     link && link.expiresAtMs > Date.now() ? `/top-up?link=${encodeURIComponent(token)}` : undefined;
-  respondPage(ctx, 200, canceled(retry, back));
+  const isOver = topUp && topUp.status !== 'pending';
+  respondPage(ctx, 200, isOver ? canceled(retry, back) : left(retry, back));
 }
 
 function query(ctx: Context): Record<'link' | 'id' | 'result' | 'returnUrl', string | undefined> {
@@ -323,11 +324,30 @@ const PLAY_MONEY: HtmlPage = {
 };
 
 function canceled(retry: string | undefined, back: URL | undefined): HtmlPage {
+  return unpaid('Nothing was paid', 'Your balance has not changed.', retry, back);
+}
+
+/** While the checkout is open, and for another browser: it may be paid in another tab, where a bank debit takes days. */
+function left(retry: string | undefined, back: URL | undefined): HtmlPage {
+  return unpaid(
+    'You left the payment page',
+    'No payment has arrived. If you paid in another tab, your balance grows once the payment arrives.',
+    retry,
+    back,
+  );
+}
+
+function unpaid(
+  title: string,
+  text: string,
+  retry: string | undefined,
+  back: URL | undefined,
+): HtmlPage {
   return {
-    title: 'Nothing was paid',
+    title,
     isCard: true,
     body:
-      `${BRAND}<h1>Nothing was paid</h1><p role="status">Your balance has not changed.</p>` +
+      `${BRAND}<h1>${title}</h1><p role="status">${text}</p>` +
       (retry === undefined
         ? ''
         : `<p><a class="button main" href="${retry}">Choose an amount</a></p>`) +

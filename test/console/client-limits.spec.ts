@@ -1,0 +1,58 @@
+/** The limits of a client address count what came from it within a minute. */
+import assert from 'node:assert/strict';
+import { startTestApi, type TestApi } from '../support/api.ts';
+import { call } from '../support/http.ts';
+
+describe('the limit of a client address', () => {
+  let api: TestApi;
+
+  before(async () => {
+    api = await startTestApi();
+  });
+  after(() => api?.stop());
+  beforeEach(() => api.sql.query('delete from console.rate_limits'));
+
+  const tryAs = (email: string) =>
+    call(api, 'POST', '/console/auth/sign-in/email', {
+      body: { email, password: 'wrong password' },
+      headers: { origin: api.url },
+    });
+  const pass = (seconds: number) =>
+    api.sql.query('update console.rate_limits set last_request = last_request - $1', [
+      seconds * 1_000,
+    ]);
+
+  it('refuses nobody in an office where somebody signs in every 50 seconds', async () => {
+    for (let n = 0; n < 15; n += 1) {
+      assert.equal((await tryAs(`colleague-${n}@example.com`)).status, 401, String(n));
+      await pass(50);
+    }
+  });
+
+  it('is over a minute after the first attempt, also for a client that does not stop', async () => {
+    for (let n = 0; n < 10; n += 1) assert.equal((await tryAs(`one-${n}@example.com`)).status, 401);
+    await pass(40);
+    const refused = await tryAs('one@example.com');
+    assert.equal(refused.status, 429);
+    const wait = Number(refused.headers.get('retry-after'));
+    assert.ok(wait > 10 && wait <= 20, String(wait));
+    await pass(20);
+    assert.equal((await tryAs('one@example.com')).status, 401);
+  });
+
+  it('lets ten of twenty concurrent attempts through', async () => {
+    const answers = await Promise.all(
+      Array.from({ length: 20 }, (_, n) => tryAs(`at-once-${n}@example.com`)),
+    );
+    assert.equal(answers.filter(({ status }) => status === 401).length, 10);
+  });
+
+  it('leaves no rows of addresses that are gone', async () => {
+    await tryAs('gone@example.com');
+    await api.sql.query(`update console.rate_limits set key = 'gone' || key`);
+    await pass(7_200);
+    await tryAs('here@example.com');
+    const { rows } = await api.sql.query('select key from console.rate_limits');
+    assert.equal(rows.length, 1);
+  });
+});
