@@ -1,4 +1,5 @@
 /** Paid routes for Koa: `router.get('/search', paidRoute(farebox, { tool, price }), handler)`. */
+import { discard, isSpent } from './fetch-response.js';
 import { Written } from './koa-written.js';
 import { signalOf } from './node-response.js';
 import { checkPaid, isRefusal, runPaid } from './paid.js';
@@ -9,6 +10,7 @@ export function paidRoute(farebox, options) {
   checkPaid(options);
   return async (context, next) => {
     const written = new Written(context);
+    let isOver = false;
     try {
       const { charge } = await runPaid(farebox, options, {
         apiKey: serviceKeyOf(context.req.headers),
@@ -17,15 +19,19 @@ export function paidRoute(farebox, options) {
         run: async () => {
           written.keep();
           await next();
+          // The answer came too late.
+          if (isOver) discard(context.body);
           await written.end();
           return context;
         },
-        hasFailed: ({ status }) => status >= 400,
+        hasFailed: ({ status, body }) => status >= 400 || isSpent(body),
       });
       written.restore();
       context.set(chargeHeaders(charge));
       written.send();
     } catch (error) {
+      isOver = true;
+      discard(context.body);
       written.restore();
       if (!isRefusal(error)) throw error;
       written.ignore();
