@@ -14,7 +14,7 @@ export function paidTool(farebox, options, handler) {
         input,
         signal: context.mcpReq?.signal ?? context.signal,
         run: async () => handler(...input),
-        hasFailed: isUnfinished,
+        hasFailed: (result) => isUnfinished(result) || lacksOutput(options, result),
       });
       return charge?.paid ? withCharge(result, charge) : result;
     } catch (error) {
@@ -28,6 +28,10 @@ export function paidTool(farebox, options, handler) {
 function isUnfinished({ isError, resultType }) {
   return isError === true || resultType === 'input_required';
 }
+
+/** The SDK turns it into an error after this. */
+const lacksOutput = ({ hasOutputSchema }, { structuredContent }) =>
+  hasOutputSchema === true && structuredContent === undefined;
 
 /** The key of an HTTP request, in the shape of v2 or v1 of the SDK. On stdio, the process has one consumer. */
 function keyIn({ http, requestInfo }) {
