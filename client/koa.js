@@ -10,7 +10,7 @@ export function paidRoute(farebox, options) {
   checkPaid(options);
   return async (context, next) => {
     const written = new Written(context);
-    let isOver = false;
+    let refuse;
     try {
       const { charge } = await runPaid(farebox, options, {
         apiKey: serviceKeyOf(context.req.headers),
@@ -19,8 +19,11 @@ export function paidRoute(farebox, options) {
         run: async () => {
           written.keep();
           await next();
-          // The answer came too late.
-          if (isOver) discard(context.body);
+          if (refuse) {
+            // The answer came too late. A middleware that still waits must not let it pass.
+            discard(context.body);
+            refuse();
+          }
           await written.end();
           return context;
         },
@@ -30,14 +33,16 @@ export function paidRoute(farebox, options) {
       context.set(chargeHeaders(charge));
       written.send();
     } catch (error) {
-      isOver = true;
       discard(context.body);
       written.restore();
       if (!isRefusal(error)) throw error;
       written.ignore();
       const refusal = refusalOf(error);
-      context.status = refusal.status;
-      context.body = { error: refusal.error };
+      refuse = () => {
+        context.status = refusal.status;
+        context.body = { error: refusal.error };
+      };
+      refuse();
     }
   };
 }

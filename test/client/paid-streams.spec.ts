@@ -28,6 +28,10 @@ async function onKoa(
   const app = new Koa();
   app.silent = true;
   app.use(koaRoute(fake.farebox(), options)).use(handler);
+  return listen(app);
+}
+
+async function listen(app: Koa): Promise<[Ask, () => unknown]> {
   const server = createServer((request, response) => void app.callback()(request, response));
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -188,6 +192,37 @@ describe('client: streams of paid routes', () => {
     try {
       await ask({ 'x-service-key': apiKey }).catch(() => {});
       assert.equal((await fake.consumer(apiKey).balance()).balance, 1);
+    } finally {
+      await end();
+    }
+  });
+
+  it('are not sent when they come after the refusal, while a middleware of Koa still waits', async () => {
+    const fake = new FakeFarebox();
+    const { apiKey } = fake.addConsumer({ balance: 1 });
+    const [late, refused, ended] = [0, 1, 2].map(() => Promise.withResolvers<void>());
+    const app = new Koa();
+    app.use(async (_ctx, next) => {
+      await next();
+      refused?.resolve();
+      // As one that stores a session.
+      await ended?.promise;
+    });
+    app.use(koaRoute(fake.farebox(), hasty));
+    app.use(async (ctx) => {
+      await late?.promise;
+      ctx.status = 200;
+      ctx.body = 'the result';
+      // What waits for this handler runs before that.
+      setImmediate(() => ended?.resolve());
+    });
+    const [ask, end] = await listen(app);
+    try {
+      const response = ask({ 'x-service-key': apiKey });
+      await refused?.promise;
+      late?.resolve();
+      assert.equal((await response).status, 504);
+      assert.match(await (await response).text(), /call_timed_out/);
     } finally {
       await end();
     }
