@@ -8,14 +8,18 @@ import { publicReceipt } from './receipts.js';
 import * as settings from './settings.js';
 
 const TOP_UP = { noun: 'top-up', done: 'done' };
+/** The service waits ten seconds for the payment before it answers that it is pending, at each attempt. */
+const PAY_MS = 15_000;
 
 export class FareboxConsumer {
   #calls;
+  #payMs;
 
   constructor(options = {}) {
     const env = globalThis.process?.env ?? {};
     const key = settings.checkConsumerKey(options.consumerKey ?? env.FAREBOX_CONSUMER_KEY);
     this.#calls = new Calls(key, { ...options, baseUrl: options.baseUrl ?? env.FAREBOX_URL });
+    this.#payMs = options.timeoutMs ?? PAY_MS;
     this.budgets = new Budgets(this.#calls);
     this.approvals = new Approvals(this.#calls);
   }
@@ -83,6 +87,7 @@ export class FareboxConsumer {
 
   async #pay(path, { amount, saveCard, idempotencyKey }, options) {
     const body = { amount: amountToSend(amount), ...(saveCard === true && { saveCard }) };
-    return this.#calls.post(path, { body, idempotencyKey }, TOP_UP, options);
+    const { timeoutMs = this.#payMs, signal } = options ?? {};
+    return this.#calls.post(path, { body, idempotencyKey }, TOP_UP, { timeoutMs, signal });
   }
 }

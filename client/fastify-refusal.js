@@ -1,9 +1,11 @@
-/** Refusals in place of a response of Fastify. */
+/** Responses of Fastify that are not paid for, and refusals in their place. */
+import { discard, hasFailed, isResponse, isSpent } from './fetch-response.js';
 import { refuse as refuseRaw } from './node-payment.js';
 import { refusalOf } from './refusals.js';
 
-/** Gives the body. Takes back the headers that were not there `before`: the handler has set them for its own body. */
-export function refuse(reply, error, before) {
+/** Gives the body. Takes back the headers that were not there `before`: the handler has set them for its `unsent` body. */
+export function refuse(reply, error, before, unsent) {
+  discard(unsent);
   for (const name of Object.keys(reply.getHeaders())) {
     if (name in before) continue;
     reply.removeHeader(name);
@@ -18,4 +20,19 @@ export function refuse(reply, error, before) {
 export function failHijacked(request, reply, error) {
   request.log.error(error);
   refuseRaw(reply.raw, error);
+}
+
+/** It failed, or cannot be sent. Fastify takes the status of a response of fetch only when it sends it. */
+export function cannotBePaid({ statusCode }, payload) {
+  return isResponse(payload) ? hasFailed(payload) : statusCode >= 400 || isSpent(payload);
+}
+
+/** Fastify ignores the handler's answer that comes later, and leaves it open if it is a stream. */
+export function refuseAtOnce(reply, error, before) {
+  const { send } = reply;
+  reply.send(refuse(reply, error, before));
+  reply.send = (late) => {
+    if (reply.sent) discard(late);
+    return send.call(reply, late);
+  };
 }

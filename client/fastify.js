@@ -1,5 +1,5 @@
 /** Paid routes for Fastify: `app.get('/search', paidRoute(farebox, { tool, price }), handler)`. */
-import { failHijacked, refuse } from './fastify-refusal.js';
+import { cannotBePaid, failHijacked, refuse, refuseAtOnce } from './fastify-refusal.js';
 import { discard } from './fetch-response.js';
 import { settleBeforeEnd } from './node-payment.js';
 import { signalOf } from './node-response.js';
@@ -25,7 +25,7 @@ export function paidRoute(farebox, options) {
           // Nothing can have been sent, so the handler has hijacked the reply, and `onSend` will not run.
           if (reply.sent) return false;
           calls.set(request, { payment, kept, before, error });
-          reply.send(refuse(reply, error, before));
+          refuseAtOnce(reply, error, before);
           return true;
         };
         const fail = (error) => failHijacked(request, reply, error);
@@ -40,10 +40,10 @@ export function paidRoute(farebox, options) {
       const { payment, kept, before, error } = calls.get(request) ?? {};
       if (!payment) return payload;
       kept.handBack();
-      if (error || reply.statusCode >= 400) {
+      if (error || cannotBePaid(reply, payload)) {
         await payment.release();
         // A handler that answers too late: its answer is not sent.
-        return error ? refuse(reply, error, before) : payload;
+        return error ? refuse(reply, error, before, payload) : payload;
       }
       try {
         reply.headers(chargeHeaders(await payment.settle(payload)));

@@ -5,9 +5,32 @@ export function hasFailed({ status, body, bodyUsed }) {
   return status === 0 || status >= 400 || bodyUsed || body?.locked === true;
 }
 
-/** Closes a body that is not sent, if it is a stream, of Node or of the web: it may hold a file or a connection open. */
+/** Of this or another realm, as frameworks accept it in place of a body. It has a status of its own. */
+export function isResponse(body) {
+  return Object.prototype.toString.call(body) === '[object Response]';
+}
+
+/** Whether somebody else has read the body or reads it, so that it cannot be sent. */
+export function isSpent(body) {
+  if (isResponse(body)) return body.bodyUsed || body.body?.locked === true;
+  return isWebStream(body) && body.locked;
+}
+
+/**
+ * Closes a body that is not sent, if it is a stream, of Node or of the web: it may hold a file or a connection open. Any
+ * other object stays untouched: the `destroy()` of a database's record deletes it.
+ */
 export function discard(body) {
-  if (typeof body?.destroy === 'function') body.destroy();
+  if (isResponse(body)) discard(body.body);
+  else if (isNodeStream(body)) body.destroy();
   // Somebody who reads it ends it.
-  else if (typeof body?.cancel === 'function') body.cancel().catch(() => {});
+  else if (isWebStream(body)) body.cancel().catch(() => {});
+}
+
+function isNodeStream(body) {
+  return typeof body?.pipe === 'function' && typeof body.destroy === 'function';
+}
+
+function isWebStream(body) {
+  return typeof body?.getReader === 'function';
 }

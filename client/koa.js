@@ -1,4 +1,5 @@
 /** Paid routes for Koa: `router.get('/search', paidRoute(farebox, { tool, price }), handler)`. */
+import { discard, isSpent } from './fetch-response.js';
 import { Written } from './koa-written.js';
 import { signalOf } from './node-response.js';
 import { checkPaid, isRefusal, runPaid } from './paid.js';
@@ -9,6 +10,7 @@ export function paidRoute(farebox, options) {
   checkPaid(options);
   return async (context, next) => {
     const written = new Written(context);
+    let refuse;
     try {
       const { charge } = await runPaid(farebox, options, {
         apiKey: serviceKeyOf(context.req.headers),
@@ -17,21 +19,30 @@ export function paidRoute(farebox, options) {
         run: async () => {
           written.keep();
           await next();
+          if (refuse) {
+            // The answer came too late. A middleware that still waits must not let it pass.
+            discard(context.body);
+            refuse();
+          }
           await written.end();
           return context;
         },
-        hasFailed: ({ status }) => status >= 400,
+        hasFailed: ({ status, body }) => status >= 400 || isSpent(body),
       });
       written.restore();
       context.set(chargeHeaders(charge));
       written.send();
     } catch (error) {
+      discard(context.body);
       written.restore();
       if (!isRefusal(error)) throw error;
       written.ignore();
       const refusal = refusalOf(error);
-      context.status = refusal.status;
-      context.body = { error: refusal.error };
+      refuse = () => {
+        context.status = refusal.status;
+        context.body = { error: refusal.error };
+      };
+      refuse();
     }
   };
 }

@@ -29,7 +29,11 @@ export function listAt(calls, path, name, filter, options) {
   return new List(name, (cursor) => calls.get(path, { ...filter, cursor }, options));
 }
 
-/** Prepares an id for a path. A value that cannot be an id names nothing. */
+/**
+ * Prepares an id for a path. A value that cannot be an id names nothing: it must not name another path, as `.` and `..`
+ * would, nor break off the encoding, as half a surrogate pair would.
+ */
 export function idInPath(id) {
-  return encodeURIComponent(typeof id === 'string' && id !== '' ? id : 'none');
+  const mayBeId = typeof id === 'string' && !/^\.{0,2}$/.test(id);
+  return encodeURIComponent(mayBeId ? id.toWellFormed() : 'none');
 }

@@ -7,15 +7,17 @@ export type { ChargeMeta, PaidOptions } from './paid.js';
 export type PaidToolOptions<Input extends unknown[], Result> = PaidOptions<Input, Result> & {
   /**
    * True for a tool that is registered with an `outputSchema`: then the error of a refusal is only in `_meta`, because
-   * clients of version 1 of the SDK compare `structuredContent` with the schema. Default false.
+   * clients of version 1 of the SDK compare `structuredContent` with the schema. A result without `structuredContent` is
+   * not paid for then. The SDK compares one that has it with the schema after it is paid for, so the handler must throw
+   * when its output is wrong. Default false.
    */
   hasOutputSchema?: boolean | undefined;
 };
 
 /**
  * Makes an MCP tool's handler paid, for versions 1 and 2 of the SDK: holds the price, runs the handler, and captures
- * the cost. When the handler throws, answers `isError`, takes too long or is canceled, the hold is released. The
- * result's `_meta['farebox/charge']` has the charge and its receipt. A refusal is a result with `isError`, a text for
+ * the cost. When the handler throws, answers `isError`, asks for input first (`inputRequired()`), takes too long or is
+ * canceled, the hold is released. The result's `_meta['farebox/charge']` has the charge and its receipt. A refusal is a result with `isError`, a text for
  * the model, and the error in `structuredContent` and in `_meta['farebox/error']`.
  *
  * The consumer's key comes from the HTTP request (see `serviceKeyOf`), or on stdio from the environment's SERVICE_KEY.

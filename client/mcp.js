@@ -14,7 +14,7 @@ export function paidTool(farebox, options, handler) {
         input,
         signal: context.mcpReq?.signal ?? context.signal,
         run: async () => handler(...input),
-        hasFailed: ({ isError }) => isError === true,
+        hasFailed: (result) => isUnfinished(result) || lacksOutput(options, result),
       });
       return charge?.paid ? withCharge(result, charge) : result;
     } catch (error) {
@@ -23,6 +23,15 @@ export function paidTool(farebox, options, handler) {
     }
   };
 }
+
+/** It failed, or it asks for input first: the call that brings the input is the one that is paid for. */
+function isUnfinished({ isError, resultType }) {
+  return isError === true || resultType === 'input_required';
+}
+
+/** The SDK turns it into an error after this. */
+const lacksOutput = ({ hasOutputSchema }, { structuredContent }) =>
+  hasOutputSchema === true && structuredContent === undefined;
 
 /** The key of an HTTP request, in the shape of v2 or v1 of the SDK. On stdio, the process has one consumer. */
 function keyIn({ http, requestInfo }) {

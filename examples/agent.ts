@@ -45,16 +45,32 @@ async function topUp(amount: number, topUpUrl: string): Promise<boolean> {
     return false;
   }
   try {
-    const { balance } = await consumer.topUp({ amount });
+    const { status, balance, topUpId, sessionUrl } = await consumer.topUp({ amount });
     budget -= amount;
-    say(`topped up $${amount}: the balance is $${balance}, $${budget} of the budget are left`);
-    return true;
+    if (status === 'completed') {
+      say(`topped up $${amount}: the balance is $${balance}, $${budget} of the budget are left`);
+      return true;
+    }
+    // It may still be paid, and so would another one.
+    say(`$${amount} are not paid yet (${topUpId}). ${confirmation(sessionUrl)}`);
+    return false;
   } catch (error) {
-    // No saved card, no consent, or the card was declined: only its owner can help.
     if (!FareboxError.isInstance(error)) throw error;
-    say(`cannot top up (${error.code}). Ask the owner to pay at ${error.topUpUrl ?? topUpUrl}`);
+    // Nobody knows whether it is paid. A call with the same key tells, and does not pay twice.
+    const isUnknown = error.outcome === 'unknown';
+    const key = error.idempotencyKey;
+    say(
+      isUnknown
+        ? `the top-up of $${amount} may be paid: ask again with the idempotency key ${key}`
+        : // No saved card, no consent, or the card was declined: only its owner can help.
+          `cannot top up (${error.code}). Ask the owner to pay at ${error.topUpUrl ?? topUpUrl}`,
+    );
     return false;
   }
+}
+
+function confirmation(sessionUrl: string | undefined): string {
+  return sessionUrl ? `Ask the owner to confirm it at ${sessionUrl}` : 'Run again when it is';
 }
 
 function say(line: string): void {

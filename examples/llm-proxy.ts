@@ -53,7 +53,8 @@ async function stream(
   tokens: { input: number; output: number },
 ): Promise<void> {
   const asked = JSON.parse(conversation) as object;
-  const options = { stream: true, stream_options: { include_usage: true } };
+  // One answer: what is held does not pay for more.
+  const options = { stream: true, stream_options: { include_usage: true }, n: 1 };
   const streamed = await fetch(`${process.env['UPSTREAM_URL']}/chat/completions`, {
     method: 'POST',
     headers: {
@@ -74,14 +75,15 @@ async function stream(
   }
 }
 
-/** Each piece is a token; the last one says exactly how many there were. */
+/** Each piece, of text or of a tool's call, is a token; the last one says exactly how many there were. */
 function count(line: string, tokens: { input: number; output: number }): void {
   if (!line.startsWith('data: {')) return;
   const { choices, usage } = JSON.parse(line.slice('data: '.length)) as {
-    choices?: { delta?: { content?: string } }[];
+    choices?: { delta?: { content?: string; tool_calls?: unknown[] } }[];
     usage?: { prompt_tokens: number; completion_tokens: number } | null;
   };
-  if (choices?.[0]?.delta?.content) tokens.output += 1;
+  const { content, tool_calls: calls } = choices?.[0]?.delta ?? {};
+  if (content || calls) tokens.output += 1;
   if (usage) Object.assign(tokens, { input: usage.prompt_tokens, output: usage.completion_tokens });
 }
 

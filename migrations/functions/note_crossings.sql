@@ -44,8 +44,8 @@ begin
       and (c.available < t.below_micros or a.is_refused and t.purpose = 'exhausted')
     returning t.ledger, t.consumer_id, t.purpose, t.below_micros, c.available
   )
-  insert into farebox.events (ledger, account_id, type, data)
-  select x.ledger, o.id, case x.purpose when 'exhausted' then 'balance.exhausted' else 'balance.low' end,
+  insert into farebox.events (ledger, account_id, created_at, type, data)
+  select x.ledger, o.id, clock_timestamp(), case x.purpose when 'exhausted' then 'balance.exhausted' else 'balance.low' end,
     case x.purpose
       when 'exhausted' then json_build_object(
         'consumerId', farebox.wire_id('cns', x.consumer_id),

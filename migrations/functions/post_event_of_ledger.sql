@@ -2,5 +2,6 @@
 create or replace function farebox.post_event_of_ledger(p_ledger smallint, p_account uuid, p_type text, p_data json)
 returns void
 language sql volatile as $$
-  insert into farebox.events (ledger, account_id, type, data) values (p_ledger, p_account, p_type, p_data)
+  insert into farebox.events (ledger, account_id, type, data, created_at)
+  values (p_ledger, p_account, p_type, p_data, clock_timestamp())
 $$;

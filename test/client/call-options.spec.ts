@@ -51,6 +51,29 @@ describe('client: a call with its own timeout', () => {
   }
 });
 
+describe('client: a call that pays', () => {
+  const consumerKey = 'fare_ck_live_x';
+  const paid = { topUpId: 'tu_1', amount: 5, balance: 5, status: 'pending' };
+  const slow: Step = (response, request) =>
+    void setTimeout(() => answer(202, paid)(response, request), 5_500);
+
+  it('waits longer than others, because the service takes ten seconds to say that it is pending', async () => {
+    await using api = await service(slow);
+    const consumer = new FareboxConsumer({ consumerKey, baseUrl: api.url, maxRetries: 0 });
+    assert.equal((await consumer.topUp({ amount: 5 })).status, 'pending');
+  });
+
+  it('ends within the timeout of the client, or of the call', async () => {
+    await using api = await service(silence);
+    const options = { consumerKey, baseUrl: api.url, maxRetries: 0 };
+    const hasty = new FareboxConsumer({ ...options, timeoutMs: 100 }).topUp({ amount: 5 });
+    const own = new FareboxConsumer(options).checkout({ amount: 5 }, { timeoutMs: 100 });
+    for (const error of await Promise.all([raised(hasty), raised(own)])) {
+      assert.deepEqual([error.code, error.outcome], ['service_unavailable', 'unknown']);
+    }
+  });
+});
+
 describe('client: a call with a signal', () => {
   for (const coalesce of [true, false]) {
     const how = coalesce ? 'together with others' : 'alone';

@@ -59,6 +59,19 @@ describe('client: the developer’s side', () => {
     }
   });
 
+  it('takes no id for another path', async () => {
+    for (const id of ['', '.', '..', '../holds', '%2e', '\ud800']) {
+      assert.equal((await raised(farebox.holds.get(id))).code, 'hold_not_found', id);
+      assert.equal(
+        (await raised(farebox.holds.release({ holdId: id }))).code,
+        'hold_not_found',
+        id,
+      );
+      assert.equal((await raised(farebox.leases.get(id))).code, 'lease_not_found', id);
+      assert.equal((await raised(farebox.webhookEndpoints.test(id))).code, 'not_found', id);
+    }
+  });
+
   it('keeps a price list: creates, finds by name, changes, archives', async () => {
     const created = await farebox.tools.create({ name: 'search', price: '0.02' });
     assert.partialDeepStrictEqual(created, { name: 'search', price: 0.02, description: '' });

@@ -26,6 +26,9 @@ export interface Generation {
 /** The result of a tool with an output schema. */
 const counted = async () => ({ content: [], structuredContent: { count: 3 } });
 
+/** A mistake, for a tool with an output schema. */
+const empty = async () => ({ content: [] });
+
 const text = (value: string) => ({ content: [{ type: 'text' as const, text: value }] });
 
 /** Without an `await`: what a tool does that hangs. */
@@ -65,6 +68,7 @@ function createV1(farebox: AnyFarebox): McpServerV1 {
   const output = { outputSchema: { count: z.number() } };
   const counting = { tool: 'count', price: 1, hasOutputSchema: true };
   server.registerTool('count', output, paidTool(farebox, counting, counted));
+  server.registerTool('empty', output, paidTool(farebox, { ...counting, tool: 'empty' }, empty));
   server.registerTool('fails', {}, paidTool(farebox, { tool: 'fails', price: 1 }, failed));
   server.registerTool('throws', {}, paidTool(farebox, { tool: 'throws', price: 1 }, broken));
   server.registerTool('silent', {}, paidTool(farebox, { tool: 'silent', price: 1 }, silent));
@@ -95,6 +99,7 @@ function createV2(farebox: AnyFarebox): McpServer {
   const output = { outputSchema: z.object({ count: z.number() }) };
   const counting = { tool: 'count', price: 1, hasOutputSchema: true };
   server.registerTool('count', output, paidTool(farebox, counting, counted));
+  server.registerTool('empty', output, paidTool(farebox, { ...counting, tool: 'empty' }, empty));
   server.registerTool('fails', {}, paidTool(farebox, { tool: 'fails', price: 1 }, failed));
   server.registerTool('throws', {}, paidTool(farebox, { tool: 'throws', price: 1 }, broken));
   server.registerTool('silent', {}, paidTool(farebox, { tool: 'silent', price: 1 }, silent));

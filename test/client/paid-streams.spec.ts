@@ -1,4 +1,4 @@
-/** Streams that paid routes do not send, because they could not be paid for: they are closed, with what they hold open. */
+/** Streams, and responses of fetch, that paid routes do not send: they are closed, with what they hold open, and not paid for. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
@@ -14,11 +14,30 @@ import { Hono } from 'hono';
 import Koa from 'koa';
 import { until } from '../support/stack.ts';
 
-const price = { tool: 'search', price: 1 };
+const price = { tool: 'search', price: 1, timeoutMs: 60_000 };
 
 /** Opens the body. From then on, Farebox is away. */
 type Open<Body> = () => Body;
 type Ask = (headers: Record<string, string>) => Promise<Response>;
+
+async function onKoa(
+  fake: FakeFarebox,
+  handler: Koa.Middleware,
+  options = price,
+): Promise<[Ask, () => unknown]> {
+  const app = new Koa();
+  app.silent = true;
+  app.use(koaRoute(fake.farebox(), options)).use(handler);
+  return listen(app);
+}
+
+async function listen(app: Koa): Promise<[Ask, () => unknown]> {
+  const server = createServer((request, response) => void app.callback()(request, response));
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  return [(headers) => fetch(`http://127.0.0.1:${port}`, { headers }), () => server.close()];
+}
 
 const SITES: Readonly<
   Record<
@@ -42,15 +61,16 @@ const SITES: Readonly<
     const url = await app.listen({ port: 0, host: '127.0.0.1' });
     return [(headers) => fetch(url, { headers }), () => app.close()];
   },
-  koa: async (fake, node) => {
-    const app = new Koa();
-    app.use(koaRoute(fake.farebox(), price)).use((ctx) => void (ctx.body = node()));
-    const server = createServer((request, response) => void app.callback()(request, response));
-    server.listen(0, '127.0.0.1');
-    await once(server, 'listening');
-    const { port } = server.address() as AddressInfo;
-    return [(headers) => fetch(`http://127.0.0.1:${port}`, { headers }), () => server.close()];
+  'fastify, with a response of fetch': async (fake, _node, web) => {
+    const app = fastify();
+    app.get('/', fastifyRoute(fake.farebox(), price), async () => new Response(web()));
+    const url = await app.listen({ port: 0, host: '127.0.0.1' });
+    return [(headers) => fetch(url, { headers }), () => app.close()];
   },
+  koa: (fake, node) => onKoa(fake, (ctx) => void (ctx.body = node())),
+  'koa, with a web stream': (fake, _node, web) => onKoa(fake, (ctx) => void (ctx.body = web())),
+  'koa, with a response of fetch': (fake, _node, web) =>
+    onKoa(fake, (ctx) => void (ctx.body = new Response(web()))),
   hono: async (fake, _node, web) => {
     const app = new Hono();
     app.get('/', honoRoute(fake.farebox(), price), (context) => context.body(web()));
@@ -60,6 +80,24 @@ const SITES: Readonly<
     const answer = fetchRoute(fake.farebox(), price, () => new Response(web()));
     return [(headers) => answer(new Request('http://site', { headers })), () => {}];
   },
+};
+
+const hasty = { ...price, timeoutMs: 50 };
+
+/** Where the handler answers after its time. */
+const LATE: Readonly<
+  Record<
+    'fastify' | 'koa',
+    (fake: FakeFarebox, body: () => Promise<unknown>) => Promise<[Ask, () => unknown]>
+  >
+> = {
+  fastify: async (fake, body) => {
+    const app = fastify();
+    app.get('/', fastifyRoute(fake.farebox(), hasty), body);
+    const url = await app.listen({ port: 0, host: '127.0.0.1' });
+    return [(headers) => fetch(url, { headers }), () => app.close()];
+  },
+  koa: (fake, body) => onKoa(fake, async (ctx) => void (ctx.body = await body()), hasty),
 };
 
 describe('client: streams of paid routes', () => {
@@ -88,4 +126,105 @@ describe('client: streams of paid routes', () => {
       }
     });
   }
+
+  /** Opens a body of one kind. */
+  const bodies = {
+    'a stream of Node': (close: () => void) => new Readable({ read() {} }).once('close', close),
+    'a web stream': (cancel: () => void) => new ReadableStream({ cancel }),
+    'a response of fetch': (cancel: () => void) => new Response(new ReadableStream({ cancel })),
+  };
+  for (const [kind, open] of Object.entries(bodies)) {
+    for (const name of ['fastify', 'koa'] as const) {
+      it(`are closed when they come too late: ${kind} of ${name}`, async () => {
+        const fake = new FakeFarebox();
+        const { apiKey } = fake.addConsumer({ balance: 1 });
+        const late = Promise.withResolvers<void>();
+        let isClosed = false;
+        const body = async () => {
+          await late.promise;
+          return open(() => void (isClosed = true));
+        };
+        const [ask, end] = await LATE[name](fake, body);
+        try {
+          const response = await ask({ 'x-service-key': apiKey });
+          assert.equal(response.status, 504);
+          assert.match(await response.text(), /call_timed_out/);
+          late.resolve();
+          await until(() => isClosed);
+        } finally {
+          await end();
+        }
+      });
+    }
+  }
+
+  const failures: Readonly<Record<string, () => Response>> = {
+    'says that it failed': () => new Response('no', { status: 500 }),
+    'was read': () => {
+      const response = new Response('read');
+      void response.text();
+      return response;
+    },
+    'is a network error': () => Response.error(),
+  };
+  for (const [how, make] of Object.entries(failures)) {
+    it(`are not paid for when a response of fetch ${how}, with Fastify`, async () => {
+      const fake = new FakeFarebox();
+      const { apiKey } = fake.addConsumer({ balance: 1 });
+      const app = fastify();
+      app.get('/', fastifyRoute(fake.farebox(), price), async () => make());
+      const headers = { 'x-service-key': apiKey };
+      const { statusCode, headers: sent } = await app.inject({ url: '/', headers });
+      await app.close();
+      assert.deepEqual([statusCode, sent['x-charge-id']], [500, undefined]);
+      assert.equal((await fake.consumer(apiKey).balance()).balance, 1);
+    });
+  }
+
+  it('are not paid for when somebody else reads them, with Koa', async () => {
+    const fake = new FakeFarebox();
+    const { apiKey } = fake.addConsumer({ balance: 1 });
+    const [ask, end] = await onKoa(fake, (ctx) => {
+      const body = new ReadableStream();
+      body.getReader();
+      ctx.body = body;
+    });
+    try {
+      await ask({ 'x-service-key': apiKey }).catch(() => {});
+      assert.equal((await fake.consumer(apiKey).balance()).balance, 1);
+    } finally {
+      await end();
+    }
+  });
+
+  it('are not sent when they come after the refusal, while a middleware of Koa still waits', async () => {
+    const fake = new FakeFarebox();
+    const { apiKey } = fake.addConsumer({ balance: 1 });
+    const [late, refused, ended] = [0, 1, 2].map(() => Promise.withResolvers<void>());
+    const app = new Koa();
+    app.use(async (_ctx, next) => {
+      await next();
+      refused?.resolve();
+      // As one that stores a session.
+      await ended?.promise;
+    });
+    app.use(koaRoute(fake.farebox(), hasty));
+    app.use(async (ctx) => {
+      await late?.promise;
+      ctx.status = 200;
+      ctx.body = 'the result';
+      // What waits for this handler runs before that.
+      setImmediate(() => ended?.resolve());
+    });
+    const [ask, end] = await listen(app);
+    try {
+      const response = ask({ 'x-service-key': apiKey });
+      await refused?.promise;
+      late?.resolve();
+      assert.equal((await response).status, 504);
+      assert.match(await (await response).text(), /call_timed_out/);
+    } finally {
+      await end();
+    }
+  });
 });

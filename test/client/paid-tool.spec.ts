@@ -86,7 +86,7 @@ describe('client: paid MCP tools', () => {
         assert.deepEqual(await books.holds(), ['captured', 'captured']);
       });
 
-      for (const name of ['fails', 'throws', 'silent', 'late']) {
+      for (const name of ['fails', 'throws', 'silent', 'late', 'empty']) {
         it(`are not paid when they fail: "${name}"`, async () => {
           await open();
           const { isError, charge } = await call(name);

@@ -5,9 +5,9 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { createAccount, type TestAccount } from '../support/accounts.ts';
-import { read } from '../support/http.ts';
+import { call as ask, read } from '../support/http.ts';
 import { choosePort } from '../support/ports.ts';
-import { startStack, type Stack } from '../support/stack.ts';
+import { startStack, until, type Stack } from '../support/stack.ts';
 import { startExample } from './start-example.ts';
 
 const FOLDER = join(import.meta.dirname, '../../examples/mcp-tool-server');
@@ -204,5 +204,36 @@ describe('example: a paid MCP tool server', () => {
     assert.match(stdout, /topped up \$5: the balance is \$5, \$3 of the budget are left/);
     assert.match(stdout, /\$3 of the budget are left, and \$5 are needed. Pay at http/);
     assert.equal(await balanceOf(consumer), 1);
+  });
+
+  it('serves an agent that stops at a top-up which is not paid yet, and makes no second one', async () => {
+    assert(server);
+    const consumer = await newConsumer(0);
+    const key = { key: consumer.consumerKey };
+    const opened = await ask({ url: fareboxUrl }, 'POST', '/v1/checkout', {
+      ...key,
+      body: { amount: 5 },
+    });
+    // A card whose bank wants each payment to be confirmed that its owner does not make.
+    const body = new URLSearchParams({ card: '4000002500003155', save: 'true' });
+    await fetch((opened.body as { sessionUrl: string }).sessionUrl, { method: 'POST', body });
+    await until(async () => (await balanceOf(consumer)) === 5);
+    const { stdout } = await promisify(execFile)(process.execPath, [join(FOLDER, '../agent.ts')], {
+      env: {
+        FAREBOX_URL: fareboxUrl,
+        FAREBOX_CONSUMER_KEY: consumer.consumerKey,
+        MCP_URL: server.url.href,
+        BUDGET: '20',
+      },
+    });
+    assert.match(stdout, /\$5 are not paid yet \(tu_.*confirm it at http.*top-up\/confirm/);
+    const { topUps } = await read<{ topUps: { status: string }[] }>(
+      `${fareboxUrl}/v1/top-up`,
+      consumer.consumerKey,
+    );
+    assert.deepEqual(
+      topUps.map(({ status }) => status),
+      ['pending', 'completed'],
+    );
   });
 });

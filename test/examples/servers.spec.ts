@@ -129,6 +129,30 @@ describe('examples: paid servers', () => {
       assert.ok(charge && charge.amount > 0.00003 && charge.amount < 0.001, `${charge?.amount}`);
     });
 
+    it('captures what was streamed of a call of a tool when the caller leaves', async () => {
+      const call = { function: { arguments: '{"otters"' } };
+      answerOf = async (response) => {
+        say(response, { choices: [{ delta: { content: null, tool_calls: [call] } }] });
+        await once(response, 'close');
+      };
+      const caller = new AbortController();
+      const { body } = await ask({ signal: caller.signal });
+      await body?.getReader().read();
+      caller.abort();
+      await until(async () => (await books.holds())[0] !== 'open');
+      assert.deepEqual(await books.holds(), ['captured']);
+    });
+
+    it('asks for one answer, because what is held pays for no more', async () => {
+      answerOf = async (response, asked) => {
+        assert.equal(asked['n'], 1);
+        say(response, piece('Otters'));
+        response.end('data: [DONE]\n\n');
+      };
+      const body = JSON.stringify({ model: 'm', n: 50, messages: [] });
+      assert.equal((await ask({ body })).status, 200);
+    });
+
     it('is free when the model gives no answer', async () => {
       answerOf = async (response) => {
         response.writeHead(500).end();

@@ -214,12 +214,16 @@ describe('events', () => {
     assert.ok(!JSON.stringify(events).includes(key));
   });
 
-  it('tell a developer of a changed price', async () => {
+  async function developerId(): Promise<string> {
     const { rows } = await client.query<{ id: string }>(
       'select developer_id as id from farebox.accounts where id = $1',
       [payer.accountId],
     );
-    const developer = rows[0]?.id ?? '';
+    return rows[0]?.id ?? '';
+  }
+
+  it('tell a developer of a changed price', async () => {
+    const developer = await developerId();
     const name = `tool ${randomUUID()}`;
     const tool = await registerTool(database, developer, {
       name,
@@ -236,6 +240,28 @@ describe('events', () => {
         data: { id: wireId('tool', tool.id), name, price: 0.07, previousPrice: 0.05 },
       },
     ]);
+  });
+
+  it('have a later time for the later change, whichever transaction began first', async () => {
+    const tool = await registerTool(database, await developerId(), {
+      name: `tool ${randomUUID()}`,
+      description: '',
+      price: asMicros(50_000),
+    });
+    assert.ok(typeof tool === 'object');
+    await client.query('begin');
+    // The time of this transaction is that of its first statement.
+    await client.query('select now()');
+    const changes = { description: undefined, isArchived: undefined, price: asMicros(70_000) };
+    await changeTool(database, await developerId(), tool.id, changes);
+    await client.query('update farebox.tools set price_micros = 90000 where id = $1', [tool.id]);
+    await client.query('commit');
+    const { rows } = await client.query<{ price: number }>(
+      `select (data ->> 'price')::float8 as price from farebox.events
+       where account_id = $1 and type = 'tool.price_changed' order by created_at`,
+      [payer.accountId],
+    );
+    assert.deepEqual(rows, [{ price: 0.07 }, { price: 0.09 }]);
   });
 
   it('are written in the transaction of the caller, and not when it fails', async () => {
