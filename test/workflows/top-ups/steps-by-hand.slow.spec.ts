@@ -19,6 +19,7 @@ import { admitTopUp, claimTopUp, type TopUp } from '../../../src/store/top-ups/t
 import { creditManually } from '../../../src/store/top-ups/credit-top-up.ts';
 import { findProcessorCustomer } from '../../../src/store/top-ups/processor-customers.ts';
 import { requestRefund } from '../../../src/store/top-ups/request-refund.ts';
+import { reconcileNow } from '../../../src/temporal/reconcile-now.ts';
 import { expire, fail } from '../../support/evidence.ts';
 import { capturable } from '../../support/hold-drafts.ts';
 import { until } from '../../support/stack.ts';
@@ -214,6 +215,16 @@ describe('a step of a top-up that is started by hand', function () {
     assert.equal(await start('openCheckout', id), 'done');
     assert.equal((await harness.topUp(topUp.id)).sessionId, null);
     assert.deepEqual(await execute('askProcessor', id), { kind: 'expired' });
+  });
+
+  it('leaves a cancel, of which its workflow did not live to record the end, to the next reconciliation', async () => {
+    const topUp = await unpaidCheckout(await harness.newConsumer());
+    assert.deepEqual(await execute('cancelPayment', wireId('topUp', topUp.id)), {
+      kind: 'expired',
+    });
+    assert.equal((await harness.topUp(topUp.id)).status, 'pending');
+    await reconcileNow(harness.temporal, AbortSignal.timeout(60_000));
+    await harness.statusBecomes(topUp, 'expired');
   });
 
   it('charges a card that was declined five times within an hour no more, though the top-ups were admitted before', async () => {
