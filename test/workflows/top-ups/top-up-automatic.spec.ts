@@ -1,5 +1,7 @@
 /** From a charge's notice to the end of an automatic top-up, and its effect on the next one. */
 import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { wireId } from '../../../src/domain/ids.ts';
 import { findAutoTopUp } from '../../../src/store/top-ups/auto-top-ups.ts';
 import type { TopUp } from '../../../src/store/top-ups/top-ups.ts';
 import { findProcessorCustomer } from '../../../src/store/top-ups/processor-customers.ts';
@@ -66,6 +68,8 @@ describe('an automatic top-up', () => {
     };
     assert.match(await said(first), /pause before they charge the card again/);
     assert.match(await said(last), /turned themselves off/);
+    const state = { status: 'off', reason: 'card_declined' };
+    assert.deepEqual(await failAgain(last), state);
     await harness.charge(consumer);
     await until(async () => (await harness.waitingNotices()) === 0);
     assert.equal((await harness.automaticTopUps(consumer)).length, 3);
@@ -81,6 +85,17 @@ describe('an automatic top-up', () => {
     const found = await findAutoTopUp(harness.database, consumer);
     assert.deepEqual([found?.status, found?.reason], ['off', 'card_declined']);
   });
+
+  /** The step once more, as after a worker that was killed before it could report the result. */
+  async function failAgain(topUp: TopUp | undefined): Promise<unknown> {
+    return harness.temporal.client.activity.execute('failTopUp', {
+      id: randomUUID(),
+      taskQueue: harness.temporal.taskQueue,
+      args: [wireId('topUp', topUp?.id ?? '')],
+      startToCloseTimeout: '15s',
+      retry: { maximumAttempts: 1 },
+    });
+  }
 
   /** With this card saved. */
   async function newConsumer(
