@@ -6,6 +6,7 @@ import { ApplicationFailure } from '@temporalio/activity';
 import { wireId } from '../src/domain/ids.ts';
 import { TOP_UP_MICROS_MAX } from '../src/domain/top-up.ts';
 import type { Verdict } from '../src/domain/verdict.ts';
+import { hasConsent } from '../src/store/top-ups/monthly-ceiling.ts';
 import { isCardRefused } from '../src/store/top-ups/payment-evidence.ts';
 import { findChosenCard } from '../src/store/top-ups/processor-customers.ts';
 import {
@@ -107,6 +108,9 @@ async function chargeSavedCard(deps: TopUpPaymentDeps, asked: TopUp): Promise<Ve
   // A decline that was recorded meanwhile stays: it is why the intent is canceled.
   if (isLate) return seen(deps, topUp, failedFor('payment_too_late'));
 
+  if (!(await hasConsent(database, topUp.consumerId))) {
+    return seen(deps, topUp, failedFor('consent_required'));
+  }
   const { customerId, cardId } = await withCustomer(deps, topUp.accountId, (customerId) =>
     cardOf(deps, topUp, customerId),
   );
