@@ -103,7 +103,7 @@ function listen(run: Run): void {
   });
 }
 
-/** Before anything is written to the history, where the state is known already. The UI sends whatever was typed, or nothing. */
+/** Before anything is written to the history, where the state is known already. The UI sends any text, or none. */
 function refuseLate({ seen, expiresAtMs }: Run, sent: Partial<ApprovalDecision> | null = {}): void {
   const decision = ANSWERS.find((answer) => answer === sent?.decision);
   if (decision === undefined) throw refusal(`Send ${DATA}. Nothing was changed.`);

@@ -172,7 +172,7 @@ describe('the workflow of a top-up in each state, after each intervention', func
     assert.equal((await fetch(next.url, { method: 'POST', body })).status, 200);
   }
 
-  it('automatic top-ups go on after one that was canceled at the bank', async () => {
+  it('automatic top-ups continue after one that was canceled at the bank', async () => {
     const { ledger, consumerId } = topUpOf('automatic at the bank: cancel');
     const state = await findAutoTopUpState(harness.database, { ledger, consumerId });
     assert.deepEqual(state, { status: 'on', reason: null });

@@ -218,7 +218,7 @@ describe('a step of a top-up that is started by hand', function () {
     assert.deepEqual(await execute('askProcessor', id), { kind: 'expired' });
   });
 
-  it('leaves a cancel, of which its workflow did not live to record the end, to the next reconciliation', async () => {
+  it('cancels a checkout, which reconciliation expires when no workflow is left', async () => {
     const topUp = await unpaidCheckout(await harness.newConsumer());
     assert.deepEqual(await execute('cancelPayment', wireId('topUp', topUp.id)), {
       kind: 'expired',
