@@ -313,7 +313,8 @@ export const OPERATIONS = {
   turnAutoTopUpOff: {
     tag: 'Top-ups',
     summary: 'Turn automatic top-ups off',
-    description: 'From now on, no automatic top-up starts.',
+    description:
+      'From now on, no automatic top-up starts. One that has begun expires, unless the card is being charged already.',
   },
   listKeys: {
     tag: 'Keys',

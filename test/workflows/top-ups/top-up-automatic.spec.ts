@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { wireId } from '../../../src/domain/ids.ts';
-import { findAutoTopUp } from '../../../src/store/top-ups/auto-top-ups.ts';
+import { findAutoTopUp, setAutoTopUp } from '../../../src/store/top-ups/auto-top-ups.ts';
 import type { TopUp } from '../../../src/store/top-ups/top-ups.ts';
 import { findProcessorCustomer } from '../../../src/store/top-ups/processor-customers.ts';
 import { until } from '../../support/stack.ts';
@@ -73,6 +73,21 @@ describe('an automatic top-up', () => {
     await harness.charge(consumer);
     await until(async () => (await harness.waitingNotices()) === 0);
     assert.equal((await harness.automaticTopUps(consumer)).length, 3);
+  });
+
+  it('charges nothing that was due while Stripe was away, if the owner has turned it off meanwhile', async () => {
+    const consumer = await newConsumer('pm_card_visa', { threshold: 10 });
+    const away = { method: 'GET', path: '/v1/payment_methods', kind: 'error', status: 503 };
+    await harness.control('faults', { ...away, times: 1_000 });
+    await harness.charge(consumer);
+    await until(async () => (await harness.faults())[0]!.times < 1_000);
+    await setAutoTopUp(harness.database, consumer, null);
+    await harness.forgetFaults();
+    const [topUp] = await harness.automaticTopUps(consumer);
+    assert.ok(topUp);
+    await harness.workflow(topUp.id).result();
+    assert.equal((await harness.topUp(topUp.id)).status, 'expired');
+    assert.deepEqual(await harness.paymentsOf(topUp), []);
   });
 
   it('turns itself off at the first decline that is permanent', async () => {
