@@ -6,6 +6,8 @@ import { ApplicationFailure } from '@temporalio/activity';
 import { wireId } from '../src/domain/ids.ts';
 import { TOP_UP_MICROS_MAX } from '../src/domain/top-up.ts';
 import type { Verdict } from '../src/domain/verdict.ts';
+import { findAutoTopUpState } from '../src/store/top-ups/auto-top-ups.ts';
+import { hasConsent } from '../src/store/top-ups/monthly-ceiling.ts';
 import { isCardRefused } from '../src/store/top-ups/payment-evidence.ts';
 import { findChosenCard } from '../src/store/top-ups/processor-customers.ts';
 import {
@@ -107,6 +109,13 @@ async function chargeSavedCard(deps: TopUpPaymentDeps, asked: TopUp): Promise<Ve
   // A decline that was recorded meanwhile stays: it is why the intent is canceled.
   if (isLate) return seen(deps, topUp, failedFor('payment_too_late'));
 
+  if (!(await hasConsent(database, topUp.consumerId))) {
+    return seen(deps, topUp, failedFor('consent_required'));
+  }
+  // The owner has turned them off since.
+  if (topUp.automatic && !(await findAutoTopUpState(database, topUp))) {
+    return cancelPayment(deps, topUp);
+  }
   const { customerId, cardId } = await withCustomer(deps, topUp.accountId, (customerId) =>
     cardOf(deps, topUp, customerId),
   );

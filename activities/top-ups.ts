@@ -11,6 +11,7 @@ import type {
   TopUpMethod,
   TopUpStatus,
 } from '../src/domain/top-up.ts';
+import { findAutoTopUpState } from '../src/store/top-ups/auto-top-ups.ts';
 import { creditTopUp } from '../src/store/top-ups/credit-top-up.ts';
 import {
   expireTopUp,
@@ -75,12 +76,14 @@ export function createTopUpActivities(deps: TopUpDeps) {
     },
 
     /**
-     * Returns the state of the consumer's automatic top-ups if this was one of them. Records the failure from the row;
+     * Returns the state of the consumer's automatic top-ups if this was one of them, also when a killed worker's attempt had
+     * failed it. Records the failure from the row;
      * the caller's is only for the history.
      */
     async failTopUp(topUpId: string, _failure?: TopUpFailure): Promise<AutoTopUpState | null> {
       const topUp = await shownAs('failed', topUpId);
-      if (topUp.status !== 'pending') return null;
+      if (topUp.status !== 'pending')
+        return topUp.automatic ? findAutoTopUpState(database, topUp) : null;
       const { failure, refusedCardId } = storedFailureOf(topUp);
       return failTopUp(database, topUp.id, {
         failure,

@@ -1254,6 +1254,8 @@ create table farebox.webhook_endpoints (
   roll_request_hash bytea,
   -- it was disabled because of its answers, and no mail server has accepted the mail to its owner yet.
   is_mail_due boolean not null default false,
+  -- when the mail about its disabling became due, or its workflow was last started again for it.
+  mail_noted_at timestamp with time zone,
   constraint webhook_endpoints_pkey primary key (id),
   constraint webhook_endpoints_account_id_fkey foreign key (account_id) references farebox.accounts(id),
   constraint webhook_endpoints_previous_secret_whole check ((previous_secret is null) = (previous_secret_until is null) and (previous_secret is null) = (previous_secret_master is null)),
@@ -1262,6 +1264,7 @@ create table farebox.webhook_endpoints (
 );
 create index webhook_endpoints_account on farebox.webhook_endpoints using btree (account_id, id);
 create unique index webhook_endpoints_idempotency on farebox.webhook_endpoints using btree (idempotency_hash) where (idempotency_hash is not null);
+create index webhook_endpoints_mail_due on farebox.webhook_endpoints using btree (mail_noted_at) where is_mail_due;
 create trigger webhook_endpoints_arm_exhausted after insert on farebox.webhook_endpoints for each row execute function farebox.arm_exhausted();
 create constraint trigger webhook_endpoints_audit_delete after delete on farebox.webhook_endpoints deferrable initially deferred for each row execute function farebox.audit_change('webhook_endpoint.deleted', 'account_id');
 create constraint trigger webhook_endpoints_audit_insert after insert on farebox.webhook_endpoints deferrable initially deferred for each row execute function farebox.audit_change('webhook_endpoint.created', 'account_id');

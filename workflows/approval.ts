@@ -16,7 +16,7 @@ import {
   upsertSearchAttributes,
 } from '@temporalio/workflow';
 import type { ApprovalActivities, SeenApproval } from '../activities/approvals.ts';
-import { canAnswer } from '../src/domain/approval.ts';
+import { ANSWERS, canAnswer } from '../src/domain/approval.ts';
 import { changedAttribute } from './changed-attribute.ts';
 import * as messages from './messages.ts';
 import type { ApprovalDecision, ApprovalInput, ApprovalView } from './messages.ts';
@@ -77,6 +77,8 @@ async function untilItEnds(run: Run): Promise<ApprovalView> {
   return viewOf(run);
 }
 
+const DATA = '`{"decision": "once"}`; or "always", "deny", or "raise" with a `limit` in dollars';
+
 function listen(run: Run): void {
   setHandler(
     messages.decide,
@@ -90,8 +92,7 @@ function listen(run: Run): void {
       }),
     {
       validator: (decision) => refuseLate(run, decision),
-      description:
-        'For operators: decides for the owner. Send `{"decision": "once"}`; or "always", "deny", or "raise" with a `limit` in dollars.',
+      description: `For operators: decides for the owner. Send ${DATA}.`,
     },
   );
   setHandler(messages.approvalDecided, () => void (run.isNudged = true), {
@@ -102,8 +103,10 @@ function listen(run: Run): void {
   });
 }
 
-/** Before anything is written to the history, where the state is known already. */
-function refuseLate({ seen, expiresAtMs }: Run, { decision }: ApprovalDecision): void {
+/** Before anything is written to the history, where the state is known already. The UI sends any text, or none. */
+function refuseLate({ seen, expiresAtMs }: Run, sent: Partial<ApprovalDecision> | null = {}): void {
+  const decision = ANSWERS.find((answer) => answer === sent?.decision);
+  if (decision === undefined) throw refusal(`Send ${DATA}. Nothing was changed.`);
   if (!seen) return;
   if (seen.status !== 'pending') {
     throw refusal(`The approval is already ${seen.status}. Nothing was changed.`);

@@ -17,10 +17,11 @@ import { creditTopUp } from '../store/top-ups/credit-top-up.ts';
 import { enterLostTopUp } from '../store/top-ups/enter-lost-top-up.ts';
 import { notePendingTopUps } from '../store/top-ups/note-pending-top-ups.ts';
 import { adoptCustomer } from '../store/top-ups/processor-customers.ts';
-import { findTopUp, recordSession, type TopUp } from '../store/top-ups/top-ups.ts';
+import { findTopUp, type TopUp } from '../store/top-ups/top-ups.ts';
 import { ask } from './ask-processor.ts';
 import { readIntent } from './calls.ts';
 import { examine, readPage, type Books, type Suspect, type Walk } from './reconcile.ts';
+import { recordFoundSession } from './recall.ts';
 import { syncReversals } from './sync-reversals.ts';
 import { idOf, PaymentMismatchError } from './verdict.ts';
 
@@ -116,7 +117,7 @@ async function takeOverSessions(run: Run, since: number): Promise<void> {
     if (topUpId === undefined || session.status === 'expired') continue;
     const topUp = await findTopUp(database, topUpId);
     if (topUp?.sessionId != null) continue;
-    if (topUp) await recordSession(database, topUpId, session);
+    if (topUp) await recordFoundSession(database, topUpId, session);
     else if (!(await enter(run, topUpId, session, session))) continue;
     await takeOver(run, { topUpId });
   }

@@ -6,9 +6,16 @@
  */
 import type { Stripe } from 'stripe';
 import { wireId } from '../domain/ids.ts';
+import { microsOfCents } from '../domain/money.ts';
 import type { Database } from '../store/database.ts';
 import { adoptCustomer, findProcessorCustomer } from '../store/top-ups/processor-customers.ts';
-import { recordPaymentIntent, recordSession, type TopUp } from '../store/top-ups/top-ups.ts';
+import {
+  planTax,
+  recordPaymentIntent,
+  recordSession,
+  recordTaxCalculation,
+  type TopUp,
+} from '../store/top-ups/top-ups.ts';
 
 /** A step records an id within seconds. Until Stripe forgets keys, after a day, a repeated request finds it too. */
 const RECALLED_AFTER_MS = 600_000;
@@ -38,17 +45,43 @@ export async function recall(
     const lte = Math.floor((madeMs + LINK_OPENED_WITHIN_MS + SKEW_MS) / 1_000);
     const which = { created: { ...created, lte }, limit: 100 };
     const session = await bestOf(stripe.checkout.sessions.list(which), id, SESSIONS);
-    return session ? recordSession(database, id, session) : topUp;
+    return session ? recordFoundSession(database, id, session) : topUp;
   }
   const customer = await customerOf(database, stripe, topUp.accountId, created);
   if (customer === null) return topUp;
   const which = { customer, created, limit: 100 };
   if (method === 'checkout') {
     const session = await bestOf(stripe.checkout.sessions.list(which), id, SESSIONS);
-    return session ? recordSession(database, id, session) : topUp;
+    return session ? recordFoundSession(database, id, session) : topUp;
   }
   const intent = await bestOf(stripe.paymentIntents.list(which), id, INTENTS);
-  return intent ? recordPaymentIntent(database, id, intent.id) : topUp;
+  return intent ? recordFoundIntent(database, id, intent) : topUp;
+}
+
+/** With whether it is taxed, if the row had not decided that at the restored moment. */
+export async function recordFoundSession(
+  database: Database,
+  topUpId: string,
+  session: Stripe.Checkout.Session,
+): Promise<TopUp> {
+  await planTax(database, topUpId, session.automatic_tax.enabled);
+  return recordSession(database, topUpId, session);
+}
+
+/** With the tax that it was made with. */
+async function recordFoundIntent(
+  database: Database,
+  topUpId: string,
+  { id, metadata, hooks }: Stripe.PaymentIntent,
+): Promise<TopUp> {
+  const taxCents = metadata['tax_cents'];
+  await planTax(database, topUpId, taxCents !== undefined);
+  const calculationId = hooks?.inputs?.tax?.calculation;
+  if (taxCents !== undefined && calculationId !== undefined) {
+    const micros = microsOfCents(Number(taxCents));
+    await recordTaxCalculation(database, topUpId, { calculationId, micros });
+  }
+  return recordPaymentIntent(database, topUpId, id);
 }
 
 /** The account's customer. Null: Stripe has none that was made since, so nothing was ever asked of it. */

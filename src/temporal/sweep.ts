@@ -9,6 +9,7 @@ import { settleApprovals } from '../store/approvals/settle-approvals.ts';
 import { expireOverdueGrants } from '../store/agents/grants.ts';
 import { noteSilentInvocations } from '../store/agents/invocations.ts';
 import { noteLateDeliveries } from '../store/events/deliveries.ts';
+import { noteUnmailedEndpoints } from '../store/events/webhook-endpoints.ts';
 import { noteMissingInvoices } from '../store/top-ups/invoices.ts';
 import { noteWaitingRefunds } from '../store/top-ups/request-refund.ts';
 
@@ -44,6 +45,10 @@ export async function sweep(database: Database, log: Logger): Promise<void> {
   say(
     await noteUnmailedApprovals(database, UNMAILED_AFTER_MS),
     'starting approvals without a mail whose workflow may be gone',
+  );
+  say(
+    await noteUnmailedEndpoints(database, UNMAILED_AFTER_MS),
+    'starting disabled webhook endpoints without a mail whose workflow may be gone',
   );
   say(
     await noteWaitingRefunds(database, WAITING_AFTER_MS),

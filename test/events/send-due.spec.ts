@@ -25,6 +25,8 @@ import {
   makeWebhookEndpoint,
   type WhichEndpoint,
 } from '../../src/store/events/webhook-endpoints.ts';
+import { takeNotices } from '../../src/store/outbox.ts';
+import { sweep } from '../../src/temporal/sweep.ts';
 import { openTestLedger, type TestLedger } from '../support/ledger.ts';
 import { startMailServer } from '../support/mail-server.ts';
 import { newPayer } from '../support/payer.ts';
@@ -182,6 +184,27 @@ describe('the mail about an endpoint that was disabled', () => {
       ['Your webhook endpoint at example.com was disabled'],
     );
     assert.match(mails[0]?.body ?? '', /has not accepted an event for five days/);
+  });
+
+  it('is left to a new run of the workflow when it is late, since that may have been terminated, but not each minute', async () => {
+    const { database } = ledger;
+    const id = await endpoint();
+    await database.transaction((tx) => disableWebhookEndpoint(tx, id, 'gone'));
+    const noted = async (ageMinutes: number) => {
+      await database.query(sql.typeAlias('nothing')`
+        delete from farebox.outbox
+      `);
+      await database.query(sql.typeAlias('nothing')`
+        update farebox.webhook_endpoints set mail_noted_at = mail_noted_at - make_interval(mins => ${ageMinutes})
+      `);
+      await sweep(database, pino({ level: 'silent' }));
+      return (await takeNotices(database, 10, 1_000)).map(({ subjectId }) => subjectId);
+    };
+    assert.deepEqual(await noted(1), []);
+    assert.deepEqual(await noted(15), [id]);
+    assert.deepEqual(await noted(1), []);
+    await send(id, async () => true);
+    assert.deepEqual(await noted(60), []);
   });
 
   it('is not retried when there is no such recipient', async () => {

@@ -37,14 +37,20 @@ describe('after each intervention of an operator', function () {
       isUp ? echo(seen, response, count) : void response.writeHead(503).end(),
     );
     const { spendKey } = await approvals.budget();
+    const asked = new Map<string, string>();
     for (const intervention of INTERVENTIONS) {
-      const asked = await approvals.ask(spendKey);
-      await approvals.mailAbout(asked);
-      await begin(`approval, ${intervention}`, asked.id, 'decided');
-      await begin(`grant, ${intervention}`, (await agents.grant('flaky')).id, 'used');
-      await begin(`invocation, ${intervention}`, (await agents.invoke('flaky')).id, undefined);
-      await begin(`webhooks, ${intervention}`, await endpoint(), 'changed');
+      const approval = await approvals.ask(spendKey);
+      await approvals.mailAbout(approval);
+      asked.set(intervention, approval.id);
     }
+    await Promise.all(
+      INTERVENTIONS.flatMap((intervention) => [
+        begin(`approval, ${intervention}`, asked.get(intervention) ?? '', 'decided'),
+        agents.grant('flaky').then(({ id }) => begin(`grant, ${intervention}`, id, 'used')),
+        agents.invoke('flaky').then(({ id }) => begin(`invocation, ${intervention}`, id)),
+        endpoint().then((id) => begin(`webhooks, ${intervention}`, id, 'changed')),
+      ]),
+    );
     isUp = true;
     // In place of waiting: the sweep of a worker that starts finds what is silent or late.
     await approvals.sql.query(
@@ -79,7 +85,7 @@ describe('after each intervention of an operator', function () {
   const isOver = async (name: string) =>
     (await workflow(name).describe()).status.name !== 'RUNNING';
 
-  async function begin(name: string, id: string, signal: string | undefined): Promise<void> {
+  async function begin(name: string, id: string, signal?: string): Promise<void> {
     ids.set(name, id);
     const handle = workflow(name);
     await until(() => handle.query('status').catch(() => undefined));

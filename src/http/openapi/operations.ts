@@ -299,7 +299,9 @@ export const OPERATIONS = {
   withdrawConsent: {
     tag: 'Top-ups',
     summary: 'Withdraw your consent',
-    description: 'From now on, no direct or automatic top-up starts.',
+    description:
+      'From now on, no direct or automatic top-up starts. One that was requested before fails with `consent_required`, ' +
+      'unless the card is being charged already.',
   },
   setAutoTopUp: {
     tag: 'Top-ups',
@@ -311,7 +313,8 @@ export const OPERATIONS = {
   turnAutoTopUpOff: {
     tag: 'Top-ups',
     summary: 'Turn automatic top-ups off',
-    description: 'From now on, no automatic top-up starts.',
+    description:
+      'From now on, no automatic top-up starts. One that has begun expires, unless the card is being charged already.',
   },
   listKeys: {
     tag: 'Keys',

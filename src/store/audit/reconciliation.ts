@@ -91,8 +91,8 @@ export async function recordWalk(connection: Connection, walkedUntil: string): P
 
 /**
  * Our top-ups, by id, about which Stripe may know more than we do and which a walk of its records would not show:
- * disputed, with a refund to be made, pending when they should have ended (a payer has a day at a checkout or at the bank),
- * or ended by an earlier release, which kept no evidence. Top-ups that Stripe reported as expired or failed are final and not checked again.
+ * disputed, with a refund to be made, pending when they should have ended (Stripe has said how, or the day is over that a
+ * payer has at a checkout or at the bank), or ended by an earlier release, which kept no evidence. Top-ups that Stripe reported as expired or failed are final and not checked again.
  */
 export async function listUnsettled(
   connection: Connection,
@@ -104,7 +104,7 @@ export async function listUnsettled(
       where id > ${page.afterId} and opened_at is not null
         and status in ('pending', 'expired', 'failed', 'disputed')
         and case status
-          when 'pending' then session_id is null and authentication_asked_at is null
+          when 'pending' then session_id is null and authentication_asked_at is null or seen_verdict is not null
             or coalesce(session_expires_at, created_at + interval '24 hours') < now()
           when 'disputed' then true
           else seen_verdict is null and updated_at > now() - interval '30 days' end

@@ -227,7 +227,8 @@ export async function disableWebhookEndpoint(
 ): Promise<void> {
   const accountId = await tx.maybeOneFirst(sql.type(accountRow)`
     update farebox.webhook_endpoints e
-    set status = 'disabled', disabled_reason = ${reason}, is_mail_due = ${reason !== 'owner'}
+    set status = 'disabled', disabled_reason = ${reason}, is_mail_due = ${reason !== 'owner'},
+      mail_noted_at = now()
     where e.id = ${id} and e.status = 'active' and e.url = coalesce(${url ?? null}, e.url)
     returning e.account_id as "accountId"
   `);
@@ -252,6 +253,29 @@ export async function findOwnerToMail(
     left join farebox.accounts l on l.id = a.live_account_id
     where e.id = ${id} and e.status = 'disabled' and e.disabled_reason <> 'owner' and e.is_mail_due
   `);
+}
+
+/**
+ * Writes notices for disabled endpoints whose owner has got no mail for this long, since their workflow may have been
+ * terminated: one for each in this time. Returns how many.
+ */
+export async function noteUnmailedEndpoints(
+  connection: Connection,
+  waitingForMs: number,
+): Promise<number> {
+  const { rowCount } = await connection.query(sql.typeAlias('nothing')`
+    with unmailed as materialized (
+      select id from farebox.webhook_endpoints
+      where is_mail_due
+        and coalesce(mail_noted_at, '-infinity') < now() - ${waitingForMs}::int8 * interval '1 ms'
+      for update skip locked
+    ), noted as (
+      update farebox.webhook_endpoints e set mail_noted_at = now() from unmailed where e.id = unmailed.id
+      returning e.id
+    )
+    insert into farebox.outbox (topic, subject_id) select 'webhook_endpoint', id from noted
+  `);
+  return rowCount;
 }
 
 /** The mail server has the mail to the owner, or there is none. */

@@ -87,6 +87,15 @@ export async function findAutoTopUp(
   `);
 }
 
+/** The same, without the owner's settings. */
+export async function findAutoTopUpState(
+  connection: Connection,
+  consumer: ConsumerRef,
+): Promise<AutoTopUpState | null> {
+  const found = await findAutoTopUp(connection, consumer);
+  return found && { status: found.status, reason: found.reason };
+}
+
 /** Null turns them off. Only the owner changes them, never a consumer key. Each change resets the count of declines. */
 export async function setAutoTopUp(
   connection: Connection,
@@ -233,7 +242,7 @@ async function countEnding(
         where ledger = ${ledger} and consumer_id = ${consumerId} and status = 'waiting'
           and reason = 'authentication_required'
       `);
-      return findAutoTopUp(tx, consumer);
+      return findAutoTopUpState(tx, consumer);
     case 'completed':
       return tx.maybeOne(sql.type(stateRow)`
         update farebox.auto_top_ups set declines = 0, status = 'on', reason = null, not_before = now()

@@ -57,6 +57,14 @@ export function obstacleTo(
   return amountMicros > left ? 'ceiling_reached' : null;
 }
 
+/** Whether the owner's consent still stands. A top-up may have been accepted long before its card can be charged. */
+export async function hasConsent(connection: Connection, consumerId: string): Promise<boolean> {
+  const ceiling = await connection.oneFirst(sql.type(ceilingRow)`
+    select consent_ceiling_micros as ceiling from farebox.accounts where consumer_id = ${consumerId}
+  `);
+  return ceiling !== null;
+}
+
 /** For display only; to decide, use `lockConsent`. */
 export async function readConsent(
   connection: Connection,

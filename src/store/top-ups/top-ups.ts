@@ -12,7 +12,7 @@ import {
   type AutoTopUpState,
   type TopUpFailure,
 } from '../../domain/top-up.ts';
-import { recordAutoTopUpResult, type Ending } from './auto-top-ups.ts';
+import { findAutoTopUpState, recordAutoTopUpResult, type Ending } from './auto-top-ups.ts';
 import { leftOfMonth, lockConsent } from './monthly-ceiling.ts';
 import { lockConsumer } from '../balance/consumers.ts';
 import { lockName } from '../named-lock.ts';
@@ -407,8 +407,8 @@ export async function recordPaymentIntent(
 }
 
 /**
- * Fails a top-up whose row has this failure as evidence; others stay unchanged. Returns the new state of automatic
- * top-ups, if this was one.
+ * Fails a top-up whose row has this failure as evidence; others stay unchanged. Returns the state of automatic
+ * top-ups, if this was one, also when it is repeated.
  */
 export async function failTopUp(
   database: Database,
@@ -440,6 +440,9 @@ async function endUnpaid(
       where id = ${id} and status = 'pending' and seen_verdict = ${ending.status}
         and seen_failure_code is not distinct from ${failure?.code ?? null}
     `);
-    return automatic && rowCount === 1 ? recordAutoTopUpResult(tx, consumer, ending) : null;
+    if (!automatic) return null;
+    return rowCount === 1
+      ? recordAutoTopUpResult(tx, consumer, ending)
+      : findAutoTopUpState(tx, consumer);
   });
 }

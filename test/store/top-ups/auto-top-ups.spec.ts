@@ -230,8 +230,8 @@ describe('automatic top-ups in the database', () => {
       for (const first of [6 * DOLLAR, 20 * DOLLAR]) {
         for (const chargeMicros of [first, 1]) {
           const { id } = await fire(payer, chargeMicros);
-          await fail(database, id, DECLINED, HOUR_MS);
-          assert.equal(await fail(database, id, DECLINED, HOUR_MS), null);
+          const state = await fail(database, id, DECLINED, HOUR_MS);
+          assert.deepEqual(await fail(database, id, DECLINED, HOUR_MS), state);
           await waitIsOver(payer);
         }
         await credit(database, (await fire(payer, 1)).id);

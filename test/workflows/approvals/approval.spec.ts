@@ -135,7 +135,11 @@ describe('the workflow of an approval', () => {
     const { id } = await harness.ask(spendKey);
     await until(() => harness.isFound(id, 'ApprovalStatus = "pending"'));
     const handle = harness.workflow(id);
-    const update = (body: object) => handle.executeUpdate('decide', { args: [body] });
+    const update = (data: unknown) => handle.executeUpdate('decide', { args: [data] });
+    assert.match(await refusalOf(handle.executeUpdate('decide')), /^Send `{"decision": "once"}`/);
+    for (const unfit of [null, 'once', {}, { decision: 'yes' }]) {
+      assert.match(await refusalOf(update(unfit)), /^Send `{"decision": "once"}`/);
+    }
     assert.match(await refusalOf(update({ decision: 'top_up' })), /not a valid decision/);
     assert.match(await refusalOf(update({ decision: 'raise', limit: 0.5 })), /already that high/);
     assert.match(await refusalOf(update({ decision: 'raise' })), /not an answer/);

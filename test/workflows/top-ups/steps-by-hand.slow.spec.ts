@@ -17,8 +17,10 @@ import type { Verdict } from '../../../src/domain/verdict.ts';
 import { row, sql } from '../../../src/store/database.ts';
 import { admitTopUp, claimTopUp, type TopUp } from '../../../src/store/top-ups/top-ups.ts';
 import { creditManually } from '../../../src/store/top-ups/credit-top-up.ts';
+import { changeConsent } from '../../../src/store/top-ups/monthly-ceiling.ts';
 import { findProcessorCustomer } from '../../../src/store/top-ups/processor-customers.ts';
 import { requestRefund } from '../../../src/store/top-ups/request-refund.ts';
+import { reconcileNow } from '../../../src/temporal/reconcile-now.ts';
 import { expire, fail } from '../../support/evidence.ts';
 import { capturable } from '../../support/hold-drafts.ts';
 import { until } from '../../support/stack.ts';
@@ -214,6 +216,29 @@ describe('a step of a top-up that is started by hand', function () {
     assert.equal(await start('openCheckout', id), 'done');
     assert.equal((await harness.topUp(topUp.id)).sessionId, null);
     assert.deepEqual(await execute('askProcessor', id), { kind: 'expired' });
+  });
+
+  it('cancels a checkout, which reconciliation expires when no workflow is left', async () => {
+    const topUp = await unpaidCheckout(await harness.newConsumer());
+    assert.deepEqual(await execute('cancelPayment', wireId('topUp', topUp.id)), {
+      kind: 'expired',
+    });
+    assert.equal((await harness.topUp(topUp.id)).status, 'pending');
+    await reconcileNow(harness.temporal, AbortSignal.timeout(60_000));
+    await harness.statusBecomes(topUp, 'expired');
+  });
+
+  it('charges no card once the owner has withdrawn the consent, though the top-up was accepted before', async () => {
+    const consumer = await harness.newConsumer();
+    const topUp = await openedRow('direct', consumer);
+    const none = { ceiling: null, givenBy: 'owner' } as const;
+    await changeConsent(harness.database, consumer.consumerId, none);
+    const id = wireId('topUp', topUp.id);
+    const verdict = (await execute('chargeSavedCard', id)) as Verdict;
+    assert.ok(verdict.kind === 'failed', verdict.kind);
+    await execute('failTopUp', id, verdict.failure);
+    assert.equal((await harness.topUp(topUp.id)).failureCode, 'consent_required');
+    assert.deepEqual(await harness.paymentsOf(topUp), []);
   });
 
   it('charges a card that was declined five times within an hour no more, though the top-ups were admitted before', async () => {

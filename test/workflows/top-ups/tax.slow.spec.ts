@@ -10,7 +10,17 @@ import { changeConsent } from '../../../src/store/top-ups/monthly-ceiling.ts';
 import { findProcessorCustomer } from '../../../src/store/top-ups/processor-customers.ts';
 import { noteMissingInvoices } from '../../../src/store/top-ups/invoices.ts';
 import { requestRefund } from '../../../src/store/top-ups/request-refund.ts';
-import type { TopUp } from '../../../src/store/top-ups/top-ups.ts';
+import {
+  admitTopUp,
+  claimTopUp,
+  planTax,
+  recordTaxCalculation,
+  type TopUp,
+} from '../../../src/store/top-ups/top-ups.ts';
+import { takeOverSince } from '../../../src/stripe/after-restore.ts';
+import { confirmIntent, createIntent, createSession } from '../../../src/stripe/calls.ts';
+import { listCards } from '../../../src/stripe/cards.ts';
+import { calculateTax } from '../../../src/stripe/tax.ts';
 import { idOf } from '../../../src/stripe/verdict.ts';
 import { reconcileNow } from '../../../src/temporal/reconcile-now.ts';
 import { proveBooks } from '../../support/books.ts';
@@ -262,6 +272,52 @@ describe('a taxed top-up', () => {
       topUp,
       intent: topUp.paymentIntentId ?? '',
     };
+  }
+
+  for (const method of ['checkout', 'direct'] as const) {
+    it(`is credited though the database was restored to before its tax was decided: ${method}`, async () => {
+      const { payer } = await paid(20);
+      await harness.control('webhooks', { mode: 'drop' });
+      const topUp = await paidAfterBackup(payer, method);
+      await takeOverSince({ database: harness.database, stripe: harness.stripe }, () => {});
+      await harness.control('webhooks', { mode: 'deliver' });
+      const { status, taxMicros } = await harness.topUp(topUp.id);
+      assert.deepEqual([status, taxMicros], ['completed', 1_110_000]);
+      assert.equal((await payer.money()).balance, 32_500_000);
+      assert.deepEqual(await listDifferences(harness.database), []);
+    });
+  }
+
+  /** Its row says that it was claimed, and nothing of what Stripe was asked for. */
+  async function paidAfterBackup(payer: Payer, method: 'checkout' | 'direct'): Promise<TopUp> {
+    const { database, stripe, config } = harness;
+    const amountMicros = 12_500_000 as Micros;
+    const admitted = await admitTopUp(database, { ...payer, method, amountMicros });
+    assert.ok(admitted.kind === 'admitted', admitted.kind);
+    const { id } = admitted.topUp;
+    await claimTopUp(database, id);
+    const planned = await planTax(database, id, true);
+    const customer = (await findProcessorCustomer(database, payer.accountId)) ?? '';
+    if (method === 'checkout') {
+      const { url } = await createSession(stripe, planned, customer, config.consoleUrl);
+      await harness.pay(url);
+    } else {
+      const tax = await calculateTax(stripe, customer, amountMicros, { code: undefined });
+      assert.ok(tax);
+      const intent = await createIntent(
+        stripe,
+        await recordTaxCalculation(database, id, tax),
+        customer,
+      );
+      const [card] = await listCards(stripe, customer);
+      await confirmIntent(stripe, intent.id, card?.id ?? '');
+    }
+    await database.query(sql.typeAlias('nothing')`
+      update farebox.top_ups set is_taxed = null, tax_micros = 0, tax_calculation_id = null,
+        created_at = created_at - interval '1 hour'
+      where id = ${id}
+    `);
+    return harness.topUp(id);
   }
 
   /** The status is reached and nothing is in progress any more. */

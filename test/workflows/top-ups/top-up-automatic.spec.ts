@@ -1,6 +1,8 @@
 /** From a charge's notice to the end of an automatic top-up, and its effect on the next one. */
 import assert from 'node:assert/strict';
-import { findAutoTopUp } from '../../../src/store/top-ups/auto-top-ups.ts';
+import { randomUUID } from 'node:crypto';
+import { wireId } from '../../../src/domain/ids.ts';
+import { findAutoTopUp, setAutoTopUp } from '../../../src/store/top-ups/auto-top-ups.ts';
 import type { TopUp } from '../../../src/store/top-ups/top-ups.ts';
 import { findProcessorCustomer } from '../../../src/store/top-ups/processor-customers.ts';
 import { until } from '../../support/stack.ts';
@@ -66,9 +68,26 @@ describe('an automatic top-up', () => {
     };
     assert.match(await said(first), /pause before they charge the card again/);
     assert.match(await said(last), /turned themselves off/);
+    const state = { status: 'off', reason: 'card_declined' };
+    assert.deepEqual(await failAgain(last), state);
     await harness.charge(consumer);
     await until(async () => (await harness.waitingNotices()) === 0);
     assert.equal((await harness.automaticTopUps(consumer)).length, 3);
+  });
+
+  it('charges nothing that was due while Stripe was away, if the owner has turned it off meanwhile', async () => {
+    const consumer = await newConsumer('pm_card_visa', { threshold: 10 });
+    const away = { method: 'GET', path: '/v1/payment_methods', kind: 'error', status: 503 };
+    await harness.control('faults', { ...away, times: 1_000 });
+    await harness.charge(consumer);
+    await until(async () => (await harness.faults())[0]!.times < 1_000);
+    await setAutoTopUp(harness.database, consumer, null);
+    await harness.forgetFaults();
+    const [topUp] = await harness.automaticTopUps(consumer);
+    assert.ok(topUp);
+    await harness.workflow(topUp.id).result();
+    assert.equal((await harness.topUp(topUp.id)).status, 'expired');
+    assert.deepEqual(await harness.paymentsOf(topUp), []);
   });
 
   it('turns itself off at the first decline that is permanent', async () => {
@@ -81,6 +100,17 @@ describe('an automatic top-up', () => {
     const found = await findAutoTopUp(harness.database, consumer);
     assert.deepEqual([found?.status, found?.reason], ['off', 'card_declined']);
   });
+
+  /** The step once more, as after a worker that was killed before it could report the result. */
+  async function failAgain(topUp: TopUp | undefined): Promise<unknown> {
+    return harness.temporal.client.activity.execute('failTopUp', {
+      id: randomUUID(),
+      taskQueue: harness.temporal.taskQueue,
+      args: [wireId('topUp', topUp?.id ?? '')],
+      startToCloseTimeout: '15s',
+      retry: { maximumAttempts: 1 },
+    });
+  }
 
   /** With this card saved. */
   async function newConsumer(
