@@ -25,7 +25,7 @@ describe("Postgres' clock", () => {
     const now = performance.now.bind(performance);
     try {
       const before = clock.checkedNowMs();
-      // What a suspended machine does: the time goes on, and this does not count it.
+      // performance.now() does not count the time in which a machine is suspended.
       performance.now = () => now() - SUSPENDED_MS;
       assert.throws(() => clock.checkedNowMs(), ClockJumpError);
       const after = await until(() => {
