@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import type { WorkflowHandle } from '@temporalio/client';
 import type { TemporalClient } from '../../src/temporal/client.ts';
+import { until } from './stack.ts';
 
 export const INTERVENTIONS = [
   'terminate',
@@ -21,15 +22,19 @@ export async function intervene(
 ): Promise<void> {
   const { status, runId } = await handle.describe();
   if (intervention.startsWith('reset')) {
-    const { events } = await handle.fetchHistory();
-    const tasks = (events ?? []).filter((event) => event.workflowTaskCompletedEventAttributes);
-    const task = tasks.at(intervention.includes('first') ? 0 : -1);
+    // Of this run: a report may start the next one meanwhile. A run that has just begun has no task yet.
+    const run = temporal.client.workflow.getHandle(handle.workflowId, runId);
+    const task = await until(async () => {
+      const { events } = await run.fetchHistory();
+      const tasks = (events ?? []).filter((event) => event.workflowTaskCompletedEventAttributes);
+      return tasks.at(intervention.includes('first') ? 0 : -1);
+    });
     await temporal.client.workflowService.resetWorkflowExecution({
       namespace: temporal.client.options.namespace,
       workflowExecution: { workflowId: handle.workflowId, runId },
       reason: intervention,
       requestId: randomUUID(),
-      workflowTaskFinishEventId: task?.eventId ?? null,
+      workflowTaskFinishEventId: task.eventId ?? null,
     });
     return;
   }
