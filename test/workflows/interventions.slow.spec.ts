@@ -51,6 +51,8 @@ describe('after each intervention of an operator', function () {
         endpoint().then((id) => begin(`webhooks, ${intervention}`, id, 'changed')),
       ]),
     );
+    // Otherwise an attempt that begins before the cancellation arrives could succeed.
+    await until(() => isOver('invocation, cancel'));
     isUp = true;
     // In place of waiting: the sweep of a worker that starts finds what is silent or late.
     await approvals.sql.query(
