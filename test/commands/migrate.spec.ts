@@ -7,6 +7,7 @@ import { text } from 'node:stream/consumers';
 import { Connection } from '@temporalio/client';
 import { Client } from 'pg';
 import { SEARCH_ATTRIBUTES } from '../../src/domain/search-attributes.ts';
+import { countWaiting } from '../support/row-locks.ts';
 import {
   asSuperuser,
   createTestDatabase,
@@ -88,15 +89,7 @@ describe('farebox migrate', () => {
           });
           const ended = once(run, 'exit');
           const said = text(run.stderr);
-          const waiting = async () => {
-            // The activity is read once in a transaction.
-            const { rows } = await other.query<{ count: number }>(
-              `select count(*)::int from pg_stat_clear_snapshot(), pg_stat_activity
-               where datname = current_database() and application_name = 'farebox migrate'
-                 and wait_event_type = 'Lock'`,
-            );
-            return rows[0]?.count ?? 0;
-          };
+          const waiting = () => countWaiting(other, 'farebox migrate');
           await until(waiting);
           run.kill(signal);
           assert.deepEqual(await ended, [1, null]);

@@ -4,6 +4,7 @@ import { spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { Client } from 'pg';
 import { farebox } from '../../src/embedded/run-command.ts';
+import { countWaiting } from '../support/row-locks.ts';
 import { asSuperuser, createTestDatabase, until, type TestDatabase } from '../support/stack.ts';
 
 const RUN_COMMAND = join(import.meta.dirname, '../../src/embedded/run-command.ts');
@@ -49,14 +50,7 @@ describe('a command of a start', () => {
   it('ends with a start that is killed', async () => {
     const other = new Client({ connectionString: asSuperuser(database.url) });
     await other.connect();
-    const waiting = async () => {
-      const { rows } = await other.query<{ count: number }>(
-        `select count(*)::int from pg_stat_clear_snapshot(), pg_stat_activity
-         where datname = current_database() and application_name = 'farebox migrate'
-           and wait_event_type = 'Lock'`,
-      );
-      return rows[0]?.count ?? 0;
-    };
+    const waiting = () => countWaiting(other, 'farebox migrate');
     try {
       await other.query('begin');
       await other.query(`select pg_advisory_xact_lock(hashtext('farebox.migrate'))`);

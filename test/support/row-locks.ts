@@ -62,6 +62,17 @@ async function hold(
   };
 }
 
+/** How many sessions of a program, such as `farebox migrate`, wait for a lock in the database of `client`. */
+export async function countWaiting(client: Client, application: string): Promise<number> {
+  // A transaction reads pg_stat_activity once, so what it has read is discarded.
+  const { rows } = await client.query<{ count: number }>(
+    `select count(*)::int from pg_stat_clear_snapshot(), pg_stat_activity
+     where datname = current_database() and application_name = $1 and wait_event_type = 'Lock'`,
+    [application],
+  );
+  return rows[0]?.count ?? 0;
+}
+
 async function connected(databaseUrl: string): Promise<Client> {
   const client = new Client({ connectionString: databaseUrl });
   client.on('error', () => {});
