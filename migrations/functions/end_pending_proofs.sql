@@ -1,6 +1,6 @@
 -- A new password ends what was begun before it: other links to set a password, sign-ins that only lack the code, and
--- sessions, also of who has signed in since the sign-in library ended them. A concurrent use of a link or a sign-in is not
--- waited for, because it may wait for this password.
+-- sessions. The sign-in library has already ended the sessions, but someone may have signed in since. This does not wait
+-- for a link or a sign-in that is being used, because that may be waiting for this password.
 create or replace function farebox.end_pending_proofs() returns trigger language plpgsql as $$
 begin
   delete from console.verifications where id in (

@@ -65,7 +65,10 @@ export const IDEMPOTENCY_RETENTION_MS = 62 * DAY_MS;
 /** How far a process's clock may differ from Postgres'. Beyond it, the process makes no charges. */
 export const CLOCK_SKEW_MS_MAX = 300_000;
 
-/** By how much a process's clock may jump between two readings of Postgres': less than `DISORDER_MS_MAX`, by which charges may be out of order. */
+/**
+ * How far a process's clock may jump between two readings of Postgres' clock. Less than `DISORDER_MS_MAX`, by which charges
+ * may be out of order.
+ */
 export const CLOCK_JUMP_MS_MAX = 30_000;
 
 /** How far ahead of Postgres' time charges are searched: far more than a process's clock may differ. */

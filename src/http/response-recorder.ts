@@ -66,8 +66,8 @@ export class ResponseRecorder {
   }
 
   /**
-   * One failed charge of a batch whose request succeeds as a whole. What is our fault counts beside that success: otherwise an
-   * outage would be invisible where all charges come in batches, as those of the client library do.
+   * One failed charge of a batch whose request succeeds as a whole. A failure of ours is counted in addition to that success:
+   * the client library sends all charges in batches, so an outage would not show otherwise.
    */
   failedMember(caller: KeyOwner, requestId: string, member: unknown, error: ApiError): void {
     if (error.status >= 500) {

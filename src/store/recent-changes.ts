@@ -21,9 +21,8 @@ export interface RecentChangesAnswer {
 const answerRow = row(Type.Object({ changes: Type.Array(Change), at: Type.String() }));
 
 /**
- * What changed since half a minute before `since`, which is when Postgres answered the last time, and in any case in the
- * last half minute. That is as long as a transaction that changes such a row may take: it gives the row the time of its
- * beginning.
+ * What changed since half a minute before `since`, the time of the last answer by Postgres, or in the last half minute if that is
+ * more. A transaction that changes such a row may take half a minute, and gives the row the time of its beginning.
  */
 export async function findRecentChanges(
   connection: Connection,

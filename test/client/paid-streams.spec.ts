@@ -213,7 +213,7 @@ describe('client: streams of paid routes', () => {
       await late?.promise;
       ctx.status = 200;
       ctx.body = 'the result';
-      // What waits for this handler runs before that.
+      // After the code that awaits this handler has run.
       setImmediate(() => ended?.resolve());
     });
     const [ask, end] = await listen(app);

@@ -87,7 +87,7 @@ export async function findUserEmail(
   `);
 }
 
-/** In one statement, so that a failure leaves nobody who is asked for a code while no code is accepted. */
+/** In one statement: if only half of it were stored, the owner would be asked for a code, and no code would be accepted. */
 export async function turnOnSecondFactor(connection: Connection, userId: string): Promise<void> {
   await connection.query(sql.typeAlias('nothing')`
     with confirmed as (update console.two_factors set verified = true where user_id = ${userId})
@@ -95,7 +95,7 @@ export async function turnOnSecondFactor(connection: Connection, userId: string)
   `);
 }
 
-/** In one statement, so that a failure leaves no secret that keeps the owner from setting up another one. */
+/** In one statement: if only half of it were stored, the old secret would keep the owner from setting up a new one. */
 export async function turnOffSecondFactor(connection: Connection, userId: string): Promise<void> {
   await connection.query(sql.typeAlias('nothing')`
     with removed as (delete from console.two_factors where user_id = ${userId})
