@@ -80,9 +80,12 @@ export async function readBacklog(connection: Connection): Promise<Backlog> {
     union all
     select 'webhooks', count(*), ${ageOf(createdAt)} from farebox.outbox where ${OF_WEBHOOKS}
     union all
-    -- Those that are due, and not those that wait after a failure.
-    select 'events', count(*), ${ageOf(sql.fragment`next_attempt_at`)} from farebox.webhook_deliveries
-    where status = 'waiting' and next_attempt_at <= now()
+    -- Those that are due, and not those that wait after a failure, or for an endpoint that fails: one that hangs takes hours
+    -- to refuse a thousand.
+    select 'events', count(*), ${ageOf(sql.fragment`next_attempt_at`)} from farebox.webhook_deliveries d
+    where status = 'waiting' and next_attempt_at <= now() and not exists (
+      select from farebox.webhook_endpoints e where e.id = d.endpoint_id and e.failing_since is not null
+    )
     union all
     -- Of flushes with holds whose time is over; a worker releases them within seconds.
     select 'expired_holds', count(*), ${ageOf(sql.fragment`due_at`)} from farebox.hold_expiries where due_at <= now()
