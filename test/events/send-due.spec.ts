@@ -74,7 +74,7 @@ describe('an endpoint', () => {
     assert.notEqual(await failing(0), null);
   });
 
-  it('that fails is not said to wait for us, however many of its events are due', async () => {
+  it('that fails is not said to wait for us, although its events are due', async () => {
     const { database } = ledger;
     const { id, accountId } = await endpointIn(ledger);
     await postTest(database, { id, accountId }, {});

@@ -26,7 +26,7 @@ export const DELIVERY_CHECKS = {
     select 'event ' || d.event_id, 'for endpoint ' || d.endpoint_id || ', due since ' || d.next_attempt_at
     from farebox.webhook_deliveries d join farebox.webhook_endpoints e on e.id = d.endpoint_id
     where d.status = 'waiting' and d.next_attempt_at < now() - ${DELIVERED_WITHIN} and e.status = 'active'
-      -- An endpoint that hangs takes hours to refuse a thousand events, however many wait.
+      -- An endpoint that hangs takes hours to refuse a thousand events.
       and e.failing_since is null`,
 
   'every top-up ends on time': sql.fragment`

@@ -1,4 +1,4 @@
-/** Open holds are found among the holds of the last day: those of earlier months are not read, however many there are. */
+/** Open holds are found among the holds of the last day: the thousands of earlier months are not read. */
 import assert from 'node:assert/strict';
 import { Client } from 'pg';
 import { listHolds, type HoldOwner } from '../../../src/store/holds/list-holds.ts';
