@@ -1,8 +1,8 @@
 -- An event for each state of a top-up: top_up.pending once its workflow has taken it up, and the others with each change
--- of the status.
+-- of the status. As in the API, a top-up has a tax only where tax is added, and it is null until it is known.
 create or replace function farebox.post_top_up_event() returns trigger language plpgsql as $$
 begin
-  perform farebox.post_event_of_ledger(new.ledger, new.account_id, 'top_up.' || new.status, json_build_object(
+  perform farebox.post_event_of_ledger(new.ledger, new.account_id, 'top_up.' || new.status, (jsonb_build_object(
     'id', farebox.wire_id('tu', new.id),
     'amount', farebox.wire_dollars(new.amount_micros),
     'status', new.status,
@@ -12,7 +12,9 @@ begin
     'completedAt', farebox.wire_time(new.completed_at),
     'failure', case when new.failure_code is not null then
       json_build_object('code', new.failure_code, 'message', coalesce(new.failure_message, '')) end
-  ));
+  ) || case when new.is_taxed then jsonb_build_object(
+    'tax', case when new.seen_verdict = 'paid' or new.tax_calculation_id is not null then farebox.wire_dollars(new.tax_micros) end
+  ) else '{}' end)::json);
   return null;
 end $$;
 

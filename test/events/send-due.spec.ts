@@ -74,6 +74,20 @@ describe('an endpoint', () => {
     assert.notEqual(await failing(0), null);
   });
 
+  it('that fails is not said to wait for us, although its events are due', async () => {
+    const { database } = ledger;
+    const { id, accountId } = await endpointIn(ledger);
+    await postTest(database, { id, accountId }, {});
+    const due = async () =>
+      (await readBacklog(database)).waiting.find(({ what }) => what === 'events')?.count;
+    const before = await due();
+    assert.ok(before);
+    await database.query(sql.typeAlias('nothing')`
+      update farebox.webhook_endpoints set failing_since = now() where id = ${id}
+    `);
+    assert.equal(await due(), before - 1);
+  });
+
   it('that accepts an event once more is not disabled by another one that it refused meanwhile', async () => {
     const { database } = ledger;
     receiver = await startReceiver();

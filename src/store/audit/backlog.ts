@@ -64,15 +64,15 @@ const ageOfOne = (time: ReturnType<typeof sql.fragment>) =>
 
 export async function readBacklog(connection: Connection): Promise<Backlog> {
   const createdAt = sql.fragment`created_at`;
-  const topUpsIn = (status: string) => sql.fragment`
-    select ${`top_ups_${status}`} as what, count(*) as count, ${ageOf(createdAt)} as "ageSeconds"
-    from farebox.top_ups
-    where status in ('pending', 'expired', 'failed', 'disputed') and status = ${status}
-      and id > ${since(TOP_UP_DAYS * DAY_MS)}`;
   const waiting = await connection.any(sql.type(waitingRow)`
-    ${topUpsIn('pending')}
+    select 'top_ups_pending' as what, count(*) as count, ${ageOf(createdAt)} as "ageSeconds"
+    from farebox.top_ups
+    where status in ('pending', 'expired', 'failed', 'disputed') and status = 'pending'
+      and id > ${since(TOP_UP_DAYS * DAY_MS)}
     union all
-    ${topUpsIn('disputed')}
+    -- By their reversals, which are few: a bank may dispute a payment of any age.
+    select 'top_ups_disputed', count(*), ${ageOf(createdAt)} from farebox.top_ups
+    where status = 'disputed' and id in (select top_up_id from farebox.reversals where status = 'open')
     union all
     select 'refunds', count(*), ${ageOf(createdAt)} from farebox.reversals where status = 'requested'
     union all
@@ -80,9 +80,12 @@ export async function readBacklog(connection: Connection): Promise<Backlog> {
     union all
     select 'webhooks', count(*), ${ageOf(createdAt)} from farebox.outbox where ${OF_WEBHOOKS}
     union all
-    -- Those that are due, and not those that wait after a failure.
-    select 'events', count(*), ${ageOf(sql.fragment`next_attempt_at`)} from farebox.webhook_deliveries
-    where status = 'waiting' and next_attempt_at <= now()
+    -- Those that are due, and not those that wait after a failure, or for an endpoint that fails: one that hangs takes hours
+    -- to refuse a thousand.
+    select 'events', count(*), ${ageOf(sql.fragment`next_attempt_at`)} from farebox.webhook_deliveries d
+    where status = 'waiting' and next_attempt_at <= now() and not exists (
+      select from farebox.webhook_endpoints e where e.id = d.endpoint_id and e.failing_since is not null
+    )
     union all
     -- Of flushes with holds whose time is over; a worker releases them within seconds.
     select 'expired_holds', count(*), ${ageOf(sql.fragment`due_at`)} from farebox.hold_expiries where due_at <= now()

@@ -25,7 +25,9 @@ export const DELIVERY_CHECKS = {
   'every event is sent within ten minutes of when it is due': sql.fragment`
     select 'event ' || d.event_id, 'for endpoint ' || d.endpoint_id || ', due since ' || d.next_attempt_at
     from farebox.webhook_deliveries d join farebox.webhook_endpoints e on e.id = d.endpoint_id
-    where d.status = 'waiting' and d.next_attempt_at < now() - ${DELIVERED_WITHIN} and e.status = 'active'`,
+    where d.status = 'waiting' and d.next_attempt_at < now() - ${DELIVERED_WITHIN} and e.status = 'active'
+      -- An endpoint that hangs takes hours to refuse a thousand events.
+      and e.failing_since is null`,
 
   'every top-up ends on time': sql.fragment`
     select 'top-up ' || id, method || ', pending since ' || created_at

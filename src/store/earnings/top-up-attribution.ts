@@ -11,6 +11,27 @@ import { micros, row, sql, type Connection, type DeveloperRef } from '../databas
 type Fragment = ReturnType<typeof sql.fragment>;
 
 /**
+ * Where the lot begins that contains the beginning of `s`: a probe of the index. Lots have no gaps, so none before it
+ * overlaps, and a consumer may have very many: each refund of a charge makes one.
+ */
+const FIRST_LOT = sql.fragment`(
+  select f.from_micros from farebox.lots f
+  where f.ledger = s.ledger and f.consumer_id = s.consumer_id
+    and f.from_micros <= s.begins and f.to_micros > f.from_micros
+  order by f.from_micros desc limit 1
+)`;
+
+/** What `s` took from each top-up. */
+const TAKEN_FROM_LOTS = sql.fragment`(
+  select top_up_id, sum(least(to_micros, s.ends) - greatest(from_micros, s.begins)) as micros
+  from farebox.lots
+  where ledger = s.ledger and consumer_id = s.consumer_id and top_up_id is not null
+    and from_micros < s.ends and to_micros > s.begins and to_micros > from_micros
+    and from_micros >= ${FIRST_LOT}
+  group by top_up_id
+)`;
+
+/**
  * The amounts that top-ups paid, computed from the charges, archived ones among them, and their refunds. The sums and the tail must add up to the
  * same. A top-up has a second lot when a refund of it failed; a charge that takes from both counts as one charge.
  */
@@ -24,33 +45,19 @@ export const PAID_BY_TOP_UPS = sql.fragment`
   select ledger, developer, top_up_id, micros, charges from farebox.archived_attribution
 `;
 
-/** The same of these rows only: charges, `sign` 1, and refunds of charges, `sign` -1. */
+/**
+ * The same of these rows only: charges, `sign` 1, and refunds of charges, `sign` -1. It probes the index for each row: a
+ * consumer who tops up daily has hundreds of lots after two years, and comparing each charge with each of them takes hours.
+ */
 export function paidByTopUps(spending: Fragment): Fragment {
   return sql.fragment`
-  select c.ledger, c.developer, l.top_up_id,
-    c.sign * (least(l.to_micros, c.spent_micros)
-      - greatest(l.from_micros, c.spent_micros - c.amount_micros)) as micros,
-    (c.sign > 0
-      and (l.before is null or l.before <= c.spent_micros - c.amount_micros))::int as charges
-  from (${spending}) c join (
-    select *, lag(to_micros) over (partition by top_up_id order by from_micros) as before
-    from farebox.lots where top_up_id is not null and from_micros < to_micros
-  ) l
-    on l.ledger = c.ledger and l.consumer_id = c.consumer_id
-    and l.from_micros < c.spent_micros and l.to_micros > c.spent_micros - c.amount_micros
+  select s.ledger, s.developer, l.top_up_id, (s.sign * l.micros)::int8 as micros, (s.sign > 0)::int as charges
+  from (
+    select ledger, consumer_id, developer, sign, spent_micros - amount_micros as begins, spent_micros as ends
+    from (${spending}) c
+  ) s cross join lateral ${TAKEN_FROM_LOTS} l
   `;
 }
-
-/**
- * Where the lot begins that contains the beginning of `s`: a probe of the index. Lots have no gaps, so none before it
- * overlaps, and a consumer may have very many: each refund of a charge makes one.
- */
-const FIRST_LOT = sql.fragment`(
-  select f.from_micros from farebox.lots f
-  where f.ledger = s.ledger and f.consumer_id = s.consumer_id
-    and f.from_micros <= s.begins and f.to_micros > f.from_micros
-  order by f.from_micros desc limit 1
-)`;
 
 /**
  * These rows of `attribution_tail` as `ledger, developer, top_up_id, micros, charges`, for the caller to add up; only
@@ -88,14 +95,7 @@ export function cutByLots(tail: Fragment, developerNumber?: number): Fragment {
     where from_micros <= begins and top_up_id is not null
     union all
     select s.ledger, s.developer, l.top_up_id, sign(s.amount) * l.micros, (s.amount > 0)::int
-    from spent s cross join lateral (
-      select top_up_id, sum(least(to_micros, s.ends) - greatest(from_micros, s.begins)) as micros
-      from farebox.lots
-      where ledger = s.ledger and consumer_id = s.consumer_id and top_up_id is not null
-        and from_micros < s.ends and to_micros > s.begins and to_micros > from_micros
-        and from_micros >= ${FIRST_LOT}
-      group by top_up_id
-    ) l
+    from spent s cross join lateral ${TAKEN_FROM_LOTS} l
     -- 'is true' makes the planner use one hash look-up for each charge, regardless of its estimates.
     where ((s.ledger, s.consumer_id, s.developer) in (
       select ledger, consumer_id, developer from stretches where from_micros > begins

@@ -194,11 +194,22 @@ async function enable(tx: Transaction, id: string): Promise<void> {
   if (rowCount > 0) await dropWaiting(tx, id);
 }
 
+const NIL = '00000000-0000-0000-0000-000000000000';
+/** A step takes a second at most, far from the timeout of a statement. A large account's endpoint may have a million. */
+const ROWS_PER_STEP = 20_000;
+
+/** The caller has locked the endpoint, so no attempt is recorded meanwhile. */
 async function dropWaiting(tx: Transaction, id: string): Promise<void> {
-  await tx.query(sql.typeAlias('nothing')`
-    update farebox.webhook_deliveries set status = 'failed', next_attempt_at = null
-    where endpoint_id = ${id} and status = 'waiting'
-  `);
+  let dropped: number;
+  do {
+    ({ rowCount: dropped } = await tx.query(sql.typeAlias('nothing')`
+      update farebox.webhook_deliveries set status = 'failed', next_attempt_at = null
+      where endpoint_id = ${id} and event_id = any (array(
+        select event_id from farebox.webhook_deliveries
+        where endpoint_id = ${id} and status = 'waiting' limit ${ROWS_PER_STEP}
+      ))
+    `));
+  } while (dropped > 0);
 }
 
 /**
@@ -338,9 +349,19 @@ export async function deleteWebhookEndpoint(
 }
 
 async function deleteDeliveries(tx: Transaction, id: string): Promise<void> {
-  await tx.query(sql.typeAlias('nothing')`
-    delete from farebox.webhook_deliveries where endpoint_id = ${id}
-  `);
+  let last: string | null = NIL;
+  while (last !== null) {
+    last = await tx.maybeOneFirst(sql.type(idRow)`
+      with gone as (
+        delete from farebox.webhook_deliveries
+        where endpoint_id = ${id} and event_id = any (array(
+          select event_id from farebox.webhook_deliveries
+          where endpoint_id = ${id} and event_id > ${last} order by event_id limit ${ROWS_PER_STEP}
+        )) returning event_id
+      )
+      select event_id as id from gone order by event_id desc limit 1
+    `);
+  }
 }
 
 export async function tellWorkflow(connection: Connection, endpointId: string): Promise<void> {

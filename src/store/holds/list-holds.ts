@@ -1,9 +1,10 @@
 /** Lists holds page by page, newest first, through the same two indexes as charges. A hold without a tool is a lease. */
 import { Type, type Static } from 'typebox';
-import { HOLD_STATUSES, type HoldStatus } from '../../domain/hold.ts';
+import { HOLD_SECONDS_MAX, HOLD_STATUSES, type HoldStatus } from '../../domain/hold.ts';
 import type { ConsumerRef } from '../balance/consumers.ts';
 import type { Page } from '../charges/list-charges.ts';
 import { micros, nullable, row, sql, type Connection } from '../database.ts';
+import { idFloorOf } from '../database-ids.ts';
 import { holdOf, type Hold } from './hold.ts';
 
 const Scalar = Type.Union([Type.String(), Type.Number(), Type.Boolean(), Type.Null()]);
@@ -35,6 +36,10 @@ const holdRow = row(
 );
 
 const isOverdue = sql.fragment`state = 0 and expires_at <= now()`;
+/** A hold ends within 24 hours. The clock of its id may differ by less than the rest. */
+const OLDEST_OPEN = idFloorOf(
+  sql.fragment`now() - make_interval(secs => ${HOLD_SECONDS_MAX}, hours => 1)`,
+);
 const columns = sql.fragment`
   id, consumer_id as "consumerId", tool, amount_micros as "amountMicros",
   captured_micros as "capturedMicros",
@@ -78,5 +83,7 @@ function ownedBy(owner: HoldOwner) {
 }
 
 function ofStatus(status: HoldStatus) {
-  return sql.fragment`case when ${isOverdue} then 3 else state end = ${HOLD_STATUSES.indexOf(status)}`;
+  const isOfStatus = sql.fragment`case when ${isOverdue} then 3 else state end = ${HOLD_STATUSES.indexOf(status)}`;
+  // Otherwise all holds ever placed would be read, to see that none of them is open.
+  return status === 'open' ? sql.fragment`${isOfStatus} and id > ${OLDEST_OPEN}` : isOfStatus;
 }

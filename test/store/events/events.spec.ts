@@ -16,7 +16,7 @@ import { noteLateDeliveries } from '../../../src/store/events/deliveries.ts';
 import { postEvent } from '../../../src/store/events/events.ts';
 import { expireHolds } from '../../../src/store/holds/expire-holds.ts';
 import { requestRefund } from '../../../src/store/top-ups/request-refund.ts';
-import { claimTopUp } from '../../../src/store/top-ups/top-ups.ts';
+import { claimTopUp, planTax, recordTaxCalculation } from '../../../src/store/top-ups/top-ups.ts';
 import { asMicros } from '../../../src/domain/money.ts';
 import { UNLIMITED } from '../../support/budget-settings.ts';
 import { newDraft, post } from '../../support/charge-drafts.ts';
@@ -100,6 +100,28 @@ describe('events', () => {
     });
     await expire(database, await payer.open(5_000_000));
     assert.equal((await types()).at(-1), 'top_up.expired');
+  });
+
+  it('tell the tax of a top-up where tax is added, once it is known', async () => {
+    const paid = await payer.open(20_000_000);
+    await planTax(database, paid, true);
+    await claimTopUp(database, paid);
+    await credit(database, paid, asMicros(1_780_000));
+    const declined = await payer.open(20_000_000);
+    await planTax(database, declined, true);
+    await recordTaxCalculation(database, declined, {
+      calculationId: 'taxcalc_1',
+      micros: asMicros(1_780_000),
+    });
+    await fail(database, declined, { code: 'card_declined', message: '' }, 1_000);
+    assert.deepEqual(
+      (await told()).map(({ type, data }) => [type, data['amount'], data['tax']]),
+      [
+        ['top_up.pending', 20, null],
+        ['top_up.completed', 20, 1.78],
+        ['top_up.failed', 20, 1.78],
+      ],
+    );
   });
 
   it('tell each state of refunds and disputes, and what they make of the top-up', async () => {

@@ -54,6 +54,14 @@ export const DELIVERY_PLANTS: readonly Plant[] = [
     finds: () => [],
   },
   {
+    what: 'an event of an endpoint that fails too slowly to be sent all of its events on time',
+    statements: [
+      event('-11 minutes'),
+      `update farebox.webhook_endpoints set failing_since = now() where id = ':manual'`,
+    ],
+    finds: () => [],
+  },
+  {
     what: 'a direct top-up that does not end',
     statements: [pending('direct', '61 minutes')],
     finds: ({ firstCharge }) => [[ENDS, `top-up ${firstCharge}`]],

@@ -1,0 +1,74 @@
+/** An endpoint with very many deliveries is disabled and deleted by statements that each end long before their timeout. */
+import assert from 'node:assert/strict';
+import { Client } from 'pg';
+import { listDeliveries } from '../../../src/store/events/deliveries.ts';
+import {
+  changeWebhookEndpoint,
+  deleteWebhookEndpoint,
+  makeWebhookEndpoint,
+  type WebhookEndpoint,
+} from '../../../src/store/events/webhook-endpoints.ts';
+import { openTestLedger, type TestLedger } from '../../support/ledger.ts';
+import { newPayer } from '../../support/payer.ts';
+
+const WAITING = 45_000;
+const ROWS_OF_STATEMENT_MAX = 20_000;
+
+describe('an endpoint with very many waiting deliveries', () => {
+  let ledger: TestLedger;
+  let client: Client;
+  let endpoint: WebhookEndpoint;
+
+  before(async () => {
+    ledger = await openTestLedger();
+    client = new Client({ connectionString: ledger.url });
+    await client.connect();
+    const { accountId } = await newPayer(ledger.database);
+    const settings = { url: 'https://example.com/events', types: null, description: '' };
+    const made = await makeWebhookEndpoint(ledger.database, accountId, 1, settings);
+    assert.ok('endpoint' in made);
+    ({ endpoint } = made);
+    await client.query(
+      `with events as (
+         insert into farebox.events (account_id, type, data) select $1, 'webhook_endpoint.test', '{}'
+         from generate_series(1, $3::int) returning id
+       )
+       insert into farebox.webhook_deliveries (endpoint_id, event_id) select $2, id from events`,
+      [accountId, endpoint.id, WAITING],
+    );
+    await client.query(`
+      create function farebox.limit_rows_of_test() returns trigger language plpgsql as $$ begin
+        if (select count(*) from changed) > ${ROWS_OF_STATEMENT_MAX} then raise 'one statement changes too many rows'; end if;
+        return null;
+      end $$;
+      create trigger limit_updates after update on farebox.webhook_deliveries
+        referencing old table as changed for each statement execute function farebox.limit_rows_of_test();
+      create trigger limit_deletes after delete on farebox.webhook_deliveries
+        referencing old table as changed for each statement execute function farebox.limit_rows_of_test();
+    `);
+  });
+  after(async () => {
+    await client?.end();
+    await ledger?.drop();
+  });
+
+  const waiting = async () =>
+    (await listDeliveries(ledger.database, endpoint.id, 'waiting', { limit: WAITING })).length;
+
+  it('drops all of them, step by step, when it is disabled', async () => {
+    assert.equal(await waiting(), WAITING);
+    const unchanged = { url: undefined, types: undefined, description: undefined };
+    const disabled = await changeWebhookEndpoint(ledger.database, endpoint, {
+      ...unchanged,
+      isEnabled: false,
+    });
+    assert.equal(disabled?.status, 'disabled');
+    assert.equal(await waiting(), 0);
+  });
+
+  it('deletes all of them, step by step, when it is deleted', async () => {
+    assert.equal(await deleteWebhookEndpoint(ledger.database, endpoint), true);
+    const { rowCount } = await client.query('select from farebox.webhook_deliveries');
+    assert.equal(rowCount, 0);
+  });
+});
