@@ -53,6 +53,7 @@ import {
 import { AUTH_PATH } from './paths.ts';
 import { ownEndpoints } from './own-endpoints.ts';
 import { refusalOf } from './refusals.ts';
+import { ReportedFailures } from './reported-failures.ts';
 
 export interface ConsoleDeps {
   readonly config: Config;
@@ -110,6 +111,8 @@ export function createAuth({ config, database, log }: ConsoleDeps) {
     void mailing.catch((err: unknown) => log.error({ err }, 'a mail could not be sent'));
   const sendLink = (email: string): Promise<unknown> =>
     auth.api.requestPasswordReset({ body: { email } });
+  const failures = new ReportedFailures();
+  const report = libraryLog(log);
   const auth = betterAuth({
     baseURL: config.consoleUrl,
     basePath: AUTH_PATH,
@@ -119,7 +122,10 @@ export function createAuth({ config, database, log }: ConsoleDeps) {
     telemetry: { enabled: false },
     logger: {
       level: 'error',
-      log: libraryLog(log),
+      log: (level, text, cause: unknown) => {
+        failures.note(cause ?? text);
+        report(level, text, cause);
+      },
     },
     // By default, it prints each refusal and each failure: not as JSON, and as many as callers like. So failures are thrown,
     // and answered and logged like those of other requests.
@@ -265,15 +271,16 @@ export function createAuth({ config, database, log }: ConsoleDeps) {
   });
   // A connection whose other side is silent does not close.
   const end = () => Promise.race([pool.end(), delay(END_MS_MAX, undefined, { ref: false })]);
-  return { ...auth, handler: throwing(auth.handler), end };
+  return { ...auth, handler: throwing(auth.handler, failures), end };
 }
 
 /** The library answers its own errors, even thrown ones. Here they become errors of ours. */
 function throwing(
   handler: (request: Request) => Promise<Response>,
+  failures: ReportedFailures,
 ): (request: Request) => Promise<Response> {
   return async (request) => {
-    const response = await handler(request);
+    const response = await failures.throwing(() => handler(request));
     if (response.status >= 400) throw await refusalOf(response);
     return response;
   };
