@@ -6,7 +6,6 @@ import { hkdfSync } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { betterAuth } from 'better-auth';
 import { twoFactor } from 'better-auth/plugins/two-factor';
-import { Pool } from 'pg';
 import type { Logger } from 'pino';
 import type { Config } from '../config.ts';
 import { mailer, type Mail } from '../mail/send.ts';
@@ -34,7 +33,6 @@ import {
   turnOnSecondFactor,
 } from '../store/console/users.ts';
 import type { Database } from '../store/database.ts';
-import { withSessionOptions } from '../store/session.ts';
 import { ADDRESS_HEADER } from './client-address.ts';
 import { columns } from './columns.ts';
 import { commonPasswords } from './common-passwords.ts';
@@ -52,6 +50,7 @@ import {
 } from './sign-in-limit.ts';
 import { AUTH_PATH } from './paths.ts';
 import { ownEndpoints } from './own-endpoints.ts';
+import { openPool } from './pool.ts';
 import { refusalOf } from './refusals.ts';
 import { ReportedFailures } from './reported-failures.ts';
 
@@ -63,9 +62,6 @@ export interface ConsoleDeps {
 
 export const PASSWORD_LENGTH_MIN = 10;
 
-const CONNECTIONS = 3;
-/** Longer than the statement timeout, whose error is more precise. Past it the connection is dead. */
-const SILENCE_MS_MAX = 6_000;
 const END_MS_MAX = 1_000;
 /** Unused. A used session ends thirty days after signing in (migrations/functions/end_session_in_time.sql). */
 const SESSION_SECONDS = 7 * 86_400;
@@ -76,21 +72,7 @@ const LINK_SECONDS = 3_600;
 export type Auth = ReturnType<typeof createAuth>;
 
 export function createAuth({ config, database, log }: ConsoleDeps) {
-  const pool = new Pool({
-    connectionString: withSessionOptions(config.databaseUrl, {
-      search_path: 'console',
-      lock_timeout: 4_000,
-      statement_timeout: 5_000,
-    }),
-    max: CONNECTIONS,
-    connectionTimeoutMillis: 3_000,
-    query_timeout: SILENCE_MS_MAX,
-  });
-  // The library gives a connection back whose answer is overdue, as one that can be used.
-  pool.on('release', (_, client) => {
-    if (Reflect.get(client, 'readyForQuery') !== true) void client.end();
-  });
-  pool.on('error', (err) => log.warn({ err }, 'a connection to Postgres broke'));
+  const pool = openPool(config.databaseUrl, log);
   const send = mailer({ config: config.mail, database, log });
   const isOverTls = config.consoleUrl.startsWith('https:');
   const mailLink = async (recipient: string, token: string): Promise<void> => {
