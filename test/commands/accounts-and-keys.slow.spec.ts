@@ -77,6 +77,14 @@ describe('farebox account and key', () => {
     await assertRefused(/Account n\+26@.* not found/, 'key', 'list', 'n+26@example.com');
   });
 
+  it('refuses an address with which nobody could sign in', async () => {
+    const create = (email: string, ...more: readonly string[]) =>
+      assertRefused(/email address/, 'account', 'create', '--email', email, ...more);
+    await create('you@localhost');
+    await create('you@münchen.example.com');
+    await create(`${'a'.repeat(254 - '@example.com'.length)}@example.com`, '--count', '1');
+  });
+
   it('lists, creates, rolls and revokes keys, and shows a key only once', async () => {
     const [made] = await json('account', 'create', '--email', 'keys@example.com');
     const [extra] = await json('key', 'create', made?.['consumerId'] ?? '', '--kind', 'consumer');
