@@ -78,11 +78,14 @@ describe('farebox account and key', () => {
   });
 
   it('refuses an address with which nobody could sign in', async () => {
-    const create = (email: string, ...more: readonly string[]) =>
-      assertRefused(/email address/, 'account', 'create', '--email', email, ...more);
-    await create('you@localhost');
-    await create('you@münchen.example.com');
-    await create(`${'a'.repeat(254 - '@example.com'.length)}@example.com`, '--count', '1');
+    const long = `${'a'.repeat(254 - '@example.com'.length)}@example.com`;
+    for (const [email, ...more] of [
+      ['you@localhost'],
+      ['you@münchen.example.com'],
+      [long, '--count', '1'],
+    ] as const) {
+      await assertRefused(/email address/, 'account', 'create', '--email', email, ...more);
+    }
   });
 
   it('lists, creates, rolls and revokes keys, and shows a key only once', async () => {
