@@ -1,5 +1,6 @@
 /** `farebox account …`: creates accounts without the console, and changes settings that only an owner may change. */
 import { InvalidArgumentError, type Command } from 'commander';
+import { isEmail } from '../domain/email.ts';
 import { wireId } from '../domain/ids.ts';
 import type { Micros } from '../domain/money.ts';
 import {
@@ -86,7 +87,12 @@ async function create(options: CreateOptions): Promise<void> {
 function emailsOf({ email, count, from = 1 }: CreateOptions): readonly string[] {
   if (count === undefined && from !== 1) throw new CommandError('--from needs --count.');
   if (count === undefined) return [email];
-  return Array.from({ length: count }, (_, index) => email.replace('@', `+${from + index}@`));
+  const emails = Array.from({ length: count }, (_, index) =>
+    email.replace('@', `+${from + index}@`),
+  );
+  const longest = emails.at(-1) ?? '';
+  if (!isEmail(longest)) throw new CommandError(`${longest} is too long for an email address.`);
+  return emails;
 }
 
 /** Those before are created and printed, and their keys are known. */
@@ -128,8 +134,8 @@ function shownOnce(account: CreatedAccount, address: string): Record<string, str
 }
 
 function emailOf(text: string): string {
-  if (/^[^\s@]+@[^\s@]+$/.test(text) && text.length <= 254) return text;
-  throw new InvalidArgumentError('It must be an email address.');
+  if (isEmail(text)) return text;
+  throw new InvalidArgumentError('It must be an email address with which people can sign in.');
 }
 
 function countOf(text: string): number {

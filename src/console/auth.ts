@@ -6,7 +6,6 @@ import { hkdfSync } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { betterAuth } from 'better-auth';
 import { twoFactor } from 'better-auth/plugins/two-factor';
-import { Pool } from 'pg';
 import type { Logger } from 'pino';
 import type { Config } from '../config.ts';
 import { mailer, type Mail } from '../mail/send.ts';
@@ -34,7 +33,6 @@ import {
   turnOnSecondFactor,
 } from '../store/console/users.ts';
 import type { Database } from '../store/database.ts';
-import { withSessionOptions } from '../store/session.ts';
 import { ADDRESS_HEADER } from './client-address.ts';
 import { columns } from './columns.ts';
 import { commonPasswords } from './common-passwords.ts';
@@ -52,7 +50,9 @@ import {
 } from './sign-in-limit.ts';
 import { AUTH_PATH } from './paths.ts';
 import { ownEndpoints } from './own-endpoints.ts';
+import { openPool } from './pool.ts';
 import { refusalOf } from './refusals.ts';
+import { ReportedFailures } from './reported-failures.ts';
 
 export interface ConsoleDeps {
   readonly config: Config;
@@ -62,9 +62,6 @@ export interface ConsoleDeps {
 
 export const PASSWORD_LENGTH_MIN = 10;
 
-const CONNECTIONS = 3;
-/** Longer than the statement timeout, whose error is more precise. Past it the connection is dead. */
-const SILENCE_MS_MAX = 6_000;
 const END_MS_MAX = 1_000;
 /** Unused. A used session ends thirty days after signing in (migrations/functions/end_session_in_time.sql). */
 const SESSION_SECONDS = 7 * 86_400;
@@ -75,21 +72,7 @@ const LINK_SECONDS = 3_600;
 export type Auth = ReturnType<typeof createAuth>;
 
 export function createAuth({ config, database, log }: ConsoleDeps) {
-  const pool = new Pool({
-    connectionString: withSessionOptions(config.databaseUrl, {
-      search_path: 'console',
-      lock_timeout: 4_000,
-      statement_timeout: 5_000,
-    }),
-    max: CONNECTIONS,
-    connectionTimeoutMillis: 3_000,
-    query_timeout: SILENCE_MS_MAX,
-  });
-  // The library gives a connection back whose answer is overdue, as one that can be used.
-  pool.on('release', (_, client) => {
-    if (Reflect.get(client, 'readyForQuery') !== true) void client.end();
-  });
-  pool.on('error', (err) => log.warn({ err }, 'a connection to Postgres broke'));
+  const pool = openPool(config.databaseUrl, log);
   const send = mailer({ config: config.mail, database, log });
   const isOverTls = config.consoleUrl.startsWith('https:');
   const mailLink = async (recipient: string, token: string): Promise<void> => {
@@ -110,6 +93,8 @@ export function createAuth({ config, database, log }: ConsoleDeps) {
     void mailing.catch((err: unknown) => log.error({ err }, 'a mail could not be sent'));
   const sendLink = (email: string): Promise<unknown> =>
     auth.api.requestPasswordReset({ body: { email } });
+  const failures = new ReportedFailures();
+  const report = libraryLog(log);
   const auth = betterAuth({
     baseURL: config.consoleUrl,
     basePath: AUTH_PATH,
@@ -119,7 +104,10 @@ export function createAuth({ config, database, log }: ConsoleDeps) {
     telemetry: { enabled: false },
     logger: {
       level: 'error',
-      log: libraryLog(log),
+      log: (level, text, cause: unknown) => {
+        failures.note(cause ?? text);
+        report(level, text, cause);
+      },
     },
     // By default, it prints each refusal and each failure: not as JSON, and as many as callers like. So failures are thrown,
     // and answered and logged like those of other requests.
@@ -265,15 +253,16 @@ export function createAuth({ config, database, log }: ConsoleDeps) {
   });
   // A connection whose other side is silent does not close.
   const end = () => Promise.race([pool.end(), delay(END_MS_MAX, undefined, { ref: false })]);
-  return { ...auth, handler: throwing(auth.handler), end };
+  return { ...auth, handler: throwing(auth.handler, failures), end };
 }
 
 /** The library answers its own errors, even thrown ones. Here they become errors of ours. */
 function throwing(
   handler: (request: Request) => Promise<Response>,
+  failures: ReportedFailures,
 ): (request: Request) => Promise<Response> {
   return async (request) => {
-    const response = await handler(request);
+    const response = await failures.throwing(() => handler(request));
     if (response.status >= 400) throw await refusalOf(response);
     return response;
   };

@@ -1,8 +1,8 @@
 /**
- * Failures of the database that the library would hide: it would answer a request to sign out as if it had worked, and
- * others as if the session had ended. Here they are met before the library, and thrown.
+ * Failures of the database that the library would hide: it would answer a request to end a session as if it had worked, and
+ * others as if the own session had ended. Here they are met before the library, and thrown.
  */
-import type { BetterAuthPlugin } from 'better-auth';
+import type { BetterAuthPlugin, Where } from 'better-auth';
 import { createAuthMiddleware } from 'better-auth/api';
 
 export function hiddenFailures() {
@@ -16,17 +16,24 @@ export function hiddenFailures() {
             const { adapter, authCookies, internalAdapter, secret } = ctx.context;
             // Without a request, it is `getSession` for a caller of the API, which throws (console.ts).
             if (!ctx.request) return;
+            // Not `deleteSession`, which deletes nothing when it cannot read the session first.
+            const end = (...where: Where[]) => adapter.deleteMany({ model: 'session', where });
             const token = await ctx.getSignedCookie(authCookies.sessionToken.name, secret);
             if (typeof token !== 'string') return;
-            if (ctx.path !== '/sign-out') {
-              await internalAdapter.findSession(token);
+            if (ctx.path === '/sign-out') {
+              await end({ field: 'token', value: token });
               return;
             }
-            // Not `deleteSession`, which deletes nothing when it cannot read the session first.
-            await adapter.deleteMany({
-              model: 'session',
-              where: [{ field: 'token', value: token }],
-            });
+            const found = await internalAdapter.findSession(token);
+            if (!found || found.session.expiresAt <= new Date()) return;
+            const ofPerson = { field: 'userId', value: found.user.id };
+            if (ctx.path === '/revoke-other-sessions') {
+              await end(ofPerson, { field: 'token', operator: 'ne', value: token });
+            }
+            const { token: named } = (ctx.body ?? {}) as { readonly token?: unknown };
+            if (ctx.path === '/revoke-session' && typeof named === 'string' && named !== token) {
+              await end(ofPerson, { field: 'token', value: named });
+            }
           }),
         },
       ],

@@ -7,6 +7,9 @@ import type { AuthContext, BetterAuthPlugin } from 'better-auth';
 import { createAuthEndpoint, createAuthMiddleware } from 'better-auth/api';
 import { setSessionCookie } from 'better-auth/cookies';
 import { z } from 'zod';
+import { EMAIL_LENGTH_MAX, EMAIL_PATTERN } from '../domain/email.ts';
+
+const Email = z.email({ pattern: EMAIL_PATTERN });
 
 export interface OwnEndpoints {
   /** Whether anybody may sign up; otherwise, only addresses that already have an account. */
@@ -26,7 +29,7 @@ export function ownEndpoints(deps: OwnEndpoints) {
     endpoints: {
       startSignUp: createAuthEndpoint(
         '/sign-up',
-        { method: 'POST', body: z.object({ email: z.email().max(254) }) },
+        { method: 'POST', body: z.object({ email: Email.max(EMAIL_LENGTH_MAX) }) },
         async (ctx) => {
           if (deps.isClosed) throw ctx.error('FORBIDDEN', { message: 'Sign-up is closed.' });
           const email = ctx.body.email.toLowerCase();
@@ -102,7 +105,7 @@ async function createPerson(people: People, email: string) {
   }
 }
 
-const ResetBody = z.object({ email: z.email() });
+const ResetBody = z.object({ email: Email });
 
 const USED = '/console/sign-in?reason=link';
 

@@ -1,7 +1,7 @@
 /** The mail to the owner of an account whose bank wants an automatic top-up confirmed. Nobody else would see the link. */
 import type { Logger } from 'pino';
 import type { MailConfig } from '../config.ts';
-import { mailSender } from './send.ts';
+import { isRecipientUnknown, mailSender } from './send.ts';
 import { formatDollars } from '../domain/money.ts';
 import { confirmationUrl } from '../domain/top-up.ts';
 import { getAccountOf } from '../store/accounts/accounts.ts';
@@ -17,7 +17,8 @@ export interface ConfirmTopUpMailDeps {
 
 /**
  * Returns at once. A mail that could not be sent, or whose process was killed, is sent when the top-up's workflow asks the
- * processor again; so it may arrive twice. The console and the API show the link as well.
+ * processor again, for which the sweep sees after 15 minutes; so it may arrive twice. The console and the API show the link
+ * as well.
  */
 export function confirmTopUpMailer({
   config,
@@ -34,6 +35,10 @@ export function confirmTopUpMailer({
         `Your bank wants you to confirm an automatic top-up of ${formatDollars(amountMicros)}:\n\n` +
         `${confirmationUrl(config.consoleUrl, id)}\n\n` +
         'If you do nothing, you pay nothing, and the request ends within 24 hours.',
+    }).catch((error: unknown) => {
+      if (!isRecipientUnknown(error)) throw error;
+      // That would be retried until the request ends.
+      log.error({ err: error, topUpId: id }, 'a mail could not be sent');
     });
     await recordOwnerMailed(database, id);
   };

@@ -31,6 +31,11 @@ export function classifyFailure(error: unknown, isSent: boolean): StatementFailu
   return ROLLED_BACK_FOR_NOW.test(state) ? 'not_executed' : 'rejected';
 }
 
+/** There was no connection, so nothing was sent to Postgres. Of a driver whose own errors do not say so. */
+export class NotConnectedError extends Error {
+  override readonly name = 'NotConnectedError';
+}
+
 /** The connection broke during a statement, which may have committed. */
 export function isConnectionLost(error: unknown): boolean {
   return (
@@ -55,6 +60,7 @@ export function isDatabaseUnavailable(error: unknown): boolean {
   return (
     error instanceof ConnectionError ||
     error instanceof PoolBusyError ||
+    error instanceof NotConnectedError ||
     isConnectionLost(error) ||
     classifyFailure(error, true) === 'not_executed'
   );

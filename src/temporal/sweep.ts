@@ -10,6 +10,7 @@ import { expireOverdueGrants } from '../store/agents/grants.ts';
 import { noteSilentInvocations } from '../store/agents/invocations.ts';
 import { noteLateDeliveries } from '../store/events/deliveries.ts';
 import { noteUnmailedEndpoints } from '../store/events/webhook-endpoints.ts';
+import { noteUnmailedTopUps } from '../store/top-ups/authentication.ts';
 import { noteMissingInvoices } from '../store/top-ups/invoices.ts';
 import { noteWaitingRefunds } from '../store/top-ups/request-refund.ts';
 
@@ -49,6 +50,10 @@ export async function sweep(database: Database, log: Logger): Promise<void> {
   say(
     await noteUnmailedEndpoints(database, UNMAILED_AFTER_MS),
     'starting disabled webhook endpoints without a mail whose workflow may be gone',
+  );
+  say(
+    await noteUnmailedTopUps(database, UNMAILED_AFTER_MS),
+    'asking about top-ups that their owner was not mailed about',
   );
   say(
     await noteWaitingRefunds(database, WAITING_AFTER_MS),

@@ -77,6 +77,17 @@ describe('farebox account and key', () => {
     await assertRefused(/Account n\+26@.* not found/, 'key', 'list', 'n+26@example.com');
   });
 
+  it('refuses an address with which nobody could sign in', async () => {
+    const long = `${'a'.repeat(254 - '@example.com'.length)}@example.com`;
+    for (const [email, ...more] of [
+      ['you@localhost'],
+      ['you@münchen.example.com'],
+      [long, '--count', '1'],
+    ] as const) {
+      await assertRefused(/email address/, 'account', 'create', '--email', email, ...more);
+    }
+  });
+
   it('lists, creates, rolls and revokes keys, and shows a key only once', async () => {
     const [made] = await json('account', 'create', '--email', 'keys@example.com');
     const [extra] = await json('key', 'create', made?.['consumerId'] ?? '', '--kind', 'consumer');

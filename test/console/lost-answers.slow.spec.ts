@@ -98,6 +98,25 @@ describe('the console without an answer', function () {
     assert.equal(keys[0], keys[1]);
   });
 
+  it('can pay again when somebody comes back from the checkout to the page as it was left', async () => {
+    await window.enter(await harness.newAccount(0));
+    const keys: (string | undefined)[] = [];
+    const sessionUrl = 'https://checkout.example.com/pay';
+    // The browser stays on the page after a 204.
+    await page.route(sessionUrl, (route) => route.fulfill({ status: 204 }));
+    await page.route('**/v1/checkout', async (route) => {
+      keys.push(keyOf(route));
+      await route.fulfill({ status: 201, json: { topUpId: `tu_${'0'.repeat(32)}`, sessionUrl } });
+    });
+    const left = page.waitForResponse(sessionUrl);
+    await button('Pay $25.00').click();
+    await left;
+    await page.evaluate(`dispatchEvent(new PageTransitionEvent('pageshow', { persisted: true }))`);
+    await button('Pay $25.00').click({ timeout: 10_000 });
+    await until(async () => keys.length === 2);
+    assert.notEqual(keys[0], keys[1]);
+  });
+
   it('shows a new key after an answer that was cut off', async () => {
     await window.enter(await harness.newAccount(0), '/keys');
     await button('Create key').click();

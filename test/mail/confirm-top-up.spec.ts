@@ -6,11 +6,17 @@ import { asMicros } from '../../src/domain/money.ts';
 import { confirmTopUpMailer } from '../../src/mail/confirm-top-up.ts';
 import { listMails } from '../../src/store/console/mails.ts';
 import { setAutoTopUp, takeUpAutoTopUp } from '../../src/store/top-ups/auto-top-ups.ts';
-import { recordAuthenticationAsked } from '../../src/store/top-ups/authentication.ts';
+import {
+  recordAuthenticationAsked,
+  recordOwnerMailed,
+} from '../../src/store/top-ups/authentication.ts';
 import { changeConsent } from '../../src/store/top-ups/monthly-ceiling.ts';
 import { getTopUp, listTopUpsOf, type TopUp } from '../../src/store/top-ups/top-ups.ts';
+import { sql } from '../../src/store/database.ts';
 import { takeNotices } from '../../src/store/outbox.ts';
+import { sweep } from '../../src/temporal/sweep.ts';
 import { openTestLedger, type TestLedger } from '../support/ledger.ts';
+import { startMailServer } from '../support/mail-server.ts';
 import { newPayer } from '../support/payer.ts';
 import { choosePort } from '../support/ports.ts';
 import { until } from '../support/stack.ts';
@@ -44,6 +50,47 @@ describe('the mail about an automatic top-up that waits for its owner', () => {
     );
   });
 
+  it('is left to a new run of the workflow when it is late, since that may have been terminated, but not each minute', async () => {
+    const { database } = ledger;
+    const { id } = await automaticTopUp();
+    const noted = async (ageMinutes: number) => {
+      await database.query(sql.typeAlias('nothing')`
+        delete from farebox.outbox
+      `);
+      await database.query(sql.typeAlias('nothing')`
+        update farebox.top_ups set updated_at = updated_at - make_interval(mins => ${ageMinutes}) where id = ${id}
+      `);
+      await sweep(database, pino({ level: 'silent' }));
+      const notices = await takeNotices(database, 10, 1_000);
+      return notices.map(({ topic, subjectId }) => [topic, subjectId]);
+    };
+    assert.deepEqual(await noted(60), []);
+    assert.equal(await recordAuthenticationAsked(database, id), true);
+    assert.deepEqual(await noted(1), []);
+    assert.deepEqual(await noted(15), [['payment_reported', id]]);
+    assert.deepEqual(await noted(1), []);
+    await recordOwnerMailed(database, id);
+    assert.deepEqual(await noted(60), []);
+  });
+
+  it('is not retried when there is no such recipient', async () => {
+    const server = await startMailServer();
+    try {
+      const topUp = await automaticTopUp();
+      await ledger.database.query(sql.typeAlias('nothing')`
+        update farebox.accounts set email = 'nobody@refused.example' where id = ${topUp.accountId}
+      `);
+      const isDue = () => recordAuthenticationAsked(ledger.database, topUp.id);
+      assert.equal(await isDue(), true);
+      const errors: string[] = [];
+      mailer(server.urlFor('p@ss'), errors)(topUp);
+      await until(async () => !(await isDue()));
+      assert.equal(errors.length, 1);
+    } finally {
+      await server.stop();
+    }
+  });
+
   function mailer(smtpUrl: string | undefined, errors: string[]) {
     const mail: MailConfig = { smtpUrl, from: 'Farebox <billing@example.com>', isKept: true };
     const log = pino({ level: 'error' }, { write: (line) => void errors.push(line) });
@@ -60,7 +107,9 @@ describe('the mail about an automatic top-up that waits for its owner', () => {
     const settings = { thresholdMicros: five, amountMicros: five, ceilingMicros: hundred };
     await setAutoTopUp(database, payer, settings);
     await payer.charge(1);
-    for (const notice of await takeNotices(database, 1, 0)) await takeUpAutoTopUp(database, notice);
+    for (const notice of await takeNotices(database, 1_000, 0)) {
+      if (notice.topic === 'auto_top_up') await takeUpAutoTopUp(database, notice);
+    }
     const topUps = await listTopUpsOf(database, payer.consumerId, { limit: 1 });
     assert.equal(topUps[0]?.automatic, true);
     return topUps[0];

@@ -1,7 +1,7 @@
 /** How somebody adds money: at the hosted checkout, or from the saved card where the owner has allowed it. */
 import { Alert, Button, Checkbox, Chip, Group, SegmentedControl, Stack, Text } from '@mantine/core';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
-import { useRef, useState } from 'react';
+import { useEffect, useRef, useState } from 'react';
 import type { PaidTopUp, Quote } from '../answers.ts';
 import { ApiFailure, newIdempotencyKey, read, write } from '../api.ts';
 import { isPayable, usd } from '../format.ts';
@@ -57,6 +57,13 @@ export function TopUpForm() {
       void queries.invalidateQueries({ queryKey: ['top-ups'] });
     },
   });
+  const { reset } = pay;
+  useEffect(() => {
+    // Back from the checkout, the browser may show the page as it was left, with a button that waits for the checkout.
+    const onShown = ({ persisted }: PageTransitionEvent) => persisted && reset();
+    window.addEventListener('pageshow', onShown);
+    return () => window.removeEventListener('pageshow', onShown);
+  }, [reset]);
   const dollars = Number(amount);
   const isValid = isPayable(amount, DOLLARS_MIN);
   const { topUp } = pay.data ?? {};

@@ -52,3 +52,26 @@ export async function noteReported(connection: Connection, topUpId: string): Pro
     )
   `);
 }
+
+/**
+ * Writes notices for automatic top-ups whose owner has got no mail for this long, since their workflow may have been
+ * terminated, or asks too seldom: one for each in this time. Returns how many.
+ */
+export async function noteUnmailedTopUps(
+  connection: Connection,
+  waitingForMs: number,
+): Promise<number> {
+  const { rowCount } = await connection.query(sql.typeAlias('nothing')`
+    with unmailed as materialized (
+      select id from farebox.top_ups
+      where automatic and status = 'pending' and is_mail_due
+        and updated_at < now() - ${waitingForMs}::int8 * interval '1 ms'
+      for update skip locked
+    ), noted as (
+      update farebox.top_ups t set updated_at = now() from unmailed where t.id = unmailed.id
+      returning t.ledger, t.id
+    )
+    insert into farebox.outbox (ledger, topic, subject_id) select ledger, 'payment_reported', id from noted
+  `);
+  return rowCount;
+}

@@ -250,6 +250,11 @@ async function countEnding(
         returning status, reason
       `);
     case 'failed':
+      // The card was not tried. The next charge asks again, and its notice waits for the consent.
+      if (ending.failure.code === 'consent_required') {
+        await setState(tx, consumer, 'waiting', 'consent_required');
+        return findAutoTopUpState(tx, consumer);
+      }
       return tx.maybeOne(sql.type(stateRow)`
         update farebox.auto_top_ups set declines = declines + 1, reason = ${ending.failure.code},
           status = case when declines + 1 < ${ending.isFinal ? 1 : DECLINES_MAX} then 'waiting' else 'off' end,
@@ -268,7 +273,7 @@ async function setState(
 ): Promise<void> {
   await tx.query(sql.typeAlias('nothing')`
     update farebox.auto_top_ups set status = ${status}, reason = ${reason}
-    where ledger = ${ledger} and consumer_id = ${consumerId}
+    where ledger = ${ledger} and consumer_id = ${consumerId} and status <> 'off'
   `);
 }
 

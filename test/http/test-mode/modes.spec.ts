@@ -257,6 +257,14 @@ describe('test mode', () => {
       assert.equal(await balance(poor), 5);
     });
 
+    it('is not shown as added on the page of a top-up that failed on demand', async () => {
+      const failed = await post('/v1/top-up', test.consumerKey, { amount: 402.01 });
+      assert.equal(failed.status, 402);
+      const { topUpId } = (failed.body as { error: { topUpId: string } }).error;
+      const page = await fetch(`${api.url}/top-up?id=${topUpId}&result=test`);
+      assert.match(await page.text(), /Nothing was paid/);
+    });
+
     it('is never more than can be counted', async () => {
       const rich = await testSideOf(api, api.databaseUrl, await api.createAccount(0), 1);
       await api.sql.query(

@@ -12,7 +12,7 @@ import {
 } from '../../../src/schemas/top-ups.ts';
 import { createAccount, type TestAccount } from '../../support/accounts.ts';
 import { assertError, bodyOf, call, charge } from '../../support/http.ts';
-import { control } from '../../support/payments.ts';
+import { control, forgetFaults } from '../../support/payments.ts';
 import { holdAccount } from '../../support/row-locks.ts';
 import { signIn } from '../../support/sessions.ts';
 import { startStack, until, type Stack } from '../../support/stack.ts';
@@ -232,7 +232,19 @@ describe('saved cards', () => {
     // Which only the hint to the workflow needs.
     await sql.query('lock table farebox.outbox in access exclusive mode');
     const received = await fetch(returned);
+    // Another tab, where an earlier try has failed, or Stripe refuses to answer. No workflow has read the payment yet.
+    const other = await fetch(`${page}&redirect_status=failed`);
+    const intents = { method: 'GET', path: '/v1/payment_intents/', times: 100 };
+    await control(stack.simulator, 'faults', { ...intents, kind: 'error', status: 429 });
+    const busy = await submit(page, {});
+    await forgetFaults(stack.simulator);
     await sql.query('rollback');
+    assert.match(await other.text(), /did not confirm the payment. Try again: you pay only once/);
+    assert.match(
+      await busy.text(),
+      /cannot be reached right now. Try again later: you pay only once/,
+    );
+    assert.equal(busy.status, 503);
     assert.equal(received.status, 200);
     assert.match(await received.text(), /Payment processing/);
     await until(async () => (await balance()) === 25);

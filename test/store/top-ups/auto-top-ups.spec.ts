@@ -23,6 +23,7 @@ import { credit, expire, fail } from '../../support/evidence.ts';
 const DOLLAR = 1_000_000;
 const HOUR_MS = 3_600_000;
 const DECLINED: TopUpFailure = { code: 'card_declined', message: 'no' };
+const WITHDRAWN: TopUpFailure = { code: 'consent_required', message: 'no' };
 const SETTINGS: AutoTopUpSettings = {
   thresholdMicros: asMicros(10 * DOLLAR),
   amountMicros: asMicros(20 * DOLLAR),
@@ -237,6 +238,28 @@ describe('automatic top-ups in the database', () => {
         await credit(database, (await fire(payer, 1)).id);
         assert.deepEqual(await stateOf(payer), ['on', null]);
       }
+    });
+
+    it('count no top-up whose card was not charged because the owner withdrew the consent', async () => {
+      const payer = await newAutoPayer();
+      for (const chargeMicros of [6 * DOLLAR, 1]) {
+        await fail(database, (await fire(payer, chargeMicros)).id, DECLINED, HOUR_MS);
+        await waitIsOver(payer);
+      }
+      const { id } = await fire(payer, 1);
+      await changeConsent(database, payer.consumerId, { ceiling: null, givenBy: 'owner' });
+      const state = { status: 'waiting', reason: 'consent_required' };
+      assert.deepEqual(await fail(database, id, WITHDRAWN, HOUR_MS), state);
+      await takeUp(await ask(payer, 1));
+      assert.equal((await automatic(payer)).length, 3);
+
+      await changeConsent(database, payer.consumerId, {
+        ceiling: asMicros(1_000 * DOLLAR),
+        givenBy: 'operator',
+      });
+      await takeUp(await take(payer));
+      assert.equal((await automatic(payer)).length, 4);
+      assert.deepEqual(await stateOf(payer), ['on', null]);
     });
 
     it('are dropped when somebody has topped up by hand meanwhile', async () => {

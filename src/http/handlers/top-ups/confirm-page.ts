@@ -31,7 +31,9 @@ export function confirmPage(api: Api): Middleware {
     respondPage(
       ctx,
       200,
-      result === 'succeeded' ? checking(topUp, ctx.query['looks']) : question(topUp, result),
+      result === 'succeeded'
+        ? checking(topUp, ctx.query['looks'])
+        : question(topUp, result === undefined ? undefined : 'failed'),
     );
   };
 }
@@ -53,7 +55,7 @@ export function postConfirmPage(api: Api): Middleware {
       respondPage(
         ctx,
         200,
-        next.kind === 'paid' ? checking(topUp, undefined) : question(topUp, 'failed'),
+        next.kind === 'paid' ? checking(topUp, undefined) : question(topUp, 'unpaid'),
       );
     } catch (error) {
       if (error instanceof ApiError) throw error;
@@ -86,16 +88,17 @@ const UNKNOWN: HtmlPage = {
   body: `${BRAND}<h1>Nothing to confirm</h1><p>There is no payment to confirm at this address.</p>`,
 };
 
+/** None says that nothing was paid unless Stripe has just shown it: another tab may have paid, and a payment intent pays once. */
 const PROBLEMS: ReadonlyMap<unknown, string> = new Map([
-  ['unavailable', 'The bank cannot be reached right now. Nothing was paid. Try again.'],
-  // A payment intent takes its money once.
+  ['unpaid', 'The bank did not confirm the payment. Nothing was paid. Try again.'],
+  ['unavailable', 'The bank cannot be reached right now. Try again later: you pay only once.'],
   ['unknown', 'The bank did not answer, so you may have paid. Try again: you pay only once.'],
 ]);
 
 function question(topUp: TopUp, result: unknown): HtmlPage {
   const problem =
     result !== undefined &&
-    (PROBLEMS.get(result) ?? 'The bank did not confirm the payment. Nothing was paid. Try again.');
+    (PROBLEMS.get(result) ?? 'The bank did not confirm the payment. Try again: you pay only once.');
   return {
     title: 'Confirm your payment',
     isCard: true,
@@ -104,7 +107,7 @@ function question(topUp: TopUp, result: unknown): HtmlPage {
       `${formatDollars(topUp.amountMicros)} from your saved card.</p>` +
       (problem ? `<p class="problem" role="alert">${problem}</p>` : '') +
       '<form method="post"><button class="main">Confirm at your bank</button></form>' +
-      '<p class="quiet">If you do nothing, nothing is paid, and the request ends within 24 hours.</p>',
+      '<p class="quiet">Unless you confirm it, nothing is paid, and the request ends within 24 hours.</p>',
   };
 }
 

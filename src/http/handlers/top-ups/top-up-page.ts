@@ -81,7 +81,7 @@ export function postTopUpPage(api: Api): Middleware {
     if (outcome === 'too_many') {
       return again(
         429,
-        'This link has opened too many checkouts. Nothing was paid. Sign in to top up.',
+        'This link has opened too many checkouts and opens no more. Sign in to top up.',
       );
     }
     const sessionUrl = 'topUp' in outcome ? checkoutUrlOf(api, outcome.topUp) : null;
@@ -140,7 +140,7 @@ async function showResult(
     return respondPage(
       ctx,
       200,
-      made && isTest(made) ? PLAY_MONEY : canceled(undefined, undefined),
+      made && isTest(made) && isCredited(made.status) ? PLAY_MONEY : canceled(undefined, undefined),
     );
   }
   if (

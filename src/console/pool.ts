@@ -1,0 +1,52 @@
+/** The small pool of the sign-in library. An error of it says whether a statement can have been sent. */
+import { Pool, type PoolClient } from 'pg';
+import type { Logger } from 'pino';
+import { NotConnectedError } from '../store/failures.ts';
+import { withSessionOptions } from '../store/session.ts';
+
+const CONNECTIONS = 3;
+/** Longer than the statement timeout, whose error is more precise. Past it the connection is dead. */
+const SILENCE_MS_MAX = 6_000;
+
+type Callback = (
+  error: Error | undefined,
+  client: PoolClient | undefined,
+  done: (release?: unknown) => void,
+) => void;
+
+/** The driver's own errors do not tell a connection that could not be made from one that was lost. */
+class ConsolePool extends Pool {
+  override connect(): Promise<PoolClient>;
+  override connect(callback: Callback): void;
+  override connect(callback?: Callback): Promise<PoolClient> | void {
+    if (!callback) {
+      return super.connect().catch((error: unknown) => {
+        throw notConnected(error);
+      });
+    }
+    super.connect((error, client, done) => callback(error && notConnected(error), client, done));
+  }
+}
+
+function notConnected(cause: unknown): NotConnectedError {
+  return new NotConnectedError('no connection to Postgres', { cause });
+}
+
+export function openPool(databaseUrl: string, log: Logger): Pool {
+  const pool = new ConsolePool({
+    connectionString: withSessionOptions(databaseUrl, {
+      search_path: 'console',
+      lock_timeout: 4_000,
+      statement_timeout: 5_000,
+    }),
+    max: CONNECTIONS,
+    connectionTimeoutMillis: 3_000,
+    query_timeout: SILENCE_MS_MAX,
+  });
+  // The library gives a connection back whose answer is overdue, as one that can be used.
+  pool.on('release', (_, client) => {
+    if (Reflect.get(client, 'readyForQuery') !== true) void client.end();
+  });
+  pool.on('error', (err) => log.warn({ err }, 'a connection to Postgres broke'));
+  return pool;
+}
