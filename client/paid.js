@@ -134,9 +134,22 @@ export async function runPaid(farebox, options, { apiKey, input, signal, run, ha
     await payment.release();
     throw error;
   }
-  if (!failed) return { result, charge: await payment.settle(result) };
-  await payment.release();
-  return { result };
+  if (failed) {
+    await payment.release();
+    return { result };
+  }
+  return { result, charge: await settleFor(signal, payment, result) };
+}
+
+/** A caller who leaves during this gets no result. */
+async function settleFor(signal, payment, result) {
+  const leave = () => void payment.release();
+  signal?.addEventListener('abort', leave);
+  try {
+    return await payment.settle(result);
+  } finally {
+    signal?.removeEventListener('abort', leave);
+  }
 }
 
 /** What the tool's own code threw. Of Farebox, it tells of a payment by the tool, with the tool's balance and top-up page. */
