@@ -19,7 +19,8 @@ export function refuse(reply, error, before, unsent) {
 /** Fastify's error handlers do not see a reply that its handler has hijacked. */
 export function failHijacked(request, reply, error) {
   request.log.error(error);
-  refuseRaw(reply.raw, error);
+  // Not with `error`: even one of Farebox is the server's own.
+  refuseRaw(reply.raw, {});
 }
 
 /** It failed, or cannot be sent. Fastify takes the status of a response of fetch only when it sends it. */

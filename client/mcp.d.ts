@@ -17,8 +17,9 @@ export type PaidToolOptions<Input extends unknown[], Result> = PaidOptions<Input
 /**
  * Makes an MCP tool's handler paid, for versions 1 and 2 of the SDK: holds the price, runs the handler, and captures
  * the cost. When the handler throws, answers `isError`, asks for input first (`inputRequired()`), takes too long or is
- * canceled, the hold is released. The result's `_meta['farebox/charge']` has the charge and its receipt. A refusal is a result with `isError`, a text for
- * the model, and the error in `structuredContent` and in `_meta['farebox/error']`.
+ * canceled, the hold is released. (The SDK does not tell a stateless server when a client of a protocol before 2026-07-28
+ * cancels.) The result's `_meta['farebox/charge']` has the charge and its receipt. A refusal is a result with `isError`, a
+ * text for the model, and the error in `structuredContent` and in `_meta['farebox/error']`.
  *
  * The consumer's key comes from the HTTP request (see `serviceKeyOf`), or on stdio from the environment's SERVICE_KEY.
  *

@@ -53,7 +53,7 @@ export async function openPayment(farebox, options, { apiKey, input, signal }) {
 
 /** Without a check, no amount would mean the price with which the tool is registered. */
 async function priceFor(price, input) {
-  const amount = await price(...input);
+  const amount = await own(() => price(...input));
   if (amount === undefined) throw notAnAmount('price()', amount);
   return amount;
 }
@@ -82,7 +82,7 @@ class Payment {
   async settle(result) {
     const { settle, onUnavailable } = this.#options;
     try {
-      const amount = settle && (await settle(result));
+      const amount = settle && (await own(() => settle(result)));
       // The caller has left. That release may have been lost, so a capture could still succeed.
       if (this.#isReleased) throw givenUp();
       if (settle && isNothing(amount)) return await this.release();
@@ -128,20 +128,46 @@ export async function runPaid(farebox, options, { apiKey, input, signal, run, ha
   let result;
   let failed;
   try {
-    result = await inTime(run, options, signal);
+    result = await inTime(() => own(run), options, signal);
     failed = hasFailed(result);
   } catch (error) {
     await payment.release();
     throw error;
   }
-  if (!failed) return { result, charge: await payment.settle(result) };
-  await payment.release();
-  return { result };
+  if (failed) {
+    await payment.release();
+    return { result };
+  }
+  return { result, charge: await settleFor(signal, payment, result) };
+}
+
+/** A caller who leaves during this gets no result. */
+async function settleFor(signal, payment, result) {
+  const leave = () => void payment.release();
+  signal?.addEventListener('abort', leave);
+  try {
+    return await payment.settle(result);
+  } finally {
+    signal?.removeEventListener('abort', leave);
+  }
+}
+
+/** What the tool's own code threw. Of Farebox, it tells of a payment by the tool, with the tool's balance and top-up page. */
+const ownErrors = new WeakSet();
+
+/** Runs code of the tool. */
+async function own(run) {
+  try {
+    return await run();
+  } catch (error) {
+    if (FareboxError.isInstance(error)) ownErrors.add(error);
+    throw error;
+  }
 }
 
 /** Whether it is a refusal or an outage of Farebox. Any other error is the tool's own. */
 export function isRefusal(error) {
-  return FareboxError.isInstance(error);
+  return FareboxError.isInstance(error) && !ownErrors.has(error);
 }
 
 function mayRunUnpaid(onUnavailable, error) {

@@ -10,6 +10,8 @@ import { failed, type Adapter, type AgentRequest } from './adapter.ts';
 const CLIENT = { name: 'farebox', version: '0.1.0' };
 /** The guarded fetch's signal ends the call well before this. */
 const TIMEOUT_MS = 3_600_000;
+/** Servers say when to ask for the rest of a stream that has ended: at once and again, or never, if they like. */
+const STREAM_AGAIN_MS = 1_000;
 /** A session that the server keeps is of no further use to anybody, and servers end idle ones themselves. */
 const ENDED_WITHIN_MS = 1_000;
 
@@ -17,7 +19,14 @@ export const callMcp: Adapter = async (request, guarded) => {
   const client = new Client(CLIENT, { versionNegotiation: { mode: 'auto' } });
   const transport = new StreamableHTTPClientTransport(new URL(request.endpoint), {
     fetch: withIdempotencyKey(request, guarded),
+    reconnectionScheduler: (reconnect) => {
+      const timer = setTimeout(reconnect, STREAM_AGAIN_MS);
+      return () => clearTimeout(timer);
+    },
   });
+  // While the SDK negotiates the version, it heeds only this.
+  const stop = () => void transport.close();
+  guarded.signal.addEventListener('abort', stop);
   const options = { signal: guarded.signal, timeout: TIMEOUT_MS };
   try {
     await client.connect(transport, options);
@@ -33,6 +42,7 @@ export const callMcp: Adapter = async (request, guarded) => {
     if (!ProtocolError.isInstance(error)) throw error;
     return failed('agent_refused', `${error.message} (${error.code})`);
   } finally {
+    guarded.signal.removeEventListener('abort', stop);
     await client.close();
   }
 };

@@ -3,6 +3,8 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { text } from 'node:stream/consumers';
+import { setTimeout as delay } from 'node:timers/promises';
 import {
   NodeStreamableHTTPServerTransport,
   toNodeHandler,
@@ -12,6 +14,7 @@ import { createMcpHandler, McpServer } from '@modelcontextprotocol/server';
 import { z } from 'zod';
 import type { AgentAnswer } from '../../src/agents/adapter.ts';
 import { callAgent } from '../../src/agents/call.ts';
+import { sendJson } from '../support/agents.ts';
 
 const INVOCATION_ID = 'inv_0190b3a01c2d7e3f8a4b5c6d7e8f9a0b';
 
@@ -61,6 +64,7 @@ function callAt(
   server: Server,
   capability: string,
   payload: Record<string, unknown>,
+  timeoutMs = 10_000,
 ): Promise<AgentAnswer> {
   const { port } = server.address() as AddressInfo;
   const request = {
@@ -71,8 +75,52 @@ function callAt(
   };
   return callAgent(
     { ...request, capability, payload },
-    { allowPrivate: true, signal: AbortSignal.timeout(10_000) },
+    { allowPrivate: true, signal: AbortSignal.timeout(timeoutMs) },
   );
+}
+
+/** What a server of the older generation answers to each method. */
+const ANSWERS: Readonly<Record<string, object>> = {
+  'server/discover': { error: { code: -32601, message: 'unknown' } },
+  initialize: {
+    result: {
+      protocolVersion: '2025-06-18',
+      capabilities: { tools: {} },
+      serverInfo: { name: 'tools', version: '1.0.0' },
+    },
+  },
+  'tools/call': { result: { content: [] } },
+};
+
+interface Asked {
+  readonly id?: number;
+  readonly method?: string;
+}
+
+/** Answers one method with a stream of events that does not have its answer. Returns how often it was asked for the rest. */
+async function withStream(method: string, stream: string, timeoutMs: number) {
+  let resumed = 0;
+  const server = createServer((request, response) => {
+    void respond(request, response);
+  });
+  async function respond(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { id, method: asked = '' } = JSON.parse((await text(request)) || '{}') as Asked;
+    const isRest = request.method === 'GET' && request.headers['last-event-id'] !== undefined;
+    if (isRest) resumed += 1;
+    if (asked === method || isRest) {
+      response.writeHead(200, { 'content-type': 'text/event-stream' }).end(stream);
+    } else if (ANSWERS[asked] === undefined) {
+      response.writeHead(request.method === 'POST' ? 202 : 405).end();
+    } else sendJson(response, { jsonrpc: '2.0', id, ...ANSWERS[asked] });
+  }
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const answer = await Promise.race([
+    callAt(server, 'double', {}, timeoutMs),
+    delay(timeoutMs + 5_000, 'no answer' as const, { ref: false }),
+  ]);
+  server.close();
+  server.closeAllConnections();
+  return { answer, resumed };
 }
 
 describe('an agent by mcp', () => {
@@ -153,4 +201,22 @@ describe('an agent by mcp', () => {
     server.close();
     server.closeAllConnections();
   });
+
+  for (const method of Object.keys(ANSWERS)) {
+    it(`is given up in time when it ends its stream without an answer to ${method}`, async () => {
+      const { answer } = await withStream(method, ': nothing\n\n', 300);
+      assert.deepEqual(answer, {
+        kind: 'unavailable',
+        error: { code: 'agent_unavailable', message: 'It did not answer in time.' },
+      });
+    });
+  }
+
+  for (const retry of [0, 99_999_999_999]) {
+    it(`is asked for the rest of its stream once in a second, though it says ${retry}`, async () => {
+      const stream = `id: 1\nretry: ${retry}\ndata:\n\n`;
+      const { resumed } = await withStream('tools/call', stream, 2_500);
+      assert.ok(resumed > 0 && resumed <= 3, `${resumed}`);
+    });
+  }
 });

@@ -1,5 +1,6 @@
 /** Paid calls against a service that answers by a script: what they do when its answers are lost or come to nothing. */
 import assert from 'node:assert/strict';
+import type { ServerResponse } from 'node:http';
 import { inspect } from 'node:util';
 import { Farebox, usd, type FareboxOptions } from '@farebox/client';
 import * as forExpress from '@farebox/client/express';
@@ -50,7 +51,10 @@ function toolOf(farebox: Farebox, options: Options) {
     return { content: [] };
   }) as unknown as (input: object, context: object) => Promise<Result>;
   const headers = new Headers({ 'x-service-key': search.apiKey });
-  return { ran, call: () => tool({}, { requestInfo: { headers } }) };
+  return {
+    ran,
+    call: (signal?: AbortSignal) => tool({}, { requestInfo: { headers }, signal }),
+  };
 }
 
 describe('client: paid calls that ask the owner', () => {
@@ -115,6 +119,37 @@ describe('client: paid calls that are settled', () => {
       assert.deepEqual([api.seen[3]?.path, api.keys[3]], [capture, api.keys[1]]);
     });
   }
+
+  it('are not paid when they are canceled while their cost is computed', async () => {
+    await using api = await service(held, released);
+    const user = new AbortController();
+    const settle = () => {
+      user.abort();
+      return 1;
+    };
+    const { call } = toolOf(api.farebox(), { tool: 'search', max: 2, settle });
+    assert.equal(errorIn(await call(user.signal))?.['code'], 'aborted');
+    const paths = api.seen.map(({ path }) => path);
+    assert.deepEqual([...new Set(paths)], ['/v1/holds', '/v1/holds/hld_1/release']);
+  });
+
+  it('are released when they are canceled while they are captured, and one of both is final', async () => {
+    const user = new AbortController();
+    let capturing: ServerResponse | undefined;
+    const capture: Step = (response) => {
+      capturing = response;
+      user.abort();
+    };
+    const release: Step = (response, request) => {
+      released(response, request);
+      if (capturing) closed(capturing, request);
+      capturing = undefined;
+    };
+    await using api = await service(held, capture, release);
+    const { call } = toolOf(api.farebox(), { tool: 'search', price: 1 });
+    assert.equal((await call(user.signal)).isError, true);
+    assert.match(String(api.seen[2]?.path), /release$/);
+  });
 
   it('hold nothing when their price is a function that returns nothing', async () => {
     await using api = await service(held);

@@ -21,26 +21,28 @@ export interface Site {
   close(): Promise<unknown>;
 }
 
+/** What the server's own code throws that fails. */
+const fail = (): never => {
+  throw ran.error;
+};
+
 /** Of a hold that is settled for less than it reserves. */
 const settled = { tool: 'search', max: 2, settle: () => '0.25' };
 const price = { tool: 'search', price: '0.5' };
-const unsettled = {
-  tool: 'search',
-  max: 2,
-  settle: (): never => {
-    throw new Error('the cost is broken');
-  },
-};
-const unpriced = {
-  tool: 'search',
-  price: (): never => {
-    throw new Error('the price is broken');
-  },
-};
+const unsettled = { tool: 'search', max: 2, settle: fail };
+const unpriced = { tool: 'search', price: fail };
 const hasty = { ...price, timeoutMs: 50 };
 
-/** How often a handler ran, how many requests wait in front of `/left`, and what ends the waits of `/late` and `/slow`. */
-export const ran = { times: 0, inFront: 0, late: Promise.withResolvers<void>() };
+/**
+ * How often a handler ran, how many requests wait in front of `/left`, what ends the waits of `/late` and `/slow`, and what
+ * handlers, prices and costs that fail throw.
+ */
+export const ran = {
+  times: 0,
+  inFront: 0,
+  late: Promise.withResolvers<void>(),
+  error: new Error('the tool is broken'),
+};
 
 /** What a body parser or a sign-in does that ends after the caller has left. */
 async function untilLeft(response: EventEmitter): Promise<void> {
@@ -61,7 +63,7 @@ const found = () => {
 };
 const broken = (): never => {
   ran.times += 1;
-  throw new Error('the tool is broken');
+  return fail();
 };
 const never = <T>(): Promise<T> => {
   ran.times += 1;

@@ -206,6 +206,22 @@ describe('example: a paid MCP tool server', () => {
     assert.equal(await balanceOf(consumer), 1);
   });
 
+  it('serves no agent whose budget is no number', async () => {
+    assert(server);
+    const consumer = await newConsumer(1);
+    const agent = promisify(execFile)(process.execPath, [join(FOLDER, '../agent.ts')], {
+      env: {
+        FAREBOX_URL: fareboxUrl,
+        FAREBOX_CONSUMER_KEY: consumer.consumerKey,
+        MCP_URL: server.url.href,
+        BUDGET: '$8',
+      },
+      timeout: 20_000,
+    });
+    await assert.rejects(agent, { code: 1, stdout: '' });
+    assert.equal(await balanceOf(consumer), 1);
+  });
+
   it('serves an agent that stops at a top-up which is not paid yet, and makes no second one', async () => {
     assert(server);
     const consumer = await newConsumer(0);

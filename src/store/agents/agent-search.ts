@@ -28,7 +28,8 @@ const wordMatchRow = row(
 
 /**
  * The meanings of a query's words, without stop words. A word that agents use means itself. Any other word means the
- * similar ones, unless it has digits or is so short that many words are similar.
+ * similar ones, unless it has digits or is so short that many words are similar. The count of a word that was common may be
+ * 0 while some agents still have it (count_agent_words.sql), so the agents themselves are asked then.
  */
 export async function findWordMatches(
   connection: Connection,
@@ -55,7 +56,10 @@ export async function findWordMatches(
     ),
     used as materialized (
       select stem, words, ord, v.word, v.agents
-      from asked left join farebox.agent_words v on v.word = stem and v.agents > 0
+      from asked left join farebox.agent_words v on v.word = stem and (
+        v.agents > 0
+        or exists (select from farebox.find_agent_candidates(array[quote_literal(stem)::tsquery], 1))
+      )
     ),
     unused as materialized (
       select *, stem ~ '^[^0-9]{4,}$' and row_number() over (order by ord) <= ${COMPARED_MAX}

@@ -1,11 +1,14 @@
 /** The limits of a search, and the vocabulary behind them. */
 import assert from 'node:assert/strict';
 import { Client } from 'pg';
+import { createDatabase, type Database } from '../../../src/store/database.ts';
+import { findWordMatches } from '../../../src/store/agents/agent-search.ts';
 import { createTestAccounts } from '../../support/accounts.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/stack.ts';
 
 describe('the search for agents', () => {
   let database: TestDatabase;
+  let pool: Database;
   let sql: Client;
 
   before(async () => {
@@ -13,9 +16,11 @@ describe('the search for agents', () => {
     await createTestAccounts(database.url, 1, 0);
     sql = new Client({ connectionString: database.url });
     await sql.connect();
+    pool = await createDatabase(database.url, { maxPoolSize: 1, onError: () => {} });
     await insert(1, 5_000, 'otter', 'otters and fish');
   });
   after(async () => {
+    await pool.end();
     await sql.end();
     await database.drop();
   });
@@ -91,5 +96,18 @@ describe('the search for agents', () => {
     for (let n = 1; n <= 2_000; n += 1) await insert(n, n, 'seagull');
     const counted = await countOf('seagul');
     assert.ok(counted > 1_000 && counted < 3_500, `${counted} of 2000`);
+  });
+
+  it('knows a word that agents have although its estimated count has fallen to 0', async () => {
+    await insert(1, 10, 'puffin');
+    // As it may after hundreds of agents had the word and lost it.
+    await sql.query("update farebox.agent_words set agents = 0 where word = 'puffin'");
+    assert.deepEqual(await findWordMatches(pool, 'puffins'), [
+      { asked: 'puffin', word: 'puffin', agents: 0, likeness: 1 },
+    ]);
+    await sql.query("delete from farebox.agents where id like 'puffin-%'");
+    assert.deepEqual(await findWordMatches(pool, 'puffins'), [
+      { asked: 'puffin', word: null, agents: 0, likeness: 0 },
+    ]);
   });
 });
