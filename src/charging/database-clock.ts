@@ -46,6 +46,7 @@ export class DatabaseClock {
   #offsetMs = 0;
   /** This machine's time minus `performance.now()`, when Postgres was asked. */
   #ownOffsetMs = 0;
+  #onSetBack: ((byMs: number) => void) | undefined;
 
   constructor(database: Database, onError: (error: unknown) => void) {
     this.#database = database;
@@ -62,6 +63,11 @@ export class DatabaseClock {
   stop(): void {
     this.#isStopped = true;
     clearTimeout(this.#timer);
+  }
+
+  /** Calls `listener` after a reading that shows that Postgres' clock was set back. Its times come again. */
+  onSetBack(listener: (byMs: number) => void): void {
+    this.#onSetBack = listener;
   }
 
   /**
@@ -84,8 +90,11 @@ export class DatabaseClock {
     // Before the answer, so that a jump while it is on its way is noticed, too.
     const ownOffsetMs = Date.now() - askedAt;
     const databaseMs = await readClock(this.#database);
-    this.#offsetMs = databaseMs - (askedAt + performance.now()) / 2;
+    const offsetMs = databaseMs - (askedAt + performance.now()) / 2;
+    const byMs = this.#offsetMs - offsetMs;
+    this.#offsetMs = offsetMs;
     this.#ownOffsetMs = ownOffsetMs;
+    if (byMs > CLOCK_JUMP_MS_MAX) this.#onSetBack?.(byMs);
   }
 
   #measureLater(): void {

@@ -5,6 +5,7 @@ import { createDatabase, type Database } from '../../src/store/database.ts';
 import { createTestDatabase, until, type TestDatabase } from '../support/stack.ts';
 
 const SUSPENDED_MS = 100_000;
+const SET_BACK_MS = 3_600_000;
 
 describe("Postgres' clock", () => {
   let own: TestDatabase;
@@ -37,6 +38,24 @@ describe("Postgres' clock", () => {
         }
       });
       assert.ok(after >= before, `${after} after ${before}`);
+    } finally {
+      Reflect.deleteProperty(performance, 'now');
+      clock.stop();
+    }
+  });
+
+  it('is noticed when it is set back, and by how much', async () => {
+    const clock = new DatabaseClock(database, () => {});
+    const noticed: number[] = [];
+    clock.onSetBack((byMs) => noticed.push(byMs));
+    await clock.start();
+    const now = performance.now.bind(performance);
+    try {
+      // More time has passed here than on Postgres' clock.
+      performance.now = () => now() + SET_BACK_MS;
+      await until(() => noticed.length > 0);
+      assert.equal(noticed.length, 1);
+      assert.ok(Math.abs((noticed[0] ?? 0) - SET_BACK_MS) < 5_000, String(noticed));
     } finally {
       Reflect.deleteProperty(performance, 'now');
       clock.stop();
