@@ -57,7 +57,7 @@ export async function runApi(config: Config, log: Logger): Promise<Running> {
   const patiently = startPatience(log);
   await patiently(() => checkStart(config, log));
   const { putOff } = await patiently(() =>
-    ensureChargePartitions(config.databaseUrl, Date.now(), 'leave'),
+    ensureChargePartitions(config.databaseUrl, 'now', 'leave'),
   );
   if (putOff.length > 0) log.warn({ putOff }, 'the workers will create these partitions');
   const tracing = await startTracing(config.traces, 'farebox-api', log);
