@@ -233,6 +233,7 @@ describe('budgets', () => {
     [{ expiresAt: '2020-01-01T00:00:00Z' }, 'invalid_request', 'expiresAt'],
     [{ expiresAt: 'tomorrow' }, 'invalid_request', 'expiresAt'],
     [{ expiresAt: '2030-02-31T00:00:00Z' }, 'invalid_request', 'expiresAt'],
+    [{ expiresAt: '9999-12-31T23:59:59-12:00' }, 'invalid_request', 'expiresAt'],
     [{ metadata: { deep: { er: 1 } } }, 'invalid_request', 'metadata.deep'],
     [{ parentId: 'root' }, 'invalid_request', 'parentId'],
     [{ approveDevelopers: 'yes' }, 'invalid_request', 'approveDevelopers'],
