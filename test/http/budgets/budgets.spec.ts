@@ -1,5 +1,6 @@
 /** Budgets over HTTP: made, read, changed and closed by their owner; what is wrong with a request changes nothing. */
 import assert from 'node:assert/strict';
+import { uuidOf } from '../../../src/domain/ids.ts';
 import { BudgetReply, BudgetsReply } from '../../../src/schemas/budgets.ts';
 import type { TestAccount } from '../../support/accounts.ts';
 import { startTestApi, type TestApi } from '../../support/api.ts';
@@ -166,6 +167,22 @@ describe('budgets', () => {
     assert.equal((await showBudget(api, key, id)).window?.used, 1);
     assert.equal((await changeBudget(api, key, id, { window: null })).window, null);
     assert.equal((await spend(api, account, spendKey, 1)).status, 201);
+  });
+
+  it("count from now on when a window that Postgres' clock began too early is set again", async () => {
+    const window = { per: 'month', limit: 2 } as const;
+    const { id } = await makeBudget(api, key, { window });
+    const { key: spendKey } = await makeKey(api, key, id);
+    assert.equal((await spend(api, account, spendKey, 2)).status, 201);
+    await api.sql.query(
+      `update farebox.budgets set window_began = now() + interval '1 year'
+       where (ledger, consumer_id, number) = (
+         select ledger, consumer_id, number from farebox.budget_details where id = $1)`,
+      [uuidOf('budget', id)],
+    );
+    assert.equal((await spend(api, account, spendKey, 2)).status, 402);
+    assert.equal((await changeBudget(api, key, id, { window })).window?.used, 0);
+    assert.equal((await spend(api, account, spendKey, 2)).status, 201);
   });
 
   it('close with all budgets below them, and closing twice changes nothing', async () => {
