@@ -1,13 +1,16 @@
 /** A worker, and a command, whose clock is wrong: what they do about money goes by the clock of Postgres. */
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
+import { ToolReply } from '../../src/schemas/tools.ts';
+import { NewWebhookEndpointReply } from '../../src/schemas/webhook-endpoints.ts';
 import { TopUpReply } from '../../src/schemas/top-ups.ts';
 import { reconcileNow } from '../../src/temporal/reconcile-now.ts';
 import { createAccount } from '../support/accounts.ts';
 import { agentHarnessOf, type AgentHarness } from '../support/agent-harness.ts';
 import { echo } from '../support/agents.ts';
+import { startReceiver, verify } from '../support/receiver.ts';
 import { bodyOf, call } from '../support/http.ts';
-import { farebox, startProcesses, type Environment } from '../support/stack.ts';
+import { farebox, startProcesses, until, type Environment } from '../support/stack.ts';
 
 const PRELOAD = join(import.meta.dirname, '../support/shiftable-clock.ts');
 const YEAR_MS = 365 * 86_400_000;
@@ -32,6 +35,29 @@ describe('a worker whose clock is a year ahead', function () {
     const { consumerKey: key } = await createAccount(env, 0);
     const answer = await call(api, 'POST', '/v1/top-up', { key, body: { amount: 10 } });
     assert.equal(bodyOf(answer, 201, TopUpReply).status, 'completed');
+  });
+
+  it('signs events with the time of now', async () => {
+    const { api, env } = harness.stack;
+    const { developerKey: key } = await createAccount(env, 0);
+    const receiver = await startReceiver();
+    try {
+      const made = await call(api, 'POST', '/v1/webhook-endpoints', {
+        key,
+        body: { url: receiver.url },
+      });
+      const { secret } = bodyOf(made, 201, NewWebhookEndpointReply);
+      const tool = { name: 'search', description: 'Searches.', price: 1 };
+      const { id } = bodyOf(
+        await call(api, 'POST', '/v1/tools', { key, body: tool }),
+        201,
+        ToolReply,
+      );
+      await call(api, 'PATCH', `/v1/tools/${id}`, { key, body: { price: 2 } });
+      verify(secret, await until(() => receiver.events[0]));
+    } finally {
+      await receiver.stop();
+    }
   });
 
   it('calls an agent for an invocation that was just made', async () => {
