@@ -8,6 +8,9 @@ import { CLOCK_JUMP_MS_MAX, CLOCK_SKEW_MS_MAX } from './limits.ts';
 
 const MEASURE_EVERY_MS = 1_000;
 
+/** The measured time is wrong by half of this at the most. Longer than the pool lets a statement take. */
+const READ_MS_MAX = 10_000;
+
 /** This machine's clock differs from Postgres' by more than charges allow. */
 export class ClockSkewError extends Error {
   override readonly name = 'ClockSkewError';
@@ -90,7 +93,12 @@ export class DatabaseClock {
     // Before the answer, so that a jump while it is on its way is noticed, too.
     const ownOffsetMs = Date.now() - askedAt;
     const databaseMs = await readClock(this.#database);
-    const offsetMs = databaseMs - (askedAt + performance.now()) / 2;
+    const answeredAt = performance.now();
+    // Postgres' time is of any moment in between.
+    if (answeredAt - askedAt > READ_MS_MAX) {
+      throw new Error('This process stood still while it read the clock of Postgres.');
+    }
+    const offsetMs = databaseMs - (askedAt + answeredAt) / 2;
     const byMs = this.#offsetMs - offsetMs;
     this.#offsetMs = offsetMs;
     this.#ownOffsetMs = ownOffsetMs;
