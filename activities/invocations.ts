@@ -34,7 +34,7 @@ export type InvocationActivities = ReturnType<typeof createInvocationActivities>
 export function createInvocationActivities(deps: InvocationDeps) {
   const { database, deadlineMs, attemptTimeoutMs } = deps;
   const deadlineInMsOf = (invocation: Invocation | null) =>
-    Date.parse(invocation?.createdAt ?? '') + deadlineMs - Date.now();
+    deadlineMs - (invocation?.ageMs ?? Number.NaN);
   return {
     async beginInvocation(invocationId: string): Promise<BegunInvocation> {
       const invocation = await beginInvocation(database, rowIdOf('invocation', invocationId));

@@ -7,7 +7,7 @@ export function createPartitionActivities({ databaseUrl }: { readonly databaseUr
   return {
     /** Returns the names of the partitions that it created. */
     async ensurePartitions(): Promise<readonly string[]> {
-      const { made, putOff } = await ensureChargePartitions(databaseUrl, Date.now());
+      const { made, putOff } = await ensureChargePartitions(databaseUrl, 'now');
       if (putOff.length > 0)
         throw new Error(`could not create partitions under load: ${putOff.join(', ')}`);
       return made;

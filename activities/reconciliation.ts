@@ -11,6 +11,7 @@ import {
   listUnsettled,
   recordWalk,
 } from '../src/store/audit/reconciliation.ts';
+import { readClock } from '../src/store/database.ts';
 import { findTopUp, type TopUp } from '../src/store/top-ups/top-ups.ts';
 
 export interface ReconciliationDeps extends Books {
@@ -89,7 +90,7 @@ export function createReconciliationActivities(deps: ReconciliationDeps) {
       const since = Date.parse(await getWalkStart(database));
       return {
         since: Math.floor(since / 1_000),
-        until: Math.floor(Date.now() / 1_000),
+        until: Math.floor((await readClock(database)) / 1_000),
         reviewAfterMs: deps.reviewAfterMs,
       };
     },
@@ -112,9 +113,8 @@ export function createReconciliationActivities(deps: ReconciliationDeps) {
       return examineIds(await listDiffering(database, page));
     },
 
-    /** Records how far the comparison got, never later than now, even if the caller says so. */
     async endWalk(until: number): Promise<void> {
-      await recordWalk(database, new Date(Math.min(until * 1_000, Date.now())).toISOString());
+      await recordWalk(database, new Date(until * 1_000).toISOString());
     },
   };
 }

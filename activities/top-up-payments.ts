@@ -96,8 +96,7 @@ async function chargeSavedCard(deps: TopUpPaymentDeps, asked: TopUp): Promise<Ve
   const recorded = recordedUnpaid(topUp);
   if (recorded) return seen(deps, topUp, recorded);
   let earlier = topUp.paymentIntentId && (await calls.readIntent(stripe, topUp.paymentIntentId));
-  const isLate =
-    !topUp.automatic && Date.parse(topUp.createdAt) + DIRECT_TRIED_WITHIN_MS < Date.now();
+  const isLate = !topUp.automatic && topUp.ageMs > DIRECT_TRIED_WITHIN_MS;
   if (earlier && isUnconfirmed(earlier) && isLate) {
     // A concurrent attempt may be confirming the intent, so read the processor's final state.
     await calls.cancelIntent(stripe, earlier.id);

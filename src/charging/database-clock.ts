@@ -8,6 +8,9 @@ import { CLOCK_JUMP_MS_MAX, CLOCK_SKEW_MS_MAX } from './limits.ts';
 
 const MEASURE_EVERY_MS = 1_000;
 
+/** The measured time is wrong by half of this at the most. Longer than the pool lets a statement take. */
+const READ_MS_MAX = 10_000;
+
 /** This machine's clock differs from Postgres' by more than charges allow. */
 export class ClockSkewError extends Error {
   override readonly name = 'ClockSkewError';
@@ -46,6 +49,7 @@ export class DatabaseClock {
   #offsetMs = 0;
   /** This machine's time minus `performance.now()`, when Postgres was asked. */
   #ownOffsetMs = 0;
+  #onSetBack: ((byMs: number) => void) | undefined;
 
   constructor(database: Database, onError: (error: unknown) => void) {
     this.#database = database;
@@ -62,6 +66,11 @@ export class DatabaseClock {
   stop(): void {
     this.#isStopped = true;
     clearTimeout(this.#timer);
+  }
+
+  /** Calls `listener` after a reading that shows that Postgres' clock was set back. Its times come again. */
+  onSetBack(listener: (byMs: number) => void): void {
+    this.#onSetBack = listener;
   }
 
   /**
@@ -84,8 +93,16 @@ export class DatabaseClock {
     // Before the answer, so that a jump while it is on its way is noticed, too.
     const ownOffsetMs = Date.now() - askedAt;
     const databaseMs = await readClock(this.#database);
-    this.#offsetMs = databaseMs - (askedAt + performance.now()) / 2;
+    const answeredAt = performance.now();
+    // Postgres' time is of any moment in between.
+    if (answeredAt - askedAt > READ_MS_MAX) {
+      throw new Error('This process stood still while it read the clock of Postgres.');
+    }
+    const offsetMs = databaseMs - (askedAt + answeredAt) / 2;
+    const byMs = this.#offsetMs - offsetMs;
+    this.#offsetMs = offsetMs;
     this.#ownOffsetMs = ownOffsetMs;
+    if (byMs > CLOCK_JUMP_MS_MAX) this.#onSetBack?.(byMs);
   }
 
   #measureLater(): void {

@@ -66,8 +66,8 @@ export const IDEMPOTENCY_RETENTION_MS = 62 * DAY_MS;
 export const CLOCK_SKEW_MS_MAX = 300_000;
 
 /**
- * How far a process's clock may jump between two readings of Postgres' clock. Less than `DISORDER_MS_MAX`, by which charges
- * may be out of order.
+ * How far a process's clock, or Postgres' back, may jump between two readings of Postgres' clock. Less than
+ * `LATEST_COMMIT_MS`, after which charges count as closed.
  */
 export const CLOCK_JUMP_MS_MAX = 30_000;
 

@@ -3,7 +3,7 @@ import { InvalidArgumentError, type Command } from 'commander';
 import { formatDollars } from '../domain/money.ts';
 import { auditLedger } from '../store/audit/ledger-checks.ts';
 import { archiveMonth, type ArchiveResult } from '../store/charges/archive-month.ts';
-import type { Database } from '../store/database.ts';
+import { readClock, type Database } from '../store/database.ts';
 import { dataDirOption } from './data-dir-option.ts';
 import { CommandError, ifLost, withDatabase } from './database-command.ts';
 import { endProgress, showProgress } from './inspection.ts';
@@ -32,7 +32,7 @@ async function archive({ month, dataDir }: ArchiveOptions): Promise<void> {
     if (fault)
       throw new CommandError(`Nothing was archived: ${fault.check} fails. Run farebox doctor.`);
     showProgress(`Archiving ${month}`);
-    return archiveMonth(database, month, Date.now());
+    return archiveMonth(database, month, await readClock(database));
   };
   const result = await withDatabase(dataDir, work, { silenceMsMax: null })
     .catch(ifLost('Repeat the command. If the month was archived, it names a later one.'))

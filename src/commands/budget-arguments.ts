@@ -2,7 +2,7 @@
 import { InvalidArgumentError, type Command } from 'commander';
 import { WINDOW_UNITS, type WindowUnit } from '../domain/budget.ts';
 import { DAY_MS } from '../domain/durations.ts';
-import { uuidOf } from '../domain/ids.ts';
+import { TIME_MS_MAX, uuidOf } from '../domain/ids.ts';
 import type { Micros } from '../domain/money.ts';
 import type { BudgetSettings } from '../store/budgets/change-budgets.ts';
 import { findPlaceOfBudget, type Place } from '../store/budgets/find-tree.ts';
@@ -148,7 +148,7 @@ function developersOf(text: string): readonly string[] {
 
 export function timeOf(text: string): string {
   const timeMs = Date.parse(text);
-  if (timeMs > Date.now()) return new Date(timeMs).toISOString();
+  if (timeMs > Date.now() && timeMs <= TIME_MS_MAX) return new Date(timeMs).toISOString();
   throw new InvalidArgumentError('It must be a time in the future, in ISO 8601.');
 }
 

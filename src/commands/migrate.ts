@@ -21,7 +21,7 @@ export function register(command: Command): void {
     const applied = await migrate(config.databaseUrl, undefined, (holder) =>
       process.stderr.write(`farebox: waiting for another migration (${holder})\n`),
     );
-    const { putOff } = await ensureChargePartitions(config.databaseUrl, Date.now());
+    const { putOff } = await ensureChargePartitions(config.databaseUrl, 'now');
     if (putOff.length > 0)
       throw new Error(`Could not create partitions under load, run it again: ${putOff.join(', ')}`);
     process.stdout.write(

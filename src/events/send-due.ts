@@ -20,7 +20,7 @@ import {
   recordDelivered,
   recordFailed,
   type Attempt,
-  type Delivery,
+  type DueDelivery,
 } from '../store/events/deliveries.ts';
 import {
   disableWebhookEndpoint,
@@ -104,7 +104,7 @@ async function attempt(
   deps: SendDeps,
   poster: Poster,
   endpoint: WebhookEndpoint,
-  delivery: Delivery,
+  delivery: DueDelivery,
 ): Promise<'back' | 'late' | undefined> {
   const { database } = deps;
   const beganMs = performance.now();
@@ -125,9 +125,9 @@ async function attempt(
 }
 
 /** The same bytes at every attempt; only the time of the attempt and the signature differ. */
-function signedMessage(signer: WebhookSigner, endpoint: WebhookEndpoint, delivery: Delivery) {
+function signedMessage(signer: WebhookSigner, endpoint: WebhookEndpoint, delivery: DueDelivery) {
   const id = wireId('event', delivery.id);
-  const timestamp = Math.floor(Date.now() / 1_000);
+  const timestamp = delivery.signedAt;
   const body = JSON.stringify(payloadOf(delivery));
   return {
     body,

@@ -1,9 +1,16 @@
 /** Parses times sent by clients. */
 
-/** ISO 8601, a day or a time with its zone, in milliseconds; NaN for anything else. */
+const FIRST_MS = Date.parse('0001-01-01T00:00:00Z');
+const LAST_MS = Date.parse('9999-12-31T23:59:59.999Z');
+
+/**
+ * ISO 8601, a day or a time with its zone, in milliseconds; NaN for anything else. In UTC, too, its year has four digits and is
+ * not 0, because Postgres reads no other.
+ */
 export function parseTime(text: string): number {
   const isIso = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d{1,3})?)?(Z|[+-]\d\d:\d\d))?$/.test(text);
-  return isIso && isDay(text.slice(0, 10)) ? Date.parse(text) : Number.NaN;
+  const timeMs = isIso && isDay(text.slice(0, 10)) ? Date.parse(text) : Number.NaN;
+  return timeMs >= FIRST_MS && timeMs <= LAST_MS ? timeMs : Number.NaN;
 }
 
 /** JavaScript parses February 31 as March 3. */

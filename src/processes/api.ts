@@ -57,7 +57,7 @@ export async function runApi(config: Config, log: Logger): Promise<Running> {
   const patiently = startPatience(log);
   await patiently(() => checkStart(config, log));
   const { putOff } = await patiently(() =>
-    ensureChargePartitions(config.databaseUrl, Date.now(), 'leave'),
+    ensureChargePartitions(config.databaseUrl, 'now', 'leave'),
   );
   if (putOff.length > 0) log.warn({ putOff }, 'the workers will create these partitions');
   const tracing = await startTracing(config.traces, 'farebox-api', log);
@@ -96,6 +96,11 @@ export async function runApi(config: Config, log: Logger): Promise<Running> {
   const approvals = new ApprovalWatch(database, warn('could not look for decided approvals'));
   const earnings = new EarningsWatch(database, warn('could not read earnings for streams'));
   const shares = createFairShares(() => batcher.isShared);
+  const closedCharges = new ClosedCharges();
+  clock.onSetBack((byMs) => {
+    log.warn({ byMs }, 'the clock of Postgres was set back');
+    closedCharges.forget();
+  });
   const consoleSessions = new Console({ config, database, log });
   const app = createApp({
     config,
@@ -120,7 +125,7 @@ export async function runApi(config: Config, log: Logger): Promise<Running> {
     approvals,
     earnings,
     publicReceipts: new PublicReceipts(config.masterSecrets),
-    closedCharges: new ClosedCharges(),
+    closedCharges,
     webhookSigner: new WebhookSigner(config.masterSecrets),
     topUps: {
       database,

@@ -2,9 +2,8 @@
  * Deletes rows that nothing reads any more: Stripe's events and ours after a time, and what has expired in the console. Money,
  * charges, top-ups and their evidence are never deleted.
  */
-import { DAY_MS } from '../domain/durations.ts';
-import { uuidFloor } from '../domain/ids.ts';
 import { countRow, type Database, sql } from './database.ts';
+import { idFloorOf } from './database-ids.ts';
 
 /** A fraction of a second of work. */
 const ROWS_PER_STEP = 10_000;
@@ -33,7 +32,7 @@ export async function pruneLogs(database: Database, retentionDays: number): Prom
   const events = await database.oneFirst(sql.type(countRow)`
     with old as (
       select id from farebox.events
-      where id < ${uuidFloor(Date.now() - retentionDays * DAY_MS)}
+      where id < ${idFloorOf(sql.fragment`now() - make_interval(days => ${retentionDays})`)}
       order by id limit ${ROWS_PER_STEP} for update skip locked
     ), deliveries as (
       delete from farebox.webhook_deliveries where event_id in (select id from old)

@@ -13,6 +13,7 @@ import {
   listUnsettled,
   recordWalk,
 } from '../store/audit/reconciliation.ts';
+import { readClock } from '../store/database.ts';
 import { creditTopUp } from '../store/top-ups/credit-top-up.ts';
 import { enterLostTopUp } from '../store/top-ups/enter-lost-top-up.ts';
 import { notePendingTopUps } from '../store/top-ups/note-pending-top-ups.ts';
@@ -62,7 +63,7 @@ export async function takeOverSince(
   const run: Run = { ...books, ...progress };
   const { database } = run;
   const since = Math.floor(Date.parse(await getRestoreStart(database)) / 1_000);
-  const until = Math.floor(Date.now() / 1_000);
+  const until = Math.floor((await readClock(database)) / 1_000);
 
   say('Customers');
   await adoptCustomers(run, since);

@@ -86,8 +86,8 @@ export function recordedUnpaid(topUp: TopUp): Unpaid | undefined {
 type Unpaid = Extract<Verdict, { kind: 'expired' | 'failed' }>;
 
 /** Whether the cardholder has had the whole time to confirm a payment from the saved card. */
-export function isTooLateToConfirm({ method, createdAt }: TopUp): boolean {
-  return method === 'direct' && Date.parse(createdAt) + AUTHENTICATED_WITHIN_MS < Date.now();
+export function isTooLateToConfirm({ method, ageMs }: TopUp): boolean {
+  return method === 'direct' && ageMs > AUTHENTICATED_WITHIN_MS;
 }
 
 async function readFromSession(stripe: Stripe, topUp: TopUp, sessionId: string): Promise<Verdict> {

@@ -27,8 +27,8 @@ const SKEW_MS = 3_600_000;
  */
 const LINK_OPENED_WITHIN_MS = 15 * 60_000;
 
-export function isTooLateToOpen({ byLink, createdAt }: TopUp): boolean {
-  return byLink && Date.parse(createdAt) + LINK_OPENED_WITHIN_MS < Date.now();
+export function isTooLateToOpen({ byLink, ageMs }: TopUp): boolean {
+  return byLink && ageMs > LINK_OPENED_WITHIN_MS;
 }
 
 /** The row, once it names the session or payment intent that Stripe has for it. */
@@ -36,10 +36,10 @@ export async function recall(
   { database, stripe }: { readonly database: Database; readonly stripe: Stripe },
   topUp: TopUp,
 ): Promise<TopUp> {
-  const { id, sessionId, paymentIntentId, method, isClaimed } = topUp;
+  const { id, sessionId, paymentIntentId, method, isClaimed, ageMs } = topUp;
   const isNamed = sessionId !== null || paymentIntentId !== null;
+  if (isNamed || !isClaimed || ageMs < RECALLED_AFTER_MS) return topUp;
   const madeMs = Date.parse(topUp.createdAt);
-  if (isNamed || !isClaimed || madeMs + RECALLED_AFTER_MS > Date.now()) return topUp;
   const created = { gte: Math.floor((madeMs - SKEW_MS) / 1_000) };
   if (topUp.byLink) {
     const lte = Math.floor((madeMs + LINK_OPENED_WITHIN_MS + SKEW_MS) / 1_000);

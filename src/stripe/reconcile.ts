@@ -214,7 +214,7 @@ function nudgeOf(
     topUp.status === 'pending' &&
     !intents.some(({ status }) => status === 'succeeded') &&
     !isUnderWay &&
-    (topUp.sessionId !== null || Date.parse(topUp.createdAt) < Date.now() - ABANDONED_AFTER_MS);
+    (topUp.sessionId !== null || topUp.ageMs > ABANDONED_AFTER_MS);
   return isAbandoned || has('not_credited') ? 'payment' : undefined;
 }
 

@@ -64,7 +64,10 @@ export async function describeDeployment(
 }
 
 /** Builds that have work, but no worker: nothing of it continues until one is started or another takes it over. */
-export function abandonedOf(deployment: Deployment | undefined, nowMs = Date.now()): Build[] {
+export function abandonedOf(
+  deployment: Deployment | undefined,
+  nowMs = lastPollOf(deployment),
+): Build[] {
   return (deployment?.builds ?? []).filter(
     (build) =>
       isGone(build, nowMs) &&
@@ -78,6 +81,14 @@ export function offenderOf({ buildId, isCurrent, pinned }: Build) {
     subject: buildId === UNVERSIONED ? 'unversioned' : buildId,
     detail: isCurrent ? 'new workflows start on it' : `${pinned} pinned`,
   };
+}
+
+/**
+ * Now, by Temporal's clock, which dates polls and may differ from ours: to within a minute while any worker polls. Once none
+ * does, Temporal forgets the last poll after five minutes.
+ */
+function lastPollOf(deployment: Deployment | undefined): number {
+  return Math.max(...(deployment?.builds ?? []).map(({ polledAtMs }) => polledAtMs ?? 0));
 }
 
 function isGone({ polledAtMs }: Build, nowMs: number): boolean {
@@ -131,9 +142,10 @@ export async function tendBuilds(
   temporal: TemporalClient,
   buildId: string,
   log: Logger,
-  nowMs = Date.now(),
+  asOfMs?: number,
 ): Promise<readonly Build[]> {
   let deployment = await describeDeployment(temporal);
+  const nowMs = asOfMs ?? lastPollOf(deployment);
   const ours = deployment?.builds.find((build) => build.buildId === buildId);
   if (!deployment || !ours) {
     if (buildId === UNVERSIONED) return [];

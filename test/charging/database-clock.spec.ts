@@ -1,10 +1,12 @@
 /** Charges get the time of Postgres, also after the machine of an API process was suspended. */
 import assert from 'node:assert/strict';
 import { ClockJumpError, DatabaseClock } from '../../src/charging/database-clock.ts';
-import { createDatabase, type Database } from '../../src/store/database.ts';
+import { createDatabase, readClock, type Database } from '../../src/store/database.ts';
 import { createTestDatabase, until, type TestDatabase } from '../support/stack.ts';
 
 const SUSPENDED_MS = 100_000;
+const STOOD_STILL_MS = 240_000;
+const SET_BACK_MS = 3_600_000;
 
 describe("Postgres' clock", () => {
   let own: TestDatabase;
@@ -37,6 +39,55 @@ describe("Postgres' clock", () => {
         }
       });
       assert.ok(after >= before, `${after} after ${before}`);
+    } finally {
+      Reflect.deleteProperty(performance, 'now');
+      clock.stop();
+    }
+  });
+
+  it('is not taken from a reading during which the process stood still', async () => {
+    const errors: unknown[] = [];
+    const clock = new DatabaseClock(database, (error) => errors.push(error));
+    await clock.start();
+    const now = performance.now.bind(performance);
+    const dateNow = Date.now;
+    let readings = 0;
+    let isAsking = false;
+    try {
+      // It asked four minutes ago: it reads both clocks at once, then Postgres', and then one of its own again.
+      performance.now = () => {
+        readings += 1;
+        isAsking = readings === 1;
+        return now() - (isAsking ? STOOD_STILL_MS : 0);
+      };
+      Date.now = () => {
+        const shiftMs = isAsking ? STOOD_STILL_MS : 0;
+        isAsking = false;
+        return dateNow() - shiftMs;
+      };
+      await until(() => readings >= 2);
+      const skewMs = clock.checkedNowMs() - (await readClock(database));
+      assert.ok(Math.abs(skewMs) < 5_000, `${skewMs} ms`);
+      assert.match(String(errors[0]), /stood still/);
+    } finally {
+      Reflect.deleteProperty(performance, 'now');
+      Date.now = dateNow;
+      clock.stop();
+    }
+  });
+
+  it('is noticed when it is set back, and by how much', async () => {
+    const clock = new DatabaseClock(database, () => {});
+    const noticed: number[] = [];
+    clock.onSetBack((byMs) => noticed.push(byMs));
+    await clock.start();
+    const now = performance.now.bind(performance);
+    try {
+      // More time has passed here than on Postgres' clock.
+      performance.now = () => now() + SET_BACK_MS;
+      await until(() => noticed.length > 0);
+      assert.equal(noticed.length, 1);
+      assert.ok(Math.abs((noticed[0] ?? 0) - SET_BACK_MS) < 5_000, String(noticed));
     } finally {
       Reflect.deleteProperty(performance, 'now');
       clock.stop();

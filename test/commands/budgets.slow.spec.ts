@@ -186,6 +186,7 @@ describe('farebox budget and account keys', () => {
     await assertRefused(/not a budget of this account/, ...create('--parent', nowhere));
     await assertRefused(/Budget bdg_0+ not found/, 'budget', 'usage', nowhere);
     await assertRefused(/time in the future/, ...create('--expires-at', '2001-01-01'));
+    await assertRefused(/time in the future/, ...create('--expires-at', '+020000-01-01'));
   });
 
   /** Charges by the spend key, as the batcher makes them. */

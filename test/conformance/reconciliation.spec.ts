@@ -54,7 +54,8 @@ it('every read of reconciliation, doctor and a restore is as Stripe declares it,
       const admitted = await admitTopUp(database, order);
       assert.ok(admitted.kind === 'admitted');
       const createdAt = '2026-01-01T00:00:00.000Z';
-      const waiting = { ...admitted.topUp, method, isClaimed: true, createdAt };
+      const ageMs = Date.now() - Date.parse(createdAt);
+      const waiting = { ...admitted.topUp, method, isClaimed: true, createdAt, ageMs };
       await recall({ database, stripe }, waiting);
       await client.stripe.customers.create({ metadata: { account_id: payer.accountId } });
       await recall({ database, stripe }, waiting);

@@ -84,6 +84,11 @@ describe('workers with versioning', () => {
   it('leave a current build alone that an operator or a later worker chose', async () => {
     await tendBuilds(harness.temporal, OURS, log);
     assert.equal(await current(), theirs);
+    // Nor does a worker whose clock is ahead of Temporal's.
+    const now = Date.now;
+    Date.now = () => now() + 2 * GONE_AFTER_MS;
+    await tendBuilds(harness.temporal, OURS, log).finally(() => (Date.now = now));
+    assert.equal(await current(), theirs);
     await farebox(['builds', '--make-current', OURS], harness);
     await tendBuilds(harness.temporal, theirs, log);
     assert.equal(await current(), OURS);

@@ -39,6 +39,8 @@ const Invocation = Type.Object({
   resultHash: nullable(Type.String()),
   receiptKey: Type.Integer(),
   createdAt: Type.String(),
+  /** When it was read, by Postgres' clock. A worker's may be wrong. */
+  ageMs: Type.Integer(),
   endedAt: nullable(Type.String()),
 });
 /** A row of `invocations`; ids are UUIDs, hashes in hex, times ISO 8601. */
@@ -86,7 +88,8 @@ const columns = sql.fragment`
   capability, status, attempts, result::text as "resultText", error_code as "errorCode",
   error_message as "errorMessage", encode(request_hash, 'hex') as "requestHash",
   encode(result_hash, 'hex') as "resultHash", receipt_key as "receiptKey",
-  created_at as "createdAt", ended_at as "endedAt"
+  created_at as "createdAt", (extract(epoch from clock_timestamp() - created_at) * 1000)::int8 as "ageMs",
+  ended_at as "endedAt"
 `;
 
 /** How long relays wait before they start a new invocation's workflow. The request that wrote it starts it sooner. */

@@ -59,7 +59,7 @@ const sinceRow = row(Type.Object({ since: nullable(Type.String()) }));
 export async function getWalkStart(connection: Connection): Promise<string> {
   const since = await connection.oneFirst(sql.type(sinceRow)`
     select coalesce(
-      (select walked_until - case when walked_until < date_trunc('day', now(), 'UTC')
+      (select least(walked_until, now()) - case when walked_until < date_trunc('day', now(), 'UTC')
         then interval '3 days' else interval '1 hour' end from farebox.reconciliation),
       (select min(created_at) - interval '3 days' from farebox.top_ups where method in ('checkout', 'direct'))
     ) as since
@@ -81,11 +81,12 @@ export async function getRestoreStart(connection: Connection): Promise<string> {
   return since ?? new Date().toISOString();
 }
 
+/** Records how far the comparison got, never later than now, even if the caller says so. */
 export async function recordWalk(connection: Connection, walkedUntil: string): Promise<void> {
   await connection.query(sql.typeAlias('nothing')`
-    insert into farebox.reconciliation (walked_until) values (${walkedUntil}::timestamptz)
+    insert into farebox.reconciliation (walked_until) values (least(${walkedUntil}::timestamptz, now()))
     on conflict (is_only) do update
-    set walked_until = greatest(reconciliation.walked_until, excluded.walked_until)
+    set walked_until = greatest(least(reconciliation.walked_until, now()), excluded.walked_until)
   `);
 }
 

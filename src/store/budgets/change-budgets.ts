@@ -225,7 +225,10 @@ function scopesOf(changes: Partial<BudgetSettings>): LimitScope[] {
   return LIMIT_SCOPES.filter((scope) => set[scope] !== undefined);
 }
 
-/** Of any number of nodes. Only a window of the same unit that is not over has counted anything that still counts. */
+/**
+ * Of any number of nodes. Only a window of the same unit that is not over has counted anything that still counts. One that
+ * begins later than now does not: Postgres' clock was set back, and it would last until then.
+ */
 export async function setWindow(
   tx: Transaction,
   view: ConsumerRef,
@@ -234,7 +237,8 @@ export async function setWindow(
 ): Promise<void> {
   const unit = numberOfWindowUnit(window?.unit ?? null);
   const stays = sql.fragment`
-    b.window_unit = ${unit} and b.window_began >= (farebox.windows_at(clock_timestamp()))[${unit}::int4]
+    b.window_unit = ${unit}
+      and b.window_began between (farebox.windows_at(clock_timestamp()))[${unit}::int4] and clock_timestamp()
   `;
   await tx.query(sql.typeAlias('nothing')`
     update farebox.budgets b set window_unit = ${unit}, window_limit_micros = ${window?.limitMicros ?? null},

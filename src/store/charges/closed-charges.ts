@@ -1,7 +1,7 @@
 /**
  * A consumer's charges by tool, for any number of charges: counted in steps, month by month, and what is closed is
- * counted once and remembered. A charge commits within a minute of its id, so older ones never change. An archived month
- * has only sums.
+ * counted once and remembered. A charge commits within a minute of its id, so older ones never change, unless Postgres'
+ * clock is set back: then everything is forgotten. An archived month has only sums.
  */
 import { LRUCache } from 'lru-cache';
 import { Type, type Static } from 'typebox';
@@ -50,14 +50,16 @@ const nowRow = row(Type.Object({ nowMs: Type.Integer() }));
 const TOOLS_MAX = 100_000;
 
 export class ClosedCharges {
-  readonly #counted = new LRUCache<string, Counted>({
-    maxSize: TOOLS_MAX,
-    sizeCalculation: ({ byTool }) => byTool.size + 1,
-  });
+  #counted = newMemory();
   readonly #chargesOfFirstStep: number | undefined;
 
   constructor(chargesOfFirstStep?: number) {
     this.#chargesOfFirstStep = chargesOfFirstStep;
+  }
+
+  /** Counts everything again. What is being counted meanwhile is not remembered. */
+  forget(): void {
+    this.#counted = newMemory();
   }
 
   /**
@@ -66,7 +68,8 @@ export class ClosedCharges {
    */
   async countClosed(connection: Connection, consumer: ConsumerRef, month: Month): Promise<Counted> {
     const key = `${consumer.consumerId} ${month.fromMs}`;
-    const known = this.#counted.get(key);
+    const remembered = this.#counted;
+    const known = remembered.get(key);
     if (known?.nextId === uuidFloor(month.toMs)) return known;
     const start = { nextId: uuidFloor(month.fromMs), byTool: new Map() };
     if (month.toMs <= (await readArchivedBefore(connection))) return start;
@@ -79,7 +82,7 @@ export class ClosedCharges {
     for await (const step of this.#inSteps(connection, consumer, left)) {
       const more = await countBetween(connection, consumer, step);
       counted = { nextId: step.toId, byTool: plus(counted.byTool, more) };
-      this.#counted.set(key, counted);
+      remembered.set(key, counted);
     }
     return counted;
   }
@@ -142,6 +145,10 @@ export class ClosedCharges {
   #inSteps(connection: Connection, consumer: ConsumerRef, range: IdsBetween) {
     return inSteps(connection, consumer, range, 'oldest', this.#chargesOfFirstStep);
   }
+}
+
+function newMemory(): LRUCache<string, Counted> {
+  return new LRUCache({ maxSize: TOOLS_MAX, sizeCalculation: ({ byTool }) => byTool.size + 1 });
 }
 
 /** From that of the consumer's oldest charge to that of the newest. */

@@ -36,10 +36,11 @@ export interface EnsuredPartitions {
  */
 export async function ensureChargePartitions(
   databaseUrl: string,
-  nowMs: number,
+  at: number | 'now',
   rows: 'move' | 'leave' = 'move',
 ): Promise<EnsuredPartitions> {
   return connected(databaseUrl, async (client) => {
+    const nowMs = at === 'now' ? await readNow(client) : at;
     if ((await findMissing(client, nowMs)).length === 0) return { made: [], putOff: [] };
     return connected(databaseUrl, async (other) => {
       const turn = await takeTurn(other);
@@ -79,6 +80,12 @@ async function takeTurn(client: Client): Promise<Turn | undefined> {
   }
   const { rows } = await client.query<Turn>('select pg_backend_pid() as pid');
   return rows[0];
+}
+
+/** By Postgres' clock, which dates charges. The machine's may be wrong. */
+async function readNow(client: Client): Promise<number> {
+  const { rows } = await client.query<{ now: Date }>('select now() as now');
+  return rows[0]?.now.getTime() ?? Number.NaN;
 }
 
 async function findMissing(client: Client, nowMs: number): Promise<Month[]> {

@@ -36,7 +36,15 @@ const Delivery = Type.Object({
 });
 export type Delivery = Static<typeof Delivery>;
 
+const DueDelivery = Type.Object({
+  ...Delivery.properties,
+  /** Seconds since 1970, by Postgres' clock: receivers refuse what is signed at another time, and a worker's may be wrong. */
+  signedAt: Type.Integer(),
+});
+export type DueDelivery = Static<typeof DueDelivery>;
+
 const deliveryRow = row(Delivery);
+const dueRow = row(DueDelivery);
 const waitRow = row(Type.Object({ waitMs: nullable(Type.Number()) }));
 const waitingRow = row(Type.Object({ isWaiting: Type.Boolean() }));
 const failingRow = row(Type.Object({ days: nullable(Type.Number()) }));
@@ -54,9 +62,9 @@ export async function listDueDeliveries(
   connection: Connection,
   endpointId: string,
   limit: number,
-): Promise<readonly Delivery[]> {
-  return connection.any(sql.type(deliveryRow)`
-    select ${columns} from ${deliveries}
+): Promise<readonly DueDelivery[]> {
+  return connection.any(sql.type(dueRow)`
+    select ${columns}, floor(extract(epoch from now()))::int8 as "signedAt" from ${deliveries}
     where d.endpoint_id = ${endpointId} and d.status = 'waiting' and d.next_attempt_at <= now()
     order by d.next_attempt_at, d.event_id limit ${limit}
   `);

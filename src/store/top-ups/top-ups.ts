@@ -67,6 +67,8 @@ const TopUp = Type.Object({
   /** The saved card, if its bank declined it permanently. */
   refusedCardId: nullable(Type.String()),
   createdAt: Type.String(),
+  /** When it was read, by Postgres' clock. A worker's may be wrong. */
+  ageMs: Type.Integer(),
   completedAt: nullable(Type.String()),
 });
 
@@ -120,7 +122,8 @@ const columns = sql.fragment`
   tax_calculation_id as "taxCalculationId", saves_card as "savesCard", by_link as "byLink",
   authentication_asked_at as "authenticationAskedAt", opened_at is not null as "isClaimed",
   seen_verdict as "seenVerdict", seen_failure_code as "seenFailureCode", refused_card_id as "refusedCardId",
-  created_at as "createdAt", completed_at as "completedAt"
+  created_at as "createdAt", (extract(epoch from clock_timestamp() - created_at) * 1000)::int8 as "ageMs",
+  completed_at as "completedAt"
 `;
 
 /** How long the relays leave a new top-up to the request that wrote it, which starts the workflow itself. */

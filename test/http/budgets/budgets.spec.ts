@@ -1,5 +1,6 @@
 /** Budgets over HTTP: made, read, changed and closed by their owner; what is wrong with a request changes nothing. */
 import assert from 'node:assert/strict';
+import { uuidOf } from '../../../src/domain/ids.ts';
 import { BudgetReply, BudgetsReply } from '../../../src/schemas/budgets.ts';
 import type { TestAccount } from '../../support/accounts.ts';
 import { startTestApi, type TestApi } from '../../support/api.ts';
@@ -168,6 +169,22 @@ describe('budgets', () => {
     assert.equal((await spend(api, account, spendKey, 1)).status, 201);
   });
 
+  it("count from now on when a window that Postgres' clock began too early is set again", async () => {
+    const window = { per: 'month', limit: 2 } as const;
+    const { id } = await makeBudget(api, key, { window });
+    const { key: spendKey } = await makeKey(api, key, id);
+    assert.equal((await spend(api, account, spendKey, 2)).status, 201);
+    await api.sql.query(
+      `update farebox.budgets set window_began = now() + interval '1 year'
+       where (ledger, consumer_id, number) = (
+         select ledger, consumer_id, number from farebox.budget_details where id = $1)`,
+      [uuidOf('budget', id)],
+    );
+    assert.equal((await spend(api, account, spendKey, 2)).status, 402);
+    assert.equal((await changeBudget(api, key, id, { window })).window?.used, 0);
+    assert.equal((await spend(api, account, spendKey, 2)).status, 201);
+  });
+
   it('close with all budgets below them, and closing twice changes nothing', async () => {
     const root = await makeBudget(api, key);
     const child = await makeBudget(api, key, { parentId: root.id });
@@ -233,6 +250,7 @@ describe('budgets', () => {
     [{ expiresAt: '2020-01-01T00:00:00Z' }, 'invalid_request', 'expiresAt'],
     [{ expiresAt: 'tomorrow' }, 'invalid_request', 'expiresAt'],
     [{ expiresAt: '2030-02-31T00:00:00Z' }, 'invalid_request', 'expiresAt'],
+    [{ expiresAt: '9999-12-31T23:59:59-12:00' }, 'invalid_request', 'expiresAt'],
     [{ metadata: { deep: { er: 1 } } }, 'invalid_request', 'metadata.deep'],
     [{ parentId: 'root' }, 'invalid_request', 'parentId'],
     [{ approveDevelopers: 'yes' }, 'invalid_request', 'approveDevelopers'],

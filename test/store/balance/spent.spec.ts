@@ -15,6 +15,7 @@ const PER_SECOND = 17;
 const SPAN_MS = (CHARGES / PER_SECOND) * 1_000;
 /** Positions are up to this much later than ids: the charge waited. */
 const WAIT_MS_MAX = 55_000;
+const HOUR_MS = 3_600_000;
 const DAY_MS = 86_400_000;
 
 describe('what a consumer had spent at an instant', () => {
@@ -109,6 +110,21 @@ describe('what a consumer had spent at an instant', () => {
       }
     });
   }
+
+  it("is exact where Postgres' clock was set back by hours", async () => {
+    const [payer] = (await newConsumers(client, 1, 1_000_000)) as [Consumer];
+    const hoursMs = [0, 1, 2, 3, 1.5, 2.5, 3.5, 0.5, 4].map((hours) => hours * HOUR_MS);
+    const times = hoursMs.map((ms) => beginMs + 5 * DAY_MS + ms);
+    for (const timeMs of times) {
+      const id = idsAt(timeMs)(0, payer.consumerId, randomUUID());
+      const [outcome] = await post(ledger.database, [{ ...newDraft(payer, 3), id }]);
+      assert.equal(outcome?.kind, 'posted');
+    }
+    for (const timeMs of times) {
+      const earlier = times.filter((time) => time < timeMs).length;
+      assert.equal(await spentBefore(ledger.database, payer, timeMs), 3 * earlier);
+    }
+  });
 
   async function rowsRead(payer: Consumer, timeMs: number): Promise<number> {
     const plans = await explaining.plansOf((connection) => spentBefore(connection, payer, timeMs));

@@ -82,6 +82,17 @@ describe('charges of a month by tool', () => {
     assert.deepEqual(await count(new ClosedCharges(CHARGES_PER_STEP)), await added());
   });
 
+  it("are counted again after Postgres' clock was set back, while they were being counted too", async () => {
+    const closed = new ClosedCharges(CHARGES_PER_STEP);
+    await harness.charge([chargeAt(now - DAY_MS, 0)]);
+    const before = await count(closed);
+    const counting = count(closed);
+    closed.forget();
+    assert.deepEqual(await counting, before);
+    await harness.charge([chargeAt(now - DAY_MS, 1)]);
+    assert.deepEqual(await count(closed), await added());
+  });
+
   it('are counted once for callers at the same time', async () => {
     const closed = new ClosedCharges(CHARGES_PER_STEP);
     for (let place = 0; place < 11; place += 1) {

@@ -218,7 +218,8 @@ describe('top-ups in the database', () => {
     const first = await planSession(database, id, 30);
     const inMs = Date.parse(first.sessionExpiresAt ?? '') - Date.now();
     assert.ok(inMs > 35 * 60_000 && inMs < 36 * 60_000);
-    assert.deepEqual(await planSession(database, id, 60), first);
+    const again = await planSession(database, id, 60);
+    assert.equal(again.sessionExpiresAt, first.sessionExpiresAt);
     await database.query(sql.typeAlias('nothing')`
       update farebox.top_ups set session_expires_at = now() + interval '29 minutes' where id = ${id}
     `);
