@@ -66,18 +66,24 @@ export class ResponseRecorder {
   }
 
   /**
-   * One failed charge of a batch whose request succeeds as a whole. A failure of ours is counted in addition to that success:
-   * the client library sends all charges in batches, so an outage would not show otherwise.
+   * One failed charge of a batch, or entry of a settlement, whose request succeeds as a whole. A failure of ours is counted
+   * in addition to that success: the client library sends all charges in batches, so an outage would not show otherwise.
    */
-  failedMember(caller: KeyOwner, requestId: string, member: unknown, error: ApiError): void {
+  failedMember(
+    caller: KeyOwner,
+    requestId: string,
+    member: unknown,
+    error: ApiError,
+    request: { readonly method: string; readonly route: string } = BATCHES,
+  ): void {
     if (error.status >= 500) {
       count(
-        this.routes.find(({ route }) => route === BATCHES.route) ?? this.#unmatched,
+        this.routes.find(({ route }) => route === request.route) ?? this.#unmatched,
         error.code,
       );
       return;
     }
-    this.#trace(requestId, error, BATCHES, caller);
+    this.#trace(requestId, error, request, caller);
     this.#attribute(caller, requestId, toolOf(member), error);
   }
 

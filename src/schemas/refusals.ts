@@ -8,7 +8,8 @@ export const RefusalsQuery = Closed({
       minimum: 1,
       maximum: 720,
       default: 24,
-      description: 'How many hours back, from 1 to 720.',
+      description:
+        'How many hours back, from 1 to 720. The hour in which that time lies counts in full.',
       examples: [24],
     }),
   ),

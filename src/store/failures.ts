@@ -16,8 +16,11 @@ export type StatementFailure =
 
 /** Classes of SQLSTATE that end the session, so the commit may have happened. */
 const SESSION_LOST = /^(08|57P|58|XX)/;
-/** Serialization and deadlock, lock not available, canceled (statement_timeout), out of resources, read-only. */
-const ROLLED_BACK_FOR_NOW = /^(40|53|55P03|57014|25006)/;
+/**
+ * Serialization and deadlock, lock not available, canceled (statement_timeout), out of resources, read-only, and idle in
+ * its transaction for too long, as after a process or its machine stood still: the COMMIT never arrived.
+ */
+const ROLLED_BACK_FOR_NOW = /^(40|53|55P03|57014|25006|25P03)/;
 
 /** The driver passes errors of its socket on as they are, when a network resets it. */
 const SOCKET_LOST = new Set(['ECONNRESET', 'EPIPE', 'ETIMEDOUT']);

@@ -7,9 +7,12 @@ import { pino } from 'pino';
 import { wireId } from '../../src/domain/ids.ts';
 import { RefusalCounts } from '../../src/http/refusal-counts.ts';
 import { RefusalLog } from '../../src/http/refusal-log.ts';
+import { RefusalsReply } from '../../src/schemas/refusals.ts';
 import type { TestAccount } from '../support/accounts.ts';
 import { startTestApi, type TestApi } from '../support/api.ts';
-import { assertError, call, charge, type Answer } from '../support/http.ts';
+import { makeBudget, makeKey } from '../support/budget-requests.ts';
+import { assertError, bodyOf, call, charge, type Answer } from '../support/http.ts';
+import { askSettle, takeLease } from '../support/lease-requests.ts';
 import { until } from '../support/stack.ts';
 
 type Line = Readonly<Record<string, unknown>>;
@@ -100,6 +103,28 @@ describe('a refused request', () => {
       lines.map(({ code, status, route }) => [code, status, route]),
       Array.from({ length: 2 }, () => ['insufficient_balance', 402, '/v1/charges/batch']),
     );
+  });
+
+  it('is logged and counted for each refused entry of a settlement', async () => {
+    const budget = await makeBudget(api, account.consumerKey, { allowLeases: true });
+    const { key } = await makeKey(api, account.consumerKey, budget.id);
+    const lease = await takeLease(api, account, key, { amount: 0.03 });
+    const entries = [{ sequence: 1 }, { sequence: 2 }, { sequence: 3, amount: 0.015 }];
+    const answer = await askSettle(api, account, lease.id, entries);
+    assert.equal(answer.status, 200);
+    const lines = await until(async () => {
+      const found = await linesOf(idOf(answer));
+      return found.length >= 2 && found;
+    });
+    assert.deepEqual(
+      lines.map(({ code, status, route }) => [code, status, route]),
+      Array.from({ length: 2 }, () => ['exceeds_lease', 402, '/v1/leases/:id/settle']),
+    );
+    const ofTool = await until(async () => {
+      const list = await call(api, 'GET', '/v1/refusals', { key: account.developerKey });
+      return bodyOf(list, 200, RefusalsReply).refusals.find(({ code }) => code === 'exceeds_lease');
+    });
+    assert.deepEqual([ofTool.tool, ofTool.count, ofTool.requestIds], ['search', 2, [idOf(answer)]]);
   });
 
   it('puts no key into the log, and successes write no line', async () => {

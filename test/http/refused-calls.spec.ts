@@ -93,6 +93,18 @@ describe('refused requests of a developer', () => {
     assert.deepEqual(await list(), []);
   });
 
+  it('count for the whole time that is asked for, though they are stored by the hour', async () => {
+    const developerId = await developerUuid();
+    const recorder = new RefusalRecorder(database, rethrow);
+    // The last moment of the hour before this one: it is less than an hour ago.
+    const { rows } = await api.sql.query<{ at: Date }>(`select date_trunc('hour', now()) as at`);
+    const lastHour = (rows[0]?.at.getTime() ?? Number.NaN) - 1;
+    recorder.add({ developerId, code: 'tool_archived', tool: 'x', requestId: 'req_1' }, lastHour);
+    await recorder.stop();
+    const found = await listRefusals(database, developerId, { hours: 1, limit: 10 });
+    assert.equal(found[0]?.count, 1);
+  });
+
   it('take little room, no matter how many tools are named, and are deleted after 30 days', async () => {
     const developerId = await developerUuid();
     const recorder = new RefusalRecorder(database, rethrow);

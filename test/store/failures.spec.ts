@@ -1,6 +1,9 @@
 /** Connections to Postgres that the network resets or forgets: reads are refused for now, and the outcome of writes is unknown. */
+import assert from 'node:assert/strict';
+import { apiErrorOf } from '../../src/http/answer-errors.ts';
 import { BalanceReply } from '../../src/schemas/balance.ts';
 import { ChargeReply, RefundReply } from '../../src/schemas/charges.ts';
+import { createDatabase, sql } from '../../src/store/database.ts';
 import { startTestApi, type TestApi } from '../support/api.ts';
 import { startFaultyLine, type FaultyLine } from '../support/faulty-line.ts';
 import { assertError, bodyOf, call, charge, type Answer } from '../support/http.ts';
@@ -46,6 +49,21 @@ describe('a connection to Postgres that fails during a request', () => {
     };
     assertError(await resetDuring(readBalance), 503, 'service_unavailable');
     assertError(await resetDuring(refund), 500, 'outcome_unknown');
+  });
+
+  it('is answered as an outage when Postgres ended the transaction of a process that stood still', async () => {
+    const database = await createDatabase(direct.databaseUrl, { maxPoolSize: 1, onError() {} });
+    try {
+      // As Postgres says it to a process that stood still and then sends its next statement at the same moment.
+      const work = database.transaction((tx) =>
+        tx.query(sql.unsafe`do $$ begin raise 'idle for too long' using errcode = '25P03'; end $$`),
+      );
+      const error = await work.catch((thrown: unknown) => thrown);
+      const { code } = apiErrorOf(error);
+      assert.equal(code, 'service_unavailable', String(error));
+    } finally {
+      await database.end();
+    }
   });
 
   it('leaves the outcome unknown when the COMMIT is not answered', async () => {

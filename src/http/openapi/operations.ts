@@ -243,7 +243,8 @@ export const OPERATIONS = {
     summary: 'List refused requests',
     description:
       'Returns how often your requests were refused, by error code and tool, with the ids of the last requests. ' +
-      'Farebox keeps these figures for 30 days. They may be a few seconds old.',
+      'Each entry that a settlement of a lease refuses counts, too. ' +
+      'Farebox keeps these figures for 30 days, by the hour. They may be a few seconds old.',
   },
   listAuditEntries: {
     tag: 'Keys',

@@ -62,7 +62,7 @@ export type Refusals = Static<typeof Refusals>;
 
 const refusalsRow = row(Refusals);
 
-/** By code and tool, the most frequent first. */
+/** By code and tool, the most frequent first. An hour that is only partly within the last `hours` counts in full. */
 export async function listRefusals(
   connection: Connection,
   developerId: string,
@@ -72,7 +72,7 @@ export async function listRefusals(
     select code, tool, sum(count)::int8 as count, max(last_at) as "lastAt",
       json_agg(request_ids order by hour desc) -> 0 as "requestIds"
     from farebox.refusals
-    where developer_id = ${developerId} and hour > now() - make_interval(hours => ${hours})
+    where developer_id = ${developerId} and hour > now() - make_interval(hours => ${hours + 1})
     group by code, tool order by count desc, code, tool limit ${limit}
   `);
 }

@@ -117,7 +117,9 @@ export async function postRenewal(
   }
 }
 
-/** Always 200; each entry's result has a status of its own. */
+const SETTLEMENTS = { method: 'POST', route: '/v1/leases/:id/settle' } as const;
+
+/** Always 200; each entry's result has a status of its own, and a refused one counts as a refusal. */
 export async function postSettlement(
   api: Api,
   { caller, params, body, requestId }: Request<SettlementBody>,
@@ -141,11 +143,13 @@ export async function postSettlement(
   });
   const { lease, outcomes } = settled;
   const { baseUrl } = api.config;
-  const results = await mapInSlices(entries, ({ sequence, tool }, n): SettlementMember => {
+  const results = await mapInSlices(entries, (entry, n): SettlementMember => {
+    const { sequence, tool } = entry;
     const outcome = outcomes[n];
     if (!outcome) throw new Error(`entry ${n} was not decided`);
     if (!('chargeId' in outcome)) {
       const error = entryError(outcome, lease);
+      api.responses.failedMember(caller, requestId, entry, error, SETTLEMENTS);
       return { sequence, status: error.status, ...errorBody(error, baseUrl, requestId) };
     }
     const { chargeId: id, amountMicros, receiptKey } = outcome;
