@@ -243,6 +243,8 @@ const REASONS: Readonly<Record<string, string>> = {
   card_expired: 'The card has expired.',
   authentication_required: 'The bank wants you to confirm the payment. Open it under Top-ups.',
   no_saved_card: 'No card is saved.',
+  tax_address_missing: 'The address that the tax depends on is missing. Pay at checkout.',
+  invalid_amount: 'The amount is too large. Choose a smaller one.',
 };
 
 function AutoPart({ consent }: { readonly consent: Consent }) {
