@@ -33,7 +33,8 @@ export class Calls {
 
   /**
    * A write that may be sent again, because its idempotency key or its nature makes it take effect once. `deed` has the
-   * words for the error: `noun` when it may have happened, `done` when it did not. Resolves with `{ json, replayed }`.
+   * words for the error: `noun` when it may have happened, `done` when it did not. If money moves, `isDone(json)` says
+   * whether an answer tells of it: a success in any other shape is somebody else's. Resolves with `{ json, replayed }`.
    */
   async write(asked, deed, options) {
     if (asked.idempotencyKey !== undefined) checkIdempotencyKey(asked.idempotencyKey);
@@ -60,7 +61,8 @@ export class Calls {
     const { answer, isUnknown } = await this.retry(async ({ timeoutMs }) => {
       const response = await this.transport.request(path, { ...request, timeoutMs });
       const { status, json, header } = response;
-      if (status >= 200 && status < 300 && typeof json === 'object' && json !== null) {
+      const isSuccess = status >= 200 && status < 300 && typeof json === 'object' && json !== null;
+      if (isSuccess && (!deed.isDone || deed.isDone(json))) {
         return { json, replayed: header('idempotency-replayed') === 'true' };
       }
       const failure = failureOf(response);
@@ -87,6 +89,11 @@ export function checkIdempotencyKey(key) {
   if (typeof key === 'string' && IDEMPOTENCY_KEY.test(key)) return;
   const message = 'An idempotency key has 1 to 255 visible ASCII characters.';
   throw createError('invalid_idempotency_key', message, { param: 'idempotencyKey' });
+}
+
+/** Of answers that have an id. */
+export function hasId({ id }) {
+  return typeof id === 'string';
 }
 
 function isGiven([, value]) {

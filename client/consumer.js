@@ -7,7 +7,7 @@ import { amountToSend } from './money.js';
 import { publicReceipt } from './receipts.js';
 import * as settings from './settings.js';
 
-const TOP_UP = { noun: 'top-up', done: 'done' };
+const TOP_UP = { noun: 'top-up', done: 'done', isDone: hasTopUpId };
 /** The service waits ten seconds for the payment before it answers that it is pending, at each attempt. */
 const PAY_MS = 15_000;
 
@@ -90,4 +90,8 @@ export class FareboxConsumer {
     const { timeoutMs = this.#payMs, signal } = options ?? {};
     return this.#calls.post(path, { body, idempotencyKey }, TOP_UP, { timeoutMs, signal });
   }
+}
+
+function hasTopUpId({ topUpId }) {
+  return typeof topUpId === 'string';
 }
