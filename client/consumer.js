@@ -8,8 +8,8 @@ import { publicReceipt } from './receipts.js';
 import * as settings from './settings.js';
 
 const TOP_UP = { noun: 'top-up', done: 'done', isDone: hasTopUpId };
-/** The service waits ten seconds for the payment before it answers that it is pending, at each attempt. */
-const PAY_MS = 15_000;
+/** The service waits for the payment, at each attempt, before it answers that it is pending: up to a minute (`TOP_UP_ANSWER_MS`). */
+const PAY_MS = 65_000;
 
 export class FareboxConsumer {
   #calls;
