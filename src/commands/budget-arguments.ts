@@ -77,21 +77,6 @@ function noSuchBudget(id: string): CommandError {
   return new CommandError(`Budget ${id} not found. Run \`farebox budget list\` to see budget ids.`);
 }
 
-export const NO_LIMITS = {
-  limitMicros: null,
-  window: null,
-  maxPerCallMicros: null,
-  tools: null,
-  developers: null,
-  mayDelegate: false,
-  allowLeases: false,
-  maxLeaseMicros: null,
-  approveDevelopers: false,
-  approvedDevelopers: [],
-  metadata: null,
-  expiresAt: null,
-} satisfies Omit<BudgetSettings, 'name'>;
-
 export function changesIn(options: Omit<SettingOptions, keyof Common>): Partial<BudgetSettings> {
   const { name, limit, window, maxPerCall, tools, developers, mayDelegate, expiresAt } = options;
   const { allowLeases, maxLease } = options;
