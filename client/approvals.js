@@ -1,4 +1,5 @@
 /** Approvals: asks the owner of an account about a refused call, waits for the answer, and decides as the owner. */
+import { hasId } from './calls.js';
 import { idInPath, listAt } from './list.js';
 import { amountToSend } from './money.js';
 import { checkInteger, TIMER_MS_MAX } from './settings.js';
@@ -31,7 +32,7 @@ export class Approvals {
   }
 
   get(id, options) {
-    return this.#calls.get(`/v1/approvals/${idInPath(id)}`, {}, options);
+    return this.#calls.get(`/v1/approvals/${idInPath(id)}`, {}, options, hasId);
   }
 
   list({ status, budgetId, limit } = {}, options) {
@@ -57,7 +58,7 @@ export class Approvals {
       const options = { timeoutMs: requestMs, totalMs, signal };
       try {
         const path = `/v1/approvals/${idInPath(id)}`;
-        const approval = await this.#calls.get(path, { wait }, options);
+        const approval = await this.#calls.get(path, { wait }, options, hasId);
         if (approval.status !== 'pending' || leftMs <= 0) return approval;
       } catch (error) {
         const mayRecover = error.code === 'service_unavailable' || error.code === 'rate_limited';

@@ -29,7 +29,7 @@ export class FareboxConsumer {
   }
 
   balance(options) {
-    return this.#calls.get('/v1/balance', {}, options);
+    return this.#calls.get('/v1/balance', {}, options, hasBalance);
   }
 
   usage({ tool, from, to, limit } = {}, options) {
@@ -94,4 +94,8 @@ export class FareboxConsumer {
 
 function hasTopUpId({ topUpId }) {
   return typeof topUpId === 'string';
+}
+
+function hasBalance({ balance }) {
+  return typeof balance === 'number';
 }

@@ -26,6 +26,13 @@ const CALLS: Readonly<Record<string, Call>> = {
   checkout: (_, consumer) => consumer.checkout({ amount: 5 }),
 };
 
+const READS: Readonly<Record<string, Call>> = {
+  balance: (_, consumer) => consumer.balance(),
+  'list of charges': (farebox) => farebox.charges().page(),
+  'list of holds': (_, consumer) => consumer.holds()[Symbol.asyncIterator]().next(),
+  approval: (farebox) => farebox.approvals.get('apr_1'),
+};
+
 describe('client: a success that is not Farebox’s', () => {
   for (const [name, call] of Object.entries(CALLS)) {
     for (const body of [{}, [], { results: [{}] }]) {
@@ -40,5 +47,16 @@ describe('client: a success that is not Farebox’s', () => {
         assert.deepEqual(api.keys[1], api.keys[0]);
       });
     }
+  }
+
+  for (const [name, read] of Object.entries(READS)) {
+    it(`does not count as a ${name}`, async () => {
+      await using api = await ScriptedService.start(answer(200, {}));
+      const options = { baseUrl: api.url, maxRetries: 1 };
+      const farebox = new Farebox({ secretKey: 'fare_sk_live_x', ...options });
+      const consumer = new FareboxConsumer({ consumerKey: apiKey, ...options });
+      assert.equal((await raised(read(farebox, consumer))).code, 'service_unavailable');
+      assert.equal(api.seen.length, 2);
+    });
   }
 });
