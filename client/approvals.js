@@ -1,4 +1,5 @@
 /** Approvals: asks the owner of an account about a refused call, waits for the answer, and decides as the owner. */
+import { hasId } from './calls.js';
 import { idInPath, listAt } from './list.js';
 import { amountToSend } from './money.js';
 import { checkInteger, TIMER_MS_MAX } from './settings.js';
@@ -13,6 +14,8 @@ const WAIT_SECONDS = 30;
 const PAUSE_MS = 1_000;
 /** Before a call that nothing refuses any more is sent again. */
 const CAUGHT_UP_MS = 250;
+/** How long such a call is sent again. What refuses it then is nothing that an owner can lift, such as an amount of the test mode. */
+const CAUGHT_UP_MS_MAX = 5_000;
 
 export class Approvals {
   #calls;
@@ -29,7 +32,7 @@ export class Approvals {
   }
 
   get(id, options) {
-    return this.#calls.get(`/v1/approvals/${idInPath(id)}`, {}, options);
+    return this.#calls.get(`/v1/approvals/${idInPath(id)}`, {}, options, hasId);
   }
 
   list({ status, budgetId, limit } = {}, options) {
@@ -55,7 +58,7 @@ export class Approvals {
       const options = { timeoutMs: requestMs, totalMs, signal };
       try {
         const path = `/v1/approvals/${idInPath(id)}`;
-        const approval = await this.#calls.get(path, { wait }, options);
+        const approval = await this.#calls.get(path, { wait }, options, hasId);
         if (approval.status !== 'pending' || leftMs <= 0) return approval;
       } catch (error) {
         const mayRecover = error.code === 'service_unavailable' || error.code === 'rate_limited';
@@ -89,6 +92,7 @@ export async function askAndRetry(approvals, ask, call, charge, { signal } = {})
   const { reason, expiresIn, timeoutMs } = checkAsk(ask);
   const deadline = performance.now() + timeoutMs;
   let previousId;
+  let notNeededUntil;
   for (;;) {
     try {
       return await charge();
@@ -97,13 +101,16 @@ export async function askAndRetry(approvals, ask, call, charge, { signal } = {})
       const asked = await approvals.ask({ ...call, reason, expiresIn }, { signal }).catch(noAnswer);
       if (asked === NOT_NEEDED) {
         // Allowed a moment ago: each process that decides charges learns of it within a second.
-        if (performance.now() >= deadline) throw error;
+        const now = performance.now();
+        notNeededUntil ??= Math.min(deadline, now + CAUGHT_UP_MS_MAX);
+        if (now >= notNeededUntil) throw error;
         await pause(CAUGHT_UP_MS);
         continue;
       }
       // Approved a moment ago and refused all the same: somebody else used it.
       if (asked === undefined || asked.id === previousId) throw error;
       previousId = asked.id;
+      notNeededUntil = undefined;
       const leftMs = Math.max(1, Math.ceil(deadline - performance.now()));
       const { id, status } = await approvals
         .wait(asked.id, { timeoutMs: leftMs, signal })

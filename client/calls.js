@@ -25,15 +25,17 @@ export class Calls {
     return retry(attempt, { timeoutMs, maxRetries: this.#maxRetries, signal, totalMs });
   }
 
-  async get(path, query, options) {
+  /** `isAnswer(json)`, if given, says whether a success is Farebox's: one in any other shape is somebody else's. */
+  async get(path, query, options, isAnswer) {
     const search = new URLSearchParams(Object.entries(query ?? {}).filter(isGiven)).toString();
-    const asked = { path: search ? `${path}?${search}` : path };
+    const asked = { path: search ? `${path}?${search}` : path, isAnswer };
     return (await this.#ask(asked, 'Farebox cannot be reached', options)).json;
   }
 
   /**
    * A write that may be sent again, because its idempotency key or its nature makes it take effect once. `deed` has the
-   * words for the error: `noun` when it may have happened, `done` when it did not. Resolves with `{ json, replayed }`.
+   * words for the error: `noun` when it may have happened, `done` when it did not. If money moves, `isDone(json)` says
+   * whether a success tells of it. Resolves with `{ json, replayed }`.
    */
   async write(asked, deed, options) {
     if (asked.idempotencyKey !== undefined) checkIdempotencyKey(asked.idempotencyKey);
@@ -51,7 +53,9 @@ export class Calls {
     return (await this.#ask({ ...asked, isSentOnce: true }, deed, options)).json;
   }
 
-  async #ask({ method = 'GET', path, body, idempotencyKey, isSentOnce }, deed, options) {
+  async #ask(asked, deed, options) {
+    const { method = 'GET', path, body, idempotencyKey, isSentOnce } = asked;
+    const isAnswer = asked.isAnswer ?? deed.isDone ?? (() => true);
     const headers = {
       ...(body !== undefined && JSON_TYPE),
       ...(idempotencyKey !== undefined && { 'Idempotency-Key': idempotencyKey }),
@@ -60,7 +64,8 @@ export class Calls {
     const { answer, isUnknown } = await this.retry(async ({ timeoutMs }) => {
       const response = await this.transport.request(path, { ...request, timeoutMs });
       const { status, json, header } = response;
-      if (status >= 200 && status < 300 && typeof json === 'object' && json !== null) {
+      const isSuccess = status >= 200 && status < 300 && typeof json === 'object' && json !== null;
+      if (isSuccess && isAnswer(json)) {
         return { json, replayed: header('idempotency-replayed') === 'true' };
       }
       const failure = failureOf(response);
@@ -87,6 +92,11 @@ export function checkIdempotencyKey(key) {
   if (typeof key === 'string' && IDEMPOTENCY_KEY.test(key)) return;
   const message = 'An idempotency key has 1 to 255 visible ASCII characters.';
   throw createError('invalid_idempotency_key', message, { param: 'idempotencyKey' });
+}
+
+/** Of answers that have an id. */
+export function hasId({ id }) {
+  return typeof id === 'string';
 }
 
 function isGiven([, value]) {

@@ -53,10 +53,15 @@ export async function postCharges(transport, charges, timeoutMs) {
 function answerOf(response, replayed) {
   const { status, json } = response;
   const isMade = status >= 200 && status < 300;
-  if (isMade && typeof json?.receipt === 'string' && typeof json.id === 'string') {
+  if (isMade && isCharge(json)) {
     json.replayed = replayed;
     json.paid = true;
     return { charge: json };
   }
   return failureOf(response);
+}
+
+/** A success in any other shape is somebody else's, such as a proxy's. */
+export function isCharge(json) {
+  return typeof json?.receipt === 'string' && typeof json.id === 'string';
 }

@@ -7,9 +7,9 @@ import { amountToSend } from './money.js';
 import { publicReceipt } from './receipts.js';
 import * as settings from './settings.js';
 
-const TOP_UP = { noun: 'top-up', done: 'done' };
-/** The service waits ten seconds for the payment before it answers that it is pending, at each attempt. */
-const PAY_MS = 15_000;
+const TOP_UP = { noun: 'top-up', done: 'done', isDone: hasTopUpId };
+/** The service waits for the payment, at each attempt, before it answers that it is pending: up to a minute (`TOP_UP_ANSWER_MS`). */
+const PAY_MS = 65_000;
 
 export class FareboxConsumer {
   #calls;
@@ -29,7 +29,7 @@ export class FareboxConsumer {
   }
 
   balance(options) {
-    return this.#calls.get('/v1/balance', {}, options);
+    return this.#calls.get('/v1/balance', {}, options, hasBalance);
   }
 
   usage({ tool, from, to, limit } = {}, options) {
@@ -90,4 +90,12 @@ export class FareboxConsumer {
     const { timeoutMs = this.#payMs, signal } = options ?? {};
     return this.#calls.post(path, { body, idempotencyKey }, TOP_UP, { timeoutMs, signal });
   }
+}
+
+function hasTopUpId({ topUpId }) {
+  return typeof topUpId === 'string';
+}
+
+function hasBalance({ balance }) {
+  return typeof balance === 'number';
 }

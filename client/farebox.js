@@ -5,7 +5,7 @@
  */
 import { CAN_SHARE_REQUESTS } from '#send';
 import { Approvals, askAndRetry } from './approvals.js';
-import { Calls, checkIdempotencyKey, failed } from './calls.js';
+import { Calls, checkIdempotencyKey, failed, hasId } from './calls.js';
 import { postCharge, postCharges, prepareCharge } from './charge-requests.js';
 import { Coalescer } from './coalescer.js';
 import { createError } from './errors.js';
@@ -21,9 +21,8 @@ import { WebhookEndpoints } from './webhook-endpoints.js';
 
 const CHARGE_ID = /^chg_[0-9a-f]+$/;
 const CHARGE = { noun: 'charge', done: 'charged' };
-const REFUND = { noun: 'refund', done: 'refunded' };
+const REFUND = { noun: 'refund', done: 'refunded', isDone: hasId };
 const CHANGE = { noun: 'change', done: 'done' };
-const BATCH = { noun: 'batch', done: 'done' };
 
 export class Farebox {
   #calls;
@@ -80,8 +79,10 @@ export class Farebox {
   async batch(members, options) {
     const charges = members.map(toSend);
     const asked = { method: 'POST', path: '/v1/charges/batch', body: { charges } };
+    const isDone = ({ results }) => areWhole(results, charges.length);
+    const deed = { noun: 'batch', done: 'done', isDone };
     try {
-      const { results } = (await this.#calls.write(asked, BATCH, options)).json;
+      const { results } = (await this.#calls.write(asked, deed, options)).json;
       return withKeys(results, charges);
     } catch (error) {
       const idempotencyKeys = charges.map((member) => member.idempotencyKey);
@@ -174,15 +175,20 @@ function toSend({ amount, ...member }) {
   return { ...member, op, amount: amountToSend(amount), idempotencyKey };
 }
 
+/** One for each member. An answer without all of them counts as lost. */
+function areWhole(results, count) {
+  return (
+    Array.isArray(results) &&
+    results.length === count &&
+    results.every((result) => Number.isInteger(result?.status))
+  );
+}
+
 /**
  * The results of a batch; a failed one has the key of its member: it may be unknown whether that took effect, now or in
  * an attempt whose answer was lost.
  */
 function withKeys(results, charges) {
-  if (!Array.isArray(results) || results.length !== charges.length) {
-    const message = 'Farebox gave no whole answer, so the batch may have been made.';
-    throw createError('service_unavailable', message, { outcome: 'unknown' });
-  }
   return results.map((result, n) => {
     const { idempotencyKey } = charges[n];
     return result.error && idempotencyKey ? { ...result, idempotencyKey } : result;

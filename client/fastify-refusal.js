@@ -19,7 +19,7 @@ export function refuse(reply, error, before, unsent) {
 /** Fastify's error handlers do not see a reply that its handler has hijacked. */
 export function failHijacked(request, reply, error) {
   request.log.error(error);
-  // Not with `error`: even one of Farebox is the server's own.
+  // Without `error`: here even a FareboxError is the server's own.
   refuseRaw(reply.raw, {});
 }
 

@@ -1,11 +1,13 @@
 /** Holds: money reserved for a call whose cost is known only afterwards, or that may fail. */
+import { hasId } from './calls.js';
+import { isCharge } from './charge-requests.js';
 import { createError } from './errors.js';
 import { idInPath, listAt } from './list.js';
 import { amountToSend } from './money.js';
 
-const HOLD = { noun: 'hold', done: 'held' };
-const CAPTURE = { noun: 'charge', done: 'charged' };
-const CHANGE = { noun: 'change', done: 'done' };
+const HOLD = { noun: 'hold', done: 'held', isDone: hasId };
+const CAPTURE = { noun: 'charge', done: 'charged', isDone: isCharge };
+const CHANGE = { noun: 'change', done: 'done', isDone: hasId };
 
 export class Holds {
   #calls;

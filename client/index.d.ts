@@ -64,8 +64,9 @@ interface ConnectionOptions {
   /** The URL of Farebox, such as `https://billing.example.com`. Default: `FAREBOX_URL`. */
   baseUrl?: string | undefined;
   /**
-   * How long one attempt may take. A call ends within `timeoutMs * (maxRetries + 1)`. Default 5000; 15000 for `topUp()` and
-   * `checkout()` of a consumer, which the service answers after ten seconds at the latest.
+   * How long one attempt may take. A call ends within `timeoutMs * (maxRetries + 1)`. Default 5000; 65000 for `topUp()` and
+   * `checkout()` of a consumer, which the service answers after ten seconds at the latest, or after up to 60 if its operator
+   * chose so.
    */
   timeoutMs?: number | undefined;
   /** How many attempts may follow the first one, all with the same idempotency key. Default 2. */

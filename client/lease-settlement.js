@@ -1,5 +1,5 @@
 /** One settlement of a lease, and what its answer means for each call. */
-import { createError, FareboxError } from './errors.js';
+import { FareboxError } from './errors.js';
 import { dollarsOf } from './lease-slice.js';
 
 /**
@@ -17,22 +17,6 @@ export async function resultsOf(send, batch) {
     const second = first && (await resultsOf(send, batch.slice(half)));
     return second && [...first, ...second];
   }
-}
-
-/** The results of one request. An answer without all of them counts as lost. */
-export async function settlement(leases, request) {
-  const { results } = await leases.settle(request);
-  if (areWhole(results, request.entries)) return results;
-  const message = 'Farebox gave no whole answer, so the settlement may have been made.';
-  throw createError('service_unavailable', message, { outcome: 'unknown' });
-}
-
-function areWhole(results, entries) {
-  return (
-    Array.isArray(results) &&
-    results.length === entries.length &&
-    results.every((result) => result?.status === 201 || typeof result?.error?.code === 'string')
-  );
 }
 
 /** Not about the credentials, the environment or the connection: with others, the calls may still be settled. */

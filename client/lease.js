@@ -10,7 +10,6 @@ import {
   isUnavailable,
   resultsOf,
   settledCall,
-  settlement,
   wireEntry,
 } from './lease-settlement.js';
 import { BATCH_MAX, dollarsOf, microsOf, Slice } from './lease-slice.js';
@@ -350,7 +349,7 @@ class Lease {
     while (!this.#isAbandoned) {
       try {
         return await slice.inTurn(() =>
-          settlement(this.#leases, { leaseId: slice.id, fence: slice.fence, entries, final }),
+          this.#settled({ leaseId: slice.id, fence: slice.fence, entries, final }),
         );
       } catch (error) {
         // A renewal whose answer was lost raised it.
@@ -367,6 +366,10 @@ class Lease {
       }
     }
     return undefined;
+  }
+
+  async #settled(request) {
+    return (await this.#leases.settle(request)).results;
   }
 
   #report(leaseId, batch, results) {
@@ -398,7 +401,7 @@ class Lease {
   /** Calls of a lease that this account and database do not know stay in the journal: the right ones may come back. */
   async #settleFormer(leaseId, entries) {
     const settle = (calls, final) =>
-      settlement(this.#leases, { leaseId, entries: calls.map(wireEntry), final });
+      this.#settled({ leaseId, entries: calls.map(wireEntry), final });
     let left = entries;
     try {
       for (; left.length > 0; left = left.slice(BATCH_MAX)) {

@@ -1,11 +1,11 @@
 /** Leases as the service has them. `farebox.lease()` spends them call by call. */
+import { hasId } from './calls.js';
 import { checkApiKey } from './holds.js';
 import { idInPath, listAt } from './list.js';
 import { amountToSend } from './money.js';
 
-const LEASE = { noun: 'lease', done: 'held' };
-const SETTLEMENT = { noun: 'settlement', done: 'charged' };
-const CHANGE = { noun: 'change', done: 'done' };
+const LEASE = { noun: 'lease', done: 'held', isDone: hasId };
+const CHANGE = { noun: 'change', done: 'done', isDone: hasId };
 
 export class Leases {
   #calls;
@@ -28,7 +28,9 @@ export class Leases {
   async settle({ leaseId, fence, entries, final }, options) {
     const path = `/v1/leases/${idInPath(leaseId)}/settle`;
     const amounts = entries.map((entry) => ({ ...entry, amount: amountToSend(entry.amount) }));
-    return this.#write(path, { entries: amounts, fence, final }, SETTLEMENT, options);
+    const isDone = ({ results }) => areWhole(results, entries);
+    const deed = { noun: 'settlement', done: 'charged', isDone };
+    return this.#write(path, { entries: amounts, fence, final }, deed, options);
   }
 
   async renew(request, options) {
@@ -53,4 +55,13 @@ export class Leases {
     const asked = { method: 'POST', path, body, idempotencyKey };
     return (await this.#calls.write(asked, deed, options)).json;
   }
+}
+
+/** An answer without the result of each entry counts as lost. */
+function areWhole(results, entries) {
+  return (
+    Array.isArray(results) &&
+    results.length === entries.length &&
+    results.every((result) => result?.status === 201 || typeof result?.error?.code === 'string')
+  );
 }

@@ -26,7 +26,8 @@ export class List {
 
 /** The list at a path, with the caller's filters, page size and options. */
 export function listAt(calls, path, name, filter, options) {
-  return new List(name, (cursor) => calls.get(path, { ...filter, cursor }, options));
+  const isPage = (json) => Array.isArray(json[name]);
+  return new List(name, (cursor) => calls.get(path, { ...filter, cursor }, options, isPage));
 }
 
 /**

@@ -152,7 +152,7 @@ async function settleFor(signal, payment, result) {
   }
 }
 
-/** What the tool's own code threw. Of Farebox, it tells of a payment by the tool, with the tool's balance and top-up page. */
+/** What the tool's own code threw. A FareboxError tells of a payment that the tool made, with its balance and top-up page. */
 const ownErrors = new WeakSet();
 
 /** Runs code of the tool. */

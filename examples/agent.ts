@@ -16,7 +16,7 @@ const Refusal = z.object({
 const consumer = new FareboxConsumer();
 const headers = { 'X-Service-Key': process.env['FAREBOX_CONSUMER_KEY'] ?? '' };
 let budget = Number(process.env['BUDGET'] ?? 10);
-// No amount is more than what is no number, so such a budget would have no end.
+// No amount exceeds NaN, so such a budget would have no end.
 if (Number.isNaN(budget)) throw new Error('BUDGET must be a number of dollars, such as 10');
 
 const client = new Client({ name: 'agent', version: '0.1.0' });

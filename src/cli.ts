@@ -4,6 +4,7 @@
  */
 import { readFileSync } from 'node:fs';
 import { enableCompileCache } from 'node:module';
+import { constants } from 'node:os';
 import { join } from 'node:path';
 import { CommanderError, program, type Command } from 'commander';
 import { OutcomeUnknownError } from './commands/outcome-unknown.ts';
@@ -114,6 +115,8 @@ const INSPECTIONS = ['doctor', 'reconcile'];
 const NOT_INSPECTED = 2;
 /** They continue, even if nothing that they print can be written. */
 const RUNS_ON = ['start', 'api', 'worker'];
+/** They listen to signals. */
+const STOPS_ITSELF = [...RUNS_ON, 'codec-server', 'migrate'];
 
 // bin/farebox has already enabled the cache when it runs this file.
 enableCompileCache(join(import.meta.dirname, '../node_modules/.cache/compiled'));
@@ -138,6 +141,13 @@ program.hook('preAction', (_, command) => {
   process.env['PGAPPNAME'] = pathOf(command);
   useSecretFiles();
 });
+
+// In a container without an init, this is process 1. A signal ends it only if it listens.
+if (process.pid === 1 && !(asked !== undefined && STOPS_ITSELF.includes(asked))) {
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+    process.once(signal, () => process.exit(128 + constants.signals[signal]));
+  }
+}
 
 // A parent process that opened an IPC channel is expected to stop us. If it is gone, nothing else will.
 if (process.channel) {

@@ -2,8 +2,9 @@
 import { InvalidArgumentError, type Command } from 'commander';
 import { WINDOW_UNITS, type WindowUnit } from '../domain/budget.ts';
 import { DAY_MS } from '../domain/durations.ts';
-import { TIME_MS_MAX, uuidOf } from '../domain/ids.ts';
+import { uuidOf } from '../domain/ids.ts';
 import type { Micros } from '../domain/money.ts';
+import { parseTime } from '../http/iso-time.ts';
 import type { BudgetSettings } from '../store/budgets/change-budgets.ts';
 import { findPlaceOfBudget, type Place } from '../store/budgets/find-tree.ts';
 import type { Connection } from '../store/database.ts';
@@ -77,21 +78,6 @@ function noSuchBudget(id: string): CommandError {
   return new CommandError(`Budget ${id} not found. Run \`farebox budget list\` to see budget ids.`);
 }
 
-export const NO_LIMITS = {
-  limitMicros: null,
-  window: null,
-  maxPerCallMicros: null,
-  tools: null,
-  developers: null,
-  mayDelegate: false,
-  allowLeases: false,
-  maxLeaseMicros: null,
-  approveDevelopers: false,
-  approvedDevelopers: [],
-  metadata: null,
-  expiresAt: null,
-} satisfies Omit<BudgetSettings, 'name'>;
-
 export function changesIn(options: Omit<SettingOptions, keyof Common>): Partial<BudgetSettings> {
   const { name, limit, window, maxPerCall, tools, developers, mayDelegate, expiresAt } = options;
   const { allowLeases, maxLease } = options;
@@ -124,9 +110,9 @@ export function nameOf(text: string): string {
 }
 
 function windowOf(text: string) {
-  const [unit, dollars = ''] = text.split(':', 2);
+  const [unit, ...dollars] = text.split(':');
   const known = WINDOW_UNITS.find((each) => each === unit);
-  if (known) return { unit: known, limitMicros: parseDollars(dollars) };
+  if (known) return { unit: known, limitMicros: parseDollars(dollars.join(':')) };
   throw new InvalidArgumentError(
     `It must be one of ${WINDOW_UNITS.join(', ')}, a colon and an amount, such as day:5.`,
   );
@@ -147,13 +133,15 @@ function developersOf(text: string): readonly string[] {
 }
 
 export function timeOf(text: string): string {
-  const timeMs = Date.parse(text);
-  if (timeMs > Date.now() && timeMs <= TIME_MS_MAX) return new Date(timeMs).toISOString();
-  throw new InvalidArgumentError('It must be a time in the future, in ISO 8601.');
+  const timeMs = parseTime(text);
+  if (timeMs > Date.now()) return new Date(timeMs).toISOString();
+  throw new InvalidArgumentError(
+    'It must be a time in the future, in ISO 8601 with its zone, such as 2030-01-31T12:00:00Z.',
+  );
 }
 
 export function dayOf(text: string): number {
-  const timeMs = Date.parse(text);
-  if (/^\d{4}-\d\d-\d\d$/.test(text) && timeMs % DAY_MS === 0) return timeMs;
+  const timeMs = parseTime(text);
+  if (timeMs % DAY_MS === 0) return timeMs;
   throw new InvalidArgumentError('It must be a day, as YYYY-MM-DD.');
 }

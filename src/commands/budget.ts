@@ -5,14 +5,18 @@ import { wireId } from '../domain/ids.ts';
 import { dollarsOf, type Micros } from '../domain/money.ts';
 import type { Budget } from '../store/budgets/budget.ts';
 import { getBudgetOfNumber, listBudgets } from '../store/budgets/budgets.ts';
-import { changeBudget, closeBudget, makeBudget } from '../store/budgets/change-budgets.ts';
+import {
+  changeBudget,
+  closeBudget,
+  makeBudget,
+  NO_LIMITS,
+} from '../store/budgets/change-budgets.ts';
 import { releaseOpenHolds } from '../store/budgets/open-holds.ts';
 import { readBudgetUsage } from '../store/budgets/usage.ts';
 import {
   changesIn,
   dayOf,
   getPlace,
-  NO_LIMITS,
   settings,
   uuidOfBudget,
   type SettingOptions,

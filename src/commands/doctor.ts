@@ -5,6 +5,7 @@
 import { InvalidArgumentError, type Command } from 'commander';
 import { namesTemporal, readScheduleConfig, readStripeConfig } from '../config.ts';
 import { environmentOf } from '../embedded/environment.ts';
+import { parseTime } from '../http/iso-time.ts';
 import { readMasterSecrets } from '../read-setting.ts';
 import { failureReason } from '../stripe/errors.ts';
 import type { Finding } from '../store/audit/findings.ts';
@@ -177,7 +178,7 @@ function reportOne(findings: readonly Finding[]): string {
 }
 
 function timeOf(text: string): number {
-  const timeMs = Date.parse(text);
+  const timeMs = parseTime(text);
   if (Number.isNaN(timeMs))
     throw new InvalidArgumentError('It must be a time, such as 2026-11-01.');
   return Math.max(timeMs, 0);

@@ -54,12 +54,15 @@ export function couldNotCheck(error: unknown, { json, changed }: Failing): void 
 
 interface Output {
   readonly isTTY?: boolean;
+  readonly columns?: number;
   write(text: string): unknown;
 }
 
 /** Shows the current step on a terminal; prints nothing in a pipe. */
 export function showProgress(step: string, out: Output = process.stderr): void {
-  if (out.isTTY) out.write(`\r\u001B[2K${step} ...`);
+  // A line that wraps would leave a row behind. A terminal that does not know its size reports 0 columns.
+  const line = `${step} ...`.slice(0, (out.columns || 80) - 1);
+  if (out.isTTY) out.write(`\r\u001B[2K${line}`);
 }
 
 export function endProgress(out: Output = process.stderr): void {

@@ -1,12 +1,23 @@
 /** What commands print: for people, or with `--json` for scripts. */
-type Values = Readonly<Record<string, string | number | boolean | null>>;
+type Value = string | number | boolean | null;
+type Values = Readonly<Record<string, Value>>;
+
+/** What would move the cursor, start a line or reorder text: a stranger's words, such as a response, must not act on a terminal. */
+const UNSHOWN = /[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]/gu;
+
+function textOf(value: Value | undefined): string {
+  return String(value ?? '-').replaceAll(
+    UNSHOWN,
+    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  );
+}
 
 /** Rows as columns under their names. */
 export function columns(rows: readonly Values[]): string {
   const [first] = rows;
   if (!first) return '';
   const names = Object.keys(first);
-  const lines = [names, ...rows.map((row) => names.map((name) => String(row[name] ?? '-')))];
+  const lines = [names, ...rows.map((row) => names.map((name) => textOf(row[name])))];
   const widths = names.map((_, at) => Math.max(...lines.map((line) => line[at]?.length ?? 0)));
   const text = (line: readonly string[]) =>
     line
@@ -25,7 +36,7 @@ export function jsonLines(objects: readonly object[]): string {
 export function table(values: Values): string {
   const width = Math.max(...Object.keys(values).map((name) => name.length));
   return Object.entries(values)
-    .map(([name, value]) => `${name.padEnd(width)}  ${value ?? '-'}\n`)
+    .map(([name, value]) => `${name.padEnd(width)}  ${textOf(value)}\n`)
     .join('');
 }
 

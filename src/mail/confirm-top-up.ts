@@ -17,8 +17,8 @@ export interface ConfirmTopUpMailDeps {
 
 /**
  * Returns at once. A mail that could not be sent, or whose process was killed, is sent when the top-up's workflow asks the
- * processor again, for which the sweep sees after 15 minutes; so it may arrive twice. The console and the API show the link
- * as well.
+ * processor again. The sweep makes it ask after 15 minutes. So the mail may arrive twice. The console and the API show the
+ * link as well.
  */
 export function confirmTopUpMailer({
   config,

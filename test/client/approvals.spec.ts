@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { Farebox, FareboxConsumer } from '@farebox/client';
 import { paidTool } from '@farebox/client/mcp';
+import { FakeFarebox } from '@farebox/client/testing';
 import { startTestApi, type TestApi } from '../support/api.ts';
 import type { TestAccount } from '../support/accounts.ts';
 import { until } from '../support/stack.ts';
@@ -72,6 +73,16 @@ describe('client: approvals', () => {
     assert.deepEqual([again.code, again.outcome], ['approval_closed', 'not_done']);
     const unneeded = await raised(farebox.approvals.ask({ apiKey, tool: 'search', amount: 0.5 }));
     assert.deepEqual([unneeded.code, unneeded.outcome], ['approval_not_needed', 'not_done']);
+  });
+
+  it('raise soon a refusal that no answer of the owner can lift', async () => {
+    const fake = new FakeFarebox();
+    const { apiKey } = fake.addConsumer({ balance: 100 });
+    const start = performance.now();
+    // The test mode refuses this amount on demand, though no budget does.
+    const charging = fake.farebox().charge({ apiKey, tool: 'search', amount: 0.990403, ask: true });
+    assert.equal((await raised(charging)).code, 'spend_limit_reached');
+    assert.ok(performance.now() - start < 30_000);
   });
 
   it('wait through an outage of the service', async () => {

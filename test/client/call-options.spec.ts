@@ -1,5 +1,6 @@
 /** Options of a single call: a timeout, and a signal that aborts it. */
 import assert from 'node:assert/strict';
+import { mock } from 'node:test';
 import { Farebox, FareboxConsumer, type CallOptions, type FareboxError } from '@farebox/client';
 import type { FareboxOptions } from '@farebox/client';
 import { until } from '../support/stack.ts';
@@ -54,6 +55,8 @@ describe('client: a call with its own timeout', () => {
 describe('client: a call that pays', () => {
   const consumerKey = 'fare_ck_live_x';
   const paid = { topUpId: 'tu_1', amount: 5, balance: 5, status: 'pending' };
+  /** Of the setting TOP_UP_ANSWER_MS. */
+  const TOP_UP_ANSWER_MS_MAX = 60_000;
   const slow: Step = (response, request) =>
     void setTimeout(() => answer(202, paid)(response, request), 5_500);
 
@@ -61,6 +64,27 @@ describe('client: a call that pays', () => {
     await using api = await service(slow);
     const consumer = new FareboxConsumer({ consumerKey, baseUrl: api.url, maxRetries: 0 });
     assert.equal((await consumer.topUp({ amount: 5 })).status, 'pending');
+  });
+
+  it('waits as long as an operator may let the service wait', async () => {
+    const sent = Promise.withResolvers<void>();
+    const { promise, resolve, reject } = Promise.withResolvers<Response>();
+    const fetch: FareboxOptions['fetch'] = (_, options) => {
+      options?.signal?.addEventListener('abort', () => reject(new Error('given up')));
+      sent.resolve();
+      return promise;
+    };
+    mock.timers.enable({ apis: ['setTimeout'] });
+    try {
+      const options = { consumerKey, baseUrl: 'https://farebox.example', maxRetries: 0, fetch };
+      const paying = new FareboxConsumer(options).topUp({ amount: 5 });
+      await sent.promise;
+      mock.timers.tick(TOP_UP_ANSWER_MS_MAX);
+      resolve(Response.json(paid, { status: 202 }));
+      assert.equal((await paying).status, 'pending');
+    } finally {
+      mock.timers.reset();
+    }
   });
 
   it('ends within the timeout of the client, or of the call', async () => {

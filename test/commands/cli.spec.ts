@@ -91,7 +91,17 @@ describe('farebox', () => {
         'none',
       ],
     ];
-    for (const [said, ...args] of cases) {
+    const create = ['budget', 'create', 'a@example.com', '--name', 'n'] as const;
+    // JavaScript takes these for a day in March, or in the order and the zone of this machine.
+    const times: typeof cases = [
+      [/must be a day/, 'budget', 'usage', 'bdg_x', '--from', '2026-02-30'],
+      [/must be a time/, 'doctor', '--since', '2026-02-30'],
+      [/must be a time in the future/, ...create, '--expires-at', '2999-02-30'],
+      [/must be a time in the future/, ...create, '--expires-at', '5/4/2999'],
+      [/must be a time in the future/, ...create, '--expires-at', '2999-04-05T12:00'],
+      [/must be from \$0/, ...create, '--window', 'day:5:6'],
+    ];
+    for (const [said, ...args] of [...cases, ...times]) {
       const { code, stderr } = await ended(...args);
       assert.equal(code, 2, args.join(' '));
       assert.match(stderr, said);

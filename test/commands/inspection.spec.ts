@@ -14,6 +14,13 @@ describe('the progress of a command', () => {
     assert.deepEqual(written, [`${CLEARED}charges ...`, `${CLEARED}earnings ...`, CLEARED]);
   });
 
+  it('stays one line on a narrow terminal', () => {
+    const written: string[] = [];
+    const out = { isTTY: true, columns: 10, write: (text: string) => written.push(text) };
+    showProgress('charges follow each other', out);
+    assert.deepEqual(written, [`${CLEARED}charges f`]);
+  });
+
   it('is not written into a pipe', () => {
     const written: string[] = [];
     const out = { write: (text: string) => written.push(text) };

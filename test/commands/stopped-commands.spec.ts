@@ -1,9 +1,11 @@
 /** Long commands that somebody stops: nothing of them is left in PostgreSQL, and another run finishes the work. */
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Client } from 'pg';
+import { countWaiting } from '../support/row-locks.ts';
 import { createTestDatabase, farebox, until, type TestDatabase } from '../support/stack.ts';
 
 const CLI = join(import.meta.dirname, '../../src/cli.ts');
@@ -60,4 +62,26 @@ describe('a long command', () => {
       await farebox([...args], { env });
     });
   }
+
+  it('that is process 1 of a container without an init ends on a signal', async function () {
+    const contained = ['--user', '--map-root-user', '--pid', '--fork', '--kill-child'];
+    if (spawnSync('unshare', [...contained, 'true']).status !== 0) this.skip();
+    await client.query('begin');
+    await client.query('lock table farebox.accounts');
+    const [program, ...args] = [process.execPath, CLI, 'account', 'list'];
+    const run = spawn('unshare', [...contained, program, ...args], {
+      env: { PATH: process.env['PATH'], ...env },
+      stdio: 'ignore',
+    });
+    const ended = once(run, 'exit');
+    try {
+      await until(async () => (await countWaiting(client, 'farebox account list')) > 0);
+      const children = readFileSync(`/proc/${run.pid}/task/${run.pid}/children`, 'utf8');
+      process.kill(Number(children), 'SIGTERM');
+      assert.deepEqual(await ended, [143, null]);
+    } finally {
+      run.kill('SIGKILL');
+      await client.query('rollback');
+    }
+  });
 });

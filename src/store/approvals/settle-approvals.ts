@@ -5,6 +5,14 @@
 import { type Connection, idRow, sql } from '../database.ts';
 import { windowUsedNow } from './find-refusal.ts';
 
+/** Whether a row `a` is about the budget of a developer for keys of the account, which no longer has a ceiling for each. */
+const isWithoutCeiling = sql.fragment`
+  exists (
+    select from farebox.spend_keys k join farebox.accounts o on o.id = k.account_id
+    where k.ledger = a.ledger and k.consumer_id = a.consumer_id and k.number = a.spend_key
+      and k.developer is not null and o.developer_day_micros is null)
+`;
+
 /** Whether the call of a row `a` would be allowed by what refused it. */
 const isResolved = sql.fragment`
   case a.code
@@ -15,7 +23,7 @@ const isResolved = sql.fragment`
       select from farebox.budget_details d
       where d.ledger = a.ledger and d.consumer_id = a.consumer_id and d.number = a.budget
         and (not d.approve_developers or a.developer_id = any (d.approved_developers)))
-    else exists (
+    else ${isWithoutCeiling} or exists (
       select from farebox.budgets b
       join farebox.budget_details d on d.ledger = b.ledger and d.consumer_id = b.consumer_id and d.number = b.number
       cross join (select farebox.windows_at(now()) as began) w

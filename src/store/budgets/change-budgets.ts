@@ -37,6 +37,22 @@ export interface BudgetSettings {
   readonly expiresAt: string | null;
 }
 
+/** Of a budget that limits nothing. */
+export const NO_LIMITS = {
+  limitMicros: null,
+  window: null,
+  maxPerCallMicros: null,
+  tools: null,
+  developers: null,
+  mayDelegate: false,
+  allowLeases: false,
+  maxLeaseMicros: null,
+  approveDevelopers: false,
+  approvedDevelopers: [],
+  metadata: null,
+  expiresAt: null,
+} satisfies Omit<BudgetSettings, 'name'>;
+
 export type MadeBudget =
   /** `known`: an earlier request with the same idempotency key made it. */
   | { readonly kind: 'made' | 'known'; readonly budget: Budget }

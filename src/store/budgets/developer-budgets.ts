@@ -17,7 +17,7 @@ import {
   type Database,
   type Transaction,
 } from '../database.ts';
-import { insertBudget, setWindow } from './change-budgets.ts';
+import { insertBudget, NO_LIMITS, setWindow } from './change-budgets.ts';
 import { insertKey, nextKeyNumber } from './spend-keys.ts';
 
 const DeveloperBudget = Type.Object({
@@ -108,19 +108,10 @@ async function make(database: Database, asked: DeveloperOfAccount): Promise<Foun
     if ((await nextKeyNumber(tx, asked)) === null) return { kind: 'full' };
     const whole = { ledger, consumerId, root: null };
     const inserted = await insertBudget(tx, whole, null, {
+      ...NO_LIMITS,
       name: `Account keys: ${wireId('developer', developerId)}`,
-      limitMicros: null,
       window: { unit: 'day', limitMicros: dayMicros },
-      maxPerCallMicros: null,
-      tools: null,
       developers: [developerId],
-      mayDelegate: false,
-      allowLeases: false,
-      maxLeaseMicros: null,
-      approveDevelopers: false,
-      approvedDevelopers: [],
-      metadata: null,
-      expiresAt: null,
     });
     if (inserted.kind === 'too_many') return { kind: 'full' };
     if (inserted.kind !== 'made') throw new Error(`a budget at the top was ${inserted.kind}`);

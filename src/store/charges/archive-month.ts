@@ -104,10 +104,20 @@ async function keepFigures(tx: Transaction, name: string, fromMs: number, toMs: 
     select ledger, consumer_id, ${month}, developer, tool, count(*), sum(amount_micros)
     from ${charges} group by 1, 2, 4, 5
   `);
+  // First what follows without a gap: range_agg keeps its input in memory, and one consumer may have most of the charges.
   await tx.query(sql.typeAlias('nothing')`
     insert into farebox.archived_spending as a (ledger, consumer_id, stretches)
-    select ledger, consumer_id, range_agg(int8range(spent_micros - amount_micros, spent_micros))
-    from ${charges} group by 1, 2
+    select ledger, consumer_id, range_agg(stretch) from (
+      select ledger, consumer_id, int8range(min(begins), max(ends)) as stretch from (
+        select *, count(*) filter (where begins is distinct from before) over (
+          partition by ledger, consumer_id order by ends rows unbounded preceding) as number
+        from (
+          select ledger, consumer_id, spent_micros - amount_micros as begins, spent_micros as ends,
+            lag(spent_micros) over (partition by ledger, consumer_id order by spent_micros) as before
+          from ${charges}
+        ) c
+      ) c group by ledger, consumer_id, number
+    ) s group by 1, 2
     on conflict on constraint archived_spending_pkey do update
       set stretches = a.stretches + excluded.stretches
   `);

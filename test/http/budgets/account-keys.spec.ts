@@ -9,7 +9,12 @@ import { ChargeReply } from '../../../src/schemas/charges.ts';
 import { AccountKeysReply, KeysReply, NewKeyReply } from '../../../src/schemas/keys.ts';
 import type { TestAccount } from '../../support/accounts.ts';
 import { startTestApi, type TestApi } from '../../support/api.ts';
-import { decide, tryAsk } from '../../support/approval-requests.ts';
+import {
+  ask as askApproval,
+  decide,
+  showApproval,
+  tryAsk,
+} from '../../support/approval-requests.ts';
 import { proveBooks } from '../../support/books.ts';
 import {
   changeBudget,
@@ -280,6 +285,17 @@ describe('the keys of an account', () => {
       'apiKey',
     );
     assertError(await tryAsk(api, account, key, 1_000), 403, 'account_keys_closed', 'apiKey');
+  });
+
+  it('end a request for more when the ceiling is removed', async () => {
+    await set({ developerDayLimit: 2 });
+    await until(async () => (await pay(2.000001)).status === 402, SOON);
+    const { id } = await askApproval(api, account, key, 3);
+    const waiting = showApproval(api, key, id, 20);
+    await set({ developerDayLimit: null });
+    const { status, decision } = await waiting;
+    assert.deepEqual([status, decision], ['approved', 'resolved']);
+    assert.equal((await pay(3, account, other)).status, 201);
   });
 
   it('with a new ceiling forget a limit that an approval raised', async () => {
