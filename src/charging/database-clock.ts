@@ -8,7 +8,7 @@ import { CLOCK_JUMP_MS_MAX, CLOCK_SKEW_MS_MAX } from './limits.ts';
 
 const MEASURE_EVERY_MS = 1_000;
 
-/** The measured time is wrong by half of this at the most. Longer than the pool lets a statement take. */
+/** The first measured time is wrong by this at the most. Longer than the pool lets a statement take. */
 const READ_MS_MAX = 10_000;
 
 /** This machine's clock differs from Postgres' by more than charges allow. */
@@ -94,11 +94,14 @@ export class DatabaseClock {
     const ownOffsetMs = Date.now() - askedAt;
     const databaseMs = await readClock(this.#database);
     const answeredAt = performance.now();
-    // Postgres' time is of any moment in between.
     if (answeredAt - askedAt > READ_MS_MAX) {
       throw new Error('This process stood still while it read the clock of Postgres.');
     }
-    const offsetMs = databaseMs - (askedAt + answeredAt) / 2;
+    // Postgres' time, in whole milliseconds, is of any moment in between. The offset moves only if it cannot be right:
+    // otherwise it would go back after an answer that took long, and a charge would get an earlier time than the last one.
+    const lowestMs = databaseMs - answeredAt;
+    const highestMs = databaseMs + 1 - askedAt;
+    const offsetMs = Math.min(Math.max(this.#offsetMs, lowestMs), highestMs);
     const byMs = this.#offsetMs - offsetMs;
     this.#offsetMs = offsetMs;
     this.#ownOffsetMs = ownOffsetMs;

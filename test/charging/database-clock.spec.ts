@@ -1,12 +1,17 @@
 /** Charges get the time of Postgres, also after the machine of an API process was suspended. */
 import assert from 'node:assert/strict';
 import { ClockJumpError, DatabaseClock } from '../../src/charging/database-clock.ts';
-import { createDatabase, readClock, type Database } from '../../src/store/database.ts';
+import { Type } from 'typebox';
+import { createDatabase, readClock, row, sql, type Database } from '../../src/store/database.ts';
+import { startFaultyLine } from '../support/faulty-line.ts';
 import { createTestDatabase, until, type TestDatabase } from '../support/stack.ts';
 
 const SUSPENDED_MS = 100_000;
 const STOOD_STILL_MS = 240_000;
 const SET_BACK_MS = 3_600_000;
+const OVERDUE_MS = 2_000;
+
+const agoRow = row(Type.Object({ agoMs: Type.Integer() }));
 
 describe("Postgres' clock", () => {
   let own: TestDatabase;
@@ -76,6 +81,36 @@ describe("Postgres' clock", () => {
     }
   });
 
+  it('does not go back when an answer took long', async () => {
+    const line = await startFaultyLine({
+      host: '127.0.0.1',
+      port: Number(new URL(own.url).port),
+    });
+    const url = new URL(own.url);
+    url.hostname = '127.0.0.1';
+    url.port = String(line.port);
+    const lined = await createDatabase(url.href, { maxPoolSize: 1, onError: () => {} });
+    const clock = new DatabaseClock(lined, () => {});
+    const offsetMs = () => clock.checkedNowMs() - performance.now();
+    try {
+      await clock.start();
+      line.damage({ kind: 'half_open' });
+      await until(async () => (await readAgo(database)) > OVERDUE_MS);
+      const beforeMs = offsetMs();
+      line.mend();
+      let lowestMs = beforeMs;
+      await until(async () => {
+        lowestMs = Math.min(lowestMs, offsetMs());
+        return (await readAgo(database)) < OVERDUE_MS;
+      });
+      assert.ok(lowestMs > beforeMs - 10, `${beforeMs - lowestMs} ms back`);
+    } finally {
+      clock.stop();
+      await lined.end();
+      await line.stop();
+    }
+  });
+
   it('is noticed when it is set back, and by how much', async () => {
     const clock = new DatabaseClock(database, () => {});
     const noticed: number[] = [];
@@ -94,3 +129,12 @@ describe("Postgres' clock", () => {
     }
   });
 });
+
+/** How long ago the last reading was answered. One begins each second, but not before the last one has its answer. */
+function readAgo(database: Database): Promise<number> {
+  return database.oneFirst(sql.type(agoRow)`
+    select (extract(epoch from clock_timestamp() - max(state_change)) * 1000)::int8 as "agoMs"
+    from pg_stat_activity
+    where datname = current_database() and pid <> pg_backend_pid() and query like '%clock_timestamp%'
+  `);
+}
