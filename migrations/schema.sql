@@ -1303,6 +1303,20 @@ create table console.mails (
   constraint mails_pkey primary key (id)
 );
 
+-- Mails about a change to how a person signs in that no mail server has accepted yet. Deleted then, or after
+-- three days.
+create table console.owed_mails (
+  user_id uuid not null,
+  kind text not null,
+  -- another one with each change: a mail about an earlier change does not settle it.
+  id uuid not null default gen_random_uuid(),
+  owed_at timestamp with time zone not null default now(),
+  -- when the last attempt to send it began.
+  tried_at timestamp with time zone not null default now(),
+  constraint owed_mails_pkey primary key (user_id, kind),
+  constraint owed_mails_user_id_fkey foreign key (user_id) references console.users(id) on delete cascade
+);
+
 create table console.passkeys (
   id uuid not null default gen_random_uuid(),
   user_id uuid not null,

@@ -8,13 +8,11 @@ import { betterAuth } from 'better-auth';
 import { twoFactor } from 'better-auth/plugins/two-factor';
 import type { Logger } from 'pino';
 import type { Config } from '../config.ts';
-import { mailer, type Mail } from '../mail/send.ts';
-import { passkeyAddedMail } from '../mail/passkey-added.ts';
-import { passkeyRemovedMail } from '../mail/passkey-removed.ts';
-import { passwordSetMail } from '../mail/password-set.ts';
-import { secondFactorOffMail } from '../mail/second-factor-off.ts';
+import { securityMails } from '../mail/security-mails.ts';
+import { mailer } from '../mail/send.ts';
 import { setPasswordMail } from '../mail/set-password.ts';
 import { findAccount } from '../store/accounts/accounts.ts';
+import { oweMail } from '../store/console/owed-mails.ts';
 import { findSignInLink, useSignInLink } from '../store/console/sign-in-links.ts';
 import {
   countMailedLink,
@@ -25,10 +23,8 @@ import {
 import { countClientRequest } from '../store/console/client-limits.ts';
 import {
   claimAccount,
-  countPasskeys,
   findPasswordHash,
   findSettledPasswordHash,
-  findUserEmail,
   turnOffSecondFactor,
   turnOnSecondFactor,
 } from '../store/console/users.ts';
@@ -74,20 +70,11 @@ export type Auth = ReturnType<typeof createAuth>;
 export function createAuth({ config, database, log }: ConsoleDeps) {
   const pool = openPool(config.databaseUrl, log);
   const send = mailer({ config: config.mail, database, log });
+  const security = securityMails({ config, database, log });
   const isOverTls = config.consoleUrl.startsWith('https:');
   const mailLink = async (recipient: string, token: string): Promise<void> => {
     if ((await countMailedLink(database, recipient, WINDOW_MINUTES)) > LINKS_MAX) return;
     send(setPasswordMail(recipient, `${config.consoleUrl}/console/set-password?token=${token}`));
-  };
-  // Passkeys are kept, as they are where a password is only forgotten. An intruder may have added one.
-  const mailPasswordSet = async ({ id, email }: { id: string; email: string }): Promise<void> => {
-    const passkeysLeft = await countPasskeys(database, id);
-    send(passwordSetMail(email, passkeysLeft, `${config.consoleUrl}/console/security`));
-  };
-  type SecurityMail = (recipient: string, url: string) => Mail;
-  const mailOwner = async (mailOf: SecurityMail, userId: string): Promise<void> => {
-    const recipient = await findUserEmail(database, userId);
-    if (recipient !== null) send(mailOf(recipient, `${config.consoleUrl}/console/security`));
   };
   const inBackground = (mailing: Promise<void>): void =>
     void mailing.catch((err: unknown) => log.error({ err }, 'a mail could not be sent'));
@@ -122,7 +109,7 @@ export function createAuth({ config, database, log }: ConsoleDeps) {
       sendResetPassword: async ({ user, token }) => inBackground(mailLink(user.email, token)),
       // The password is set and the link is used up, so nothing may fail here.
       onPasswordReset: async ({ user }) => {
-        inBackground(mailPasswordSet(user));
+        await security.tell(user.id, 'password_set');
         await forgetAttempts(database, user.email).catch((err: unknown) =>
           log.error({ err }, 'the attempts to sign in could not be forgotten'),
         );
@@ -200,8 +187,11 @@ export function createAuth({ config, database, log }: ConsoleDeps) {
             if (!session) throw new Error('Two-factor authentication is changed in a session.');
             const { id } = session.user;
             if (ctx.path === TURN_OFF_PATH) {
-              await turnOffSecondFactor(database, id);
-              return inBackground(mailOwner(secondFactorOffMail, id));
+              const owed = await database.transaction(async (tx) => {
+                await turnOffSecondFactor(tx, id);
+                return oweMail(tx, id, 'second_factor_off');
+              });
+              return security.send(owed);
             }
             // Earlier sessions were not proven by a code, so they end before it is turned on: a failure in between leaves none
             // of them. The one that turns it on is replaced after this.
@@ -236,8 +226,8 @@ export function createAuth({ config, database, log }: ConsoleDeps) {
       passkeys(config.consoleUrl),
       passkeyIds(),
       changedPasskeys({
-        onAdded: (userId) => inBackground(mailOwner(passkeyAddedMail, userId)),
-        onRemoved: (userId) => inBackground(mailOwner(passkeyRemovedMail, userId)),
+        onAdded: (userId) => security.tell(userId, 'passkey_added'),
+        onRemoved: (userId) => security.tell(userId, 'passkey_removed'),
       }),
       commonPasswords(),
       ownEndpoints({

@@ -24,6 +24,7 @@ import { ApprovalLinks } from '../charging/approval-links.ts';
 import { startHoldSweeper } from '../charging/hold-sweeper.ts';
 import type { Config } from '../config.ts';
 import { agentTaskQueue, stripeTaskQueue, webhookTaskQueue } from '../domain/task-queues.ts';
+import { securityMails } from '../mail/security-mails.ts';
 import { mailSender } from '../mail/send.ts';
 import { WebhookSigner } from '../events/signing.ts';
 import { serveMetrics, type MetricsServer } from '../metrics/serve-metrics.ts';
@@ -106,6 +107,7 @@ export async function runWorker(
     temporal,
     log,
     leaseMs: config.relayLeaseMs,
+    sendOwedMails: securityMails({ config, database, log }).sendOverdue,
   });
   const sweeper = startHoldSweeper(database, (error) =>
     log.warn({ err: error }, 'could not release expired holds; will retry'),

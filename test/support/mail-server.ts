@@ -9,7 +9,8 @@ export interface ReceivedMail {
   readonly raw: string;
 }
 
-export async function startMailServer() {
+/** On a port of its own, unless told which. */
+export async function startMailServer(ownPort = 0) {
   const mails: ReceivedMail[] = [];
   const server = new SMTPServer({
     disabledCommands: ['STARTTLS'],
@@ -31,7 +32,7 @@ export async function startMailServer() {
       });
     },
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  await new Promise<void>((resolve) => server.listen(ownPort, '127.0.0.1', resolve));
   const { port } = server.server.address() as AddressInfo;
   return {
     mails,

@@ -14,6 +14,7 @@ export interface Passkey {
 }
 
 const USER_PRESENT_AND_VERIFIED = 0x05;
+const HAS_KEY = 0x40;
 
 /** Saves it for the person with this address. Passkeys of tests belong to the host `localhost`. */
 export async function newPasskey(sql: Pick<Client, 'query'>, email: string): Promise<Passkey> {
@@ -25,6 +26,38 @@ export async function newPasskey(sql: Pick<Client, 'query'>, email: string): Pro
     [email, id, cose(publicKey).toString('base64')],
   );
   return { respond: (challenge, origin) => sign(id, privateKey, challenge, origin) };
+}
+
+/** What a new device answers when it is registered, by a page of this origin. It proves nothing about its maker. */
+export function registration(challenge: string, origin: string): object {
+  const { publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+  const id = randomBytes(16);
+  const client = Buffer.from(JSON.stringify({ type: 'webauthn.create', challenge, origin }));
+  const data = Buffer.concat([
+    sha256('localhost'),
+    Buffer.from([USER_PRESENT_AND_VERIFIED | HAS_KEY, 0, 0, 0, 0]),
+    // No model of device.
+    Buffer.alloc(16),
+    Buffer.from([0, id.length]),
+    id,
+    cose(publicKey),
+  ]);
+  // As CBOR: {fmt: 'none', attStmt: {}, authData: data}.
+  const attestation = Buffer.concat([
+    Buffer.from('a363666d74646e6f6e656761747453746d74a0686175746844617461', 'hex'),
+    Buffer.from([0x58, data.length]),
+    data,
+  ]);
+  return {
+    id: id.toString('base64url'),
+    rawId: id.toString('base64url'),
+    type: 'public-key',
+    clientExtensionResults: {},
+    response: {
+      clientDataJSON: client.toString('base64url'),
+      attestationObject: attestation.toString('base64url'),
+    },
+  };
 }
 
 function sign(id: string, privateKey: KeyObject, challenge: string, origin: string): object {

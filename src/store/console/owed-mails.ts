@@ -1,0 +1,70 @@
+/**
+ * Mails that are owed to a person about a change to how they sign in, until a mail server has them. A person has one row for
+ * each kind of change, so the rows are few, also after many changes while the mail server is away.
+ */
+import { Type, type Static } from 'typebox';
+import { row, sql, type Connection } from '../database.ts';
+
+const MAIL_KINDS = [
+  'password_set',
+  'passkey_added',
+  'passkey_removed',
+  'second_factor_off',
+] as const;
+export type OwedMailKind = (typeof MAIL_KINDS)[number];
+
+const OwedMail = Type.Object({
+  id: Type.String(),
+  userId: Type.String(),
+  kind: Type.Enum(MAIL_KINDS),
+});
+export type OwedMail = Static<typeof OwedMail>;
+
+const owedRow = row(OwedMail);
+
+/** The caller tries to send it at once. */
+export async function oweMail(
+  connection: Connection,
+  userId: string,
+  kind: OwedMailKind,
+): Promise<OwedMail> {
+  return connection.one(sql.type(owedRow)`
+    insert into console.owed_mails (user_id, kind) values (${userId}, ${kind})
+    on conflict (user_id, kind) do update set
+      id = excluded.id, owed_at = excluded.owed_at, tried_at = excluded.tried_at
+    returning id, user_id as "userId", kind
+  `);
+}
+
+/** The one that was tried longest ago, if that is at least this long. Nobody else gets it for as long. */
+export async function takeOwedMail(
+  connection: Connection,
+  untriedForMs: number,
+): Promise<OwedMail | null> {
+  // A newer release may owe kinds that this one does not know.
+  return connection.maybeOne(sql.type(owedRow)`
+    update console.owed_mails set tried_at = now()
+    where (user_id, kind) = (
+      select user_id, kind from console.owed_mails
+      where tried_at <= now() - ${untriedForMs}::int8 * interval '1 ms'
+        and kind = any(${sql.array(MAIL_KINDS, 'text')})
+      order by tried_at limit 1 for update skip locked
+    )
+    returning id, user_id as "userId", kind
+  `);
+}
+
+/** The mail server has it, or will never accept it. */
+export async function settleOwedMail(connection: Connection, { id, userId, kind }: OwedMail) {
+  await connection.query(sql.typeAlias('nothing')`
+    delete from console.owed_mails where user_id = ${userId} and kind = ${kind} and id = ${id}
+  `);
+}
+
+/** Returns how many were owed for longer than this. */
+export async function dropOwedMails(connection: Connection, owedForMs: number): Promise<number> {
+  const { rowCount } = await connection.query(sql.typeAlias('nothing')`
+    delete from console.owed_mails where owed_at < now() - ${owedForMs}::int8 * interval '1 ms'
+  `);
+  return rowCount;
+}
