@@ -15,6 +15,7 @@ import {
   type Database,
   type Transaction,
 } from '../database.ts';
+import { FIRST_ID, LAST_ID, pageInSteps, type IdsBetween } from '../in-steps.ts';
 import { disableWebhookEndpoint, tellWorkflow } from './webhook-endpoints.ts';
 
 const Delivery = Type.Object({
@@ -194,20 +195,27 @@ async function lockFailing(tx: Transaction, endpointId: string): Promise<number 
   `);
 }
 
-/** Newest first. */
+/** Newest first. In steps where few of millions may match and no index has them. */
 export async function listDeliveries(
   connection: Connection,
   endpointId: string,
   status: DeliveryStatus | undefined,
   { limit, beforeId }: Page,
 ): Promise<readonly Delivery[]> {
-  return connection.any(sql.type(deliveryRow)`
-    select ${columns} from ${deliveries}
-    where d.endpoint_id = ${endpointId}
-      and ${beforeId === undefined ? sql.fragment`true` : sql.fragment`d.event_id < ${beforeId}::uuid`}
-      and ${status === undefined ? sql.fragment`true` : sql.fragment`d.status = ${status}`}
-    order by d.event_id desc limit ${limit}
-  `);
+  const range = { fromId: FIRST_ID, toId: beforeId ?? LAST_ID };
+  const list = ({ fromId, toId }: IdsBetween, atMost: number) =>
+    connection.any(sql.type(deliveryRow)`
+      select ${columns} from ${deliveries}
+      where d.endpoint_id = ${endpointId} and d.event_id >= ${fromId} and d.event_id < ${toId}
+        and ${status === undefined ? sql.fragment`true` : sql.fragment`d.status = ${status}`}
+      order by d.event_id desc limit ${atMost}
+    `);
+  if (status === undefined || status === 'waiting') return list(range, limit);
+  const rows = {
+    from: sql.fragment`farebox.webhook_deliveries where endpoint_id = ${endpointId}`,
+    id: sql.fragment`event_id`,
+  };
+  return pageInSteps(connection, rows, range, limit, list);
 }
 
 async function getDelivery(
