@@ -268,15 +268,26 @@ export async function postTest(
 
 /**
  * Writes notices for endpoints with a delivery that has been due for this long, since their workflow may be gone. Returns
- * how many.
+ * how many. Of each endpoint it reads the delivery that is due first: millions may be late.
  */
 export async function noteLateDeliveries(connection: Connection, lateMs: number): Promise<number> {
   const { rowCount } = await connection.query(sql.typeAlias('nothing')`
+    with recursive earliest as (
+      (
+        select endpoint_id, next_attempt_at, ledger from farebox.webhook_deliveries
+        where status = 'waiting' order by endpoint_id, next_attempt_at limit 1
+      )
+      union all
+      select following.* from earliest cross join lateral (
+        select endpoint_id, next_attempt_at, ledger from farebox.webhook_deliveries
+        where status = 'waiting' and endpoint_id > earliest.endpoint_id
+        order by endpoint_id, next_attempt_at limit 1
+      ) following
+    )
     insert into farebox.outbox (ledger, topic, subject_id)
-    select distinct d.ledger, 'webhook_endpoint', d.endpoint_id
-    from farebox.webhook_deliveries d join farebox.webhook_endpoints e on e.id = d.endpoint_id
-    where d.status = 'waiting' and d.next_attempt_at < now() - ${lateMs}::int8 * interval '1 ms'
-      and e.status = 'active'
+    select d.ledger, 'webhook_endpoint', d.endpoint_id
+    from earliest d join farebox.webhook_endpoints e on e.id = d.endpoint_id
+    where d.next_attempt_at < now() - ${lateMs}::int8 * interval '1 ms' and e.status = 'active'
       -- One notice is enough while Temporal is down.
       and not exists (select from farebox.outbox o where o.subject_id = e.id)
   `);

@@ -1,7 +1,11 @@
-/** An endpoint with very many deliveries is listed, disabled and deleted by statements that each end long before their timeout. */
+/** An endpoint with very many deliveries is listed, noticed when late, disabled and deleted by statements that each end long before their timeout. */
 import assert from 'node:assert/strict';
 import { Client } from 'pg';
-import { listDeliveries } from '../../../src/store/events/deliveries.ts';
+import {
+  listDeliveries,
+  noteLateDeliveries,
+  postTest,
+} from '../../../src/store/events/deliveries.ts';
 import {
   changeWebhookEndpoint,
   deleteWebhookEndpoint,
@@ -10,7 +14,7 @@ import {
 } from '../../../src/store/events/webhook-endpoints.ts';
 import { openTestLedger, type TestLedger } from '../../support/ledger.ts';
 import { newPayer } from '../../support/payer.ts';
-import { nodesOf, plansOf } from '../query-plans.ts';
+import { nodesOf, plansOf, type PlanNode } from '../query-plans.ts';
 
 const WAITING = 45_000;
 const ROWS_OF_STATEMENT_MAX = 20_000;
@@ -70,16 +74,28 @@ describe('an endpoint with very many waiting deliveries', () => {
       update farebox.webhook_deliveries set status = 'waiting', next_attempt_at = now() where status = 'failed'
     `);
     assert.equal(found, 1);
-    const read = plans.map((plan) =>
-      nodesOf(plan)
-        .filter((node) => node['Relation Name'] === 'webhook_deliveries')
-        .map(
-          (node) =>
-            (node['Actual Rows'] + (node['Rows Removed by Filter'] ?? 0)) * node['Actual Loops'],
-        )
-        .reduce((sum, rows) => sum + rows, 0),
-    );
+    const read = plans.map(deliveriesRead);
     assert.ok(Math.max(...read) < WAITING * 0.6, read.join(', '));
+  });
+
+  it('are noticed when they are late by the one that is due first', async () => {
+    const other = await makeWebhookEndpoint(ledger.database, endpoint.accountId, 1, {
+      url: 'https://example.org/events',
+      types: null,
+      description: '',
+    });
+    assert.ok('endpoint' in other);
+    await postTest(ledger.database, other.endpoint, {});
+    await client.query('delete from farebox.outbox');
+    let noticed = 0;
+    const plans = await plansOf(ledger.database, client, async (connection) => {
+      noticed = await noteLateDeliveries(connection, 0);
+    });
+    assert.equal(noticed, 2);
+    const read = plans.map(deliveriesRead);
+    assert.ok(Math.max(...read) < 10, read.join(', '));
+    assert.equal(await noteLateDeliveries(ledger.database, 0), 0);
+    assert.equal(await deleteWebhookEndpoint(ledger.database, other.endpoint), true);
   });
 
   it('drops all of them, step by step, when it is disabled', async () => {
@@ -99,3 +115,13 @@ describe('an endpoint with very many waiting deliveries', () => {
     assert.equal(rowCount, 0);
   });
 });
+
+function deliveriesRead(plan: PlanNode): number {
+  return nodesOf(plan)
+    .filter((node) => node['Relation Name'] === 'webhook_deliveries')
+    .map(
+      (node) =>
+        (node['Actual Rows'] + (node['Rows Removed by Filter'] ?? 0)) * node['Actual Loops'],
+    )
+    .reduce((sum, rows) => sum + rows, 0);
+}
