@@ -1,5 +1,6 @@
 /** Reads rows in steps, in the order of their ids, for any number of them: each statement ends long before its timeout. */
 import { Type } from 'typebox';
+import type { ConsumerRef } from './balance/consumers.ts';
 import { row, sql, type Connection } from './database.ts';
 
 /** Takes a few milliseconds, even if each row is read from disk. */
@@ -26,6 +27,14 @@ export interface RowsById {
   /** A table and a condition, as it follows `from`. */
   readonly from: Fragment;
   readonly id: Fragment;
+}
+
+/** A consumer's charges, by the primary key. */
+export function chargesOf({ ledger, consumerId }: ConsumerRef): RowsById {
+  return {
+    from: sql.fragment`farebox.charges where ledger = ${ledger} and consumer_id = ${consumerId}`,
+    id: sql.fragment`id`,
+  };
 }
 
 type Side = 'oldest' | 'newest';

@@ -8,8 +8,7 @@ import { Type, type Static } from 'typebox';
 import { TIME_MS_MAX, uuidFloor, uuidTimeMs } from '../../domain/ids.ts';
 import type { ConsumerRef } from '../balance/consumers.ts';
 import { readArchivedBefore } from './archived.ts';
-import { inSteps, type IdsBetween } from '../in-steps.ts';
-import { chargesOf } from './list-charges.ts';
+import { chargesOf, inSteps, type IdsBetween } from '../in-steps.ts';
 import { asMicros, type Micros } from '../../domain/money.ts';
 import { micros, nullable, row, sql, timestampOf, type Connection } from '../database.ts';
 

@@ -17,7 +17,7 @@ import {
   type Connection,
   type DeveloperRef,
 } from '../database.ts';
-import { FIRST_ID, LAST_ID, pageInSteps, type IdsBetween, type RowsById } from '../in-steps.ts';
+import { chargesOf, FIRST_ID, LAST_ID, pageInSteps, type IdsBetween } from '../in-steps.ts';
 import { spentBefore } from '../balance/spent.ts';
 import { sumArchivedCharges } from './archived.ts';
 import type { ClosedCharges } from './closed-charges.ts';
@@ -92,14 +92,6 @@ export async function listConsumerCharges(
   const { tool } = filter;
   if (tool === undefined) return listOwn(connection, consumer, sql.fragment`true`, filter, page);
   return listInSteps(connection, consumer, sql.fragment`tool = ${tool}`, filter, page);
-}
-
-/** By the primary key. */
-export function chargesOf({ ledger, consumerId }: ConsumerRef): RowsById {
-  return {
-    from: sql.fragment`farebox.charges where ledger = ${ledger} and consumer_id = ${consumerId}`,
-    id: sql.fragment`id`,
-  };
 }
 
 /** A consumer's charges for which the condition holds. */
