@@ -890,7 +890,7 @@ export interface ConsumerStatementReply {
   /** The beginning of the next month. */
   to: string;
   /**
-   * Whether the statement is final. False until a minute after the end of the month. A complete statement never changes.
+   * Whether the statement is final. False until a minute after the end of the month. A complete statement never changes, unless the clock of the service is set back over the end of the month.
    */
   complete: boolean;
   /** Your consumer id. */
@@ -1007,7 +1007,7 @@ export interface DeveloperStatementReply {
   /** The beginning of the next month. */
   to: string;
   /**
-   * Whether the statement is final. False until a minute after the end of the month. A complete statement never changes.
+   * Whether the statement is final. False until a minute after the end of the month. A complete statement never changes, unless the clock of the service is set back over the end of the month.
    */
   complete: boolean;
   /** Your developer id. */

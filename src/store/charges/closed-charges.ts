@@ -8,7 +8,7 @@ import { Type, type Static } from 'typebox';
 import { TIME_MS_MAX, uuidFloor, uuidTimeMs } from '../../domain/ids.ts';
 import type { ConsumerRef } from '../balance/consumers.ts';
 import { readArchivedBefore } from './archived.ts';
-import { inSteps, type IdsBetween } from './in-steps.ts';
+import { chargesOf, inSteps, type IdsBetween } from '../in-steps.ts';
 import { asMicros, type Micros } from '../../domain/money.ts';
 import { micros, nullable, row, sql, timestampOf, type Connection } from '../database.ts';
 
@@ -143,7 +143,7 @@ export class ClosedCharges {
   }
 
   #inSteps(connection: Connection, consumer: ConsumerRef, range: IdsBetween) {
-    return inSteps(connection, consumer, range, 'oldest', this.#chargesOfFirstStep);
+    return inSteps(connection, chargesOf(consumer), range, 'oldest', this.#chargesOfFirstStep);
   }
 }
 

@@ -17,10 +17,10 @@ import {
   type Connection,
   type DeveloperRef,
 } from '../database.ts';
+import { chargesOf, FIRST_ID, LAST_ID, pageInSteps, type IdsBetween } from '../in-steps.ts';
 import { spentBefore } from '../balance/spent.ts';
 import { sumArchivedCharges } from './archived.ts';
 import type { ClosedCharges } from './closed-charges.ts';
-import { inSteps, type IdsBetween } from './in-steps.ts';
 
 /** A member of the metadata. The schema of the request allows nothing else. */
 const Scalar = Type.Union([Type.String(), Type.Number(), Type.Boolean(), Type.Null()]);
@@ -110,21 +110,18 @@ async function listOwn(
   `);
 }
 
-/** The same when few charges may match, of millions. The newest charges often fill a page, so the first steps are small. */
-async function listInSteps(
+/** The same when few charges may match, of millions. */
+function listInSteps(
   connection: Connection,
   consumer: ConsumerRef,
   condition: Fragment,
   filter: ChargeFilter,
   page: Page,
 ): Promise<readonly StoredCharge[]> {
-  const found: StoredCharge[] = [];
-  for await (const step of inSteps(connection, consumer, idsBetween(filter, page), 'newest')) {
-    const limit = page.limit - found.length;
-    found.push(...(await listOwn(connection, consumer, condition, step, { limit })));
-    if (found.length === page.limit) break;
-  }
-  return found;
+  const range = idsBetween(filter, page);
+  return pageInSteps(connection, chargesOf(consumer), range, page.limit, (step, limit) =>
+    listOwn(connection, consumer, condition, step, { limit }),
+  );
 }
 
 /**
@@ -213,10 +210,6 @@ async function listChargesToConsumer(
   `;
   return listInSteps(connection, { ledger, consumerId }, condition, filter, page);
 }
-
-const FIRST_ID = '00000000-0000-0000-0000-000000000000';
-/** The index has the first 8 bytes of ids as a signed number. Larger ones would be of the year 6429 and later. */
-const LAST_ID = '7fffffff-ffff-7fff-bfff-ffffffffffff';
 
 function idsBetween({ fromId, toId }: ChargeFilter, { beforeId }: Page): IdsBetween {
   const endId = earlierOf(toId ?? LAST_ID, beforeId ?? LAST_ID);

@@ -1,4 +1,4 @@
-/** A consumer's spending by day, in one statement with a few index probes per day, for any number of charges. */
+/** A consumer's spending by day, in a few statements with a few index probes per day, for any number of charges. */
 import { Type } from 'typebox';
 import { DAY_MS } from '../../domain/durations.ts';
 import { uuidFloor } from '../../domain/ids.ts';

@@ -15,6 +15,7 @@ import {
   type Database,
   type Transaction,
 } from '../database.ts';
+import { FIRST_ID, LAST_ID, pageInSteps, type IdsBetween } from '../in-steps.ts';
 import { disableWebhookEndpoint, tellWorkflow } from './webhook-endpoints.ts';
 
 const Delivery = Type.Object({
@@ -194,20 +195,27 @@ async function lockFailing(tx: Transaction, endpointId: string): Promise<number 
   `);
 }
 
-/** Newest first. */
+/** Newest first. In steps where few of millions may match and no index has them. */
 export async function listDeliveries(
   connection: Connection,
   endpointId: string,
   status: DeliveryStatus | undefined,
   { limit, beforeId }: Page,
 ): Promise<readonly Delivery[]> {
-  return connection.any(sql.type(deliveryRow)`
-    select ${columns} from ${deliveries}
-    where d.endpoint_id = ${endpointId}
-      and ${beforeId === undefined ? sql.fragment`true` : sql.fragment`d.event_id < ${beforeId}::uuid`}
-      and ${status === undefined ? sql.fragment`true` : sql.fragment`d.status = ${status}`}
-    order by d.event_id desc limit ${limit}
-  `);
+  const range = { fromId: FIRST_ID, toId: beforeId ?? LAST_ID };
+  const list = ({ fromId, toId }: IdsBetween, atMost: number) =>
+    connection.any(sql.type(deliveryRow)`
+      select ${columns} from ${deliveries}
+      where d.endpoint_id = ${endpointId} and d.event_id >= ${fromId} and d.event_id < ${toId}
+        and ${status === undefined ? sql.fragment`true` : sql.fragment`d.status = ${status}`}
+      order by d.event_id desc limit ${atMost}
+    `);
+  if (status === undefined || status === 'waiting') return list(range, limit);
+  const rows = {
+    from: sql.fragment`farebox.webhook_deliveries where endpoint_id = ${endpointId}`,
+    id: sql.fragment`event_id`,
+  };
+  return pageInSteps(connection, rows, range, limit, list);
 }
 
 async function getDelivery(
@@ -260,15 +268,26 @@ export async function postTest(
 
 /**
  * Writes notices for endpoints with a delivery that has been due for this long, since their workflow may be gone. Returns
- * how many.
+ * how many. Of each endpoint it reads the delivery that is due first: millions may be late.
  */
 export async function noteLateDeliveries(connection: Connection, lateMs: number): Promise<number> {
   const { rowCount } = await connection.query(sql.typeAlias('nothing')`
+    with recursive earliest as (
+      (
+        select endpoint_id, next_attempt_at, ledger from farebox.webhook_deliveries
+        where status = 'waiting' order by endpoint_id, next_attempt_at limit 1
+      )
+      union all
+      select following.* from earliest cross join lateral (
+        select endpoint_id, next_attempt_at, ledger from farebox.webhook_deliveries
+        where status = 'waiting' and endpoint_id > earliest.endpoint_id
+        order by endpoint_id, next_attempt_at limit 1
+      ) following
+    )
     insert into farebox.outbox (ledger, topic, subject_id)
-    select distinct d.ledger, 'webhook_endpoint', d.endpoint_id
-    from farebox.webhook_deliveries d join farebox.webhook_endpoints e on e.id = d.endpoint_id
-    where d.status = 'waiting' and d.next_attempt_at < now() - ${lateMs}::int8 * interval '1 ms'
-      and e.status = 'active'
+    select d.ledger, 'webhook_endpoint', d.endpoint_id
+    from earliest d join farebox.webhook_endpoints e on e.id = d.endpoint_id
+    where d.next_attempt_at < now() - ${lateMs}::int8 * interval '1 ms' and e.status = 'active'
       -- One notice is enough while Temporal is down.
       and not exists (select from farebox.outbox o where o.subject_id = e.id)
   `);

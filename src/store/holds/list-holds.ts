@@ -1,10 +1,14 @@
-/** Lists holds page by page, newest first, through the same two indexes as charges. A hold without a tool is a lease. */
+/**
+ * Lists holds page by page, newest first, through the same two indexes as charges, in steps: few of millions may have the
+ * wanted status, or be no lease. A hold without a tool is one.
+ */
 import { Type, type Static } from 'typebox';
 import { HOLD_SECONDS_MAX, HOLD_STATUSES, type HoldStatus } from '../../domain/hold.ts';
 import type { ConsumerRef } from '../balance/consumers.ts';
 import type { Page } from '../charges/list-charges.ts';
 import { micros, nullable, row, sql, type Connection } from '../database.ts';
 import { idFloorOf } from '../database-ids.ts';
+import { FIRST_ID, LAST_ID, pageInSteps } from '../in-steps.ts';
 import { holdOf, type Hold } from './hold.ts';
 
 const Scalar = Type.Union([Type.String(), Type.Number(), Type.Boolean(), Type.Null()]);
@@ -55,13 +59,20 @@ export async function listHolds(
   status: HoldStatus | undefined,
   { limit, beforeId }: Page,
 ): Promise<readonly StoredHold[]> {
-  const rows = await connection.any(sql.type(holdRow)`
-    select ${columns} from farebox.holds
-    where ${ownedBy(owner)} and tool <> ''
-      and ${beforeId === undefined ? sql.fragment`true` : sql.fragment`id < ${beforeId}::uuid`}
-      and ${status === undefined ? sql.fragment`true` : ofStatus(status)}
-    order by id desc limit ${limit}
-  `);
+  const from = sql.fragment`farebox.holds where ${ownedBy(owner)} and ${youngEnough(status)}`;
+  const range = { fromId: FIRST_ID, toId: beforeId ?? LAST_ID };
+  const rows = await pageInSteps(
+    connection,
+    { from, id: sql.fragment`id` },
+    range,
+    limit,
+    (step, left) =>
+      connection.any(sql.type(holdRow)`
+        select ${columns} from ${from} and id >= ${step.fromId} and id < ${step.toId}
+          and tool <> '' and ${ofStatus(status)}
+        order by id desc limit ${left}
+      `),
+  );
   return rows.map(holdOf) as StoredHold[];
 }
 
@@ -82,8 +93,12 @@ function ownedBy(owner: HoldOwner) {
     : sql.fragment`ledger = ${owner.ledger} and consumer_id = ${owner.consumerId}`;
 }
 
-function ofStatus(status: HoldStatus) {
-  const isOfStatus = sql.fragment`case when ${isOverdue} then 3 else state end = ${HOLD_STATUSES.indexOf(status)}`;
-  // Otherwise all holds ever placed would be read, to see that none of them is open.
-  return status === 'open' ? sql.fragment`${isOfStatus} and id > ${OLDEST_OPEN}` : isOfStatus;
+/** Otherwise all holds ever placed would be read, to see that none of them is open. */
+function youngEnough(status: HoldStatus | undefined) {
+  return status === 'open' ? sql.fragment`id > ${OLDEST_OPEN}` : sql.fragment`true`;
+}
+
+function ofStatus(status: HoldStatus | undefined) {
+  if (status === undefined) return sql.fragment`true`;
+  return sql.fragment`case when ${isOverdue} then 3 else state end = ${HOLD_STATUSES.indexOf(status)}`;
 }

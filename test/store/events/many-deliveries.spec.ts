@@ -1,7 +1,11 @@
-/** An endpoint with very many deliveries is disabled and deleted by statements that each end long before their timeout. */
+/** An endpoint with very many deliveries is listed, noticed when late, disabled and deleted by statements that each end long before their timeout. */
 import assert from 'node:assert/strict';
 import { Client } from 'pg';
-import { listDeliveries } from '../../../src/store/events/deliveries.ts';
+import {
+  listDeliveries,
+  noteLateDeliveries,
+  postTest,
+} from '../../../src/store/events/deliveries.ts';
 import {
   changeWebhookEndpoint,
   deleteWebhookEndpoint,
@@ -10,6 +14,7 @@ import {
 } from '../../../src/store/events/webhook-endpoints.ts';
 import { openTestLedger, type TestLedger } from '../../support/ledger.ts';
 import { newPayer } from '../../support/payer.ts';
+import { nodesOf, plansOf, type PlanNode } from '../query-plans.ts';
 
 const WAITING = 45_000;
 const ROWS_OF_STATEMENT_MAX = 20_000;
@@ -55,6 +60,44 @@ describe('an endpoint with very many waiting deliveries', () => {
   const waiting = async () =>
     (await listDeliveries(ledger.database, endpoint.id, 'waiting', { limit: WAITING })).length;
 
+  it('finds the only one of a status in steps', async () => {
+    await client.query(`
+      update farebox.webhook_deliveries set status = 'failed', next_attempt_at = null
+      where event_id = (select event_id from farebox.webhook_deliveries order by event_id limit 1)
+    `);
+    await client.query('analyze farebox.webhook_deliveries');
+    let found = 0;
+    const plans = await plansOf(ledger.database, client, async (connection) => {
+      found = (await listDeliveries(connection, endpoint.id, 'failed', { limit: 20 })).length;
+    });
+    await client.query(`
+      update farebox.webhook_deliveries set status = 'waiting', next_attempt_at = now() where status = 'failed'
+    `);
+    assert.equal(found, 1);
+    const read = plans.map(deliveriesRead);
+    assert.ok(Math.max(...read) < WAITING * 0.6, read.join(', '));
+  });
+
+  it('are noticed when they are late by the one that is due first', async () => {
+    const other = await makeWebhookEndpoint(ledger.database, endpoint.accountId, 1, {
+      url: 'https://example.org/events',
+      types: null,
+      description: '',
+    });
+    assert.ok('endpoint' in other);
+    await postTest(ledger.database, other.endpoint, {});
+    await client.query('delete from farebox.outbox');
+    let noticed = 0;
+    const plans = await plansOf(ledger.database, client, async (connection) => {
+      noticed = await noteLateDeliveries(connection, 0);
+    });
+    assert.equal(noticed, 2);
+    const read = plans.map(deliveriesRead);
+    assert.ok(Math.max(...read) < 10, read.join(', '));
+    assert.equal(await noteLateDeliveries(ledger.database, 0), 0);
+    assert.equal(await deleteWebhookEndpoint(ledger.database, other.endpoint), true);
+  });
+
   it('drops all of them, step by step, when it is disabled', async () => {
     assert.equal(await waiting(), WAITING);
     const unchanged = { url: undefined, types: undefined, description: undefined };
@@ -72,3 +115,13 @@ describe('an endpoint with very many waiting deliveries', () => {
     assert.equal(rowCount, 0);
   });
 });
+
+function deliveriesRead(plan: PlanNode): number {
+  return nodesOf(plan)
+    .filter((node) => node['Relation Name'] === 'webhook_deliveries')
+    .map(
+      (node) =>
+        (node['Actual Rows'] + (node['Rows Removed by Filter'] ?? 0)) * node['Actual Loops'],
+    )
+    .reduce((sum, rows) => sum + rows, 0);
+}
