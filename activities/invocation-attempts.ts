@@ -4,6 +4,7 @@
  * keep everything that passes through them.
  */
 import { ApplicationFailure, Context } from '@temporalio/activity';
+import type { SharedPlaces } from '../src/agents/shared-places.ts';
 import { CUT_OFF, type InvocationView } from '../src/domain/invocation.ts';
 import type { Database } from '../src/store/database.ts';
 import {
@@ -24,23 +25,50 @@ export interface InvocationAttemptDeps {
   readonly allowPrivate: boolean;
   /** How long one attempt may take. */
   readonly timeoutMs: number;
+  /** For the calls of accounts within their share. */
+  readonly places: SharedPlaces;
 }
 
 export type InvocationAttemptActivities = ReturnType<typeof createInvocationAttemptActivities>;
 
 export function createInvocationAttemptActivities(deps: InvocationAttemptDeps) {
   return {
-    /** Makes one attempt. Throws if another one should follow; otherwise the invocation has ended. */
-    async callAgent(invocationId: string): Promise<InvocationView> {
+    /**
+     * Makes one attempt. Throws if another one should follow; otherwise the invocation has ended. Null: the account's
+     * calls hold its share of the places, and nothing was done.
+     */
+    async callAgent(invocationId: string): Promise<InvocationView | null> {
       const id = rowIdOf('invocation', invocationId);
-      const call = await beginAttempt(deps.database, id);
-      if (call) await attempt(deps, id, invocationId, call);
-      return viewOf(await findInvocation(deps.database, id));
+      const { database, places } = deps;
+      const invocation = await findInvocation(database, id);
+      if (!invocation) return viewOf(invocation);
+      const { accountId } = invocation;
+      if (!places.take(accountId)) return null;
+      try {
+        return await attempt(deps, id, invocationId);
+      } finally {
+        places.giveBack(accountId);
+      }
+    },
+
+    /** The same beyond that share, on the task queue of such calls. */
+    callAgentBeyondShare(invocationId: string): Promise<InvocationView> {
+      return attempt(deps, rowIdOf('invocation', invocationId), invocationId);
     },
   };
 }
 
 async function attempt(
+  deps: InvocationAttemptDeps,
+  id: string,
+  invocationId: string,
+): Promise<InvocationView> {
+  const call = await beginAttempt(deps.database, id);
+  if (call) await make(deps, id, invocationId, call);
+  return viewOf(await findInvocation(deps.database, id));
+}
+
+async function make(
   { database, allowPrivate, timeoutMs }: InvocationAttemptDeps,
   id: string,
   invocationId: string,

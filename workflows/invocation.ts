@@ -20,7 +20,7 @@ import {
   retryDelayMs,
   type InvocationView,
 } from '../src/domain/invocation.ts';
-import { agentTaskQueue } from '../src/domain/task-queues.ts';
+import { agentTaskQueue, busyAgentTaskQueue } from '../src/domain/task-queues.ts';
 import { display } from './invocation-display.ts';
 import * as messages from './messages.ts';
 import type { InvocationInput, InvocationProgress } from './messages.ts';
@@ -78,7 +78,9 @@ async function callOrGiveUp(run: Run): Promise<boolean> {
 async function call(run: Run): Promise<void> {
   run.view = { ...run.view, attempts: run.view.attempts + 1 };
   try {
-    run.view = await toAgent(run).callAgent(run.invocationId);
+    run.view =
+      (await toAgent(run, agentTaskQueue).callAgent(run.invocationId)) ??
+      (await toAgent(run, busyAgentTaskQueue).callAgentBeyondShare(run.invocationId));
   } catch (error) {
     noteFailedAttempt(run, error);
     throw error;
@@ -115,9 +117,9 @@ function inPostgres(summary: string): InvocationActivities {
 }
 
 /** Waits for a worker until the deadline at most. */
-function toAgent(run: Run): InvocationAttemptActivities {
+function toAgent(run: Run, queueOf: (taskQueue: string) => string): InvocationAttemptActivities {
   return proxyActivities<InvocationAttemptActivities>({
-    taskQueue: agentTaskQueue(workflowInfo().taskQueue),
+    taskQueue: queueOf(workflowInfo().taskQueue),
     scheduleToStartTimeout: Math.max(run.deadlineAtMs - Date.now(), 1_000),
     startToCloseTimeout: run.attemptTimeoutMs + 15_000,
     heartbeatTimeout: '10s',

@@ -23,6 +23,11 @@ export function agentTaskQueue(taskQueue: string): string {
   return `${taskQueue}-agents`;
 }
 
+/** For calls of agents beyond their account's share, which wait there without delaying other accounts. */
+export function busyAgentTaskQueue(taskQueue: string): string {
+  return `${taskQueue}-agents-busy`;
+}
+
 /** For calls of webhook endpoints. */
 export function webhookTaskQueue(taskQueue: string): string {
   return `${taskQueue}-webhooks`;

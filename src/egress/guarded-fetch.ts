@@ -15,7 +15,7 @@ export interface GuardedFetchOptions {
 }
 
 export type FaultKind =
-  /** No answer, or one that asks to try again later: network, deadline, 408, 425, 429, 5xx. */
+  /** No answer, or one that asks to try again later: network, deadline, 408, 425, 429, 5xx, 409 with Retry-After. */
   | 'unavailable'
   /** The address is not allowed. Nothing was sent. */
   | 'denied'
@@ -102,9 +102,11 @@ function refusalOf({ status, headers }: Response): FetchFault | undefined {
   if (status >= 300 && status < 400 && status !== 304) {
     return new FetchFault('redirected', `It answered ${status}; redirects are not followed.`);
   }
-  if (status >= 500 || COME_BACK_LATER.has(status)) {
-    const retryAfter = headers.get('retry-after');
-    const retryAfterMs = retryAfter === null ? undefined : retryAfterMsOf(retryAfter);
+  const retryAfter = headers.get('retry-after');
+  const retryAfterMs = retryAfter === null ? undefined : retryAfterMsOf(retryAfter);
+  // An agent that still works on an earlier attempt refuses a second one with the same key until it is done.
+  const isInProgress = status === 409 && retryAfterMs !== undefined;
+  if (status >= 500 || COME_BACK_LATER.has(status) || isInProgress) {
     return new FetchFault('unavailable', `It answered ${status}.`, retryAfterMs);
   }
   return undefined;

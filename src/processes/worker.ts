@@ -20,10 +20,16 @@ import { createTopUpPaymentActivities } from '../../activities/top-up-payments.t
 import { createTopUpReversalActivities } from '../../activities/top-up-reversals.ts';
 import { createReconciliationActivities } from '../../activities/reconciliation.ts';
 import { createRollupActivities } from '../../activities/rollups.ts';
+import { SharedPlaces } from '../agents/shared-places.ts';
 import { ApprovalLinks } from '../charging/approval-links.ts';
 import { startHoldSweeper } from '../charging/hold-sweeper.ts';
 import type { Config } from '../config.ts';
-import { agentTaskQueue, stripeTaskQueue, webhookTaskQueue } from '../domain/task-queues.ts';
+import {
+  agentTaskQueue,
+  busyAgentTaskQueue,
+  stripeTaskQueue,
+  webhookTaskQueue,
+} from '../domain/task-queues.ts';
 import { securityMails } from '../mail/security-mails.ts';
 import { mailSender } from '../mail/send.ts';
 import { WebhookSigner } from '../events/signing.ts';
@@ -68,6 +74,8 @@ const DATABASE_SILENCE_MS_MAX = 12_000;
 const RECONNECT_MS = 1_000;
 /** The most concurrent calls to agents. Each may be slow and hold an answer of 1 MB in memory. */
 const AGENT_CALLS_MAX = 200;
+/** The same beyond the shares of their accounts. These wait for one another. */
+const BUSY_AGENT_CALLS_MAX = 100;
 /** The most webhook endpoints that one worker sends to at once. Each may be slow. */
 const WEBHOOK_ENDPOINTS_MAX = 200;
 /** How long a task waits for the worker that has the workflow cached; that worker may have been killed. */
@@ -169,6 +177,16 @@ export async function runWorker(
       log,
     };
     const stripeActivities = createStripeActivities(deps);
+    const toAgents = {
+      ...everyWorker,
+      activities: createInvocationAttemptActivities({
+        database,
+        allowPrivate: config.allowPrivateEndpoints,
+        timeoutMs: config.agentTimeoutMs,
+        places: new SharedPlaces(AGENT_CALLS_MAX),
+      }),
+      shutdownGraceTime: config.agentGraceMs,
+    };
     const workers = await Promise.all([
       Worker.create({
         ...everyWorker,
@@ -185,15 +203,14 @@ export async function runWorker(
         ...stripeQueueLimits(config.stripe.stepsPerSecond),
       }),
       Worker.create({
-        ...everyWorker,
+        ...toAgents,
         taskQueue: agentTaskQueue(taskQueue),
-        activities: createInvocationAttemptActivities({
-          database,
-          allowPrivate: config.allowPrivateEndpoints,
-          timeoutMs: config.agentTimeoutMs,
-        }),
         maxConcurrentActivityTaskExecutions: AGENT_CALLS_MAX,
-        shutdownGraceTime: config.agentGraceMs,
+      }),
+      Worker.create({
+        ...toAgents,
+        taskQueue: busyAgentTaskQueue(taskQueue),
+        maxConcurrentActivityTaskExecutions: BUSY_AGENT_CALLS_MAX,
       }),
       Worker.create({
         ...everyWorker,

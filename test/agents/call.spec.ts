@@ -64,7 +64,7 @@ describe('an agent', () => {
         assert.match(answer.error.message, /ECONNREFUSED/);
       });
 
-      for (const status of [429, 500, 503]) {
+      for (const status of [409, 429, 500, 503]) {
         it(`is called again after ${status}, no sooner than it asks`, async () => {
           const agent = await agentThat(
             (_, response) => void response.writeHead(status, { 'retry-after': '3' }).end(),
@@ -84,7 +84,7 @@ describe('an agent', () => {
         assert.match(answer.error.message, /in time/);
       });
 
-      for (const status of [400, 401, 403, 404, 422]) {
+      for (const status of [400, 401, 403, 404, 409, 422]) {
         it(`has refused when it answers ${status}`, async () => {
           const agent = await agentThat((_, response) =>
             sendJson(response, { no: 'never' }, status),

@@ -90,6 +90,23 @@ export const AGENT_PATHS: Readonly<Record<string, (harness: AgentHarness) => Pro
     return `invocation/${id}`;
   },
 
+  async 'invocation-beyond-share'(harness) {
+    const hanging = await harness.agent('hanging', () => {});
+    const { id: grantId } = await harness.grant('hanging', {
+      type: 'session',
+      expiresAt: inMs(60_000),
+    });
+    const body = { targetAgentId: 'hanging', grantId, capability: 'translate', payload: {} };
+    // The share of an account that is alone; a few at a time, so that none misses its deadline.
+    for (let calls = 20; calls <= 100; calls += 20) {
+      await Promise.all(Array.from({ length: 20 }, () => harness.post('/invoke', body)));
+      await until(() => hanging.calls.length >= calls);
+    }
+    await harness.agent('beyond');
+    const { id } = await harness.invoke('beyond');
+    return `invocation/${id}`;
+  },
+
   async 'invocation-given-up'(harness) {
     await harness.agent('never', (_, response) => void response.writeHead(503).end());
     const { id } = await harness.invoke('never');

@@ -261,7 +261,11 @@ async function recordContinuedRuns({ saveAsIs, isWanted }: Recorder): Promise<vo
 async function recordAgents({ save, isWanted }: Recorder): Promise<void> {
   const paths = Object.entries(AGENT_PATHS).filter(([name]) => isWanted(name));
   if (paths.length === 0) return;
-  const harness = await openAgentHarness({ INVOCATION_DEADLINE_MS: '10000' });
+  const harness = await openAgentHarness({
+    INVOCATION_DEADLINE_MS: '10000',
+    AGENT_TIMEOUT_MS: '120000',
+    AGENT_GRACE_MS: '0',
+  });
   const { workflow } = harness.temporal.client;
   try {
     for (const [name, path] of paths) await save(name, workflow.getHandle(await path(harness)));

@@ -1,0 +1,70 @@
+/** Agents of one account that hang leave places for the invocations of other accounts. */
+import assert from 'node:assert/strict';
+import { InvocationReply } from '../../../src/schemas/invocations.ts';
+import { createTestAccounts } from '../../support/accounts.ts';
+import { bodyOf, call } from '../../support/http.ts';
+import { until } from '../../support/stack.ts';
+import {
+  openAgentHarness,
+  type AgentHarness,
+  type Invocation,
+} from '../../support/agent-harness.ts';
+
+/** More than all places of a worker together. */
+const HANGING = 320;
+/** 100 with the places for all, 100 with those of busy accounts. */
+const CALLED = 200;
+
+describe('invocations of agents that hang', () => {
+  let harness: AgentHarness;
+
+  before(async () => {
+    // Calls last longer than the test, so none gives its place back meanwhile.
+    harness = await openAgentHarness({ AGENT_TIMEOUT_MS: '600000', AGENT_GRACE_MS: '0' });
+  });
+  after(() => harness.close());
+
+  it('take no more than their account’s share, and another account’s is done meanwhile', async () => {
+    const hanging = await harness.agent('hanging', () => {});
+    await harness.agent('quick');
+    const expiresAt = new Date(Date.now() + 3_600_000).toISOString();
+    const { id: grantId } = await harness.grant('hanging', { type: 'session', expiresAt });
+    const body = { targetAgentId: 'hanging', grantId, capability: 'c', payload: {} };
+    await Promise.all(Array.from({ length: HANGING }, () => harness.post('/invoke', body)));
+    await until(() => hanging.calls.length >= CALLED, { timeoutMs: 240_000 });
+
+    const startedAt = performance.now();
+    assert.equal((await outcomeOfAnother('quick')).status, 'succeeded');
+    assert.ok(performance.now() - startedAt < 60_000);
+    await until(async () => (await waiting()) === HANGING - CALLED, { timeoutMs: 240_000 });
+    assert.equal(hanging.calls.length, CALLED);
+  }).timeout(600_000);
+
+  /** Invocations that have made no attempt. */
+  async function waiting(): Promise<number> {
+    const { rows } = await harness.sql.query<{ count: number }>(
+      `select count(*)::int from farebox.invocations where status = 'running' and attempts = 0`,
+    );
+    return rows[0]?.count ?? 0;
+  }
+
+  async function outcomeOfAnother(targetAgentId: string): Promise<Invocation> {
+    const { stack } = harness;
+    const [account] = await createTestAccounts(stack.database.url, 1, 0);
+    const headers = { 'x-service-key': account?.legacyKey ?? '' };
+    const ask = (method: string, path: string, body?: object) =>
+      call(stack.api, method, path, { headers, body });
+    const grant = await ask('POST', '/grant', { callerId: 'x', targetAgentId, type: 'one_time' });
+    const { id: grantId } = grant.body as { id: string };
+    const sent = { targetAgentId, grantId, capability: 'c', payload: {} };
+    const answer = await ask('POST', '/invoke', sent);
+    const { id } = bodyOf(answer, answer.status === 200 ? 200 : 202, InvocationReply);
+    return until(
+      async () => {
+        const now = bodyOf(await ask('GET', `/invoke/${id}`), 200, InvocationReply);
+        return now.completedAt !== null && now;
+      },
+      { timeoutMs: 60_000 },
+    );
+  }
+});
