@@ -1,6 +1,6 @@
 /** The actions of an operator on a workflow of any type in the Temporal UI. */
 import { randomUUID } from 'node:crypto';
-import type { WorkflowHandle } from '@temporalio/client';
+import { WorkflowNotFoundError, type WorkflowHandle } from '@temporalio/client';
 import type { TemporalClient } from '../../src/temporal/client.ts';
 import { until } from './stack.ts';
 
@@ -20,8 +20,8 @@ export async function intervene(
   intervention: Intervention,
   signal: string,
 ): Promise<void> {
-  const { status, runId } = await handle.describe();
   if (intervention.startsWith('reset')) {
+    const { runId } = await handle.describe();
     // Of this run: a report may start the next one meanwhile. A run that has just begun has no task yet.
     const run = temporal.client.workflow.getHandle(handle.workflowId, runId);
     const task = await until(async () => {
@@ -38,7 +38,12 @@ export async function intervene(
     });
     return;
   }
-  if (status.name !== 'RUNNING') return;
+  await act(handle, intervention, signal).catch((error: unknown) => {
+    if (!(error instanceof WorkflowNotFoundError)) throw error;
+  });
+}
+
+async function act(handle: WorkflowHandle, intervention: Intervention, signal: string) {
   if (intervention === 'terminate') await handle.terminate();
   if (intervention === 'cancel') await handle.cancel();
   if (intervention === 'signal') await handle.signal(signal);
