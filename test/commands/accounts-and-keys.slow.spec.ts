@@ -249,7 +249,7 @@ describe('farebox account and key', () => {
       'account',
       'create',
       '--email',
-      'a@b.c',
+      'a@example.com',
       '--balance',
       '0.0000001',
     );
