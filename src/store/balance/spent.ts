@@ -35,7 +35,7 @@ export async function spentBefore(
 }
 
 /**
- * With dozens of charges a second and a disorder of an hour, each time takes some tenths of a second, and a statement has
+ * With dozens of charges a second and a disorder of an hour, each time takes some tenths of a second. A statement may take
  * ten seconds.
  */
 const TIMES_OF_STATEMENT = 20;
