@@ -1,8 +1,8 @@
 -- Mails about changes to how an owner signs in were tried once, so an intruder could wait until the mail server was away, and
 -- the owner heard nothing. A row now says that such a mail is owed, until a mail server has it. The previous release neither
 -- writes nor reads it, and mails as before.
--- Locks: SHARE ROW EXCLUSIVE on console.users, for the foreign key of an empty table: somebody who signs up waits until the
--- migrations are applied. Signing in does not wait.
+-- Locks: SHARE ROW EXCLUSIVE on console.users, for the foreign key of an empty table: signing up, and turning two-factor
+-- authentication on or off, wait until the migrations are applied. Signing in does not wait.
 create table console.owed_mails (
   user_id uuid not null,
   kind text not null,

@@ -57,7 +57,7 @@ export class ClosedCharges {
     this.#chargesOfFirstStep = chargesOfFirstStep;
   }
 
-  /** Counts everything again. What is being counted meanwhile is not remembered. */
+  /** Forgets all counts. A count that is in progress finishes, but is not remembered. */
   forget(): void {
     this.#counted = newMemory();
   }
