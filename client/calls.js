@@ -94,6 +94,12 @@ export function checkIdempotencyKey(key) {
   throw createError('invalid_idempotency_key', message, { param: 'idempotencyKey' });
 }
 
+/** Of answers with a result for each of `count` parts of the request. One without all of them counts as lost. */
+export function hasResults(count, isResult) {
+  return ({ results }) =>
+    Array.isArray(results) && results.length === count && results.every(isResult);
+}
+
 /** Of answers that have an id. */
 export function hasId({ id }) {
   return typeof id === 'string';

@@ -5,7 +5,7 @@
  */
 import { CAN_SHARE_REQUESTS } from '#send';
 import { Approvals, askAndRetry } from './approvals.js';
-import { Calls, checkIdempotencyKey, failed, hasId } from './calls.js';
+import { Calls, checkIdempotencyKey, failed, hasId, hasResults } from './calls.js';
 import { postCharge, postCharges, prepareCharge } from './charge-requests.js';
 import { Coalescer } from './coalescer.js';
 import { createError } from './errors.js';
@@ -79,7 +79,7 @@ export class Farebox {
   async batch(members, options) {
     const charges = members.map(toSend);
     const asked = { method: 'POST', path: '/v1/charges/batch', body: { charges } };
-    const isDone = ({ results }) => areWhole(results, charges.length);
+    const isDone = hasResults(charges.length, isResult);
     const deed = { noun: 'batch', done: 'done', isDone };
     try {
       const { results } = (await this.#calls.write(asked, deed, options)).json;
@@ -175,13 +175,8 @@ function toSend({ amount, ...member }) {
   return { ...member, op, amount: amountToSend(amount), idempotencyKey };
 }
 
-/** One for each member. An answer without all of them counts as lost. */
-function areWhole(results, count) {
-  return (
-    Array.isArray(results) &&
-    results.length === count &&
-    results.every((result) => Number.isInteger(result?.status))
-  );
+function isResult(result) {
+  return Number.isInteger(result?.status);
 }
 
 /**

@@ -1,5 +1,5 @@
 /** Leases as the service has them. `farebox.lease()` spends them call by call. */
-import { hasId } from './calls.js';
+import { hasId, hasResults } from './calls.js';
 import { checkApiKey } from './holds.js';
 import { idInPath, listAt } from './list.js';
 import { amountToSend } from './money.js';
@@ -28,7 +28,7 @@ export class Leases {
   async settle({ leaseId, fence, entries, final }, options) {
     const path = `/v1/leases/${idInPath(leaseId)}/settle`;
     const amounts = entries.map((entry) => ({ ...entry, amount: amountToSend(entry.amount) }));
-    const isDone = ({ results }) => areWhole(results, entries);
+    const isDone = hasResults(entries.length, isResult);
     const deed = { noun: 'settlement', done: 'charged', isDone };
     return this.#write(path, { entries: amounts, fence, final }, deed, options);
   }
@@ -57,11 +57,6 @@ export class Leases {
   }
 }
 
-/** An answer without the result of each entry counts as lost. */
-function areWhole(results, entries) {
-  return (
-    Array.isArray(results) &&
-    results.length === entries.length &&
-    results.every((result) => result?.status === 201 || typeof result?.error?.code === 'string')
-  );
+function isResult(result) {
+  return result?.status === 201 || typeof result?.error?.code === 'string';
 }

@@ -24,7 +24,6 @@ export interface RouteTally {
 
 /** The route of requests without one: an unknown path or method, or invalid HTTP. */
 const NO_ROUTE = 'none';
-const BATCHES = { method: 'POST', route: '/v1/charges/batch' } as const;
 
 type RefusalSink = Pick<RefusalRecorder, 'add'>;
 
@@ -74,7 +73,7 @@ export class ResponseRecorder {
     requestId: string,
     member: unknown,
     error: ApiError,
-    request: { readonly method: string; readonly route: string } = BATCHES,
+    request: { readonly method: string; readonly route: string },
   ): void {
     if (error.status >= 500) {
       count(

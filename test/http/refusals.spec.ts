@@ -34,6 +34,17 @@ describe('a refused request', () => {
     return lines.filter((line) => line.includes(requestId)).map((line) => JSON.parse(line) as Line);
   }
 
+  async function assertTwoLines(answer: Answer, expected: readonly unknown[]): Promise<void> {
+    const lines = await until(async () => {
+      const found = await linesOf(idOf(answer));
+      return found.length >= 2 && found;
+    });
+    assert.deepEqual(
+      lines.map(({ code, status, route }) => [code, status, route]),
+      [expected, expected],
+    );
+  }
+
   /** The one line of a refusal, without the fields of every line. */
   async function lineOf(requestId: string): Promise<Line> {
     const lines = await until(async () => {
@@ -95,14 +106,7 @@ describe('a refused request', () => {
     const charges = [5, 0.01, 6].map((amount) => ({ apiKey, tool: 'search', amount }));
     const answer = await call(api, 'POST', '/v1/charges/batch', { key, body: { charges } });
     assert.equal(answer.status, 200);
-    const lines = await until(async () => {
-      const found = await linesOf(idOf(answer));
-      return found.length >= 2 && found;
-    });
-    assert.deepEqual(
-      lines.map(({ code, status, route }) => [code, status, route]),
-      Array.from({ length: 2 }, () => ['insufficient_balance', 402, '/v1/charges/batch']),
-    );
+    await assertTwoLines(answer, ['insufficient_balance', 402, '/v1/charges/batch']);
   });
 
   it('is logged and counted for each refused entry of a settlement', async () => {
@@ -112,14 +116,7 @@ describe('a refused request', () => {
     const entries = [{ sequence: 1 }, { sequence: 2 }, { sequence: 3, amount: 0.015 }];
     const answer = await askSettle(api, account, lease.id, entries);
     assert.equal(answer.status, 200);
-    const lines = await until(async () => {
-      const found = await linesOf(idOf(answer));
-      return found.length >= 2 && found;
-    });
-    assert.deepEqual(
-      lines.map(({ code, status, route }) => [code, status, route]),
-      Array.from({ length: 2 }, () => ['exceeds_lease', 402, '/v1/leases/:id/settle']),
-    );
+    await assertTwoLines(answer, ['exceeds_lease', 402, '/v1/leases/:id/settle']);
     const ofTool = await until(async () => {
       const list = await call(api, 'GET', '/v1/refusals', { key: account.developerKey });
       return bodyOf(list, 200, RefusalsReply).refusals.find(({ code }) => code === 'exceeds_lease');

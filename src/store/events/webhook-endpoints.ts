@@ -22,6 +22,7 @@ import { lockAccount } from '../accounts/accounts.ts';
 import { postNotice } from '../outbox.ts';
 import { hashOrNull, type Retry } from '../retry.ts';
 import { postEvent } from './events.ts';
+import { FIRST_ID } from '../in-steps.ts';
 
 const WebhookEndpoint = Type.Object({
   id: Type.String(),
@@ -194,7 +195,6 @@ async function enable(tx: Transaction, id: string): Promise<void> {
   if (rowCount > 0) await dropWaiting(tx, id);
 }
 
-const NIL = '00000000-0000-0000-0000-000000000000';
 /** A step takes a second at most, far from the timeout of a statement. A large account's endpoint may have a million. */
 const ROWS_PER_STEP = 20_000;
 
@@ -349,7 +349,7 @@ export async function deleteWebhookEndpoint(
 }
 
 async function deleteDeliveries(tx: Transaction, id: string): Promise<void> {
-  let last: string | null = NIL;
+  let last: string | null = FIRST_ID;
   while (last !== null) {
     last = await tx.maybeOneFirst(sql.type(idRow)`
       with gone as (

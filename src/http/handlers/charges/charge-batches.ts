@@ -16,6 +16,8 @@ import { doAll } from './mixed-batches.ts';
 /** Enough for a thousand charges with large metadata. Batches with the largest possible metadata have to be split. */
 export const BATCH_BYTES_MAX = 1024 * 1024;
 
+const BATCHES = { method: 'POST', route: '/v1/charges/batch' } as const;
+
 /** Always 200; each member's result has the status that it would have had alone. */
 export async function postChargeBatch(
   api: Api,
@@ -75,7 +77,7 @@ function errorResult(
   error: unknown,
 ): BatchMember {
   const known = apiErrorOf(error);
-  api.responses.failedMember(caller, requestId, member, known);
+  api.responses.failedMember(caller, requestId, member, known, BATCHES);
   if (known.status === 500) {
     api.log.error({ err: error, requestId }, `a member of a batch: ${known.code}`);
   }

@@ -89,16 +89,15 @@ const UNKNOWN: HtmlPage = {
 };
 
 /** None says that nothing was paid unless Stripe has just shown it: another tab may have paid, and a payment intent pays once. */
-const PROBLEMS: ReadonlyMap<unknown, string> = new Map([
-  ['unpaid', 'The bank did not confirm the payment. Nothing was paid. Try again.'],
-  ['unavailable', 'The bank cannot be reached right now. Try again later: you pay only once.'],
-  ['unknown', 'The bank did not answer, so you may have paid. Try again: you pay only once.'],
-]);
+const PROBLEMS = {
+  failed: 'The bank did not confirm the payment. Try again: you pay only once.',
+  unpaid: 'The bank did not confirm the payment. Nothing was paid. Try again.',
+  unavailable: 'The bank cannot be reached right now. Try again later: you pay only once.',
+  unknown: 'The bank did not answer, so you may have paid. Try again: you pay only once.',
+} as const;
 
-function question(topUp: TopUp, result: unknown): HtmlPage {
-  const problem =
-    result !== undefined &&
-    (PROBLEMS.get(result) ?? 'The bank did not confirm the payment. Try again: you pay only once.');
+function question(topUp: TopUp, result: keyof typeof PROBLEMS | undefined): HtmlPage {
+  const problem = result && PROBLEMS[result];
   return {
     title: 'Confirm your payment',
     isCard: true,
