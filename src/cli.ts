@@ -50,7 +50,8 @@ const COMMANDS: Readonly<Record<string, Listed>> = {
     load: () => import('./commands/webhook.ts'),
   },
   archive: {
-    description: 'move the charges of the oldest month out of the ledger, and keep their sums',
+    description:
+      'move the charges and holds of an old month out of the ledger, and keep sums of charges',
     load: () => import('./commands/archive.ts'),
   },
   rollup: {

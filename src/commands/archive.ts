@@ -1,4 +1,4 @@
-/** `farebox archive`: moves the charges of a closed month out of the ledger, and keeps their sums. */
+/** `farebox archive`: moves the charges of a closed month out of the ledger, with the holds of earlier months. */
 import { InvalidArgumentError, type Command } from 'commander';
 import { formatDollars } from '../domain/money.ts';
 import { auditLedger } from '../store/audit/ledger-checks.ts';
@@ -27,7 +27,7 @@ export function register(command: Command): void {
 async function archive({ month, dataDir }: ArchiveOptions): Promise<void> {
   const work = async (database: Database) => {
     // A fault would be summed up with the rest, and could never be traced to its charge.
-    const parts = ['budgets', 'charges', 'earnings'] as const;
+    const parts = ['holds', 'budgets', 'charges', 'earnings'] as const;
     const [fault] = await auditLedger(database, { parts, report: showProgress });
     if (fault)
       throw new CommandError(`Nothing was archived: ${fault.check} fails. Run farebox doctor.`);
@@ -40,12 +40,27 @@ async function archive({ month, dataDir }: ArchiveOptions): Promise<void> {
   process.stdout.write(report(month, result));
 }
 
+const UNSETTLED = {
+  charges_rest: (month: string) =>
+    `Some charges of ${month} or earlier are in charges_rest: run farebox migrate first.`,
+  earnings_tail: (month: string) =>
+    `Some earnings of ${month} or earlier are not rolled up yet. Is a worker running?`,
+  holds_rest: (month: string) =>
+    `Some holds from before ${month} are in holds_rest: run farebox migrate first.`,
+  open_holds: (month: string) =>
+    `Some holds from before ${month} are still open. Is a worker running?`,
+} as const;
+
 function report(month: string, result: ArchiveResult): string {
   switch (result.kind) {
     case 'archived': {
-      const { charges, amountMicros, table } = result;
+      const { charges, amountMicros, table, holdTables } = result;
       const amount = formatDollars(amountMicros);
-      return `Archived ${charges} charges of ${month}, ${amount} in total. They are now in ${table}.\n`;
+      const holds =
+        holdTables.length === 0
+          ? ''
+          : `The holds and leases of earlier months are now in ${holdTables.join(', ')}.\n`;
+      return `Archived ${charges} charges of ${month}, ${amount} in total. They are now in ${table}.\n${holds}`;
     }
     case 'not_closed':
       throw new CommandError(`${month} cannot be archived before ${result.from}.`);
@@ -56,14 +71,10 @@ function report(month: string, result: ArchiveResult): string {
           : `The next month to archive is ${result.next}.`,
       );
     case 'unsettled':
-      throw new CommandError(
-        result.what === 'charges_rest'
-          ? `Some charges of ${month} or earlier are in charges_rest: run farebox migrate first.`
-          : `Some earnings of ${month} or earlier are not rolled up yet. Is a worker running?`,
-      );
+      throw new CommandError(UNSETTLED[result.what](month));
     case 'busy':
       throw new CommandError(
-        'The table of charges is too busy. Nothing was changed; try again later.',
+        'The tables of charges and holds are too busy. Nothing was changed; try again later.',
       );
   }
 }

@@ -1,7 +1,7 @@
 /**
  * Archives a closed month: its partition of charges is detached and moved to the schema farebox_archive, and what reads
- * and doctor need of these charges is kept as sums. One transaction, beside traffic: charges wait only for the detaching,
- * which reads nothing.
+ * and doctor need of these charges is kept as sums. The holds of earlier months move too. One transaction, beside traffic:
+ * charges and holds wait only for the detaching, which reads nothing.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { Type } from 'typebox';
@@ -10,6 +10,12 @@ import { uuidFloor } from '../../domain/ids.ts';
 import { row, sql, timestampOf, type Database, type Transaction } from '../database.ts';
 import { paidByTopUps } from '../earnings/top-up-attribution.ts';
 import { isLockTimeout } from '../failures.ts';
+import {
+  archiveLeases,
+  findUnsettled,
+  listOldPartitions,
+  type UnsettledHolds,
+} from '../holds/archive-holds.ts';
 import { takesLong } from '../long-transaction.ts';
 import { ARCHIVE_LOCK } from './archived.ts';
 
@@ -30,14 +36,19 @@ export type ArchiveResult =
       readonly amountMicros: bigint;
       /** Where the charges are now. */
       readonly table: string;
+      /** Where the holds and leases of earlier months are now. */
+      readonly holdTables: readonly string[];
     }
   /** Too recent. */
   | { readonly kind: 'not_closed'; readonly from: string }
   /** Another month has to be archived first, as YYYY-MM; null: no month is left. */
   | { readonly kind: 'not_next'; readonly next: string | null }
-  /** Some of its charges are in charges_rest, or their earnings are not rolled up yet. */
-  | { readonly kind: 'unsettled'; readonly what: 'charges_rest' | 'earnings_tail' }
-  /** The table of charges was too busy to be locked for the moment that detaching takes. */
+  /** Some of its charges or holds are in a default partition, earnings are not rolled up yet, or a hold is open. */
+  | {
+      readonly kind: 'unsettled';
+      readonly what: 'charges_rest' | 'earnings_tail' | UnsettledHolds;
+    }
+  /** The tables of charges and holds were too busy to be locked for the moment that detaching takes. */
   | { readonly kind: 'busy' };
 
 const archivedRow = row(Archived);
@@ -73,11 +84,20 @@ export async function archiveMonth(
             ) as tail
       `);
       if (rest || tail) return { kind: 'unsettled', what: rest ? 'charges_rest' : 'earnings_tail' };
+      const holds = await listOldPartitions(tx, month);
+      const what = await findUnsettled(tx, holds, fromMs);
+      if (what) return { kind: 'unsettled', what };
       const name = `charges_${month.replace('-', '_')}`;
       const { charges, amountMicros } = await keepFigures(tx, name, fromMs, toMs);
-      await detach(tx, name);
-      const table = `farebox_archive.${name}`;
-      return { kind: 'archived', charges, amountMicros: BigInt(amountMicros), table };
+      const leases = await archiveLeases(tx, fromMs);
+      await detach(tx, name, holds);
+      return {
+        kind: 'archived',
+        charges,
+        amountMicros: BigInt(amountMicros),
+        table: `farebox_archive.${name}`,
+        holdTables: [...holds, ...leases].map((each) => `farebox_archive.${each}`),
+      };
     })
     .catch((error: unknown): ArchiveResult => {
       if (isLockTimeout(error)) return { kind: 'busy' };
@@ -150,9 +170,8 @@ async function keepFigures(tx: Transaction, name: string, fromMs: number, toMs: 
   `);
 }
 
-/** Last, because charges wait for it. */
-async function detach(tx: Transaction, name: string): Promise<void> {
-  const charges = sql.identifier(['farebox', name]);
+/** Last, because charges wait for it. Holds first: that is the order in which a capture locks the two tables. */
+async function detach(tx: Transaction, charges: string, holds: readonly string[]): Promise<void> {
   for (let attempt = 1; ; attempt += 1) {
     try {
       // A nested transaction is a savepoint: what was summed up is kept for the next attempt.
@@ -160,12 +179,8 @@ async function detach(tx: Transaction, name: string): Promise<void> {
         await inner.query(sql.typeAlias('nothing')`
           select set_config('lock_timeout', ${`${LOCK_TIMEOUT_MS}ms`}, true)
         `);
-        await inner.query(sql.typeAlias('nothing')`
-          alter table farebox.charges detach partition ${charges}
-        `);
-        await inner.query(sql.typeAlias('nothing')`
-          alter table ${charges} set schema farebox_archive
-        `);
+        for (const name of holds) await moveOut(inner, 'holds', name);
+        await moveOut(inner, 'charges', charges);
       });
       return;
     } catch (error) {
@@ -173,4 +188,12 @@ async function detach(tx: Transaction, name: string): Promise<void> {
     }
     await delay(RETRY_MS);
   }
+}
+
+async function moveOut(tx: Transaction, table: 'charges' | 'holds', name: string): Promise<void> {
+  const partition = sql.identifier(['farebox', name]);
+  await tx.query(sql.typeAlias('nothing')`
+    alter table ${sql.identifier(['farebox', table])} detach partition ${partition}
+  `);
+  await tx.query(sql.typeAlias('nothing')`alter table ${partition} set schema farebox_archive`);
 }

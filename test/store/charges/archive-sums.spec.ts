@@ -41,6 +41,7 @@ describe('an archive of very large sums', () => {
       charges: 2,
       amountMicros: 10_000_000_000_000_002n,
       table: `farebox_archive.charges_${month.replace('-', '_')}`,
+      holdTables: [],
     });
     const parts = ['budgets', 'charges', 'earnings'] as const;
     assert.deepEqual(await auditLedger(harness.database, { parts }), []);
