@@ -1390,7 +1390,9 @@ export interface InvocationReply {
   capability: string;
   /** How many times the agent was called. */
   attempts: number;
-  /** The agent's answer, once the invocation has `succeeded`, with numbers in double precision. */
+  /**
+   * The agent's answer, once the invocation has `succeeded`, with numbers in double precision. Absent once an operator has archived the month in which it was made; the receipt still has its hash.
+   */
   result?: {
     [k: string]: unknown;
   };

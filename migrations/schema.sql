@@ -715,8 +715,9 @@ create table farebox.invocations (
   grant_id uuid not null,
   target_agent_id text not null,
   capability text not null,
-  -- `json`, not `jsonb`: stored exactly as it was sent, because the receipt has its hash. so is `result`.
-  payload json not null,
+  -- `json`, not `jsonb`: stored exactly as it was sent, because the receipt has its hash. so is `result`. null:
+  -- both were archived, after it ended.
+  payload json,
   status text not null default 'pending',
   attempts integer not null default 0,
   result json,
@@ -738,9 +739,9 @@ create table farebox.invocations (
   constraint invocations_account_id_fkey foreign key (account_id) references farebox.accounts(id),
   constraint invocations_grant_id_fkey foreign key (grant_id) references farebox.grants(id),
   constraint invocations_target_agent_id_fkey foreign key (target_agent_id) references farebox.agents(id),
+  constraint invocations_contents check ((status = 'succeeded') = (result_hash is not null) and case when payload is null then result is null and ended_at is not null else (status = 'succeeded') = (result is not null) end) not valid,
   constraint invocations_ended check ((status = any (array['succeeded', 'failed'])) = (ended_at is not null)),
   constraint invocations_failure_named check (status <> 'failed' or error_code is not null),
-  constraint invocations_result check ((status = 'succeeded') = (result is not null) and (status = 'succeeded') = (result_hash is not null)),
   constraint invocations_status_known check (status = any (array['pending', 'running', 'succeeded', 'failed']))
 );
 create index invocations_going_on on farebox.invocations using btree (heard_at) where (status = any (array['pending', 'running']));

@@ -51,7 +51,7 @@ const COMMANDS: Readonly<Record<string, Listed>> = {
   },
   archive: {
     description:
-      'move the charges and holds of an old month out of the ledger, and keep sums of charges',
+      'move the charges and other rows of an old month out of the ledger, and keep sums of charges',
     load: () => import('./commands/archive.ts'),
   },
   rollup: {

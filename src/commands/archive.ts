@@ -2,6 +2,7 @@
 import { InvalidArgumentError, type Command } from 'commander';
 import { formatDollars } from '../domain/money.ts';
 import { auditLedger } from '../store/audit/ledger-checks.ts';
+import { archiveInvocations } from '../store/agents/archive-invocations.ts';
 import { archiveMonth, type ArchiveResult } from '../store/charges/archive-month.ts';
 import { readClock, type Database } from '../store/database.ts';
 import { dataDirOption } from './data-dir-option.ts';
@@ -32,13 +33,21 @@ async function archive({ month, dataDir }: ArchiveOptions): Promise<void> {
     if (fault)
       throw new CommandError(`Nothing was archived: ${fault.check} fails. Run farebox doctor.`);
     showProgress(`Archiving ${month}`);
-    return archiveMonth(database, month, await readClock(database));
+    const archived = await archiveMonth(database, month, await readClock(database));
+    if (archived.kind !== 'archived') return archived;
+    showProgress('Archiving what agents received and returned');
+    return { ...archived, invocations: await archiveInvocations(database, archived.toMs) };
   };
   const result = await withDatabase(dataDir, work, { silenceMsMax: null })
     .catch(ifLost('Repeat the command. If the month was archived, it names a later one.'))
     .finally(endProgress);
   process.stdout.write(report(month, result));
 }
+
+/** `invocations`: the table with their contents; undefined: there were none. */
+type Archived = Extract<ArchiveResult, { kind: 'archived' }> & {
+  readonly invocations: string | undefined;
+};
 
 const UNSETTLED = {
   charges_rest: (month: string) =>
@@ -51,16 +60,23 @@ const UNSETTLED = {
     `Some holds from before ${month} are still open. Is a worker running?`,
 } as const;
 
-function report(month: string, result: ArchiveResult): string {
+function report(
+  month: string,
+  result: Exclude<ArchiveResult, { kind: 'archived' }> | Archived,
+): string {
   switch (result.kind) {
     case 'archived': {
-      const { charges, amountMicros, table, holdTables } = result;
+      const { charges, amountMicros, table, holdTables, invocations } = result;
       const amount = formatDollars(amountMicros);
-      const holds =
-        holdTables.length === 0
-          ? ''
-          : `The holds and leases of earlier months are now in ${holdTables.join(', ')}.\n`;
-      return `Archived ${charges} charges of ${month}, ${amount} in total. They are now in ${table}.\n${holds}`;
+      return [
+        `Archived ${charges} charges of ${month}, ${amount} in total. They are now in ${table}.\n`,
+        holdTables.length > 0 &&
+          `The holds and leases of earlier months are now in ${holdTables.join(', ')}.\n`,
+        invocations !== undefined &&
+          `What agents received and returned until then is now in ${invocations}.\n`,
+      ]
+        .filter((line) => line !== false)
+        .join('');
     }
     case 'not_closed':
       throw new CommandError(`${month} cannot be archived before ${result.from}.`);

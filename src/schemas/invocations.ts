@@ -51,7 +51,8 @@ export const InvocationReply = Closed({
   result: Type.Optional(
     Type.Unknown({
       description:
-        "The agent's answer, once the invocation has `succeeded`, with numbers in double precision.",
+        "The agent's answer, once the invocation has `succeeded`, with numbers in double precision. Absent once an " +
+        'operator has archived the month in which it was made; the receipt still has its hash.',
       examples: [{ forecast: 'sunny' }],
     }),
   ),

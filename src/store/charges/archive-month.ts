@@ -36,6 +36,8 @@ export type ArchiveResult =
       readonly amountMicros: bigint;
       /** Where the charges are now. */
       readonly table: string;
+      /** When the month ended. */
+      readonly toMs: number;
       /** Where the holds and leases of earlier months are now. */
       readonly holdTables: readonly string[];
     }
@@ -96,6 +98,7 @@ export async function archiveMonth(
         charges,
         amountMicros: BigInt(amountMicros),
         table: `farebox_archive.${name}`,
+        toMs,
         holdTables: [...holds, ...leases].map((each) => `farebox_archive.${each}`),
       };
     })
