@@ -12,7 +12,6 @@ import { securityMails } from '../mail/security-mails.ts';
 import { mailer } from '../mail/send.ts';
 import { setPasswordMail } from '../mail/set-password.ts';
 import { findAccount } from '../store/accounts/accounts.ts';
-import { oweMail } from '../store/console/owed-mails.ts';
 import { findSignInLink, useSignInLink } from '../store/console/sign-in-links.ts';
 import {
   countMailedLink,
@@ -109,7 +108,7 @@ export function createAuth({ config, database, log }: ConsoleDeps) {
       sendResetPassword: async ({ user, token }) => inBackground(mailLink(user.email, token)),
       // The password is set and the link is used up, so nothing may fail here.
       onPasswordReset: async ({ user }) => {
-        await security.tell(user.id, 'password_set');
+        security.tell(user.id, 'password_set');
         await forgetAttempts(database, user.email).catch((err: unknown) =>
           log.error({ err }, 'the attempts to sign in could not be forgotten'),
         );
@@ -187,11 +186,8 @@ export function createAuth({ config, database, log }: ConsoleDeps) {
             if (!session) throw new Error('Two-factor authentication is changed in a session.');
             const { id } = session.user;
             if (ctx.path === TURN_OFF_PATH) {
-              const owed = await database.transaction(async (tx) => {
-                await turnOffSecondFactor(tx, id);
-                return oweMail(tx, id, 'second_factor_off');
-              });
-              return security.send(owed);
+              await turnOffSecondFactor(database, id);
+              return security.tell(id, 'second_factor_off');
             }
             // Earlier sessions were not proven by a code, so they end before it is turned on: a failure in between leaves none
             // of them. The one that turns it on is replaced after this.

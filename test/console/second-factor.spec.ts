@@ -150,6 +150,8 @@ describe('a change of a password or of two-factor authentication', () => {
   it('tells the owner of a new password, and how many passkeys still sign in', async () => {
     const email = 'taken-over@example.com';
     await member(email);
+    const first = { token: await tokenFor(email), newPassword: 'one more horse battery' };
+    assert.equal((await auth('/reset-password', first)).status, 200);
     const told = () =>
       until(async () => {
         const { rows } = await api.sql.query<{ body: string }>(
