@@ -1,7 +1,7 @@
 /** The mail to the owner of an account whose bank wants an automatic top-up confirmed. Nobody else would see the link. */
 import type { Logger } from 'pino';
 import type { MailConfig } from '../config.ts';
-import { isRecipientUnknown, mailSender } from './send.ts';
+import { mailSender } from './send.ts';
 import { confirmationUrl, payableText } from '../domain/top-up.ts';
 import { getAccountOf } from '../store/accounts/accounts.ts';
 import type { Database } from '../store/database.ts';
@@ -35,10 +35,6 @@ export function confirmTopUpMailer({
         `Your bank wants you to confirm an automatic top-up of ${payableText(topUp)}:\n\n` +
         `${confirmationUrl(config.consoleUrl, id)}\n\n` +
         'If you do nothing, you pay nothing, and the request ends within 24 hours.',
-    }).catch((error: unknown) => {
-      if (!isRecipientUnknown(error)) throw error;
-      // That would be retried until the request ends.
-      log.error({ err: error, topUpId: id }, 'a mail could not be sent');
     });
     await recordOwnerMailed(database, id);
   };

@@ -19,7 +19,7 @@ import { passkeyAddedMail } from './passkey-added.ts';
 import { passkeyRemovedMail } from './passkey-removed.ts';
 import { passwordSetMail } from './password-set.ts';
 import { secondFactorOffMail } from './second-factor-off.ts';
-import { isRecipientUnknown, mailSender, type Mail } from './send.ts';
+import { mailSender, type Mail } from './send.ts';
 
 /** Longer than an attempt takes: each step of the mail server has ten seconds. */
 const RETRY_MS = 5 * MINUTE_MS;
@@ -60,18 +60,12 @@ export function securityMails({ config, database, log }: SecurityMailDeps): Secu
   }
 
   async function deliver(owed: OwedMail): Promise<void> {
-    const failed = (err: unknown, what: string) => log.error({ err, kind: owed.kind }, what);
     try {
       const recipient = await findUserEmail(database, owed.userId);
-      if (recipient !== null) {
-        await sendMail(await mailOf(owed, recipient)).catch((error: unknown) => {
-          if (!isRecipientUnknown(error)) throw error;
-          failed(error, 'a mail could not be sent');
-        });
-      }
+      if (recipient !== null) await sendMail(await mailOf(owed, recipient));
       await settleOwedMail(database, owed);
     } catch (err) {
-      failed(err, 'a mail could not be sent; will retry');
+      log.error({ err, kind: owed.kind }, 'a mail could not be sent; will retry');
     }
   }
 
