@@ -41,7 +41,7 @@ export function mailSender({
       try {
         await transport.sendMail({ from: config.from, to, subject, text: body });
       } catch (error) {
-        if (!isRecipientUnknown(error)) throw error;
+        if (!isRecipientRefused(error)) throw error;
         log.error({ err: error, subject }, 'a mail was not sent: its recipient is refused');
         return 'refused';
       }
@@ -55,13 +55,16 @@ export function mailSender({
   };
 }
 
-/** Whether the mail server answered that it will never accept mail for the recipient. */
-function isRecipientUnknown(error: unknown): boolean {
-  const { code, responseCode } = error as {
-    readonly code?: string;
+/**
+ * Whether the mail server answered that it will never accept mail for the recipient. Not when it refuses the sender, or wants
+ * a password first: an operator mends that, and nobody else would be told either.
+ */
+function isRecipientRefused(error: unknown): boolean {
+  const { command, responseCode } = error as {
+    readonly command?: string;
     readonly responseCode?: number;
   };
-  return code === 'EENVELOPE' && (responseCode ?? 0) >= 500;
+  return command === 'RCPT TO' && (responseCode ?? 0) >= 500;
 }
 
 /** Loads the client with the first mail. */

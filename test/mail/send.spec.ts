@@ -21,9 +21,9 @@ describe('mail by SMTP', () => {
   });
   after(() => Promise.all([ledger?.drop(), server?.stop()]));
 
-  const senderTo = (smtpUrl: string) =>
+  const senderTo = (smtpUrl: string, from = 'Farebox <billing@example.com>') =>
     mailSender({
-      config: { smtpUrl, from: 'Farebox <billing@example.com>', isKept: false },
+      config: { smtpUrl, from, isKept: false },
       database: ledger.database,
       log: pino({ level: 'error' }, { write: (line) => void errors.push(line) }),
     });
@@ -60,6 +60,12 @@ describe('mail by SMTP', () => {
     assert.match(errors.splice(0).join(), /no such user/);
     assert.equal(await send(MAIL), 'sent');
     assert.equal(server.mails.splice(0).length, 1);
+  });
+
+  it('fails when the server refuses the sender, which an operator mends', async () => {
+    const send = senderTo(server.urlFor('p@ss'), 'Farebox <billing@refused.example>');
+    await assert.rejects(send(MAIL), /sender not allowed/);
+    assert.deepEqual(server.mails, []);
   });
 
   it('fails when the password is wrong, and does not repeat it', async () => {
