@@ -22,8 +22,9 @@ import {
 import { countClientRequest } from '../store/console/client-limits.ts';
 import {
   claimAccount,
-  findPasswordHash,
-  findSettledPasswordHash,
+  findSettledSignInState,
+  findSignInState,
+  hasSettledSecondFactor,
   turnOffSecondFactor,
   turnOnSecondFactor,
 } from '../store/console/users.ts';
@@ -182,16 +183,14 @@ export function createAuth({ config, database, log }: ConsoleDeps) {
           // out, or keep two-factor authentication off. So both are changed here, at once, before it changes them again.
           before: async (_, ctx) => {
             if (ctx?.path !== TOTP_PATH && ctx?.path !== TURN_OFF_PATH) return;
-            const { session, internalAdapter } = ctx.context;
+            const { session } = ctx.context;
             if (!session) throw new Error('Two-factor authentication is changed in a session.');
             const { id } = session.user;
             if (ctx.path === TURN_OFF_PATH) {
               await turnOffSecondFactor(database, id);
               return security.tell(id, 'second_factor_off');
             }
-            // Earlier sessions were not proven by a code, so they end before it is turned on: a failure in between leaves none
-            // of them. The one that turns it on is replaced after this.
-            await internalAdapter.deleteUserSessions(id);
+            // Its own session ends too, and is replaced after this.
             await turnOnSecondFactor(database, id);
           },
         },
@@ -200,8 +199,8 @@ export function createAuth({ config, database, log }: ConsoleDeps) {
     hooks: signInLimit({
       count: (email, windowMinutes) => countSignInAttempt(database, email, windowMinutes),
       forget: (email) => forgetAttempts(database, email),
-      passwordOf: (email) => findPasswordHash(database, email),
-      settledPasswordOf: (email) => findSettledPasswordHash(database, email),
+      stateOf: (email) => findSignInState(database, email),
+      settledStateOf: (email) => findSettledSignInState(database, email),
       onFailed: (attempt) =>
         log.warn({ part: 'console', ...attempt }, 'an attempt to sign in failed'),
     }),
@@ -233,6 +232,7 @@ export function createAuth({ config, database, log }: ConsoleDeps) {
         sendLink,
         findLink: (token) => findSignInLink(database, token),
         useLink: (token) => useSignInLink(database, token),
+        isCodeNeeded: (userId) => hasSettledSecondFactor(database, userId),
         onError: (err) => log.error({ err }, 'a link could not be mailed'),
       }),
     ],
