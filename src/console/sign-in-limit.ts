@@ -34,17 +34,19 @@ export interface FailedAttempt {
 /** They take a password: of the address that they name, or of the session's. */
 const SIGN_IN_PATH = '/sign-in/email';
 const PASSWORDS = new Set([SIGN_IN_PATH, '/two-factor/enable', '/two-factor/disable']);
+const CODES = /^\/two-factor\/verify-[\w-]+$/;
 const PROOFS = /^\/(?:two-factor\/verify-[\w-]+|passkey\/verify-authentication)$/;
 
 export function signInLimit({ count, forget, stateOf, settledStateOf, onFailed }: SignInLimitDeps) {
-  const tried = new WeakMap<object, SignInState | null>();
+  const tried = new WeakMap<object, { email: string; state: SignInState | null }>();
   return {
     before: createAuthMiddleware(async (ctx) => {
       const { path, headers } = ctx;
-      const email = await emailOf(ctx);
+      const counted = await emailOf(ctx);
+      const email = counted ?? (await emailOfCode(ctx));
       if (email === undefined) return;
-      if ((await count(email, WINDOW_MINUTES)) <= ATTEMPTS_MAX) {
-        tried.set(ctx.context, await stateOf(email));
+      if (counted === undefined || (await count(email, WINDOW_MINUTES)) <= ATTEMPTS_MAX) {
+        tried.set(ctx.context, { email, state: await stateOf(email) });
         return;
       }
       onFailed({ by: path, status: 429, client: clientOf(headers) });
@@ -57,14 +59,15 @@ export function signInLimit({ count, forget, stateOf, settledStateOf, onFailed }
       const { path, context, headers } = ctx;
       const { returned } = context;
       if (!isAPIError(returned)) {
-        const email = await emailOf(ctx);
-        if (email === undefined) return;
-        const [before, now] = [tried.get(context), await settledStateOf(email)];
-        if (before?.password !== now?.password) await endNewSession(ctx, PASSWORD_CHANGED);
-        if (path === SIGN_IN_PATH && before?.hasSecondFactor !== now?.hasSecondFactor) {
+        const attempt = tried.get(context);
+        if (!attempt) return;
+        const { email, state } = attempt;
+        const now = await settledStateOf(email);
+        if (state?.password !== now?.password) await endNewSession(ctx, PASSWORD_CHANGED);
+        if (path === SIGN_IN_PATH && state?.hasSecondFactor !== now?.hasSecondFactor) {
           await endNewSession(ctx, SECOND_FACTOR_CHANGED);
         }
-        await forget(email);
+        if (PASSWORDS.has(path)) await forget(email);
       } else if (PASSWORDS.has(path) || PROOFS.test(path)) {
         onFailed({ by: path, status: returned.statusCode, client: clientOf(headers) });
       }
@@ -117,6 +120,19 @@ async function emailOf(ctx: Attempt): Promise<string | undefined> {
   const { email } = (ctx.body ?? {}) as { readonly email?: unknown };
   // Names with spaces are those of other counts (src/store/console/sign-in-attempts.ts). No address has one.
   return typeof email === 'string' && !email.includes(' ') ? email : undefined;
+}
+
+/** Whose code is tried, of a session or after the password; undefined when none is. */
+async function emailOfCode(ctx: Attempt): Promise<string | undefined> {
+  if (!CODES.test(ctx.path)) return undefined;
+  const session = await getSessionFromCtx(ctx);
+  if (session) return session.user.email;
+  const { createAuthCookie, internalAdapter, secret } = ctx.context;
+  // Of the sign-in that lacks its code: the library's plugin.
+  const half = await ctx.getSignedCookie(createAuthCookie('two_factor').name, secret);
+  const verification = half ? await internalAdapter.findVerificationValue(half) : null;
+  const person = verification && (await internalAdapter.findUserById(verification.value));
+  return person?.email;
 }
 
 function clientOf(headers: Headers | undefined): string | undefined {

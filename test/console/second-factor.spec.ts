@@ -153,6 +153,25 @@ describe('a change of a password or of two-factor authentication', () => {
     });
   }
 
+  it('leaves no session of somebody whose code is right after the old password, at the same moment', async () => {
+    const email = 'raced-half@example.com';
+    const { secret } = await turnOn(await member(email));
+    const half = cookiesOf(await enter(email));
+    const body = { token: await tokenFor(email), newPassword: 'another horse battery' };
+    await waitBefore('insert on console.sessions');
+    try {
+      const entering = auth('/two-factor/verify-totp', { code: totp(secret, 1) }, half);
+      await someoneWaits();
+      assert.equal((await auth('/reset-password', body)).status, 200);
+      await api.sql.query('select pg_advisory_unlock(4711)');
+      const entered = await entering;
+      assert.equal(entered.status, 401, JSON.stringify(entered.body));
+    } finally {
+      await waitNoMore();
+    }
+    assert.equal(await sessionsOf(email), 0);
+  });
+
   /** Until this connection releases its lock. */
   async function waitBefore(event: string, condition = 'true'): Promise<void> {
     await api.sql.query(`
