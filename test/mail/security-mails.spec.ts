@@ -203,7 +203,7 @@ describe('a mail about a change to the sign-in', function () {
     assert.deepEqual(await owed(), ['passkey_added']);
   });
 
-  it('is not owed for signing up, a first password, or a sign-in, whatever it stores', async () => {
+  it('is not owed for signing up, a first password, or a sign-in', async () => {
     const email = 'usual@example.com';
     await setPassword(api, email);
     const half = await auth(api, '/sign-in/email', { email, password: PASSWORD });
