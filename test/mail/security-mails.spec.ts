@@ -241,6 +241,19 @@ describe('a mail about a change to the sign-in', function () {
     assert.deepEqual(await owed(), []);
   });
 
+  it('is owed for a first password of somebody who signed in by a link before', async () => {
+    const email = 'linked@example.com';
+    await signIn(api, api.databaseUrl, email);
+    await setPassword(api, email);
+    await until(async () => {
+      const { rows } = await api.sql.query(
+        `select from console.mails where recipient = $1 and subject = 'Your Farebox password was set'`,
+        [email],
+      );
+      return rows.length === 1;
+    });
+  });
+
   it('is not retried when there is no such recipient', async () => {
     const userId = await userOf('nobody@refused.example');
     const server = await startMailServer();
