@@ -12,7 +12,7 @@ import {
 } from '../src/domain/approval.ts';
 import { microsOfDollars } from '../src/domain/money.ts';
 import { approvalMail } from '../src/mail/approval.ts';
-import type { Mail } from '../src/mail/send.ts';
+import type { Mail, MailOutcome } from '../src/mail/send.ts';
 import { findOwnerEmail } from '../src/store/accounts/accounts.ts';
 import { findApproval, type Approval } from '../src/store/approvals/approval.ts';
 import { decideApproval, type Answer } from '../src/store/approvals/decide-approval.ts';
@@ -33,8 +33,7 @@ export interface ApprovalDeps {
   readonly database: Database;
   /** The signed link with which the owner decides. */
   readonly linkTo: (approval: Approval) => string;
-  /** False: mail is not configured. */
-  readonly send: (mail: Mail) => Promise<boolean>;
+  readonly send: (mail: Mail) => Promise<MailOutcome>;
 }
 
 export type ApprovalActivities = ReturnType<typeof createApprovalActivities>;
@@ -49,17 +48,16 @@ export function createApprovalActivities({ database, linkTo, send }: ApprovalDep
       return seenOf(approvalId, await findApproval(database, id));
     },
 
-    /** `sent`, or why there is nothing to send. Throws while the mail server refuses. */
-    async mailApproval(approvalId: string): Promise<'sent' | 'ended' | 'not_configured'> {
+    /** Or why there is nothing to send. Throws when another attempt may succeed. */
+    async mailApproval(approvalId: string): Promise<MailOutcome | 'ended'> {
       const id = rowIdOf('approval', approvalId);
       const approval = await findApproval(database, id);
       if (approval?.status !== 'pending' || approval.isMailed) return 'ended';
       const recipient = await findOwnerEmail(database, approval.accountId);
       if (recipient === null) return 'ended';
-      const isSent = await send(approvalMail(recipient, approval, linkTo(approval)));
-      if (!isSent) return 'not_configured';
-      await noteMailed(database, id);
-      return 'sent';
+      const outcome = await send(approvalMail(recipient, approval, linkTo(approval)));
+      if (outcome === 'sent') await noteMailed(database, id);
+      return outcome;
     },
 
     async decideApproval(

@@ -1294,6 +1294,8 @@ create index credentials_user on console.credentials using btree (user_id);
 create constraint trigger credentials_audit_insert after insert on console.credentials deferrable initially deferred for each row when (new.password is not null) execute function farebox.audit_change('password.set', 'user_id');
 create constraint trigger credentials_audit_update after update of password on console.credentials deferrable initially deferred for each row when (old.password is distinct from new.password) execute function farebox.audit_change('password.set', 'user_id');
 create trigger credentials_end_proofs after insert or update of password on console.credentials for each row execute function farebox.end_pending_proofs();
+create trigger credentials_mail_insert after insert on console.credentials for each row when (new.password is not null) execute function farebox.owe_security_mail('password_set');
+create trigger credentials_mail_update after update of password on console.credentials for each row when (old.password is distinct from new.password) execute function farebox.owe_security_mail('password_set');
 
 create table console.mails (
   id bigint not null generated always as identity,
@@ -1338,6 +1340,8 @@ create table console.passkeys (
 create index passkeys_user on console.passkeys using btree (user_id);
 create constraint trigger passkeys_audit_delete after delete on console.passkeys deferrable initially deferred for each row execute function farebox.audit_change('passkey.removed', 'user_id', 'name');
 create constraint trigger passkeys_audit_insert after insert on console.passkeys deferrable initially deferred for each row execute function farebox.audit_change('passkey.added', 'user_id', 'name');
+create trigger passkeys_mail_delete after delete on console.passkeys for each row execute function farebox.owe_security_mail('passkey_removed');
+create trigger passkeys_mail_insert after insert on console.passkeys for each row execute function farebox.owe_security_mail('passkey_added');
 
 create table console.rate_limits (
   id uuid not null default gen_random_uuid(),
@@ -1415,6 +1419,7 @@ create table console.users (
 );
 create constraint trigger users_audit_account after update of account_id on console.users deferrable initially deferred for each row when (old.account_id is distinct from new.account_id) execute function farebox.audit_change('account.claimed', 'account_id');
 create constraint trigger users_audit_two_factor after update of two_factor_enabled on console.users deferrable initially deferred for each row when (old.two_factor_enabled is distinct from new.two_factor_enabled) execute function farebox.audit_change('two_factor.changed', 'account_id', 'two_factor_enabled');
+create trigger users_mail_two_factor after update of two_factor_enabled on console.users for each row when (old.two_factor_enabled and new.two_factor_enabled is not true) execute function farebox.owe_security_mail('second_factor_off');
 
 create table console.verifications (
   id uuid not null default gen_random_uuid(),
@@ -1545,6 +1550,10 @@ create function farebox.note_crossings(p_ledger smallint[], p_consumer uuid[], p
   set enable_bitmapscan=off
   set enable_hashjoin=off
   set enable_mergejoin=off;
+
+create function farebox.owe_security_mail()
+  returns trigger
+  language plpgsql volatile;
 
 create function farebox.post_charge_refund_event()
   returns trigger

@@ -12,7 +12,6 @@ import { securityMails } from '../mail/security-mails.ts';
 import { mailer } from '../mail/send.ts';
 import { setPasswordMail } from '../mail/set-password.ts';
 import { findAccount } from '../store/accounts/accounts.ts';
-import { oweMail } from '../store/console/owed-mails.ts';
 import { findSignInLink, useSignInLink } from '../store/console/sign-in-links.ts';
 import {
   countMailedLink,
@@ -23,8 +22,9 @@ import {
 import { countClientRequest } from '../store/console/client-limits.ts';
 import {
   claimAccount,
-  findPasswordHash,
-  findSettledPasswordHash,
+  findSettledSignInState,
+  findSignInState,
+  hasSettledSecondFactor,
   turnOffSecondFactor,
   turnOnSecondFactor,
 } from '../store/console/users.ts';
@@ -109,7 +109,7 @@ export function createAuth({ config, database, log }: ConsoleDeps) {
       sendResetPassword: async ({ user, token }) => inBackground(mailLink(user.email, token)),
       // The password is set and the link is used up, so nothing may fail here.
       onPasswordReset: async ({ user }) => {
-        await security.tell(user.id, 'password_set');
+        security.tell(user.id, 'password_set');
         await forgetAttempts(database, user.email).catch((err: unknown) =>
           log.error({ err }, 'the attempts to sign in could not be forgotten'),
         );
@@ -183,19 +183,14 @@ export function createAuth({ config, database, log }: ConsoleDeps) {
           // out, or keep two-factor authentication off. So both are changed here, at once, before it changes them again.
           before: async (_, ctx) => {
             if (ctx?.path !== TOTP_PATH && ctx?.path !== TURN_OFF_PATH) return;
-            const { session, internalAdapter } = ctx.context;
+            const { session } = ctx.context;
             if (!session) throw new Error('Two-factor authentication is changed in a session.');
             const { id } = session.user;
             if (ctx.path === TURN_OFF_PATH) {
-              const owed = await database.transaction(async (tx) => {
-                await turnOffSecondFactor(tx, id);
-                return oweMail(tx, id, 'second_factor_off');
-              });
-              return security.send(owed);
+              await turnOffSecondFactor(database, id);
+              return security.tell(id, 'second_factor_off');
             }
-            // Earlier sessions were not proven by a code, so they end before it is turned on: a failure in between leaves none
-            // of them. The one that turns it on is replaced after this.
-            await internalAdapter.deleteUserSessions(id);
+            // Its own session ends too, and is replaced after this.
             await turnOnSecondFactor(database, id);
           },
         },
@@ -204,8 +199,8 @@ export function createAuth({ config, database, log }: ConsoleDeps) {
     hooks: signInLimit({
       count: (email, windowMinutes) => countSignInAttempt(database, email, windowMinutes),
       forget: (email) => forgetAttempts(database, email),
-      passwordOf: (email) => findPasswordHash(database, email),
-      settledPasswordOf: (email) => findSettledPasswordHash(database, email),
+      stateOf: (email) => findSignInState(database, email),
+      settledStateOf: (email) => findSettledSignInState(database, email),
       onFailed: (attempt) =>
         log.warn({ part: 'console', ...attempt }, 'an attempt to sign in failed'),
     }),
@@ -237,6 +232,7 @@ export function createAuth({ config, database, log }: ConsoleDeps) {
         sendLink,
         findLink: (token) => findSignInLink(database, token),
         useLink: (token) => useSignInLink(database, token),
+        isCodeNeeded: (userId) => hasSettledSecondFactor(database, userId),
         onError: (err) => log.error({ err }, 'a link could not be mailed'),
       }),
     ],

@@ -20,6 +20,8 @@ export interface OwnEndpoints {
   readonly findLink: (token: string) => Promise<string | null>;
   /** False if another request has used it. */
   readonly useLink: (token: string) => Promise<boolean>;
+  /** Whether the person has two-factor authentication, after waiting for a change in progress. */
+  readonly isCodeNeeded: (userId: string) => Promise<boolean>;
   readonly onError: (error: unknown) => void;
 }
 
@@ -55,12 +57,17 @@ export function ownEndpoints(deps: OwnEndpoints) {
           const { internalAdapter } = ctx.context;
           const found = await internalAdapter.findUserByEmail(email);
           // A link is one factor: where a code is asked for, it does not stand in for the password.
-          if ((found?.user as { twoFactorEnabled?: boolean } | undefined)?.twoFactorEnabled) {
+          const demandNoCode = async (userId: string, undo = async () => {}) => {
+            if (!(await deps.isCodeNeeded(userId))) return;
+            await undo();
             await deps.useLink(token);
             throw ctx.redirect('/console/sign-in?reason=two-factor');
-          }
+          };
+          if (found) await demandNoCode(found.user.id);
           const user = found?.user ?? (await createPerson(internalAdapter, email));
           const session = await internalAdapter.createSession(user.id);
+          // Turning it on ends only the sessions that are there.
+          await demandNoCode(user.id, () => internalAdapter.deleteSession(session.token));
           // After everything that can fail, so that the link works until somebody is signed in.
           if (!(await deps.useLink(token))) {
             await internalAdapter.deleteSession(session.token);

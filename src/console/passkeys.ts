@@ -40,8 +40,8 @@ export function passkeyIds() {
 
 /** Reports each passkey that was added or removed. It signs in without a password, so its owner must know about it. */
 export function changedPasskeys(deps: {
-  readonly onAdded: (userId: string) => Promise<void>;
-  readonly onRemoved: (userId: string) => Promise<void>;
+  readonly onAdded: (userId: string) => void;
+  readonly onRemoved: (userId: string) => void;
 }) {
   return {
     id: 'farebox-changed-passkeys',
@@ -52,13 +52,13 @@ export function changedPasskeys(deps: {
           handler: createAuthMiddleware(async ({ context }) => {
             const { returned } = context;
             if (isAPIError(returned)) return;
-            await deps.onAdded((returned as { readonly userId: string }).userId);
+            deps.onAdded((returned as { readonly userId: string }).userId);
           }),
         },
         {
           matcher: ({ path }) => path === '/passkey/delete-passkey',
           handler: createAuthMiddleware(async ({ context: { returned, session } }) => {
-            if (!isAPIError(returned) && session) await deps.onRemoved(session.user.id);
+            if (!isAPIError(returned) && session) deps.onRemoved(session.user.id);
           }),
         },
       ],

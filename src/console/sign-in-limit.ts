@@ -4,6 +4,7 @@
  */
 import { APIError, createAuthMiddleware, getSessionFromCtx, isAPIError } from 'better-auth/api';
 import { deleteSessionCookie } from 'better-auth/cookies';
+import type { SignInState } from '../store/console/users.ts';
 import { ADDRESS_HEADER } from './client-address.ts';
 
 export const WINDOW_MINUTES = 15;
@@ -17,10 +18,9 @@ export interface SignInLimitDeps {
   /** Counts an attempt, and returns how many there were in the window, this one included. */
   readonly count: (email: string, windowMinutes: number) => Promise<number>;
   readonly forget: (email: string) => Promise<void>;
-  /** Something that changes with the password of the address. */
-  readonly passwordOf: (email: string) => Promise<string | null>;
+  readonly stateOf: (email: string) => Promise<SignInState | null>;
   /** The same, after waiting for a change in progress. */
-  readonly settledPasswordOf: (email: string) => Promise<string | null>;
+  readonly settledStateOf: (email: string) => Promise<SignInState | null>;
   readonly onFailed: (attempt: FailedAttempt) => void;
 }
 
@@ -32,24 +32,21 @@ export interface FailedAttempt {
 }
 
 /** They take a password: of the address that they name, or of the session's. */
-const PASSWORDS = new Set(['/sign-in/email', '/two-factor/enable', '/two-factor/disable']);
+const SIGN_IN_PATH = '/sign-in/email';
+const PASSWORDS = new Set([SIGN_IN_PATH, '/two-factor/enable', '/two-factor/disable']);
+const CODES = /^\/two-factor\/verify-[\w-]+$/;
 const PROOFS = /^\/(?:two-factor\/verify-[\w-]+|passkey\/verify-authentication)$/;
 
-export function signInLimit({
-  count,
-  forget,
-  passwordOf,
-  settledPasswordOf,
-  onFailed,
-}: SignInLimitDeps) {
-  const tried = new WeakMap<object, string | null>();
+export function signInLimit({ count, forget, stateOf, settledStateOf, onFailed }: SignInLimitDeps) {
+  const tried = new WeakMap<object, { email: string; state: SignInState | null }>();
   return {
     before: createAuthMiddleware(async (ctx) => {
       const { path, headers } = ctx;
-      const email = await emailOf(ctx);
+      const counted = await emailOf(ctx);
+      const email = counted ?? (await emailOfCode(ctx));
       if (email === undefined) return;
-      if ((await count(email, WINDOW_MINUTES)) <= ATTEMPTS_MAX) {
-        tried.set(ctx.context, await passwordOf(email));
+      if (counted === undefined || (await count(email, WINDOW_MINUTES)) <= ATTEMPTS_MAX) {
+        tried.set(ctx.context, { email, state: await stateOf(email) });
         return;
       }
       onFailed({ by: path, status: 429, client: clientOf(headers) });
@@ -62,10 +59,15 @@ export function signInLimit({
       const { path, context, headers } = ctx;
       const { returned } = context;
       if (!isAPIError(returned)) {
-        const email = await emailOf(ctx);
-        if (email === undefined) return;
-        if (tried.get(context) !== (await settledPasswordOf(email))) await endNewSession(ctx);
-        await forget(email);
+        const attempt = tried.get(context);
+        if (!attempt) return;
+        const { email, state } = attempt;
+        const now = await settledStateOf(email);
+        if (state?.password !== now?.password) await endNewSession(ctx, PASSWORD_CHANGED);
+        if (path === SIGN_IN_PATH && state?.hasSecondFactor !== now?.hasSecondFactor) {
+          await endNewSession(ctx, SECOND_FACTOR_CHANGED);
+        }
+        if (PASSWORDS.has(path)) await forget(email);
       } else if (PASSWORDS.has(path) || PROOFS.test(path)) {
         onFailed({ by: path, status: returned.statusCode, client: clientOf(headers) });
       }
@@ -73,19 +75,28 @@ export function signInLimit({
   };
 }
 
+const PASSWORD_CHANGED = {
+  code: 'PASSWORD_CHANGED',
+  message: 'The password has just been changed. Sign in with the new one.',
+};
+const SECOND_FACTOR_CHANGED = {
+  code: 'SECOND_FACTOR_CHANGED',
+  message: 'Two-factor authentication has just been turned on or off. Sign in again.',
+};
+
 /**
- * A new password ends the sessions of the old one. It may be set after the library has read the old one, to compare it, and
- * before the library makes the session.
+ * A new password ends the sessions of the old one, and two-factor authentication those that no code proved. Either may be set
+ * after the library has read the person, and before it makes the session.
  */
-async function endNewSession(ctx: Attempt): Promise<never> {
+async function endNewSession(
+  ctx: Attempt,
+  why: { readonly code: string; readonly message: string },
+): Promise<never> {
   const { newSession, internalAdapter } = ctx.context;
   if (newSession) await internalAdapter.deleteSession(newSession.session.token);
   ctx.context.setNewSession(null);
   deleteSessionCookie(ctx);
-  throw new APIError('UNAUTHORIZED', {
-    code: 'PASSWORD_CHANGED',
-    message: 'The password has just been changed. Sign in with the new one.',
-  });
+  throw new APIError('UNAUTHORIZED', why);
 }
 
 export const TOTP_PATH = '/two-factor/verify-totp';
@@ -105,10 +116,23 @@ type Attempt = Parameters<Parameters<typeof createAuthMiddleware>[0]>[0];
 /** Whose password is tried; undefined when none is. */
 async function emailOf(ctx: Attempt): Promise<string | undefined> {
   if (!PASSWORDS.has(ctx.path)) return undefined;
-  if (ctx.path !== '/sign-in/email') return (await getSessionFromCtx(ctx))?.user.email;
+  if (ctx.path !== SIGN_IN_PATH) return (await getSessionFromCtx(ctx))?.user.email;
   const { email } = (ctx.body ?? {}) as { readonly email?: unknown };
   // Names with spaces are those of other counts (src/store/console/sign-in-attempts.ts). No address has one.
   return typeof email === 'string' && !email.includes(' ') ? email : undefined;
+}
+
+/** Whose code is tried, of a session or after the password; undefined when none is. */
+async function emailOfCode(ctx: Attempt): Promise<string | undefined> {
+  if (!CODES.test(ctx.path)) return undefined;
+  const session = await getSessionFromCtx(ctx);
+  if (session) return session.user.email;
+  const { createAuthCookie, internalAdapter, secret } = ctx.context;
+  // Of the sign-in that lacks its code: the library's plugin.
+  const half = await ctx.getSignedCookie(createAuthCookie('two_factor').name, secret);
+  const verification = half ? await internalAdapter.findVerificationValue(half) : null;
+  const person = verification && (await internalAdapter.findUserById(verification.value));
+  return person?.email;
 }
 
 function clientOf(headers: Headers | undefined): string | undefined {

@@ -1,6 +1,6 @@
 /** Top-ups: their states, methods, limits, and the state of automatic ones. */
 import { wireId } from './ids.ts';
-import { asMicros, type Micros } from './money.ts';
+import { asMicros, formatDollars, type Micros } from './money.ts';
 
 export const TOP_UP_STATUSES = [
   'pending',
@@ -46,6 +46,20 @@ export function topUpMaxOf(isTaxed: boolean): Micros {
 /** The page where the cardholder confirms a direct top-up at the bank; `topUpId` is a UUID. */
 export function confirmationUrl(consoleUrl: string, topUpId: string): string {
   return `${consoleUrl}/top-up/confirm?id=${wireId('topUp', topUpId)}`;
+}
+
+/** The credit and, with tax, what the payer pays: the amount that a bank shows. */
+export function payableText({
+  amountMicros,
+  taxMicros,
+}: {
+  readonly amountMicros: Micros;
+  readonly taxMicros: Micros;
+}): string {
+  const credit = formatDollars(amountMicros);
+  if (taxMicros === 0) return credit;
+  const total = formatDollars(asMicros(amountMicros + taxMicros));
+  return `${credit}, plus ${formatDollars(taxMicros)} tax (${total} in total)`;
 }
 
 /** Open ones of one consumer: each is a payment page at Stripe and a workflow. More would not help a payer. */

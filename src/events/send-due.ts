@@ -10,7 +10,7 @@ import {
 } from '../domain/webhook-delivery.ts';
 import { openPoster, type Posted, type Poster } from '../egress/post.ts';
 import { endpointDisabledMail } from '../mail/endpoint-disabled.ts';
-import { isRecipientUnknown, type Mail } from '../mail/send.ts';
+import type { Mail } from '../mail/send.ts';
 import type { Database } from '../store/database.ts';
 import {
   disableIfLate,
@@ -40,8 +40,8 @@ export interface SendDeps {
   readonly allowPrivate: boolean;
   /** The pause after the first failure. */
   readonly retryMs: number;
-  /** Tells the owner by mail. Rejects when the mail server refuses. */
-  readonly tell: (mail: Mail) => Promise<boolean>;
+  /** Tells the owner by mail. Rejects when another attempt may succeed. */
+  readonly tell: (mail: Mail) => Promise<unknown>;
 }
 
 export interface Sent {
@@ -165,15 +165,10 @@ async function disableGone({ database }: SendDeps, { id, url }: WebhookEndpoint)
   await database.transaction((tx) => disableWebhookEndpoint(tx, id, 'gone', url));
 }
 
-/** Once it is disabled, and again after a process was killed meanwhile. While the mail server refuses, this is retried. */
+/** Once it is disabled, and again after a process was killed meanwhile. While the mail server is away, this is retried. */
 async function mailOwner({ database, tell }: SendDeps, endpoint: WebhookEndpoint): Promise<void> {
   const owner = await findOwnerToMail(database, endpoint.id);
   if (!owner) return;
-  try {
-    await tell(endpointDisabledMail(owner.email, endpoint, owner.reason));
-  } catch (error) {
-    // That would be retried forever.
-    if (!isRecipientUnknown(error)) throw error;
-  }
+  await tell(endpointDisabledMail(owner.email, endpoint, owner.reason));
   await recordOwnerMailed(database, endpoint.id);
 }

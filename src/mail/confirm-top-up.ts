@@ -1,9 +1,8 @@
 /** The mail to the owner of an account whose bank wants an automatic top-up confirmed. Nobody else would see the link. */
 import type { Logger } from 'pino';
 import type { MailConfig } from '../config.ts';
-import { isRecipientUnknown, mailSender } from './send.ts';
-import { formatDollars } from '../domain/money.ts';
-import { confirmationUrl } from '../domain/top-up.ts';
+import { mailSender } from './send.ts';
+import { confirmationUrl, payableText } from '../domain/top-up.ts';
 import { getAccountOf } from '../store/accounts/accounts.ts';
 import type { Database } from '../store/database.ts';
 import { recordOwnerMailed } from '../store/top-ups/authentication.ts';
@@ -26,19 +25,16 @@ export function confirmTopUpMailer({
   log,
 }: ConfirmTopUpMailDeps): (topUp: TopUp) => void {
   const send = mailSender({ config: config.mail, database, log });
-  const tell = async ({ id, accountId, amountMicros }: TopUp) => {
+  const tell = async (topUp: TopUp) => {
+    const { id, accountId } = topUp;
     const { email } = await getAccountOf(database, accountId);
     await send({
       recipient: email,
       subject: 'Confirm a top-up at your bank',
       body:
-        `Your bank wants you to confirm an automatic top-up of ${formatDollars(amountMicros)}:\n\n` +
+        `Your bank wants you to confirm an automatic top-up of ${payableText(topUp)}:\n\n` +
         `${confirmationUrl(config.consoleUrl, id)}\n\n` +
         'If you do nothing, you pay nothing, and the request ends within 24 hours.',
-    }).catch((error: unknown) => {
-      if (!isRecipientUnknown(error)) throw error;
-      // That would be retried until the request ends.
-      log.error({ err: error, topUpId: id }, 'a mail could not be sent');
     });
     await recordOwnerMailed(database, id);
   };

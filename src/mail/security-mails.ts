@@ -1,13 +1,13 @@
 /**
- * Tells owners of accounts about changes to how they sign in. Such a mail is owed by a row until a mail server has it, since
- * an intruder could otherwise wait until the mail server is away. It may arrive twice.
+ * Tells owners of accounts about changes to how they sign in. Such a mail is owed by a row from the change on until a mail server
+ * has it, since an intruder could otherwise wait until the mail server is away. It may arrive twice.
  */
 import type { Logger } from 'pino';
 import type { MailConfig } from '../config.ts';
 import { DAY_MS, MINUTE_MS } from '../domain/durations.ts';
 import {
   dropOwedMails,
-  oweMail,
+  findOwedMail,
   settleOwedMail,
   takeOwedMail,
   type OwedMail,
@@ -19,7 +19,7 @@ import { passkeyAddedMail } from './passkey-added.ts';
 import { passkeyRemovedMail } from './passkey-removed.ts';
 import { passwordSetMail } from './password-set.ts';
 import { secondFactorOffMail } from './second-factor-off.ts';
-import { isRecipientUnknown, mailSender, type Mail } from './send.ts';
+import { mailSender, type Mail } from './send.ts';
 
 /** Longer than an attempt takes: each step of the mail server has ten seconds. */
 const RETRY_MS = 5 * MINUTE_MS;
@@ -35,10 +35,8 @@ export interface SecurityMailDeps {
 }
 
 export interface SecurityMails {
-  /** Right after the change. Never rejects: the change is made. Resolves once the mail is owed, and sends it beside the request. */
-  readonly tell: (userId: string, kind: OwedMailKind) => Promise<void>;
-  /** The same for a mail that is owed already. */
-  readonly send: (owed: OwedMail) => void;
+  /** After the change. Sends at once what it owes, beside the request. What fails is sent by `sendOverdue`. */
+  readonly tell: (userId: string, kind: OwedMailKind) => void;
   /** Sends what was owed before. Never rejects, and does nothing while it runs already. */
   readonly sendOverdue: () => Promise<void>;
 }
@@ -62,18 +60,12 @@ export function securityMails({ config, database, log }: SecurityMailDeps): Secu
   }
 
   async function deliver(owed: OwedMail): Promise<void> {
-    const failed = (err: unknown, what: string) => log.error({ err, kind: owed.kind }, what);
     try {
       const recipient = await findUserEmail(database, owed.userId);
-      if (recipient !== null) {
-        await sendMail(await mailOf(owed, recipient)).catch((error: unknown) => {
-          if (!isRecipientUnknown(error)) throw error;
-          failed(error, 'a mail could not be sent');
-        });
-      }
+      if (recipient !== null) await sendMail(await mailOf(owed, recipient));
       await settleOwedMail(database, owed);
     } catch (err) {
-      failed(err, 'a mail could not be sent; will retry');
+      log.error({ err, kind: owed.kind }, 'a mail could not be sent; will retry');
     }
   }
 
@@ -89,14 +81,10 @@ export function securityMails({ config, database, log }: SecurityMailDeps): Secu
 
   let underWay: Promise<void> | undefined;
   return {
-    async tell(userId, kind) {
-      try {
-        void deliver(await oweMail(database, userId, kind));
-      } catch (err) {
-        log.error({ err, kind }, 'a mail could not be sent');
-      }
-    },
-    send: (owed) => void deliver(owed),
+    tell: (userId, kind) =>
+      void findOwedMail(database, userId, kind)
+        .then((owed) => owed && deliver(owed))
+        .catch((err: unknown) => log.error({ err, kind }, 'a mail could not be sent; will retry')),
     sendOverdue: () =>
       (underWay ??= deliverOverdue()
         .catch((err: unknown) => log.error({ err }, 'could not send the mails that are owed'))

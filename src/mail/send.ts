@@ -21,34 +21,50 @@ export interface MailDeps {
   readonly log: Logger;
 }
 
-/** Resolves once the mail server has the mail, or with false when there is no mail server. Rejects when it refuses. */
-export function mailSender({ config, database, log }: MailDeps): (mail: Mail) => Promise<boolean> {
+/** `refused`: the mail server will never accept mail for the recipient. `not_configured`: there is no mail server. Both are logged. */
+export type MailOutcome = 'sent' | 'refused' | 'not_configured';
+
+/** Resolves once there is nothing left to try. Rejects when another attempt may succeed. */
+export function mailSender({
+  config,
+  database,
+  log,
+}: MailDeps): (mail: Mail) => Promise<MailOutcome> {
   const { smtpUrl } = config;
   const openOnce = smtpUrl === undefined ? undefined : remembered(() => openTransport(smtpUrl));
   return async (mail) => {
+    const { recipient, subject, body } = mail;
     if (openOnce) {
-      const { recipient, subject, body } = mail;
       const transport = await openOnce();
       // As an object: text may be read as a list of addresses.
       const to = { name: '', address: recipient };
-      await transport.sendMail({ from: config.from, to, subject, text: body });
+      try {
+        await transport.sendMail({ from: config.from, to, subject, text: body });
+      } catch (error) {
+        if (!isRecipientRefused(error)) throw error;
+        log.error({ err: error, subject }, 'a mail was not sent: its recipient is refused');
+        return 'refused';
+      }
     } else if (config.isKept) {
       await keepMail(database, mail);
     } else {
-      log.error({ subject: mail.subject }, 'a mail was not sent: SMTP_URL is not set');
-      return false;
+      log.error({ subject }, 'a mail was not sent: SMTP_URL is not set');
+      return 'not_configured';
     }
-    return true;
+    return 'sent';
   };
 }
 
-/** Whether the mail server answered that it will never accept mail for the recipient. */
-export function isRecipientUnknown(error: unknown): boolean {
-  const { code, responseCode } = error as {
-    readonly code?: string;
+/**
+ * Whether the mail server answered that it will never accept mail for the recipient. Not when it refuses the sender, or wants
+ * a password first: an operator mends that, and nobody else would be told either.
+ */
+function isRecipientRefused(error: unknown): boolean {
+  const { command, responseCode } = error as {
+    readonly command?: string;
     readonly responseCode?: number;
   };
-  return code === 'EENVELOPE' && (responseCode ?? 0) >= 500;
+  return command === 'RCPT TO' && (responseCode ?? 0) >= 500;
 }
 
 /** Loads the client with the first mail. */

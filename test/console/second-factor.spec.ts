@@ -10,6 +10,7 @@ import {
   makeOperator,
   refusalOf,
   signIn,
+  signInLink,
 } from '../support/sessions.ts';
 import { until } from '../support/stack.ts';
 import { totp } from '../support/totp.ts';
@@ -107,20 +108,10 @@ describe('a change of a password or of two-factor authentication', () => {
       const token = await tokenFor(email);
       const isSignIn = event.startsWith('insert');
       const set = () => auth('/reset-password', { token, newPassword: 'another horse battery' });
-      await api.sql.query(`
-        create function console.wait() returns trigger language plpgsql as $$
-        begin perform pg_advisory_xact_lock(4711); return new; end $$;
-        create trigger wait before ${event} for each row execute function console.wait();
-        select pg_advisory_lock(4711);
-      `);
+      await waitBefore(event);
       try {
         const first = isSignIn ? enter(email) : set();
-        await until(async () => {
-          const { rows } = await api.sql.query(
-            `select from pg_locks where locktype = 'advisory' and objid = 4711 and not granted`,
-          );
-          return rows.length > 0;
-        });
+        await someoneWaits();
         const second = isSignIn ? set() : enter(email);
         if (isSignIn) assert.equal((await second).status, 200);
         else await until(async () => (await sessionsOf(email)) === 2);
@@ -132,11 +123,76 @@ describe('a change of a password or of two-factor authentication', () => {
         assert.equal(entered.status, 401, JSON.stringify(entered.body));
         assert.equal(await sessionsOf(email), 0);
       } finally {
-        await api.sql.query('select pg_advisory_unlock_all()');
-        await api.sql.query('drop function console.wait() cascade');
+        await waitNoMore();
       }
       assert.equal((await enter(email, '', 'another horse battery')).status, 200);
     });
+  }
+
+  for (const way of ['the password', 'a link'] as const) {
+    it(`leaves no session of somebody who signs in by ${way} alone, while it is turned on`, async () => {
+      const email = `racing-${way.slice(-4)}@example.com`;
+      const own = await member(email);
+      const secret = await enroll(own);
+      const link = await signInLink(api, api.databaseUrl, email);
+      await waitBefore('insert on console.sessions', `new.ip_address = '198.51.100.9'`);
+      try {
+        const entering =
+          way === 'a link'
+            ? fetch(link, { redirect: 'manual', headers: { 'x-client': '198.51.100.9' } })
+            : auth('/sign-in/email', { email, password: PASSWORD }, '', 9);
+        await someoneWaits();
+        const on = await auth('/two-factor/verify-totp', { code: totp(secret) }, own);
+        assert.equal(on.status, 200, JSON.stringify(on.body));
+        await api.sql.query('select pg_advisory_unlock(4711)');
+        await entering;
+      } finally {
+        await waitNoMore();
+      }
+      assert.equal(await sessionsOf(email), 1);
+    });
+  }
+
+  it('leaves no session of somebody whose code is right after the old password, at the same moment', async () => {
+    const email = 'raced-half@example.com';
+    const { secret } = await turnOn(await member(email));
+    const half = cookiesOf(await enter(email));
+    const body = { token: await tokenFor(email), newPassword: 'another horse battery' };
+    await waitBefore('insert on console.sessions');
+    try {
+      const entering = auth('/two-factor/verify-totp', { code: totp(secret, 1) }, half);
+      await someoneWaits();
+      assert.equal((await auth('/reset-password', body)).status, 200);
+      await api.sql.query('select pg_advisory_unlock(4711)');
+      const entered = await entering;
+      assert.equal(entered.status, 401, JSON.stringify(entered.body));
+    } finally {
+      await waitNoMore();
+    }
+    assert.equal(await sessionsOf(email), 0);
+  });
+
+  /** Until this connection releases its lock. */
+  async function waitBefore(event: string, condition = 'true'): Promise<void> {
+    await api.sql.query(`
+      create function console.wait() returns trigger language plpgsql as $$
+      begin perform pg_advisory_xact_lock(4711); return new; end $$;
+      create trigger wait before ${event} for each row when (${condition}) execute function console.wait();
+      select pg_advisory_lock(4711);
+    `);
+  }
+
+  const someoneWaits = () =>
+    until(async () => {
+      const { rows } = await api.sql.query(
+        `select from pg_locks where locktype = 'advisory' and objid = 4711 and not granted`,
+      );
+      return rows.length > 0;
+    });
+
+  async function waitNoMore(): Promise<void> {
+    await api.sql.query('select pg_advisory_unlock_all()');
+    await api.sql.query('drop function console.wait() cascade');
   }
 
   async function sessionsOf(email: string): Promise<number> {
@@ -150,6 +206,8 @@ describe('a change of a password or of two-factor authentication', () => {
   it('tells the owner of a new password, and how many passkeys still sign in', async () => {
     const email = 'taken-over@example.com';
     await member(email);
+    const first = { token: await tokenFor(email), newPassword: 'one more horse battery' };
+    assert.equal((await auth('/reset-password', first)).status, 200);
     const told = () =>
       until(async () => {
         const { rows } = await api.sql.query<{ body: string }>(

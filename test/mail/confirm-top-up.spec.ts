@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { pino } from 'pino';
 import type { MailConfig } from '../../src/config.ts';
+import { wireId } from '../../src/domain/ids.ts';
 import { asMicros } from '../../src/domain/money.ts';
 import { confirmTopUpMailer } from '../../src/mail/confirm-top-up.ts';
 import { listMails } from '../../src/store/console/mails.ts';
@@ -48,6 +49,16 @@ describe('the mail about an automatic top-up that waits for its owner', () => {
       mails.map(({ subject }) => subject),
       ['Confirm a top-up at your bank'],
     );
+  });
+
+  it('says what the bank shows, with the tax', async () => {
+    const topUp = await automaticTopUp();
+    mailer(undefined, [])({ ...topUp, taxMicros: asMicros(440_000) });
+    const mail = await until(async () => {
+      const mails = await listMails(ledger.database);
+      return mails.find(({ body }) => body.includes(wireId('topUp', topUp.id)));
+    });
+    assert.match(mail.body, /automatic top-up of \$5\.00, plus \$0\.44 tax \(\$5\.44 in total\):/);
   });
 
   it('is left to a new run of the workflow when it is late, since that may have been terminated, but not each minute', async () => {

@@ -6,7 +6,7 @@ import { createDatabase, type Database } from '../../src/store/database.ts';
 import { startTestApi, type TestApi } from '../support/api.ts';
 import { call } from '../support/http.ts';
 import { startMailServer } from '../support/mail-server.ts';
-import { registration } from '../support/passkey.ts';
+import { newPasskey, registration } from '../support/passkey.ts';
 import { choosePort } from '../support/ports.ts';
 import { authBodyOf, cookiesOf, mailedToken, signIn } from '../support/sessions.ts';
 import { startApi, startWorker, testEnvironment, until, type Server } from '../support/stack.ts';
@@ -39,6 +39,8 @@ describe('a mail about a change to the sign-in', function () {
   afterEach(() => api.sql.query('delete from console.owed_mails'));
 
   async function setPassword(server: Pick<Server, 'url'>, email: string): Promise<void> {
+    // An earlier link is used up.
+    await api.sql.query('delete from console.mails where recipient = $1', [email]);
     await auth(api, '/sign-up', { email });
     const token = await mailedToken(api.sql, email);
     const set = await auth(server, '/reset-password', { token, newPassword: PASSWORD });
@@ -46,6 +48,8 @@ describe('a mail about a change to the sign-in', function () {
   }
 
   async function changeEverything(server: Pick<Server, 'url'>, email: string): Promise<void> {
+    await setPassword(server, email);
+    await signIn(server, api.databaseUrl, email);
     await setPassword(server, email);
     const cookie = await signIn(server, api.databaseUrl, email);
     const asked = await auth(server, '/passkey/generate-register-options', undefined, cookie);
@@ -88,13 +92,19 @@ describe('a mail about a change to the sign-in', function () {
     });
   const userOf = async (email: string) => {
     await setPassword(api, email);
-    await until(async () => (await owed()).length === 0);
     const { rows } = await api.sql.query<{ id: string }>(
       'select id from console.users where email = $1',
       [email],
     );
     return rows[0]?.id ?? assert.fail();
   };
+
+  const addPasskey = (userId: string) =>
+    api.sql.query(
+      `insert into console.passkeys (user_id, credential_id, public_key, counter, device_type, backed_up)
+       values ($1, gen_random_uuid(), 'k', 0, 'singleDevice', false)`,
+      [userId],
+    );
 
   it('is sent at once, and then not owed', async () => {
     const email = 'at-once@example.com';
@@ -116,6 +126,14 @@ describe('a mail about a change to the sign-in', function () {
     } finally {
       await cutOff.stop();
     }
+    // A process that is killed right after the change loses no mail: the change itself owes it.
+    const { rows: atOnce } = await api.sql.query<{ action: string }>(
+      `select e.action from console.owed_mails o join farebox.audit_entries e on e.xmin = o.xmin order by 1`,
+    );
+    assert.deepEqual(
+      atOnce.map(({ action }) => action).filter((action) => !action.startsWith('session.')),
+      ['passkey.added', 'passkey.removed', 'password.set', 'two_factor.changed'],
+    );
     const kinds = ['passkey_added', 'passkey_removed', 'password_set', 'second_factor_off'];
     assert.deepEqual(await owed(), kinds);
     await age('tried_at', '5 minutes');
@@ -141,7 +159,8 @@ describe('a mail about a change to the sign-in', function () {
     const userId = await userOf('patient@example.com');
     const errors: string[] = [];
     const away = mailsVia(`smtp://127.0.0.1:${await choosePort()}`, errors);
-    await away.tell(userId, 'passkey_added');
+    await addPasskey(userId);
+    away.tell(userId, 'passkey_added');
     await until(() => errors.length === 1);
     await age('owed_at', '71 hours');
     await age('tried_at', '4 minutes');
@@ -163,7 +182,8 @@ describe('a mail about a change to the sign-in', function () {
     } finally {
       await server.stop();
     }
-    await away.tell(userId, 'passkey_added');
+    await addPasskey(userId);
+    away.tell(userId, 'passkey_added');
     await until(() => errors.length === 3);
     await age('owed_at', '73 hours');
     await away.sendOverdue();
@@ -175,9 +195,63 @@ describe('a mail about a change to the sign-in', function () {
     const userId = await userOf('busy@example.com');
     const errors: string[] = [];
     const away = mailsVia(`smtp://127.0.0.1:${await choosePort()}`, errors);
-    for (let count = 1; count <= 20; count += 1) await away.tell(userId, 'passkey_added');
+    for (let count = 1; count <= 20; count += 1) {
+      await addPasskey(userId);
+      away.tell(userId, 'passkey_added');
+    }
     await until(() => errors.length === 20);
     assert.deepEqual(await owed(), ['passkey_added']);
+  });
+
+  it('is not owed for signing up, a first password, or a sign-in', async () => {
+    const email = 'usual@example.com';
+    await setPassword(api, email);
+    const half = await auth(api, '/sign-in/email', { email, password: PASSWORD });
+    const enabled = await auth(api, '/two-factor/enable', { password: PASSWORD }, cookiesOf(half));
+    const { totpURI, backupCodes } = authBodyOf(enabled) as {
+      readonly totpURI: string;
+      readonly backupCodes: readonly string[];
+    };
+    const code = totp(new URL(totpURI).searchParams.get('secret') ?? '');
+    const on = await auth(api, '/two-factor/verify-totp', { code }, cookiesOf(half));
+    assert.equal(on.status, 200, JSON.stringify(on.body));
+    const asked = await auth(api, '/sign-in/email', { email, password: PASSWORD });
+    const body = { code: backupCodes[0] };
+    const entered = await auth(api, '/two-factor/verify-backup-code', body, cookiesOf(asked));
+    assert.equal(entered.status, 200, JSON.stringify(entered.body));
+    const passkey = await newPasskey(api.sql, email);
+    await api.sql.query('delete from console.owed_mails');
+    const options = await auth(api, '/passkey/generate-authenticate-options', undefined);
+    const { challenge } = authBodyOf(options) as { challenge: string };
+    const response = passkey.respond(challenge, api.url);
+    const signed = await auth(
+      api,
+      '/passkey/verify-authentication',
+      { response },
+      cookiesOf(options),
+    );
+    assert.equal(signed.status, 200, JSON.stringify(signed.body));
+    const { rows } = await api.sql.query<{ subject: string }>(
+      'select distinct subject from console.mails where recipient = $1',
+      [email],
+    );
+    assert.deepEqual(rows, [{ subject: 'Set your Farebox password' }]);
+    assert.deepEqual(await owed(), []);
+    await api.sql.query('delete from console.users where email = $1', [email]);
+    assert.deepEqual(await owed(), []);
+  });
+
+  it('is owed for a first password of somebody who signed in by a link before', async () => {
+    const email = 'linked@example.com';
+    await signIn(api, api.databaseUrl, email);
+    await setPassword(api, email);
+    await until(async () => {
+      const { rows } = await api.sql.query(
+        `select from console.mails where recipient = $1 and subject = 'Your Farebox password was set'`,
+        [email],
+      );
+      return rows.length === 1;
+    });
   });
 
   it('is not retried when there is no such recipient', async () => {
@@ -185,7 +259,8 @@ describe('a mail about a change to the sign-in', function () {
     const server = await startMailServer();
     try {
       const errors: string[] = [];
-      await mailsVia(server.urlFor('p@ss'), errors).tell(userId, 'second_factor_off');
+      await addPasskey(userId);
+      mailsVia(server.urlFor('p@ss'), errors).tell(userId, 'passkey_added');
       await until(async () => (await owed()).length === 0);
       assert.match(errors[0] ?? '', /no such user/);
     } finally {

@@ -12,6 +12,7 @@ const MAIL = {
 };
 
 describe('mail by SMTP', () => {
+  const errors: string[] = [];
   let ledger: TestLedger;
   let server: Awaited<ReturnType<typeof startMailServer>>;
 
@@ -20,16 +21,16 @@ describe('mail by SMTP', () => {
   });
   after(() => Promise.all([ledger?.drop(), server?.stop()]));
 
-  const senderTo = (smtpUrl: string) =>
+  const senderTo = (smtpUrl: string, from = 'Farebox <billing@example.com>') =>
     mailSender({
-      config: { smtpUrl, from: 'Farebox <billing@example.com>', isKept: false },
+      config: { smtpUrl, from, isKept: false },
       database: ledger.database,
-      log: pino({ level: 'silent' }),
+      log: pino({ level: 'error' }, { write: (line) => void errors.push(line) }),
     });
 
   it('reaches its recipient, with the sender, the subject and the whole text', async () => {
     const send = senderTo(server.urlFor('p@ss'));
-    assert.equal(await send(MAIL), true);
+    assert.equal(await send(MAIL), 'sent');
     const [{ from, recipients, raw }] = server.mails.splice(0) as [(typeof server.mails)[0]];
     assert.deepEqual(
       { from, recipients },
@@ -53,11 +54,18 @@ describe('mail by SMTP', () => {
     });
   }
 
-  it('fails when the server refuses the recipient, and the next mail is sent', async () => {
+  it('is not tried again when the server refuses the recipient, and the next mail is sent', async () => {
     const send = senderTo(server.urlFor('p@ss'));
-    await assert.rejects(send({ ...MAIL, recipient: 'nobody@refused.example' }), /no such user/);
-    assert.equal(await send(MAIL), true);
+    assert.equal(await send({ ...MAIL, recipient: 'nobody@refused.example' }), 'refused');
+    assert.match(errors.splice(0).join(), /no such user/);
+    assert.equal(await send(MAIL), 'sent');
     assert.equal(server.mails.splice(0).length, 1);
+  });
+
+  it('fails when the server refuses the sender, which an operator mends', async () => {
+    const send = senderTo(server.urlFor('p@ss'), 'Farebox <billing@refused.example>');
+    await assert.rejects(send(MAIL), /sender not allowed/);
+    assert.deepEqual(server.mails, []);
   });
 
   it('fails when the password is wrong, and does not repeat it', async () => {

@@ -1,4 +1,4 @@
-/** A mail server on loopback that asks for a password, keeps what it accepts, and refuses recipients at `refused.example`. */
+/** A mail server on loopback that asks for a password, keeps what it accepts, and refuses recipients and senders at `refused.example`. */
 import type { AddressInfo } from 'node:net';
 import { SMTPServer } from 'smtp-server';
 
@@ -17,6 +17,9 @@ export async function startMailServer(ownPort = 0) {
     onAuth({ username, password }, _session, done) {
       if (username === 'farebox' && password === 'p@ss') done(null, { user: username });
       else done(new Error('wrong user or password'));
+    },
+    onMailFrom({ address }, _session, done) {
+      done(address.endsWith('@refused.example') ? new Error('sender not allowed') : null);
     },
     onRcptTo({ address }, _session, done) {
       done(address.endsWith('@refused.example') ? new Error('no such user') : null);

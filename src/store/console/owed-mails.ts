@@ -1,6 +1,7 @@
 /**
- * Mails that are owed to a person about a change to how they sign in, until a mail server has them. A person has one row for
- * each kind of change, so the rows are few, also after many changes while the mail server is away.
+ * Mails that are owed to a person about a change to how they sign in, until a mail server has them. A trigger writes the row in
+ * the transaction of the change (migrations/functions/owe_security_mail.sql). A person has one row for each kind of change, so
+ * the rows are few, also after many changes while the mail server is away.
  */
 import { Type, type Static } from 'typebox';
 import { row, sql, type Connection } from '../database.ts';
@@ -22,17 +23,15 @@ export type OwedMail = Static<typeof OwedMail>;
 
 const owedRow = row(OwedMail);
 
-/** The caller tries to send it at once. */
-export async function oweMail(
+/** Null: the change owes none, or another process has sent it. */
+export async function findOwedMail(
   connection: Connection,
   userId: string,
   kind: OwedMailKind,
-): Promise<OwedMail> {
-  return connection.one(sql.type(owedRow)`
-    insert into console.owed_mails (user_id, kind) values (${userId}, ${kind})
-    on conflict (user_id, kind) do update set
-      id = excluded.id, owed_at = excluded.owed_at, tried_at = excluded.tried_at
-    returning id, user_id as "userId", kind
+): Promise<OwedMail | null> {
+  return connection.maybeOne(sql.type(owedRow)`
+    select id, user_id as "userId", kind from console.owed_mails
+    where user_id = ${userId} and kind = ${kind}
   `);
 }
 

@@ -1,5 +1,5 @@
 /** People who sign in to the console, and the accounts that they own. */
-import { Type } from 'typebox';
+import { Type, type Static } from 'typebox';
 import type { KeyOwner } from '../accounts/api-keys.ts';
 import { createAccounts, findAccount, type AccountDefaults } from '../accounts/accounts.ts';
 import { asMicros } from '../../domain/money.ts';
@@ -16,7 +16,15 @@ export type AccountOwner = Pick<
 };
 
 const emailRow = row(Type.Object({ email: Type.String() }));
-const hashRow = row(Type.Object({ password: Type.Union([Type.String(), Type.Null()]) }));
+const SignInState = Type.Object({
+  password: Type.Union([Type.String(), Type.Null()]),
+  hasSecondFactor: Type.Boolean(),
+});
+/** The hash of the password, and whether a code is asked for. */
+export type SignInState = Static<typeof SignInState>;
+
+const signInRow = row(SignInState);
+const factorRow = row(Type.Object({ hasSecondFactor: Type.Boolean() }));
 const ownerRow = row(
   Type.Object({
     accountId: Type.String(),
@@ -87,12 +95,21 @@ export async function findUserEmail(
   `);
 }
 
-/** In one statement: if only half of it were stored, the owner would be asked for a code, and no code would be accepted. */
-export async function turnOnSecondFactor(connection: Connection, userId: string): Promise<void> {
-  await connection.query(sql.typeAlias('nothing')`
-    with confirmed as (update console.two_factors set verified = true where user_id = ${userId})
-    update console.users set two_factor_enabled = true where id = ${userId}
-  `);
+/**
+ * In one transaction: if only half of it were stored, the owner would be asked for a code, and no code would be accepted. Earlier
+ * sessions were not proven by a code, so they end. Those made meanwhile end where they are made, which waits for this.
+ */
+export async function turnOnSecondFactor(database: Database, userId: string): Promise<void> {
+  await database.transaction(async (tx) => {
+    await tx.query(sql.typeAlias('nothing')`
+      with confirmed as (update console.two_factors set verified = true where user_id = ${userId})
+      update console.users set two_factor_enabled = true where id = ${userId}
+    `);
+    // A statement of its own: it sees every session that was made before the lock on the person.
+    await tx.query(sql.typeAlias('nothing')`
+      delete from console.sessions where user_id = ${userId}
+    `);
+  });
 }
 
 /** In one statement: if only half of it were stored, the old secret would keep the owner from setting up a new one. */
@@ -103,26 +120,41 @@ export async function turnOffSecondFactor(connection: Connection, userId: string
   `);
 }
 
-/** The hash of the password of the address; null when there is none. */
-export function findPasswordHash(connection: Connection, email: string): Promise<string | null> {
-  return findHash(connection, email, sql.fragment``);
-}
-
-/** The same, after waiting for somebody who sets another one. */
-export function findSettledPasswordHash(
+/** Null: the address has no password. */
+export function findSignInState(
   connection: Connection,
   email: string,
-): Promise<string | null> {
-  return findHash(connection, email, sql.fragment`for share of c`);
+): Promise<SignInState | null> {
+  return findState(connection, email, sql.fragment``);
 }
 
-function findHash(
+/** The same, after waiting for somebody who sets another password, or turns two-factor authentication on or off. */
+export function findSettledSignInState(
+  connection: Connection,
+  email: string,
+): Promise<SignInState | null> {
+  return findState(connection, email, sql.fragment`for share of c, u`);
+}
+
+function findState(
   connection: Connection,
   email: string,
   lock: ReturnType<typeof sql.fragment>,
-): Promise<string | null> {
-  return connection.maybeOneFirst(sql.type(hashRow)`
-    select c.password from console.credentials c join console.users u on u.id = c.user_id
+): Promise<SignInState | null> {
+  return connection.maybeOne(sql.type(signInRow)`
+    select c.password, coalesce(u.two_factor_enabled, false) as "hasSecondFactor"
+    from console.credentials c join console.users u on u.id = c.user_id
     where u.email = ${email.toLowerCase()} and c.provider_id = 'credential' ${lock}
+  `);
+}
+
+/** Whether a code is asked for, after waiting for somebody who turns two-factor authentication on or off. */
+export async function hasSettledSecondFactor(
+  connection: Connection,
+  userId: string,
+): Promise<boolean> {
+  return connection.oneFirst(sql.type(factorRow)`
+    select coalesce(two_factor_enabled, false) as "hasSecondFactor" from console.users
+    where id = ${userId} for share
   `);
 }

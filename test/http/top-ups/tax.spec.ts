@@ -3,8 +3,14 @@ import assert from 'node:assert/strict';
 import { TopUpLinks } from '../../../src/charging/top-up-links.ts';
 import { uuidOf } from '../../../src/domain/ids.ts';
 import { asMicros } from '../../../src/domain/money.ts';
+import { BalanceReply } from '../../../src/schemas/balance.ts';
 import { ConsumerStatementReply } from '../../../src/schemas/statements.ts';
-import { CheckoutReply, TopUpQuoteReply, TopUpRecord } from '../../../src/schemas/top-ups.ts';
+import {
+  CheckoutReply,
+  TopUpQuoteReply,
+  TopUpRecord,
+  TopUpReply,
+} from '../../../src/schemas/top-ups.ts';
 import { createAccount, type TestAccount } from '../../support/accounts.ts';
 import { assertError, bodyOf, call } from '../../support/http.ts';
 import { startStack, until, type Stack } from '../../support/stack.ts';
@@ -48,6 +54,19 @@ describe('tax on top-ups', () => {
       [['top_up', 20, 1.78]],
     );
     assert.equal(statement.closingBalance, 20);
+  });
+
+  it('is in the amount that the cardholder confirms at the bank', async () => {
+    account = await createAccount(stack.env, 0);
+    const { sessionUrl } = bodyOf(await post('/v1/checkout', { amount: 5 }), 201, CheckoutReply);
+    // Needs the cardholder each time, as it was saved without being set up.
+    const card = { card: '4000002500003155', save: 'true' };
+    const body = new URLSearchParams({ ...card, state: 'NY', shown: '544' });
+    await fetch(sessionUrl ?? '', { method: 'POST', body });
+    await until(async () => bodyOf(await get('/v1/balance'), 200, BalanceReply).balance === 5);
+    const topUp = bodyOf(await post('/v1/top-up', { amount: 20 }), 202, TopUpReply);
+    const page = await (await fetch(topUp.sessionUrl ?? '')).text();
+    assert.match(page, /a top-up of \$20\.00, plus \$1\.78 tax \(\$21\.78 in total\), from your/);
   });
 
   it('refuses an amount that leaves no room for the tax below the maximum of a card, before anything is started', async () => {

@@ -1,13 +1,13 @@
 /**
  * The page where the cardholder confirms a payment that the bank does not accept without that. It leads to the bank's own
  * page and back. Anyone who knows the top-up's id may open it: it can only finish this payment, which needs the cardholder, and it
- * shows nothing but the amount.
+ * shows nothing but the amount and its tax.
  */
 import type { Context, Middleware } from 'koa';
 import { ApiError } from '../../../domain/errors.ts';
 import { uuidOf, wireId } from '../../../domain/ids.ts';
 import { formatDollars } from '../../../domain/money.ts';
-import { confirmationUrl } from '../../../domain/top-up.ts';
+import { confirmationUrl, payableText } from '../../../domain/top-up.ts';
 import { noteReported } from '../../../store/top-ups/authentication.ts';
 import { findTopUp, type TopUp } from '../../../store/top-ups/top-ups.ts';
 import { authenticate } from '../../../stripe/authentication.ts';
@@ -103,7 +103,7 @@ function question(topUp: TopUp, result: keyof typeof PROBLEMS | undefined): Html
     isCard: true,
     body:
       `${BRAND}<h1>Confirm your payment</h1><p>Your bank wants you to confirm a top-up of ` +
-      `${formatDollars(topUp.amountMicros)} from your saved card.</p>` +
+      `${payableText(topUp)}, from your saved card.</p>` +
       (problem ? `<p class="problem" role="alert">${problem}</p>` : '') +
       '<form method="post"><button class="main">Confirm at your bank</button></form>' +
       '<p class="quiet">Unless you confirm it, nothing is paid, and the request ends within 24 hours.</p>',

@@ -1,0 +1,69 @@
+/** The mail that asks the owner about a refused call, when the mail server knows no such owner. */
+import assert from 'node:assert/strict';
+import { pino } from 'pino';
+import { Type } from 'typebox';
+import { createApprovalActivities } from '../../activities/approvals.ts';
+import { ApprovalLinks } from '../../src/charging/approval-links.ts';
+import { wireId } from '../../src/domain/ids.ts';
+import { asMicros } from '../../src/domain/money.ts';
+import { mailSender } from '../../src/mail/send.ts';
+import { findApproval } from '../../src/store/approvals/approval.ts';
+import { askApproval } from '../../src/store/approvals/ask-approval.ts';
+import { row, sql } from '../../src/store/database.ts';
+import { openTestLedger, type TestLedger } from '../support/ledger.ts';
+import { startMailServer } from '../support/mail-server.ts';
+import { newPayer } from '../support/payer.ts';
+
+const developerRow = row(
+  Type.Object({ developerId: Type.String(), developerNumber: Type.Integer() }),
+);
+
+describe('the mail about an approval', () => {
+  let ledger: TestLedger;
+  let server: Awaited<ReturnType<typeof startMailServer>>;
+
+  before(async () => {
+    [ledger, server] = await Promise.all([openTestLedger(1), startMailServer()]);
+  });
+  after(() => Promise.all([ledger?.drop(), server?.stop()]));
+
+  it('is not tried again when there is no such recipient, and does not count as sent', async () => {
+    const { database } = ledger;
+    const { ledger: number, consumerId, accountId } = await newPayer(database);
+    const developer = await database.one(sql.type(developerRow)`
+      update farebox.accounts set email = 'nobody@refused.example' where id = ${accountId}
+      returning developer_id as "developerId", developer_number as "developerNumber"
+    `);
+    const asked = await askApproval(database, {
+      ledger: number,
+      consumerId,
+      accountId,
+      ...developer,
+      spendKey: 0,
+      tool: 'search',
+      amountMicros: asMicros(4_000_000),
+      code: 'insufficient_balance',
+      budget: null,
+      scope: null,
+      limitMicros: null,
+      askedBy: 'developer',
+      reason: '',
+      expiresInSeconds: 600,
+    });
+    assert.ok(asked.kind === 'asked');
+    const { id } = asked.approval;
+    const links = new ApprovalLinks(new Map([[1, 'a master secret']]), 'https://example.com');
+    const steps = createApprovalActivities({
+      database,
+      linkTo: (approval) => links.urlFor(approval),
+      send: mailSender({
+        config: { smtpUrl: server.urlFor('p@ss'), from: 'billing@example.com', isKept: false },
+        database,
+        log: pino({ level: 'silent' }),
+      }),
+    });
+    // A step that throws is run again.
+    assert.equal(await steps.mailApproval(wireId('approval', id)), 'refused');
+    assert.equal((await findApproval(database, id))?.isMailed, false);
+  });
+});
