@@ -74,7 +74,15 @@ export class DatabaseClock {
   }
 
   /**
-   * Postgres' time in milliseconds. Throws a ClockSkewError when this machine's clock is too far from it, and a
+   * Postgres' time in milliseconds, for what ends at a time that is stored, and for what is told: by it, all processes
+   * agree. After a suspension it is late until Postgres' clock has been read, within a second.
+   */
+  nowMs(): number {
+    return this.#offsetMs + performance.now();
+  }
+
+  /**
+   * For the times of charges. Throws a ClockSkewError when this machine's clock is too far from it, and a
    * ClockJumpError until Postgres' clock has been read after a jump.
    */
   checkedNowMs(): number {

@@ -83,7 +83,7 @@ export async function runApi(config: Config, log: Logger): Promise<Running> {
   const changes = new RecentChanges((since) => findRecentChanges(lookUps, since), notRead);
   const keys = createKeyCache(lookUps, changes);
   const tools = new ToolPrices(lookUps, changes);
-  const budgets = new BudgetRulesCache(lookUps, changes);
+  const budgets = new BudgetRulesCache(lookUps, changes, clock);
   const lastUsed = new LastUsedRecorder(database, warn('could not record key usage'));
   const rollupFallback = startRollupFallback(database, warn('fallback rollup failed'));
   await changes.start();

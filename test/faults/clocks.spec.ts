@@ -1,6 +1,6 @@
 /**
- * API processes with a wrong clock: they make no charges, rather than charge a retry twice, and what they do make has the
- * time of Postgres.
+ * API processes with a wrong clock: they make no charges, rather than charge a retry twice. What they do make has the time
+ * of Postgres, and what ends, ends by it.
  */
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
@@ -11,7 +11,7 @@ import { DeveloperStatementReply } from '../../src/schemas/statements.ts';
 import { TopUpReply } from '../../src/schemas/top-ups.ts';
 import { startTestApi, type TestApi } from '../support/api.ts';
 import { ask } from '../support/approval-requests.ts';
-import { makeBudget, makeKey } from '../support/budget-requests.ts';
+import { askBudget, makeBudget, makeKey, spend } from '../support/budget-requests.ts';
 import { place } from '../support/hold-requests.ts';
 import { assertError, bodyOf, call, charge } from '../support/http.ts';
 import { testSideOf } from '../support/test-mode.ts';
@@ -154,6 +154,54 @@ describe('a wrong clock', () => {
     }
   });
 
+  it('ends no key and no budget before its time: 4 minutes ahead', async () => {
+    const account = await right.createAccount(10);
+    const { consumerKey: key } = account;
+    const process = await startApiProcess(shifted(4 * 60_000));
+    try {
+      const expiresAt = await databaseTime(120_000);
+      const lasting = await makeBudget(right, key);
+      const ending = await makeBudget(right, key, { expiresAt });
+      for (const { key: spendKey } of [
+        await makeKey(right, key, lasting.id, { expiresAt }),
+        await makeKey(right, key, ending.id),
+      ]) {
+        bodyOf(await spend(process, account, spendKey, 1), 201, ChargeReply);
+      }
+      await makeBudget(process, key, { expiresAt });
+    } finally {
+      await process.stop();
+    }
+  });
+
+  it('lets no key and no budget live longer: 4 minutes behind', async () => {
+    const account = await right.createAccount(10);
+    const { consumerKey: key } = account;
+    const process = await startApiProcess(shifted(-4 * 60_000));
+    try {
+      const expiresAt = await databaseTime(5_000);
+      const lasting = await makeBudget(right, key);
+      const ending = await makeBudget(right, key, { expiresAt });
+      const keys = [
+        await makeKey(right, key, lasting.id, { expiresAt }),
+        await makeKey(right, key, ending.id),
+      ];
+      for (const { key: spendKey } of keys) {
+        bodyOf(await spend(process, account, spendKey, 1), 201, ChargeReply);
+      }
+      // What the process takes for the time of Postgres may be late by the time that a reading takes.
+      await until(async () => (await databaseTime(-1_000)) > expiresAt);
+      for (const { key: spendKey } of keys) {
+        const answer = await spend(process, account, spendKey, 1);
+        assertError(answer, 401, 'invalid_api_key', 'apiKey');
+      }
+      const asked = await askBudget(process, key, { expiresAt });
+      assertError(asked, 400, 'invalid_request', 'expiresAt');
+    } finally {
+      await process.stop();
+    }
+  });
+
   it('leaves no hold of a revoked key open: a day and two hours ahead', async () => {
     const account = await right.createAccount(10);
     const { consumerKey: key } = account;
@@ -175,9 +223,9 @@ describe('a wrong clock', () => {
     }
   });
 
-  const databaseTime = async () => {
+  const databaseTime = async (inMs = 0) => {
     const { rows } = await right.sql.query<{ at: Date }>('select clock_timestamp() as at');
-    return rows[0]?.at.toISOString() ?? assert.fail();
+    return new Date(Number(rows[0]?.at ?? assert.fail()) + inMs).toISOString();
   };
 
   it('keeps a running process from charging; a retry elsewhere or later charges once', async () => {
