@@ -11,8 +11,11 @@ const MEASURE_EVERY_MS = 1_000;
 /** The first measured time is wrong by this at the most. Longer than the pool lets a statement take. */
 const READ_MS_MAX = 10_000;
 
+/** Nothing was charged, because this process does not know the time well enough. */
+export abstract class ClockError extends Error {}
+
 /** This machine's clock differs from Postgres' by more than charges allow. */
-export class ClockSkewError extends Error {
+export class ClockSkewError extends ClockError {
   override readonly name = 'ClockSkewError';
 
   constructor(skewMs: number) {
@@ -29,7 +32,7 @@ export class ClockSkewError extends Error {
  * This machine was suspended, which `performance.now()` does not count, or its clock was set, since Postgres' clock was
  * read. A charge would get the time of the suspension, behind charges that other processes made since.
  */
-export class ClockJumpError extends Error {
+export class ClockJumpError extends ClockError {
   override readonly name = 'ClockJumpError';
 
   constructor(jumpMs: number) {

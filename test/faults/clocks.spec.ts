@@ -12,6 +12,7 @@ import { TopUpReply } from '../../src/schemas/top-ups.ts';
 import { startTestApi, type TestApi } from '../support/api.ts';
 import { ask } from '../support/approval-requests.ts';
 import { askBudget, makeBudget, makeKey, spend } from '../support/budget-requests.ts';
+import { askLease, askSettle, makeLeasable, takeLease } from '../support/lease-requests.ts';
 import { place } from '../support/hold-requests.ts';
 import { assertError, bodyOf, call, charge } from '../support/http.ts';
 import { testSideOf } from '../support/test-mode.ts';
@@ -197,6 +198,33 @@ describe('a wrong clock', () => {
       }
       const asked = await askBudget(process, key, { expiresAt });
       assertError(asked, 400, 'invalid_request', 'expiresAt');
+    } finally {
+      await process.stop();
+    }
+  });
+
+  it('keeps a running process from leases, and from saying that a retry was not made', async () => {
+    const account = await right.createAccount(10);
+    const { spendKey, keyId } = await makeLeasable(right, account.consumerKey, { limit: 5 });
+    const keyed = { 'idempotency-key': 'once' };
+    const lease = await takeLease(right, account, spendKey);
+    const charged = await spend(right, account, spendKey, 1, {}, keyed);
+    bodyOf(charged, 201, ChargeReply);
+    const process = await startApiProcess(shifted(DAY_AND_HOUR_MS, { CLOCK_SHIFTS_LATER: 'true' }));
+    try {
+      process.kill('SIGUSR2');
+      await until(async () => (await charge(process, account, { amount: 0.01 })).status === 503);
+      const answers = [
+        await askLease(process, account, spendKey),
+        await askLease(process, account, spendKey, {}, keyed),
+        await askSettle(process, account, lease.id, [{ sequence: 1 }]),
+      ];
+      const path = `/v1/keys/${keyId}/revoke`;
+      const key = account.consumerKey;
+      assert.equal((await call(process, 'POST', path, { key, body: {} })).status, 200);
+      await until(async () => (await spend(right, account, spendKey, 1)).status === 401);
+      answers.push(await spend(process, account, spendKey, 1, {}, keyed));
+      for (const answer of answers) assertError(answer, 503, 'service_unavailable');
     } finally {
       await process.stop();
     }
