@@ -77,11 +77,11 @@ export class DatabaseClock {
   }
 
   /**
-   * Postgres' time in milliseconds, for what ends at a time that is stored, and for what is told: by it, all processes
+   * Postgres' time in whole milliseconds, for what ends at a time that is stored, and for what is told: by it, all processes
    * agree. After a suspension it is late until Postgres' clock has been read, within a second.
    */
   nowMs(): number {
-    return this.#offsetMs + performance.now();
+    return Math.floor(this.#offsetMs + performance.now());
   }
 
   /**

@@ -87,14 +87,14 @@ export async function runApi(config: Config, log: Logger): Promise<Running> {
   const lastUsed = new LastUsedRecorder(database, warn('could not record key usage'));
   const rollupFallback = startRollupFallback(database, warn('fallback rollup failed'));
   await changes.start();
-  const refusals = new RefusalRecorder(database, warn('could not record refusals'));
+  const refusals = new RefusalRecorder(database, clock, warn('could not record refusals'));
   const responses = new ResponseRecorder(log, keys, refusals);
   const stripe = createStripe(config.stripe, { tracing });
   const temporal = createTemporalClient(config.temporal, tracing);
   const stopping = new AbortController();
 
   const approvals = new ApprovalWatch(database, warn('could not look for decided approvals'));
-  const earnings = new EarningsWatch(database, warn('could not read earnings for streams'));
+  const earnings = new EarningsWatch(database, clock, warn('could not read earnings for streams'));
   const shares = createFairShares(() => batcher.isShared);
   const closedCharges = new ClosedCharges();
   clock.onSetBack((byMs) => {
@@ -120,7 +120,7 @@ export async function runApi(config: Config, log: Logger): Promise<Running> {
     guards: new AccountKeyGuard(lookUps),
     earlier: new EarlierCharges(lookUps, clock),
     receipts,
-    topUpLinks: new TopUpLinks(config.masterSecrets, config.consoleUrl),
+    topUpLinks: new TopUpLinks(config.masterSecrets, config.consoleUrl, clock),
     approvalLinks: new ApprovalLinks(config.masterSecrets, config.consoleUrl),
     approvals,
     earnings,

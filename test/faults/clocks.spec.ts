@@ -6,6 +6,8 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { uuidOf } from '../../src/domain/ids.ts';
 import { ChargeReply, RefundReply } from '../../src/schemas/charges.ts';
+import { UsageByDayReply } from '../../src/schemas/balance.ts';
+import { EarningsReply } from '../../src/schemas/earnings.ts';
 import { ListedHold } from '../../src/schemas/holds.ts';
 import { DeveloperStatementReply } from '../../src/schemas/statements.ts';
 import { TopUpReply } from '../../src/schemas/top-ups.ts';
@@ -225,6 +227,43 @@ describe('a wrong clock', () => {
       await until(async () => (await spend(right, account, spendKey, 1)).status === 401);
       answers.push(await spend(process, account, spendKey, 1, {}, keyed));
       for (const answer of answers) assertError(answer, 503, 'service_unavailable');
+    } finally {
+      await process.stop();
+    }
+  });
+
+  it('shows the days, today and open links of the clock of Postgres: a day and an hour ahead', async () => {
+    const account = await right.createAccount(2);
+    const { consumerKey, developerKey, legacyKey } = account;
+    await charge(right, account, { amount: 1 });
+    const refused = await charge(right, account, { amount: 3 });
+    const { topUpUrl } = (refused.body as { error: { topUpUrl: string } }).error;
+    const process = await startApiProcess(shifted(DAY_AND_HOUR_MS, { CLOCK_SHIFTS_LATER: 'true' }));
+    try {
+      process.kill('SIGUSR2');
+      await until(async () => (await charge(process, account, { amount: 0.01 })).status === 503);
+      const from = `${(await databaseTime()).slice(0, 10)}T00:00:00.000Z`;
+      const get = (path: string, key: string) => call(process, 'GET', path, { key });
+      const usage = await get(`/v1/usage/daily?from=${from}`, consumerKey);
+      assert.deepEqual(bodyOf(usage, 200, UsageByDayReply).days, [{ from, spent: 1 }]);
+      const earned = await get(`/v1/earnings?interval=day&from=${from}`, developerKey);
+      const { todayEarnings, series } = bodyOf(earned, 200, EarningsReply);
+      assert.deepEqual([todayEarnings, series?.length], [1, 1]);
+      const page = await fetch(`${process.url}/top-up${new URL(topUpUrl).search}`);
+      assert.equal(page.status, 200);
+      const headers = { 'x-service-key': legacyKey };
+      const ask = (path: string, body: object) => call(process, 'POST', path, { headers, body });
+      const agent = { id: 'clocks', name: 'clocks', protocol: 'https' };
+      const endpoint = 'https://agent.example';
+      const registered = await ask('/register', { ...agent, endpoint });
+      assert.equal(registered.status, 201, JSON.stringify(registered.body));
+      const granted = await ask('/grant', {
+        callerId: 'somebody',
+        targetAgentId: agent.id,
+        type: 'session',
+        expiresAt: await databaseTime(3_600_000),
+      });
+      assert.equal(granted.status, 201, JSON.stringify(granted.body));
     } finally {
       await process.stop();
     }
