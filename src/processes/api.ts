@@ -150,7 +150,7 @@ export async function runApi(config: Config, log: Logger): Promise<Running> {
     responses,
     shares,
     rateLimits: createRateLimits(config.rateLimits),
-    readiness: new Readiness(lookUps, () => temporal.isUp()),
+    readiness: new Readiness(lookUps, clock, () => temporal.isUp()),
   });
   const release = async () => {
     await consoleSessions.end();

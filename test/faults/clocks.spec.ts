@@ -269,6 +269,27 @@ describe('a wrong clock', () => {
     }
   });
 
+  it('keeps a process from being ready, for as long as it makes no charges', async () => {
+    const process = await startApiProcess(shifted(DAY_AND_HOUR_MS, { CLOCK_SHIFTS_LATER: 'true' }));
+    const readiness = async (status: number, clock: string) => {
+      const answer = await until(async () => {
+        const each = await call(process, 'GET', '/readyz');
+        return each.status === status && each;
+      });
+      const { dependencies } = answer.body as { dependencies: Record<string, string> };
+      assert.deepEqual([dependencies['postgres'], dependencies['clock']], ['up', clock]);
+    };
+    try {
+      await readiness(200, 'right');
+      process.kill('SIGUSR2');
+      await readiness(503, 'wrong');
+      process.kill('SIGUSR2');
+      await readiness(200, 'right');
+    } finally {
+      await process.stop();
+    }
+  });
+
   it('leaves no hold of a revoked key open: a day and two hours ahead', async () => {
     const account = await right.createAccount(10);
     const { consumerKey: key } = account;
