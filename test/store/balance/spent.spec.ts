@@ -96,12 +96,7 @@ describe('what a consumer had spent at an instant', () => {
   });
 
   it('is read for many instants one by one where charges were swapped by hours', async () => {
-    const disorder = (text: string) =>
-      client.query('update farebox.consumers set disorder = $2 where id = $1', [
-        consumer.consumerId,
-        text,
-      ]);
-    await disorder('1 hour');
+    await setDisorder('1 hour');
     try {
       const times = Array.from({ length: 25 }, (_, n) => Math.floor(beginMs + (SPAN_MS * n) / 25));
       const plans = await explaining.plansOf((connection) =>
@@ -110,7 +105,7 @@ describe('what a consumer had spent at an instant', () => {
       const read = plans.map(rowsOf);
       assert.ok(Math.max(...read) > CHARGES / 2 && Math.max(...read) <= 2 * CHARGES, String(read));
     } finally {
-      await disorder('1 minute');
+      await setDisorder('1 minute');
     }
   });
 
@@ -153,6 +148,13 @@ describe('what a consumer had spent at an instant', () => {
       assert.equal(await spentBefore(ledger.database, payer, timeMs), 3 * earlier);
     }
   });
+
+  async function setDisorder(text: string): Promise<void> {
+    await client.query('update farebox.consumers set disorder = $2 where id = $1', [
+      consumer.consumerId,
+      text,
+    ]);
+  }
 
   async function rowsRead(payer: Consumer, timeMs: number): Promise<number> {
     const plans = await explaining.plansOf((connection) => spentBefore(connection, payer, timeMs));
