@@ -11,7 +11,7 @@ const MEASURE_EVERY_MS = 1_000;
 /** The first measured time is wrong by this at the most. Longer than the pool lets a statement take. */
 const READ_MS_MAX = 10_000;
 
-/** Nothing was charged, because this process does not know the time well enough. */
+/** This process does not know the time well enough to charge, or to look up what was charged before. */
 export abstract class ClockError extends Error {}
 
 /** This machine's clock differs from Postgres' by more than charges allow. */

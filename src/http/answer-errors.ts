@@ -43,7 +43,7 @@ export function apiErrorOf(error: unknown): ApiError {
   if (error instanceof ClockError) {
     return new ApiError(
       'service_unavailable',
-      'The clock of this process is wrong. Nothing was charged; try again shortly.',
+      'The clock of this process is wrong, so it makes no charges; try again shortly.',
       { retryAfterSeconds: 1 },
       error,
     );
