@@ -53,6 +53,8 @@ export class DatabaseClock {
   /** This machine's time minus `performance.now()`, when Postgres was asked. */
   #ownOffsetMs = 0;
   #onSetBack: ((byMs: number) => void) | undefined;
+  /** Whether the last reading showed that this machine's clock is too far from it. */
+  #isSkewed = false;
 
   constructor(database: Database, onError: (error: unknown) => void) {
     this.#database = database;
@@ -117,6 +119,15 @@ export class DatabaseClock {
     this.#offsetMs = offsetMs;
     this.#ownOffsetMs = ownOffsetMs;
     if (byMs > CLOCK_JUMP_MS_MAX) this.#onSetBack?.(byMs);
+    this.#tellSkew();
+  }
+
+  /** Once: a load balancer may send this process nothing from now on, and then no failed request would tell. */
+  #tellSkew(): void {
+    const skewMs = Date.now() - performance.now() - this.#offsetMs;
+    const isSkewed = Math.abs(skewMs) > CLOCK_SKEW_MS_MAX;
+    if (isSkewed && !this.#isSkewed) this.#onError(new ClockSkewError(skewMs));
+    this.#isSkewed = isSkewed;
   }
 
   #measureLater(): void {
