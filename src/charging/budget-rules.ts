@@ -8,6 +8,7 @@ import type { KeyOwner } from '../store/accounts/api-keys.ts';
 import type { ApprovalRequired, LimitReached } from '../store/budgets/budget.ts';
 import { findBudgetRules, type BudgetRules } from '../store/budgets/rules.ts';
 import type { Database } from '../store/database.ts';
+import type { DatabaseClock } from './database-clock.ts';
 import { FreshCache } from './fresh-cache.ts';
 import { BUDGETS_CACHED_MAX, CLOCK_SKEW_MS_MAX } from './limits.ts';
 import { whenKnown, type MaybePromise } from './maybe-promise.ts';
@@ -53,10 +54,12 @@ export interface ToBeDecided {
 
 export class BudgetRulesCache {
   readonly #cache: FreshCache<Node>;
+  readonly #clock: Pick<DatabaseClock, 'nowMs'>;
   /** Of keys in memory, so that a charge need not look up each node of its path. */
   readonly #paths = new WeakMap<Spend, KnownPath>();
 
-  constructor(database: Database, changes: RecentChanges) {
+  constructor(database: Database, changes: RecentChanges, clock: Pick<DatabaseClock, 'nowMs'>) {
+    this.#clock = clock;
     this.#cache = new FreshCache<Node>({
       entriesMax: BUDGETS_CACHED_MAX,
       load: async (names) => byName(await findBudgetRules(database, names.map(parsed))),
@@ -73,7 +76,9 @@ export class BudgetRulesCache {
 
   /** Why a node on the key's path refuses the call, the first from the root down; undefined when none does. */
   refusalOf(payer: Payer, call: Call): MaybePromise<BudgetRefusal | ToBeDecided | undefined> {
-    return whenKnown(this.#pathOf(payer), (path) => refusalOf(path, call, payer.guard));
+    return whenKnown(this.#pathOf(payer), (path) =>
+      refusalOf(path, call, payer.guard, this.#clock.nowMs()),
+    );
   }
 
   /** Why a node on the key's path refuses a lease of this amount, or a call of this price within it. */
@@ -82,7 +87,9 @@ export class BudgetRulesCache {
     calls: readonly Call[],
     amountMicros: Micros,
   ): MaybePromise<BudgetRefusal | undefined> {
-    return whenKnown(this.#pathOf(payer), (path) => leaseRefusalOf(path, calls, amountMicros));
+    return whenKnown(this.#pathOf(payer), (path) =>
+      leaseRefusalOf(path, calls, amountMicros, this.#clock.nowMs()),
+    );
   }
 
   #pathOf({ consumerId, spend }: Path): MaybePromise<readonly (Node | undefined)[]> {
@@ -115,16 +122,16 @@ function refusalOf(
   path: readonly (Node | undefined)[],
   call: Call,
   guard: KeyOwner['guard'],
+  nowMs: number,
 ): BudgetRefusal | ToBeDecided | undefined {
-  const now = Date.now();
-  const ended = path.find((node) => node === undefined || node.endsAtMs <= now);
+  const ended = path.find((node) => node === undefined || node.endsAtMs <= nowMs);
   if (ended && guard) return { kind: 'developer_not_allowed', budgetId: ended.id };
   if (ended || path.includes(undefined)) return { kind: 'invalid_api_key' };
   let first: BudgetRefusal | undefined;
   for (const node of path) {
     const refusal = node && refusalOfNode(node, call);
     if (!refusal) continue;
-    if (node.onceUntilMs <= now || !isAskable(refusal)) return refusal;
+    if (node.onceUntilMs <= nowMs || !isAskable(refusal)) return refusal;
     first ??= refusal;
   }
   return first && { kind: 'needs_approval', refusal: first };
@@ -139,9 +146,10 @@ function leaseRefusalOf(
   path: readonly (Node | undefined)[],
   calls: readonly Call[],
   amountMicros: Micros,
+  nowMs: number,
 ): BudgetRefusal | undefined {
   for (const call of calls) {
-    const refusal = refusalOf(path, call, null);
+    const refusal = refusalOf(path, call, null, nowMs);
     // An approval for once is for a charge or hold, not for a lease.
     if (refusal) return refusal.kind === 'needs_approval' ? refusal.refusal : refusal;
   }
@@ -211,7 +219,7 @@ function nodeOf({ id, isClosed, expiresAt, ...rules }: BudgetRules): Node {
     tools: tools ? new Set(tools) : undefined,
     developers: developers ? new Set(developers) : undefined,
     approved: approved ? new Set(approved) : undefined,
-    // This process's clock may be ahead.
+    // What this process takes for the time may be ahead. Asking PostgreSQL once more does no harm.
     onceUntilMs: onceUntil === null ? 0 : Date.parse(onceUntil) + CLOCK_SKEW_MS_MAX,
   };
 }

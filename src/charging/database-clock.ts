@@ -11,8 +11,11 @@ const MEASURE_EVERY_MS = 1_000;
 /** The first measured time is wrong by this at the most. Longer than the pool lets a statement take. */
 const READ_MS_MAX = 10_000;
 
+/** This process does not know the time well enough to charge, or to look up what was charged before. */
+export abstract class ClockError extends Error {}
+
 /** This machine's clock differs from Postgres' by more than charges allow. */
-export class ClockSkewError extends Error {
+export class ClockSkewError extends ClockError {
   override readonly name = 'ClockSkewError';
 
   constructor(skewMs: number) {
@@ -29,7 +32,7 @@ export class ClockSkewError extends Error {
  * This machine was suspended, which `performance.now()` does not count, or its clock was set, since Postgres' clock was
  * read. A charge would get the time of the suspension, behind charges that other processes made since.
  */
-export class ClockJumpError extends Error {
+export class ClockJumpError extends ClockError {
   override readonly name = 'ClockJumpError';
 
   constructor(jumpMs: number) {
@@ -50,6 +53,8 @@ export class DatabaseClock {
   /** This machine's time minus `performance.now()`, when Postgres was asked. */
   #ownOffsetMs = 0;
   #onSetBack: ((byMs: number) => void) | undefined;
+  /** Whether the last reading showed that this machine's clock is too far from it. */
+  #isSkewed = false;
 
   constructor(database: Database, onError: (error: unknown) => void) {
     this.#database = database;
@@ -74,7 +79,15 @@ export class DatabaseClock {
   }
 
   /**
-   * Postgres' time in milliseconds. Throws a ClockSkewError when this machine's clock is too far from it, and a
+   * Postgres' time in whole milliseconds, for what ends at a time that is stored, and for what is told: by it, all processes
+   * agree. After a suspension it is late until Postgres' clock has been read, within a second.
+   */
+  nowMs(): number {
+    return Math.floor(this.#offsetMs + performance.now());
+  }
+
+  /**
+   * For the times of charges. Throws a ClockSkewError when this machine's clock is too far from it, and a
    * ClockJumpError until Postgres' clock has been read after a jump.
    */
   checkedNowMs(): number {
@@ -106,6 +119,15 @@ export class DatabaseClock {
     this.#offsetMs = offsetMs;
     this.#ownOffsetMs = ownOffsetMs;
     if (byMs > CLOCK_JUMP_MS_MAX) this.#onSetBack?.(byMs);
+    this.#tellSkew();
+  }
+
+  /** Once: a load balancer may send this process nothing from now on, and then no failed request would tell. */
+  #tellSkew(): void {
+    const skewMs = Date.now() - performance.now() - this.#offsetMs;
+    const isSkewed = Math.abs(skewMs) > CLOCK_SKEW_MS_MAX;
+    if (isSkewed && !this.#isSkewed) this.#onError(new ClockSkewError(skewMs));
+    this.#isSkewed = isSkewed;
   }
 
   #measureLater(): void {

@@ -3,6 +3,7 @@ import { hash } from 'node:crypto';
 import { KEY_LENGTH_MAX, kindOfKey, type KeyKind } from '../domain/api-keys.ts';
 import { findKeyOwners, type KeyOwner } from '../store/accounts/api-keys.ts';
 import type { Database } from '../store/database.ts';
+import type { DatabaseClock } from './database-clock.ts';
 import { FreshCache } from './fresh-cache.ts';
 import { KEYS_CACHED_MAX } from './limits.ts';
 import type { MaybePromise } from './maybe-promise.ts';
@@ -11,6 +12,7 @@ import type { RecentChanges } from './recent-changes.ts';
 export interface KeyDeps {
   readonly keyPrefix: string;
   readonly keys: FreshCache<KeyOwner>;
+  readonly clock: DatabaseClock;
 }
 
 export function createKeyCache(database: Database, changes: RecentChanges): FreshCache<KeyOwner> {
@@ -41,13 +43,21 @@ export function findKeyOwner(
   if (key.length > KEY_LENGTH_MAX) return undefined;
   const hashed = hash('sha256', key);
   const known = deps.keys.peek(hashed);
-  if (known) return ifActive(known, use);
+  if (known) return ifActive(deps, known, use);
   if (kindOfKey(deps.keyPrefix, key) !== (use === 'payer' ? 'consumer' : use)) return undefined;
-  return deps.keys.load(hashed).then((owner) => owner && ifActive(owner, use));
+  return deps.keys.load(hashed).then((owner) => owner && ifActive(deps, owner, use));
 }
 
-function ifActive(owner: KeyOwner, use: KeyUse): KeyOwner | undefined {
-  const isExpired = owner.expiresAt !== null && Date.parse(owner.expiresAt) <= Date.now();
+/**
+ * By Postgres' clock, which stored the expiry, so that a key ends in all processes at once. It is read only for a key that
+ * expires.
+ */
+function ifActive(
+  { clock }: Pick<KeyDeps, 'clock'>,
+  owner: KeyOwner,
+  use: KeyUse,
+): KeyOwner | undefined {
+  const isExpired = owner.expiresAt !== null && Date.parse(owner.expiresAt) <= clock.nowMs();
   const isFor = use === 'payer' ? canPay(owner) : owner.kind === use;
   return isFor && !isExpired ? owner : undefined;
 }

@@ -6,7 +6,7 @@ import type { CaptureBody, ExtendBody, HoldBody } from '../schemas/holds.ts';
 import type { KeyOwner } from '../store/accounts/api-keys.ts';
 import type { ChargeDraft } from '../store/charges/post-charges.ts';
 import type { ChargeRequest, ChargingDeps } from './charge.ts';
-import { findKeyOwner } from './find-key-owner.ts';
+import { findKeyOwner, type KeyDeps } from './find-key-owner.ts';
 import { NOT_SENT } from './give-ids.ts';
 import { comparable, fingerprintOf, hashIdentity, hashKey } from './idempotency.ts';
 import type { HoldEntry } from '../store/holds/hold-entry.ts';
@@ -61,7 +61,7 @@ export async function replayEntry(
 
 /** The owner of the key in a request that may be a retry, even if the key has ended since. */
 export async function findRetryingPayer(
-  deps: Pick<ChargingDeps, 'keys' | 'keyPrefix' | 'earlier'>,
+  deps: Pick<ChargingDeps, keyof KeyDeps | 'earlier'>,
   apiKey: unknown,
   idempotencyKey: string | undefined,
 ): Promise<KeyOwner | undefined> {

@@ -16,18 +16,16 @@ import { findRenewed, renewLease, type RenewedLease } from '../store/leases/rene
 import { settleLease, type SettledLease } from '../store/leases/settle-lease.ts';
 import type { BudgetRefusal } from './budget-rules.ts';
 import type { ChargingDeps } from './charge.ts';
-import type { DatabaseClock } from './database-clock.ts';
-import { findKeyOwner } from './find-key-owner.ts';
+import { findKeyOwner, type KeyDeps } from './find-key-owner.ts';
 import { findRetryingPayer } from './hold-entries.ts';
 import { comparable, fingerprintOf, hashKey, replayWindow } from './idempotency.ts';
 
 /** `leasePool` is for leases alone: a settlement is a transaction of some ten milliseconds. */
 export interface LeaseDeps extends Pick<
   ChargingDeps,
-  'tools' | 'budgets' | 'keys' | 'keyPrefix' | 'lastUsed' | 'earlier'
+  'tools' | 'budgets' | keyof KeyDeps | 'lastUsed' | 'earlier'
 > {
   readonly leasePool: Database;
-  readonly clock: DatabaseClock;
   /** The number of the signing secret. */
   readonly receiptKey: number;
 }

@@ -13,6 +13,7 @@ import {
 } from '../domain/money.ts';
 import { CHECKOUT_MICROS_MIN } from '../domain/checkout.ts';
 import { TOP_UP_MICROS_MAX } from '../domain/top-up.ts';
+import type { DatabaseClock } from './database-clock.ts';
 import { FIELDS_AT, SignedTokens } from './signed-tokens.ts';
 
 export interface TopUpLink {
@@ -31,8 +32,14 @@ const NO_DEVELOPER = '00000000-0000-0000-0000-000000000000';
 export class TopUpLinks {
   readonly #consoleUrl: string;
   readonly #tokens: SignedTokens;
+  readonly #clock: Pick<DatabaseClock, 'nowMs'>;
 
-  constructor(masterSecrets: ReadonlyMap<number, string>, consoleUrl: string) {
+  constructor(
+    masterSecrets: ReadonlyMap<number, string>,
+    consoleUrl: string,
+    clock: Pick<DatabaseClock, 'nowMs'>,
+  ) {
+    this.#clock = clock;
     this.#consoleUrl = consoleUrl;
     this.#tokens = new SignedTokens(masterSecrets, 'farebox top-up link', AT.end);
   }
@@ -43,7 +50,7 @@ export class TopUpLinks {
       writeUuid(fields, AT.consumer, consumerId);
       writeUuid(fields, AT.developer, developerId ?? NO_DEVELOPER);
       fields.writeUInt32BE(suggestedFor(needed) / MICROS_PER_CENT, AT.cents);
-      fields.writeUInt32BE(Math.floor((Date.now() + LIFETIME_MS) / 1_000), AT.expiry);
+      fields.writeUInt32BE(Math.floor((this.#clock.nowMs() + LIFETIME_MS) / 1_000), AT.expiry);
     });
     return `${this.#consoleUrl}/top-up?link=${token}`;
   }

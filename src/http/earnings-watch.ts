@@ -7,6 +7,7 @@ import { ApiError } from '../domain/errors.ts';
 import { wireId } from '../domain/ids.ts';
 import { asMicros, dollarsOf } from '../domain/money.ts';
 import type { LiveEarnings } from '../schemas/earnings.ts';
+import type { DatabaseClock } from '../charging/database-clock.ts';
 import type { KeyOwner } from '../store/accounts/api-keys.ts';
 import { findActiveCredentials, type Credential } from '../store/accounts/active-credentials.ts';
 import type { Database } from '../store/database.ts';
@@ -30,13 +31,15 @@ interface Listener {
 
 export class EarningsWatch {
   readonly #database: Database;
+  readonly #clock: DatabaseClock;
   readonly #onError: (error: unknown) => void;
   readonly #listeners = new Set<Listener>();
   #timer: NodeJS.Timeout | undefined;
   #beatMs = 0;
   #isStopped = false;
 
-  constructor(database: Database, onError: (error: unknown) => void) {
+  constructor(database: Database, clock: DatabaseClock, onError: (error: unknown) => void) {
+    this.#clock = clock;
     this.#database = database;
     this.#onError = onError;
   }
@@ -86,7 +89,7 @@ export class EarningsWatch {
     const credentials = listeners.map(({ credential }) => credential);
     const active = await findActiveCredentials(this.#database, credentials);
     const numbers = new Set(listeners.map(({ caller }) => caller.developerNumber));
-    const nowMs = Date.now();
+    const nowMs = this.#clock.nowMs();
     const todayMs = nowMs - (nowMs % DAY_MS);
     const byDeveloper = await sumLiveEarnings(this.#database, [...numbers], todayMs);
     for (const [number, totals] of byDeveloper) {

@@ -1,7 +1,8 @@
 /**
- * Whether charges can be taken, which needs only Postgres. There is at most one probe a second for any number of
+ * Whether charges can be taken, which needs only Postgres and a clock that agrees with it. There is at most one probe a second for any number of
  * callers: an endpoint that is open to everybody must not load the database that charges need.
  */
+import { ClockError, type DatabaseClock } from '../charging/database-clock.ts';
 import { readServerState, type Database, type ServerState } from '../store/database.ts';
 
 /** A dependency that does not answer in this time counts as down. */
@@ -11,17 +12,21 @@ const FRESH_MS = 1_000;
 export interface ReadinessReport {
   /** `down` when it does not answer. Charges can be taken only when it is `up`. */
   readonly postgres: ServerState | 'down';
+  /** `wrong` when this machine's clock is too far from Postgres', or has just jumped. No charges are made then. */
+  readonly clock: 'right' | 'wrong';
   readonly temporal: 'up' | 'down';
 }
 
 export class Readiness {
   readonly #database: Database;
+  readonly #clock: DatabaseClock;
   readonly #isTemporalUp: () => Promise<boolean>;
   #report: Promise<ReadinessReport> | undefined;
   #freshUntil = 0;
 
-  constructor(database: Database, isTemporalUp: () => Promise<boolean>) {
+  constructor(database: Database, clock: DatabaseClock, isTemporalUp: () => Promise<boolean>) {
     this.#database = database;
+    this.#clock = clock;
     this.#isTemporalUp = isTemporalUp;
   }
 
@@ -40,7 +45,21 @@ export class Readiness {
       inTime(readServerState(this.#database)),
       inTime(this.#isTemporalUp()),
     ]);
-    return { postgres: postgres ?? 'down', temporal: isTemporalUp ? 'up' : 'down' };
+    return {
+      postgres: postgres ?? 'down',
+      clock: isRight(this.#clock) ? 'right' : 'wrong',
+      temporal: isTemporalUp ? 'up' : 'down',
+    };
+  }
+}
+
+function isRight(clock: DatabaseClock): boolean {
+  try {
+    clock.checkedNowMs();
+    return true;
+  } catch (error) {
+    if (error instanceof ClockError) return false;
+    throw error;
   }
 }
 

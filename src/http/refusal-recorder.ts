@@ -3,6 +3,7 @@
  * a look-up. Bounded: past a developer's share of an hour, tools are counted together, and developers past the first
  * thousand of an hour are not recorded. The metrics (RefusalCounts) count all of them.
  */
+import type { DatabaseClock } from '../charging/database-clock.ts';
 import { HOUR_MS } from '../domain/durations.ts';
 import type { ErrorCode } from '../domain/errors.ts';
 import type { Database } from '../store/database.ts';
@@ -35,6 +36,7 @@ interface Pending {
 
 export class RefusalRecorder {
   readonly #database: Database;
+  readonly #clock: Pick<DatabaseClock, 'nowMs'>;
   readonly #onError: (error: unknown) => void;
   readonly #timer: NodeJS.Timeout;
   #pending = new Map<string, Pending>();
@@ -43,14 +45,19 @@ export class RefusalRecorder {
   #hourMs = 0;
   #isSwept = true;
 
-  constructor(database: Database, onError: (error: unknown) => void) {
+  constructor(
+    database: Database,
+    clock: Pick<DatabaseClock, 'nowMs'>,
+    onError: (error: unknown) => void,
+  ) {
+    this.#clock = clock;
     this.#database = database;
     this.#onError = onError;
     this.#timer = setInterval(() => void this.write(), WRITE_EVERY_MS);
     this.#timer.unref();
   }
 
-  add(refusal: Refusal, nowMs = Date.now()): void {
+  add(refusal: Refusal, nowMs = this.#clock.nowMs()): void {
     const hourMs = nowMs - (nowMs % HOUR_MS);
     if (hourMs !== this.#hourMs) this.#beginHour(hourMs);
     const { developerId, code, requestId } = refusal;

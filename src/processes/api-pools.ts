@@ -87,7 +87,7 @@ export async function openApiPools(
   let clock: DatabaseClock | undefined;
   try {
     const lookUps = await open(LOOK_UPS);
-    const started = new DatabaseClock(lookUps, warn('could not read the clock of Postgres'));
+    const started = new DatabaseClock(lookUps, warn('a problem with the clock of Postgres'));
     clock = started;
     await patiently(() => started.start());
     const pools = {

@@ -83,18 +83,18 @@ export async function runApi(config: Config, log: Logger): Promise<Running> {
   const changes = new RecentChanges((since) => findRecentChanges(lookUps, since), notRead);
   const keys = createKeyCache(lookUps, changes);
   const tools = new ToolPrices(lookUps, changes);
-  const budgets = new BudgetRulesCache(lookUps, changes);
+  const budgets = new BudgetRulesCache(lookUps, changes, clock);
   const lastUsed = new LastUsedRecorder(database, warn('could not record key usage'));
   const rollupFallback = startRollupFallback(database, warn('fallback rollup failed'));
   await changes.start();
-  const refusals = new RefusalRecorder(database, warn('could not record refusals'));
+  const refusals = new RefusalRecorder(database, clock, warn('could not record refusals'));
   const responses = new ResponseRecorder(log, keys, refusals);
   const stripe = createStripe(config.stripe, { tracing });
   const temporal = createTemporalClient(config.temporal, tracing);
   const stopping = new AbortController();
 
   const approvals = new ApprovalWatch(database, warn('could not look for decided approvals'));
-  const earnings = new EarningsWatch(database, warn('could not read earnings for streams'));
+  const earnings = new EarningsWatch(database, clock, warn('could not read earnings for streams'));
   const shares = createFairShares(() => batcher.isShared);
   const closedCharges = new ClosedCharges();
   clock.onSetBack((byMs) => {
@@ -120,7 +120,7 @@ export async function runApi(config: Config, log: Logger): Promise<Running> {
     guards: new AccountKeyGuard(lookUps),
     earlier: new EarlierCharges(lookUps, clock),
     receipts,
-    topUpLinks: new TopUpLinks(config.masterSecrets, config.consoleUrl),
+    topUpLinks: new TopUpLinks(config.masterSecrets, config.consoleUrl, clock),
     approvalLinks: new ApprovalLinks(config.masterSecrets, config.consoleUrl),
     approvals,
     earnings,
@@ -150,7 +150,7 @@ export async function runApi(config: Config, log: Logger): Promise<Running> {
     responses,
     shares,
     rateLimits: createRateLimits(config.rateLimits),
-    readiness: new Readiness(lookUps, () => temporal.isUp()),
+    readiness: new Readiness(lookUps, clock, () => temporal.isUp()),
   });
   const release = async () => {
     await consoleSessions.end();

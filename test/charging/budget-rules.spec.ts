@@ -62,6 +62,7 @@ describe('an approval for once that is not used', () => {
           async () => ({ changes: [], at: '' }),
           () => {},
         ),
+        { nowMs: () => Date.now() },
       );
       const { consumerId } = payer;
       const refusal = await rules.refusalOf(

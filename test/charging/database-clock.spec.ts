@@ -1,6 +1,10 @@
 /** Charges get the time of Postgres, also after the machine of an API process was suspended. */
 import assert from 'node:assert/strict';
-import { ClockJumpError, DatabaseClock } from '../../src/charging/database-clock.ts';
+import {
+  ClockJumpError,
+  ClockSkewError,
+  DatabaseClock,
+} from '../../src/charging/database-clock.ts';
 import { Type } from 'typebox';
 import { createDatabase, readClock, row, sql, type Database } from '../../src/store/database.ts';
 import { startFaultyLine } from '../support/faulty-line.ts';
@@ -108,6 +112,21 @@ describe("Postgres' clock", () => {
       clock.stop();
       await lined.end();
       await line.stop();
+    }
+  });
+
+  it('is told to differ too much from the clock of this machine, even if nothing is charged', async () => {
+    const errors: unknown[] = [];
+    const clock = new DatabaseClock(database, (error) => errors.push(error));
+    await clock.start();
+    const dateNow = Date.now;
+    try {
+      Date.now = () => dateNow() + SET_BACK_MS;
+      await until(() => errors.length > 0);
+      assert.ok(errors[0] instanceof ClockSkewError, String(errors[0]));
+    } finally {
+      Date.now = dateNow;
+      clock.stop();
     }
   });
 

@@ -10,8 +10,10 @@ function tokenOf(url: string): string {
   return new URL(url).searchParams.get('link') ?? '';
 }
 
+const CLOCK = { nowMs: Date.now };
+
 describe('a top-up link', () => {
-  const links = new TopUpLinks(SECRETS, 'https://pay.example');
+  const links = new TopUpLinks(SECRETS, 'https://pay.example', CLOCK);
   const consumerId = randomUUIDv7();
   const developerId = randomUUIDv7();
   const token = (micros: number) =>
@@ -52,9 +54,13 @@ describe('a top-up link', () => {
   });
 
   it('stays valid after a rotation only while its secret is kept', () => {
-    const rotated = new TopUpLinks(new Map([...SECRETS, [2, 'b'.repeat(32)]]), 'https://x.example');
+    const rotated = new TopUpLinks(
+      new Map([...SECRETS, [2, 'b'.repeat(32)]]),
+      'https://x.example',
+      CLOCK,
+    );
     assert.equal(rotated.read(token(1))?.consumerId, consumerId);
-    const stranger = new TopUpLinks(new Map([[1, 'c'.repeat(32)]]), 'https://x.example');
+    const stranger = new TopUpLinks(new Map([[1, 'c'.repeat(32)]]), 'https://x.example', CLOCK);
     assert.equal(stranger.read(token(1)), undefined);
   });
 });

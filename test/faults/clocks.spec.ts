@@ -1,17 +1,20 @@
 /**
- * API processes with a wrong clock: they make no charges, rather than charge a retry twice, and what they do make has the
- * time of Postgres.
+ * API processes with a wrong clock: they make no charges, rather than charge a retry twice. What they do make has the time
+ * of Postgres, and what ends, ends by it.
  */
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { uuidOf } from '../../src/domain/ids.ts';
 import { ChargeReply, RefundReply } from '../../src/schemas/charges.ts';
+import { UsageByDayReply } from '../../src/schemas/balance.ts';
+import { EarningsReply } from '../../src/schemas/earnings.ts';
 import { ListedHold } from '../../src/schemas/holds.ts';
 import { DeveloperStatementReply } from '../../src/schemas/statements.ts';
 import { TopUpReply } from '../../src/schemas/top-ups.ts';
 import { startTestApi, type TestApi } from '../support/api.ts';
 import { ask } from '../support/approval-requests.ts';
-import { makeBudget, makeKey } from '../support/budget-requests.ts';
+import { askBudget, makeBudget, makeKey, spend } from '../support/budget-requests.ts';
+import { askLease, askSettle, makeLeasable, takeLease } from '../support/lease-requests.ts';
 import { place } from '../support/hold-requests.ts';
 import { assertError, bodyOf, call, charge } from '../support/http.ts';
 import { testSideOf } from '../support/test-mode.ts';
@@ -154,6 +157,139 @@ describe('a wrong clock', () => {
     }
   });
 
+  it('ends no key and no budget before its time: 4 minutes ahead', async () => {
+    const account = await right.createAccount(10);
+    const { consumerKey: key } = account;
+    const process = await startApiProcess(shifted(4 * 60_000));
+    try {
+      const expiresAt = await databaseTime(120_000);
+      const lasting = await makeBudget(right, key);
+      const ending = await makeBudget(right, key, { expiresAt });
+      for (const { key: spendKey } of [
+        await makeKey(right, key, lasting.id, { expiresAt }),
+        await makeKey(right, key, ending.id),
+      ]) {
+        bodyOf(await spend(process, account, spendKey, 1), 201, ChargeReply);
+      }
+      await makeBudget(process, key, { expiresAt });
+    } finally {
+      await process.stop();
+    }
+  });
+
+  it('lets no key and no budget live longer: 4 minutes behind', async () => {
+    const account = await right.createAccount(10);
+    const { consumerKey: key } = account;
+    const process = await startApiProcess(shifted(-4 * 60_000));
+    try {
+      const expiresAt = await databaseTime(5_000);
+      const lasting = await makeBudget(right, key);
+      const ending = await makeBudget(right, key, { expiresAt });
+      const keys = [
+        await makeKey(right, key, lasting.id, { expiresAt }),
+        await makeKey(right, key, ending.id),
+      ];
+      for (const { key: spendKey } of keys) {
+        bodyOf(await spend(process, account, spendKey, 1), 201, ChargeReply);
+      }
+      // What the process takes for the time of Postgres may be late by the time that a reading takes.
+      await until(async () => (await databaseTime(-1_000)) > expiresAt);
+      for (const { key: spendKey } of keys) {
+        const answer = await spend(process, account, spendKey, 1);
+        assertError(answer, 401, 'invalid_api_key', 'apiKey');
+      }
+      const asked = await askBudget(process, key, { expiresAt });
+      assertError(asked, 400, 'invalid_request', 'expiresAt');
+    } finally {
+      await process.stop();
+    }
+  });
+
+  it('keeps a running process from leases, and from saying that a retry was not made', async () => {
+    const account = await right.createAccount(10);
+    const { spendKey, keyId } = await makeLeasable(right, account.consumerKey, { limit: 5 });
+    const keyed = { 'idempotency-key': 'once' };
+    const lease = await takeLease(right, account, spendKey);
+    const charged = await spend(right, account, spendKey, 1, {}, keyed);
+    bodyOf(charged, 201, ChargeReply);
+    const process = await startApiProcess(shifted(DAY_AND_HOUR_MS, { CLOCK_SHIFTS_LATER: 'true' }));
+    try {
+      process.kill('SIGUSR2');
+      await until(async () => (await charge(process, account, { amount: 0.01 })).status === 503);
+      const answers = [
+        await askLease(process, account, spendKey),
+        await askLease(process, account, spendKey, {}, keyed),
+        await askSettle(process, account, lease.id, [{ sequence: 1 }]),
+      ];
+      const path = `/v1/keys/${keyId}/revoke`;
+      const key = account.consumerKey;
+      assert.equal((await call(process, 'POST', path, { key, body: {} })).status, 200);
+      await until(async () => (await spend(right, account, spendKey, 1)).status === 401);
+      answers.push(await spend(process, account, spendKey, 1, {}, keyed));
+      for (const answer of answers) assertError(answer, 503, 'service_unavailable');
+    } finally {
+      await process.stop();
+    }
+  });
+
+  it('shows the days, today and open links of the clock of Postgres: a day and an hour ahead', async () => {
+    const account = await right.createAccount(2);
+    const { consumerKey, developerKey, legacyKey } = account;
+    await charge(right, account, { amount: 1 });
+    const refused = await charge(right, account, { amount: 3 });
+    const { topUpUrl } = (refused.body as { error: { topUpUrl: string } }).error;
+    const process = await startApiProcess(shifted(DAY_AND_HOUR_MS, { CLOCK_SHIFTS_LATER: 'true' }));
+    try {
+      process.kill('SIGUSR2');
+      await until(async () => (await charge(process, account, { amount: 0.01 })).status === 503);
+      const from = `${(await databaseTime()).slice(0, 10)}T00:00:00.000Z`;
+      const get = (path: string, key: string) => call(process, 'GET', path, { key });
+      const usage = await get(`/v1/usage/daily?from=${from}`, consumerKey);
+      assert.deepEqual(bodyOf(usage, 200, UsageByDayReply).days, [{ from, spent: 1 }]);
+      const earned = await get(`/v1/earnings?interval=day&from=${from}`, developerKey);
+      const { todayEarnings, series } = bodyOf(earned, 200, EarningsReply);
+      assert.deepEqual([todayEarnings, series?.length], [1, 1]);
+      const page = await fetch(`${process.url}/top-up${new URL(topUpUrl).search}`);
+      assert.equal(page.status, 200);
+      const headers = { 'x-service-key': legacyKey };
+      const ask = (path: string, body: object) => call(process, 'POST', path, { headers, body });
+      const agent = { id: 'clocks', name: 'clocks', protocol: 'https' };
+      const endpoint = 'https://agent.example';
+      const registered = await ask('/register', { ...agent, endpoint });
+      assert.equal(registered.status, 201, JSON.stringify(registered.body));
+      const granted = await ask('/grant', {
+        callerId: 'somebody',
+        targetAgentId: agent.id,
+        type: 'session',
+        expiresAt: await databaseTime(3_600_000),
+      });
+      assert.equal(granted.status, 201, JSON.stringify(granted.body));
+    } finally {
+      await process.stop();
+    }
+  });
+
+  it('keeps a process from being ready, for as long as it makes no charges', async () => {
+    const process = await startApiProcess(shifted(DAY_AND_HOUR_MS, { CLOCK_SHIFTS_LATER: 'true' }));
+    const readiness = async (status: number, clock: string) => {
+      const answer = await until(async () => {
+        const each = await call(process, 'GET', '/readyz');
+        return each.status === status && each;
+      });
+      const { dependencies } = answer.body as { dependencies: Record<string, string> };
+      assert.deepEqual([dependencies['postgres'], dependencies['clock']], ['up', clock]);
+    };
+    try {
+      await readiness(200, 'right');
+      process.kill('SIGUSR2');
+      await readiness(503, 'wrong');
+      process.kill('SIGUSR2');
+      await readiness(200, 'right');
+    } finally {
+      await process.stop();
+    }
+  });
+
   it('leaves no hold of a revoked key open: a day and two hours ahead', async () => {
     const account = await right.createAccount(10);
     const { consumerKey: key } = account;
@@ -175,9 +311,9 @@ describe('a wrong clock', () => {
     }
   });
 
-  const databaseTime = async () => {
+  const databaseTime = async (inMs = 0) => {
     const { rows } = await right.sql.query<{ at: Date }>('select clock_timestamp() as at');
-    return rows[0]?.at.toISOString() ?? assert.fail();
+    return new Date(Number(rows[0]?.at ?? assert.fail()) + inMs).toISOString();
   };
 
   it('keeps a running process from charging; a retry elsewhere or later charges once', async () => {

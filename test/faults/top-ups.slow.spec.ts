@@ -87,6 +87,7 @@ describe('a payment and the death of', () => {
     assert.equal(ready.status, 200);
     assert.deepEqual((ready.body as { dependencies: unknown }).dependencies, {
       postgres: 'up',
+      clock: 'right',
       temporal: 'down',
     });
 

@@ -74,7 +74,7 @@ describe('refused requests of a developer', () => {
   it('add up over processes and hours, and are seen by their developer alone', async () => {
     const developerId = await developerUuid();
     const now = Date.now();
-    const recorders = [0, 1].map(() => new RefusalRecorder(database, rethrow));
+    const recorders = [0, 1].map(() => new RefusalRecorder(database, { nowMs: Date.now }, rethrow));
     for (const [index, recorder] of recorders.entries()) {
       for (const [ago, requestId] of [
         [2 * HOUR_MS, `req_old${index}`],
@@ -95,7 +95,7 @@ describe('refused requests of a developer', () => {
 
   it('count for the whole time that is asked for, though they are stored by the hour', async () => {
     const developerId = await developerUuid();
-    const recorder = new RefusalRecorder(database, rethrow);
+    const recorder = new RefusalRecorder(database, { nowMs: Date.now }, rethrow);
     // The last moment of the hour before this one: it is less than an hour ago.
     const { rows } = await api.sql.query<{ at: Date }>(`select date_trunc('hour', now()) as at`);
     const lastHour = (rows[0]?.at.getTime() ?? Number.NaN) - 1;
@@ -107,7 +107,7 @@ describe('refused requests of a developer', () => {
 
   it('take little room, no matter how many tools are named, and are deleted after 30 days', async () => {
     const developerId = await developerUuid();
-    const recorder = new RefusalRecorder(database, rethrow);
+    const recorder = new RefusalRecorder(database, { nowMs: Date.now }, rethrow);
     const old = Date.now() - 31 * 24 * HOUR_MS;
     recorder.add({ developerId, code: 'unknown_tool', tool: '', requestId: 'req_1' }, old);
     await recorder.write();

@@ -11,7 +11,7 @@ export const getHealth: Middleware = async (ctx) => {
 export function getReadiness(api: Api): Middleware {
   return async (ctx) => {
     const dependencies = await api.readiness.check();
-    const isReady = dependencies.postgres === 'up';
+    const isReady = dependencies.postgres === 'up' && dependencies.clock === 'right';
     respondJson(ctx, {
       status: isReady ? 200 : 503,
       body: { status: isReady ? 'ready' : 'unavailable', dependencies },

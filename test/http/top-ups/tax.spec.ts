@@ -80,7 +80,7 @@ describe('tax on top-ups', () => {
     assertError(await get(path), 400, 'invalid_amount', 'amount');
     const secrets = new Map([[1, stack.env['MASTER_SECRET'] ?? '']]);
     const consumerId = uuidOf('consumer', account.consumerId) ?? '';
-    const url = new TopUpLinks(secrets, stack.api.url).urlFor(
+    const url = new TopUpLinks(secrets, stack.api.url, { nowMs: Date.now }).urlFor(
       consumerId,
       undefined,
       asMicros(9e12),

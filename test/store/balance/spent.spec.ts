@@ -95,6 +95,20 @@ describe('what a consumer had spent at an instant', () => {
     assert.ok(Math.max(...read) < 25 * PER_SECOND * 130, read.join(', '));
   });
 
+  it('is read for many instants one by one where charges were swapped by hours', async () => {
+    await setDisorder('1 hour');
+    try {
+      const times = Array.from({ length: 25 }, (_, n) => Math.floor(beginMs + (SPAN_MS * n) / 25));
+      const plans = await explaining.plansOf((connection) =>
+        spentBeforeEach(connection, consumer, times),
+      );
+      const read = plans.map(rowsOf);
+      assert.ok(Math.max(...read) > CHARGES / 2 && Math.max(...read) <= 2 * CHARGES, String(read));
+    } finally {
+      await setDisorder('1 minute');
+    }
+  });
+
   for (const [rate, everyMs] of [
     ['10 charges a second', 100],
     ['1,000 charges a second', 1],
@@ -134,6 +148,13 @@ describe('what a consumer had spent at an instant', () => {
       assert.equal(await spentBefore(ledger.database, payer, timeMs), 3 * earlier);
     }
   });
+
+  async function setDisorder(text: string): Promise<void> {
+    await client.query('update farebox.consumers set disorder = $2 where id = $1', [
+      consumer.consumerId,
+      text,
+    ]);
+  }
 
   async function rowsRead(payer: Consumer, timeMs: number): Promise<number> {
     const plans = await explaining.plansOf((connection) => spentBefore(connection, payer, timeMs));

@@ -102,7 +102,7 @@ export async function postKeyRoll(
     const known = await findKnownKey(tx, retry);
     if (known) return replayed(api, caller, known, retry);
     // With an overlap, both keys are active.
-    await refuseTooMany(tx, caller, overlapSeconds > 0 ? 1 : 0);
+    await refuseTooMany(api, tx, caller, overlapSeconds > 0 ? 1 : 0);
     const old =
       overlapSeconds === 0
         ? await revokeKey(tx, which)
@@ -146,13 +146,14 @@ function makeAnother(
     await lockAccount(tx, caller.accountId);
     const known = await findKnownKey(tx, asked.retry);
     if (known) return replayed(api, caller, known, asked.retry);
-    await refuseTooMany(tx, caller, 1);
+    await refuseTooMany(api, tx, caller, 1);
     return makeKey(api, tx, caller, owner, asked);
   });
 }
 
 /** In a transaction that has locked the account and makes a key, and with it so many more active ones. */
 async function refuseTooMany(
+  { clock }: Api,
   tx: Transaction,
   { accountId }: KeyOwner,
   moreActive: number,
@@ -164,7 +165,8 @@ async function refuseTooMany(
       `An account has at most ${KEYS_EVER_MAX} keys, including revoked ones. Use another account.`,
     );
   }
-  if (moreActive === 0 || keys.filter(isInForce).length + moreActive <= KEYS_MAX) return;
+  const active = keys.filter((key) => isInForce(key, clock.nowMs())).length;
+  if (moreActive === 0 || active + moreActive <= KEYS_MAX) return;
   throw new ApiError(
     'invalid_request',
     `An account has at most ${KEYS_MAX} active keys. Revoke one.`,
@@ -220,8 +222,8 @@ function listed(key: StoredKey): KeyReply {
   };
 }
 
-function isInForce({ revokedAt, expiresAt }: StoredKey): boolean {
-  return revokedAt === null && (expiresAt === null || Date.parse(expiresAt) > Date.now());
+function isInForce({ revokedAt, expiresAt }: StoredKey, nowMs: number): boolean {
+  return revokedAt === null && (expiresAt === null || Date.parse(expiresAt) > nowMs);
 }
 
 function keyOf({ accountId }: KeyOwner, params: Readonly<Record<string, string>>) {

@@ -6,7 +6,6 @@ import { ACTIVE_GRANTS_MAX } from '../../../domain/grant.ts';
 import { uuidOf, wireId } from '../../../domain/ids.ts';
 import type { GrantBody, GrantReply } from '../../../schemas/grants.ts';
 import { findAgent } from '../../../store/agents/agents.ts';
-import type { Database } from '../../../store/database.ts';
 import {
   createGrant,
   findGrantFor,
@@ -34,7 +33,7 @@ export async function postGrant(
   // First: a retry with the same key gets the same grant, even if `expiresAt` has passed by now.
   const { database } = api.invocations;
   const known = await findKnownGrant(database, request);
-  const result = known ?? (await makeGrant(database, request));
+  const result = known ?? (await makeGrant(api, request));
   if (result.kind === 'key_reused') {
     throw new ApiError(
       'idempotency_key_reused',
@@ -74,9 +73,10 @@ function grantOf(body: GrantBody, accountId: string, idempotencyKey: string | un
   };
 }
 
-async function makeGrant(database: Database, request: NewGrant): Promise<CreateGrantResult> {
+async function makeGrant(api: Api, request: NewGrant): Promise<CreateGrantResult> {
   const { expiresAt, targetAgentId } = request;
-  const inMs = expiresAt === undefined ? DAY_MS : Date.parse(expiresAt) - Date.now();
+  const { database } = api.invocations;
+  const inMs = expiresAt === undefined ? DAY_MS : Date.parse(expiresAt) - api.clock.nowMs();
   if (inMs <= 0 || inMs > DAYS_MAX * DAY_MS) throw invalid('expiresAt', EXPIRY);
   if (!(await findAgent(database, targetAgentId))) throw unknownAgent();
   return createGrant(database, request);

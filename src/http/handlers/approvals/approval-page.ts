@@ -64,7 +64,7 @@ async function again(
 /** The approval of a link that is ours and has not expired. */
 async function findLinked(api: Api, token: string): Promise<Approval | null> {
   const read = api.approvalLinks.read(token);
-  if (!read || read.expiresAtMs <= Date.now()) return null;
+  if (!read || read.expiresAtMs <= api.clock.nowMs()) return null;
   await settleApprovals(api.database, { ids: [read.approvalId] });
   return findApproval(api.database, read.approvalId);
 }

@@ -45,15 +45,15 @@ export async function getApproval(
   const found = await api.shares.waits.run(accountId, 1, look, inQueueMsMax);
   // The time in the queue was a part of the wait.
   const leftMs = Math.max(askedAt + wait * 1_000 - performance.now(), 0);
-  const waitMs = isToldAlready(found) ? 0 : leftMs;
+  const waitMs = isToldAlready(api, found) ? 0 : leftMs;
   const decided = await api.approvals.wait(found.id, accountId, waitMs, request);
   return { status: 200, body: wireApproval(api, caller, decided ?? found) };
 }
 
 /** A change that was decided a moment ago may not be seen by every process yet. */
-function isToldAlready({ status, decidedAt }: Approval): boolean {
+function isToldAlready({ clock }: Api, { status, decidedAt }: Approval): boolean {
   if (status === 'pending') return false;
-  return status !== 'approved' || Date.parse(decidedAt ?? '') < Date.now() - 2_000;
+  return status !== 'approved' || Date.parse(decidedAt ?? '') < clock.nowMs() - 2_000;
 }
 
 /** Newest first. */

@@ -99,7 +99,7 @@ export async function getUsageByDay(
   if (fromMs === undefined) {
     throw new ApiError('invalid_request', 'from is required.', { param: 'from' });
   }
-  const days = Math.max(Math.ceil((Date.now() - fromMs) / DAY_MS), 0);
+  const days = Math.max(Math.ceil((api.clock.nowMs() - fromMs) / DAY_MS), 0);
   if (days > DAYS_MAX) {
     throw new ApiError('invalid_request', `from must be at most ${DAYS_MAX} days ago.`, {
       param: 'from',

@@ -120,7 +120,7 @@ export async function postBudget(
   // First: a retry gets the same budget, even if `expiresAt` has passed by now.
   const known = await findKnownBudget(api.database, seen, retry);
   const settings = () =>
-    settingsOf({ name, ...asked, ...approval, allowLeases, maxLease }) as BudgetSettings;
+    settingsOf(api, { name, ...asked, ...approval, allowLeases, maxLease }) as BudgetSettings;
   const made = known ?? (await makeBudget(api.database, seen, parentId, settings(), retry));
   switch (made.kind) {
     case 'made':
@@ -153,7 +153,7 @@ export async function patchBudget(
 ): Promise<Reply<BudgetReply>> {
   const seen = await seenBy(api, caller);
   const { id } = await changeable(api, seen, params);
-  return changed(api, seen, await changeBudget(api.database, seen, id, settingsOf(body)));
+  return changed(api, seen, await changeBudget(api.database, seen, id, settingsOf(api, body)));
 }
 
 /** Closes all that is below too; closing it again answers the same, and releases what is left to release. */
@@ -212,7 +212,7 @@ export function scopeOf({ root }: Seen): string {
 }
 
 /** Contains only the settings that the body contains. */
-function settingsOf(body: BudgetChanges): Partial<BudgetSettings> {
+function settingsOf(api: Api, body: BudgetChanges): Partial<BudgetSettings> {
   const { name, limit, window, maxPerCall, tools, developers, mayDelegate, metadata, expiresAt } =
     body;
   const { approveDevelopers, approvedDevelopers } = body;
@@ -236,7 +236,9 @@ function settingsOf(body: BudgetChanges): Partial<BudgetSettings> {
     }),
     ...(mayDelegate !== undefined && { mayDelegate }),
     ...(metadata !== undefined && { metadata: metadata && JSON.stringify(metadata) }),
-    ...(expiresAt !== undefined && { expiresAt: expiresAt === null ? null : futureOf(expiresAt) }),
+    ...(expiresAt !== undefined && {
+      expiresAt: expiresAt === null ? null : futureOf(api, expiresAt),
+    }),
   };
 }
 
@@ -249,9 +251,9 @@ function limitOf(param: string, sent: number | string | null, rule: AmountRule):
 }
 
 /** As ISO 8601 in UTC. */
-export function futureOf(expiresAt: string): string {
+export function futureOf({ clock }: Api, expiresAt: string): string {
   const timeMs = parseTime(expiresAt);
-  if (timeMs > Date.now()) return new Date(timeMs).toISOString();
+  if (timeMs > clock.nowMs()) return new Date(timeMs).toISOString();
   throw new ApiError('invalid_request', 'expiresAt must be a time in the future, in ISO 8601.', {
     param: 'expiresAt',
   });

@@ -45,7 +45,7 @@ export async function postSpendKey(
     api.database,
     seen,
     number,
-    { ...stored, name, expiresAt: expiresAt === null ? null : futureOf(expiresAt) },
+    { ...stored, name, expiresAt: expiresAt === null ? null : futureOf(api, expiresAt) },
     retry,
   );
   return made.kind === 'known' || made.kind === 'key_reused'

@@ -30,7 +30,7 @@ export async function getEarnings(
   const { interval, tool } = query;
   const range = { ...rangeOf(query, interval ?? 'hour'), tool };
   const series = interval && (await seriesOf(api, caller, range, interval));
-  const now = Date.now();
+  const now = api.clock.nowMs();
   const tools = await sumEarningsByTool(api.database, caller, range, now - (now % INTERVAL_MS.day));
   // No prototype, so that a tool named __proto__ is a member like any other.
   const byTool = Object.create(null) as Record<string, number>;
@@ -64,7 +64,7 @@ export function rangeOf(query: TimeQuery, unit: Interval): HourRange {
 
 /** Every interval from `from` to `to`, or up to the current one. */
 async function seriesOf(api: ScanApi, caller: KeyOwner, range: EarningsFilter, interval: Interval) {
-  const { fromMs, toMs = Date.now(), tool } = range;
+  const { fromMs, toMs = api.clock.nowMs(), tool } = range;
   if (fromMs === undefined) {
     throw new ApiError('invalid_request', 'from is required with interval.', { param: 'from' });
   }

@@ -46,7 +46,7 @@ export async function getStatement(
 
 /** One row for each entry. The amounts of all rows but the last add up to the last. Tax is beside them. */
 export function exportStatement(api: Api, { caller, params }: Request): Export {
-  const month = monthOf(params['month'] ?? '', Date.now());
+  const month = monthOf(params['month'] ?? '', api.clock.nowMs());
   return {
     name: `statement-${nameOf(month)}`,
     header: ['date', 'entry', 'tool', 'topUpId', 'reason', 'count', 'amount', 'tax'],

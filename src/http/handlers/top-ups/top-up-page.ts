@@ -164,7 +164,9 @@ async function showResult(
     return respondPage(ctx, 200, paid(topUp || undefined, back, ctx.query['looks']));
   }
   const retry =
-    link && link.expiresAtMs > Date.now() ? `/top-up?link=${encodeURIComponent(token)}` : undefined;
+    link && link.expiresAtMs > api.clock.nowMs()
+      ? `/top-up?link=${encodeURIComponent(token)}`
+      : undefined;
   const isOver = topUp && topUp.status !== 'pending';
   respondPage(ctx, 200, isOver ? canceled(retry, back) : left(retry, back));
 }
@@ -179,7 +181,7 @@ function query(ctx: Context): Record<'link' | 'id' | 'result' | 'returnUrl', str
 
 function readLink(api: Api, token: string | undefined): TopUpLink | undefined {
   const link = token === undefined ? undefined : api.topUpLinks.read(token);
-  return link && link.expiresAtMs > Date.now() ? link : undefined;
+  return link && link.expiresAtMs > api.clock.nowMs() ? link : undefined;
 }
 
 /**
