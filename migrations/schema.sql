@@ -1419,7 +1419,8 @@ create table console.users (
 );
 create constraint trigger users_audit_account after update of account_id on console.users deferrable initially deferred for each row when (old.account_id is distinct from new.account_id) execute function farebox.audit_change('account.claimed', 'account_id');
 create constraint trigger users_audit_two_factor after update of two_factor_enabled on console.users deferrable initially deferred for each row when (old.two_factor_enabled is distinct from new.two_factor_enabled) execute function farebox.audit_change('two_factor.changed', 'account_id', 'two_factor_enabled');
-create trigger users_mail_two_factor after update of two_factor_enabled on console.users for each row when (old.two_factor_enabled and new.two_factor_enabled is not true) execute function farebox.owe_security_mail('second_factor_off');
+create trigger users_mail_two_factor_off after update of two_factor_enabled on console.users for each row when (old.two_factor_enabled and new.two_factor_enabled is not true) execute function farebox.owe_security_mail('second_factor_off');
+create trigger users_mail_two_factor_on after update of two_factor_enabled on console.users for each row when (new.two_factor_enabled and old.two_factor_enabled is not true) execute function farebox.owe_security_mail('second_factor_on');
 
 create table console.verifications (
   id uuid not null default gen_random_uuid(),

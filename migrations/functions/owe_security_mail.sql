@@ -23,6 +23,9 @@ create or replace trigger passkeys_mail_insert after insert on console.passkeys
   for each row execute function farebox.owe_security_mail('passkey_added');
 create or replace trigger passkeys_mail_delete after delete on console.passkeys
   for each row execute function farebox.owe_security_mail('passkey_removed');
-create or replace trigger users_mail_two_factor after update of two_factor_enabled on console.users
+create or replace trigger users_mail_two_factor_on after update of two_factor_enabled on console.users
+  for each row when (new.two_factor_enabled and old.two_factor_enabled is not true)
+  execute function farebox.owe_security_mail('second_factor_on');
+create or replace trigger users_mail_two_factor_off after update of two_factor_enabled on console.users
   for each row when (old.two_factor_enabled and new.two_factor_enabled is not true)
   execute function farebox.owe_security_mail('second_factor_off');

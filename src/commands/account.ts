@@ -17,6 +17,7 @@ import { registerLowBalance } from './account-low-balance.ts';
 import { registerPromote } from './account-promote.ts';
 import { registerSavedCard } from './account-saved-card.ts';
 import { registerSignInLink } from './account-sign-in-link.ts';
+import { registerTwoFactorOff } from './account-two-factor-off.ts';
 import { dataDirOption } from './data-dir-option.ts';
 import { parseDollars } from './dollars.ts';
 import { CommandError, withDatabase } from './database-command.ts';
@@ -57,6 +58,7 @@ export function register(account: Command): void {
   registerAdjust(account);
   registerPromote(account);
   registerSignInLink(account);
+  registerTwoFactorOff(account);
 }
 
 async function create(options: CreateOptions): Promise<void> {

@@ -192,6 +192,7 @@ export function createAuth({ config, database, log }: ConsoleDeps) {
             }
             // Its own session ends too, and is replaced after this.
             await turnOnSecondFactor(database, id);
+            security.tell(id, 'second_factor_on');
           },
         },
       },

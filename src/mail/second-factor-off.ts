@@ -8,7 +8,7 @@ export function secondFactorOffMail(recipient: string, url: string): Mail {
     body:
       'Two-factor authentication was turned off for your Farebox account. The password alone signs in now. You can turn it ' +
       `on again under Security:\n\n${url}\n\n` +
-      'If you did not turn it off, somebody else knows your password and has used your account. Set a new password, which ' +
+      'If you neither turned it off nor asked for that, somebody else knows your password and has used your account. Set a new password, which ' +
       'ends all sessions, and remove the passkeys that are not yours.\n',
   };
 }

@@ -19,6 +19,7 @@ import { passkeyAddedMail } from './passkey-added.ts';
 import { passkeyRemovedMail } from './passkey-removed.ts';
 import { passwordSetMail } from './password-set.ts';
 import { secondFactorOffMail } from './second-factor-off.ts';
+import { secondFactorOnMail } from './second-factor-on.ts';
 import { mailSender, type Mail } from './send.ts';
 
 /** Longer than an attempt takes: each step of the mail server has ten seconds. */
@@ -54,6 +55,8 @@ export function securityMails({ config, database, log }: SecurityMailDeps): Secu
         return passkeyAddedMail(recipient, url);
       case 'passkey_removed':
         return passkeyRemovedMail(recipient, url);
+      case 'second_factor_on':
+        return secondFactorOnMail(recipient, url);
       case 'second_factor_off':
         return secondFactorOffMail(recipient, url);
     }

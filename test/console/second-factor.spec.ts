@@ -12,7 +12,7 @@ import {
   signIn,
   signInLink,
 } from '../support/sessions.ts';
-import { until } from '../support/stack.ts';
+import { farebox, until } from '../support/stack.ts';
 import { totp } from '../support/totp.ts';
 
 const PASSWORD = 'correct horse battery';
@@ -250,6 +250,35 @@ describe('a change of a password or of two-factor authentication', () => {
     });
     assert.match(mail?.body ?? '', new RegExp(`${api.url}/console/security`));
     assert.deepEqual(others, []);
+  });
+
+  it('lets an owner in who has lost every code, when an operator turns it off', async () => {
+    const email = 'lost@example.com';
+    const { renewed } = await turnOn(await member(email));
+    await until(async () => {
+      const { rows } = await api.sql.query<{ body: string }>(
+        'select body from console.mails where recipient = $1 and subject like $2',
+        [email, 'Two-factor authentication was turned on%'],
+      );
+      return rows.length === 1 && /Set a new password/.test(rows[0]?.body ?? '');
+    });
+    const output = await farebox(['account', 'two-factor-off', email], api);
+    assert.match(output, /^Two-factor authentication is off for lost@example\.com/);
+    assert.equal(await sessionOf(renewed), 401);
+    assert.equal(await sessionOf(cookiesOf(await enter(email))), 200);
+    const { rows: audited } = await api.sql.query(
+      `select action from farebox.audit_entries where program = 'farebox account two-factor-off' order by 1`,
+    );
+    assert.deepEqual(audited, [{ action: 'session.ended' }, { action: 'two_factor.changed' }]);
+    const { rows: owed } = await api.sql.query(
+      `select kind from console.owed_mails o join console.users u on u.id = o.user_id where u.email = $1`,
+      [email],
+    );
+    assert.deepEqual(owed, [{ kind: 'second_factor_off' }]);
+    const again = await farebox(['account', 'two-factor-off', email], api);
+    assert.match(again, /is not on for lost@example\.com\. Nothing was changed/);
+    // It can be set up again.
+    await turnOn(cookiesOf(await enter(email)));
   });
 
   it('signs in once by each code, also under concurrent requests', async () => {

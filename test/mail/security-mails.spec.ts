@@ -114,7 +114,7 @@ describe('a mail about a change to the sign-in', function () {
       `select from console.mails where recipient = $1 and body like '%/console/security%'`,
       [email],
     );
-    assert.equal(rows.length, 4);
+    assert.equal(rows.length, 5);
   });
 
   it('is sent by a worker when the mail server was away during the change', async () => {
@@ -132,10 +132,21 @@ describe('a mail about a change to the sign-in', function () {
     );
     assert.deepEqual(
       atOnce.map(({ action }) => action).filter((action) => !action.startsWith('session.')),
-      ['passkey.added', 'passkey.removed', 'password.set', 'two_factor.changed'],
+      [
+        'passkey.added',
+        'passkey.removed',
+        'password.set',
+        'two_factor.changed',
+        'two_factor.changed',
+      ],
     );
-    const kinds = ['passkey_added', 'passkey_removed', 'password_set', 'second_factor_off'];
-    assert.deepEqual(await owed(), kinds);
+    assert.deepEqual(await owed(), [
+      'passkey_added',
+      'passkey_removed',
+      'password_set',
+      'second_factor_off',
+      'second_factor_on',
+    ]);
     await age('tried_at', '5 minutes');
     const server = await startMailServer(port);
     const temporal = await testEnvironment({ url: api.databaseUrl });
@@ -147,6 +158,7 @@ describe('a mail about a change to the sign-in', function () {
         'A passkey was added to your Farebox account',
         'A passkey was removed from your Farebox account',
         'Two-factor authentication was turned off for your Farebox account',
+        'Two-factor authentication was turned on for your Farebox account',
         'Your Farebox password was set',
       ]);
     } finally {
@@ -215,6 +227,7 @@ describe('a mail about a change to the sign-in', function () {
     const code = totp(new URL(totpURI).searchParams.get('secret') ?? '');
     const on = await auth(api, '/two-factor/verify-totp', { code }, cookiesOf(half));
     assert.equal(on.status, 200, JSON.stringify(on.body));
+    await until(async () => (await owed()).length === 0);
     const asked = await auth(api, '/sign-in/email', { email, password: PASSWORD });
     const body = { code: backupCodes[0] };
     const entered = await auth(api, '/two-factor/verify-backup-code', body, cookiesOf(asked));
@@ -232,10 +245,16 @@ describe('a mail about a change to the sign-in', function () {
     );
     assert.equal(signed.status, 200, JSON.stringify(signed.body));
     const { rows } = await api.sql.query<{ subject: string }>(
-      'select distinct subject from console.mails where recipient = $1',
+      'select subject from console.mails where recipient = $1 order by subject',
       [email],
     );
-    assert.deepEqual(rows, [{ subject: 'Set your Farebox password' }]);
+    assert.deepEqual(
+      rows.map(({ subject }) => subject),
+      [
+        'Set your Farebox password',
+        'Two-factor authentication was turned on for your Farebox account',
+      ],
+    );
     assert.deepEqual(await owed(), []);
     await api.sql.query('delete from console.users where email = $1', [email]);
     assert.deepEqual(await owed(), []);

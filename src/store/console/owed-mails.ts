@@ -10,6 +10,7 @@ const MAIL_KINDS = [
   'password_set',
   'passkey_added',
   'passkey_removed',
+  'second_factor_on',
   'second_factor_off',
 ] as const;
 export type OwedMailKind = (typeof MAIL_KINDS)[number];

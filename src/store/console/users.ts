@@ -24,6 +24,7 @@ const SignInState = Type.Object({
 export type SignInState = Static<typeof SignInState>;
 
 const signInRow = row(SignInState);
+const idRow = row(Type.Object({ id: Type.String() }));
 const factorRow = row(Type.Object({ hasSecondFactor: Type.Boolean() }));
 const ownerRow = row(
   Type.Object({
@@ -118,6 +119,24 @@ export async function turnOffSecondFactor(connection: Connection, userId: string
     with removed as (delete from console.two_factors where user_id = ${userId})
     update console.users set two_factor_enabled = false where id = ${userId}
   `);
+}
+
+/** For an owner who has lost every code. Ends all sessions. False: it was not on. */
+export async function takeSecondFactorFrom(
+  database: Database,
+  accountId: string,
+): Promise<boolean> {
+  return database.transaction(async (tx) => {
+    const userId = await tx.maybeOneFirst(sql.type(idRow)`
+      select id from console.users where account_id = ${accountId} and two_factor_enabled for update
+    `);
+    if (userId === null) return false;
+    await turnOffSecondFactor(tx, userId);
+    await tx.query(sql.typeAlias('nothing')`
+      delete from console.sessions where user_id = ${userId}
+    `);
+    return true;
+  });
 }
 
 /** Null: the address has no password. */
