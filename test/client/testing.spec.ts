@@ -71,6 +71,8 @@ for (const [name, service] of Object.entries({ service: realService(), fake: fak
         { status: 404, error: { code: 'hold_not_found' } },
         { status: 409, error: { code: 'hold_closed', status: 'captured' } },
       ]);
+      const [first, second] = results.map(({ error }) => error?.code);
+      assert.deepEqual([first, second], [undefined, 'insufficient_balance']);
       assert.equal(await balance(), 5.5);
     });
 
