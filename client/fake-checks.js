@@ -4,6 +4,7 @@ import { brokenRule } from './metadata.js';
 
 const TOOL =
   /^(?=.*[^\s\p{Default_Ignorable_Code_Point}])[^\p{Cc}\p{Cs}\p{Zl}\p{Zp}\p{Bidi_Control}]{1,100}$/u;
+const HOUR_MS = 3_600_000;
 const HOLD_SECONDS_MAX = 86_400;
 const BATCH_MEMBERS_MAX = 1_000;
 
@@ -40,6 +41,29 @@ export function checkMetadata(metadata) {
 export function checkMembers(charges) {
   if (Array.isArray(charges) && charges.length >= 1 && charges.length <= BATCH_MEMBERS_MAX) return;
   malformed('charges', `must have 1 to ${BATCH_MEMBERS_MAX} members`);
+}
+
+/** Gives whether a time is in the range of the query. */
+export function rangeOf(query) {
+  const [fromMs, toMs] = ['from', 'to'].map((name) => timeOf(name, query.get(name)));
+  if (fromMs > toMs) refuse('invalid_request', 'from must not be after to.', 'from');
+  return (time) => !(Date.parse(time) < fromMs || Date.parse(time) >= toMs);
+}
+
+/** Earnings are stored by hour. */
+export function checkHours(query) {
+  for (const name of ['from', 'to']) {
+    if (timeOf(name, query.get(name)) % HOUR_MS > 0)
+      malformed(name, 'must be the beginning of a UTC hour');
+  }
+  if (query.has('from') && query.get('from') === query.get('to'))
+    malformed('from', 'must be before to');
+}
+
+function timeOf(param, text) {
+  const timeMs = text === null ? undefined : Date.parse(text);
+  if (Number.isNaN(timeMs)) malformed(param, 'must be a date or time in ISO 8601');
+  return timeMs;
 }
 
 function malformed(param, rule) {
