@@ -1,9 +1,9 @@
 /** What a FakeFarebox answers: the routes of the service that charging needs. Each gives `{ status, body }`. */
 import { BUDGET_ROUTES } from './fake-budget-routes.js';
 import {
+  checkBounds,
   checkCharge,
   checkHold,
-  checkHours,
   checkMembers,
   checkMetadata,
   checkSeconds,
@@ -230,7 +230,7 @@ function patchTool(ledger, { id, body: { description, price, archived } }) {
 /** A refund counts when it is made. */
 function getEarnings(ledger, { query }) {
   if (query.has('interval')) refuse('not_found', 'FakeFarebox has no series of earnings.');
-  checkHours(query);
+  checkBounds(query, 'hour');
   const isInRange = rangeOf(query);
   const today = now().slice(0, 10);
   const byTool = new Map();
