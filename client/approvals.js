@@ -98,7 +98,10 @@ export async function askAndRetry(approvals, ask, call, charge, { signal } = {})
       return await charge();
     } catch (error) {
       if (!ASKABLE.has(error.code)) throw error;
-      const asked = await approvals.ask({ ...call, reason, expiresIn }, { signal }).catch(noAnswer);
+      const question = { ...call, reason, expiresIn };
+      const asked = await approvals
+        .ask(question, { signal })
+        .catch((failure) => noAnswer(failure, error));
       if (asked === NOT_NEEDED) {
         // Allowed a moment ago: each process that decides charges learns of it within a second.
         const now = performance.now();
@@ -129,7 +132,9 @@ function stillAsked(failure, asked) {
   return asked;
 }
 
-/** The refusal itself says more than why nobody could be asked. */
-function noAnswer(error) {
-  return error.code === 'approval_not_needed' ? NOT_NEEDED : undefined;
+/** The refusal itself says more than why nobody could be asked, such as a reason that is too long: that is its cause. */
+function noAnswer(failure, refusal) {
+  if (failure.code === 'approval_not_needed') return NOT_NEEDED;
+  Object.defineProperty(refusal, 'cause', { value: failure, configurable: true });
+  return undefined;
 }

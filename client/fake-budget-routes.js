@@ -1,6 +1,15 @@
 /** What a FakeFarebox answers about budgets, spend keys and approvals. */
 import { wireApproval } from './fake-approvals.js';
 import { hasEnded, wireNode } from './fake-budgets.js';
+import {
+  checkBudget,
+  checkKey,
+  checkOverlap,
+  checkQuestion,
+  checkTool,
+  checkUsage,
+  rangeOf,
+} from './fake-checks.js';
 import { microsOf, now } from './fake-values.js';
 import { refuse } from './fake-refusal.js';
 import { done, listOf } from './fake-replies.js';
@@ -31,6 +40,8 @@ export const BUDGET_ROUTES = [
 ];
 
 function postBudget(ledger, { body, payer, idempotencyKey }) {
+  checkTool('name', body.name);
+  checkBudget(body);
   const { budgets } = ledger;
   const own = payer.key?.node;
   if (own && !own.mayDelegate) refuseDelegation();
@@ -54,6 +65,7 @@ function getBudget(ledger, { id, payer }) {
 }
 
 function patchBudget(ledger, { id, body, payer }) {
+  checkBudget(body);
   const node = changeable(ledger, payer, id);
   ledger.budgets.change(node, body);
   return shown(payer, node);
@@ -71,14 +83,13 @@ function shown(payer, node) {
 }
 
 function getUsage(ledger, { id, query, payer }) {
+  checkUsage(query);
   const node = seen(ledger, payer, id);
   const by = query.get('by') ?? 'tool';
-  const [fromMs, toMs] = ['from', 'to'].map((name) => Date.parse(query.get(name)));
+  const isInRange = rangeOf(query);
   const groups = new Map();
   for (const { key, tool, micros, refunded, createdAt } of ledger.charges.values()) {
-    if (!key?.node.path.includes(node)) continue;
-    const atMs = Date.parse(createdAt);
-    if (atMs < fromMs || atMs >= toMs) continue;
+    if (!key?.node.path.includes(node) || !isInRange(createdAt)) continue;
     const from = `${createdAt.slice(0, 10)}T00:00:00.000Z`;
     const name = {
       tool: { tool },
@@ -107,6 +118,7 @@ function getUsage(ledger, { id, query, payer }) {
 }
 
 function postKey(ledger, { id, body, payer, idempotencyKey }) {
+  checkKey(body);
   const node = changeable(ledger, payer, id);
   const make = () => ledger.budgets.createKey(node, body);
   const { key, replayed } = ledger.once(['key', node.id], idempotencyKey, body, make);
@@ -130,6 +142,7 @@ function wireKey({ id, node, name, apiKey, createdAt, expiresAt, revokedAt }) {
 }
 
 function postRoll(ledger, { id, body: { overlapSeconds = 0 }, payer, idempotencyKey }) {
+  checkOverlap(overlapSeconds);
   const roll = () => {
     const old = keyBelow(ledger, payer, id);
     const made = ledger.budgets.createKey(old.node, old);
@@ -180,6 +193,7 @@ function refuseDelegation() {
 }
 
 function postApproval(ledger, { body, payer: caller }) {
+  checkQuestion(body);
   const { apiKey, tool, amount, reason, expiresIn } = body;
   const payer = caller ?? ledger.payerOf(apiKey);
   const micros = amount === undefined ? ledger.priceOf(tool) : microsOf('amount', amount);

@@ -2,8 +2,15 @@
 import { refuse } from './fake-refusal.js';
 import { brokenRule } from './metadata.js';
 
-const TOOL =
-  /^(?=.*[^\s\p{Default_Ignorable_Code_Point}])[^\p{Cc}\p{Cs}\p{Zl}\p{Zp}\p{Bidi_Control}]{1,100}$/u;
+const PRINTABLE = String.raw`^(?=.*[^\s\p{Default_Ignorable_Code_Point}])[^\p{Cc}\p{Cs}\p{Zl}\p{Zp}\p{Bidi_Control}]`;
+const UNITS = ['hour', 'day', 'week', 'month'];
+const NAMES_MAX = 100;
+const PAGE_MAX = 100;
+const REASON_CHARS_MAX = 500;
+const [ASK_SECONDS_MIN, ASK_SECONDS_MAX] = [60, 604_800];
+const OVERLAP_SECONDS_MAX = 2_592_000;
+const UNIT_MS = { hour: 3_600_000, day: 86_400_000 };
+const GROUPS = ['key', 'tool', 'developer', 'day'];
 const HOLD_SECONDS_MAX = 86_400;
 const BATCH_MEMBERS_MAX = 1_000;
 
@@ -14,8 +21,13 @@ export function checkCharge({ tool, metadata }) {
 }
 
 export function checkTool(param, name) {
-  if (typeof name === 'string' && TOOL.test(name)) return;
-  malformed(param, 'must be printable text of 1 to 100 characters');
+  checkText(param, name, 100);
+}
+
+function checkText(param, text, charsMax) {
+  const rule = new RegExp(`${PRINTABLE}{1,${charsMax}}$`, 'u');
+  if (typeof text === 'string' && rule.test(text)) return;
+  malformed(param, `must be printable text of 1 to ${charsMax} characters`);
 }
 
 /** The body of a hold. */
@@ -25,8 +37,12 @@ export function checkHold({ expiresIn, ...charge }) {
 }
 
 export function checkSeconds(expiresIn) {
-  if (Number.isInteger(expiresIn) && expiresIn >= 1 && expiresIn <= HOLD_SECONDS_MAX) return;
-  malformed('expiresIn', `must be a whole number from 1 to ${HOLD_SECONDS_MAX}`);
+  checkNumber('expiresIn', expiresIn, 1, HOLD_SECONDS_MAX);
+}
+
+function checkNumber(param, value, min, max) {
+  if (Number.isInteger(value) && value >= min && value <= max) return;
+  malformed(param, `must be a whole number from ${min} to ${max}`);
 }
 
 export function checkMetadata(metadata) {
@@ -40,6 +56,86 @@ export function checkMetadata(metadata) {
 export function checkMembers(charges) {
   if (Array.isArray(charges) && charges.length >= 1 && charges.length <= BATCH_MEMBERS_MAX) return;
   malformed('charges', `must have 1 to ${BATCH_MEMBERS_MAX} members`);
+}
+
+/** The body of a question to the owner. */
+export function checkQuestion({ tool, reason, expiresIn }) {
+  checkTool('tool', tool);
+  if (reason !== undefined) checkText('reason', reason, REASON_CHARS_MAX);
+  if (expiresIn !== undefined) {
+    checkNumber('expiresIn', expiresIn, ASK_SECONDS_MIN, ASK_SECONDS_MAX);
+  }
+}
+
+/** The settings of a budget, new or changed. Its amounts are checked where they are read. */
+export function checkBudget({ name, window, tools, developers, expiresAt, metadata }) {
+  if (name !== undefined) checkTool('name', name);
+  if (window && !UNITS.includes(window.per)) {
+    malformed('window.per', `must be one of ${UNITS.join(', ')}`);
+  }
+  checkAllowed('tools', tools);
+  checkAllowed('developers', developers);
+  checkFuture(expiresAt);
+  if (metadata !== null) checkMetadata(metadata);
+}
+
+function checkAllowed(param, names) {
+  if ((names ?? null) === null) return;
+  const isUnique = Array.isArray(names) && new Set(names).size === names.length;
+  if (isUnique && names.length >= 1 && names.length <= NAMES_MAX) return;
+  malformed(param, `must have 1 to ${NAMES_MAX} members, each once`);
+}
+
+/** The body of a spend key. */
+export function checkKey({ name, expiresAt }) {
+  if (name !== undefined) checkTool('name', name);
+  checkFuture(expiresAt);
+}
+
+function checkFuture(expiresAt) {
+  if ((expiresAt ?? null) === null || Date.parse(expiresAt) > Date.now()) return;
+  malformed('expiresAt', 'must be a time in the future, in ISO 8601');
+}
+
+export function checkOverlap(seconds) {
+  checkNumber('overlapSeconds', seconds, 0, OVERLAP_SECONDS_MAX);
+}
+
+export function checkPage(query) {
+  if (query.has('limit'))
+    checkNumber('limit', Number(query.get('limit') || Number.NaN), 1, PAGE_MAX);
+  if (/^\d+$/.test(query.get('cursor') ?? '0')) return;
+  refuse('invalid_cursor', 'cursor must be the nextCursor of a page.', 'cursor');
+}
+
+export function checkUsage(query) {
+  if (query.has('by') && !GROUPS.includes(query.get('by'))) {
+    malformed('by', `must be one of: ${GROUPS.join(', ')}`);
+  }
+  checkBounds(query, 'day');
+}
+
+/** Gives whether a time is in the range of the query. */
+export function rangeOf(query) {
+  const [fromMs, toMs] = ['from', 'to'].map((name) => timeOf(name, query.get(name)));
+  if (fromMs > toMs) refuse('invalid_request', 'from must not be after to.', 'from');
+  return (time) => !(Date.parse(time) < fromMs || Date.parse(time) >= toMs);
+}
+
+/** Sums are stored by hour or by day. */
+export function checkBounds(query, unit) {
+  for (const name of ['from', 'to']) {
+    if (timeOf(name, query.get(name)) % UNIT_MS[unit] > 0)
+      malformed(name, `must be the beginning of a UTC ${unit}`);
+  }
+  if (query.has('from') && query.get('from') === query.get('to'))
+    malformed('from', 'must be before to');
+}
+
+function timeOf(param, text) {
+  const timeMs = text === null ? undefined : Date.parse(text);
+  if (Number.isNaN(timeMs)) malformed(param, 'must be a date or time in ISO 8601');
+  return timeMs;
 }
 
 function malformed(param, rule) {

@@ -87,7 +87,9 @@ export class FakeLedger {
       charge.refunded += micros;
       charge.consumer.micros += micros;
       giveBack(charge.counted, micros);
-      return { id: newId('rf'), chargeId, micros, refunded: charge.refunded, createdAt: now() };
+      const createdAt = now();
+      charge.refunds.push({ micros: -micros, createdAt });
+      return { id: newId('rf'), chargeId, micros, refunded: charge.refunded, createdAt };
     });
   }
 
@@ -260,7 +262,7 @@ export class FakeLedger {
 
   #record({ consumer, key }, { tool, micros, metadata = null, holdId, counted }) {
     const charge = { id: newId('chg'), consumer, tool, micros, metadata, holdId, refunded: 0 };
-    Object.assign(charge, { key, counted, createdAt: now() });
+    Object.assign(charge, { key, counted, createdAt: now(), refunds: [] });
     this.charges.set(charge.id, charge);
     return { charge, balance: consumer.micros };
   }

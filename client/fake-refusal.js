@@ -2,6 +2,7 @@
 const STATUSES = {
   invalid_request: 400,
   invalid_amount: 400,
+  invalid_cursor: 400,
   unknown_tool: 400,
   tool_archived: 400,
   refund_exceeds_charge: 400,

@@ -1,4 +1,6 @@
 /** The forms of what a FakeFarebox answers. */
+import { checkPage } from './fake-checks.js';
+
 const PAGE = 50;
 
 export function done(body, { status = 200, replayed = false } = {}) {
@@ -7,6 +9,7 @@ export function done(body, { status = 200, replayed = false } = {}) {
 
 /** The cursor is how many items came before. */
 export async function listOf(name, items, query, view, others = {}) {
+  checkPage(query);
   const from = Number(query.get('cursor') ?? 0);
   const end = from + Number(query.get('limit') ?? PAGE);
   const hasMore = end < items.length;

@@ -1,14 +1,16 @@
 /** What a FakeFarebox answers: the routes of the service that charging needs. Each gives `{ status, body }`. */
 import { BUDGET_ROUTES } from './fake-budget-routes.js';
 import {
+  checkBounds,
   checkCharge,
   checkHold,
   checkMembers,
   checkMetadata,
   checkSeconds,
   checkTool,
+  rangeOf,
 } from './fake-checks.js';
-import { microsOf, newId, newTool } from './fake-values.js';
+import { microsOf, newId, newTool, now } from './fake-values.js';
 import { answerOnDemand, refuseTopUpOnDemand } from './fake-magic.js';
 import { FAKE_RECEIPT_KEYS, signReceipt } from './fake-receipts.js';
 import { FakeRefusal, refuse } from './fake-refusal.js';
@@ -25,8 +27,8 @@ const ROUTES = [
   ['GET /v1/charges/:id', 'developer', getCharge],
   ['POST /v1/charges/:id/refund', 'developer', postRefund],
   ['POST /v1/holds', 'developer', postHold],
-  ['GET /v1/holds', 'developer', getHolds],
-  ['GET /v1/holds/:id', 'developer', getHold],
+  ['GET /v1/holds', 'either', getHolds],
+  ['GET /v1/holds/:id', 'either', getHold],
   ['POST /v1/holds/:id/capture', 'developer', postCapture],
   ['POST /v1/holds/:id/release', 'developer', postRelease],
   ['POST /v1/holds/:id/extend', 'developer', postExtend],
@@ -56,7 +58,8 @@ export async function answerOf(ledger, secretKey, { method, url, headers, body, 
     if (role === 'developer' && key !== secretKey) {
       refuse('invalid_secret_key', 'Send a developer secret key.');
     }
-    const consumer = role === 'consumer' ? ledger.consumerOf(key) : undefined;
+    const isConsumer = role === 'consumer' || (role === 'either' && key !== secretKey);
+    const consumer = isConsumer ? ledger.consumerOf(key) : undefined;
     const isPayer = role === 'payer' || (role === 'asker' && key !== secretKey);
     const payer = isPayer ? ledger.payerOf(key) : undefined;
     const idempotencyKey = headers.get('idempotency-key') ?? undefined;
@@ -167,13 +170,21 @@ function postExtend(ledger, { id, body, idempotencyKey }) {
   return done(wireHold(ledger, hold), { replayed });
 }
 
-function getHold(ledger, { id }) {
+function getHold(ledger, { id, consumer }) {
   const hold = ledger.holdOf(id);
+  if (consumer && hold.consumer !== consumer) refuse('hold_not_found', 'There is no such hold.');
   return done({ ...wireHold(ledger, hold), metadata: hold.metadata });
 }
 
-function getHolds(ledger, { query }) {
-  const holds = [...ledger.holds.values()].toReversed();
+function getHolds(ledger, { query, consumer }) {
+  const status = query.get('status');
+  const holds = [...ledger.holds.values()]
+    .toReversed()
+    .filter(
+      (hold) =>
+        (!consumer || hold.consumer === consumer) &&
+        (status === null || ledger.stateOf(hold) === status),
+    );
   const view = (hold) => ({ ...wireHold(ledger, hold), metadata: hold.metadata });
   return listOf('holds', holds, query, view);
 }
@@ -216,17 +227,26 @@ function patchTool(ledger, { id, body: { description, price, archived } }) {
   return done(wireTool(tool));
 }
 
+/** A refund counts when it is made. */
 function getEarnings(ledger, { query }) {
+  if (query.has('interval')) refuse('not_found', 'FakeFarebox has no series of earnings.');
+  checkBounds(query, 'hour');
+  const isInRange = rangeOf(query);
+  const today = now().slice(0, 10);
   const byTool = new Map();
-  for (const { tool, micros, refunded } of ledger.charges.values()) {
+  let todayEarnings = 0;
+  for (const { tool, micros, createdAt, refunds } of ledger.charges.values()) {
     if (tool !== (query.get('tool') ?? tool)) continue;
-    byTool.set(tool, (byTool.get(tool) ?? 0) + micros - refunded);
+    for (const entry of [{ micros, createdAt }, ...refunds]) {
+      if (entry.createdAt.startsWith(today)) todayEarnings += entry.micros;
+      if (isInRange(entry.createdAt)) byTool.set(tool, (byTool.get(tool) ?? 0) + entry.micros);
+    }
   }
   const total = [...byTool.values()].reduce((sum, micros) => sum + micros, 0);
   const { developerId } = ledger;
   const earnings = Object.fromEntries([...byTool].map(([tool, micros]) => [tool, dollars(micros)]));
-  const [totalEarnings, todayEarnings] = [dollars(total), dollars(total)];
-  return done({ developerId, totalEarnings, todayEarnings, byTool: earnings });
+  const sums = { totalEarnings: dollars(total), todayEarnings: dollars(todayEarnings) };
+  return done({ developerId, ...sums, byTool: earnings });
 }
 
 function getBalance(ledger, { consumer }) {
@@ -258,8 +278,10 @@ function made(replayed) {
 /** The newest first. */
 function matching(ledger, query) {
   const tool = query.get('tool');
-  const charges = [...ledger.charges.values()].toReversed();
-  return tool === null ? charges : charges.filter((charge) => charge.tool === tool);
+  const isInRange = rangeOf(query);
+  return [...ledger.charges.values()]
+    .toReversed()
+    .filter((charge) => (tool === null || charge.tool === tool) && isInRange(charge.createdAt));
 }
 
 async function listed(ledger, charge) {

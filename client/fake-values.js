@@ -21,7 +21,9 @@ export function findMicros(param, dollars, max = CHARGE_MICROS_MAX) {
     typeof dollars === 'string'
       ? /^\d{1,16}(\.\d{1,6})?$/.test(dollars)
       : micros / MICROS_PER_DOLLAR === dollars;
-  const isAllowed = FROM_ZERO.has(param) ? micros >= 0 : micros > 0 && micros <= max;
+  const isAllowed = FROM_ZERO.has(param)
+    ? micros >= 0 && micros <= Number.MAX_SAFE_INTEGER
+    : micros > 0 && micros <= max;
   return isExact && isAllowed ? micros : undefined;
 }
 

@@ -40,7 +40,8 @@ export class Farebox {
     }
     const keys = options.receiptKeys && settings.checkReceiptKeys(options.receiptKeys);
     this.#receiptKeys = new ReceiptKeys(
-      async () => keys ?? (await this.#calls.get('/v1/receipts/keys')).keys,
+      async () =>
+        keys ?? (await this.#calls.get('/v1/receipts/keys', {}, undefined, hasReceiptKeys)).keys,
     );
     this.tools = new Tools(this.#calls);
     this.holds = new Holds(this.#calls);
@@ -173,6 +174,10 @@ function toSend({ amount, ...member }) {
   if (op === 'release') return { ...member, op };
   checkIdempotencyKey(idempotencyKey);
   return { ...member, op, amount: amountToSend(amount), idempotencyKey };
+}
+
+function hasReceiptKeys({ keys }) {
+  return settings.areReceiptKeys(keys);
 }
 
 function isResult(result) {

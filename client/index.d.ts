@@ -293,7 +293,10 @@ export interface UnpaidCharge {
  * The result of a member of a batch. One with an `error` has the member's `idempotencyKey` too (a release has none): send
  * the member again with it if the status is 409 `idempotency_key_in_use`, 500 or 503. It takes effect once.
  */
-export type BatchResult = BatchMember & { idempotencyKey?: string | undefined };
+export type BatchResult = WithError<BatchMember> & { idempotencyKey?: string | undefined };
+
+/** So that `error` can be read of each. */
+type WithError<Member> = Member extends { error: object } ? Member : Member & { error?: undefined };
 
 export type ChargeResult<Mode extends OnUnavailable> = Mode extends 'run_unpaid'
   ? Charge | UnpaidCharge

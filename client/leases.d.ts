@@ -44,9 +44,17 @@ export type SettledCall =
       tool: string;
       amount: number;
       createdAt: string;
+      code?: undefined;
     }
   /** It ran and will not be paid for: the lease had ended, or somebody else settled it. */
-  | { paid: false; leaseId: string; sequence: number; code: string; message: string };
+  | {
+      paid: false;
+      leaseId: string;
+      sequence: number;
+      code: string;
+      message: string;
+      id?: undefined;
+    };
 
 export interface LeaseCall {
   tool: string;

@@ -4,8 +4,9 @@ import { checkApiKey } from './holds.js';
 import { idInPath, listAt } from './list.js';
 import { amountToSend } from './money.js';
 
-const LEASE = { noun: 'lease', done: 'held', isDone: hasId };
-const CHANGE = { noun: 'change', done: 'done', isDone: hasId };
+const LEASE = { noun: 'lease', done: 'held', isDone: isLease };
+const RENEWAL = { noun: 'change', done: 'done', isDone: isLease };
+const RELEASE = { noun: 'change', done: 'done', isDone: hasId };
 
 export class Leases {
   #calls;
@@ -36,11 +37,11 @@ export class Leases {
   async renew(request, options) {
     const { leaseId, fence, expiresIn, idempotencyKey = crypto.randomUUID() } = request;
     const path = `/v1/leases/${idInPath(leaseId)}/renew`;
-    return this.#write(path, { fence, expiresIn }, CHANGE, options, idempotencyKey);
+    return this.#write(path, { fence, expiresIn }, RENEWAL, options, idempotencyKey);
   }
 
   async release({ leaseId }, options) {
-    return this.#write(`/v1/leases/${idInPath(leaseId)}/release`, undefined, CHANGE, options);
+    return this.#write(`/v1/leases/${idInPath(leaseId)}/release`, undefined, RELEASE, options);
   }
 
   list({ limit } = {}, options) {
@@ -55,6 +56,17 @@ export class Leases {
     const asked = { method: 'POST', path, body, idempotencyKey };
     return (await this.#calls.write(asked, deed, options)).json;
   }
+}
+
+/** It has what `farebox.lease()` spends it by. */
+function isLease(json) {
+  const { remaining, fence, expiresIn, tools } = json;
+  const areNumbers = [remaining, fence, expiresIn].every(Number.isFinite);
+  return hasId(json) && areNumbers && Array.isArray(tools) && tools.every(isTool);
+}
+
+function isTool(tool) {
+  return typeof tool?.name === 'string' && Number.isFinite(tool.price);
 }
 
 function isResult(result) {

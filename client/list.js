@@ -26,7 +26,8 @@ export class List {
 
 /** The list at a path, with the caller's filters, page size and options. */
 export function listAt(calls, path, name, filter, options) {
-  const isPage = (json) => Array.isArray(json[name]);
+  const isPage = ({ [name]: items, hasMore, nextCursor }) =>
+    Array.isArray(items) && (!hasMore || typeof nextCursor === 'string');
   return new List(name, (cursor) => calls.get(path, { ...filter, cursor }, options, isPage));
 }
 

@@ -14,6 +14,9 @@ export type PaidToolOptions<Input extends unknown[], Result> = PaidOptions<Input
   hasOutputSchema?: boolean | undefined;
 };
 
+/** What the handler takes, by which nothing else is inferred. A `price()` may take fewer arguments. */
+type Taken<Input extends unknown[]> = { [N in keyof Input]: NoInfer<Input[N]> };
+
 /**
  * Makes an MCP tool's handler paid, for versions 1 and 2 of the SDK: holds the price, runs the handler, and captures
  * the cost. When the handler throws, answers `isError`, asks for input first (`inputRequired()`), takes too long or is
@@ -27,6 +30,6 @@ export type PaidToolOptions<Input extends unknown[], Result> = PaidOptions<Input
  */
 export declare function paidTool<Input extends unknown[], Result extends object>(
   farebox: Farebox<OnUnavailable>,
-  options: PaidToolOptions<NoInfer<Input>, NoInfer<Result>>,
+  options: PaidToolOptions<Taken<Input>, NoInfer<Result>>,
   handler: (...input: Input) => Result | Promise<Result>,
 ): (...input: Input) => Promise<Result>;

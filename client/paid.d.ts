@@ -16,9 +16,18 @@ interface CommonOptions {
   ask?: true | AskOptions | undefined;
 }
 
+/**
+ * Methods, whose parameters may be narrower: of the input and the result, only what is used here is known, and your function
+ * may name the type that your framework has for it.
+ */
+interface Functions<Input extends unknown[], Result> {
+  price(...input: Input): Amount | Promise<Amount>;
+  settle(result: Result): Amount | Promise<Amount>;
+}
+
 /** A price known in advance: fixed, or computed from the call's arguments. */
 interface Priced<Input extends unknown[]> {
-  price: Amount | ((...input: Input) => Amount | Promise<Amount>);
+  price: Amount | Functions<Input, never>['price'];
   max?: undefined;
   settle?: undefined;
 }
@@ -28,7 +37,7 @@ interface Settled<Result> {
   price?: undefined;
   max: Amount;
   /** Dollars; 0 is free. More than `max` is charged as `max`. What is no amount is a `billing_error`, and not charged. */
-  settle: (result: Result) => Amount | Promise<Amount>;
+  settle: Functions<[], Result>['settle'];
 }
 
 export type PaidOptions<Input extends unknown[], Result> = CommonOptions &

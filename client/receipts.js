@@ -53,8 +53,12 @@ export async function verifyPublicReceipt(keys, receipt) {
 /** The same contents, signed for everybody. Repeating the request changes nothing. */
 export async function publicReceipt(calls, receipt, options) {
   const asked = { method: 'POST', path: '/v1/receipts/public', body: { receipt } };
-  const deed = { noun: 'public receipt', done: 'signed' };
+  const deed = { noun: 'public receipt', done: 'signed', isDone: hasReceipt };
   return (await calls.write(asked, deed, options)).json.receipt;
+}
+
+function hasReceipt({ receipt }) {
+  return typeof receipt === 'string';
 }
 
 /** The developer's receipt keys, by id. */

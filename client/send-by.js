@@ -8,21 +8,25 @@ export async function sendBy(call, url, { timeoutMs, signal, ...options }) {
     timeoutMs,
   );
   signal?.addEventListener('abort', abort);
+  const gaveUp = new Promise((_, reject) => {
+    ending.signal.addEventListener('abort', () => reject(ending.signal.reason));
+  });
   try {
-    const response = await call(url, {
-      ...options,
-      // A redirect would take the consumer's key to another address.
-      redirect: 'manual',
-      signal: ending.signal,
-    });
-    const text = await response.text();
-    return {
-      status: response.status,
-      header: (name) => response.headers.get(name) ?? undefined,
-      text,
-    };
+    // A function of the settings may not heed the signal.
+    return await Promise.race([answerTo(call, url, { ...options, signal: ending.signal }), gaveUp]);
   } finally {
     clearTimeout(timer);
     signal?.removeEventListener('abort', abort);
   }
+}
+
+async function answerTo(call, url, options) {
+  // A redirect would take the consumer's key to another address.
+  const response = await call(url, { ...options, redirect: 'manual' });
+  const text = await response.text();
+  return {
+    status: response.status,
+    header: (name) => response.headers.get(name) ?? undefined,
+    text,
+  };
 }

@@ -59,8 +59,12 @@ export function checkFetch(value) {
 }
 
 export function checkReceiptKeys(value) {
-  if (Array.isArray(value) && value.every(isReceiptKey)) return value;
+  if (areReceiptKeys(value)) return value;
   throw new TypeError('Farebox: receiptKeys must be the `keys` of GET /v1/receipts/keys');
+}
+
+export function areReceiptKeys(value) {
+  return Array.isArray(value) && value.every(isReceiptKey);
 }
 
 function isReceiptKey(item) {

@@ -44,7 +44,8 @@ export class Transport {
       this.lastRequestId = header('x-request-id') ?? this.lastRequestId;
       return { status, header, json: parseJson(text) };
     } catch (cause) {
-      return { cause, signal: options.signal };
+      // A fetch of the settings may fail without a reason.
+      return { cause: cause ?? new Error('no reason'), signal: options.signal };
     }
   }
 }

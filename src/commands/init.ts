@@ -1,6 +1,6 @@
 /** `farebox init`: writes a .env for docker-compose.yml, with fresh secrets. An existing .env is never changed. */
 import { randomBytes } from 'node:crypto';
-import { readFile, writeFile } from 'node:fs/promises';
+import { open, readFile, rm, type FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Command } from 'commander';
 
@@ -32,10 +32,23 @@ export function register(command: Command): void {
     });
 }
 
-/** Creates the file readable by its owner only. */
+/** Creates the file readable by its owner only, whole or not at all: a part of it would look like one that is in use. */
 async function writeNew(file: string, text: string): Promise<void> {
+  const created = await create(file);
   try {
-    await writeFile(file, text, { flag: 'wx', mode: 0o600 });
+    await created.writeFile(text);
+    await created.sync();
+  } catch (error) {
+    await rm(file, { force: true });
+    throw error;
+  } finally {
+    await created.close();
+  }
+}
+
+async function create(file: string): Promise<FileHandle> {
+  try {
+    return await open(file, 'wx', 0o600);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
     throw new Error(

@@ -1,6 +1,6 @@
 /** Approvals by the client, against the real API: asking, waiting and charging again, and the owner's answers. */
 import assert from 'node:assert/strict';
-import { Farebox, FareboxConsumer } from '@farebox/client';
+import { Farebox, FareboxConsumer, type FareboxError } from '@farebox/client';
 import { paidTool } from '@farebox/client/mcp';
 import { FakeFarebox } from '@farebox/client/testing';
 import { startTestApi, type TestApi } from '../support/api.ts';
@@ -73,6 +73,18 @@ describe('client: approvals', () => {
     assert.deepEqual([again.code, again.outcome], ['approval_closed', 'not_done']);
     const unneeded = await raised(farebox.approvals.ask({ apiKey, tool: 'search', amount: 0.5 }));
     assert.deepEqual([unneeded.code, unneeded.outcome], ['approval_not_needed', 'not_done']);
+  });
+
+  it('that cannot be asked for are the cause of the refusal', async () => {
+    const apiKey = await keyFor({ limit: 1 });
+    const ask = { reason: 'x'.repeat(501) };
+    const error = await raised(farebox.charge({ apiKey, tool: 'search', amount: 3, ask }));
+    const { code, param } = error.cause as FareboxError;
+    assert.deepEqual(
+      [error.code, code, param],
+      ['spend_limit_reached', 'invalid_request', 'reason'],
+    );
+    assert.match(String(error.toJSON()['cause']), /reason/);
   });
 
   it('raise soon a refusal that no answer of the owner can lift', async () => {

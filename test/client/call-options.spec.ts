@@ -24,6 +24,37 @@ async function service(...script: [Step, ...Step[]]) {
   return Object.assign(scripted, { farebox });
 }
 
+const deaf = () => new Promise<Response>(() => {});
+
+describe('client: a call by a fetch of the caller', () => {
+  const asks: Readonly<Record<string, (farebox: Farebox) => Promise<unknown>>> = {
+    charge: (farebox) => farebox.charge(search),
+    refund: (farebox) => farebox.refund({ chargeId: 'chg_1' }),
+  };
+  const fetches: Readonly<Record<string, () => Promise<Response>>> = {
+    'does not heed the signal': deaf,
+    'begins an answer and does not heed the signal': async () => new Response(new ReadableStream()),
+    'fails without a reason': () => Promise.reject(null),
+  };
+  for (const [how, fetch] of Object.entries(fetches)) {
+    for (const [name, ask] of Object.entries(asks)) {
+      it(`ends in time when it ${how}: ${name}`, async () => {
+        const options = { secretKey, baseUrl: 'http://farebox', timeoutMs: 100, maxRetries: 0 };
+        const error = await raised(ask(new Farebox({ ...options, fetch })));
+        assert.deepEqual([error.code, error.outcome], ['service_unavailable', 'unknown']);
+      });
+    }
+  }
+
+  it('ends when the caller aborts it, also if the fetch does not heed the signal', async () => {
+    const farebox = new Farebox({ secretKey, baseUrl: 'http://farebox', fetch: deaf });
+    const caller = new AbortController();
+    const asked = raised(farebox.refund({ chargeId: 'chg_1' }, { signal: caller.signal }));
+    setImmediate(() => caller.abort());
+    assert.equal((await asked).code, 'aborted');
+  });
+});
+
 describe('client: a call with its own timeout', () => {
   it('ends within it, regardless of the client’s', async () => {
     await using api = await service(silence);

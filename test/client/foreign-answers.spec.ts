@@ -8,6 +8,20 @@ const holdId = 'hld_1';
 const leaseId = 'lse_1';
 const entries = [{ sequence: 1, tool: 'search', amount: 1 }];
 
+const RECEIPT = `hmac_sha256.1.e30.${'A'.repeat(43)}`;
+/** A lease of Farebox, and answers that have less. */
+const LEASE = {
+  id: leaseId,
+  remaining: 1,
+  fence: 1,
+  expiresIn: 300,
+  tools: [{ name: 'search', price: 1 }],
+};
+const PARTIAL_LEASES = ['remaining', 'fence', 'expiresIn', 'tools'].map((name) => ({
+  ...LEASE,
+  [name]: undefined,
+}));
+
 type Call = (farebox: Farebox, consumer: FareboxConsumer) => Promise<unknown>;
 
 const CALLS: Readonly<Record<string, Call>> = {
@@ -24,10 +38,12 @@ const CALLS: Readonly<Record<string, Call>> = {
   'release of a lease': (farebox) => farebox.leases.release({ leaseId }),
   'top-up': (_, consumer) => consumer.topUp({ amount: 5 }),
   checkout: (_, consumer) => consumer.checkout({ amount: 5 }),
+  'public receipt': (farebox) => farebox.publicReceipt(RECEIPT),
 };
 
 const READS: Readonly<Record<string, Call>> = {
   balance: (_, consumer) => consumer.balance(),
+  'set of receipt keys': (farebox) => farebox.verifyReceipt(RECEIPT),
   'list of charges': (farebox) => farebox.charges().page(),
   'list of holds': (_, consumer) => consumer.holds()[Symbol.asyncIterator]().next(),
   approval: (farebox) => farebox.approvals.get('apr_1'),
@@ -59,4 +75,23 @@ describe('client: a success that is not Farebox’s', () => {
       assert.equal(api.seen.length, 2);
     });
   }
+
+  for (const body of [...PARTIAL_LEASES, { ...LEASE, tools: [null] }]) {
+    it(`${JSON.stringify(body)} does not count as a lease to spend`, async () => {
+      await using api = await ScriptedService.start(answer(201, body));
+      const farebox = new Farebox({
+        secretKey: 'fare_sk_live_x',
+        baseUrl: api.url,
+        maxRetries: 0,
+      });
+      const call = farebox.lease({ apiKey, tools: ['search'], amount: 1 });
+      assert.equal((await raised(call)).code, 'service_unavailable');
+    });
+  }
+
+  it('a page that has more, and does not say where, does not count as a page', async () => {
+    await using api = await ScriptedService.start(answer(200, { charges: [], hasMore: true }));
+    const farebox = new Farebox({ secretKey: 'fare_sk_live_x', baseUrl: api.url, maxRetries: 0 });
+    assert.equal((await raised(farebox.charges().page())).code, 'service_unavailable');
+  });
 });

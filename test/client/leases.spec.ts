@@ -62,6 +62,7 @@ describe('client: leases', () => {
     }
     // Without being asked to, after a second.
     await until(() => settled.length === 2);
+    assert.ok(settled.every(({ id, code }) => id?.startsWith('chg_') && code === undefined));
     for (const each of settled) {
       assert.ok(each.paid);
       const { valid, charge } = await farebox.verifyReceipt(each.receipt);

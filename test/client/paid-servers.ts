@@ -65,6 +65,15 @@ function createV1(farebox: AnyFarebox): McpServerV1 {
     {},
     paidTool(farebox, { tool: 'now', price: () => 0.25 }, async () => text('noon')),
   );
+  server.registerTool(
+    'letters',
+    query,
+    paidTool(
+      farebox,
+      { tool: 'letters', price: ({ query }) => query.length / 100 },
+      async ({ query }) => text(query),
+    ),
+  );
   const output = { outputSchema: { count: z.number() } };
   const counting = { tool: 'count', price: 1, hasOutputSchema: true };
   server.registerTool('count', output, paidTool(farebox, counting, counted));
@@ -95,6 +104,15 @@ function createV2(farebox: AnyFarebox): McpServer {
     'now',
     {},
     paidTool(farebox, { tool: 'now', price: () => 0.25 }, async () => text('noon')),
+  );
+  server.registerTool(
+    'letters',
+    query,
+    paidTool(
+      farebox,
+      { tool: 'letters', price: ({ query }) => query.length / 100 },
+      async ({ query }) => text(query),
+    ),
   );
   const output = { outputSchema: z.object({ count: z.number() }) };
   const counting = { tool: 'count', price: 1, hasOutputSchema: true };

@@ -82,8 +82,9 @@ describe('client: paid MCP tools', () => {
         await open();
         assert.equal((await call('now')).charge?.amount, 0.25);
         assert.equal((await call('length')).charge?.amount, 0.01);
-        assert.equal(await books.balance(), 9.74);
-        assert.deepEqual(await books.holds(), ['captured', 'captured']);
+        assert.equal((await call('letters')).charge?.amount, 0.06);
+        assert.equal(await books.balance(), 9.68);
+        assert.deepEqual(await books.holds(), ['captured', 'captured', 'captured']);
       });
 
       for (const name of ['fails', 'throws', 'silent', 'late', 'empty']) {

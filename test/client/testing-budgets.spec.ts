@@ -77,6 +77,40 @@ for (const [name, service] of Object.entries({ service: realService(), fake: fak
       assert.deepEqual((await consumer.budgets.list().page()).budgets, [made]);
     });
 
+    it('refuses settings, questions and pages that the API refuses', async () => {
+      const { id } = await make({ limit: 1 });
+      const [apiKey, past] = [await keyOf(id), '2020-01-01T00:00:00Z'];
+      const { budgets } = consumer;
+      const ask = (changes: object) =>
+        farebox.approvals.ask({ apiKey, tool: 'search', amount: 2, ...changes });
+      const [{ id: keyId } = assert.fail()] = (await budgets.keys(id).page()).keys;
+      const wrong: Readonly<Record<string, () => Promise<unknown>>> = {
+        name: () => make({ name: 'x'.repeat(101) }),
+        'window.per': () => make({ window: { per: 'year' as 'day', limit: 1 } }),
+        tools: () => make({ tools: [] }),
+        expiresAt: () => budgets.update(id, { expiresAt: past }),
+        limit: () => make({ limit: 1e12 }),
+        'metadata.a': () => make({ metadata: { a: { b: 1 } as never } }),
+        reason: () => ask({ reason: 'x'.repeat(501) }),
+        expiresIn: () => ask({ expiresIn: 59 }),
+        tool: () => ask({ tool: '' }),
+        overlapSeconds: () => budgets.rollKey(keyId, { overlapSeconds: -1 }),
+        by: () => budgets.usage(id, { by: 'month' as 'day' }).page(),
+        from: () => budgets.usage(id, { from: '2026-01-01T12:00Z' }).page(),
+        cursor: () => farebox.charges().page('bad'),
+      };
+      for (const [param, call] of Object.entries(wrong)) {
+        const error = await raised(call());
+        assert.deepEqual([error.status, error.param], [400, param]);
+      }
+      for (const limit of [0, 101]) {
+        assert.equal((await raised(farebox.charges({ limit }).page())).param, 'limit');
+      }
+      const keyed = await raised(budgets.createKey(id, { expiresAt: past }));
+      assert.deepEqual([keyed.code, keyed.param], ['invalid_request', 'expiresAt']);
+      assert.equal((await ask({ reason: 'x'.repeat(500) })).status, 'pending');
+    });
+
     it('charges a spend key within every limit on its path, and names the first that refuses', async () => {
       const root = await make({ limit: 3 });
       const leaf = await make({

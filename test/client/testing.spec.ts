@@ -28,6 +28,9 @@ const CODES: Readonly<Record<string, string>> = {
 };
 const ID = '0'.repeat(32);
 
+const idsOf = async (list: ReturnType<Farebox['holds']['list']>) =>
+  (await list.page()).holds.map(({ id }) => id);
+
 const names = (count: number) =>
   Object.fromEntries(Array.from({ length: count }, (_, n) => [`name ${n}`, n]));
 
@@ -71,6 +74,8 @@ for (const [name, service] of Object.entries({ service: realService(), fake: fak
         { status: 404, error: { code: 'hold_not_found' } },
         { status: 409, error: { code: 'hold_closed', status: 'captured' } },
       ]);
+      const [first, second] = results.map(({ error }) => error?.code);
+      assert.deepEqual([first, second], [undefined, 'insufficient_balance']);
       assert.equal(await balance(), 5.5);
     });
 
@@ -296,6 +301,44 @@ for (const [name, service] of Object.entries({ service: realService(), fake: fak
       assert.equal((await raised(farebox.refund({ chargeId: `chg_${ID}` }))).code, 'not_found');
       const { totalEarnings, byTool } = await farebox.earnings();
       assert.deepEqual([await balance(), totalEarnings, byTool['search'] ?? 0], [10, 0, 0]);
+    });
+
+    it('lists and adds up what is in a range of time', async () => {
+      const { id: chargeId, createdAt } = await charge();
+      await farebox.refund({ chargeId, amount: 0.25 });
+      const { id } = await charge({ tool: 'other' });
+      const hour = (hours: number) =>
+        new Date(Math.floor(Date.parse(createdAt) / 3_600_000 + hours) * 3_600_000).toISOString();
+      const ids = async (range: { from?: string; to?: string }) =>
+        (await farebox.charges({ ...range, tool: 'search' }).page()).charges.map((each) => each.id);
+      assert.deepEqual(await ids({ from: createdAt }), [chargeId]);
+      assert.deepEqual(await ids({ to: createdAt }), []);
+      assert.deepEqual(await ids({ from: hour(0), to: hour(2) }), [chargeId]);
+      const none = await consumer.usage({ from: hour(2) }).page();
+      assert.deepEqual([none.charges, none.total], [[], 0]);
+      assert.equal((await consumer.usage({ from: hour(0) }).page()).charges[0]?.id, id);
+      const range = { from: hour(0), to: hour(2) };
+      assert.deepEqual((await farebox.earnings(range)).byTool, { search: 0.75, other: 1 });
+      const { byTool, totalEarnings } = await farebox.earnings({ to: hour(0) });
+      assert.deepEqual([byTool, totalEarnings], [{}, 0]);
+      for (const wrong of [
+        () => farebox.charges({ from: hour(2), to: hour(1) }).page(),
+        () => consumer.usage({ from: 'yesterday' }).page(),
+        () => farebox.earnings({ from: hour(0).replace(':00:', ':30:') }),
+        () => farebox.earnings({ from: hour(0), to: hour(0) }),
+      ]) {
+        const { code, param } = await raised(wrong());
+        assert.deepEqual([code, param], ['invalid_request', 'from']);
+      }
+    });
+
+    it('lists holds by their state, to both sides', async () => {
+      const [first, second] = [await hold(), await hold()];
+      await farebox.holds.release({ holdId: first.id });
+      assert.deepEqual(await idsOf(farebox.holds.list({ status: 'open' })), [second.id]);
+      assert.deepEqual(await idsOf(consumer.holds({ status: 'released' })), [first.id]);
+      assert.deepEqual(new Set(await idsOf(consumer.holds())), new Set([first.id, second.id]));
+      assert.equal((await consumer.findHold(second.id)).status, 'open');
     });
 
     it('captures a hold once, and gives back the rest', async () => {

@@ -1,12 +1,15 @@
 /** `farebox init`: secrets that are fresh, readable by their owner only, and kept when it runs again. */
 import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
 import { mkdtemp, readFile, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { parseEnv } from 'node:util';
+import { parseEnv, promisify } from 'node:util';
 import { readConfig } from '../../src/config.ts';
 import { farebox } from '../support/stack.ts';
 import { read } from '../tree/sources.ts';
+
+const CLI = join(import.meta.dirname, '../../src/cli.ts');
 
 describe('farebox init', () => {
   let folder: string;
@@ -53,5 +56,16 @@ describe('farebox init', () => {
     }
     await assert.rejects(init('.env'), /already exists and was not changed/);
     assert.deepEqual(await settingsOf('.env'), first);
+  });
+
+  it('leaves nothing of a file that it could not write whole', async () => {
+    const path = join(folder, 'cut.env');
+    // No file may get longer than one block, which is less than the settings are.
+    const command = 'ulimit -f 1; exec "$0" "$@"';
+    const args = [process.execPath, CLI, 'init', '--file', path];
+    await assert.rejects(promisify(execFile)('sh', ['-c', command, ...args]), /EFBIG/);
+    await assert.rejects(stat(path), { code: 'ENOENT' });
+    await init('cut.env');
+    assert.match((await settingsOf('cut.env'))['MASTER_SECRET'] ?? '', /^[0-9a-f]{64}$/);
   });
 });

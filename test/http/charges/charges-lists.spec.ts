@@ -111,6 +111,14 @@ describe('GET /v1/charges', () => {
     assert.deepEqual(await idsOf(`?from=${third}&to=${third}`), []);
   });
 
+  it('filters by times that are finer than a millisecond', async () => {
+    const third = made[2]?.createdAt.slice(0, -1);
+    assert.deepEqual(await idsOf(`?from=${third}000Z&tool=early`), ids(2, 3));
+    assert.deepEqual(await idsOf(`?from=${third}001Z&tool=early`), []);
+    assert.deepEqual(await idsOf(`?to=${third}000%2B00:00`), ids(3, 7));
+    assert.deepEqual(await idsOf(`?to=${third}000001Z`), ids(2, 7));
+  });
+
   it('filters by consumer, alone and with tool and time', async () => {
     const third = made[2]?.createdAt;
     const [mine, others] = [developer.consumerId, consumer.consumerId];
@@ -182,6 +190,8 @@ describe('GET /v1/charges', () => {
         '2026-02-29',
         '2026-01-01T25:00Z',
         '2026-01-01T00:00:00',
+        '2026-01-01T00:00:00.Z',
+        '2026-01-01T00:00:00.0000000001Z',
         '2026-01-01T00:00:00+02:00',
         '1969-12-31',
         '+010000-01-01',
