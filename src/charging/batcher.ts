@@ -278,13 +278,18 @@ export class Batcher<Draft extends Batchable, Outcome> {
   ): Promise<Waiting<Draft, Outcome>[] | undefined> {
     try {
       const locked = await this.#options.findLocked(batch.map(({ draft }) => draft));
-      const free = batch.filter(({ draft }) => !locked.has(this.#options.payerOf(draft)));
+      const isLocked = ({ draft }: Waiting<Draft, Outcome>) =>
+        locked.has(this.#options.payerOf(draft));
+      const held = batch.filter(isLocked);
       // The lock may have been released by now.
-      if (free.length === batch.length) putBack(lane, free);
-      for (const waiting of batch) {
-        if (locked.has(this.#options.payerOf(waiting.draft))) this.#moveTo(this.#held, waiting);
+      if (held.length === 0) {
+        putBack(lane, batch);
+        return [];
       }
-      return free.length === batch.length ? [] : free;
+      // Before those that arrived meanwhile.
+      if (lane === this.#held) putBack(lane, held);
+      else for (const waiting of held) this.#moveTo(this.#held, waiting);
+      return batch.filter((waiting) => !isLocked(waiting));
     } catch {
       return undefined;
     }

@@ -135,6 +135,28 @@ describe('the lanes of Batcher', () => {
     assert.deepEqual(failures, []);
   });
 
+  it('keeps the order of a consumer that stays locked after its charges wait for it', async () => {
+    let refusals = 3;
+    const decided: string[] = [];
+    const attempt = async (drafts: readonly ChargeDraft[], onSent: () => void) => {
+      if (refusals > 0) {
+        refusals -= 1;
+        return refuse(drafts, onSent);
+      }
+      decided.push(...drafts.map(({ tool }) => tool));
+      return drafts.map(posted);
+    };
+    const { post } = openBatcher({
+      execute: attempt,
+      decide: attempt,
+      findLocked: async () => new Set([newDraft('').consumerId]),
+      batchMax: 2,
+    });
+    const drafts = ['a', 'b', 'c', 'd', 'e'].map((tool) => newDraft(tool));
+    await Promise.all(drafts.map((each) => assertPosted(post(each), each)));
+    assert.deepEqual(decided, ['a', 'b', 'c', 'd', 'e']);
+  });
+
   it('does not make a charge whose consumer stays locked past the deadline', async () => {
     const only = newDraft('held');
     const { post } = openBatcher({
