@@ -81,7 +81,7 @@ interface Lane<Draft, Outcome> {
   isScheduled: boolean;
 }
 
-/** The lane that a payer uses instead of its own while it has charges there. */
+/** The lane that a consumer and its holds use instead of their own while they have charges there. */
 interface Stay<Draft, Outcome> {
   lane: Lane<Draft, Outcome>;
   charges: number;
@@ -92,6 +92,7 @@ export class Batcher<Draft extends Batchable, Outcome> {
   readonly #lanes: readonly Lane<Draft, Outcome>[];
   readonly #careful: Lane<Draft, Outcome>;
   readonly #held: Lane<Draft, Outcome>;
+  /** By the end of the consumer's id. */
   readonly #away = new Map<string, Stay<Draft, Outcome>>();
   readonly #flushSize: FlushSize;
 
@@ -139,9 +140,8 @@ export class Batcher<Draft extends Batchable, Outcome> {
     return lanes.reduce((sum, { queue }) => sum + queue.size, 0);
   }
 
-  /** The same for a consumer and its holds. */
   #endOf(draft: Draft): string {
-    return this.#options.payerOf(draft).slice(-4);
+    return endOf(this.#options.payerOf(draft));
   }
 
   #laneOf(draft: Draft): Lane<Draft, Outcome> {
@@ -209,7 +209,7 @@ export class Batcher<Draft extends Batchable, Outcome> {
       const key = waiting.draft.idempotencyHash;
       const payers = behind.get(waiting.requester);
       const stay =
-        this.#away.size > 0 ? this.#away.get(this.#options.payerOf(waiting.draft)) : undefined;
+        this.#away.size > 0 ? this.#away.get(this.#endOf(waiting.draft)) : undefined;
       if (stay && stay.lane !== lane) {
         this.#moveTo(stay.lane, waiting);
       } else if (waiting.requester.isAbandoned()) {
@@ -258,7 +258,7 @@ export class Batcher<Draft extends Batchable, Outcome> {
       // makes the others.
       if (failure === 'rejected' && batch.length > 1) {
         for (const waiting of batch) {
-          const stay = this.#away.get(this.#options.payerOf(waiting.draft));
+          const stay = this.#away.get(this.#endOf(waiting.draft));
           if (stay && stay.lane !== lane) this.#moveTo(stay.lane, waiting);
           else await this.#flush(lane, [waiting]);
         }
@@ -277,9 +277,9 @@ export class Batcher<Draft extends Batchable, Outcome> {
     batch: readonly Waiting<Draft, Outcome>[],
   ): Promise<Waiting<Draft, Outcome>[] | undefined> {
     try {
-      const locked = await this.#options.findLocked(batch.map(({ draft }) => draft));
-      const isLocked = ({ draft }: Waiting<Draft, Outcome>) =>
-        locked.has(this.#options.payerOf(draft));
+      const payers = await this.#options.findLocked(batch.map(({ draft }) => draft));
+      const locked = new Set([...payers].map(endOf));
+      const isLocked = ({ draft }: Waiting<Draft, Outcome>) => locked.has(this.#endOf(draft));
       const held = batch.filter(isLocked);
       // The lock may have been released by now.
       if (held.length === 0) {
@@ -296,11 +296,11 @@ export class Batcher<Draft extends Batchable, Outcome> {
   }
 
   #moveTo(lane: Lane<Draft, Outcome>, waiting: Waiting<Draft, Outcome>): void {
-    const payer = this.#options.payerOf(waiting.draft);
-    let stay = this.#away.get(payer);
+    const end = this.#endOf(waiting.draft);
+    let stay = this.#away.get(end);
     if (!stay) {
       stay = { lane, charges: 0 };
-      this.#away.set(payer, stay);
+      this.#away.set(end, stay);
     }
     stay.lane = lane;
     if (!waiting.isAway) {
@@ -335,12 +335,17 @@ export class Batcher<Draft extends Batchable, Outcome> {
   #leave({ isAway, draft }: Waiting<Draft, Outcome>): void {
     this.#flushSize.leave(draft.developerId);
     if (!isAway) return;
-    const payer = this.#options.payerOf(draft);
-    const stay = this.#away.get(payer);
+    const end = this.#endOf(draft);
+    const stay = this.#away.get(end);
     if (!stay) return;
     stay.charges -= 1;
-    if (stay.charges === 0) this.#away.delete(payer);
+    if (stay.charges === 0) this.#away.delete(end);
   }
+}
+
+/** The same for a consumer and its holds, and for few other consumers. */
+function endOf(payer: string): string {
+  return payer.slice(-4);
 }
 
 function newLane<Draft, Outcome>(
