@@ -208,8 +208,7 @@ export class Batcher<Draft extends Batchable, Outcome> {
       if (!waiting) break;
       const key = waiting.draft.idempotencyHash;
       const payers = behind.get(waiting.requester);
-      const stay =
-        this.#away.size > 0 ? this.#away.get(this.#endOf(waiting.draft)) : undefined;
+      const stay = this.#away.size > 0 ? this.#away.get(this.#endOf(waiting.draft)) : undefined;
       if (stay && stay.lane !== lane) {
         this.#moveTo(stay.lane, waiting);
       } else if (waiting.requester.isAbandoned()) {

@@ -133,7 +133,13 @@ describe('the lanes of Batcher', () => {
     await assertPosted(post(other), other);
     waiting.resolve();
     await Promise.all([left, after]);
-    assert.deepEqual([sent, decided], [['left', 'other'], ['left', 'after']]);
+    assert.deepEqual(
+      [sent, decided],
+      [
+        ['left', 'other'],
+        ['left', 'after'],
+      ],
+    );
   });
 
   it('charges the neighbors of a locked consumer at once, and that consumer as soon as possible', async () => {
