@@ -13,7 +13,7 @@ import type { ChargeDraft, ChargeOutcome } from '../store/charges/post-charges.t
 import type { AccountKeyGuard } from './account-key-guard.ts';
 import type { Requester } from './batcher.ts';
 import type { BudgetRefusal, BudgetRulesCache } from './budget-rules.ts';
-import type { ChargeBatcher } from './create-batcher.ts';
+import type { ChargeBatcher } from './create-charge-batcher.ts';
 import type { EarlierCharges } from './earlier-charges.ts';
 import { findKeyOwner, type KeyDeps } from './find-key-owner.ts';
 import { NOT_SENT } from './give-ids.ts';

@@ -7,7 +7,7 @@ import type { Logger } from 'pino';
 import { AccountKeyGuard } from '../charging/account-key-guard.ts';
 import { ApprovalLinks } from '../charging/approval-links.ts';
 import { BudgetRulesCache } from '../charging/budget-rules.ts';
-import { createBatcher } from '../charging/create-batcher.ts';
+import { createChargeBatcher } from '../charging/create-charge-batcher.ts';
 import { EarlierCharges } from '../charging/earlier-charges.ts';
 import { createKeyCache } from '../charging/find-key-owner.ts';
 import { createEntryBatcher } from '../charging/create-entry-batcher.ts';
@@ -69,7 +69,7 @@ export async function runApi(config: Config, log: Logger): Promise<Running> {
   const onFlush = registry && observeFlushes(registry);
   const { activeKey } = receipts;
   const flushing = { laneCount, receiptKey: activeKey, clock, onFlush, tracing };
-  const batcher = createBatcher({
+  const batcher = createChargeBatcher({
     ...flushing,
     pool: charges,
     onFailure: warn('could not post charges'),
