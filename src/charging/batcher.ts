@@ -2,8 +2,8 @@
  * Group commit, for charges and for the entries of holds: charges that queue while a flush is in flight go into the next
  * one, together. There is no timer: an idle server flushes a batch of one at once. Here, entries are charges too.
  *
- * A consumer belongs to one lane at a time and a lane has one flush in flight, so a consumer's charges are decided in
- * order of arrival, and two flushes of a process never wait for each other's locks. A lane serves developers in turn.
+ * A consumer, with its holds, belongs to one lane at a time and a lane has one flush in flight. So its charges are decided
+ * in order of arrival, and two flushes of a process never wait for each other's locks. A lane serves developers in turn.
  *
  * Two lanes are for exceptions, so that these delay nobody else: `careful` decides charge by charge for consumers whose
  * charges do not simply fit, and `held` waits for consumers whose row another transaction has locked. A consumer

@@ -11,8 +11,13 @@ const MEASURE_EVERY_MS = 1_000;
 /** The first measured time is wrong by this at the most. Longer than the pool lets a statement take. */
 const READ_MS_MAX = 10_000;
 
+/** This process cannot tell Postgres' time now. It has changed nothing, and another process may be able to. */
+export class UnknownTimeError extends Error {
+  override readonly name: string = 'UnknownTimeError';
+}
+
 /** This machine's clock differs from Postgres' by more than charges allow. */
-export class ClockSkewError extends Error {
+class ClockSkewError extends UnknownTimeError {
   override readonly name = 'ClockSkewError';
 
   constructor(skewMs: number) {
@@ -29,7 +34,7 @@ export class ClockSkewError extends Error {
  * This machine was suspended, which `performance.now()` does not count, or its clock was set, since Postgres' clock was
  * read. A charge would get the time of the suspension, behind charges that other processes made since.
  */
-export class ClockJumpError extends Error {
+export class ClockJumpError extends UnknownTimeError {
   override readonly name = 'ClockJumpError';
 
   constructor(jumpMs: number) {

@@ -2,6 +2,7 @@
 import type { Context, Middleware } from 'koa';
 import type { Logger } from 'pino';
 import { ChargeFailure } from '../charging/charge-failure.ts';
+import { UnknownTimeError } from '../charging/database-clock.ts';
 import { ApiError, errorTypeOf, type ErrorCode } from '../domain/errors.ts';
 import type { ErrorReply } from '../schemas/errors.ts';
 import { isConnectionLost, isDatabaseUnavailable } from '../store/failures.ts';
@@ -39,6 +40,14 @@ export function apiErrorOf(error: unknown): ApiError {
   if (error instanceof ApiError) return error;
   if (error instanceof ChargeFailure) return failureError(error);
   if (error instanceof NoTurnError) return tooMany();
+  if (error instanceof UnknownTimeError) {
+    return new ApiError(
+      'service_unavailable',
+      'The clock of this server is wrong, or was a moment ago, so nothing was changed; try again shortly.',
+      { retryAfterSeconds: 1 },
+      error,
+    );
+  }
   if (isDatabaseUnavailable(error)) {
     return new ApiError(
       'service_unavailable',

@@ -12,8 +12,9 @@ import { TopUpReply } from '../../src/schemas/top-ups.ts';
 import { startTestApi, type TestApi } from '../support/api.ts';
 import { ask } from '../support/approval-requests.ts';
 import { makeBudget, makeKey } from '../support/budget-requests.ts';
-import { place } from '../support/hold-requests.ts';
+import { askHold, place } from '../support/hold-requests.ts';
 import { assertError, bodyOf, call, charge } from '../support/http.ts';
+import { askLease, askSettle, makeLeasable, takeLease } from '../support/lease-requests.ts';
 import { testSideOf } from '../support/test-mode.ts';
 import { startApiProcess, until } from '../support/stack.ts';
 
@@ -187,6 +188,8 @@ describe('a wrong clock', () => {
       const keyed = (server: { readonly url: string }) =>
         charge(server, account, {}, { 'idempotency-key': 'once' });
       const first = bodyOf(await keyed(process), 201, ChargeReply);
+      const { spendKey } = await makeLeasable(right, account.consumerKey);
+      const { id: leaseId } = await takeLease(right, account, spendKey);
       process.kill('SIGUSR2');
       const refused = await until(async () => {
         const answer = await charge(process, account, { amount: 0.01 });
@@ -194,6 +197,16 @@ describe('a wrong clock', () => {
       });
       assertError(refused, 503, 'service_unavailable');
       assert.equal((await keyed(process)).status, 503);
+      const unpriced = { tool: 'unpriced', amount: undefined };
+      for (const answer of [
+        await askLease(process, account, spendKey),
+        await askSettle(process, account, leaseId, [{ sequence: 1 }]),
+        // Refused, unless the key has made it before.
+        await charge(process, account, unpriced, { 'idempotency-key': 'other' }),
+        await askHold(process, account, { ...unpriced }, { 'idempotency-key': 'other' }),
+      ]) {
+        assertError(answer, 503, 'service_unavailable');
+      }
       assert.deepEqual(bodyOf(await keyed(right), 201, ChargeReply), first);
       process.kill('SIGUSR2');
       await until(async () => (await keyed(process)).status === 201);
