@@ -18,8 +18,7 @@
 -- A hold counts at its key's budgets when it is placed; its captures count only what exceeds it. Released money is
 -- given back to the budgets, and to a window only if that window counted the hold.
 -- Money that is released while the consumer has a debt repays the debt first. The caller does that in the same
--- transaction, and announces it with p_settles_debts; without it, such an entry returns 'owing', and so does what follows
--- it of the same consumer, to be decided after it.
+-- transaction, and announces it with p_settles_debts; without it, such an entry and the consumer's later ones are 'owing'.
 -- Outcome: 'done', 'replayed', 'owing', 'insufficient', 'limit_reached', 'approval_required', 'key_closed',
 -- 'exceeds_hold', 'hold_closed', 'unknown_hold', 'key_reused'.
 -- amount: the amount placed, charged or captured; for 'insufficient', what the balance had to cover; for 'exceeds_hold',
@@ -57,8 +56,7 @@ declare
   h_key int[]; h_overflow uuid[];
   -- Per consumer: what it had, what it owes, and what this call adds.
   c_ledgers smallint[]; c_ids uuid[]; c_spent bigint[]; c_available bigint[]; c_below bigint[];
-  c_owed bigint[]; c_add_spent bigint[]; c_add_held bigint[]; c_is_asked boolean[]; c_is_refused boolean[];
-  c_is_owing boolean[];
+  c_owed bigint[]; c_add_spent bigint[]; c_add_held bigint[]; c_is_asked boolean[]; c_is_refused boolean[]; c_is_owing boolean[];
   -- Spend keys and their paths, found by the number of the consumer in its upper half and of the key in its lower.
   k_codes bigint[]; k_paths text[]; k_revoked bigint[];
   -- Nodes of budgets, found likewise: as they are now, in the windows of now.
@@ -268,11 +266,8 @@ begin
         continue;
       end if;
       v_let_go := case when p_kind[i] = 3 or p_final[i] = 1 then h_held[h] - v_take else 0 end;
-      if v_let_go > 0 and c_owed[c] > 0 and not p_settles_debts then
-        r_outcome[i] := 'owing';
-        c_is_owing[c] := true;
-        continue;
-      end if;
+      c_is_owing[c] := v_let_go > 0 and c_owed[c] > 0 and not p_settles_debts;
+      if c_is_owing[c] then r_outcome[i] := 'owing'; continue; end if;
     end if;
 
     -- Budgets before the balance: where a limit refuses, a top-up would not help and is not asked for.

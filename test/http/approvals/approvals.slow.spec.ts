@@ -182,23 +182,6 @@ describe('approvals', () => {
       assert.equal((await showBudget(api, key, id)).maxPerCall, 2);
     });
 
-    it('for once lets a call pass in its turn, before what follows it in a batch', async () => {
-      const { spendKey } = await budgetWith({ maxPerCall: 1 });
-      const asked = await ask(api, account, spendKey, 60);
-      await decide(api, key, asked.id, 'once');
-      await showApproval(api, spendKey, asked.id, 10);
-      const charges = [spendKey, key].map((apiKey) => ({ apiKey, tool: 'search', amount: 60 }));
-      const { body } = await call(api, 'POST', '/v1/charges/batch', {
-        key: account.developerKey,
-        body: { charges },
-      });
-      const { results } = body as { results: readonly { status: number }[] };
-      assert.deepEqual(
-        results.map(({ status }) => status),
-        [201, 402],
-      );
-    });
-
     it('has the page where the owner can raise it in the refusal', async () => {
       const { id, spendKey } = await budgetWith({ limit: 1 });
       const answer = await spend(api, account, spendKey, 2);
