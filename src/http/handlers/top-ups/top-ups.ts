@@ -5,9 +5,9 @@ import { uuidOf, wireId } from '../../../domain/ids.ts';
 import { isTest } from '../../../domain/mode.ts';
 import {
   asMicros,
-  centsOf,
   dollarsOf,
   formatDollars,
+  isWholeCents,
   MICROS_PER_DOLLAR,
   type Micros,
 } from '../../../domain/money.ts';
@@ -223,7 +223,7 @@ function codeOf({ code }: TopUpFailure): ErrorCode {
 export function payableFrom(api: Pick<Api, 'config'>, min: Micros): AmountRule {
   const max = maxPayable(api);
   return {
-    accepts: (amount) => centsOf(amount) !== undefined && amount >= min && amount <= max,
+    accepts: (amount) => isWholeCents(amount) && amount >= min && amount <= max,
     says: `whole cents, from ${formatDollars(min)} to ${usd(max)}`,
   };
 }
