@@ -38,8 +38,7 @@ import {
   type TopUpResult,
 } from '../../../top-ups/request-top-up.ts';
 import { amountOf, type AmountRule } from '../../amounts.ts';
-import { afterCommit } from '../../answer-errors.ts';
-import { outcomeUnknown } from '../charges/charge-errors.ts';
+import { afterCommit, outcomeUnknown } from '../../answer-errors.ts';
 import type { Api } from '../../services.ts';
 import type { Reply, Request } from '../../endpoint.ts';
 import { listPage } from '../../pagination.ts';
