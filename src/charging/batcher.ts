@@ -11,6 +11,7 @@
  */
 import { classifyFailure, isLockTimeout } from '../store/failures.ts';
 import { ChargeFailure } from './charge-failure.ts';
+import { UnknownTimeError } from './database-clock.ts';
 import { FairQueue } from './fair-queue.ts';
 import { FlushSize, type FlushSizeOptions } from './flush-size.ts';
 
@@ -106,8 +107,8 @@ export class Batcher<Draft extends Batchable, Outcome> {
 
   /**
    * Resolves when the charge is decided and durable. Just before sending, it drops a charge whose client has
-   * disconnected, according to `requester`. Rejects with a ChargeFailure, or with the database's error when the
-   * charge's data is invalid; in that case nothing was charged.
+   * disconnected, according to `requester`. Rejects with a ChargeFailure; or, when nothing was charged, with an
+   * UnknownTimeError or, if the charge's data is invalid, with the database's error.
    */
   post(draft: Draft, requester: Requester): Promise<Outcome> {
     const lane = this.#laneOf(draft);
@@ -369,7 +370,9 @@ function putBack<Draft extends Batchable, Outcome>(
 function rejectionFor(failure: ReturnType<typeof classifyFailure>, cause: unknown): unknown {
   switch (failure) {
     case 'not_executed':
-      return new ChargeFailure('not_made', 'The database cannot be reached.', cause);
+      return cause instanceof UnknownTimeError
+        ? cause
+        : new ChargeFailure('not_made', 'The database cannot be reached.', cause);
     case 'unknown':
       return new ChargeFailure(
         'outcome_unknown',

@@ -1,7 +1,7 @@
 /**
  * Takes a charge from request to outcome, alone or with others: finds the key's owner, the tool and the amount, then
  * hands it to the batcher. Refusals are data. A charge that could not be decided throws a ChargeFailure, which says
- * what is known.
+ * what is known, or an UnknownTimeError, after which nothing was charged.
  */
 import { kindOfKey } from '../domain/api-keys.ts';
 import { MAGIC_REFUSALS, type MagicRefusal } from '../domain/magic-amounts.ts';

@@ -196,6 +196,7 @@ describe('a wrong clock', () => {
         return answer.status === 503 && answer;
       });
       assertError(refused, 503, 'service_unavailable');
+      assert.match(JSON.stringify(refused.body), /The clock of this server is wrong/);
       assert.equal((await keyed(process)).status, 503);
       const unpriced = { tool: 'unpriced', amount: undefined };
       for (const answer of [
