@@ -80,6 +80,8 @@ interface Lane<Draft, Outcome> {
   keysInFlight: ReadonlySet<string>;
   isFlushing: boolean;
   isScheduled: boolean;
+  /** How many flushes are to have a single charge. */
+  alone: number;
 }
 
 /** The lane that a consumer and its holds use instead of their own while they have charges there. */
@@ -198,7 +200,8 @@ export class Batcher<Draft extends Batchable, Outcome> {
   #take(lane: Lane<Draft, Outcome>): Waiting<Draft, Outcome>[] {
     const now = performance.now();
     const oldest = now - this.#options.deadlineMs;
-    const max = this.#flushSize.max(lane.queue.owners, now);
+    const max = lane.alone > 0 ? 1 : this.#flushSize.max(lane.queue.owners, now);
+    lane.alone = Math.max(lane.alone - 1, 0);
     const batch: Waiting<Draft, Outcome>[] = [];
     const later: Waiting<Draft, Outcome>[] = [];
     const keys = new Set<string>();
@@ -257,11 +260,8 @@ export class Batcher<Draft extends Batchable, Outcome> {
       // A statement that failed because of its data changed nothing. Sending each charge alone finds the faulty one and
       // makes the others.
       if (failure === 'rejected' && batch.length > 1) {
-        for (const waiting of batch) {
-          const stay = this.#away.get(this.#endOf(waiting.draft));
-          if (stay && stay.lane !== lane) this.#moveTo(stay.lane, waiting);
-          else await this.#flush(lane, [waiting]);
-        }
+        putBack(lane, batch);
+        lane.alone = batch.length;
       } else {
         for (const waiting of batch) this.#reject(waiting, rejectionFor(failure, error));
       }
@@ -286,9 +286,12 @@ export class Batcher<Draft extends Batchable, Outcome> {
         putBack(lane, batch);
         return [];
       }
-      // Before those that arrived meanwhile.
+      // Before those that arrived meanwhile, wherever these are.
       if (lane === this.#held) putBack(lane, held);
-      else for (const waiting of held) this.#moveTo(this.#held, waiting);
+      else {
+        const later = lane.queue.takeAll(isLocked);
+        for (const waiting of [...held, ...later]) this.#moveTo(this.#held, waiting);
+      }
       return batch.filter((waiting) => !isLocked(waiting));
     } catch {
       return undefined;
@@ -357,6 +360,7 @@ function newLane<Draft, Outcome>(
     keysInFlight: new Set<string>(),
     isFlushing: false,
     isScheduled: false,
+    alone: 0,
   };
 }
 
