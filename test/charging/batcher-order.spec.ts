@@ -1,4 +1,4 @@
-/** The order of a consumer's charges and of the entries of its holds, in whatever way statements leave, lock out or reject them. */
+/** The order of a consumer's charges and of the entries of its holds, while statements leave, lock out and reject some. */
 import assert from 'node:assert/strict';
 import { setImmediate as turn } from 'node:timers/promises';
 import * as fc from 'fast-check';
@@ -24,7 +24,7 @@ const chances = fc.array(fc.double({ min: 0, max: 0.999, noNaN: true }), {
 });
 
 describe('the order of a consumer in the batcher', () => {
-  it('is that of arrival, whatever happens to the statements', async () => {
+  it('is that of arrival while statements meet locks, leave charges and reject batches', async () => {
     await fc.assert(
       fc.asyncProperty(
         arrivals,
