@@ -18,7 +18,7 @@
 -- A hold counts at its key's budgets when it is placed; its captures count only what exceeds it. Released money is
 -- given back to the budgets, and to a window only if that window counted the hold.
 -- Money that is released while the consumer has a debt repays the debt first. The caller does that in the same
--- transaction, and announces it with p_settles_debts; without it, such entries return 'owing'.
+-- transaction, and announces it with p_settles_debts; without it, such an entry and the consumer's later ones are 'owing'.
 -- Outcome: 'done', 'replayed', 'owing', 'insufficient', 'limit_reached', 'approval_required', 'key_closed',
 -- 'exceeds_hold', 'hold_closed', 'unknown_hold', 'key_reused'.
 -- amount: the amount placed, charged or captured; for 'insufficient', what the balance had to cover; for 'exceeds_hold',
@@ -56,7 +56,7 @@ declare
   h_key int[]; h_overflow uuid[];
   -- Per consumer: what it had, what it owes, and what this call adds.
   c_ledgers smallint[]; c_ids uuid[]; c_spent bigint[]; c_available bigint[]; c_below bigint[];
-  c_owed bigint[]; c_add_spent bigint[]; c_add_held bigint[]; c_is_asked boolean[]; c_is_refused boolean[];
+  c_owed bigint[]; c_add_spent bigint[]; c_add_held bigint[]; c_is_asked boolean[]; c_is_refused boolean[]; c_is_owing boolean[];
   -- Spend keys and their paths, found by the number of the consumer in its upper half and of the key in its lower.
   k_codes bigint[]; k_paths text[]; k_revoked bigint[];
   -- Nodes of budgets, found likewise: as they are now, in the windows of now.
@@ -124,10 +124,10 @@ begin
   select array_agg(x.spent_micros order by a.n),
     array_agg(x.credited_micros - x.spent_micros - x.held_micros order by a.n),
     array_agg(greatest(x.auto_top_up_below_micros, x.notice_below_micros) order by a.n), array_agg(0::bigint),
-    array_agg(0::bigint), array_agg(false), array_agg(false),
+    array_agg(0::bigint), array_agg(false), array_agg(false), array_agg(false),
     array_agg((select coalesce(sum(d.debt_micros), 0)::bigint from farebox.reversals d
       where d.ledger = a.ledger and d.consumer_id = a.id and d.debt_micros > 0) order by a.n)
-  into c_spent, c_available, c_below, c_add_spent, c_add_held, c_is_asked, c_is_refused, c_owed
+  into c_spent, c_available, c_below, c_add_spent, c_add_held, c_is_asked, c_is_refused, c_is_owing, c_owed
   from unnest(c_ledgers, c_ids) with ordinality as a(ledger, id, n)
   cross join lateral (
     select * from farebox.consumers where ledger = a.ledger and id = a.id limit 1
@@ -218,6 +218,7 @@ begin
       c := array_position(c_ids, p_consumer[i]);
       if p_kind[i] = 1 then r_hold[i] := p_id[i]; else r_hold[i] := null; end if;
       r_consumer[i] := c;
+      if c_is_owing[c] then r_outcome[i] := 'owing'; continue; end if;
       v_excess := p_amount[i];
       -- A process may know it as active for a second. Nothing may be held by it once its holds were released.
       if (c::bigint << 32) + p_spend_key[i] = any (k_revoked) then r_outcome[i] := 'key_closed'; continue; end if;
@@ -229,6 +230,8 @@ begin
         r_hold[i] := null;
         continue;
       end if;
+      c := array_position(c_ids, h_consumer[h]);
+      if c_is_owing[c] then r_outcome[i] := 'owing'; continue; end if;
       r_tool[i] := h_tool[h];
       r_spend_key[i] := h_key[h];
       if h_state[h] <> 0 then
@@ -263,11 +266,8 @@ begin
         continue;
       end if;
       v_let_go := case when p_kind[i] = 3 or p_final[i] = 1 then h_held[h] - v_take else 0 end;
-      c := array_position(c_ids, h_consumer[h]);
-      if v_let_go > 0 and c_owed[c] > 0 and not p_settles_debts then
-        r_outcome[i] := 'owing';
-        continue;
-      end if;
+      c_is_owing[c] := v_let_go > 0 and c_owed[c] > 0 and not p_settles_debts;
+      if c_is_owing[c] then r_outcome[i] := 'owing'; continue; end if;
     end if;
 
     -- Budgets before the balance: where a limit refuses, a top-up would not help and is not asked for.

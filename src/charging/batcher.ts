@@ -2,8 +2,8 @@
  * Group commit, for charges and for the entries of holds: charges that queue while a flush is in flight go into the next
  * one, together. There is no timer: an idle server flushes a batch of one at once. Here, entries are charges too.
  *
- * A consumer belongs to one lane at a time and a lane has one flush in flight, so a consumer's charges are decided in
- * order of arrival, and two flushes of a process never wait for each other's locks. A lane serves developers in turn.
+ * A consumer, with its holds, belongs to one lane at a time and a lane has one flush in flight. So its charges are decided
+ * in order of arrival, and two flushes of a process never wait for each other's locks. A lane serves developers in turn.
  *
  * Two lanes are for exceptions, so that these delay nobody else: `careful` decides charge by charge for consumers whose
  * charges do not simply fit, and `held` waits for consumers whose row another transaction has locked. A consumer
@@ -11,6 +11,7 @@
  */
 import { classifyFailure, isLockTimeout } from '../store/failures.ts';
 import { ChargeFailure } from './charge-failure.ts';
+import { ClockError } from './database-clock.ts';
 import { FairQueue } from './fair-queue.ts';
 import { FlushSize, type FlushSizeOptions } from './flush-size.ts';
 
@@ -79,9 +80,11 @@ interface Lane<Draft, Outcome> {
   keysInFlight: ReadonlySet<string>;
   isFlushing: boolean;
   isScheduled: boolean;
+  /** How many flushes are to have a single charge. */
+  alone: number;
 }
 
-/** The lane that a payer uses instead of its own while it has charges there. */
+/** The lane that a consumer and its holds use instead of their own while they have charges there. */
 interface Stay<Draft, Outcome> {
   lane: Lane<Draft, Outcome>;
   charges: number;
@@ -92,6 +95,7 @@ export class Batcher<Draft extends Batchable, Outcome> {
   readonly #lanes: readonly Lane<Draft, Outcome>[];
   readonly #careful: Lane<Draft, Outcome>;
   readonly #held: Lane<Draft, Outcome>;
+  /** By the end of the consumer's id. */
   readonly #away = new Map<string, Stay<Draft, Outcome>>();
   readonly #flushSize: FlushSize;
 
@@ -105,8 +109,8 @@ export class Batcher<Draft extends Batchable, Outcome> {
 
   /**
    * Resolves when the charge is decided and durable. Just before sending, it drops a charge whose client has
-   * disconnected, according to `requester`. Rejects with a ChargeFailure, or with the database's error when the
-   * charge's data is invalid; in that case nothing was charged.
+   * disconnected, according to `requester`. Rejects with a ChargeFailure; or, when nothing was charged, with a
+   * ClockError or, if the charge's data is invalid, with the database's error.
    */
   post(draft: Draft, requester: Requester): Promise<Outcome> {
     const lane = this.#laneOf(draft);
@@ -139,9 +143,8 @@ export class Batcher<Draft extends Batchable, Outcome> {
     return lanes.reduce((sum, { queue }) => sum + queue.size, 0);
   }
 
-  /** The same for a consumer and its holds. */
   #endOf(draft: Draft): string {
-    return this.#options.payerOf(draft).slice(-4);
+    return endOf(this.#options.payerOf(draft));
   }
 
   #laneOf(draft: Draft): Lane<Draft, Outcome> {
@@ -197,7 +200,8 @@ export class Batcher<Draft extends Batchable, Outcome> {
   #take(lane: Lane<Draft, Outcome>): Waiting<Draft, Outcome>[] {
     const now = performance.now();
     const oldest = now - this.#options.deadlineMs;
-    const max = this.#flushSize.max(lane.queue.owners, now);
+    const max = lane.alone > 0 ? 1 : this.#flushSize.max(lane.queue.owners, now);
+    lane.alone = Math.max(lane.alone - 1, 0);
     const batch: Waiting<Draft, Outcome>[] = [];
     const later: Waiting<Draft, Outcome>[] = [];
     const keys = new Set<string>();
@@ -208,8 +212,7 @@ export class Batcher<Draft extends Batchable, Outcome> {
       if (!waiting) break;
       const key = waiting.draft.idempotencyHash;
       const payers = behind.get(waiting.requester);
-      const stay =
-        this.#away.size > 0 ? this.#away.get(this.#options.payerOf(waiting.draft)) : undefined;
+      const stay = this.#away.size > 0 ? this.#away.get(this.#endOf(waiting.draft)) : undefined;
       if (stay && stay.lane !== lane) {
         this.#moveTo(stay.lane, waiting);
       } else if (waiting.requester.isAbandoned()) {
@@ -257,11 +260,8 @@ export class Batcher<Draft extends Batchable, Outcome> {
       // A statement that failed because of its data changed nothing. Sending each charge alone finds the faulty one and
       // makes the others.
       if (failure === 'rejected' && batch.length > 1) {
-        for (const waiting of batch) {
-          const stay = this.#away.get(this.#options.payerOf(waiting.draft));
-          if (stay && stay.lane !== lane) this.#moveTo(stay.lane, waiting);
-          else await this.#flush(lane, [waiting]);
-        }
+        putBack(lane, batch);
+        lane.alone = batch.length;
       } else {
         for (const waiting of batch) this.#reject(waiting, rejectionFor(failure, error));
       }
@@ -277,25 +277,33 @@ export class Batcher<Draft extends Batchable, Outcome> {
     batch: readonly Waiting<Draft, Outcome>[],
   ): Promise<Waiting<Draft, Outcome>[] | undefined> {
     try {
-      const locked = await this.#options.findLocked(batch.map(({ draft }) => draft));
-      const free = batch.filter(({ draft }) => !locked.has(this.#options.payerOf(draft)));
+      const payers = await this.#options.findLocked(batch.map(({ draft }) => draft));
+      const locked = new Set([...payers].map(endOf));
+      const isLocked = ({ draft }: Waiting<Draft, Outcome>) => locked.has(this.#endOf(draft));
+      const held = batch.filter(isLocked);
       // The lock may have been released by now.
-      if (free.length === batch.length) putBack(lane, free);
-      for (const waiting of batch) {
-        if (locked.has(this.#options.payerOf(waiting.draft))) this.#moveTo(this.#held, waiting);
+      if (held.length === 0) {
+        putBack(lane, batch);
+        return [];
       }
-      return free.length === batch.length ? [] : free;
+      // Before those that arrived meanwhile, wherever these are.
+      if (lane === this.#held) putBack(lane, held);
+      else {
+        const later = lane.queue.takeAll(isLocked);
+        for (const waiting of [...held, ...later]) this.#moveTo(this.#held, waiting);
+      }
+      return batch.filter((waiting) => !isLocked(waiting));
     } catch {
       return undefined;
     }
   }
 
   #moveTo(lane: Lane<Draft, Outcome>, waiting: Waiting<Draft, Outcome>): void {
-    const payer = this.#options.payerOf(waiting.draft);
-    let stay = this.#away.get(payer);
+    const end = this.#endOf(waiting.draft);
+    let stay = this.#away.get(end);
     if (!stay) {
       stay = { lane, charges: 0 };
-      this.#away.set(payer, stay);
+      this.#away.set(end, stay);
     }
     stay.lane = lane;
     if (!waiting.isAway) {
@@ -330,12 +338,17 @@ export class Batcher<Draft extends Batchable, Outcome> {
   #leave({ isAway, draft }: Waiting<Draft, Outcome>): void {
     this.#flushSize.leave(draft.developerId);
     if (!isAway) return;
-    const payer = this.#options.payerOf(draft);
-    const stay = this.#away.get(payer);
+    const end = this.#endOf(draft);
+    const stay = this.#away.get(end);
     if (!stay) return;
     stay.charges -= 1;
-    if (stay.charges === 0) this.#away.delete(payer);
+    if (stay.charges === 0) this.#away.delete(end);
   }
+}
+
+/** The same for a consumer and its holds, and for few other consumers. */
+function endOf(payer: string): string {
+  return payer.slice(-4);
 }
 
 function newLane<Draft, Outcome>(
@@ -347,6 +360,7 @@ function newLane<Draft, Outcome>(
     keysInFlight: new Set<string>(),
     isFlushing: false,
     isScheduled: false,
+    alone: 0,
   };
 }
 
@@ -360,7 +374,9 @@ function putBack<Draft extends Batchable, Outcome>(
 function rejectionFor(failure: ReturnType<typeof classifyFailure>, cause: unknown): unknown {
   switch (failure) {
     case 'not_executed':
-      return new ChargeFailure('not_made', 'The database cannot be reached.', cause);
+      return cause instanceof ClockError
+        ? cause
+        : new ChargeFailure('not_made', 'The database cannot be reached.', cause);
     case 'unknown':
       return new ChargeFailure(
         'outcome_unknown',

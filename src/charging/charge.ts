@@ -1,7 +1,7 @@
 /**
  * Takes a charge from request to outcome, alone or with others: finds the key's owner, the tool and the amount, then
  * hands it to the batcher. Refusals are data. A charge that could not be decided throws a ChargeFailure, which says
- * what is known.
+ * what is known, or a ClockError, after which nothing was charged.
  */
 import { kindOfKey } from '../domain/api-keys.ts';
 import { MAGIC_REFUSALS, type MagicRefusal } from '../domain/magic-amounts.ts';
@@ -13,7 +13,7 @@ import type { ChargeDraft, ChargeOutcome } from '../store/charges/post-charges.t
 import type { AccountKeyGuard } from './account-key-guard.ts';
 import type { Requester } from './batcher.ts';
 import type { BudgetRefusal, BudgetRulesCache } from './budget-rules.ts';
-import type { ChargeBatcher } from './create-batcher.ts';
+import type { ChargeBatcher } from './create-charge-batcher.ts';
 import type { EarlierCharges } from './earlier-charges.ts';
 import { findKeyOwner, type KeyDeps } from './find-key-owner.ts';
 import { NOT_SENT } from './give-ids.ts';

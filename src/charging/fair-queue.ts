@@ -46,6 +46,22 @@ export class FairQueue<T> {
     else owned.items.unshift(item);
   }
 
+  /** Takes all of these out, each owner's in order. */
+  takeAll(isWanted: (item: T) => boolean): T[] {
+    const taken: T[] = [];
+    for (const [owner, owned] of this.#owners) {
+      const waiting = owned.items.slice(owned.head);
+      const left = waiting.filter((item) => !isWanted(item));
+      if (left.length === waiting.length) continue;
+      taken.push(...waiting.filter(isWanted));
+      owned.items = left;
+      owned.head = 0;
+      if (left.length === 0) this.#owners.delete(owner);
+    }
+    this.#size -= taken.length;
+    return taken;
+  }
+
   /** The next owner's first item. */
   take(): T | undefined {
     for (const [owner, owned] of this.#owners) {

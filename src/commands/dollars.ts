@@ -2,7 +2,7 @@
 import { InvalidArgumentError } from 'commander';
 import {
   asMicros,
-  centsOf,
+  isWholeCents,
   MANUAL_MICROS_MAX,
   microsOfDollars,
   type Micros,
@@ -37,6 +37,6 @@ export function parseSignedDollars(text: string): Micros {
 export function parseCardDollars(text: string): Micros {
   const micros = parseDollars(text);
   const isPayable = micros >= TOP_UP_MICROS_MIN && micros <= TOP_UP_MICROS_MAX;
-  if (isPayable && centsOf(micros) !== undefined) return micros;
+  if (isPayable && isWholeCents(micros)) return micros;
   throw new InvalidArgumentError('It must be whole cents, from $0.50 to $999,999.99.');
 }

@@ -1,7 +1,7 @@
 /** `farebox refund`: refunds the unspent part of a top-up to the card that paid it. For operators. */
 import type { Command } from 'commander';
 import { uuidOf, wireId } from '../domain/ids.ts';
-import { centsOf, dollarsOf, formatDollars, type Micros } from '../domain/money.ts';
+import { dollarsOf, formatDollars, isWholeCents, type Micros } from '../domain/money.ts';
 import { requestRefund, type RefundResult } from '../store/top-ups/request-refund.ts';
 import { keyOf } from './account-adjust.ts';
 import { common, type Common } from './common-options.ts';
@@ -37,7 +37,7 @@ async function refund(
 ): Promise<void> {
   const topUpId = uuidOf('topUp', topUp);
   if (topUpId === undefined) throw new CommandError(`Top-up ${topUp} not found.`);
-  if (amount !== undefined && centsOf(amount) === undefined) {
+  if (amount !== undefined && !isWholeCents(amount)) {
     throw new CommandError('Refund amounts must be whole cents.');
   }
   const by = idempotencyKey === undefined ? undefined : { idempotencyKey };

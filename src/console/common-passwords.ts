@@ -42,7 +42,7 @@ const readList = remembered(async (): Promise<ReadonlySet<string>> => {
 });
 
 /** As it is, in capitals, backwards, repeated, or with a few digits and signs around it. */
-export async function isCommon(password: string): Promise<boolean> {
+async function isCommon(password: string): Promise<boolean> {
   const text = password.normalize('NFKC').toLowerCase();
   if (new Set(text).size < CHARACTERS_MIN) return true;
   const listed = await readList();

@@ -72,9 +72,14 @@ export function decimalOf(value: Micros | bigint): string {
   return `${value < 0 ? '-' : ''}${digits.slice(0, -6)}.${digits.slice(-6)}`;
 }
 
-/** An amount in whole cents, or `undefined` when it has a fraction of a cent. */
-export function centsOf(value: Micros): number | undefined {
-  return value % MICROS_PER_CENT === 0 ? value / MICROS_PER_CENT : undefined;
+export function isWholeCents(value: Micros): boolean {
+  return value % MICROS_PER_CENT === 0;
+}
+
+/** Of an amount in whole cents. */
+export function centsOf(value: Micros): number {
+  if (!isWholeCents(value)) throw new RangeError(`${value} micros are not whole cents`);
+  return value / MICROS_PER_CENT;
 }
 
 export function microsOfCents(cents: number): Micros {

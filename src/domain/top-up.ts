@@ -37,7 +37,7 @@ export interface TopUpFailure {
 export const TOP_UP_MICROS_MIN = 500_000;
 export const TOP_UP_MICROS_MAX = 999_999_990_000;
 /** With tax on: leaves room for a third on top, which is more than any country's tax. */
-export const TAXED_TOP_UP_MICROS_MAX = 750_000_000_000;
+const TAXED_TOP_UP_MICROS_MAX = 750_000_000_000;
 
 export function topUpMaxOf(isTaxed: boolean): Micros {
   return asMicros(isTaxed ? TAXED_TOP_UP_MICROS_MAX : TOP_UP_MICROS_MAX);

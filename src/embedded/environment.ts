@@ -25,7 +25,7 @@ export function hasAnnouncedRun(dataDir: string): boolean {
 }
 
 /** The start that is running on this data directory. After kill -9 the file still exists, but nobody holds the lock. */
-export function findRun(dataDir: string): Run | undefined {
+function findRun(dataDir: string): Run | undefined {
   const run = readJson(dataDir, FILE) as Run | undefined;
   return run && isHeld(dataDir) ? run : undefined;
 }

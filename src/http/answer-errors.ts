@@ -8,7 +8,6 @@ import type { ErrorReply } from '../schemas/errors.ts';
 import { isConnectionLost, isDatabaseUnavailable } from '../store/failures.ts';
 import { NoTurnError } from '../store/accounts/turns.ts';
 import { tooMany } from './account-gate.ts';
-import { failureError, outcomeUnknown } from './handlers/charges/charge-errors.ts';
 import { failedPage } from './handlers/failed-page.ts';
 import { respondPage } from './handlers/html-pages.ts';
 import { requestIdOf, respondJson } from './respond.ts';
@@ -43,7 +42,7 @@ export function apiErrorOf(error: unknown): ApiError {
   if (error instanceof ClockError) {
     return new ApiError(
       'service_unavailable',
-      'The clock of this process is wrong, so it makes no charges; try again shortly.',
+      'The clock of this server is wrong, or was a moment ago, so it makes no charges; try again shortly.',
       { retryAfterSeconds: 1 },
       error,
     );
@@ -57,6 +56,38 @@ export function apiErrorOf(error: unknown): ApiError {
     );
   }
   return new ApiError('internal_error', 'Something went wrong on our side.', {}, error);
+}
+
+/** The error of a charge that could not be decided. */
+function failureError(failure: ChargeFailure): ApiError {
+  switch (failure.kind) {
+    case 'not_made':
+      return new ApiError(
+        'service_unavailable',
+        `${failure.message} Nothing was charged; try again shortly.`,
+        { retryAfterSeconds: 1 },
+        failure,
+      );
+    case 'key_in_flight':
+      return new ApiError(
+        'idempotency_key_in_use',
+        'The first request with this Idempotency-Key is still running; try again for its outcome.',
+        { retryAfterSeconds: 1 },
+      );
+    case 'outcome_unknown':
+      return outcomeUnknown(failure);
+  }
+}
+
+/** The connection was lost after a write was sent. */
+export function outcomeUnknown(cause: unknown): ApiError {
+  return new ApiError(
+    'outcome_unknown',
+    'The connection to the database was lost, so the outcome is unknown. ' +
+      'Repeat the request with the same Idempotency-Key to find out. If you sent none, read what has changed first.',
+    {},
+    cause,
+  );
 }
 
 /** The error of a write: its connection may have been lost after the commit. */

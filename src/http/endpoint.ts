@@ -285,7 +285,7 @@ export function post<B extends TSchema, R extends Replies, A extends TSchema = B
     middleware: (api) => async (ctx) =>
       whenKnown(authenticate(api, ctx.req, contract.role), async (caller) => {
         const headers = rate && (await api.rateLimits[rate].count(caller.accountId));
-        const respond = async (): Promise<void> => {
+        const answer = async (): Promise<void> => {
           if (ctx.req.url?.includes('?')) readNoQuery(ctx.query);
           const isEmpty = contract.isBodyOptional && !hasBody(ctx.req);
           const body = validate(isEmpty ? {} : await readJson(ctx.req, bodyBytesMax));
@@ -297,10 +297,10 @@ export function post<B extends TSchema, R extends Replies, A extends TSchema = B
             headers ? { ...reply, headers: { ...headers, ...reply.headers } } : reply,
           );
         };
-        if (share === 'none') return respond();
+        if (share === 'none') return answer();
         // A body is not read while it waits: it stays with its sender.
         const weight = share === 'batches' ? bodyBytesOf(ctx.req) : 1;
-        return api.shares[share].run(caller.accountId, weight, respond);
+        return api.shares[share].run(caller.accountId, weight, answer);
       }),
   };
 }

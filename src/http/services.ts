@@ -8,7 +8,7 @@ import type { ReceiptSigner } from '../charging/receipts.ts';
 import type { Config } from '../config.ts';
 import type { ClosedCharges } from '../store/charges/closed-charges.ts';
 import type { Database } from '../store/database.ts';
-import type { Invocations } from '../agents/request-invocation.ts';
+import type { Invocations } from '../invocations/request-invocation.ts';
 import type { TopUpLinks } from '../charging/top-up-links.ts';
 import type { Console } from '../console/console.ts';
 import type { ApprovalLinks } from '../charging/approval-links.ts';

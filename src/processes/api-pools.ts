@@ -15,7 +15,7 @@ import { createDatabase, type Database } from '../store/database.ts';
 import type { Tracing } from '../tracing/tracing.ts';
 import type { Patiently } from './patience.ts';
 
-/** Connections of one API process besides its charge lanes, with limits for waiting and for use. */
+/** For reads, and for changes that nobody's charge waits for. */
 const READS = {
   maxPoolSize: 8,
   usesOneCore: true,

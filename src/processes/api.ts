@@ -7,7 +7,7 @@ import type { Logger } from 'pino';
 import { AccountKeyGuard } from '../charging/account-key-guard.ts';
 import { ApprovalLinks } from '../charging/approval-links.ts';
 import { BudgetRulesCache } from '../charging/budget-rules.ts';
-import { createBatcher } from '../charging/create-batcher.ts';
+import { createChargeBatcher } from '../charging/create-charge-batcher.ts';
 import { EarlierCharges } from '../charging/earlier-charges.ts';
 import { createKeyCache } from '../charging/find-key-owner.ts';
 import { createEntryBatcher } from '../charging/create-entry-batcher.ts';
@@ -30,6 +30,8 @@ import { Readiness } from '../http/readiness.ts';
 import { listen } from '../http/server.ts';
 import { RefusalRecorder } from '../http/refusal-recorder.ts';
 import { ResponseRecorder } from '../http/response-recorder.ts';
+import { STARTS_AT_ONCE_MAX } from '../invocations/request-invocation.ts';
+import { Semaphore } from '../invocations/semaphore.ts';
 import { registerApi } from '../metrics/api-metrics.ts';
 import { observeFlushes } from '../metrics/flush-metrics.ts';
 import { serveMetrics, type MetricsServer } from '../metrics/serve-metrics.ts';
@@ -40,8 +42,6 @@ import { ensureChargePartitions } from '../store/charges/partitions.ts';
 import { findRecentChanges } from '../store/recent-changes.ts';
 import { createTemporalClient } from '../temporal/client.ts';
 import { keepConnected } from '../temporal/keep-connected.ts';
-import { STARTS_AT_ONCE_MAX } from '../agents/request-invocation.ts';
-import { Semaphore } from '../temporal/semaphore.ts';
 import { startTracing } from '../tracing/start-tracing.ts';
 import { closePools, openApiPools } from './api-pools.ts';
 import { checkStart } from './check-start.ts';
@@ -69,7 +69,7 @@ export async function runApi(config: Config, log: Logger): Promise<Running> {
   const onFlush = registry && observeFlushes(registry);
   const { activeKey } = receipts;
   const flushing = { laneCount, receiptKey: activeKey, clock, onFlush, tracing };
-  const batcher = createBatcher({
+  const batcher = createChargeBatcher({
     ...flushing,
     pool: charges,
     onFailure: warn('could not post charges'),

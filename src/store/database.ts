@@ -185,7 +185,7 @@ export const countRow = row(Type.Object({ count: Type.Integer() }));
 export const sql = createSqlTag({ typeAliases: { nothing: row(Type.Object({})) } });
 
 /** How a Postgres that answers can take charges. */
-export const SERVER_STATES = ['up', 'read_only', 'not_durable'] as const;
+const SERVER_STATES = ['up', 'read_only', 'not_durable'] as const;
 export type ServerState = (typeof SERVER_STATES)[number];
 
 const stateRow = row(Type.Object({ state: Type.Enum(SERVER_STATES) }));
@@ -253,7 +253,7 @@ export function inOneSnapshot<T>(
 }
 
 /** A row does not have the shape that its query declares: a bug, or a database of another version. */
-export class RowShapeError extends Error {
+class RowShapeError extends Error {
   override readonly name = 'RowShapeError';
 }
 

@@ -77,10 +77,7 @@ const SERVER_AWAY = /^(08|53|57P)/;
 const DRIVER_AWAY =
   /^(Connection terminated|Client has encountered a connection error|timeout expired|Query read timeout)/;
 
-/**
- * Postgres cannot be reached for now, for a process that starts. Not for a wrong password, database or name of a host,
- * which waiting does not fix.
- */
+/** Postgres cannot be reached for now. Not for a wrong password, database or name of a host, which waiting does not fix. */
 export function isDatabaseAway(error: unknown): boolean {
   for (let at = error; at instanceof Error; at = at.cause) {
     const code = 'code' in at ? String(at.code) : '';

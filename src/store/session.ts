@@ -58,7 +58,7 @@ const SESSION_OPTIONS = {
 };
 
 /** Whether this DATABASE_URL says that it leads to a pooler in transaction mode. */
-export function isPooled(text: string): boolean {
+function isPooled(text: string): boolean {
   return new URL(text).searchParams.get('pooler') === 'transaction';
 }
 

@@ -126,7 +126,7 @@ export async function createSession(
         quantity: 1,
         price_data: {
           currency: 'usd',
-          unit_amount: getCents(topUp),
+          unit_amount: centsOf(topUp.amountMicros),
           product_data: {
             name: DESCRIPTION,
             ...(topUp.isTaxed && taxCode !== undefined && { tax_code: taxCode }),
@@ -174,12 +174,12 @@ export async function createIntent(
 ): Promise<Stripe.PaymentIntent> {
   const id = wireId('topUp', topUp.id);
   const params: Stripe.PaymentIntentCreateParams = {
-    amount: getCents(topUp) + getTaxCents(topUp),
+    amount: centsOf(topUp.amountMicros) + centsOf(topUp.taxMicros),
     currency: 'usd',
     customer: customerId,
     allowed_payment_method_types: ['card'],
     description: DESCRIPTION,
-    metadata: { top_up_id: id, ...(topUp.isTaxed && { tax_cents: getTaxCents(topUp) }) },
+    metadata: { top_up_id: id, ...(topUp.isTaxed && { tax_cents: centsOf(topUp.taxMicros) }) },
     // Stripe reports the tax when the intent is paid, and takes it back when it is refunded.
     ...(topUp.taxCalculationId !== null && {
       hooks: { inputs: { tax: { calculation: topUp.taxCalculationId } } },
@@ -259,18 +259,4 @@ async function unlessTooLate(call: Promise<unknown>): Promise<void> {
   } catch (error) {
     if (!(error instanceof Stripe.errors.StripeInvalidRequestError)) throw error;
   }
-}
-
-function getCents({ amountMicros }: Payable): number {
-  return wholeCents(amountMicros);
-}
-
-function getTaxCents({ taxMicros }: Payable): number {
-  return wholeCents(taxMicros);
-}
-
-function wholeCents(micros: Micros): number {
-  const cents = centsOf(micros);
-  if (cents === undefined) throw new RangeError(`${micros} micros are not whole cents`);
-  return cents;
 }

@@ -56,7 +56,7 @@ async function invoiceOf(
       const idempotencyKey = `${key}/lines`;
       invoice = await stripe.invoices.addLines(invoice.id, { lines }, { idempotencyKey });
     }
-    const cents = wholeCents(payment.amountMicros) + wholeCents(payment.taxMicros);
+    const cents = centsOf(payment.amountMicros) + centsOf(payment.taxMicros);
     if (invoice.total !== cents) {
       const [wanted, total] = [cents, invoice.total].map(microsOfCents).map(formatDollars);
       throw new Error(`amount of ${invoice.id}: ${wanted} expected, ${total} found`);
@@ -105,7 +105,7 @@ function lineOf(
   { tax_breakdown: taxes }: Stripe.Tax.Calculation,
 ): Stripe.InvoiceAddLinesParams.Line {
   return {
-    amount: wholeCents(amountMicros),
+    amount: centsOf(amountMicros),
     description: DESCRIPTION,
     tax_amounts: taxes.map(({ amount, taxable_amount, taxability_reason, tax_rate_details }) => {
       const { country, state, tax_type, percentage_decimal } = tax_rate_details;
@@ -145,7 +145,7 @@ export async function addCreditNote(
   })) {
     if (metadata?.['refund_id'] === processorId) return id;
   }
-  const amount = wholeCents(grossMicros);
+  const amount = centsOf(grossMicros);
   const note = await stripe.creditNotes.create(
     {
       invoice: invoiceId,
@@ -156,10 +156,4 @@ export async function addCreditNote(
     { idempotencyKey: `${processorId}/credit-note` },
   );
   return note.id;
-}
-
-function wholeCents(micros: Micros): number {
-  const cents = centsOf(micros);
-  if (cents === undefined) throw new RangeError(`${micros} micros are not whole cents`);
-  return cents;
 }

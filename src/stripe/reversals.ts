@@ -38,8 +38,6 @@ export async function makeRefund(
 ): Promise<MadeRefund> {
   const id = wireId('topUpRefund', refund.id);
   const amount = centsOf(refund.grossMicros);
-  if (amount === undefined)
-    throw new RangeError(`${refund.grossMicros} micros are not whole cents`);
   try {
     const made = await stripe.refunds.create(
       { payment_intent: paymentIntentId, amount, metadata: { refund_id: id } },

@@ -33,7 +33,6 @@ export async function calculateTax(
   { code }: TaxSettings,
 ): Promise<TaxCalculation | undefined> {
   const amount = centsOf(amountMicros);
-  if (amount === undefined) throw new RangeError(`${amountMicros} micros are not whole cents`);
   try {
     const { id, tax_amount_exclusive: cents } = await stripe.tax.calculations.create({
       currency: 'usd',

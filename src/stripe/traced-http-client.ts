@@ -33,7 +33,7 @@ export function tracedHttpClient(plain: Stripe.HttpClient, tracing: Tracing): St
 }
 
 /** `/v1/checkout/sessions/:id/expire`. Stripe's words have neither digits nor capitals, and its ids do. */
-export function templateOf(path: string): string {
+function templateOf(path: string): string {
   const [bare = ''] = path.split('?', 1);
   return bare.replaceAll(/\/(?!v\d\/)[^/]*[\dA-Z][^/]*/g, '/:id');
 }

@@ -3,6 +3,7 @@ import type { reconcileTopUps as reconcileWorkflow } from '../../workflows/recon
 import type { Reconciliation } from '../../workflows/reconcile-top-ups.ts';
 import type { TemporalClient } from './client.ts';
 import { RECONCILED_WITHIN_SECONDS } from './schedules.ts';
+import { runsOn } from './starts.ts';
 
 /** Scoped by the task queue, so that in a shared namespace it never joins the run of another deployment. */
 export function reconcileNowId({ taskQueue }: TemporalClient): string {
@@ -14,11 +15,11 @@ export async function reconcileNow(
   temporal: TemporalClient,
   signal: AbortSignal,
 ): Promise<Reconciliation> {
-  const { client, taskQueue } = temporal;
+  const { client } = temporal;
   return client.withAbortSignal(signal, () =>
     client.workflow.execute<typeof reconcileWorkflow>('reconcileTopUps', {
       workflowId: reconcileNowId(temporal),
-      taskQueue,
+      ...runsOn(temporal),
       args: [],
       workflowIdConflictPolicy: 'USE_EXISTING',
       workflowExecutionTimeout: RECONCILED_WITHIN_SECONDS * 1_000,

@@ -6,7 +6,7 @@ import type { Approval } from '../store/approvals/approval.ts';
 import type { approval as approvalWorkflow } from '../../workflows/approval.ts';
 import { approvalDecided } from '../../workflows/messages.ts';
 import type { Deployed, TemporalClient } from './client.ts';
-import { double, idPoliciesOf, keyword, REPORT_TIMEOUT_MS, runsOn, unlessEnded } from './starts.ts';
+import { double, idPoliciesOf, keyword, runsOn, unlessEnded } from './starts.ts';
 
 export function approvalWorkflowId(temporal: Deployed, approvalId: string): string {
   return workflowIdIn(temporal, 'approval', wireId('approval', approvalId));
@@ -17,7 +17,7 @@ export async function reportApproval(temporal: TemporalClient, approval: Approva
   const { workflow } = temporal.client;
   const policies = idPoliciesOf(approval.status === 'pending' ? 'open' : 'ended');
   const options = { ...startOptions(temporal, approval), ...policies };
-  await unlessEnded(temporal, REPORT_TIMEOUT_MS, async () => {
+  await unlessEnded(temporal, async () => {
     if (approval.status === 'pending') {
       await workflow.start<typeof approvalWorkflow>('approval', options);
     } else {

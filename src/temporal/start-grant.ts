@@ -5,7 +5,7 @@ import type { Grant } from '../store/agents/grants.ts';
 import type { grant as grantWorkflow } from '../../workflows/grant.ts';
 import { grantRevoked, grantUsed } from '../../workflows/messages.ts';
 import type { Deployed, TemporalClient } from './client.ts';
-import { idPoliciesOf, keyword, REPORT_TIMEOUT_MS, runsOn, unlessEnded } from './starts.ts';
+import { idPoliciesOf, keyword, runsOn, unlessEnded } from './starts.ts';
 
 export function grantWorkflowId(temporal: Deployed, grantId: string): string {
   return workflowIdIn(temporal, 'grant', wireId('grant', grantId));
@@ -17,7 +17,7 @@ export async function reportGrant(temporal: TemporalClient, grant: Grant): Promi
   const policies = idPoliciesOf(grant.status === 'active' ? 'open' : 'ended');
   const options = { ...startOptions(temporal, grant), ...policies };
   const signal = SIGNAL_OF[grant.status];
-  await unlessEnded(temporal, REPORT_TIMEOUT_MS, async () => {
+  await unlessEnded(temporal, async () => {
     if (!signal) await workflow.start<typeof grantWorkflow>('grant', options);
     else await workflow.signalWithStart<typeof grantWorkflow>('grant', { ...options, signal });
   });

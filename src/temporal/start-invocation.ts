@@ -1,19 +1,11 @@
 /** Starts the workflow of an invocation and sends it messages. */
 import { wireId } from '../domain/ids.ts';
 import { workflowIdIn } from '../domain/task-queues.ts';
-import type { InvocationView } from '../domain/invocation.ts';
 import type { Invocation } from '../store/agents/invocations.ts';
 import type { invocation as invocationWorkflow } from '../../workflows/invocation.ts';
 import { invocationOutcome } from '../../workflows/messages.ts';
 import type { Deployed, TemporalClient } from './client.ts';
-import {
-  answerOf,
-  idPoliciesOf,
-  keyword,
-  REPORT_TIMEOUT_MS,
-  runsOn,
-  type Answer,
-} from './starts.ts';
+import { idPoliciesOf, keyword, REPORT_TIMEOUT_MS, runsOn } from './starts.ts';
 
 export function invocationWorkflowId(temporal: Deployed, invocationId: string): string {
   return workflowIdIn(temporal, 'invocation', wireId('invocation', invocationId));
@@ -33,21 +25,19 @@ export async function startInvocation(
   );
 }
 
-/** Resolves when the invocation has ended, or will not end soon. */
+/**
+ * Resolves when the invocation has ended, or will not end soon; also at the timeout, and when Temporal cannot be asked. Its
+ * row says how far it is.
+ */
 export async function awaitInvocation(
   temporal: TemporalClient,
   invocationId: string,
   { timeoutMs }: { readonly timeoutMs: number },
-): Promise<Answer<InvocationView>> {
+): Promise<void> {
   const handle = temporal.client.workflow.getHandle(invocationWorkflowId(temporal, invocationId));
-  try {
-    const value = await temporal.client.withDeadline(Date.now() + timeoutMs, () =>
-      handle.executeUpdate(invocationOutcome),
-    );
-    return { kind: 'answered', value };
-  } catch (error) {
-    return answerOf(error);
-  }
+  await temporal.client
+    .withDeadline(Date.now() + timeoutMs, () => handle.executeUpdate(invocationOutcome))
+    .catch(() => {});
 }
 
 function startOptions(temporal: TemporalClient, invocation: Invocation) {

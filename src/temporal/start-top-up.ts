@@ -8,7 +8,15 @@ import type { TopUp } from '../store/top-ups/top-ups.ts';
 import { outcome, paymentReported, sessionUrl, type TopUpView } from '../../workflows/messages.ts';
 import type { topUp as topUpWorkflow } from '../../workflows/top-up.ts';
 import type { Deployed, TemporalClient } from './client.ts';
-import { answerOf, double, keyword, REPORT_TIMEOUT_MS, runsOn, type Answer } from './starts.ts';
+import {
+  answerOf,
+  double,
+  idPoliciesOf,
+  keyword,
+  REPORT_TIMEOUT_MS,
+  runsOn,
+  type Answer,
+} from './starts.ts';
 
 type Startable = Pick<
   TopUp,
@@ -56,8 +64,7 @@ export async function startTopUp(temporal: TemporalClient, topUp: Startable): Pr
   await temporal.client.withDeadline(Date.now() + REPORT_TIMEOUT_MS, () =>
     temporal.client.workflow.start<typeof topUpWorkflow>('topUp', {
       ...startOptions(temporal, topUp),
-      workflowIdConflictPolicy: 'USE_EXISTING',
-      workflowIdReusePolicy: 'ALLOW_DUPLICATE',
+      ...idPoliciesOf('open'),
     }),
   );
 }

@@ -45,11 +45,10 @@ export function idPoliciesOf(row: 'open' | 'ended') {
 /** Ignores the refusal to restart a completed workflow whose row has ended: nothing is left to do. */
 export async function unlessEnded(
   { client }: TemporalClient,
-  timeoutMs: number,
   start: () => Promise<void>,
 ): Promise<void> {
   try {
-    await client.withDeadline(Date.now() + timeoutMs, start);
+    await client.withDeadline(Date.now() + REPORT_TIMEOUT_MS, start);
   } catch (error) {
     if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;
   }

@@ -4,6 +4,7 @@
  */
 import type { Logger } from 'pino';
 import type { Database } from '../store/database.ts';
+import { isDatabaseAway } from '../store/failures.ts';
 import { noteUnbegunApprovals, noteUnmailedApprovals } from '../store/approvals/progress.ts';
 import { settleApprovals } from '../store/approvals/settle-approvals.ts';
 import { expireOverdueGrants } from '../store/agents/grants.ts';
@@ -25,46 +26,41 @@ const UNMAILED_AFTER_MS = 900_000;
 /** An endpoint's workflow looks as soon as a delivery is due; sending to slow receivers may take a minute. */
 const DELIVERY_LATE_MS = 120_000;
 
+/** What each kind looks for, and resumes. Returns the number of those that it resumed. */
+type Resume = (database: Database) => Promise<number>;
+
+const KINDS: Readonly<Record<string, Resume>> = {
+  'restarting invocations whose workflow may be gone': (database) =>
+    noteSilentInvocations(database, SILENT_AFTER_MS),
+  'recorded the expiry of grants whose workflow did not': (database) =>
+    expireOverdueGrants(database, OVERDUE_AFTER_MS),
+  'recorded the expiry of approvals whose workflow did not': (database) =>
+    settleApprovals(database, { overdueByMs: OVERDUE_AFTER_MS }),
+  'starting approvals whose workflow may be gone': (database) =>
+    noteUnbegunApprovals(database, SILENT_AFTER_MS),
+  'starting approvals without a mail whose workflow may be gone': (database) =>
+    noteUnmailedApprovals(database, UNMAILED_AFTER_MS),
+  'starting disabled webhook endpoints without a mail whose workflow may be gone': (database) =>
+    noteUnmailedEndpoints(database, UNMAILED_AFTER_MS),
+  'asking about top-ups that their owner was not mailed about': (database) =>
+    noteUnmailedTopUps(database, UNMAILED_AFTER_MS),
+  'checking refunds without an outcome again': (database) =>
+    noteWaitingRefunds(database, WAITING_AFTER_MS),
+  'making the invoices of payments that have none': (database) =>
+    noteMissingInvoices(database, WAITING_AFTER_MS),
+  'restarting webhook endpoints whose workflow may be gone': (database) =>
+    noteLateDeliveries(database, DELIVERY_LATE_MS),
+};
+
+/** A kind that fails, for example because its statement takes too long, keeps no other from being resumed. */
 export async function sweep(database: Database, log: Logger): Promise<void> {
-  const say = (count: number, what: string) => count > 0 && log.info({ count }, what);
-  say(
-    await noteSilentInvocations(database, SILENT_AFTER_MS),
-    'restarting invocations whose workflow may be gone',
-  );
-  say(
-    await expireOverdueGrants(database, OVERDUE_AFTER_MS),
-    'recorded the expiry of grants whose workflow did not',
-  );
-  say(
-    await settleApprovals(database, { overdueByMs: OVERDUE_AFTER_MS }),
-    'recorded the expiry of approvals whose workflow did not',
-  );
-  say(
-    await noteUnbegunApprovals(database, SILENT_AFTER_MS),
-    'starting approvals whose workflow may be gone',
-  );
-  say(
-    await noteUnmailedApprovals(database, UNMAILED_AFTER_MS),
-    'starting approvals without a mail whose workflow may be gone',
-  );
-  say(
-    await noteUnmailedEndpoints(database, UNMAILED_AFTER_MS),
-    'starting disabled webhook endpoints without a mail whose workflow may be gone',
-  );
-  say(
-    await noteUnmailedTopUps(database, UNMAILED_AFTER_MS),
-    'asking about top-ups that their owner was not mailed about',
-  );
-  say(
-    await noteWaitingRefunds(database, WAITING_AFTER_MS),
-    'checking refunds without an outcome again',
-  );
-  say(
-    await noteMissingInvoices(database, WAITING_AFTER_MS),
-    'making the invoices of payments that have none',
-  );
-  say(
-    await noteLateDeliveries(database, DELIVERY_LATE_MS),
-    'restarting webhook endpoints whose workflow may be gone',
-  );
+  for (const [what, resume] of Object.entries(KINDS)) {
+    try {
+      const count = await resume(database);
+      if (count > 0) log.info({ count }, what);
+    } catch (err) {
+      if (isDatabaseAway(err)) throw err;
+      log.warn({ err }, `could not look for work to resume: ${what}`);
+    }
+  }
 }

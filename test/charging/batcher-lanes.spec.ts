@@ -110,6 +110,38 @@ describe('the lanes of Batcher', () => {
     assert.deepEqual(sent.flat(), ['left', 'other', 'again']);
   });
 
+  it('keeps the order of a consumer and its holds while one of these is decided alone', async () => {
+    const decided: string[] = [];
+    const waiting = Promise.withResolvers<void>();
+    const sent: string[] = [];
+    const { post } = openBatcher({
+      payerOf: ({ tool, consumerId }) => (tool === 'left' ? `hold-${consumerId}` : consumerId),
+      execute: async (drafts) => {
+        sent.push(...drafts.map(({ tool }) => tool));
+        return drafts.map((each) => (each.tool === 'left' ? undefined : posted(each)));
+      },
+      decide: async (drafts) => {
+        await waiting.promise;
+        decided.push(...drafts.map(({ tool }) => tool));
+        return drafts.map(posted);
+      },
+    });
+    const left = post(newDraft('left'));
+    while (sent.length < 1) await turn();
+    const after = post(newDraft('after'));
+    const other = newDraft('other', { consumer: 1 });
+    await assertPosted(post(other), other);
+    waiting.resolve();
+    await Promise.all([left, after]);
+    assert.deepEqual(
+      [sent, decided],
+      [
+        ['left', 'other'],
+        ['left', 'after'],
+      ],
+    );
+  });
+
   it('charges the neighbors of a locked consumer at once, and that consumer as soon as possible', async () => {
     const lockedId = newDraft('').consumerId;
     let isLocked = true;
@@ -133,6 +165,28 @@ describe('the lanes of Batcher', () => {
     isLocked = false;
     await assertPosted(answer, held);
     assert.deepEqual(failures, []);
+  });
+
+  it('keeps the order of a consumer that stays locked after its charges wait for it', async () => {
+    let refusals = 3;
+    const decided: string[] = [];
+    const attempt = async (drafts: readonly ChargeDraft[], onSent: () => void) => {
+      if (refusals > 0) {
+        refusals -= 1;
+        return refuse(drafts, onSent);
+      }
+      decided.push(...drafts.map(({ tool }) => tool));
+      return drafts.map(posted);
+    };
+    const { post } = openBatcher({
+      execute: attempt,
+      decide: attempt,
+      findLocked: async () => new Set([newDraft('').consumerId]),
+      batchMax: 2,
+    });
+    const drafts = ['a', 'b', 'c', 'd', 'e'].map((tool) => newDraft(tool));
+    await Promise.all(drafts.map((each) => assertPosted(post(each), each)));
+    assert.deepEqual(decided, ['a', 'b', 'c', 'd', 'e']);
   });
 
   it('does not make a charge whose consumer stays locked past the deadline', async () => {

@@ -128,6 +128,28 @@ describe('the batcher of entries', () => {
     assert.deepEqual(await payer.money(), { balance: 1_000_000, held: 0, debt: 0 });
   });
 
+  it('decides what follows a release in order when the release repays a debt', async () => {
+    const payer = await newPayer(ledger.database);
+    const topUp = await payer.topUp(10_000_000);
+    const [first, second] = await Promise.all(
+      [2_000_000, 2_000_000].map((micros) => place(placing(payer, micros))),
+    );
+    assert.ok(first && second);
+    await payer.report(topUp, dispute(processorId('dp'), 9_000_000, 'lost'));
+    assert.deepEqual(await payer.money(), { balance: 0, held: 4_000_000, debt: 3_000_000 });
+    const outcomes = await Promise.all([
+      post(releasing(first)),
+      post(capturing(first, { isFinal: false, amountMicros: micros(1) })),
+      post(releasing(second)),
+      batcher.post({ ...newDraft(payer, 1_000_000), kind: 'charge' }, stays),
+      post(placing(payer, 1)),
+    ]);
+    assert.deepEqual(
+      outcomes.map(({ kind }) => kind),
+      ['done', 'hold_closed', 'done', 'posted', 'insufficient'],
+    );
+  });
+
   it('never sends an entry whose client has disconnected', async () => {
     await assert.rejects(post(placed(consumers[0]!), gone), { kind: 'not_made' });
     await until(() => batcher.waiting === 0);

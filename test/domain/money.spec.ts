@@ -8,6 +8,7 @@ import {
   decimalOf,
   dollarsOf,
   formatDollars,
+  isWholeCents,
   MANUAL_MICROS_MAX,
   microsOfCents,
   microsOfDollars,
@@ -138,9 +139,10 @@ describe('money', () => {
   it('is whole cents or not payable in cents', () => {
     fc.assert(
       fc.property(anyMicros, (micros) => {
-        const cents = centsOf(asMicros(micros));
-        assert.equal(cents === undefined, micros % 10_000 !== 0);
-        if (cents !== undefined) assert.equal(microsOfCents(cents) === micros, true);
+        const isPayable = isWholeCents(asMicros(micros));
+        assert.equal(isPayable, micros % 10_000 === 0);
+        if (isPayable) assert.equal(microsOfCents(centsOf(asMicros(micros))) === micros, true);
+        else assert.throws(() => centsOf(asMicros(micros)), RangeError);
       }),
       { examples: [[10_000], [10_001], [0]] },
     );

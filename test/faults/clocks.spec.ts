@@ -14,9 +14,9 @@ import { TopUpReply } from '../../src/schemas/top-ups.ts';
 import { startTestApi, type TestApi } from '../support/api.ts';
 import { ask } from '../support/approval-requests.ts';
 import { askBudget, makeBudget, makeKey, spend } from '../support/budget-requests.ts';
-import { askLease, askSettle, makeLeasable, takeLease } from '../support/lease-requests.ts';
-import { place } from '../support/hold-requests.ts';
+import { askHold, place } from '../support/hold-requests.ts';
 import { assertError, bodyOf, call, charge } from '../support/http.ts';
+import { askLease, askSettle, makeLeasable, takeLease } from '../support/lease-requests.ts';
 import { testSideOf } from '../support/test-mode.ts';
 import { startApiProcess, until } from '../support/stack.ts';
 
@@ -329,7 +329,16 @@ describe('a wrong clock', () => {
         return answer.status === 503 && answer;
       });
       assertError(refused, 503, 'service_unavailable');
+      assert.match(JSON.stringify(refused.body), /The clock of this server is wrong/);
       assert.equal((await keyed(process)).status, 503);
+      const unpriced = { tool: 'unpriced', amount: undefined };
+      for (const answer of [
+        // Refused, unless the key has made it before.
+        await charge(process, account, unpriced, { 'idempotency-key': 'other' }),
+        await askHold(process, account, unpriced, { 'idempotency-key': 'other' }),
+      ]) {
+        assertError(answer, 503, 'service_unavailable');
+      }
       assert.deepEqual(bodyOf(await keyed(right), 201, ChargeReply), first);
       process.kill('SIGUSR2');
       await until(async () => (await keyed(process)).status === 201);

@@ -48,7 +48,7 @@ export type Approval = Static<typeof Approval>;
 const approvalRow = row(Approval);
 
 /** Of a row `a`. An overdue approval counts as expired, even before that is recorded. */
-export const approvalColumns = sql.fragment`
+const approvalColumns = sql.fragment`
   a.id, a.account_id as "accountId", a.ledger, a.consumer_id as "consumerId", a.spend_key as "spendKey",
   a.developer_id as "developerId", a.tool, a.amount_micros as "amountMicros", a.code, a.budget,
   (select d.id from farebox.budget_details d

@@ -54,14 +54,19 @@ export async function postFittingSpends(
   return posted(drafts, balances, receiptKey);
 }
 
-/** Leaves the charges that need an approval to `postSpends`, which alone reads approvals. */
+/**
+ * Leaves the charges that need an approval to `postSpends`, which alone reads approvals, and with them the others of their
+ * consumers, so that their order stays.
+ */
 async function withoutExceptions(
   connection: Connection,
   drafts: readonly ChargeDraft[],
   receiptKey: number,
   replay: ReplayWindow,
 ): Promise<(ChargeOutcome | undefined)[]> {
-  const plain = drafts.filter(({ needsApproval }) => !needsApproval);
+  const exceptions = drafts.filter(({ needsApproval }) => needsApproval);
+  const left = new Set(exceptions.map(({ consumerId }) => consumerId));
+  const plain = drafts.filter(({ consumerId }) => !left.has(consumerId));
   const made =
     plain.length === 0 ? [] : await postFittingSpends(connection, plain, receiptKey, replay);
   const outcomeOfDraft = new Map(plain.map((draft, index) => [draft, made[index]]));

@@ -10,7 +10,7 @@ import {
   type Invocation,
   type NewInvocation,
 } from '../../../store/agents/invocations.ts';
-import { requestInvocation } from '../../../agents/request-invocation.ts';
+import { requestInvocation } from '../../../invocations/request-invocation.ts';
 import type { Api } from '../../services.ts';
 import type { Reply, Request } from '../../endpoint.ts';
 import { REPLAYED } from '../../respond.ts';

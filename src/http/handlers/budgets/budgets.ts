@@ -48,7 +48,7 @@ export const LIMIT: AmountRule = {
 };
 
 /** What the caller sees, and the node of its spend key. */
-export interface Seen extends TreeView {
+interface Seen extends TreeView {
   readonly own: Budget | null;
 }
 
@@ -259,7 +259,7 @@ export function futureOf({ clock }: Api, expiresAt: string): string {
   });
 }
 
-export function unknownBudget(param?: string): ApiError {
+function unknownBudget(param?: string): ApiError {
   return new ApiError(
     'not_found',
     'There is no such budget.',
@@ -281,7 +281,7 @@ function notDelegated(): ApiError {
   );
 }
 
-export function wireBudget({ own }: Seen, budget: Budget): BudgetReply {
+function wireBudget({ own }: Seen, budget: Budget): BudgetReply {
   const { parentId, window } = budget;
   return {
     id: wireId('budget', budget.id),

@@ -1,6 +1,5 @@
-/** The errors of refused and undecided charges, holds and leases. Those of budgets are in budget-errors.ts. */
+/** The errors of refused charges, holds and leases. Those of budgets are in budget-errors.ts. */
 import type { ChargeRefusal, DecidedCharge, OnDemand } from '../../../charging/charge.ts';
-import type { ChargeFailure } from '../../../charging/charge-failure.ts';
 import { ApiError } from '../../../domain/errors.ts';
 import { asMicros, dollarsOf, formatDollars, type Micros } from '../../../domain/money.ts';
 import { CHARGEABLE, invalidAmount } from '../../amounts.ts';
@@ -118,35 +117,3 @@ export function insufficientBalance(
 }
 
 type DecidedDraft = Pick<DecidedCharge['draft'], 'consumerId' | 'developerId' | 'amountMicros'>;
-
-/** The error of a charge that could not be decided. */
-export function failureError(failure: ChargeFailure): ApiError {
-  switch (failure.kind) {
-    case 'not_made':
-      return new ApiError(
-        'service_unavailable',
-        `${failure.message} Nothing was charged; try again shortly.`,
-        { retryAfterSeconds: 1 },
-        failure,
-      );
-    case 'key_in_flight':
-      return new ApiError(
-        'idempotency_key_in_use',
-        'The first request with this Idempotency-Key is still running; try again for its outcome.',
-        { retryAfterSeconds: 1 },
-      );
-    case 'outcome_unknown':
-      return outcomeUnknown(failure);
-  }
-}
-
-/** The connection was lost after a write was sent. */
-export function outcomeUnknown(cause: unknown): ApiError {
-  return new ApiError(
-    'outcome_unknown',
-    'The connection to the database was lost, so the outcome is unknown. ' +
-      'Repeat the request with the same Idempotency-Key to find out. If you sent none, read what has changed first.',
-    {},
-    cause,
-  );
-}

@@ -5,9 +5,9 @@ import { uuidOf, wireId } from '../../../domain/ids.ts';
 import { isTest } from '../../../domain/mode.ts';
 import {
   asMicros,
-  centsOf,
   dollarsOf,
   formatDollars,
+  isWholeCents,
   MANUAL_MICROS_MAX,
 } from '../../../domain/money.ts';
 import type {
@@ -30,7 +30,7 @@ const ADJUSTMENT: AmountRule = {
   says: `other than 0, at most ${dollarsOf(asMicros(MANUAL_MICROS_MAX))} dollars, with at most six decimals`,
 };
 const WHOLE_CENTS: AmountRule = {
-  accepts: (amount) => amount > 0 && centsOf(amount) !== undefined,
+  accepts: (amount) => amount > 0 && isWholeCents(amount),
   says: 'more than 0, in whole cents',
 };
 

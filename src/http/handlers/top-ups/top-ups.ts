@@ -5,9 +5,9 @@ import { uuidOf, wireId } from '../../../domain/ids.ts';
 import { isTest } from '../../../domain/mode.ts';
 import {
   asMicros,
-  centsOf,
   dollarsOf,
   formatDollars,
+  isWholeCents,
   MICROS_PER_DOLLAR,
   type Micros,
 } from '../../../domain/money.ts';
@@ -38,8 +38,7 @@ import {
   type TopUpResult,
 } from '../../../top-ups/request-top-up.ts';
 import { amountOf, type AmountRule } from '../../amounts.ts';
-import { afterCommit } from '../../answer-errors.ts';
-import { outcomeUnknown } from '../charges/charge-errors.ts';
+import { afterCommit, outcomeUnknown } from '../../answer-errors.ts';
 import type { Api } from '../../services.ts';
 import type { Reply, Request } from '../../endpoint.ts';
 import { listPage } from '../../pagination.ts';
@@ -223,7 +222,7 @@ function codeOf({ code }: TopUpFailure): ErrorCode {
 export function payableFrom(api: Pick<Api, 'config'>, min: Micros): AmountRule {
   const max = maxPayable(api);
   return {
-    accepts: (amount) => centsOf(amount) !== undefined && amount >= min && amount <= max,
+    accepts: (amount) => isWholeCents(amount) && amount >= min && amount <= max,
     says: `whole cents, from ${formatDollars(min)} to ${usd(max)}`,
   };
 }

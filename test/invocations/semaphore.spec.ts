@@ -1,6 +1,6 @@
 /** Semaphore: never more slots at once than it has, in order, and none lost to a caller that gave up. */
 import assert from 'node:assert/strict';
-import { Semaphore } from '../../src/temporal/semaphore.ts';
+import { Semaphore } from '../../src/invocations/semaphore.ts';
 
 const LONG_MS = 60_000;
 

@@ -12,7 +12,7 @@ import { createLedgerBatcher, type BatcherDeps, type LedgerStatement } from './l
 
 export type ChargeBatcher = Batcher<ChargeDraft, ChargeOutcome>;
 
-export function createBatcher(deps: BatcherDeps): ChargeBatcher {
+export function createChargeBatcher(deps: BatcherDeps): ChargeBatcher {
   return createLedgerBatcher<ChargeDraft, ChargeOutcome>(deps, {
     spanName: 'flush charges',
     payerOf: ({ consumerId }) => consumerId,

@@ -15,7 +15,7 @@ import {
 import { deleteNoticesOf } from '../store/outbox.ts';
 import type { TemporalClient } from '../temporal/client.ts';
 import { awaitInvocation, startInvocation } from '../temporal/start-invocation.ts';
-import type { Semaphore } from '../temporal/semaphore.ts';
+import type { Semaphore } from './semaphore.ts';
 
 export interface Invocations {
   /** Connections for grants and invocations alone, so that no reads delay them. */
