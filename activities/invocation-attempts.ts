@@ -31,6 +31,9 @@ export interface InvocationAttemptDeps {
   readonly places: SharedPlaces;
 }
 
+/** A failed attempt that took longer kept its place from others. One that failed sooner did not. */
+const HUNG_AFTER_MS = 5_000;
+
 export type InvocationAttemptActivities = ReturnType<typeof createInvocationAttemptActivities>;
 
 export function createInvocationAttemptActivities(deps: InvocationAttemptDeps) {
@@ -46,10 +49,15 @@ export function createInvocationAttemptActivities(deps: InvocationAttemptDeps) {
       if (!invocation) return viewOf(invocation);
       const { accountId } = invocation;
       if (!places.take(accountId)) return null;
+      const takenAtMs = performance.now();
+      let isAnswered = false;
       try {
-        return await attempt(deps, id, { invocationId, task });
+        const view = await attempt(deps, id, { invocationId, task });
+        isAnswered = true;
+        return view;
       } finally {
-        places.giveBack(accountId);
+        const hung = !isAnswered && performance.now() - takenAtMs > HUNG_AFTER_MS;
+        places.giveBack(accountId, { hung });
       }
     },
 
