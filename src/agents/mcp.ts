@@ -25,6 +25,8 @@ const ENDED_WITHIN_MS = 1_000;
  * megabyte would take more than ten seconds, in which the worker does nothing else, and gigabytes.
  */
 const VALUES_MAX = 5_000;
+/** Of the server, in one call. The SDK answers each in a request of its own; a server that is alive sends a ping at times. */
+const REQUESTS_MAX = 1_000;
 const STRUCTURE = 'structuredContent';
 
 export const callMcp: Adapter = async (request, guarded) => {
@@ -38,11 +40,16 @@ export const callMcp: Adapter = async (request, guarded) => {
   });
   // While the SDK negotiates the version, it heeds only this.
   const stop = () => void transport.close();
-  let isTooLarge = false;
+  let excess: string | undefined;
+  let requests = 0;
   checkMessages(transport, (message) => {
-    isTooLarge ||= hasTooManyValues(message);
-    if (isTooLarge) stop();
-    return !isTooLarge;
+    if ('method' in message && 'id' in message) requests += 1;
+    if (requests > REQUESTS_MAX) excess ??= `It sent more than ${REQUESTS_MAX} requests.`;
+    if (hasTooManyValues(message)) {
+      excess ??= `It sent more than ${VALUES_MAX} values in a message, outside \`${STRUCTURE}\`.`;
+    }
+    if (excess !== undefined) stop();
+    return excess === undefined;
   });
   guarded.signal.addEventListener('abort', stop);
   const options = { signal: guarded.signal, timeout: TIMEOUT_MS };
@@ -57,10 +64,7 @@ export const callMcp: Adapter = async (request, guarded) => {
       ? failed('agent_error', textOf(result.content))
       : { kind: 'answered', value: result };
   } catch (error) {
-    if (isTooLarge) {
-      const where = 'in a message, outside `structuredContent`';
-      return failed('invalid_answer', `It sent more than ${VALUES_MAX} values ${where}.`);
-    }
+    if (excess !== undefined) return failed('invalid_answer', excess);
     if (!ProtocolError.isInstance(error)) throw error;
     return failed('agent_refused', `${error.message} (${error.code})`);
   } finally {
@@ -69,14 +73,14 @@ export const callMcp: Adapter = async (request, guarded) => {
   }
 };
 
-/** The SDK gets only the messages that pass. It sets `onmessage` several times, and each calls the one before. */
+/** The SDK gets only the messages that pass. It sets `onmessage` several times. */
 function checkMessages(transport: Transport, passes: (message: JSONRPCMessage) => boolean): void {
   let receive: Transport['onmessage'];
-  const checked: Transport['onmessage'] = (message, extra) => {
-    if (passes(message)) receive?.(message, extra);
-  };
   Object.defineProperty(transport, 'onmessage', {
-    get: () => receive && checked,
+    get: (): Transport['onmessage'] => {
+      const handler = receive;
+      return handler && ((message, extra) => void (passes(message) && handler(message, extra)));
+    },
     set: (handler: Transport['onmessage']) => {
       receive = handler;
     },

@@ -236,6 +236,15 @@ describe('an agent by mcp', () => {
     });
   }
 
+  it('is refused when it sends thousands of requests of its own', async () => {
+    const ping = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'ping' });
+    const { answer } = await withStream('tools/call', `data: ${ping}\n\n`.repeat(2_000), 10_000);
+    assert.deepEqual(answer, {
+      kind: 'failed',
+      error: { code: 'invalid_answer', message: 'It sent more than 1000 requests.' },
+    });
+  });
+
   describe('with many values in a message', () => {
     const wrong = Array.from({ length: 10_000 }, () => 1);
 
