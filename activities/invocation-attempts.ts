@@ -4,8 +4,9 @@
  * keep everything that passes through them.
  */
 import { ApplicationFailure, Context } from '@temporalio/activity';
+import type { AgentAnswer, AgentRequest, NoteTask } from '../src/agents/adapter.ts';
 import type { SharedPlaces } from '../src/agents/shared-places.ts';
-import { CUT_OFF, type InvocationView } from '../src/domain/invocation.ts';
+import { CUT_OFF, type AgentTask, type InvocationView } from '../src/domain/invocation.ts';
 import type { Database } from '../src/store/database.ts';
 import {
   beginAttempt,
@@ -16,6 +17,7 @@ import {
   withdrawAttempt,
   type AgentCall,
 } from '../src/store/agents/invocations.ts';
+import { beatWith } from './heartbeat.ts';
 import { viewOf } from './invocations.ts';
 import { rowIdOf } from './row-id.ts';
 
@@ -29,51 +31,81 @@ export interface InvocationAttemptDeps {
   readonly places: SharedPlaces;
 }
 
+/** A failed attempt that took longer kept its place from others. One that failed sooner did not. */
+const HUNG_AFTER_MS = 5_000;
+
 export type InvocationAttemptActivities = ReturnType<typeof createInvocationAttemptActivities>;
 
 export function createInvocationAttemptActivities(deps: InvocationAttemptDeps) {
   return {
     /**
      * Makes one attempt. Throws if another one should follow; otherwise the invocation has ended. Null: the account's
-     * calls hold its share of the places, and nothing was done.
+     * calls hold its share of the places, and nothing was done. `task`: what an earlier attempt began at the agent.
      */
-    async callAgent(invocationId: string): Promise<InvocationView | null> {
+    async callAgent(invocationId: string, task?: AgentTask): Promise<InvocationView | null> {
       const id = rowIdOf('invocation', invocationId);
       const { database, places } = deps;
       const invocation = await findInvocation(database, id);
       if (!invocation) return viewOf(invocation);
       const { accountId } = invocation;
       if (!places.take(accountId)) return null;
+      const takenAtMs = performance.now();
+      let isAnswered = false;
       try {
-        return await attempt(deps, id, invocationId);
+        const view = await attempt(deps, id, { invocationId, task });
+        isAnswered = true;
+        return view;
       } finally {
-        places.giveBack(accountId);
+        const hung = !isAnswered && performance.now() - takenAtMs > HUNG_AFTER_MS;
+        places.giveBack(accountId, { hung });
       }
     },
 
     /** The same beyond that share, on the task queue of such calls. */
-    callAgentBeyondShare(invocationId: string): Promise<InvocationView> {
-      return attempt(deps, rowIdOf('invocation', invocationId), invocationId);
+    callAgentBeyondShare(invocationId: string, task?: AgentTask): Promise<InvocationView> {
+      return attempt(deps, rowIdOf('invocation', invocationId), { invocationId, task });
     },
   };
 }
 
+type Asked = Pick<AgentRequest, 'invocationId' | 'task'>;
+
 async function attempt(
   deps: InvocationAttemptDeps,
   id: string,
-  invocationId: string,
+  asked: Asked,
 ): Promise<InvocationView> {
   const call = await beginAttempt(deps.database, id);
-  if (call) await make(deps, id, invocationId, call);
+  if (call) await make(deps, id, { ...asked, ...call });
   return viewOf(await findInvocation(deps.database, id));
 }
 
+/** A task that the agent begins goes to the workflow with any failure, or with the heartbeats if this process dies. */
 async function make(
-  { database, allowPrivate, timeoutMs }: InvocationAttemptDeps,
+  deps: InvocationAttemptDeps,
   id: string,
-  invocationId: string,
-  { payloadText, ...call }: AgentCall,
+  request: Asked & AgentCall,
 ): Promise<void> {
+  let task: AgentTask | undefined;
+  const noteTask = (begun: AgentTask) => {
+    task = begun;
+    beatWith({ task });
+  };
+  try {
+    await record(deps, id, await answerOf(deps, request, noteTask));
+  } catch (error) {
+    if (!task) throw error;
+    const failure = ApplicationFailure.fromError(error);
+    const [details] = failure.details ?? [];
+    throw ApplicationFailure.fromError(failure, { details: [{ ...(details as object), task }] });
+  }
+}
+
+async function answerOf(
+  { allowPrivate, timeoutMs }: InvocationAttemptDeps,
+  { payloadText, ...call }: Asked & AgentCall,
+  noteTask: NoteTask,
+): Promise<AgentAnswer> {
   // Loaded by the first call: the protocols' libraries would slow down every start of a worker.
   const { callAgent } = await import('../src/agents/call.ts');
   const signal = AbortSignal.any([
@@ -81,7 +113,14 @@ async function make(
     Context.current().cancellationSignal,
   ]);
   const payload = JSON.parse(payloadText) as Record<string, unknown>;
-  const answer = await callAgent({ ...call, payload, invocationId }, { allowPrivate, signal });
+  return callAgent({ ...call, payload }, { allowPrivate, signal, noteTask });
+}
+
+async function record(
+  { database }: InvocationAttemptDeps,
+  id: string,
+  answer: AgentAnswer,
+): Promise<void> {
   switch (answer.kind) {
     case 'answered':
       return recordResult(database, id, JSON.stringify(answer.value));

@@ -10,6 +10,7 @@ import {
   continueAsNew,
   proxyActivities,
   setHandler,
+  TimeoutFailure,
   workflowInfo,
 } from '@temporalio/workflow';
 import type { InvocationAttemptActivities } from '../activities/invocation-attempts.ts';
@@ -18,6 +19,7 @@ import {
   CUT_OFF,
   RETRY_MS_MAX,
   retryDelayMs,
+  type AgentTask,
   type InvocationView,
 } from '../src/domain/invocation.ts';
 import { agentTaskQueue, busyAgentTaskQueue } from '../src/domain/task-queues.ts';
@@ -32,6 +34,8 @@ interface Run {
   view: InvocationView;
   deadlineAtMs: number;
   attemptTimeoutMs: number;
+  /** What the agent began in an earlier attempt. */
+  task: AgentTask | undefined;
 }
 
 /** About 15 seconds of failing. */
@@ -79,8 +83,8 @@ async function call(run: Run): Promise<void> {
   run.view = { ...run.view, attempts: run.view.attempts + 1 };
   try {
     run.view =
-      (await toAgent(run, agentTaskQueue).callAgent(run.invocationId)) ??
-      (await toAgent(run, busyAgentTaskQueue).callAgentBeyondShare(run.invocationId));
+      (await toAgent(run, agentTaskQueue).callAgent(run.invocationId, run.task)) ??
+      (await toAgent(run, busyAgentTaskQueue).callAgentBeyondShare(run.invocationId, run.task));
   } catch (error) {
     noteFailedAttempt(run, error);
     throw error;
@@ -89,10 +93,20 @@ async function call(run: Run): Promise<void> {
 
 function noteFailedAttempt(run: Run, error: unknown): void {
   const cause = error instanceof ActivityFailure ? error.cause : undefined;
+  run.task = taskOf(cause) ?? run.task;
   if (!(cause instanceof ApplicationFailure)) return;
   if (cause.type === CUT_OFF) run.view = { ...run.view, attempts: run.view.attempts - 1 };
   if (cause.type !== 'agent_unavailable') return;
   run.view = { ...run.view, error: { code: 'agent_unavailable', message: cause.message } };
+}
+
+/** From the failure of an attempt, or from the last heartbeat of one whose worker died. */
+function taskOf(cause: Error | undefined): AgentTask | undefined {
+  const details: unknown =
+    cause instanceof TimeoutFailure
+      ? cause.lastHeartbeatDetails
+      : cause instanceof ApplicationFailure && cause.details?.[0];
+  return (details as { readonly task?: AgentTask } | null | undefined)?.task;
 }
 
 async function giveUp(run: Run): Promise<void> {
@@ -173,12 +187,17 @@ function newRun(input: InvocationInput): Run {
         const { view, steps } = run;
         display({ view, waitingFor: steps.waitingFor, stuck: steps.stuck, ended: steps.ended });
       },
-      beginAnew: () => continueAsNew<typeof invocation>(input),
+      beginAnew: () =>
+        continueAsNew<typeof invocation>({
+          ...input,
+          ...(run.task && { task: run.task }),
+        }),
       pauseAfter: (step, failure) => pauseAfter(run, step, failure),
     }),
     view: { status: 'pending', attempts: 0, error: null },
     deadlineAtMs: Infinity,
     attemptTimeoutMs: 0,
+    task: input.task,
   };
   return run;
 }

@@ -6,7 +6,7 @@
 import { defineQuery, defineSignal, defineUpdate } from '@temporalio/workflow';
 import type { AnswerKind, ApprovalStatus, Decision } from '../src/domain/approval.ts';
 import type { GrantStatus } from '../src/domain/grant.ts';
-import type { InvocationView } from '../src/domain/invocation.ts';
+import type { AgentTask, InvocationView } from '../src/domain/invocation.ts';
 import type { TopUpFailure, TopUpStatus } from '../src/domain/top-up.ts';
 import type { WebhookEndpointStatus } from '../src/domain/webhook-endpoint.ts';
 
@@ -101,6 +101,8 @@ export const grantStatus = defineQuery<GrantView>('status');
 export interface InvocationInput {
   /** `inv_…` */
   readonly invocationId: string;
+  /** What the agent began in an earlier run of this workflow. */
+  readonly task?: AgentTask;
 }
 
 export interface InvocationProgress extends InvocationView {

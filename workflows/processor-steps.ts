@@ -13,7 +13,7 @@ export const RETRY_MS_MAX = 600_000;
 
 const STEP = {
   startToCloseTimeout: '15s',
-  // Every step sends a heartbeat each second (src/temporal/heartbeat.ts), so a killed worker costs 5 s.
+  // Every step sends a heartbeat each second (activities/heartbeat.ts), so a killed worker costs 5 s.
   heartbeatTimeout: '5s',
   // A workflow does not see its activities' retries, so there are only a few before it shows `Stuck`.
   retry: {

@@ -1,66 +1,84 @@
 /**
  * Calls agents that speak A2A over JSON-RPC: version 1.0, or 0.3 for agents without 1.0. The payload becomes the
  * message's data, and its member `text` also the message's text. The message id is the invocation's id, so an agent can
- * recognize a repeated message.
+ * recognize a repeated message. An agent that begins a task is sent no other message: later attempts ask for the task.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { Message, SendMessageRequest, Task, TaskState } from '@a2a-js/sdk';
 import { JsonRpcTransportFactory, type Transport } from '@a2a-js/sdk/client';
 import { LegacyJsonRpcTransport } from '@a2a-js/sdk/compat/v0_3/client';
-import type { GuardedFetch } from '../egress/guarded-fetch.ts';
-import { failed, type Adapter, type AgentAnswer, type AgentRequest } from './adapter.ts';
+import type { AgentTask } from '../domain/invocation.ts';
+import { FetchFault, type GuardedFetch } from '../egress/guarded-fetch.ts';
+import {
+  failed,
+  type Adapter,
+  type AgentAnswer,
+  type AgentRequest,
+  type NoteTask,
+} from './adapter.ts';
 
 /** The errors of an agent that does not know the method or the version: -32600, -32601, -32009. */
 const NOT_UNDERSTOOD = new Set([-32600, -32601, -32009]);
+/** Those of an agent that no longer has the task (-32001), or that has been replaced by one of another version. */
+const LOST = new Set([-32001, ...NOT_UNDERSTOOD]);
 /** The interval between polls of a running task. */
-const POLL_MS_MIN = 250;
+const POLL_MS_MIN = 100;
 const POLL_MS_MAX = 5_000;
+/** A task's id is kept in the workflow's history. A longer one is not kept. */
+const TASK_ID_MAX = 500;
 
-export const callA2a: Adapter = async (request, guarded) => {
-  const { endpoint } = request;
+export const callA2a: Adapter = async (request, guarded, noteTask) => {
+  const { endpoint, task } = request;
   const options = { endpoint, fetchImpl: guarded.fetch };
   // The SDK reads the card only to choose a transport, and this code has chosen already.
   const current = await new JsonRpcTransportFactory(options).create(endpoint, undefined as never);
-  try {
-    return await converse(current, request, guarded);
-  } catch (error) {
-    const code = rpcCodeOf(error);
-    if (code === undefined) throw error;
-    if (!NOT_UNDERSTOOD.has(code)) return refusal(error, code);
+  const legacy = new LegacyJsonRpcTransport(options);
+  if (task) {
+    const transport = task.version === legacy.protocolVersion ? legacy : current;
+    const answer = await unless(LOST, () => follow(transport, task, guarded));
+    if (answer) return answer;
   }
-  try {
-    return await converse(new LegacyJsonRpcTransport(options), request, guarded);
-  } catch (error) {
-    const code = rpcCodeOf(error);
-    if (code === undefined) throw error;
-    return refusal(error, code);
-  }
+  const converseBy = (transport: Transport) => converse(transport, request, guarded, noteTask);
+  return (
+    (await unless(NOT_UNDERSTOOD, () => converseBy(current))) ??
+    (await converseBy(legacy).catch(refused))
+  );
 };
 
 async function converse(
   transport: Transport,
   request: AgentRequest,
   guarded: GuardedFetch,
+  noteTask: NoteTask,
 ): Promise<AgentAnswer> {
-  const options = {
+  const { protocolVersion: version } = transport;
+  const answer = await transport.sendMessage(messageOf(request), {
     signal: guarded.signal,
-    serviceParameters: {
-      'A2A-Version': transport.protocolVersion,
-      'Idempotency-Key': request.invocationId,
-    },
-  };
-  let answer = await transport.sendMessage(messageOf(request), options);
-  for (let pollMs = POLL_MS_MIN; 'status' in answer; pollMs = Math.min(pollMs * 2, POLL_MS_MAX)) {
-    const ended = endOf(answer);
+    serviceParameters: { 'A2A-Version': version, 'Idempotency-Key': request.invocationId },
+  });
+  if (!('status' in answer)) return { kind: 'answered', value: Message.toJSON(answer) };
+  const { id } = answer;
+  if (id.length <= TASK_ID_MAX) noteTask({ version, id });
+  return follow(transport, answer, guarded).catch(refused);
+}
+
+/** Asks for the task until it has ended. */
+async function follow(
+  transport: Transport,
+  started: Task | AgentTask,
+  { signal }: GuardedFetch,
+): Promise<AgentAnswer> {
+  const options = { signal, serviceParameters: { 'A2A-Version': transport.protocolVersion } };
+  let task = 'status' in started ? started : undefined;
+  for (let pollMs = POLL_MS_MIN; ; pollMs = Math.min(pollMs * 2, POLL_MS_MAX)) {
+    task ??= await transport.getTask({ tenant: '', id: started.id }, options);
+    const ended = endOf(task);
     if (ended) return ended;
-    await delay(pollMs, undefined, { signal: guarded.signal });
-    const { 'A2A-Version': version } = options.serviceParameters;
-    answer = await transport.getTask(
-      { tenant: '', id: answer.id },
-      { signal: guarded.signal, serviceParameters: { 'A2A-Version': version } },
-    );
+    task = undefined;
+    await delay(pollMs, undefined, { signal }).catch(() => {
+      throw new FetchFault('unavailable', 'Its task is not done yet.');
+    });
   }
-  return { kind: 'answered', value: Message.toJSON(answer) };
 }
 
 function messageOf({ invocationId, capability, callerId, payload }: AgentRequest) {
@@ -72,7 +90,8 @@ function messageOf({ invocationId, capability, callerId, payload }: AgentRequest
       parts: [...text, { data: payload }],
       metadata: { capability, callerId },
     },
-    configuration: { returnImmediately: false },
+    // Otherwise the task's id would come only when the task has ended.
+    configuration: { returnImmediately: true },
   });
 }
 
@@ -110,6 +129,20 @@ function rpcCodeOf(error: unknown): number | undefined {
   return typeof code === 'number' ? code : undefined;
 }
 
-function refusal(error: unknown, code: number): AgentAnswer {
+/** Undefined: the agent answered with one of these errors. */
+async function unless(
+  codes: ReadonlySet<number>,
+  act: () => Promise<AgentAnswer>,
+): Promise<AgentAnswer | undefined> {
+  try {
+    return await act();
+  } catch (error) {
+    return codes.has(rpcCodeOf(error) ?? 0) ? undefined : refused(error);
+  }
+}
+
+function refused(error: unknown): AgentAnswer {
+  const code = rpcCodeOf(error);
+  if (code === undefined) throw error;
   return failed('agent_refused', `${error instanceof Error ? error.message : ''} (${code})`);
 }

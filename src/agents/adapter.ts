@@ -1,5 +1,5 @@
 /** The interface of the adapters, one for each protocol. */
-import type { InvocationError, InvocationErrorCode } from '../domain/invocation.ts';
+import type { AgentTask, InvocationError, InvocationErrorCode } from '../domain/invocation.ts';
 import type { GuardedFetch } from '../egress/guarded-fetch.ts';
 
 export interface AgentRequest {
@@ -11,7 +11,12 @@ export interface AgentRequest {
   readonly callerId: string;
   /** `inv_…`, which is also the idempotency key. */
   readonly invocationId: string;
+  /** Of an earlier attempt. */
+  readonly task?: AgentTask | undefined;
 }
+
+/** Called when the agent has begun a task that later attempts should ask for. */
+export type NoteTask = (task: AgentTask) => void;
 
 export type AgentAnswer =
   | { readonly kind: 'answered'; readonly value: unknown }
@@ -25,7 +30,11 @@ export type AgentAnswer =
     };
 
 /** Returns an answer or throws. After a throw, the guarded fetch's fault explains the failure. */
-export type Adapter = (request: AgentRequest, guarded: GuardedFetch) => Promise<AgentAnswer>;
+export type Adapter = (
+  request: AgentRequest,
+  guarded: GuardedFetch,
+  noteTask: NoteTask,
+) => Promise<AgentAnswer>;
 
 export function failed(code: InvocationErrorCode, message: string): AgentAnswer {
   return { kind: 'failed', error: { code, message } };

@@ -11,7 +11,13 @@ import {
   type GuardedFetch,
 } from '../egress/guarded-fetch.ts';
 import { callA2a } from './a2a.ts';
-import { failed, type Adapter, type AgentAnswer, type AgentRequest } from './adapter.ts';
+import {
+  failed,
+  type Adapter,
+  type AgentAnswer,
+  type AgentRequest,
+  type NoteTask,
+} from './adapter.ts';
 import { callHttp } from './http.ts';
 import { callMcp } from './mcp.ts';
 
@@ -19,6 +25,7 @@ export interface CallOptions {
   readonly allowPrivate: boolean;
   /** Aborts when the attempt times out. */
   readonly signal: AbortSignal;
+  readonly noteTask?: NoteTask;
 }
 
 const ANSWER_BYTES_MAX = 1_000_000;
@@ -38,7 +45,7 @@ const CODE_OF: Readonly<Record<FaultKind, InvocationErrorCode>> = {
 
 export async function callAgent(
   request: AgentRequest,
-  { allowPrivate, signal }: CallOptions,
+  { allowPrivate, signal, noteTask = () => {} }: CallOptions,
 ): Promise<AgentAnswer> {
   const adapter = ADAPTERS.get(request.protocol);
   if (!adapter) {
@@ -46,7 +53,7 @@ export async function callAgent(
   }
   const guarded = openGuardedFetch({ allowPrivate, signal, bytesMax: ANSWER_BYTES_MAX });
   try {
-    return checked(await adapter(request, guarded));
+    return checked(await adapter(request, guarded, noteTask));
   } catch (error) {
     return meaningOf(error, guarded);
   } finally {

@@ -3,7 +3,13 @@
  * Works with older servers and with stateless ones.
  */
 import { setTimeout as delay } from 'node:timers/promises';
-import { Client, ProtocolError, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
+import {
+  Client,
+  ProtocolError,
+  StreamableHTTPClientTransport,
+  type JSONRPCMessage,
+  type Transport,
+} from '@modelcontextprotocol/client';
 import type { GuardedFetch } from '../egress/guarded-fetch.ts';
 import { failed, type Adapter, type AgentRequest } from './adapter.ts';
 
@@ -14,6 +20,14 @@ const TIMEOUT_MS = 3_600_000;
 const STREAM_AGAIN_MS = 1_000;
 /** A session that the server keeps is of no further use to anybody, and servers end idle ones themselves. */
 const ENDED_WITHIN_MS = 1_000;
+/**
+ * Of a message, except in `structuredContent`, which the SDK takes as it is. It describes each wrong value in an error: those of a
+ * megabyte would take more than ten seconds, in which the worker does nothing else, and gigabytes.
+ */
+const VALUES_MAX = 5_000;
+/** Of the server, in one call. The SDK answers each in a request of its own; a server that is alive sends a ping at times. */
+const REQUESTS_MAX = 1_000;
+const STRUCTURE = 'structuredContent';
 
 export const callMcp: Adapter = async (request, guarded) => {
   const client = new Client(CLIENT, { versionNegotiation: { mode: 'auto' } });
@@ -26,6 +40,17 @@ export const callMcp: Adapter = async (request, guarded) => {
   });
   // While the SDK negotiates the version, it heeds only this.
   const stop = () => void transport.close();
+  let excess: string | undefined;
+  let requests = 0;
+  checkMessages(transport, (message) => {
+    if ('method' in message && 'id' in message) requests += 1;
+    if (requests > REQUESTS_MAX) excess ??= `It sent more than ${REQUESTS_MAX} requests.`;
+    if (hasTooManyValues(message)) {
+      excess ??= `It sent more than ${VALUES_MAX} values in a message, outside \`${STRUCTURE}\`.`;
+    }
+    if (excess !== undefined) stop();
+    return excess === undefined;
+  });
   guarded.signal.addEventListener('abort', stop);
   const options = { signal: guarded.signal, timeout: TIMEOUT_MS };
   try {
@@ -39,6 +64,7 @@ export const callMcp: Adapter = async (request, guarded) => {
       ? failed('agent_error', textOf(result.content))
       : { kind: 'answered', value: result };
   } catch (error) {
+    if (excess !== undefined) return failed('invalid_answer', excess);
     if (!ProtocolError.isInstance(error)) throw error;
     return failed('agent_refused', `${error.message} (${error.code})`);
   } finally {
@@ -46,6 +72,33 @@ export const callMcp: Adapter = async (request, guarded) => {
     await client.close();
   }
 };
+
+/** The SDK gets only the messages that pass. It sets `onmessage` several times. */
+function checkMessages(transport: Transport, passes: (message: JSONRPCMessage) => boolean): void {
+  let receive: Transport['onmessage'];
+  Object.defineProperty(transport, 'onmessage', {
+    get: (): Transport['onmessage'] => {
+      const handler = receive;
+      return handler && ((message, extra) => void (passes(message) && handler(message, extra)));
+    },
+    set: (handler: Transport['onmessage']) => {
+      receive = handler;
+    },
+  });
+}
+
+function hasTooManyValues(message: JSONRPCMessage): boolean {
+  const rest: unknown[] = [message];
+  for (let count = 0; rest.length > 0; count += 1) {
+    const value = rest.pop();
+    if (typeof value !== 'object' || value === null) continue;
+    const isResult = 'result' in message && value === message.result;
+    const inside = Object.entries(value).filter(([key]) => !isResult || key !== STRUCTURE);
+    if (count + rest.length + inside.length > VALUES_MAX) return true;
+    for (const [, each] of inside) rest.push(each);
+  }
+  return false;
+}
 
 /** Only on the call: a server that saw the key on the handshake would replay the handshake's answer. */
 function withIdempotencyKey(

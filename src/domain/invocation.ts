@@ -28,6 +28,14 @@ export interface InvocationError {
   readonly message: string;
 }
 
+/** A task that an A2A agent began for an invocation. Later attempts ask for it and do not send the message again. */
+export interface AgentTask {
+  /** The version of the protocol that the agent understood. */
+  readonly version: string;
+  /** As the agent named it. */
+  readonly id: string;
+}
+
 /** The type of an attempt's failure when its worker stopped before the agent answered. It does not count. */
 export const CUT_OFF = 'worker_stopped';
 

@@ -14,8 +14,9 @@ const CONNECT_TIMEOUT_MS = 10_000;
 export class EgressDeniedError extends Error {
   override readonly name = 'EgressDeniedError';
 
-  constructor(address: string) {
-    super(`${address} is not a public address`);
+  /** The host as the URL has it. What it resolves to here is for us to know: the owner of the URL may be no friend. */
+  constructor(host: string) {
+    super(`${host} is not at a public address`);
   }
 }
 
@@ -45,7 +46,7 @@ function publicOnly(
       const address = socket?.remoteAddress ?? '';
       if (socket && !isPublicAddress(address)) {
         socket.destroy();
-        done(new EgressDeniedError(address), null);
+        done(new EgressDeniedError(host), null);
       } else if (socket) done(null, socket);
       else done(error ?? new Error('no connection'), null);
     });
@@ -57,8 +58,8 @@ function lookupPublic(resolve: LookupAll): LookupFunction {
   return (hostname, options, done) => {
     resolve(hostname, { ...options, all: true }, (error, addresses) => {
       if (error) return done(error, '');
-      const denied = addresses.find(({ address }) => !isPublicAddress(address));
-      if (denied) return done(new EgressDeniedError(denied.address), '');
+      const isDenied = addresses.some(({ address }) => !isPublicAddress(address));
+      if (isDenied) return done(new EgressDeniedError(hostname), '');
       if (options.all) return done(null, addresses);
       const [first] = addresses;
       done(null, first?.address ?? '', first?.family);

@@ -46,11 +46,15 @@ export interface GuardedFetch {
   close(): Promise<void>;
 }
 
+/** At once, of one fetch. Protocols use a few; an agent must not make this process open thousands. */
+const CONNECTIONS_MAX = 10;
+
 const COME_BACK_LATER = new Set([408, 425, 429]);
 
 export function openGuardedFetch(options: GuardedFetchOptions): GuardedFetch {
   const agent = new Agent({
     connect: createConnector(options),
+    connections: CONNECTIONS_MAX,
     // The signal enforces the time limit.
     headersTimeout: 0,
     bodyTimeout: 0,

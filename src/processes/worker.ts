@@ -45,8 +45,8 @@ import { connectWorker } from '../temporal/connect-worker.ts';
 import { reportReversal } from '../temporal/start-reversals.ts';
 import { reportPayment } from '../temporal/start-top-up.ts';
 import { explainFailures } from '../../activities/explain-failures.ts';
+import { beatHearts } from '../../activities/heartbeat.ts';
 import { keepBuilds, UNVERSIONED } from '../temporal/builds.ts';
-import { beatHearts } from '../temporal/heartbeat.ts';
 import { keepConnected } from '../temporal/keep-connected.ts';
 import { dataConverterOf } from '../temporal/payload-codec.ts';
 import { Relay } from '../temporal/relay.ts';
@@ -74,6 +74,8 @@ const DATABASE_SILENCE_MS_MAX = 12_000;
 const RECONNECT_MS = 1_000;
 /** The most concurrent calls to agents. Each may be slow and hold an answer of 1 MB in memory. */
 const AGENT_CALLS_MAX = 200;
+/** The part of these that accounts leave free whose last call hung. Otherwise some hundreds of them could take all. */
+const AGENT_CALLS_RESERVED = 50;
 /** The same beyond the shares of their accounts. These wait for one another. */
 const BUSY_AGENT_CALLS_MAX = 100;
 /** The most webhook endpoints that one worker sends to at once. Each may be slow. */
@@ -183,7 +185,7 @@ export async function runWorker(
         database,
         allowPrivate: config.allowPrivateEndpoints,
         timeoutMs: config.agentTimeoutMs,
-        places: new SharedPlaces(AGENT_CALLS_MAX),
+        places: new SharedPlaces(AGENT_CALLS_MAX, AGENT_CALLS_RESERVED),
       }),
       shutdownGraceTime: config.agentGraceMs,
     };

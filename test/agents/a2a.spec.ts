@@ -1,6 +1,7 @@
 /** Agents that speak A2A 1.0 and 0.3: messages, and tasks that end at once, later, well and badly. */
 import assert from 'node:assert/strict';
 import type { AgentAnswer } from '../../src/agents/adapter.ts';
+import type { AgentTask } from '../../src/domain/invocation.ts';
 import { callAgent } from '../../src/agents/call.ts';
 import { sendJson, startAgent, type AgentCall, type TestAgent } from '../support/agents.ts';
 
@@ -27,6 +28,11 @@ const task = (state: string, text?: string) => ({
     }),
   },
 });
+/** As a version of the protocol shows it to who asks for it. */
+const shownTask = (version: string, state: string): Said =>
+  version === '1.0'
+    ? { result: task(`TASK_STATE_${state.toUpperCase()}`) }
+    : { result: { kind: 'task', id: 'task-1', contextId: 'c', status: { state } } };
 /** The 1.0 reply to `SendMessage`. */
 const taskOf = (state: string, text?: string): Said => ({ result: { task: task(state, text) } });
 
@@ -37,9 +43,15 @@ function rpcOf(seen: AgentCall | undefined): Rpc {
 
 describe('an agent by a2a', () => {
   let agent: TestAgent | undefined;
+  const noted: AgentTask[] = [];
   afterEach(() => agent?.stop());
 
-  async function call(say: Say, payload: Record<string, unknown> = { n: 1 }): Promise<AgentAnswer> {
+  async function call(
+    say: Say,
+    payload: Record<string, unknown> = { n: 1 },
+    { task, timeoutMs = 10_000 }: { task?: AgentTask; timeoutMs?: number } = {},
+  ): Promise<AgentAnswer> {
+    noted.length = 0;
     agent = await startAgent((request, response) => {
       const rpc = request.body as Rpc;
       sendJson(response, { jsonrpc: '2.0', id: rpc.id, ...say(rpc, request) });
@@ -50,11 +62,11 @@ describe('an agent by a2a', () => {
       capability: 'translate',
       callerId: 'caller',
       invocationId: INVOCATION_ID,
+      task,
     };
-    return callAgent(
-      { ...request, payload },
-      { allowPrivate: true, signal: AbortSignal.timeout(10_000) },
-    );
+    const signal = AbortSignal.timeout(timeoutMs);
+    const noteTask = (begun: AgentTask) => void noted.push(begun);
+    return callAgent({ ...request, payload }, { allowPrivate: true, signal, noteTask });
   }
 
   const methods = () => agent?.calls.map(({ body }) => (body as Rpc).method);
@@ -156,6 +168,66 @@ describe('an agent by a2a', () => {
     assert.ok(answer.kind === 'failed', JSON.stringify(answer));
     assert.equal(answer.error.code, 'agent_error');
     assert.deepEqual(methods(), ['SendMessage', 'message/send', 'tasks/get']);
+  });
+
+  describe('that needs longer than an attempt', () => {
+    for (const [version, send, get] of [
+      ['1.0', 'SendMessage', 'GetTask'],
+      ['0.3', 'message/send', 'tasks/get'],
+    ] as const) {
+      it(`names its task of version ${version} at once, and later attempts ask for that`, async () => {
+        const first = await call(
+          (rpc) => {
+            if (rpc.method === get) return shownTask(version, 'working');
+            if (rpc.method !== send) return methodNotFound;
+            return version === '1.0'
+              ? taskOf('TASK_STATE_SUBMITTED')
+              : shownTask(version, 'submitted');
+          },
+          {},
+          { timeoutMs: 1_000 },
+        );
+        assert.deepEqual(first, {
+          kind: 'unavailable',
+          error: { code: 'agent_unavailable', message: 'Its task is not done yet.' },
+        });
+        assert.deepEqual(noted, [{ version, id: 'task-1' }]);
+        const sent = agent?.calls.map(({ body }) => body as Rpc).find((rpc) => rpc.method === send);
+        const asked = sent?.params['configuration'] as Record<string, unknown> | undefined;
+        assert.ok(version === '1.0' ? asked?.['returnImmediately'] : asked?.['blocking'] === false);
+        await agent?.stop();
+
+        const [known] = noted;
+        const states = ['working', 'completed'];
+        const later = await call(
+          (rpc) => (rpc.method === get ? shownTask(version, states.shift() ?? '') : methodNotFound),
+          {},
+          known && { task: known },
+        );
+        assert.equal(later.kind, 'answered', JSON.stringify(later));
+        assert.deepEqual(methods(), [get, get]);
+        assert.equal(agent?.calls[0]?.headers['a2a-version'], version);
+      });
+    }
+
+    it('is sent the message again, under the same id, when it has lost the task', async () => {
+      const lost = { error: { code: -32001, message: 'Task not found' } };
+      const answer = await call(
+        (rpc) => (rpc.method === 'SendMessage' ? taskOf('TASK_STATE_COMPLETED') : lost),
+        {},
+        { task: { version: '1.0', id: 'gone' } },
+      );
+      assert.equal(answer.kind, 'answered', JSON.stringify(answer));
+      assert.deepEqual(methods(), ['GetTask', 'SendMessage']);
+    });
+
+    it('is not sent the message by another version when it cannot be asked for its task', async () => {
+      const answer = await call((rpc) =>
+        rpc.method === 'SendMessage' ? taskOf('TASK_STATE_WORKING') : methodNotFound,
+      );
+      assert.equal(answer.kind, 'failed', JSON.stringify(answer));
+      assert.deepEqual(methods(), ['SendMessage', 'GetTask']);
+    });
   });
 
   it('has refused when it answers with its own error', async () => {

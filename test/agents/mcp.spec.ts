@@ -123,6 +123,22 @@ async function withStream(method: string, stream: string, timeoutMs: number) {
   return { answer, resumed };
 }
 
+/** The answer of a server of the older generation whose response to one method has this result. */
+async function withResult(method: string, result: object): Promise<AgentAnswer> {
+  const respond = async (request: IncomingMessage, response: ServerResponse) => {
+    const { id, method: asked = '' } = JSON.parse((await text(request)) || '{}') as Asked;
+    if (asked === method) sendJson(response, { jsonrpc: '2.0', id, result });
+    else if (ANSWERS[asked]) sendJson(response, { jsonrpc: '2.0', id, ...ANSWERS[asked] });
+    else response.writeHead(request.method === 'POST' ? 202 : 405).end();
+  };
+  const server = createServer((request, response) => void respond(request, response));
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const answer = await callAt(server, 'double', {});
+  server.close();
+  server.closeAllConnections();
+  return answer;
+}
+
 describe('an agent by mcp', () => {
   const open = new Set<string>();
   const servers = { 'the stateless generation': stateless, 'the older one': withSessions(open) };
@@ -219,4 +235,42 @@ describe('an agent by mcp', () => {
       assert.ok(resumed > 0 && resumed <= 3, `${resumed}`);
     });
   }
+
+  it('is refused when it sends thousands of requests of its own', async () => {
+    const ping = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'ping' });
+    const { answer } = await withStream('tools/call', `data: ${ping}\n\n`.repeat(2_000), 10_000);
+    assert.deepEqual(answer, {
+      kind: 'failed',
+      error: { code: 'invalid_answer', message: 'It sent more than 1000 requests.' },
+    });
+  });
+
+  describe('with many values in a message', () => {
+    const wrong = Array.from({ length: 10_000 }, () => 1);
+
+    for (const method of Object.keys(ANSWERS)) {
+      it(`is refused before each is checked, in its answer to ${method}`, async () => {
+        assert.deepEqual(await withResult(method, { content: wrong }), {
+          kind: 'failed',
+          error: {
+            code: 'invalid_answer',
+            message: 'It sent more than 5000 values in a message, outside `structuredContent`.',
+          },
+        });
+      });
+    }
+
+    it('is answered when they are the structured result of a tool', async () => {
+      const structuredContent = { primes: wrong };
+      const answer = await withResult('tools/call', { content: [], structuredContent });
+      assert.ok(answer.kind === 'answered', JSON.stringify(answer));
+      assert.deepEqual(answer.value, { content: [], structuredContent });
+    });
+
+    it('is answered with 1,000 pieces of text', async () => {
+      const content = wrong.slice(0, 1_000).map(() => ({ type: 'text', text: 'an otter' }));
+      const answer = await withResult('tools/call', { content });
+      assert.deepEqual(answer, { kind: 'answered', value: { content } });
+    });
+  });
 });

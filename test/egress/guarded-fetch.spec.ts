@@ -195,6 +195,19 @@ describe('a guarded fetch', () => {
     });
   }
 
+  it('opens few connections at once, for any number of calls', async () => {
+    let connections = 0;
+    const listener = createServer(() => (connections += 1)).listen(0, '127.0.0.1');
+    await once(listener, 'listening');
+    const { port } = listener.address() as { port: number };
+    const guarded = open(true, 2_000);
+    const calls = Array.from({ length: 50 }, () => guarded.fetch(`http://127.0.0.1:${port}`));
+    await Promise.all(calls.map(faultOf));
+    await guarded.close();
+    listener.close();
+    assert.equal(connections, 10);
+  });
+
   it('does not wait past its deadline for an answer', async () => {
     const agent = await startAgent(() => {});
     const fault = await faultOf(open(true, 200).fetch(agent.url));

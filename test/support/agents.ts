@@ -67,3 +67,21 @@ export async function startAgent(respond: Respond = echo, port = 0): Promise<Tes
     },
   };
 }
+
+/** An A2A agent with one task for each message, done as soon as `isDone` says so. */
+export function taskAgent(isDone: () => boolean): Respond {
+  let tasks = 0;
+  return ({ body }, response) => {
+    const { id, method, params } = body as { id: unknown; method: string; params: { id?: string } };
+    const isNew = method === 'SendMessage';
+    if (isNew) tasks += 1;
+    const state = isDone() ? 'TASK_STATE_COMPLETED' : 'TASK_STATE_WORKING';
+    const task = { id: isNew ? `task-${tasks}` : params.id, contextId: 'c', status: { state } };
+    sendJson(response, { jsonrpc: '2.0', id, result: isNew ? { task } : task });
+  };
+}
+
+/** The methods of JSON-RPC that the agent was called by. */
+export function methodsOf({ calls }: TestAgent): readonly string[] {
+  return calls.map(({ body }) => (body as { method: string }).method);
+}

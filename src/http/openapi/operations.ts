@@ -401,7 +401,13 @@ export const OPERATIONS = {
   registerAgent: {
     tag: 'Agents (legacy)',
     summary: 'Register an agent',
-    description: 'Registers an agent under an id of your choice, or updates one of your own.',
+    description:
+      'Registers an agent under an id of your choice, or updates one of your own. An invocation calls it at its `endpoint`: ' +
+      'an `http` agent gets a POST with `{invocationId, callerId, capability, payload}`, an `mcp` server a call of ' +
+      'the tool that `capability` names, with `payload` as its arguments, and an `a2a` agent a message with `payload` as its ' +
+      'data. A call that fails, or that does not end in time, is made again with the same `Idempotency-Key`, the id of ' +
+      'the invocation, until the invocation ends. Do not do the same work twice under one key. While you still work ' +
+      'on it, answer with 409 and `Retry-After`. An `a2a` agent that returns a task is asked for that task instead.',
   },
   resolveAgents: {
     tag: 'Agents (legacy)',
@@ -416,12 +422,14 @@ export const OPERATIONS = {
   createGrant: {
     tag: 'Agents (legacy)',
     summary: 'Create a grant',
-    description: 'Allows a caller to invoke one agent.',
+    description:
+      'Allows a caller to invoke one agent. Your account can use the grant, and the account that registered an agent ' +
+      'under the id `callerId`, if there is one.',
   },
   getGrant: {
     tag: 'Agents (legacy)',
     summary: 'Get a grant',
-    description: 'Returns a grant that your account created.',
+    description: 'Returns a grant that your account created or can use.',
   },
   revokeGrant: {
     tag: 'Agents (legacy)',
@@ -433,8 +441,8 @@ export const OPERATIONS = {
     tag: 'Agents (legacy)',
     summary: 'Invoke an agent',
     description:
-      'Calls an agent under a grant. The status is 200 when it has ended within two seconds, otherwise ' +
-      '202: get the invocation later to see how it ended.',
+      'Calls an agent under a grant, which counts as used even if the agent fails. The status is 200 when it has ended ' +
+      'within two seconds, otherwise 202: get the invocation later to see how it ended.',
   },
   getInvocation: {
     tag: 'Agents (legacy)',

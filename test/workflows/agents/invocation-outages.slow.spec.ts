@@ -4,7 +4,7 @@ import { GrantReply } from '../../../src/schemas/grants.ts';
 import { InvocationReply } from '../../../src/schemas/invocations.ts';
 import { agentTaskQueue } from '../../../src/domain/task-queues.ts';
 import { startOwnTemporal, type OwnServer } from '../../support/own-servers.ts';
-import { echo } from '../../support/agents.ts';
+import { echo, methodsOf, taskAgent } from '../../support/agents.ts';
 import { bodyOf } from '../../support/http.ts';
 import {
   startProcesses,
@@ -47,6 +47,32 @@ describe('invocations and deaths', () => {
       assert.deepEqual([done.status, done.attempts], ['succeeded', 2]);
       assert.deepEqual([...agent.effects], [id]);
       assert.equal(agent.calls.length, 2);
+    } finally {
+      await second.stop();
+    }
+  });
+
+  it('ask an A2A agent for its task when the worker is killed meanwhile', async () => {
+    stack.worker.kill('SIGKILL');
+    await stack.worker.exited;
+    const worker = await startWorkerProcess({ env: stack.env });
+    let isDone = false;
+    const agent = await harness.agent(
+      'tasked',
+      taskAgent(() => isDone),
+      'a2a',
+    );
+    const { id } = await harness.invoke('tasked');
+    // Beyond the first second: the heartbeats that follow keep the task.
+    await until(() => agent.calls.length >= 6);
+    worker.kill('SIGKILL');
+    await worker.exited;
+    isDone = true;
+    const second = await startWorker({ env: stack.env });
+    try {
+      const done = await harness.ended(id);
+      assert.deepEqual([done.status, done.attempts], ['succeeded', 2]);
+      assert.equal(methodsOf(agent).filter((method) => method === 'SendMessage').length, 1);
     } finally {
       await second.stop();
     }

@@ -5,7 +5,7 @@ import { Farebox } from '@farebox/client';
 import { InvocationReply, InvocationReceiptReply } from '../../../src/schemas/invocations.ts';
 import { ReceiptKeysReply, VerifyReply } from '../../../src/schemas/receipts.ts';
 import type { InvocationProgress } from '../../../workflows/messages.ts';
-import { echo, sendJson } from '../../support/agents.ts';
+import { echo, methodsOf, sendJson, taskAgent } from '../../support/agents.ts';
 import { bodyOf, call } from '../../support/http.ts';
 import { until } from '../../support/stack.ts';
 import {
@@ -142,6 +142,25 @@ describe('an invocation', () => {
     const done = await harness.ended(id);
     assert.deepEqual([done.status, done.attempts], ['succeeded', 2]);
     assert.deepEqual([...agent.effects], [id]);
+  });
+
+  it('sends one message to an A2A agent whose task takes longer than an attempt', async () => {
+    let isDone = false;
+    const agent = await harness.agent(
+      'thorough',
+      taskAgent(() => isDone),
+      'a2a',
+    );
+    const { id } = await harness.invoke('thorough');
+    const waiting = await until(async () => {
+      const now = await harness.invocationNow(id);
+      return now.attempts >= 3 && now;
+    });
+    assert.equal(waiting.lastError?.message, 'Its task is not done yet.');
+    isDone = true;
+    const { status, result } = await harness.ended(id);
+    assert.deepEqual([status, (result as { id: string }).id], ['succeeded', 'task-1']);
+    assert.equal(methodsOf(agent).filter((method) => method === 'SendMessage').length, 1);
   });
 
   it('waits as long as a busy agent asks', async () => {
