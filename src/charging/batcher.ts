@@ -80,8 +80,8 @@ interface Lane<Draft, Outcome> {
   keysInFlight: ReadonlySet<string>;
   isFlushing: boolean;
   isScheduled: boolean;
-  /** How many flushes are to have a single charge. */
-  alone: number;
+  /** The most charges in its next flush. Less than usual after the database has rejected a flush for its data. */
+  max: number;
 }
 
 /** The lane that a consumer and its holds use instead of their own while they have charges there. */
@@ -200,8 +200,7 @@ export class Batcher<Draft extends Batchable, Outcome> {
   #take(lane: Lane<Draft, Outcome>): Waiting<Draft, Outcome>[] {
     const now = performance.now();
     const oldest = now - this.#options.deadlineMs;
-    const max = lane.alone > 0 ? 1 : this.#flushSize.max(lane.queue.owners, now);
-    lane.alone = Math.max(lane.alone - 1, 0);
+    const max = Math.min(lane.max, this.#flushSize.max(lane.queue.owners, now));
     const batch: Waiting<Draft, Outcome>[] = [];
     const later: Waiting<Draft, Outcome>[] = [];
     const keys = new Set<string>();
@@ -245,6 +244,7 @@ export class Batcher<Draft extends Batchable, Outcome> {
           isSent = true;
         },
       );
+      lane.max *= 2;
       for (const [index, waiting] of batch.entries()) {
         if (!outcomes[index]) this.#moveTo(this.#careful, waiting);
       }
@@ -257,11 +257,11 @@ export class Batcher<Draft extends Batchable, Outcome> {
       const free = isLockTimeout(error) ? await this.#partLocked(lane, batch) : undefined;
       if (free) return free.length > 0 ? this.#flush(lane, free) : undefined;
       this.#options.onFailure(error, batch.length);
-      // A statement that failed because of its data changed nothing. Sending each charge alone finds the faulty one and
-      // makes the others.
+      // A statement that failed because of its data changed nothing. Sending the first half of the batch, and so on, finds
+      // the faulty charge and makes the others. Each flush that succeeds doubles the next, so they are small for a moment.
       if (failure === 'rejected' && batch.length > 1) {
-        putBack(lane, batch);
-        lane.alone = batch.length;
+        lane.queue.untake(batch, ({ draft }) => draft.developerId);
+        lane.max = Math.floor(batch.length / 2);
       } else {
         for (const waiting of batch) this.#reject(waiting, rejectionFor(failure, error));
       }
@@ -360,7 +360,7 @@ function newLane<Draft, Outcome>(
     keysInFlight: new Set<string>(),
     isFlushing: false,
     isScheduled: false,
-    alone: 0,
+    max: Number.POSITIVE_INFINITY,
   };
 }
 
