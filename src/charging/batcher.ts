@@ -82,6 +82,8 @@ interface Lane<Draft, Outcome> {
   isScheduled: boolean;
   /** The most charges in its next flush. Less than usual after the database has rejected a flush for its data. */
   max: number;
+  /** How many of its next charges may be the one because of which the database rejected that flush. */
+  suspects: number;
 }
 
 /** The lane that a consumer and its holds use instead of their own while they have charges there. */
@@ -244,7 +246,8 @@ export class Batcher<Draft extends Batchable, Outcome> {
           isSent = true;
         },
       );
-      lane.max *= 2;
+      if (lane.suspects > 0) lane.suspects -= batch.length;
+      else lane.max *= 2;
       for (const [index, waiting] of batch.entries()) {
         if (!outcomes[index]) this.#moveTo(this.#careful, waiting);
       }
@@ -257,12 +260,15 @@ export class Batcher<Draft extends Batchable, Outcome> {
       const free = isLockTimeout(error) ? await this.#partLocked(lane, batch) : undefined;
       if (free) return free.length > 0 ? this.#flush(lane, free) : undefined;
       this.#options.onFailure(error, batch.length);
-      // A statement that failed because of its data changed nothing. Sending the first half of the batch, and so on, finds
-      // the faulty charge and makes the others. Each flush that succeeds doubles the next, so they are small for a moment.
+      // A statement that failed because of its data changed nothing. Sent again in parts, and the part that fails in smaller
+      // ones, the faulty charge is found and the others are made. Each failure costs a new connection, so there are few. Then
+      // flushes grow again.
       if (failure === 'rejected' && batch.length > 1) {
         lane.queue.untake(batch, ({ draft }) => draft.developerId);
-        lane.max = Math.floor(batch.length / 2);
+        lane.max = Math.floor(Math.sqrt(batch.length));
+        lane.suspects = batch.length;
       } else {
+        lane.suspects = 0;
         for (const waiting of batch) this.#reject(waiting, rejectionFor(failure, error));
       }
     }
@@ -361,6 +367,7 @@ function newLane<Draft, Outcome>(
     isFlushing: false,
     isScheduled: false,
     max: Number.POSITIVE_INFINITY,
+    suspects: 0,
   };
 }
 

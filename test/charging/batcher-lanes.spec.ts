@@ -213,7 +213,7 @@ describe('the lanes of Batcher', () => {
       while (sizes.length < 1) await turn();
       const others = [2, 3, 4, 5].flatMap((developer) => many(developer, 20));
       await Promise.all([...answers, ...others.map((each) => assertPosted(post(each), each))]);
-      assert.ok(sizes.length < 50, `at ${place}: ${sizes.join(' ')}`);
+      assert.ok(sizes.length < 40, `at ${place}: ${sizes.join(' ')}`);
     }
   });
 

@@ -241,16 +241,16 @@ describe('Batcher', () => {
     const together = await flush(0);
     together.sent();
     together.fail(refused);
-    for (let index = 1; index <= 4; index += 1) {
-      const next = await flush(index);
-      next.sent();
-      if (next.tools.includes('poison')) next.fail(refused);
-      else next.succeed();
+    for (let index = 1; index <= 3; index += 1) {
+      const alone = await flush(index);
+      alone.sent();
+      if (alone.tools[0] === 'poison') alone.fail(refused);
+      else alone.succeed();
     }
     await verdicts;
     assert.deepEqual(
-      flushes.slice(1).map(({ tools }) => tools),
-      [['good'], ['poison', 'better'], ['poison'], ['better']],
+      flushes.slice(1).flatMap(({ tools }) => tools),
+      ['good', 'poison', 'better'],
     );
   });
 
