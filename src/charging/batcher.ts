@@ -80,8 +80,10 @@ interface Lane<Draft, Outcome> {
   keysInFlight: ReadonlySet<string>;
   isFlushing: boolean;
   isScheduled: boolean;
-  /** How many flushes are to have a single charge. */
-  alone: number;
+  /** The most charges in its next flush. Less than usual after the database has rejected a flush for its data. */
+  max: number;
+  /** How many of its next charges may be the one because of which the database rejected that flush. */
+  suspects: number;
 }
 
 /** The lane that a consumer and its holds use instead of their own while they have charges there. */
@@ -200,8 +202,7 @@ export class Batcher<Draft extends Batchable, Outcome> {
   #take(lane: Lane<Draft, Outcome>): Waiting<Draft, Outcome>[] {
     const now = performance.now();
     const oldest = now - this.#options.deadlineMs;
-    const max = lane.alone > 0 ? 1 : this.#flushSize.max(lane.queue.owners, now);
-    lane.alone = Math.max(lane.alone - 1, 0);
+    const max = Math.min(lane.max, this.#flushSize.max(lane.queue.owners, now));
     const batch: Waiting<Draft, Outcome>[] = [];
     const later: Waiting<Draft, Outcome>[] = [];
     const keys = new Set<string>();
@@ -245,6 +246,8 @@ export class Batcher<Draft extends Batchable, Outcome> {
           isSent = true;
         },
       );
+      if (lane.suspects > 0) lane.suspects -= batch.length;
+      else lane.max *= 2;
       for (const [index, waiting] of batch.entries()) {
         if (!outcomes[index]) this.#moveTo(this.#careful, waiting);
       }
@@ -257,12 +260,15 @@ export class Batcher<Draft extends Batchable, Outcome> {
       const free = isLockTimeout(error) ? await this.#partLocked(lane, batch) : undefined;
       if (free) return free.length > 0 ? this.#flush(lane, free) : undefined;
       this.#options.onFailure(error, batch.length);
-      // A statement that failed because of its data changed nothing. Sending each charge alone finds the faulty one and
-      // makes the others.
+      // A statement that failed because of its data changed nothing. Sent again in parts, and the part that fails in smaller
+      // ones, the faulty charge is found and the others are made. Each failure costs a new connection, so there are few. Then
+      // flushes grow again.
       if (failure === 'rejected' && batch.length > 1) {
-        putBack(lane, batch);
-        lane.alone = batch.length;
+        lane.queue.untake(batch, ({ draft }) => draft.developerId);
+        lane.max = Math.floor(Math.sqrt(batch.length));
+        lane.suspects = batch.length;
       } else {
+        lane.suspects = 0;
         for (const waiting of batch) this.#reject(waiting, rejectionFor(failure, error));
       }
     }
@@ -360,7 +366,8 @@ function newLane<Draft, Outcome>(
     keysInFlight: new Set<string>(),
     isFlushing: false,
     isScheduled: false,
-    alone: 0,
+    max: Number.POSITIVE_INFINITY,
+    suspects: 0,
   };
 }
 

@@ -46,6 +46,22 @@ export class FairQueue<T> {
     else owned.items.unshift(item);
   }
 
+  /** Undoes the last takes: these items are taken next, in the same order. */
+  untake(items: readonly T[], ownerOf: (item: T) => string): void {
+    this.#size += items.length;
+    const others = new Map(this.#owners);
+    this.#owners.clear();
+    for (const [owner, taken] of Map.groupBy(items, ownerOf)) {
+      const owned = others.get(owner);
+      this.#owners.set(owner, {
+        items: owned ? taken.concat(owned.items.slice(owned.head)) : taken,
+        head: 0,
+      });
+      others.delete(owner);
+    }
+    for (const [owner, owned] of others) this.#owners.set(owner, owned);
+  }
+
   /** Takes all of these out, each owner's in order. */
   takeAll(isWanted: (item: T) => boolean): T[] {
     const taken: T[] = [];

@@ -64,7 +64,7 @@ function failureError(failure: ChargeFailure): ApiError {
     case 'not_made':
       return new ApiError(
         'service_unavailable',
-        `${failure.message} Nothing was charged; try again shortly.`,
+        `${failure.message} This request charged nothing; try again shortly.`,
         { retryAfterSeconds: 1 },
         failure,
       );

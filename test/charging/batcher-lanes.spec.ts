@@ -189,6 +189,34 @@ describe('the lanes of Batcher', () => {
     assert.deepEqual(decided, ['a', 'b', 'c', 'd', 'e']);
   });
 
+  it('finds a charge that the database rejects, wherever it is, in few flushes', async () => {
+    for (const place of [0, 1, 60, 149, 199]) {
+      const sizes: number[] = [];
+      const { post } = openBatcher({
+        batchMax: 200,
+        shareMax: 200,
+        queueMax: 2_000,
+        queueMaxByDeveloper: 2_000,
+        execute: async (drafts, onSent) => {
+          onSent();
+          await turn();
+          sizes.push(drafts.length);
+          if (drafts.some(({ tool }) => tool === 'faulty')) throw postgresError('22003');
+          return drafts.map(posted);
+        },
+      });
+      const drafts = many(1, 600).with(place, newDraft('faulty'));
+      const answers = drafts.map((each) =>
+        each.tool === 'faulty' ? assert.rejects(post(each)) : assertPosted(post(each), each),
+      );
+      // They arrive after the batch was sent.
+      while (sizes.length < 1) await turn();
+      const others = [2, 3, 4, 5].flatMap((developer) => many(developer, 20));
+      await Promise.all([...answers, ...others.map((each) => assertPosted(post(each), each))]);
+      assert.ok(sizes.length < 40, `at ${place}: ${sizes.join(' ')}`);
+    }
+  });
+
   it('does not make a charge whose consumer stays locked past the deadline', async () => {
     const only = newDraft('held');
     const { post } = openBatcher({

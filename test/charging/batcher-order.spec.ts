@@ -69,7 +69,8 @@ describe('the order of a consumer in the batcher', () => {
           const answers: Promise<unknown>[] = [];
           for (const [index, { consumer, isOfHold, turns }] of all.entries()) {
             for (let n = 0; n < turns; n += 1) await turn();
-            const draft = newDraft(`${index}${isOfHold ? OF_HOLD : ''}`, { consumer });
+            const developer = 1 + (consumer % 2);
+            const draft = newDraft(`${index}${isOfHold ? OF_HOLD : ''}`, { consumer, developer });
             sent.push(draft);
             answers.push(post(draft));
           }

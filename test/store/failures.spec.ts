@@ -1,5 +1,6 @@
 /** Connections to Postgres that the network resets or forgets: reads are refused for now, and the outcome of writes is unknown. */
 import assert from 'node:assert/strict';
+import { ChargeFailure } from '../../src/charging/charge-failure.ts';
 import { apiErrorOf } from '../../src/http/answer-errors.ts';
 import { BalanceReply } from '../../src/schemas/balance.ts';
 import { ChargeReply, RefundReply } from '../../src/schemas/charges.ts';
@@ -64,6 +65,14 @@ describe('a connection to Postgres that fails during a request', () => {
     } finally {
       await database.end();
     }
+  });
+
+  it('tells of this request alone when a charge is not made: an earlier one with its key may have charged', () => {
+    const { message } = apiErrorOf(new ChargeFailure('not_made', 'The request waited too long.'));
+    assert.equal(
+      message,
+      'The request waited too long. This request charged nothing; try again shortly.',
+    );
   });
 
   it('leaves the outcome unknown when the COMMIT is not answered', async () => {
