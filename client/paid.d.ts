@@ -18,7 +18,7 @@ interface CommonOptions {
 
 /**
  * Declared as methods, because TypeScript lets the parameters of a method be narrower: your function may declare its parameter
- * with the full type of your framework, of which only the used members are declared here.
+ * with the full type of your framework. Only the members that the client uses are declared here.
  */
 interface Functions<Input extends unknown[], Result> {
   price(...input: Input): Amount | Promise<Amount>;
