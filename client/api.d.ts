@@ -1391,7 +1391,7 @@ export interface InvocationReply {
   /** How many times the agent was called. */
   attempts: number;
   /**
-   * The agent's answer, once the invocation has `succeeded`, with numbers in double precision. Absent once an operator has archived the month in which it was made; the receipt still has its hash.
+   * The agent's answer, once the invocation has `succeeded`, with numbers in double precision. Absent once an operator has archived the month in which the invocation was made; the receipt still has its hash.
    */
   result?: {
     [k: string]: unknown;

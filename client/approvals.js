@@ -132,7 +132,7 @@ function stillAsked(failure, asked) {
   return asked;
 }
 
-/** The refusal itself says more than why nobody could be asked, such as a reason that is too long: that is its cause. */
+/** The refusal says more than why nobody could be asked, such as a reason that is too long, so that becomes its cause. */
 function noAnswer(failure, refusal) {
   if (failure.code === 'approval_not_needed') return NOT_NEEDED;
   Object.defineProperty(refusal, 'cause', { value: failure, configurable: true });

@@ -66,7 +66,7 @@ export class FakeApprovals {
     approval.raisedTo = raised;
   }
 
-  /** An approval for once that lets the call pass this refusal: the smallest. */
+  /** A one-time approval that lets the call pass this refusal: the smallest. */
   onceFor(key, { tool, micros }, { node }) {
     const fitting = [...this.all.values()].filter(
       (each) =>

@@ -14,7 +14,7 @@ export type PaidToolOptions<Input extends unknown[], Result> = PaidOptions<Input
   hasOutputSchema?: boolean | undefined;
 };
 
-/** What the handler takes, by which nothing else is inferred. A `price()` may take fewer arguments. */
+/** The parameters of the handler, inferred from the handler alone. A `price()` may take fewer of them. */
 type Taken<Input extends unknown[]> = { [N in keyof Input]: NoInfer<Input[N]> };
 
 /**

@@ -17,8 +17,8 @@ interface CommonOptions {
 }
 
 /**
- * Methods, whose parameters may be narrower: of the input and the result, only what is used here is known, and your function
- * may name the type that your framework has for it.
+ * Declared as methods, because TypeScript lets the parameters of a method be narrower: your function may declare its parameter
+ * with the full type of your framework. Only the members that the client uses are declared here.
  */
 interface Functions<Input extends unknown[], Result> {
   price(...input: Input): Amount | Promise<Amount>;
@@ -36,7 +36,7 @@ interface Priced<Input extends unknown[]> {
 interface Settled<Result> {
   price?: undefined;
   max: Amount;
-  /** Dollars; 0 is free. More than `max` is charged as `max`. What is no amount is a `billing_error`, and not charged. */
+  /** Dollars; 0 is free. More than `max` is charged as `max`. Anything that is not an amount is not charged, and is a `billing_error`. */
   settle: Functions<[], Result>['settle'];
 }
 

@@ -12,7 +12,7 @@ export async function sendBy(call, url, { timeoutMs, signal, ...options }) {
     ending.signal.addEventListener('abort', () => reject(ending.signal.reason));
   });
   try {
-    // A function of the settings may not heed the signal.
+    // A `fetch` from the options may ignore the signal.
     return await Promise.race([answerTo(call, url, { ...options, signal: ending.signal }), gaveUp]);
   } finally {
     clearTimeout(timer);

@@ -44,7 +44,7 @@ export class Transport {
       this.lastRequestId = header('x-request-id') ?? this.lastRequestId;
       return { status, header, json: parseJson(text) };
     } catch (cause) {
-      // A fetch of the settings may fail without a reason.
+      // A `fetch` from the options may reject with undefined.
       return { cause: cause ?? new Error('no reason'), signal: options.signal };
     }
   }

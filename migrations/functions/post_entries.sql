@@ -13,7 +13,7 @@
 -- balance and the budgets, if the owner would still let the key pay (may_exceed_hold.sql). For placed holds and charges
 -- it is 0, or 3 when memory found that a budget refuses them unless its owner approved: what memory checks of a budget
 -- is then checked here.
--- An approval for once (farebox.approvals) lets one charge or hold of its key, developer and tool, up to its amount, pass
+-- A one-time approval (farebox.approvals) lets one charge or hold of its key, developer and tool, up to its amount, pass
 -- the limits of its budget. The one that needs it uses it up, in this commit.
 -- A hold counts at its key's budgets when it is placed; its captures count only what exceeds it. Released money is
 -- given back to the budgets, and to a window only if that window counted the hold.

@@ -292,7 +292,7 @@ export class Batcher<Draft extends Batchable, Outcome> {
         putBack(lane, batch);
         return [];
       }
-      // Before those that arrived meanwhile, wherever these are.
+      // Ahead of the charges that have arrived since, in either lane.
       if (lane === this.#held) putBack(lane, held);
       else {
         const later = lane.queue.takeAll(isLocked);
@@ -352,7 +352,7 @@ export class Batcher<Draft extends Batchable, Outcome> {
   }
 }
 
-/** The same for a consumer and its holds, and for few other consumers. */
+/** The end of a consumer's id, with which the ids of its holds end too, and those of few other consumers. */
 function endOf(payer: string): string {
   return payer.slice(-4);
 }

@@ -24,7 +24,7 @@ interface Node {
   readonly tools: ReadonlySet<string> | undefined;
   readonly developers: ReadonlySet<string> | undefined;
   readonly approved: ReadonlySet<string> | undefined;
-  /** Until then, PostgreSQL decides whether an approval for once lets a refused call pass. */
+  /** Until then, PostgreSQL decides whether a one-time approval lets a refused call pass. */
   readonly onceUntilMs: number;
 }
 
@@ -150,7 +150,7 @@ function leaseRefusalOf(
 ): BudgetRefusal | undefined {
   for (const call of calls) {
     const refusal = refusalOf(path, call, null, nowMs);
-    // An approval for once is for a charge or hold, not for a lease.
+    // A one-time approval is for a charge or hold, not for a lease.
     if (refusal) return refusal.kind === 'needs_approval' ? refusal.refusal : refusal;
   }
   for (const node of path) {
@@ -219,7 +219,7 @@ function nodeOf({ id, isClosed, expiresAt, ...rules }: BudgetRules): Node {
     tools: tools ? new Set(tools) : undefined,
     developers: developers ? new Set(developers) : undefined,
     approved: approved ? new Set(approved) : undefined,
-    // What this process takes for the time may be ahead. Asking PostgreSQL once more does no harm.
+    // This process's clock may be ahead of PostgreSQL's. Asking PostgreSQL once more does no harm.
     onceUntilMs: onceUntil === null ? 0 : Date.parse(onceUntil) + CLOCK_SKEW_MS_MAX,
   };
 }

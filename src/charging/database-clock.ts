@@ -23,7 +23,7 @@ export class ClockSkewError extends ClockError {
     const direction = skewMs > 0 ? 'ahead of' : 'behind';
     super(
       `The clock of this machine is ${seconds} s ${direction} the clock of Postgres. ` +
-        `Synchronize them: at most ${CLOCK_SKEW_MS_MAX / 1_000} s are allowed.`,
+        `Synchronize the clocks: they may differ by at most ${CLOCK_SKEW_MS_MAX / 1_000} s.`,
     );
   }
 }
@@ -79,8 +79,8 @@ export class DatabaseClock {
   }
 
   /**
-   * Postgres' time in whole milliseconds, for what ends at a time that is stored, and for what is told: by it, all processes
-   * agree. After a suspension it is late until Postgres' clock has been read, within a second.
+   * Postgres' time in whole milliseconds, for expiries that are stored and for times in responses, so that all processes
+   * agree. After a suspension, it is behind until Postgres' clock has been read, within a second.
    */
   nowMs(): number {
     return Math.floor(this.#offsetMs + performance.now());
@@ -122,7 +122,7 @@ export class DatabaseClock {
     this.#tellSkew();
   }
 
-  /** Once: a load balancer may send this process nothing from now on, and then no failed request would tell. */
+  /** Logs it once, because a load balancer may send this process nothing from now on, and then no request would fail. */
   #tellSkew(): void {
     const skewMs = Date.now() - performance.now() - this.#offsetMs;
     const isSkewed = Math.abs(skewMs) > CLOCK_SKEW_MS_MAX;

@@ -1,4 +1,4 @@
-/** `farebox account two-factor-off`: lets an owner in who has lost their authenticator app and their backup codes. */
+/** `farebox account two-factor-off`: lets in an owner who has lost the authenticator app and all backup codes. */
 import type { Command } from 'commander';
 import { takeSecondFactorFrom } from '../store/console/users.ts';
 import { dataDirOption } from './data-dir-option.ts';
@@ -21,7 +21,7 @@ async function turnOff(who: string, { dataDir }: { readonly dataDir: string }): 
   }).catch(ifLost(SAME_AGAIN));
   process.stdout.write(
     wasOn
-      ? `Two-factor authentication is off for ${email}, and all sessions were ended. A mail tells them.\n`
+      ? `Two-factor authentication is off for ${email}, and all sessions were ended. The owner gets an email.\n`
       : `Two-factor authentication is not on for ${email}. Nothing was changed.\n`,
   );
 }

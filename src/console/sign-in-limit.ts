@@ -85,8 +85,8 @@ const SECOND_FACTOR_CHANGED = {
 };
 
 /**
- * A new password ends the sessions of the old one, and two-factor authentication those that no code proved. Either may be set
- * after the library has read the person, and before it makes the session.
+ * A new password ends the sessions that the old one started, and turning on two-factor authentication ends those without a code.
+ * Either may happen after the library has read the person and before it makes the session, so this ends that session too.
  */
 async function endNewSession(
   ctx: Attempt,
@@ -122,13 +122,13 @@ async function emailOf(ctx: Attempt): Promise<string | undefined> {
   return typeof email === 'string' && !email.includes(' ') ? email : undefined;
 }
 
-/** Whose code is tried, of a session or after the password; undefined when none is. */
+/** The address of the person whose code is tried, in a session or after the password; undefined when no code is tried. */
 async function emailOfCode(ctx: Attempt): Promise<string | undefined> {
   if (!CODES.test(ctx.path)) return undefined;
   const session = await getSessionFromCtx(ctx);
   if (session) return session.user.email;
   const { createAuthCookie, internalAdapter, secret } = ctx.context;
-  // Of the sign-in that lacks its code: the library's plugin.
+  // The library's plugin sets this cookie after the password, for a sign-in that still lacks its code.
   const half = await ctx.getSignedCookie(createAuthCookie('two_factor').name, secret);
   const verification = half ? await internalAdapter.findVerificationValue(half) : null;
   const person = verification && (await internalAdapter.findUserById(verification.value));

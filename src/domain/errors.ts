@@ -112,7 +112,7 @@ export const ERRORS = {
     500,
     'The request may have taken effect. Repeat it with the same Idempotency-Key. If the operation takes no key, read the object first.',
   ],
-  service_unavailable: [503, 'Nothing happened. Try again after Retry-After seconds.'],
+  service_unavailable: [503, 'This attempt changed nothing. Try again after Retry-After seconds.'],
 } as const satisfies Record<string, readonly [status: number, meaning: string]>;
 
 export type ErrorCode = keyof typeof ERRORS;

@@ -67,7 +67,7 @@ export const OPEN_TOP_UPS_MAX = 100;
 
 /**
  * Automatic top-ups of a consumer. `waiting`: one is due but postponed. `off` with a reason: they turned themselves
- * off, for example after declines in a row (src/store/top-ups/auto-top-ups.ts).
+ * off, for example after three failures in a row (src/store/top-ups/auto-top-ups.ts).
  */
 export const AUTO_TOP_UP_STATUSES = ['on', 'waiting', 'off'] as const;
 

@@ -84,7 +84,7 @@ export function outcomeUnknown(cause: unknown): ApiError {
   return new ApiError(
     'outcome_unknown',
     'The connection to the database was lost, so the outcome is unknown. ' +
-      'Repeat the request with the same Idempotency-Key to find out. If you sent none, read what has changed first.',
+      'Repeat the request with the same Idempotency-Key to find out. If you sent no key, check what has changed before you repeat it.',
     {},
     cause,
   );

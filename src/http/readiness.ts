@@ -1,6 +1,6 @@
 /**
- * Whether charges can be taken, which needs only Postgres and a clock that agrees with it. There is at most one probe a second for any number of
- * callers: an endpoint that is open to everybody must not load the database that charges need.
+ * Whether charges can be taken, which needs only Postgres and a clock that agrees with it. There is at most one probe a second
+ * for any number of callers: an endpoint that is open to everybody must not load the database that charges need.
  */
 import { ClockError, type DatabaseClock } from '../charging/database-clock.ts';
 import { readServerState, type Database, type ServerState } from '../store/database.ts';

@@ -1,6 +1,6 @@
 /**
- * Tells owners of accounts about changes to how they sign in. Such a mail is owed by a row from the change on until a mail server
- * has it, since an intruder could otherwise wait until the mail server is away. It may arrive twice.
+ * Tells owners of accounts about changes to how they sign in. The change writes a row that owes the mail, until a mail server
+ * has it: otherwise, an intruder could wait for an outage of the mail server. A mail may arrive twice.
  */
 import type { Logger } from 'pino';
 import type { MailConfig } from '../config.ts';
@@ -36,7 +36,7 @@ export interface SecurityMailDeps {
 }
 
 export interface SecurityMails {
-  /** After the change. Sends at once what it owes, beside the request. What fails is sent by `sendOverdue`. */
+  /** Call it after the change. Sends the mail that the change owes, without delaying the request; `sendOverdue` repeats what fails. */
   readonly tell: (userId: string, kind: OwedMailKind) => void;
   /** Sends what was owed before. Never rejects, and does nothing while it runs already. */
   readonly sendOverdue: () => Promise<void>;
@@ -74,7 +74,7 @@ export function securityMails({ config, database, log }: SecurityMailDeps): Secu
 
   async function deliverOverdue(): Promise<void> {
     const dropped = await dropOwedMails(database, GIVE_UP_MS);
-    if (dropped > 0) log.error({ count: dropped }, 'gave up mails that no mail server accepted');
+    if (dropped > 0) log.error({ count: dropped }, 'gave up on mails that no mail server accepted');
     for (let count = 0; count < MAILS_PER_SWEEP; count += 1) {
       const owed = await takeOwedMail(database, RETRY_MS);
       if (owed === null) return;

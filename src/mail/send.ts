@@ -56,8 +56,8 @@ export function mailSender({
 }
 
 /**
- * Whether the mail server answered that it will never accept mail for the recipient. Not when it refuses the sender, or wants
- * a password first: an operator mends that, and nobody else would be told either.
+ * Whether the mail server answered that it will never accept mail for the recipient. False when it refuses the sender, or
+ * wants a password first: that fails for every recipient, until an operator fixes it.
  */
 function isRecipientRefused(error: unknown): boolean {
   const { command, responseCode } = error as {

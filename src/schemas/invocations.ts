@@ -52,7 +52,7 @@ export const InvocationReply = Closed({
     Type.Unknown({
       description:
         "The agent's answer, once the invocation has `succeeded`, with numbers in double precision. Absent once an " +
-        'operator has archived the month in which it was made; the receipt still has its hash.',
+        'operator has archived the month in which the invocation was made; the receipt still has its hash.',
       examples: [{ forecast: 'sunny' }],
     }),
   ),

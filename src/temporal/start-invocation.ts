@@ -26,8 +26,8 @@ export async function startInvocation(
 }
 
 /**
- * Resolves when the invocation has ended, or will not end soon; also at the timeout, and when Temporal cannot be asked. Its
- * row says how far it is.
+ * Resolves when the invocation has ended, or will not end soon; also at the timeout, and when Temporal cannot be asked. The
+ * row of the invocation says what happened.
  */
 export async function awaitInvocation(
   temporal: TemporalClient,

@@ -26,7 +26,7 @@ const UNMAILED_AFTER_MS = 900_000;
 /** An endpoint's workflow looks as soon as a delivery is due; sending to slow receivers may take a minute. */
 const DELIVERY_LATE_MS = 120_000;
 
-/** What each kind looks for, and resumes. Returns the number of those that it resumed. */
+/** Finds the work of one kind and resumes it. Returns how much it resumed. */
 type Resume = (database: Database) => Promise<number>;
 
 const KINDS: Readonly<Record<string, Resume>> = {
@@ -42,7 +42,7 @@ const KINDS: Readonly<Record<string, Resume>> = {
     noteUnmailedApprovals(database, UNMAILED_AFTER_MS),
   'starting disabled webhook endpoints without a mail whose workflow may be gone': (database) =>
     noteUnmailedEndpoints(database, UNMAILED_AFTER_MS),
-  'asking about top-ups that their owner was not mailed about': (database) =>
+  'asking about top-ups whose owner got no mail': (database) =>
     noteUnmailedTopUps(database, UNMAILED_AFTER_MS),
   'checking refunds without an outcome again': (database) =>
     noteWaitingRefunds(database, WAITING_AFTER_MS),

@@ -1,4 +1,4 @@
-/** An approval for once that was never used: for a day PostgreSQL decides about refused calls, then memory does again. */
+/** A one-time approval that was never used: for a day PostgreSQL decides about refused calls, then memory does again. */
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { BudgetRulesCache } from '../../src/charging/budget-rules.ts';
@@ -15,7 +15,7 @@ import { newPayer } from '../support/payer.ts';
 const DOLLAR = asMicros(1_000_000);
 const CALL = { developerId: randomUUID(), tool: 'search', amountMicros: asMicros(3_000_000) };
 
-describe('an approval for once that is not used', () => {
+describe('a one-time approval that is not used', () => {
   let ledger: TestLedger;
 
   before(async () => {

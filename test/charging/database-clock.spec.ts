@@ -115,7 +115,7 @@ describe("Postgres' clock", () => {
     }
   });
 
-  it('is told to differ too much from the clock of this machine, even if nothing is charged', async () => {
+  it('is reported if it differs too much from the clock of this machine, even if nothing is charged', async () => {
     const errors: unknown[] = [];
     const clock = new DatabaseClock(database, (error) => errors.push(error));
     await clock.start();

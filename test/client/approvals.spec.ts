@@ -75,7 +75,7 @@ describe('client: approvals', () => {
     assert.deepEqual([unneeded.code, unneeded.outcome], ['approval_not_needed', 'not_done']);
   });
 
-  it('that cannot be asked for are the cause of the refusal', async () => {
+  it('say in the cause of the refusal why the owner could not be asked', async () => {
     const apiKey = await keyFor({ limit: 1 });
     const ask = { reason: 'x'.repeat(501) };
     const error = await raised(farebox.charge({ apiKey, tool: 'search', amount: 3, ask }));

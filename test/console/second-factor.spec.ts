@@ -153,7 +153,7 @@ describe('a change of a password or of two-factor authentication', () => {
     });
   }
 
-  it('leaves no session of somebody whose code is right after the old password, at the same moment', async () => {
+  it('leaves no session of somebody who gives the right code after the old password at the same moment', async () => {
     const email = 'raced-half@example.com';
     const { secret } = await turnOn(await member(email));
     const half = cookiesOf(await enter(email));

@@ -200,7 +200,7 @@ describe('a mail about a change to the sign-in', function () {
     await age('owed_at', '73 hours');
     await away.sendOverdue();
     assert.deepEqual(await owed(), []);
-    assert.match(errors[3] ?? '', /gave up mails/);
+    assert.match(errors[3] ?? '', /gave up on mails/);
   });
 
   it('is one for many changes that are made while the mail server is away', async () => {

@@ -62,7 +62,7 @@ describe('mail by SMTP', () => {
     assert.equal(server.mails.splice(0).length, 1);
   });
 
-  it('fails when the server refuses the sender, which an operator mends', async () => {
+  it('fails when the server refuses the sender, which an operator can fix', async () => {
     const send = senderTo(server.urlFor('p@ss'), 'Farebox <billing@refused.example>');
     await assert.rejects(send(MAIL), /sender not allowed/);
     assert.deepEqual(server.mails, []);

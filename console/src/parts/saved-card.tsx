@@ -242,7 +242,7 @@ const REASONS: Readonly<Record<string, string>> = {
   card_declined: 'The card was declined.',
   card_expired: 'The card has expired.',
   authentication_required: 'The bank wants you to confirm the payment. Open it under Top-ups.',
-  no_saved_card: 'No card is saved. Add one, or save it at checkout.',
+  no_saved_card: 'No card is saved. Add one, or save one at checkout.',
   payment_failed: 'The bank did not complete the payment. Pay at checkout.',
   tax_address_missing: 'The address that the tax depends on is missing. Pay at checkout.',
   invalid_amount: 'The amount is too large. Choose a smaller one.',

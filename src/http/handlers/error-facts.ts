@@ -36,7 +36,7 @@ function effectOf(code: ErrorCode): string {
   }
   if (status === 409) return 'Nothing happened. The same request would fail again.';
   if (status === 429 || status === 503) {
-    return 'Nothing happened. Repeat the request after `Retry-After` seconds.';
+    return 'This attempt changed nothing. Repeat the request after `Retry-After` seconds.';
   }
   return 'Nothing happened. Fix the cause before you repeat the request.';
 }

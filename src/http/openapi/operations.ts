@@ -87,7 +87,7 @@ export const OPERATIONS = {
     description:
       'Runs up to 1,000 operations. The `op` of an operation is `charge` (the default), `hold`, `capture` or `release`. ' +
       'Each operation is accepted or refused on its own, in order. Its result has the status and the body that the single ' +
-      'request would have returned; a hold that was placed or released is in `hold`. The batch takes no ' +
+      'request would have returned; a hold that was placed, captured or released is in `hold`. The batch takes no ' +
       '`Idempotency-Key`: give each operation an `idempotencyKey`.',
   },
   listCharges: {
@@ -243,7 +243,7 @@ export const OPERATIONS = {
     summary: 'List refused requests',
     description:
       'Returns how often your requests were refused, by error code and tool, with the ids of the last requests. ' +
-      'Each entry that a settlement of a lease refuses counts, too. ' +
+      'Each refused entry of a settlement counts too. ' +
       'Farebox keeps these figures for 30 days, by the hour. They may be a few seconds old.',
   },
   listAuditEntries: {
@@ -309,7 +309,7 @@ export const OPERATIONS = {
     summary: 'Turn automatic top-ups on',
     description:
       'A charge that leaves less than `threshold` starts a top-up from the saved card. A repeated call ' +
-      'replaces the settings and turns automatic top-ups on again after declines.',
+      'replaces the settings and turns automatic top-ups on again if they turned themselves off.',
   },
   turnAutoTopUpOff: {
     tag: 'Top-ups',

@@ -35,7 +35,7 @@ export async function spentBefore(
   return spent ?? asMicros(0);
 }
 
-/** Of a consumer with little disorder: with a thousand charges a second, each time takes a tenth of a second at the most. */
+/** For a consumer with little disorder: at a thousand charges a second, each time takes at most a tenth of a second. */
 const TIMES_OF_STATEMENT = 20;
 const LITTLE_MS = 60_000;
 
@@ -47,7 +47,7 @@ export async function spentBeforeEach(
 ): Promise<Micros[]> {
   const archivedBeforeMs = await readArchivedBefore(connection);
   const unarchived = timesMs.filter((timeMs) => timeMs >= archivedBeforeMs);
-  // After Postgres' clock was set back by hours, one time can take seconds, and a statement five at the most.
+  // After Postgres' clock was set back by hours, one time can take seconds, and a statement may take five.
   const isLong = unarchived.length > 1 && (await hasMuchDisorder(connection, consumer));
   const atOnce = isLong ? 1 : TIMES_OF_STATEMENT;
   const found: number[] = [];

@@ -16,7 +16,7 @@ const BudgetRules = Type.Object({
   developers: nullable(Type.Array(Type.String())),
   /** The only ones that are approved. Null: none needs approval. */
   approved: nullable(Type.Array(Type.String())),
-  /** The end of the last approval for once that has not been used yet. */
+  /** The end of the last one-time approval that has not been used yet. */
   onceUntil: nullable(Type.String()),
 });
 

@@ -26,7 +26,7 @@ export async function listOldPartitions(
   `);
 }
 
-/** What keeps the holds of these partitions in the ledger, which end at `beforeMs`. Reads them all. */
+/** Why the holds of these partitions, which end at `beforeMs`, cannot leave the ledger. Reads all of them. */
 export async function findUnsettled(
   tx: Transaction,
   partitions: readonly string[],
@@ -46,8 +46,8 @@ export async function findUnsettled(
 }
 
 /**
- * Moves the leases of holds from before `beforeMs` to tables beside them, which it names; and deletes the keys that
- * extended or renewed these holds, which nobody looks up any more.
+ * Moves the leases from before `beforeMs` to a table of their own, whose name it returns, and deletes the idempotency keys of
+ * extensions and renewals of these holds, which nobody looks up any more.
  */
 export async function archiveLeases(tx: Transaction, beforeMs: number): Promise<readonly string[]> {
   const beforeId = uuidFloor(beforeMs);

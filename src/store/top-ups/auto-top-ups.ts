@@ -32,7 +32,7 @@ import {
   type Notice,
 } from '../outbox.ts';
 
-/** In a row. Then automatic top-ups turn themselves off. */
+/** Failures in a row, after which automatic top-ups turn themselves off. */
 const DECLINES_MAX = 3;
 
 const State = Type.Object({

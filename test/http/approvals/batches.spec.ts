@@ -5,7 +5,7 @@ import { ask, decide, showApproval } from '../../support/approval-requests.ts';
 import { makeBudget, makeKey } from '../../support/budget-requests.ts';
 import { call } from '../../support/http.ts';
 
-describe('an approval for once', () => {
+describe('a one-time approval', () => {
   let api: TestApi;
 
   before(async () => {

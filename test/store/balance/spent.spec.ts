@@ -95,7 +95,7 @@ describe('what a consumer had spent at an instant', () => {
     assert.ok(Math.max(...read) < 25 * PER_SECOND * 130, read.join(', '));
   });
 
-  it('is read for many instants one by one where charges were swapped by hours', async () => {
+  it('is read one instant at a time where charges are hours out of order', async () => {
     await setDisorder('1 hour');
     try {
       const times = Array.from({ length: 25 }, (_, n) => Math.floor(beginMs + (SPAN_MS * n) / 25));

@@ -49,12 +49,12 @@ export const APPROVAL_PLANTS: readonly Plant[] = [
     finds: ({ checkout }) => [[APPLIES, `approval ${checkout}`]],
   },
   {
-    what: 'an approval for once that its call used',
+    what: 'a one-time approval that its call used',
     statements: [PAID_BY_KEY, ...decided('once', `used_by = ':lastCharge'`)],
     finds: () => [],
   },
   {
-    what: 'an approval for once that a larger call used',
+    what: 'a one-time approval that a larger call used',
     statements: [
       PAID_BY_KEY,
       ...decided('once', `used_by = ':lastCharge', amount_micros = 999999`),
@@ -62,7 +62,7 @@ export const APPROVAL_PLANTS: readonly Plant[] = [
     finds: ({ checkout }) => [[ONCE, `approval ${checkout}`]],
   },
   {
-    what: 'an approval for once that a call used which nobody made',
+    what: 'a one-time approval that a call used which nobody made',
     statements: decided('once', `used_by = ':adjustment'`),
     finds: ({ checkout }) => [[ONCE, `approval ${checkout}`]],
   },
