@@ -21,7 +21,7 @@ async function turnOff(who: string, { dataDir }: { readonly dataDir: string }): 
   }).catch(ifLost(SAME_AGAIN));
   process.stdout.write(
     wasOn
-      ? `Two-factor authentication is off for ${email}, and all sessions were ended. A mail tells them.\n`
+      ? `Two-factor authentication is off for ${email}, and all sessions were ended. A worker with SMTP_URL mails them within minutes.\n`
       : `Two-factor authentication is not on for ${email}. Nothing was changed.\n`,
   );
 }
