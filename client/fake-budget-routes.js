@@ -10,7 +10,7 @@ import {
   checkUsage,
   rangeOf,
 } from './fake-checks.js';
-import { microsOf, now } from './fake-values.js';
+import { entriesOf, microsOf, now } from './fake-values.js';
 import { refuse } from './fake-refusal.js';
 import { done, listOf } from './fake-replies.js';
 
@@ -88,8 +88,12 @@ function getUsage(ledger, { id, query, payer }) {
   const by = query.get('by') ?? 'tool';
   const isInRange = rangeOf(query);
   const groups = new Map();
-  for (const { key, tool, micros, refunded, createdAt } of ledger.charges.values()) {
-    if (!key?.node.path.includes(node) || !isInRange(createdAt)) continue;
+  const own = [...ledger.charges.values()].filter(({ key }) => key?.node.path.includes(node));
+  const entries = own.flatMap(({ key, tool, ...charge }) =>
+    entriesOf(charge).map((entry) => ({ ...entry, key, tool })),
+  );
+  for (const { key, tool, micros, charges, createdAt } of entries) {
+    if (!isInRange(createdAt)) continue;
     const from = `${createdAt.slice(0, 10)}T00:00:00.000Z`;
     const name = {
       tool: { tool },
@@ -100,8 +104,8 @@ function getUsage(ledger, { id, query, payer }) {
     const mark = JSON.stringify(name);
     const group = groups.get(mark) ?? { ...name, spent: 0, charges: 0 };
     groups.set(mark, group);
-    group.spent += micros - refunded;
-    group.charges += 1;
+    group.spent += micros;
+    group.charges += charges;
   }
   const made = [...ledger.budgets.keys.values()].map((key) => key.id);
   const inOrder = {

@@ -10,7 +10,7 @@ import {
   checkTool,
   rangeOf,
 } from './fake-checks.js';
-import { microsOf, newId, newTool, now } from './fake-values.js';
+import { entriesOf, microsOf, newId, newTool, now } from './fake-values.js';
 import { answerOnDemand, refuseTopUpOnDemand } from './fake-magic.js';
 import { FAKE_RECEIPT_KEYS, signReceipt } from './fake-receipts.js';
 import { FakeRefusal, refuse } from './fake-refusal.js';
@@ -140,8 +140,14 @@ async function getCharge(ledger, { id }) {
 }
 
 async function getUsage(ledger, { query, consumer }) {
-  const charges = matching(ledger, query).filter((charge) => charge.consumer === consumer);
-  const total = charges.reduce((sum, { micros, refunded }) => sum + micros - refunded, 0);
+  const isOwn = (charge) => charge.consumer === consumer;
+  const charges = matching(ledger, query).filter(isOwn);
+  const isInRange = rangeOf(query);
+  const total = ofTool(ledger, query)
+    .filter(isOwn)
+    .flatMap(entriesOf)
+    .filter(({ createdAt }) => isInRange(createdAt))
+    .reduce((sum, { micros }) => sum + micros, 0);
   const { body } = await listOf('charges', charges, query, (charge) => listed(ledger, charge));
   return done({ ...body, total: dollars(total) });
 }
@@ -227,7 +233,6 @@ function patchTool(ledger, { id, body: { description, price, archived } }) {
   return done(wireTool(tool));
 }
 
-/** A refund counts when it is made. */
 function getEarnings(ledger, { query }) {
   if (query.has('interval')) refuse('not_found', 'FakeFarebox has no series of earnings.');
   checkBounds(query, 'hour');
@@ -235,9 +240,10 @@ function getEarnings(ledger, { query }) {
   const today = now().slice(0, 10);
   const byTool = new Map();
   let todayEarnings = 0;
-  for (const { tool, micros, createdAt, refunds } of ledger.charges.values()) {
+  for (const charge of ledger.charges.values()) {
+    const { tool } = charge;
     if (tool !== (query.get('tool') ?? tool)) continue;
-    for (const entry of [{ micros, createdAt }, ...refunds]) {
+    for (const entry of entriesOf(charge)) {
       if (entry.createdAt.startsWith(today)) todayEarnings += entry.micros;
       if (isInRange(entry.createdAt)) byTool.set(tool, (byTool.get(tool) ?? 0) + entry.micros);
     }
@@ -277,11 +283,16 @@ function made(replayed) {
 
 /** The newest first. */
 function matching(ledger, query) {
-  const tool = query.get('tool');
   const isInRange = rangeOf(query);
-  return [...ledger.charges.values()]
+  return ofTool(ledger, query)
     .toReversed()
-    .filter((charge) => (tool === null || charge.tool === tool) && isInRange(charge.createdAt));
+    .filter(({ createdAt }) => isInRange(createdAt));
+}
+
+/** Of the query's tool, or all, at any time. */
+function ofTool(ledger, query) {
+  const tool = query.get('tool');
+  return [...ledger.charges.values()].filter((charge) => tool === null || charge.tool === tool);
 }
 
 async function listed(ledger, charge) {

@@ -33,6 +33,14 @@ export function comparable(amount, metadata) {
   return { sent: amount === undefined ? null : Number(amount), members };
 }
 
+/** What counts in sums: a charge, and each of its refunds when it was made. */
+export function entriesOf({ micros, createdAt, refunds }) {
+  return [
+    { micros, createdAt, charges: 1 },
+    ...refunds.map((refund) => ({ ...refund, charges: 0 })),
+  ];
+}
+
 /** A tool that was only charged by its name. */
 export function newTool(name) {
   const facts = { description: '', micros: null, archived: false, isRegistered: false };

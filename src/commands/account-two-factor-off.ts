@@ -21,7 +21,8 @@ async function turnOff(who: string, { dataDir }: { readonly dataDir: string }): 
   }).catch(ifLost(SAME_AGAIN));
   process.stdout.write(
     wasOn
-      ? `Two-factor authentication is off for ${email}, and all sessions were ended. The owner gets an email.\n`
+      ? `Two-factor authentication is off for ${email}, and all sessions were ended. A worker with SMTP_URL sends the owner an email within minutes.
+`
       : `Two-factor authentication is not on for ${email}. Nothing was changed.\n`,
   );
 }

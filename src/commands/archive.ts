@@ -34,20 +34,22 @@ async function archive({ month, dataDir }: ArchiveOptions): Promise<void> {
       throw new CommandError(`Nothing was archived: ${fault.check} fails. Run farebox doctor.`);
     showProgress(`Archiving ${month}`);
     const archived = await archiveMonth(database, month, await readClock(database));
-    if (archived.kind !== 'archived') return archived;
+    endProgress();
+    // Now, since the month is archived even if the rest fails.
+    process.stdout.write(report(month, archived));
+    if (archived.kind !== 'archived') return;
     showProgress('Archiving what agents received and returned');
-    return { ...archived, invocations: await archiveInvocations(database, archived.toMs) };
+    const invocations = await archiveInvocations(database, archived.toMs);
+    endProgress();
+    if (invocations === undefined) return;
+    process.stdout.write(
+      `What agents received and returned until then is now in ${invocations}.\n`,
+    );
   };
-  const result = await withDatabase(dataDir, work, { silenceMsMax: null })
+  await withDatabase(dataDir, work, { silenceMsMax: null })
     .catch(ifLost('Repeat the command. If the month was archived, it names a later one.'))
     .finally(endProgress);
-  process.stdout.write(report(month, result));
 }
-
-/** `invocations`: the table with their contents; undefined: there were none. */
-type Archived = Extract<ArchiveResult, { kind: 'archived' }> & {
-  readonly invocations: string | undefined;
-};
 
 const UNSETTLED = {
   charges_rest: (month: string) =>
@@ -60,23 +62,14 @@ const UNSETTLED = {
     `Some holds from before ${month} are still open. Is a worker running?`,
 } as const;
 
-function report(
-  month: string,
-  result: Exclude<ArchiveResult, { kind: 'archived' }> | Archived,
-): string {
+function report(month: string, result: ArchiveResult): string {
   switch (result.kind) {
     case 'archived': {
-      const { charges, amountMicros, table, holdTables, invocations } = result;
+      const { charges, amountMicros, table, holdTables } = result;
       const amount = formatDollars(amountMicros);
-      return [
-        `Archived ${charges} charges of ${month}, ${amount} in total. They are now in ${table}.\n`,
-        holdTables.length > 0 &&
-          `The holds and leases of earlier months are now in ${holdTables.join(', ')}.\n`,
-        invocations !== undefined &&
-          `What agents received and returned until then is now in ${invocations}.\n`,
-      ]
-        .filter((line) => line !== false)
-        .join('');
+      const head = `Archived ${charges} charges of ${month}, ${amount} in total. They are now in ${table}.\n`;
+      if (holdTables.length === 0) return head;
+      return `${head}The holds and leases of earlier months are now in ${holdTables.join(', ')}.\n`;
     }
     case 'not_closed':
       throw new CommandError(`${month} cannot be archived before ${result.from}.`);

@@ -239,15 +239,20 @@ export function timestampOf(timeMs: number) {
   return sql.fragment`${new Date(timeMs).toISOString()}::timestamptz`;
 }
 
-/** Runs `read` in a read-only snapshot: it sees one moment, regardless of concurrent writes. */
+/**
+ * Runs `read` in a read-only snapshot: it sees one moment, regardless of concurrent writes. `lock` comes before the snapshot
+ * and takes only locks.
+ */
 export function inOneSnapshot<T>(
   database: Database,
   read: (tx: Transaction) => Promise<T>,
+  lock?: (tx: Transaction) => Promise<void>,
 ): Promise<T> {
   return database.transaction(async (tx) => {
     await tx.query(sql.typeAlias('nothing')`
       set transaction isolation level repeatable read, read only
     `);
+    await lock?.(tx);
     return read(tx);
   });
 }

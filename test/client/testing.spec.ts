@@ -48,6 +48,8 @@ for (const [name, service] of Object.entries({ service: realService(), fake: fak
     after(() => service.stop());
 
     const balance = async () => (await consumer.balance()).balance;
+    const total = async (range: { from?: string; to?: string }) =>
+      (await consumer.usage({ ...range, tool: 'search' }).page()).total;
     const charge = (changes: object = {}) =>
       farebox.charge({ apiKey, tool: 'search', amount: 1, ...changes });
     const hold = (changes: object = {}) =>
@@ -330,6 +332,15 @@ for (const [name, service] of Object.entries({ service: realService(), fake: fak
         const { code, param } = await raised(wrong());
         assert.deepEqual([code, param], ['invalid_request', 'from']);
       }
+    });
+
+    it('counts a refund when it is made, in what was used until then', async () => {
+      const { id: chargeId, createdAt } = await charge();
+      await until(async () => Date.now() > Date.parse(createdAt));
+      const refund = await farebox.refund({ chargeId, amount: 0.25 });
+      assert.equal(await total({ to: refund.createdAt }), 1);
+      assert.equal(await total({ from: refund.createdAt }), -0.25);
+      assert.equal(await total({}), 0.75);
     });
 
     it('lists holds by their state, to both sides', async () => {

@@ -24,7 +24,7 @@ export function takeTurn<T>(
   accountId: string,
   read: (connection: Connection) => Promise<T>,
 ): Promise<T> {
-  return inOneSnapshot(database, (tx) => readInTurn(tx, accountId, read));
+  return inOneSnapshot(database, (tx) => readInTurn(tx, accountId, read), keepCharges);
 }
 
 /**
@@ -36,7 +36,18 @@ export function takeTurnInSteps<T>(
   accountId: string,
   read: (connection: Connection) => Promise<T>,
 ): Promise<T> {
-  return database.transaction((tx) => readInTurn(tx, accountId, read));
+  return database.transaction(async (tx) => {
+    await keepCharges(tx);
+    return readInTurn(tx, accountId, read);
+  });
+}
+
+/**
+ * No month is archived from here to the end of the transaction. A snapshot from before that would have neither the month's
+ * charges, which the catalog no longer has, nor their sums; and what is read in steps could have both.
+ */
+async function keepCharges(tx: Transaction): Promise<void> {
+  await tx.query(sql.typeAlias('nothing')`lock table only farebox.charges in access share mode`);
 }
 
 async function readInTurn<T>(

@@ -30,6 +30,7 @@ const nameAt = (ahead: number): string => new Date(monthAt(ahead)).toISOString()
 const tableAt = (ahead: number): string =>
   `farebox_archive.invocations_${nameAt(ahead).replace('-', '_')}`;
 const OLD = -6;
+const ALONE = -8;
 
 describe('what agents received and returned long ago', () => {
   let api: TestApi;
@@ -150,5 +151,17 @@ describe('what agents received and returned long ago', () => {
     assert.deepEqual(rows, [{ count: 46 }]);
     assert.equal(await archiveInvocations(database, monthAt(1)), undefined);
     assert.deepEqual(await auditLedger(database), []);
+  });
+
+  it('does not keep the command from saying what it archived before, when it cannot be moved', async () => {
+    await ensureChargePartitions(api.databaseUrl, monthAt(ALONE));
+    await made('e', ALONE, 'succeeded');
+    await api.sql.query(`create table ${tableAt(ALONE)} (id uuid)`);
+    const failed = await farebox(['archive', '--month', nameAt(ALONE)], { env: api.env }).then(
+      () => assert.fail(),
+      (error: unknown) => error as { stdout: string; stderr: string },
+    );
+    assert.match(failed.stdout, /^Archived 0 charges of /);
+    assert.match(failed.stderr, /farebox: .*payload/);
   });
 });
