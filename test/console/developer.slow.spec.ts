@@ -134,6 +134,24 @@ describe('the console for developers', function () {
     assert.equal(await rows.count(), 8);
   });
 
+  it('keeps to the charges of one consumer when a day or a tool is chosen, until all are asked for', async () => {
+    const account = await harness.newAccount(1);
+    const payer = await harness.newAccount(1);
+    const paid = { ...account, consumerKey: payer.consumerKey };
+    await charge(harness.stack.api, account, { tool: 'of-another', amount: 0.2 });
+    await charge(harness.stack.api, paid, { tool: 'of-the-payer', amount: 0.1 });
+    await window.enter(account, `/developer/charges?consumerId=${payer.consumerId}`);
+    await page.getByText('of-the-payer', { exact: true }).waitFor();
+    await page.getByLabel('From').fill('2020-01-01');
+    await page.waitForURL(/from=2020-01-01/);
+    assert.equal(new URL(page.url()).searchParams.get('consumerId'), payer.consumerId);
+    await page.getByText('of-the-payer', { exact: true }).waitFor();
+    assert.equal(await page.getByText('of-another', { exact: true }).count(), 0);
+    await button('Clear').click();
+    await button('One consumer only · Show all').click();
+    await page.getByText('of-another', { exact: true }).waitFor();
+  });
+
   it('does not take the price of a tool away when it is archived over a price that is no number', async () => {
     const account = await harness.newAccount(1);
     const body = { name: 'search', price: 0.25 };

@@ -51,7 +51,10 @@ export function DeveloperChargesPage() {
         </Button>
       }
     >
-      <ChargeFilters value={filter} onChange={(search) => void navigate({ search })}>
+      <ChargeFilters
+        value={filter}
+        onChange={(search) => void navigate({ search: { ...search, ...kept } })}
+      >
         {consumerId !== undefined && (
           <Button variant="light" onClick={() => void navigate({ search: filter })}>
             One consumer only · Show all
