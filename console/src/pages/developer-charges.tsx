@@ -99,6 +99,8 @@ function Refund({ charge }: { readonly charge: Charge }) {
     mutationFn: () => send(`/v1/charges/${charge.id}/refund`, { amount: amount.trim() }),
     onSuccess: async (refunded) => {
       notifications.show({ message: `Refunded ${usd(refunded.amount)}.` });
+      // Otherwise one more click would refund the same amount again.
+      setAmount(String(Math.round((left - refunded.amount) * 1e6) / 1e6));
       await queries.invalidateQueries();
     },
   });
