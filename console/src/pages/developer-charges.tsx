@@ -39,6 +39,7 @@ export function DeveloperChargesPage() {
     enabled: charge !== undefined,
   });
   const kept = consumerId === undefined ? {} : { consumerId };
+  const listed = charges.find(({ id }) => id === charge);
   const open = (id: string | undefined) =>
     void navigate({ search: { ...filter, ...kept, ...(id === undefined ? {} : { charge: id }) } });
   return (
@@ -61,6 +62,7 @@ export function DeveloperChargesPage() {
           </Button>
         )}
       </ChargeFilters>
+      {one.error && !listed && <Failed error={one.error} />}
       <Card title="Charges" flush>
         <PagedList
           list={list}
@@ -77,12 +79,11 @@ export function DeveloperChargesPage() {
         </PagedList>
       </Card>
       <ChargeSheet
-        charge={
-          charge === undefined ? undefined : (one.data ?? charges.find(({ id }) => id === charge))
-        }
+        charge={charge === undefined ? undefined : (one.data ?? listed)}
         onClose={() => open(undefined)}
         as="developer"
       >
+        {one.error && <Failed error={one.error} />}
         {one.data && <Refund charge={one.data} />}
       </ChargeSheet>
     </Page>
