@@ -1,11 +1,15 @@
 /** What consumers do in the console beyond the first visit, in a real browser against a real stack. */
 import type { Page } from 'playwright-core';
+import { call, charge } from '../support/http.ts';
 import {
   closeUnblemished,
   openConsole,
   type ConsoleHarness,
   type Window,
 } from '../support/console.ts';
+
+/** Where the noon of a UTC day is in the next day. */
+const AHEAD_OF_UTC = 'Pacific/Auckland';
 
 describe('the console for consumers', function () {
   this.timeout(180_000);
@@ -23,6 +27,30 @@ describe('the console for consumers', function () {
   };
   afterEach(function () {
     return closeUnblemished(window, harness.stack, this.currentTest);
+  });
+
+  it('dates a statement by UTC days, as its months are, wherever it is read', async () => {
+    await open({ timezoneId: AHEAD_OF_UTC });
+    const account = await harness.newAccount(3);
+    await charge(harness.stack.api, account, { tool: 'search', amount: 1 });
+    const month = new Date().toISOString().slice(0, 7);
+    const { body } = await call(harness.stack.api, 'GET', `/v1/statements/${month}`, {
+      key: account.developerKey,
+    });
+    const [earned] = (body as { earned: readonly { day: string }[] }).earned;
+    const day = new Date(earned?.day ?? '').toLocaleDateString('en-US', {
+      month: 'short',
+      day: 'numeric',
+      year: 'numeric',
+      timeZone: 'UTC',
+    });
+    await window.enter(account, '/statements?as=developer');
+    await page.getByText(`search, ${day}, 1 charge`).waitFor();
+    await page.getByText('Balance', { exact: true }).last().click();
+    await page
+      .getByText(`Adjustment, ${day}`)
+      .or(page.getByText(`Top-up, ${day}`))
+      .waitFor();
   });
 
   it('says that there is no such charge when a link leads to none', async () => {
