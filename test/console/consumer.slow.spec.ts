@@ -1,5 +1,6 @@
 /** What consumers do in the console beyond the first visit, in a real browser against a real stack. */
 import type { Page } from 'playwright-core';
+import { makeBudget, makeKey, spend } from '../support/budget-requests.ts';
 import { call, charge } from '../support/http.ts';
 import {
   closeUnblemished,
@@ -8,6 +9,8 @@ import {
   type Window,
 } from '../support/console.ts';
 
+/** One more than a page of the API. */
+const MANY = 101;
 /** Where the noon of a UTC day is in the next day. */
 const AHEAD_OF_UTC = 'Pacific/Auckland';
 
@@ -27,6 +30,30 @@ describe('the console for consumers', function () {
   };
   afterEach(function () {
     return closeUnblemished(window, harness.stack, this.currentTest);
+  });
+
+  it('shows every spend key of a budget, and everything that it was spent on', async () => {
+    await open();
+    const { api } = harness.stack;
+    const account = await harness.newAccount(20);
+    const { id } = await makeBudget(api, account.consumerKey);
+    const first = await makeKey(api, account.consumerKey, id, { name: 'the first key' });
+    for (let n = 1; n < MANY; n += 1) await makeKey(api, account.consumerKey, id, { name: `${n}` });
+    for (let n = 1; n <= MANY; n += 1) {
+      await spend(api, account, first.key, 0.01, { tool: `tool-${String(n).padStart(3, '0')}` });
+    }
+    await window.enter(account, `/budgets?budget=${id}`);
+    const keys = page.locator('section', {
+      has: page.getByRole('heading', { name: 'Spend keys' }),
+    });
+    await keys.getByRole('button', { name: 'Load more' }).click();
+    await keys.getByText('the first key').waitFor();
+    await page.getByText(`$1.01 in ${MANY} charges`).waitFor();
+    const spending = page.locator('section', {
+      has: page.getByRole('heading', { name: 'Spending' }),
+    });
+    await spending.getByRole('button', { name: 'Load more' }).click();
+    await spending.getByText(`tool-${MANY}`).waitFor();
   });
 
   it('dates a statement by UTC days, as its months are, wherever it is read', async () => {
