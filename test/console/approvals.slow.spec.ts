@@ -52,7 +52,7 @@ describe('approvals in the console', function () {
     assert.equal((await spend(api, account, spendKey, 2)).status, 201);
   });
 
-  it('shows a question that waits, however many newer ones were answered', async () => {
+  it('shows a waiting question that is older than 50 answered ones', async () => {
     const { api } = harness.stack;
     const { consumerKey: key } = account;
     const budget = await makeBudget(api, key, { limit: 1 });

@@ -80,7 +80,7 @@ describe('the console for consumers', function () {
       .waitFor();
   });
 
-  it('says that there is no such charge when a link leads to none', async () => {
+  it('says that the charge of a link does not exist', async () => {
     await open();
     const account = await harness.newAccount(1);
     await window.enter(account, `/usage?charge=chg_${'0'.repeat(32)}`);
