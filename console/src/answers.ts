@@ -21,6 +21,7 @@ export type {
   BudgetReply as Budget,
   BudgetsReply as Budgets,
   BudgetUsageReply as BudgetUsage,
+  SpendKeysReply as SpendKeys,
 } from '../../src/schemas/budgets.ts';
 export type {
   ChargesReply as Charges,

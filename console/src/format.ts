@@ -47,6 +47,16 @@ export function localDay(iso: string): string {
   });
 }
 
+/** A UTC day with its year, such as `Nov 21, 2026`. */
+export function utcDate(iso: string): string {
+  return new Date(iso).toLocaleDateString('en-US', {
+    month: 'short',
+    day: 'numeric',
+    year: 'numeric',
+    timeZone: 'UTC',
+  });
+}
+
 /** A UTC day, such as `Nov 21`. */
 export function utcDay(iso: string): string {
   return new Date(iso).toLocaleDateString('en-US', {

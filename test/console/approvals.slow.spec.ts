@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import type { Page } from 'playwright-core';
 import type { TestAccount } from '../support/accounts.ts';
-import { ask, showApproval } from '../support/approval-requests.ts';
+import { ask, decide, showApproval } from '../support/approval-requests.ts';
 import { makeBudget, makeKey, showBudget, spend } from '../support/budget-requests.ts';
 import { openConsole, type ConsoleHarness, type Window } from '../support/console.ts';
 import { until } from '../support/stack.ts';
@@ -50,6 +50,26 @@ describe('approvals in the console', function () {
     await page.getByText('Allowed once').waitFor();
     await page.getByLabel('1 waiting').waitFor({ state: 'detached' });
     assert.equal((await spend(api, account, spendKey, 2)).status, 201);
+  });
+
+  it('shows a waiting question that is older than 50 answered ones', async () => {
+    const { api } = harness.stack;
+    const { consumerKey: key } = account;
+    const budget = await makeBudget(api, key, { limit: 1 });
+    const keys = await Promise.all(
+      ['a', 'b', 'c'].map((name) => makeKey(api, key, budget.id, { name })),
+    );
+    const [{ key: first } = { key: '' }] = keys;
+    const waiting = await ask(api, account, first, 77);
+    for (let n = 0; n < 51; n += 1) {
+      const asked = await ask(api, account, keys[n % 3]?.key ?? '', 2 + n);
+      await decide(api, key, asked.id, 'deny');
+    }
+    await window.enter(account, '/approvals');
+    await page.getByLabel('1 waiting').waitFor();
+    await page.getByText('Allow a call for $77.00?').waitFor();
+    await page.getByRole('button', { name: 'Deny' }).click();
+    await until(async () => (await showApproval(api, first, waiting.id)).decision === 'deny');
   });
 
   it('raises the limit, or allows the developer, that a refusal links to', async () => {

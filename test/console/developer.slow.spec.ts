@@ -8,6 +8,7 @@ import { call, charge } from '../support/http.ts';
 import {
   closeUnblemished,
   openConsole,
+  openedDialog,
   type ConsoleHarness,
   type Window,
 } from '../support/console.ts';
@@ -131,6 +132,42 @@ describe('the console for developers', function () {
     const rows = page.getByRole('region', { name: 'Earned by day' }).getByRole('row');
     await rows.last().getByText('$0.50').waitFor();
     assert.equal(await rows.count(), 8);
+  });
+
+  it('keeps to the charges of one consumer when a day or a tool is chosen, until all are asked for', async () => {
+    const account = await harness.newAccount(1);
+    const payer = await harness.newAccount(1);
+    const paid = { ...account, consumerKey: payer.consumerKey };
+    await charge(harness.stack.api, account, { tool: 'of-another', amount: 0.2 });
+    await charge(harness.stack.api, paid, { tool: 'of-the-payer', amount: 0.1 });
+    await window.enter(account, `/developer/charges?consumerId=${payer.consumerId}`);
+    await page.getByText('of-the-payer', { exact: true }).waitFor();
+    await page.getByLabel('From').fill('2020-01-01');
+    await page.waitForURL(/from=2020-01-01/);
+    assert.equal(new URL(page.url()).searchParams.get('consumerId'), payer.consumerId);
+    await page.getByText('of-the-payer', { exact: true }).waitFor();
+    assert.equal(await page.getByText('of-another', { exact: true }).count(), 0);
+    await button('Clear').click();
+    await button('One consumer only · Show all').click();
+    await page.getByText('of-another', { exact: true }).waitFor();
+  });
+
+  it('does not take the price of a tool away when it is archived over a price that is no number', async () => {
+    const account = await harness.newAccount(1);
+    const body = { name: 'search', price: 0.25 };
+    await call(harness.stack.api, 'POST', '/v1/tools', { key: account.developerKey, body });
+    await window.enter(account, '/developer/tools');
+    await button('Edit search').click();
+    const form = await openedDialog(page, 'Edit tool');
+    await form.getByLabel('Price per call').fill('0,50');
+    await form.getByText('Enter a number with up to six decimals.').waitFor();
+    const archive = form.getByRole('button', { name: 'Archive' });
+    assert.equal(await archive.isDisabled(), true);
+    await form.getByLabel('Price per call').fill('0.50');
+    await archive.click();
+    await page.getByText('No tools yet').waitFor();
+    await page.getByText('Archived', { exact: true }).first().click();
+    await seeMoney('$0.50');
   });
 
   it('shows a developer what callers were refused, with the request id to quote', async () => {

@@ -295,6 +295,8 @@ describe('the console', function () {
     await amount.fill('0.5');
     await button('Refund').click();
     await page.getByText('Refunded $0.50.').waitFor();
+    // What is left, so that a second click does not refund the same amount again.
+    await until(async () => (await amount.inputValue()) === '1.5');
     await window.go('/usage');
     await page.getByText('Total, net of refunds: $1.50').waitFor();
     await page.getByText('$0.50 refunded').waitFor();
@@ -437,8 +439,15 @@ describe('the console', function () {
     await page.getByText('Nothing is stuck.').waitFor();
     await page.getByText('No differences.').waitFor();
     await page.getByRole('link', { name: 'Accounts' }).click();
-    await page.getByLabel('Email, id, top-up or Stripe id').fill(email.slice(0, -4));
+    const wanted = page.getByLabel('Email, id, top-up or Stripe id');
+    await wanted.fill(email.slice(0, -4));
     await button('Find').click();
+    await page.getByRole('link', { name: email }).waitFor();
+    await wanted.fill('nobody@example.com');
+    await button('Find').click();
+    await page.getByText('No account found').waitFor();
+    await page.goBack();
+    await until(async () => (await wanted.inputValue()) === email.slice(0, -4));
     await page.getByRole('link', { name: email }).click();
     await heading(email).waitFor();
     const books = page.getByRole('region', { name: 'Balance' });

@@ -312,6 +312,7 @@ describe('security in the console', function () {
     const enter = dialog().getByRole('button', { name: 'Sign in', exact: true });
     await dialog().getByLabel('Password', { exact: true }).fill(PASSWORD);
     await enter.click();
+    await dialog().getByText('ask the operator of this Farebox').waitFor();
     for (let n = 1; n <= 6; n += 1) {
       await dialog().getByLabel('Code from your authenticator app').fill('x');
       const answer = page.waitForResponse('**/verify-totp');

@@ -19,12 +19,18 @@ const POLL_MS = 5_000;
 export function ApprovalsPage() {
   const { budget, scope, developer } = useSearch({ from: '/shell/approvals' });
   const list = usePages<Approvals>({
-    queryKey: ['approvals'],
+    queryKey: ['approvals', 'all'],
     path: '/v1/approvals?limit=50',
     pollMs: () => POLL_MS,
   });
+  // On their own: one that waits may be older than every answer on a page of the list.
+  const questions = usePages<Approvals>({
+    queryKey: ['approvals', 'questions'],
+    path: '/v1/approvals?status=pending&limit=100',
+    pollMs: () => POLL_MS,
+  });
+  const pending = questions.data?.pages.flatMap(({ approvals }) => approvals) ?? [];
   const all = list.data?.pages.flatMap(({ approvals }) => approvals) ?? [];
-  const pending = all.filter(({ status }) => status === 'pending');
   const past = all.filter(({ status }) => status !== 'pending');
   return (
     <Page
@@ -37,9 +43,11 @@ export function ApprovalsPage() {
       {budget !== undefined && developer !== undefined && (
         <AllowDeveloper budgetId={budget} developerId={developer} />
       )}
-      {pending.map((approval) => (
-        <Question key={approval.id} approval={approval} />
-      ))}
+      <PagedList list={questions} isEmpty={pending.length === 0} empty={null}>
+        {pending.map((approval) => (
+          <Question key={approval.id} approval={approval} />
+        ))}
+      </PagedList>
       <Card title="Past" flush>
         <PagedList
           list={list}

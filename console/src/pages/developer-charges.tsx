@@ -39,6 +39,7 @@ export function DeveloperChargesPage() {
     enabled: charge !== undefined,
   });
   const kept = consumerId === undefined ? {} : { consumerId };
+  const listed = charges.find(({ id }) => id === charge);
   const open = (id: string | undefined) =>
     void navigate({ search: { ...filter, ...kept, ...(id === undefined ? {} : { charge: id }) } });
   return (
@@ -51,13 +52,17 @@ export function DeveloperChargesPage() {
         </Button>
       }
     >
-      <ChargeFilters value={filter} onChange={(search) => void navigate({ search })}>
+      <ChargeFilters
+        value={filter}
+        onChange={(search) => void navigate({ search: { ...search, ...kept } })}
+      >
         {consumerId !== undefined && (
           <Button variant="light" onClick={() => void navigate({ search: filter })}>
             One consumer only · Show all
           </Button>
         )}
       </ChargeFilters>
+      {one.error && !listed && <Failed error={one.error} />}
       <Card title="Charges" flush>
         <PagedList
           list={list}
@@ -74,12 +79,11 @@ export function DeveloperChargesPage() {
         </PagedList>
       </Card>
       <ChargeSheet
-        charge={
-          charge === undefined ? undefined : (one.data ?? charges.find(({ id }) => id === charge))
-        }
+        charge={charge === undefined ? undefined : (one.data ?? listed)}
         onClose={() => open(undefined)}
         as="developer"
       >
+        {one.error && <Failed error={one.error} />}
         {one.data && <Refund charge={one.data} />}
       </ChargeSheet>
     </Page>
@@ -96,6 +100,8 @@ function Refund({ charge }: { readonly charge: Charge }) {
     mutationFn: () => send(`/v1/charges/${charge.id}/refund`, { amount: amount.trim() }),
     onSuccess: async (refunded) => {
       notifications.show({ message: `Refunded ${usd(refunded.amount)}.` });
+      // Otherwise one more click would refund the same amount again.
+      setAmount(String(Math.round((left - refunded.amount) * 1e6) / 1e6));
       await queries.invalidateQueries();
     },
   });

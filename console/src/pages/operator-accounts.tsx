@@ -3,7 +3,7 @@ import { Anchor, Button, Group, Table, Text, TextInput } from '@mantine/core';
 import { IconSearch } from '@tabler/icons-react';
 import { useQuery } from '@tanstack/react-query';
 import { Link, useNavigate, useSearch } from '@tanstack/react-router';
-import { useState } from 'react';
+import { useEffect, useState } from 'react';
 import type { OperatorAccounts } from '../answers.ts';
 import { read } from '../api.ts';
 import { decimalsOfAll } from '../format.ts';
@@ -17,6 +17,8 @@ export function OperatorAccountsPage() {
   const { query } = useSearch({ from: '/shell/operator/accounts' });
   const navigate = useNavigate();
   const [text, setText] = useState(query ?? '');
+  // Back in the history, or by the navigation.
+  useEffect(() => setText(query ?? ''), [query]);
   const found = useQuery({
     queryKey: ['operator-accounts', query],
     queryFn: () =>

@@ -5,7 +5,7 @@ import { useNavigate, useSearch } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import type { ConsumerStatement, DeveloperStatement } from '../answers.ts';
 import { read } from '../api.ts';
-import { decimalsOfAll, localDay, plural, usd } from '../format.ts';
+import { decimalsOfAll, plural, usd, utcDate } from '../format.ts';
 import { ScrollTable } from '../parts/lists.tsx';
 import { Card, Page } from '../parts/page.tsx';
 import { Loaded } from '../parts/states.tsx';
@@ -33,7 +33,7 @@ export function StatementsPage() {
   return (
     <Page
       title="Statements"
-      intro="Months are UTC months."
+      intro="Months and days are in UTC."
       aside={
         <Button variant="default" component="a" href={`${path}.csv?as=${as}`} download>
           Export CSV
@@ -95,7 +95,9 @@ function Lines({ lines }: { readonly lines: readonly Line[] }) {
 const KINDS: Readonly<Record<string, string>> = {
   top_up: 'Top-up',
   refund: 'Refund of a top-up',
-  dispute: 'Dispute',
+  refund_returned: 'Refund failed, credited again',
+  dispute: 'Dispute lost',
+  dispute_returned: 'Dispute won, credited again',
   charge_refund: 'Refund of a charge',
   adjustment: 'Adjustment',
 };
@@ -107,7 +109,7 @@ function linesOf(statement: ConsumerStatement | DeveloperStatement): Line[] {
       ...statement.movements.map(({ kind, amount, tax, createdAt }, index) => ({
         key: `movement-${index}`,
         what:
-          `${KINDS[kind] ?? kind.replaceAll('_', ' ')}, ${localDay(createdAt)}` +
+          `${KINDS[kind] ?? kind.replaceAll('_', ' ')}, ${utcDate(createdAt)}` +
           (tax === undefined ? '' : `, and ${usd(Math.abs(tax))} tax`),
         amount,
       })),
@@ -123,12 +125,12 @@ function linesOf(statement: ConsumerStatement | DeveloperStatement): Line[] {
     { key: 'opening', what: 'Earned before this month', amount: statement.openingEarnings },
     ...statement.earned.map(({ day, tool, charges, amount }) => ({
       key: `${day}-${tool}`,
-      what: `${tool}, ${localDay(`${day}T12:00:00Z`)}, ${plural(charges, 'charge')}`,
+      what: `${tool}, ${utcDate(day)}, ${plural(charges, 'charge')}`,
       amount,
     })),
     ...statement.refunds.map(({ day, tool, refunds, amount }) => ({
       key: `refund-${day}-${tool}`,
-      what: `${tool}, ${localDay(`${day}T12:00:00Z`)}, ${plural(refunds, 'refund')}`,
+      what: `${tool}, ${utcDate(day)}, ${plural(refunds, 'refund')}`,
       amount: -amount,
     })),
     { key: 'closing', what: 'Earned in total', amount: statement.closingEarnings },

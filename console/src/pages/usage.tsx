@@ -9,7 +9,7 @@ import { ChargeFilters, ChargeSheet, ChargeTable, queryOf } from '../parts/charg
 import { PagedList, usePages } from '../parts/lists.tsx';
 import { Card, Page } from '../parts/page.tsx';
 import { PaidBy } from '../parts/paid-by.tsx';
-import { Empty, Loaded } from '../parts/states.tsx';
+import { Empty, Failed, Loaded } from '../parts/states.tsx';
 import { Money } from '../parts/values.tsx';
 
 /** Any other text in a link could lead to another route of the API. */
@@ -46,6 +46,7 @@ export function UsagePage() {
       }
     >
       <ChargeFilters value={filter} onChange={(search) => void navigate({ search })} />
+      {one.error && !listed && <Failed error={one.error} />}
       <Card
         title="Charges"
         flush

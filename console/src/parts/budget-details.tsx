@@ -12,19 +12,20 @@ import {
   Text,
 } from '@mantine/core';
 import { notifications } from '@mantine/notifications';
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { Budget, BudgetUsage } from '../answers.ts';
-import { read, write } from '../api.ts';
+import { write } from '../api.ts';
 import { decimalsOfAll, plural, utcDay } from '../format.ts';
 import { ChangeBudgetForm } from './budget-form.tsx';
 import { KeyCard } from './keys.tsx';
-import { ScrollTable } from './lists.tsx';
+import { PagedList, ScrollTable, usePages } from './lists.tsx';
 import { Card } from './page.tsx';
 import { consumerSnippets, Snippets } from './snippets.tsx';
-import { Failed, Loaded } from './states.tsx';
+import { Failed } from './states.tsx';
 import { Id, Money, Time } from './values.tsx';
 
+const POLL_MS = 10_000;
 const COLORS = { active: 'green', closed: 'gray', expired: 'gray' } as const;
 const NAMES = { active: 'Active', closed: 'Closed', expired: 'Expired' } as const;
 
@@ -181,11 +182,14 @@ type Row = BudgetUsage['usage'][number];
 function Spending({ budget }: { readonly budget: Budget }) {
   const [by, setBy] = useState('tool');
   const path = `/v1/budgets/${budget.id}/usage`;
-  const usage = useQuery({
+  const list = usePages<BudgetUsage>({
     queryKey: ['budget-usage', budget.id, by],
-    queryFn: () => read<BudgetUsage>(`${path}?by=${by}&limit=100`),
-    refetchInterval: 10_000,
+    path: `${path}?by=${by}&limit=100`,
+    pollMs: (pages) => (pages.length > 1 ? false : POLL_MS),
   });
+  const rows = list.data?.pages.flatMap((page) => page.usage) ?? [];
+  // Of all pages.
+  const total = list.data?.pages[0]?.total;
   return (
     <Card
       title="Spending"
@@ -205,16 +209,14 @@ function Spending({ budget }: { readonly budget: Budget }) {
         </Group>
       }
     >
-      <Loaded query={usage}>
-        {({ total, usage: rows }) => (
-          <>
-            <Text px="lg" pb="sm">
-              <Money dollars={total.spent} /> in {plural(total.charges, 'charge')}, net of refunds
-            </Text>
-            {rows.length > 0 && <SpendingTable rows={rows} />}
-          </>
-        )}
-      </Loaded>
+      {total && (
+        <Text px="lg" pb="sm">
+          <Money dollars={total.spent} /> in {plural(total.charges, 'charge')}, net of refunds
+        </Text>
+      )}
+      <PagedList list={list} isEmpty={rows.length === 0} empty={null}>
+        <SpendingTable rows={rows} />
+      </PagedList>
     </Card>
   );
 }

@@ -16,15 +16,18 @@ import { notifications } from '@mantine/notifications';
 import { IconDots, IconKey, IconPlus } from '@tabler/icons-react';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState, type ReactNode } from 'react';
-import type { Budget, Key, Keys, NewKey } from '../answers.ts';
-import { read, write } from '../api.ts';
+import type { Budget, Key, NewKey, SpendKeys } from '../answers.ts';
+import { write } from '../api.ts';
+import { keysRead } from '../page-reads.ts';
 import { useRetriedWrite } from '../retry-key.ts';
-import { ScrollTable } from './lists.tsx';
+import { PagedList, ScrollTable, usePages } from './lists.tsx';
 import { Card } from './page.tsx';
 import { SecretModal } from './secret-modal.tsx';
 import { Empty, Failed, Loaded } from './states.tsx';
 import { Time } from './values.tsx';
 import { useSession } from './shell.tsx';
+
+const POLL_MS = 15_000;
 
 interface KeysProps {
   readonly kind: Key['kind'];
@@ -42,14 +45,15 @@ type Asked =
 
 export function KeyCard({ kind, title, empty, snippet, budget }: KeysProps) {
   const path = budget ? `/v1/budgets/${budget.id}/keys` : '/v1/keys';
-  const keys = useQuery({
-    queryKey: ['keys', path],
-    queryFn: () => read<Keys>(budget ? `${path}?limit=100` : path),
-    refetchInterval: 15_000,
-  });
   const [asked, setAsked] = useState<Asked>();
   const [made, setMade] = useState<NewKey>();
   const close = () => setAsked(undefined);
+  const none = (
+    <Empty icon={<IconKey size={22} />} title="No keys yet">
+      {empty}
+    </Empty>
+  );
+  const table = (keys: readonly Key[]) => <KeyTable label={title} keys={keys} onAsk={setAsked} />;
   const shown = (key: NewKey) => {
     setAsked(undefined);
     setMade(key);
@@ -82,18 +86,11 @@ export function KeyCard({ kind, title, empty, snippet, budget }: KeysProps) {
         )
       }
     >
-      <Loaded query={keys}>
-        {({ keys: all }) => {
-          const own = budget ? all : all.filter((key) => key.kind === kind).toReversed();
-          return own.length === 0 ? (
-            <Empty icon={<IconKey size={22} />} title="No keys yet">
-              {empty}
-            </Empty>
-          ) : (
-            <KeyTable label={title} keys={own} onAsk={setAsked} />
-          );
-        }}
-      </Loaded>
+      {budget ? (
+        <KeysOfBudget path={path} none={none} table={table} />
+      ) : (
+        <KeysOfAccount kind={kind} none={none} table={table} />
+      )}
       <Modal
         opened={asked?.what === 'create'}
         onClose={close}
@@ -116,6 +113,38 @@ export function KeyCard({ kind, title, empty, snippet, budget }: KeysProps) {
       </Modal>
       <NewKeyModal made={made} onClose={() => setMade(undefined)} snippet={snippet} />
     </Card>
+  );
+}
+
+interface ListProps {
+  readonly none: ReactNode;
+  readonly table: (keys: readonly Key[]) => ReactNode;
+}
+
+function KeysOfAccount({ kind, none, table }: ListProps & Pick<KeysProps, 'kind'>) {
+  const keys = useQuery({ ...keysRead, refetchInterval: POLL_MS });
+  return (
+    <Loaded query={keys}>
+      {({ keys: all }) => {
+        const own = all.filter((key) => key.kind === kind).toReversed();
+        return own.length === 0 ? none : table(own);
+      }}
+    </Loaded>
+  );
+}
+
+/** Page by page: agents may have made very many. */
+function KeysOfBudget({ path, none, table }: ListProps & { readonly path: string }) {
+  const list = usePages<SpendKeys>({
+    queryKey: ['keys', path],
+    path: `${path}?limit=100`,
+    pollMs: (pages) => (pages.length > 1 ? false : POLL_MS),
+  });
+  const keys = list.data?.pages.flatMap((page) => page.keys) ?? [];
+  return (
+    <PagedList list={list} isEmpty={keys.length === 0} empty={none}>
+      {table(keys)}
+    </PagedList>
   );
 }
 

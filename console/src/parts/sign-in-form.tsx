@@ -1,5 +1,5 @@
 /** Signing in by password and code or by passkey: on a page of its own, or over the page whose session ended. */
-import { Alert, Button, PasswordInput, Stack, TextInput } from '@mantine/core';
+import { Alert, Button, PasswordInput, Stack, Text, TextInput } from '@mantine/core';
 import { IconFingerprint } from '@tabler/icons-react';
 import { useState, type FormEvent, type ReactNode } from 'react';
 import { ApiFailure, prove } from '../api.ts';
@@ -112,16 +112,22 @@ export function SignInForm({ email: known = '', note, children, onSignedIn }: Si
             />
           </>
         ) : (
-          <TextInput
-            label="Code from your authenticator app"
-            description="Or one of your backup codes, with its hyphen"
-            autoComplete="one-time-code"
-            autoFocus
-            required
-            withAsterisk={false}
-            value={code}
-            onChange={(event) => setCode(event.currentTarget.value)}
-          />
+          <>
+            <TextInput
+              label="Code from your authenticator app"
+              description="Or one of your backup codes, with its hyphen"
+              autoComplete="one-time-code"
+              autoFocus
+              required
+              withAsterisk={false}
+              value={code}
+              onChange={(event) => setCode(event.currentTarget.value)}
+            />
+            <Text size="sm" c="dimmed">
+              If you have lost the app and every backup code, ask the operator of this Farebox to
+              turn two-factor authentication off.
+            </Text>
+          </>
         )}
         {form.note}
         <Button type="submit" loading={form.isBusy}>

@@ -78,7 +78,12 @@ export function ToolForm({ tool, isArchived, onDone }: FormProps) {
         {save.error && <Failed error={save.error} />}
         <Group justify="space-between">
           {tool ? (
-            <Button variant="default" onClick={() => save.mutate(!isArchived)}>
+            // It saves the price as well, as Save does.
+            <Button
+              variant="default"
+              disabled={!isPriceValid || save.isPending}
+              onClick={() => save.mutate(!isArchived)}
+            >
               {isArchived ? 'Unarchive' : 'Archive'}
             </Button>
           ) : (

@@ -1,0 +1,91 @@
+/** What consumers do in the console beyond the first visit, in a real browser against a real stack. */
+import type { Page } from 'playwright-core';
+import { makeBudget, makeKey, spend } from '../support/budget-requests.ts';
+import { call, charge } from '../support/http.ts';
+import {
+  closeUnblemished,
+  openConsole,
+  type ConsoleHarness,
+  type Window,
+} from '../support/console.ts';
+
+/** One more than a page of the API. */
+const MANY = 101;
+/** Where the noon of a UTC day is in the next day. */
+const AHEAD_OF_UTC = 'Pacific/Auckland';
+
+describe('the console for consumers', function () {
+  this.timeout(180_000);
+  let harness: ConsoleHarness;
+  let window: Window;
+  let page: Page;
+
+  before(async () => {
+    harness = await openConsole();
+  });
+  after(() => harness?.close());
+  const open = async (options?: Parameters<ConsoleHarness['open']>[0]) => {
+    window = await harness.open(options);
+    ({ page } = window);
+  };
+  afterEach(function () {
+    return closeUnblemished(window, harness.stack, this.currentTest);
+  });
+
+  it('shows every spend key of a budget, and everything that it was spent on', async () => {
+    await open();
+    const { api } = harness.stack;
+    const account = await harness.newAccount(20);
+    const { id } = await makeBudget(api, account.consumerKey);
+    const first = await makeKey(api, account.consumerKey, id, { name: 'the first key' });
+    for (let n = 1; n < MANY; n += 1) await makeKey(api, account.consumerKey, id, { name: `${n}` });
+    for (let n = 1; n <= MANY; n += 1) {
+      await spend(api, account, first.key, 0.01, { tool: `tool-${String(n).padStart(3, '0')}` });
+    }
+    await window.enter(account, `/budgets?budget=${id}`);
+    const keys = page.locator('section', {
+      has: page.getByRole('heading', { name: 'Spend keys' }),
+    });
+    await keys.getByRole('button', { name: 'Load more' }).click();
+    await keys.getByText('the first key').waitFor();
+    await page.getByText(`$1.01 in ${MANY} charges`).waitFor();
+    const spending = page.locator('section', {
+      has: page.getByRole('heading', { name: 'Spending' }),
+    });
+    await spending.getByRole('button', { name: 'Load more' }).click();
+    await spending.getByText(`tool-${MANY}`).waitFor();
+  });
+
+  it('dates a statement by UTC days, as its months are, wherever it is read', async () => {
+    await open({ timezoneId: AHEAD_OF_UTC });
+    const account = await harness.newAccount(3);
+    await charge(harness.stack.api, account, { tool: 'search', amount: 1 });
+    const month = new Date().toISOString().slice(0, 7);
+    const { body } = await call(harness.stack.api, 'GET', `/v1/statements/${month}`, {
+      key: account.developerKey,
+    });
+    const [earned] = (body as { earned: readonly { day: string }[] }).earned;
+    const day = new Date(earned?.day ?? '').toLocaleDateString('en-US', {
+      month: 'short',
+      day: 'numeric',
+      year: 'numeric',
+      timeZone: 'UTC',
+    });
+    await window.enter(account, '/statements?as=developer');
+    await page.getByText(`search, ${day}, 1 charge`).waitFor();
+    await page.getByText('Balance', { exact: true }).last().click();
+    await page
+      .getByText(`Adjustment, ${day}`)
+      .or(page.getByText(`Top-up, ${day}`))
+      .waitFor();
+  });
+
+  it('says that the charge of a link does not exist', async () => {
+    await open();
+    const account = await harness.newAccount(1);
+    await window.enter(account, `/usage?charge=chg_${'0'.repeat(32)}`);
+    await page.getByRole('alert').getByText('There is no such charge.').waitFor();
+    await window.go(`/developer/charges?charge=chg_${'0'.repeat(32)}`);
+    await page.getByRole('alert').getByText('There is no such charge.').waitFor();
+  });
+});
