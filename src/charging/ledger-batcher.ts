@@ -51,13 +51,16 @@ export function createLedgerBatcher<Draft extends Batchable & Sent, Outcome>(
 ): Batcher<Draft, Outcome> {
   const send =
     <Result>(statement: LedgerStatement<Draft, Result>) =>
-    (drafts: readonly Draft[], onSent: () => void) =>
-      pool.connect((connection) => {
+    async (drafts: readonly Draft[], onSent: () => void) => {
+      // Here too, because an error inside would destroy the connection.
+      clock.checkedNowMs();
+      return pool.connect((connection) => {
         const nowMs = clock.checkedNowMs();
         giveIds(drafts, nowMs);
         onSent();
         return statement(connection, drafts, receiptKey, replayWindow(nowMs));
       });
+    };
   const options: BatcherOptions<Draft, Outcome> = {
     payerOf,
     execute: send(execute),

@@ -316,6 +316,13 @@ describe('a wrong clock', () => {
     return new Date(Number(rows[0]?.at ?? assert.fail()) + inMs).toISOString();
   };
 
+  const connectionsMade = async () => {
+    const { rows } = await right.sql.query<{ sessions: string }>(
+      'select sessions from pg_stat_database where datname = current_database()',
+    );
+    return Number(rows[0]?.sessions);
+  };
+
   it('keeps a running process from charging; a retry elsewhere or later charges once', async () => {
     const account = await right.createAccount(10);
     const process = await startApiProcess(shifted(DAY_AND_HOUR_MS, { CLOCK_SHIFTS_LATER: 'true' }));
@@ -330,6 +337,11 @@ describe('a wrong clock', () => {
       });
       assertError(refused, 503, 'service_unavailable');
       assert.match(JSON.stringify(refused.body), /The clock of this server is wrong/);
+      // A refusal costs no connection, which would have to be opened again.
+      const before = await connectionsMade();
+      for (let count = 1; count <= 20; count += 1) await charge(process, account, { amount: 0.01 });
+      const made = (await connectionsMade()) - before;
+      assert.ok(made < 5, `${made} connections for 20 refused charges`);
       assert.equal((await keyed(process)).status, 503);
       const unpriced = { tool: 'unpriced', amount: undefined };
       for (const answer of [
