@@ -1,6 +1,7 @@
 /**
  * How a process starts while Postgres restarts or its network resets connections: it repeats the step that failed, and
- * gives up after half a minute, so that a wrong address does not look like a process that is about to be ready.
+ * gives up after half a minute without one that succeeds, so that a wrong address does not look like a process that is about to
+ * be ready.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from 'pino';
@@ -12,7 +13,7 @@ const RETRY_MS = 250;
 /** Repeats a step, which must be safe to repeat, while Postgres is away. Rejects at once for any other failure. */
 export type Patiently = <T>(step: () => Promise<T>) => Promise<T>;
 
-/** Postgres was away for the whole time that a start may take. */
+/** No step succeeded for as long as Postgres may be away. */
 export class StartTimeoutError extends Error {
   override readonly name = 'StartTimeoutError';
 
@@ -22,20 +23,22 @@ export class StartTimeoutError extends Error {
   }
 }
 
-/** All steps of one start share `patienceMs`. */
+/** Waits for `patienceMs` from the beginning of the start, and then from the last step that succeeded. */
 export function startPatience(
   log: Logger,
   { patienceMs = PATIENCE_MS, signal }: { patienceMs?: number; signal?: AbortSignal } = {},
 ): Patiently {
-  const startedAt = performance.now();
+  let succeededAt = performance.now();
   return async (step) => {
     for (;;) {
       try {
-        return await step();
+        const result = await step();
+        succeededAt = performance.now();
+        return result;
       } catch (error) {
         signal?.throwIfAborted();
         if (!isDatabaseAway(error)) throw error;
-        const waitedMs = performance.now() - startedAt;
+        const waitedMs = performance.now() - succeededAt;
         if (waitedMs > patienceMs) throw new StartTimeoutError(waitedMs, error);
         log.warn({ err: error }, 'waiting for Postgres');
         await delay(RETRY_MS, undefined, { signal });

@@ -81,6 +81,19 @@ describe(`the start of a process (SEED=${SEED})`, () => {
     assert.ok(attempts > 1);
   });
 
+  it('goes on for as long as step after step succeeds', async () => {
+    const patiently = startPatience(QUIET, { patienceMs: 4_000 });
+    for (let step = 1; step <= 2; step += 1) {
+      postgres.damage({ kind: 'cut' });
+      const begunAt = performance.now();
+      const opened = await patiently(() => {
+        if (performance.now() - begunAt > 2_250) postgres.mend();
+        return open(databaseUrl);
+      });
+      await opened.end();
+    }
+  });
+
   it('is not tried again with a wrong password, database or host', async () => {
     for (const [name, value, reason] of [
       ['password', 'wrong', /password authentication failed/],
