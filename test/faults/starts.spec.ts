@@ -81,7 +81,7 @@ describe(`the start of a process (SEED=${SEED})`, () => {
     assert.ok(attempts > 1);
   });
 
-  it('goes on for as long as step after step succeeds', async () => {
+  it('takes as long as it needs while each step succeeds in time', async () => {
     const patiently = startPatience(QUIET, { patienceMs: 4_000 });
     for (let step = 1; step <= 2; step += 1) {
       postgres.damage({ kind: 'cut' });
