@@ -1,4 +1,4 @@
-/** `farebox account two-factor-off`: lets in an owner who has lost the authenticator app and all backup codes. */
+/** `farebox account two-factor-off`: for an owner who has lost the authenticator app and all backup codes. */
 import type { Command } from 'commander';
 import { takeSecondFactorFrom } from '../store/console/users.ts';
 import { dataDirOption } from './data-dir-option.ts';
@@ -8,7 +8,7 @@ export function registerTwoFactorOff(account: Command): void {
   account
     .command('two-factor-off <account>')
     .description(
-      'turn off two-factor authentication for an owner who has lost the codes, and end all their sessions',
+      'turn off two-factor authentication for an owner who cannot sign in, and end all sessions of the owner',
     )
     .addOption(dataDirOption())
     .action(turnOff);
@@ -21,8 +21,7 @@ async function turnOff(who: string, { dataDir }: { readonly dataDir: string }): 
   }).catch(ifLost(SAME_AGAIN));
   process.stdout.write(
     wasOn
-      ? `Two-factor authentication is off for ${email}, and all sessions were ended. A worker with SMTP_URL sends the owner an email within minutes.
-`
+      ? `Two-factor authentication is off for ${email}, and all sessions were ended. A worker with SMTP_URL sends the owner an email within minutes.\n`
       : `Two-factor authentication is not on for ${email}. Nothing was changed.\n`,
   );
 }

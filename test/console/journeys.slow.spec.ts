@@ -295,7 +295,7 @@ describe('the console', function () {
     await amount.fill('0.5');
     await button('Refund').click();
     await page.getByText('Refunded $0.50.').waitFor();
-    // What is left, so that a second click does not refund the same amount again.
+    // The form shows the remaining amount, so a second click does not refund the same amount again.
     await until(async () => (await amount.inputValue()) === '1.5');
     await window.go('/usage');
     await page.getByText('Total, net of refunds: $1.50').waitFor();

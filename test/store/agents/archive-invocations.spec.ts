@@ -1,5 +1,5 @@
 /**
- * What agents received and returned moves out of the ledger with its month. What is left still proves receipts, answers
+ * What agents received and returned moves out of the ledger with its month. The remaining row still proves receipts, answers
  * retries, and is shown without a result.
  */
 import assert from 'node:assert/strict';
