@@ -53,7 +53,7 @@ export class DatabaseClock {
   /** This machine's time minus `performance.now()`, when Postgres was asked. */
   #ownOffsetMs = 0;
   #onSetBack: ((byMs: number) => void) | undefined;
-  /** Whether the last reading showed that this machine's clock is too far from it. */
+  /** Whether the last reading showed that this machine's clock is too far from that of Postgres. */
   #isSkewed = false;
 
   constructor(database: Database, onError: (error: unknown) => void) {
@@ -124,7 +124,7 @@ export class DatabaseClock {
 
   /** Logs it once, because a load balancer may send this process nothing from now on, and then no request would fail. */
   #tellSkew(): void {
-    const skewMs = Date.now() - performance.now() - this.#offsetMs;
+    const skewMs = this.#ownOffsetMs - this.#offsetMs;
     const isSkewed = Math.abs(skewMs) > CLOCK_SKEW_MS_MAX;
     if (isSkewed && !this.#isSkewed) this.#onError(new ClockSkewError(skewMs));
     this.#isSkewed = isSkewed;

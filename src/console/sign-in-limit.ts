@@ -31,8 +31,8 @@ export interface FailedAttempt {
   readonly client: string | undefined;
 }
 
-/** They take a password: of the address that they name, or of the session's. */
 const SIGN_IN_PATH = '/sign-in/email';
+/** They take a password: of the address that they name, or of the session's. */
 const PASSWORDS = new Set([SIGN_IN_PATH, '/two-factor/enable', '/two-factor/disable']);
 const CODES = /^\/two-factor\/verify-[\w-]+$/;
 const PROOFS = /^\/(?:two-factor\/verify-[\w-]+|passkey\/verify-authentication)$/;

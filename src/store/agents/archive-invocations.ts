@@ -4,7 +4,7 @@
  */
 import { Type } from 'typebox';
 import { uuidFloor } from '../../domain/ids.ts';
-import { monthPartition } from '../charges/month-partition.ts';
+import { monthTable } from '../charges/month-partition.ts';
 import { nullable, row, sql, type Database } from '../database.ts';
 import { inSteps } from '../in-steps.ts';
 import { takesLong } from '../long-transaction.ts';
@@ -29,7 +29,7 @@ export async function archiveInvocations(
   const toId = uuidFloor(toMs);
   const fromId = await findOldest(database, toId);
   if (fromId === null) return undefined;
-  const name = monthPartition('charges', toMs - 1).name.replace('charges', 'invocations');
+  const name = monthTable('invocations', toMs - 1);
   const table = sql.identifier(['farebox_archive', name]);
   await database.query(sql.typeAlias('nothing')`
     create table if not exists ${table} (id uuid primary key, payload json not null, result json)

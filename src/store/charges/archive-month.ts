@@ -18,6 +18,7 @@ import {
 } from '../holds/archive-holds.ts';
 import { takesLong } from '../long-transaction.ts';
 import { ARCHIVE_LOCK } from './archived.ts';
+import { monthTable } from './month-partition.ts';
 
 /** Idempotency keys are looked up among the charges of 62 days, and usage by day is read for 100; clocks may differ. */
 const CLOSED_FOR_MS = 101 * DAY_MS;
@@ -86,10 +87,10 @@ export async function archiveMonth(
             ) as tail
       `);
       if (rest || tail) return { kind: 'unsettled', what: rest ? 'charges_rest' : 'earnings_tail' };
-      const holds = await listOldPartitions(tx, month);
+      const holds = await listOldPartitions(tx, fromMs);
       const what = await findUnsettled(tx, holds, fromMs);
       if (what) return { kind: 'unsettled', what };
-      const name = `charges_${month.replace('-', '_')}`;
+      const name = monthTable('charges', fromMs);
       const { charges, amountMicros } = await keepFigures(tx, name, fromMs, toMs);
       const leases = await archiveLeases(tx, fromMs);
       await detach(tx, name, holds);

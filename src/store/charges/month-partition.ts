@@ -20,12 +20,16 @@ export interface Month {
 export function monthPartition(table: PartitionedTable, timeMs: number): Month {
   const time = new Date(timeMs);
   const begin = (ahead: number) => Date.UTC(time.getUTCFullYear(), time.getUTCMonth() + ahead);
-  const month = new Date(begin(0)).toISOString().slice(0, 7).replace('-', '_');
   return {
     table,
-    name: `${table}_${month}`,
+    name: monthTable(table, timeMs),
     fromId: uuidFloor(begin(0)),
     toId: uuidFloor(begin(1)),
     storage: STORAGE[table],
   };
+}
+
+/** The name of a month's table, such as `charges_2025_01`. `timeMs`: any time in the UTC month. */
+export function monthTable(prefix: string, timeMs: number): string {
+  return `${prefix}_${new Date(timeMs).toISOString().slice(0, 7).replace('-', '_')}`;
 }

@@ -107,9 +107,7 @@ export async function turnOnSecondFactor(database: Database, userId: string): Pr
       update console.users set two_factor_enabled = true where id = ${userId}
     `);
     // A statement of its own: it sees every session that was made before the lock on the person.
-    await tx.query(sql.typeAlias('nothing')`
-      delete from console.sessions where user_id = ${userId}
-    `);
+    await endSessions(tx, userId);
   });
 }
 
@@ -121,7 +119,7 @@ export async function turnOffSecondFactor(connection: Connection, userId: string
   `);
 }
 
-/** For an owner who has lost every code. Ends all sessions. False: it was not on. */
+/** Turns it off for an owner who cannot sign in, and ends all sessions. Returns false if it was not on. */
 export async function takeSecondFactorFrom(
   database: Database,
   accountId: string,
@@ -132,11 +130,15 @@ export async function takeSecondFactorFrom(
     `);
     if (userId === null) return false;
     await turnOffSecondFactor(tx, userId);
-    await tx.query(sql.typeAlias('nothing')`
-      delete from console.sessions where user_id = ${userId}
-    `);
+    await endSessions(tx, userId);
     return true;
   });
+}
+
+async function endSessions(connection: Connection, userId: string): Promise<void> {
+  await connection.query(sql.typeAlias('nothing')`
+    delete from console.sessions where user_id = ${userId}
+  `);
 }
 
 /** Null: the address has no password. */

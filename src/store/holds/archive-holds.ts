@@ -5,7 +5,7 @@
  */
 import { Type } from 'typebox';
 import { uuidFloor } from '../../domain/ids.ts';
-import { monthPartition } from '../charges/month-partition.ts';
+import { monthTable } from '../charges/month-partition.ts';
 import { row, sql, type Transaction } from '../database.ts';
 
 const nameRow = row(Type.Object({ name: Type.String() }));
@@ -13,15 +13,15 @@ const foundRow = row(Type.Object({ isFound: Type.Boolean() }));
 
 export type UnsettledHolds = 'holds_rest' | 'open_holds';
 
-/** The partitions of a month and of all before it, whose charges an earlier release may have archived alone. */
+/** The partitions of all months that ended by `beforeMs`, whose charges an earlier release may have archived alone. */
 export async function listOldPartitions(
   tx: Transaction,
-  month: string,
+  beforeMs: number,
 ): Promise<readonly string[]> {
   return tx.anyFirst(sql.type(nameRow)`
     select c.relname as name from pg_inherits i join pg_class c on c.oid = i.inhrelid
     where i.inhparent = 'farebox.holds'::regclass and c.relname ~ '^holds_[0-9]{4}_[0-9]{2}$'
-      and c.relname < ${`holds_${month.replace('-', '_')}`}
+      and c.relname < ${monthTable('holds', beforeMs)}
     order by 1
   `);
 }
@@ -58,7 +58,7 @@ export async function archiveLeases(tx: Transaction, beforeMs: number): Promise<
     select exists (select from farebox.leases where id < ${beforeId}) as "isFound"
   `);
   if (!isFound) return [];
-  const name = monthPartition('holds', beforeMs - 1).name.replace('holds', 'leases');
+  const name = monthTable('leases', beforeMs - 1);
   await tx.query(sql.typeAlias('nothing')`
     create table ${sql.identifier(['farebox_archive', name])} as
     select * from farebox.leases where id < ${sql.literalValue(beforeId)}
