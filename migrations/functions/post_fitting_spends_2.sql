@@ -43,8 +43,16 @@ declare
   v_moved record;
   v_group int;
 begin
-  select min(i.at), max(i.at), array_agg((i.at at time zone 'UTC')::date order by i.n) into v_first, v_last, v_days
-  from (select uuid_extract_timestamp(id) as at, n from unnest(p_id) with ordinality as u(id, n)) i;
+  select min(uuid_extract_timestamp(i.id)), max(uuid_extract_timestamp(i.id)) into v_first, v_last
+  from unnest(p_id) as i(id);
+  v_days := array_fill((v_first at time zone 'UTC')::date, array[cardinality(p_id)]);
+  -- Only a flush across midnight pays for computing the day of each charge.
+  if (v_last at time zone 'UTC')::date > v_days[1] then
+    v_days := array(
+      select (uuid_extract_timestamp(i.id) at time zone 'UTC')::date from unnest(p_id) with ordinality as i(id, n)
+      order by i.n
+    );
+  end if;
   for v_moved in
     update farebox.consumers c set spent_micros = c.spent_micros + g.total,
       charged_at = greatest(c.charged_at, v_last),

@@ -4,6 +4,7 @@ import { randomBytes } from 'node:crypto';
 import { uuidFloor, uuidOf } from '../../../src/domain/ids.ts';
 import { BudgetUsageReply } from '../../../src/schemas/budgets.ts';
 import { ChargeReply } from '../../../src/schemas/charges.ts';
+import type { ChargeDraft } from '../../../src/store/charges/post-charges.ts';
 import { postFittingSpends } from '../../../src/store/charges/post-spends.ts';
 import { rebuildRollups, rollUp } from '../../../src/store/earnings/rollups.ts';
 import type { TestAccount } from '../../support/accounts.ts';
@@ -48,10 +49,14 @@ describe('GET /v1/budgets/:id/usage', () => {
     atRoot = await makeKey(api, key, root.id);
     atLeaf = await makeKey(api, key, leaf.id, { name: 'session 17' });
     atBeside = await makeKey(api, key, beside.id);
-    // Across midnight, by the clock of the charges.
-    await chargeAt(TUESDAY - 1, 1, [1]);
-    await chargeAt(TUESDAY, 2, [1]);
-    await chargeAt(TUESDAY + DAY_MS - 1, 4, [1, 2], 2);
+    // Across midnight, by the clock of the charges: in one flush, and in one of its own.
+    await chargeAt([
+      { timeMs: TUESDAY - 1, dollars: 1, spend: { number: 1, path: [1] } },
+      { timeMs: TUESDAY, dollars: 2, spend: { number: 1, path: [1] } },
+    ]);
+    await chargeAt([
+      { timeMs: TUESDAY + DAY_MS - 1, dollars: 4, spend: { number: 2, path: [1, 2] } },
+    ]);
     // Now: a plain charge, a refund, and a hold of which half is captured.
     const by = (who: TestAccount, spendKey: string, amount: number, tool: string) =>
       spend(api, { ...account, developerKey: who.developerKey }, spendKey, amount, { tool });
@@ -78,8 +83,13 @@ describe('GET /v1/budgets/:id/usage', () => {
     await api.stop();
   });
 
-  /** By the statement, so that it has a time of its own. */
-  async function chargeAt(timeMs: number, dollars: number, path: number[], number = 1) {
+  interface Timed extends Pick<ChargeDraft, 'spend'> {
+    readonly timeMs: number;
+    readonly dollars: number;
+  }
+
+  /** By the statement, in one flush, so that they have times of their own. */
+  async function chargeAt(charges: readonly Timed[]) {
     const [party] = await api.sql
       .query<{ ledger: number; number: number }>(
         'select ledger, developer_number as number from farebox.accounts where consumer_id = $1',
@@ -88,15 +98,15 @@ describe('GET /v1/budgets/:id/usage', () => {
       .then(({ rows }) => rows);
     const { ledger, number: developerNumber } = party ?? assert.fail();
     const consumer = { ledger, consumerId: uuidOf('consumer', account.consumerId) ?? '' };
-    const draft = {
+    const drafts = charges.map(({ timeMs, dollars, spend: paidBy }) => ({
       ...newDraft(consumer, dollars * 1e6),
       id: uuidFloor(timeMs).slice(0, -12) + randomBytes(6).toString('hex'),
       developerId: uuidOf('developer', account.developerId) ?? '',
       developerNumber,
-      spend: { number, path },
-    };
-    const [made] = await postFittingSpends(harness.database, [draft], RECEIPT_KEY, replayWindow());
-    assert.equal(made?.kind, 'posted');
+      spend: paidBy,
+    }));
+    const made = await postFittingSpends(harness.database, drafts, RECEIPT_KEY, replayWindow());
+    for (const outcome of made) assert.equal(outcome?.kind, 'posted');
   }
 
   const ask = (id: string, query = '', by = key) =>
