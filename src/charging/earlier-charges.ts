@@ -11,6 +11,7 @@ import type { Database } from '../store/database.ts';
 import type { DatabaseClock } from './database-clock.ts';
 import { canPay } from './find-key-owner.ts';
 import { replayWindow, type Identity } from './idempotency.ts';
+import { REPLAY_DELAY_MS_MAX } from './limits.ts';
 
 export class EarlierCharges {
   readonly #database: Database;
@@ -27,9 +28,15 @@ export class EarlierCharges {
     return (await findChargeByKey(this.#database, identity, window)) ?? undefined;
   }
 
-  /** Whether a hold was placed, for this body or another. */
+  /**
+   * Whether a hold was placed, for this body or another, that the ledger will still find when it is asked within
+   * `REPLAY_DELAY_MS_MAX`. If it found nothing then, it would place a new hold.
+   */
   hasHold(identity: Identity): Promise<boolean> {
-    return isHoldKey(this.#database, identity, replayWindow(this.#clock.checkedNowMs()));
+    const nowMs = this.#clock.checkedNowMs();
+    const { toId } = replayWindow(nowMs);
+    const { fromId } = replayWindow(nowMs + REPLAY_DELAY_MS_MAX);
+    return isHoldKey(this.#database, identity, { fromId, toId });
   }
 
   /** The owner of a consumer key that has since been revoked, rolled or expired. */

@@ -62,6 +62,12 @@ export const CHARGE_SILENCE_MS_MAX = 5_000;
 /** Clients are promised 60 days for an idempotency key; two more for slow retries and clocks. */
 export const IDEMPOTENCY_RETENTION_MS = 62 * DAY_MS;
 
+/**
+ * A hold that is found is asked for again by its idempotency key, which must still be honored then: the entry may wait in
+ * the queue, and the clock may jump meanwhile.
+ */
+export const REPLAY_DELAY_MS_MAX = 60_000;
+
 /** How far a process's clock may differ from Postgres'. Beyond it, the process makes no charges. */
 export const CLOCK_SKEW_MS_MAX = 300_000;
 
