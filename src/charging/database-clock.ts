@@ -8,6 +8,9 @@ import { CLOCK_JUMP_MS_MAX, CLOCK_SKEW_MS_MAX } from './limits.ts';
 
 const MEASURE_EVERY_MS = 1_000;
 
+/** What a clock may lose between two readings because it drifts, or is slewed. Its times do not come again. */
+const DRIFT_MS_MAX = 500;
+
 /** The first measured time is wrong by this at the most. Longer than the pool lets a statement take. */
 const READ_MS_MAX = 10_000;
 
@@ -52,6 +55,8 @@ export class DatabaseClock {
   #offsetMs = 0;
   /** This machine's time minus `performance.now()`, when Postgres was asked. */
   #ownOffsetMs = 0;
+  /** By how much Postgres' clock was set back since the listener was called. Several short steps make a long one. */
+  #setBackMs = 0;
   #onSetBack: ((byMs: number) => void) | undefined;
   /** Whether the last reading showed that this machine's clock is too far from that of Postgres. */
   #isSkewed = false;
@@ -73,7 +78,7 @@ export class DatabaseClock {
     clearTimeout(this.#timer);
   }
 
-  /** Calls `listener` after a reading that shows that Postgres' clock was set back. Its times come again. */
+  /** Calls `listener` after a reading that shows that Postgres' clock was set back, at once or in steps. Its times come again. */
   onSetBack(listener: (byMs: number) => void): void {
     this.#onSetBack = listener;
   }
@@ -115,11 +120,18 @@ export class DatabaseClock {
     const lowestMs = databaseMs - answeredAt;
     const highestMs = databaseMs + 1 - askedAt;
     const offsetMs = Math.min(Math.max(this.#offsetMs, lowestMs), highestMs);
-    const byMs = this.#offsetMs - offsetMs;
+    this.#tellSetBack(this.#offsetMs - offsetMs);
     this.#offsetMs = offsetMs;
     this.#ownOffsetMs = ownOffsetMs;
-    if (byMs > CLOCK_JUMP_MS_MAX) this.#onSetBack?.(byMs);
     this.#tellSkew();
+  }
+
+  /** `byMs` is the time that Postgres' clock lost between two readings. */
+  #tellSetBack(byMs: number): void {
+    if (byMs > DRIFT_MS_MAX) this.#setBackMs += byMs;
+    if (this.#setBackMs <= CLOCK_JUMP_MS_MAX) return;
+    this.#onSetBack?.(this.#setBackMs);
+    this.#setBackMs = 0;
   }
 
   /** Logs it once, because a load balancer may send this process nothing from now on, and then no request would fail. */

@@ -13,6 +13,9 @@ import { createTestDatabase, until, type TestDatabase } from '../support/stack.t
 const SUSPENDED_MS = 100_000;
 const STOOD_STILL_MS = 240_000;
 const SET_BACK_MS = 3_600_000;
+/** Too short to be told of alone. Two of them are not. */
+const SHORT_STEP_MS = 20_000;
+const SHORT_STEPS = 3;
 const OVERDUE_MS = 2_000;
 
 const agoRow = row(Type.Object({ agoMs: Type.Integer() }));
@@ -142,6 +145,28 @@ describe("Postgres' clock", () => {
       await until(() => noticed.length > 0);
       assert.equal(noticed.length, 1);
       assert.ok(Math.abs((noticed[0] ?? 0) - SET_BACK_MS) < 5_000, String(noticed));
+    } finally {
+      Reflect.deleteProperty(performance, 'now');
+      clock.stop();
+    }
+  });
+
+  it('is noticed when it is set back in several short steps', async () => {
+    const clock = new DatabaseClock(database, () => {});
+    const noticed: number[] = [];
+    clock.onSetBack((byMs) => noticed.push(byMs));
+    await clock.start();
+    const now = performance.now.bind(performance);
+    let backMs = 0;
+    try {
+      performance.now = () => now() + backMs;
+      for (let step = 1; step <= SHORT_STEPS; step += 1) {
+        const offsetMs = clock.nowMs() - performance.now();
+        backMs += SHORT_STEP_MS;
+        await until(() => clock.nowMs() - performance.now() < offsetMs - SHORT_STEP_MS / 2);
+      }
+      assert.equal(noticed.length, 1);
+      assert.ok(Math.abs((noticed[0] ?? 0) - 2 * SHORT_STEP_MS) < 5_000, String(noticed));
     } finally {
       Reflect.deleteProperty(performance, 'now');
       clock.stop();
