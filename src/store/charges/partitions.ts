@@ -1,7 +1,7 @@
 /**
  * `charges` and `holds` are partitioned by month of their ids, UUIDv7s. Partitions are created ahead by migrate, at API
  * start and by a schedule, whichever comes first. A charge of a month without a partition goes to `charges_rest`, where
- * it can be found like any other, and moves once its partition is created; a hold goes to `holds_rest`.
+ * it can be found like any other, and the next run of the schedule or of migrate moves it; a hold goes to `holds_rest`.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { DatabaseError, type Client } from 'pg';
@@ -31,8 +31,8 @@ export interface EnsuredPartitions {
 
 /**
  * Creates the missing partitions of charges and holds for this month and the next three. If a default partition has
- * rows, they have to be moved first, which takes a minute for some millions; a process that starts leaves that to
- * others.
+ * rows, they are moved too, whichever months they are of, which takes a minute for some millions; a process that starts
+ * leaves that to others.
  */
 export async function ensureChargePartitions(
   databaseUrl: string,
@@ -41,7 +41,7 @@ export async function ensureChargePartitions(
 ): Promise<EnsuredPartitions> {
   return connected(databaseUrl, async (client) => {
     const nowMs = at === 'now' ? await readNow(client) : at;
-    if ((await findMissing(client, nowMs)).length === 0) return { made: [], putOff: [] };
+    if (!(await isWorkLeft(client, nowMs, rows))) return { made: [], putOff: [] };
     return connected(databaseUrl, async (other) => {
       const turn = await takeTurn(other);
       const missing = await findMissing(client, nowMs);
@@ -49,8 +49,7 @@ export async function ensureChargePartitions(
       const ensured = { made: [] as string[], putOff: [] as string[] };
       for (const table of TABLES) {
         const months = missing.filter((month) => month.table === table);
-        const made = months.length > 0 ? await makeAll(client, turn, table, months, rows) : [];
-        const putOff = months.map(({ name }) => name).filter((name) => !made.includes(name));
+        const { made, putOff } = await makeAll(client, turn, table, months, rows);
         ensured.made.push(...made);
         ensured.putOff.push(...putOff);
       }
@@ -102,6 +101,26 @@ async function findMissing(client: Client, nowMs: number): Promise<Month[]> {
   ).filter(({ name }) => !there.has(name));
 }
 
+async function isWorkLeft(client: Client, nowMs: number, rows: 'move' | 'leave'): Promise<boolean> {
+  if ((await findMissing(client, nowMs)).length > 0) return true;
+  if (rows === 'leave') return false;
+  return (await isMisplaced(client, 'charges')) || (await isMisplaced(client, 'holds'));
+}
+
+/**
+ * Whether a default partition has rows. They are of another month than those that are made ahead, such as from when the
+ * clock was months behind. One that is locked counts as empty: another process moves its rows.
+ */
+async function isMisplaced(client: Client, table: PartitionedTable): Promise<boolean> {
+  let isFound = false;
+  const find = async () => {
+    const { rowCount } = await client.query(`select from farebox.${table}_rest limit 1`);
+    isFound = rowCount !== 0;
+  };
+  await briefly(client, find, 1);
+  return isFound;
+}
+
 /** Almost always the default partition is empty, and a month is an empty table that has only to be attached. */
 async function makeAll(
   client: Client,
@@ -109,11 +128,14 @@ async function makeAll(
   table: PartitionedTable,
   months: readonly Month[],
   rows: 'move' | 'leave',
-): Promise<readonly string[]> {
+): Promise<EnsuredPartitions> {
+  const names = months.map(({ name }) => name);
   const { rowCount } = await client.query(`select from farebox.${table}_rest limit 1`);
   if (rowCount !== 0) {
-    if (rows === 'leave') return [];
-    return (await moveRest(client, turn, table, months, (work) => briefly(client, work))) ?? [];
+    if (rows === 'leave') return { made: [], putOff: names };
+    const moved = await moveRest(client, turn, table, months, (work) => briefly(client, work));
+    if (moved) return { made: moved, putOff: [] };
+    return { made: [], putOff: names.length > 0 ? names : [`${table}_rest`] };
   }
   const made: string[] = [];
   for (const month of months) {
@@ -121,7 +143,7 @@ async function makeAll(
     if (!(await briefly(client, () => make(client, month)))) break;
     made.push(month.name);
   }
-  return made;
+  return { made, putOff: names.filter((name) => !made.includes(name)) };
 }
 
 /** A plain table first, then ATTACH, which takes a weaker lock on the parent than CREATE ... PARTITION OF. */
@@ -136,8 +158,12 @@ async function make(client: Client, { table, name, fromId, toId, storage }: Mont
 }
 
 /** False: traffic did not let it through. */
-async function briefly(client: Client, work: () => Promise<void>): Promise<boolean> {
-  for (let attempt = 1; attempt <= ATTEMPTS; attempt += 1) {
+async function briefly(
+  client: Client,
+  work: () => Promise<void>,
+  attempts = ATTEMPTS,
+): Promise<boolean> {
+  for (let attempt = 1; attempt <= attempts; attempt += 1) {
     try {
       await client.query('begin');
       await client.query(`set local lock_timeout = ${LOCK_TIMEOUT_MS}`);

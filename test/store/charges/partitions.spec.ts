@@ -136,6 +136,16 @@ describe('the partitions of charges', () => {
     );
   });
 
+  it('take over what fell into the rest while a clock was months behind, though no month ahead is missing', async () => {
+    await ensure();
+    const [id] = await chargeAt(await consumerOf(), Date.UTC(2026, 7, 3));
+    assert.deepEqual(await whereIs(id), ['charges_rest']);
+    const leaving = ensureChargePartitions(testDatabase.url, NOVEMBER, 'leave');
+    assert.deepEqual(await leaving, { made: [], putOff: [] });
+    assert.deepEqual(await ensure(), { made: ['charges_2026_08'], putOff: [] });
+    assert.deepEqual(await whereIs(id), ['charges_2026_08']);
+  });
+
   it('are left by a process that starts while the rest has rows, and taken over by the next that does not', async () => {
     const [id] = await chargeAt(await consumerOf(), NOVEMBER);
     assert.deepEqual(await ensureChargePartitions(testDatabase.url, NOVEMBER, 'leave'), {
