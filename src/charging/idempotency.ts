@@ -4,7 +4,7 @@
  * what follows from it: a price that changed meanwhile does not turn a retry into another request.
  */
 import { hash } from 'node:crypto';
-import { uuidFloor } from '../domain/ids.ts';
+import { uuidFloor, uuidTimeMs } from '../domain/ids.ts';
 import type { ChargeBody } from '../schemas/charges.ts';
 import type { ReplayWindow } from '../store/charges/post-charges.ts';
 import { CLOCK_AHEAD_MS_MAX, IDEMPOTENCY_RETENTION_MS } from './limits.ts';
@@ -74,4 +74,14 @@ export function replayWindow(nowMs: number): ReplayWindow {
     fromId: uuidFloor(Math.floor(nowMs - IDEMPOTENCY_RETENTION_MS)),
     toId: uuidFloor(Math.floor(nowMs + CLOCK_AHEAD_MS_MAX)),
   };
+}
+
+/**
+ * The same for the calls of a lease. They are known as long as the lease itself, because a journal may send them again at any
+ * time. They have later times than the lease, unless the clock was set back.
+ */
+export function replayWindowOfLease(leaseId: string, nowMs: number): ReplayWindow {
+  const { fromId, toId } = replayWindow(nowMs);
+  const placedId = uuidFloor(Math.max(uuidTimeMs(leaseId) - CLOCK_AHEAD_MS_MAX, 0));
+  return { fromId: placedId < fromId ? placedId : fromId, toId };
 }

@@ -18,7 +18,13 @@ import type { BudgetRefusal } from './budget-rules.ts';
 import type { ChargingDeps } from './charge.ts';
 import { findKeyOwner, type KeyDeps } from './find-key-owner.ts';
 import { findRetryingPayer } from './hold-entries.ts';
-import { comparable, fingerprintOf, hashKey, replayWindow } from './idempotency.ts';
+import {
+  comparable,
+  fingerprintOf,
+  hashKey,
+  replayWindow,
+  replayWindowOfLease,
+} from './idempotency.ts';
 
 /** `leasePool` is for leases alone: a settlement is a transaction of some ten milliseconds. */
 export interface LeaseDeps extends Pick<
@@ -236,7 +242,8 @@ export async function requestSettlement(
     entries: settled,
     isFinal,
   };
-  return settleLease(deps.leasePool, settlement, deps.receiptKey, replayWindow(nowMs));
+  const replay = replayWindowOfLease(leaseId, nowMs);
+  return settleLease(deps.leasePool, settlement, deps.receiptKey, replay);
 }
 
 /** The tools with their current prices, or the first that has none. */

@@ -1,0 +1,44 @@
+/** Calls of a lease that ended long ago are sent again, as from a journal: the answer says what was charged. */
+import assert from 'node:assert/strict';
+import { uuidFloor, uuidOf } from '../../../src/domain/ids.ts';
+import { IDEMPOTENCY_RETENTION_MS } from '../../../src/charging/limits.ts';
+import { startTestApi, type TestApi } from '../../support/api.ts';
+import { endAllLeases, makeLeasable, settle, takeLease } from '../../support/lease-requests.ts';
+
+const OLD_MS = Date.now() - IDEMPOTENCY_RETENTION_MS - 7 * 86_400_000;
+
+describe('a lease that ended more than 62 days ago', () => {
+  let api: TestApi;
+
+  before(async () => {
+    api = await startTestApi();
+  });
+  after(async () => {
+    await api?.stop();
+  });
+
+  /** Its id, at another time. */
+  const aged = (uuid: string, timeMs: number) => uuidFloor(timeMs).slice(0, 13) + uuid.slice(13);
+
+  it('still answers a call that is sent again with its charge', async () => {
+    const account = await api.createAccount(10);
+    const { spendKey } = await makeLeasable(api, account.consumerKey);
+    const placed = uuidOf('lease', (await takeLease(api, account, spendKey)).id) ?? assert.fail();
+    const leaseId = aged(placed, OLD_MS);
+    await api.sql.query('update farebox.holds set id = $2 where id = $1', [placed, leaseId]);
+    await api.sql.query('update farebox.leases set id = $2 where id = $1', [placed, leaseId]);
+    const id = `lse_${leaseId.replaceAll('-', '')}`;
+    const first = await settle(api, account, id, [{ sequence: 1 }]);
+    const [made] = first.results;
+    const charge = made && 'id' in made ? (uuidOf('charge', made.id) ?? '') : assert.fail();
+    const old = aged(charge, OLD_MS + 60_000);
+    await api.sql.query('update farebox.charges set id = $2 where id = $1', [charge, old]);
+    await endAllLeases(api.sql);
+    const { results, lease } = await settle(api, account, id, [{ sequence: 1 }, { sequence: 2 }]);
+    const [again, late] = results;
+    assert.ok(again && 'replayed' in again && again.replayed, JSON.stringify(again));
+    assert.equal(again.id, `chg_${old.replaceAll('-', '')}`);
+    assert.equal(late?.status, 409);
+    assert.equal(lease.settled, 0.02);
+  });
+});
