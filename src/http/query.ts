@@ -68,7 +68,8 @@ function valueOf(name: string, parameter: Parameter, text: string): unknown {
   if (anyOf && !isTime(text)) {
     throw invalid(
       name,
-      'must be a date or time in ISO 8601, such as 2026-01-31 or 2026-01-31T09:30:00Z.',
+      'must be a date or time in ISO 8601, from 1970-01-01T00:00:00Z to 9999-12-31T00:00:00Z, such as 2026-01-31 or ' +
+        '2026-01-31T09:30:00Z.',
     );
   }
   if (pattern !== undefined && !new RegExp(pattern).test(text)) {

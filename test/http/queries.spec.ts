@@ -52,6 +52,23 @@ describe('a query string', () => {
     assert.equal(ofTime.length, 8);
   });
 
+  for (const outside of ['1969-12-31', '9999-12-31T00:00:01Z']) {
+    it(`with the time ${outside} is refused with the bounds`, async () => {
+      const answer = await call(api, 'GET', `/v1/usage?to=${outside}`, {
+        key: account.consumerKey,
+      });
+      assertError(answer, 400, 'invalid_request', 'to');
+      const body = JSON.stringify(answer.body);
+      assert.match(body, /from 1970-01-01T00:00:00Z to 9999-12-31T00:00:00Z/);
+    });
+  }
+
+  it('with a time at the bounds is accepted', async () => {
+    const query = '?from=1970-01-01&to=9999-12-31T00:00:00Z';
+    const answer = await call(api, 'GET', `/v1/usage${query}`, { key: account.consumerKey });
+    assert.equal(answer.status, 200);
+  });
+
   for (const endpoint of ofTime) {
     it(`of GET ${endpoint.path} may not start after its end`, async () => {
       const answer = await ask(endpoint, '?from=2026-11-02&to=2026-11-01');
