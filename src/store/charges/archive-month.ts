@@ -26,6 +26,8 @@ const CLOSED_FOR_MS = 101 * DAY_MS;
 const LOCK_TIMEOUT_MS = 300;
 const ATTEMPTS = 10;
 const RETRY_MS = 500;
+/** How long a vacuum of the month may take. */
+const VACUUM_WAIT_MS = 600_000;
 
 /** The amount as text: the sum of all accounts may be more than the largest safe integer. */
 const Archived = Type.Object({ charges: Type.Integer(), amountMicros: Type.String() });
@@ -51,10 +53,14 @@ export type ArchiveResult =
       readonly kind: 'unsettled';
       readonly what: 'charges_rest' | 'earnings_tail' | UnsettledHolds;
     }
-  /** The tables of charges and holds were too busy to be locked for the moment that detaching takes. */
+  /**
+   * The tables of charges and holds were too busy to be locked for the moment that detaching takes, or a vacuum of them took
+   * long.
+   */
   | { readonly kind: 'busy' };
 
 const archivedRow = row(Archived);
+const settingRow = row(Type.Object({ setting: Type.String() }));
 const nameRow = row(Type.Object({ month: Type.String() }));
 const unsettledRow = row(Type.Object({ rest: Type.Boolean(), tail: Type.Boolean() }));
 
@@ -91,6 +97,7 @@ export async function archiveMonth(
       const what = await findUnsettled(tx, holds, fromMs);
       if (what) return { kind: 'unsettled', what };
       const name = monthTable('charges', fromMs);
+      await keepVacuumAway(tx, [...holds, name]);
       const { charges, amountMicros } = await keepFigures(tx, name, fromMs, toMs);
       const leases = await archiveLeases(tx, fromMs);
       await detach(tx, name, holds);
@@ -116,6 +123,25 @@ async function findOldestMonth(tx: Transaction): Promise<string | null> {
     where i.inhparent = 'farebox.charges'::regclass and c.relname ~ '^charges_[0-9]{4}_[0-9]{2}$'
     order by 1 limit 1
   `);
+}
+
+/**
+ * Waits for a vacuum of the partitions, and keeps the next one away: it would take longer than detaching waits for locks.
+ * PostgreSQL ends an automatic one after a second, unless it is to prevent wraparound. Nothing else waits for this lock.
+ */
+async function keepVacuumAway(tx: Transaction, partitions: readonly string[]): Promise<void> {
+  const usual = await tx.oneFirst(sql.type(settingRow)`
+    select current_setting('lock_timeout') as setting
+  `);
+  const setLockTimeout = (setting: string) =>
+    tx.query(sql.typeAlias('nothing')`select set_config('lock_timeout', ${setting}, true)`);
+  await setLockTimeout(`${VACUUM_WAIT_MS}ms`);
+  for (const name of partitions) {
+    await tx.query(sql.typeAlias('nothing')`
+      lock table ${sql.identifier(['farebox', name])} in share update exclusive mode
+    `);
+  }
+  await setLockTimeout(usual);
 }
 
 /** None of them counts refunds, which keep their own rows and may still be made until the month is detached. */

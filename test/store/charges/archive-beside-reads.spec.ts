@@ -1,5 +1,6 @@
 /** A month is archived while its statement and its total wait for their turn: they do not lose its charges. */
 import assert from 'node:assert/strict';
+import { Client } from 'pg';
 import { takeTurn, takeTurnInSteps } from '../../../src/store/accounts/turns.ts';
 import { spentBefore } from '../../../src/store/balance/spent.ts';
 import { archiveMonth } from '../../../src/store/charges/archive-month.ts';
@@ -17,6 +18,7 @@ const monthAt = (ahead: number): number =>
 const nameAt = (ahead: number): string => new Date(monthAt(ahead)).toISOString().slice(0, 7);
 const FIRST = -7;
 const SECOND = -6;
+const THIRD = -5;
 
 describe('an archive beside reads', () => {
   let testDatabase: TestDatabase;
@@ -84,10 +86,33 @@ describe('an archive beside reads', () => {
     );
   });
 
-  async function isDetaching(): Promise<boolean> {
+  it('waits for a vacuum of the month, while its charges can be read', async () => {
+    const { database } = harness;
+    const vacuum = new Client({ connectionString: testDatabase.url });
+    await vacuum.connect();
+    const table = `farebox.charges_${nameAt(THIRD).replace('-', '_')}`;
+    await vacuum.query('begin');
+    // As VACUUM does.
+    await vacuum.query(`lock table ${table} in share update exclusive mode`);
+    let isOver = false;
+    const archiving = archiveMonth(database, nameAt(THIRD), Date.now()).finally(() => {
+      isOver = true;
+    });
+    await until(async () => isOver || (await isWaiting('share update exclusive')));
+    assert.equal(isOver, false);
+    await harness.client.query(`select from ${table}`);
+    await vacuum.end();
+    assert.equal((await archiving).kind, 'archived');
+  });
+
+  const isDetaching = () => isWaiting('detach partition');
+
+  /** Whether a statement with these words waits for a lock. */
+  async function isWaiting(words: string): Promise<boolean> {
     const { rowCount } = await harness.client.query(
       `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'
-         and query ~ 'detach partition'`,
+         and query ~ $1`,
+      [words],
     );
     return rowCount !== 0;
   }
