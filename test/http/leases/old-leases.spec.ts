@@ -17,9 +17,6 @@ describe('a lease that ended more than 62 days ago', () => {
     await api?.stop();
   });
 
-  /** Its id, at another time. */
-  const aged = (uuid: string, timeMs: number) => uuidFloor(timeMs).slice(0, 13) + uuid.slice(13);
-
   it('still answers a call that is sent again with its charge', async () => {
     const account = await api.createAccount(10);
     const { spendKey } = await makeLeasable(api, account.consumerKey);
@@ -42,3 +39,8 @@ describe('a lease that ended more than 62 days ago', () => {
     assert.equal(lease.settled, 0.02);
   });
 });
+
+/** The id, at another time. */
+function aged(uuid: string, timeMs: number): string {
+  return uuidFloor(timeMs).slice(0, 13) + uuid.slice(13);
+}
