@@ -6,7 +6,7 @@ import type { Logger } from 'pino';
 import type { MailConfig } from '../config.ts';
 import { DAY_MS, MINUTE_MS } from '../domain/durations.ts';
 import type { Database } from '../store/database.ts';
-import { mailSender, type Mail } from './send.ts';
+import { canMail, isSettled, mailSender, type Mail } from './send.ts';
 
 /** Longer than an attempt takes: each step of the mail server has ten seconds. */
 const RETRY_MS = 5 * MINUTE_MS;
@@ -50,8 +50,7 @@ export function owedMails<Owed>(
   async function send(owed: Owed): Promise<void> {
     try {
       const mail = await rows.mailOf(owed);
-      if (mail !== null) await sendMail(mail);
-      await rows.settle(owed);
+      if (mail === null || isSettled(await sendMail(mail))) await rows.settle(owed);
     } catch (err) {
       log.error({ err, kind: rows.kindOf(owed) }, 'a mail could not be sent; will retry');
     }
@@ -60,6 +59,8 @@ export function owedMails<Owed>(
   async function sendAll(): Promise<void> {
     const dropped = await rows.drop(GIVE_UP_MS);
     if (dropped > 0) log.error({ count: dropped }, 'gave up on mails that no mail server accepted');
+    // They wait for a process that has a mail server.
+    if (!canMail(config.mail)) return;
     for (let count = 0; count < MAILS_PER_SWEEP; count += 1) {
       const owed = await rows.take(RETRY_MS);
       if (owed === null) return;

@@ -21,10 +21,23 @@ export interface MailDeps {
   readonly log: Logger;
 }
 
-/** `refused`: the mail server will never accept mail for the recipient. `not_configured`: there is no mail server. Both are logged. */
+/** `refused`: the mail server will never accept mail for the recipient. `not_configured`: this process has no mail server. Both are logged. */
 export type MailOutcome = 'sent' | 'refused' | 'not_configured';
 
-/** Resolves once there is nothing left to try. Rejects when another attempt may succeed. */
+/**
+ * Whether a mail that was owed is owed no more. Nothing more can be done about a recipient who is refused. Where this process has
+ * no mail server, another one may have it, or an operator is about to set it.
+ */
+export function isSettled(outcome: MailOutcome): boolean {
+  return outcome !== 'not_configured';
+}
+
+/** Whether this process has anything to send mails with. */
+export function canMail({ smtpUrl, isKept }: MailConfig): boolean {
+  return smtpUrl !== undefined || isKept;
+}
+
+/** Rejects when another attempt may succeed. */
 export function mailSender({
   config,
   database,

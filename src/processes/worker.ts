@@ -32,7 +32,7 @@ import {
 } from '../domain/task-queues.ts';
 import { autoTopUpMails } from '../mail/auto-top-ups-off.ts';
 import { securityMails } from '../mail/security-mails.ts';
-import { mailSender } from '../mail/send.ts';
+import { canMail, mailSender } from '../mail/send.ts';
 import { WebhookSigner } from '../events/signing.ts';
 import { serveMetrics, type MetricsServer } from '../metrics/serve-metrics.ts';
 import { registerWorker } from '../metrics/worker-metrics.ts';
@@ -120,6 +120,7 @@ export async function runWorker(
     temporal,
     log,
     leaseMs: config.relayLeaseMs,
+    canMail: canMail(config.mail),
     sendOwedMails: async () => {
       await Promise.all(overdue.map(({ sendOverdue }) => sendOverdue()));
     },
