@@ -68,16 +68,25 @@ export function mailSender({
   };
 }
 
+/** The replies to a recipient that are final. 552 says that the mailbox is full, 503 and 530 that we must sign in first. */
+const FINAL_REPLIES: ReadonlySet<unknown> = new Set([550, 551, 553, 554]);
 /**
- * Whether the mail server answered that it will never accept mail for the recipient. False when it refuses the sender, or
- * wants a password first: that fails for every recipient, until an operator fixes it.
+ * Replies to a recipient that are about us: we may not send through the server (5.7.x), or not as this sender (5.1.7, 5.1.8).
+ * Postfix judges the sender only when it has the recipient.
+ */
+const ABOUT_US = /\b5\.(?:1\.[78]|7\.\d+)\b|\brelay(?:ing)?\s/i;
+
+/**
+ * Whether the mail server answered that it will never accept mail for the recipient. False for what fails for every recipient,
+ * until an operator fixes it: it refuses the sender, or wants a password first.
  */
 function isRecipientRefused(error: unknown): boolean {
-  const { command, responseCode } = error as {
+  const { command, responseCode, response } = error as {
     readonly command?: string;
     readonly responseCode?: number;
+    readonly response?: string;
   };
-  return command === 'RCPT TO' && (responseCode ?? 0) >= 500;
+  return command === 'RCPT TO' && FINAL_REPLIES.has(responseCode) && !ABOUT_US.test(response ?? '');
 }
 
 /** Loads the client with the first mail. */

@@ -68,6 +68,33 @@ describe('mail by SMTP', () => {
     assert.deepEqual(server.mails, []);
   });
 
+  it('fails when the server refuses each recipient because of us, which an operator can fix', async () => {
+    const replies = [
+      [554, '5.7.1 <owner@example.com>: Relay access denied'],
+      [550, 'relay not permitted'],
+      [553, "sorry, that domain isn't in my list of allowed rcpthosts (#5.7.1)"],
+      [553, '5.7.1 <billing@example.com>: Sender address rejected: not owned by user'],
+      [550, '5.1.8 <billing@example.com>: Sender address rejected: Domain not found'],
+      [530, '5.7.0 Authentication required'],
+      [503, 'AUTH first'],
+      [552, '5.2.2 Mailbox full'],
+    ] as const;
+    try {
+      for (const [code, text] of replies) {
+        server.refuseAll({ code, text });
+        await assert.rejects(senderTo(server.urlFor('p@ss'))(MAIL), { responseCode: code }, text);
+      }
+      for (const text of ['5.1.1 <relay@example.com>: User unknown', 'Unrouteable address']) {
+        server.refuseAll({ code: 550, text });
+        assert.equal(await senderTo(server.urlFor('p@ss'))(MAIL), 'refused', text);
+      }
+    } finally {
+      server.refuseAll(undefined);
+      errors.length = 0;
+    }
+    assert.deepEqual(server.mails, []);
+  });
+
   it('fails when the password is wrong, and does not repeat it', async () => {
     const send = senderTo(server.urlFor('another-secret'));
     await assert.rejects(send(MAIL), (error: Error) => {
