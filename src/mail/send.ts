@@ -12,6 +12,8 @@ export interface Mail {
   readonly body: string;
 }
 
+/** What an operator needs of a mail server's reply. */
+const REPLY_LENGTH_MAX = 1_000;
 /** How long a mail server may take for each step. */
 const TIMEOUT_MS = 10_000;
 
@@ -54,8 +56,9 @@ export function mailSender({
       try {
         await transport.sendMail({ from: config.from, to, subject, text: body });
       } catch (error) {
-        if (!isRecipientRefused(error)) throw error;
-        log.error({ err: error, subject }, 'a mail was not sent: its recipient is refused');
+        const err = withoutAddresses(error);
+        if (!isRecipientRefused(error)) throw err;
+        log.error({ err, subject }, 'a mail was not sent: its recipient is refused');
         return 'refused';
       }
     } else if (config.isKept) {
@@ -87,6 +90,15 @@ function isRecipientRefused(error: unknown): boolean {
     readonly response?: string;
   };
   return command === 'RCPT TO' && FINAL_REPLIES.has(responseCode) && !ABOUT_US.test(response ?? '');
+}
+
+/** Mail servers repeat the recipient, which is personal data, and errors get into logs and histories. */
+function withoutAddresses(error: unknown): Error {
+  const { message, code, command, responseCode } = error as Record<string, unknown>;
+  const said = String(message)
+    .slice(0, REPLY_LENGTH_MAX)
+    .replaceAll(/[^\s<>"'(),;:]+@[^\s<>"'(),;:]+/g, '...');
+  return Object.assign(new Error(said), { code, command, responseCode });
 }
 
 /** Loads the client with the first mail. */

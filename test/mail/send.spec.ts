@@ -1,5 +1,6 @@
 /** Mail by SMTP, to a real mail server. test/console/sign-in.slow.spec.ts tests the mail that DEV_MAIL stores instead of sending. */
 import assert from 'node:assert/strict';
+import { inspect } from 'node:util';
 import { pino } from 'pino';
 import { mailSender } from '../../src/mail/send.ts';
 import { openTestLedger, type TestLedger } from '../support/ledger.ts';
@@ -93,6 +94,22 @@ describe('mail by SMTP', () => {
       errors.length = 0;
     }
     assert.deepEqual(server.mails, []);
+  });
+
+  it('names no recipient in what it logs or fails with, though the server does', async () => {
+    const send = senderTo(server.urlFor('p@ss'));
+    try {
+      for (const text of ['5.7.1 <Owner@example.com>: Relay access denied', 'owner@example.com?']) {
+        server.refuseAll({ code: 550, text });
+        await send(MAIL).catch((err: unknown) => errors.push(inspect(err, { depth: 9 })));
+      }
+    } finally {
+      server.refuseAll(undefined);
+    }
+    const [failed = '', logged = ''] = errors.splice(0);
+    assert.match(failed, /550 5\.7\.1 <\.\.\.>: Relay access denied/);
+    assert.match(logged, /recipient is refused/);
+    assert.doesNotMatch(failed + logged, /owner/i);
   });
 
   it('fails when the password is wrong, and does not repeat it', async () => {
