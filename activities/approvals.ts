@@ -12,7 +12,7 @@ import {
 } from '../src/domain/approval.ts';
 import { microsOfDollars } from '../src/domain/money.ts';
 import { approvalMail } from '../src/mail/approval.ts';
-import type { Mail, MailOutcome } from '../src/mail/send.ts';
+import { isSettled, type Mail, type MailOutcome } from '../src/mail/send.ts';
 import { findOwnerEmail } from '../src/store/accounts/accounts.ts';
 import { findApproval, type Approval } from '../src/store/approvals/approval.ts';
 import { decideApproval, type Answer } from '../src/store/approvals/decide-approval.ts';
@@ -56,6 +56,13 @@ export function createApprovalActivities({ database, linkTo, send }: ApprovalDep
       const recipient = await findOwnerEmail(database, approval.accountId);
       if (recipient === null) return 'ended';
       const outcome = await send(approvalMail(recipient, approval, linkTo(approval)));
+      if (!isSettled(outcome)) {
+        throw ApplicationFailure.create({
+          type: 'no_mail_server',
+          message: 'This worker has no SMTP_URL. The next attempt may be made by one that has it.',
+          nextRetryDelay: '10m',
+        });
+      }
       if (outcome === 'sent') await noteMailed(database, id);
       return outcome;
     },

@@ -298,6 +298,11 @@ create table farebox.auto_top_ups (
   declines integer not null default 0,
   -- After a decline: when the card may be tried again.
   not_before timestamp with time zone not null default now(),
+  -- When they turned themselves off, until a mail server has the mail to the owner about it, or for three days.
+  -- Null: no mail is owed.
+  mail_owed_at timestamp with time zone,
+  -- When the last attempt to send that mail began.
+  mail_tried_at timestamp with time zone,
   constraint auto_top_ups_pkey primary key (ledger, consumer_id),
   constraint auto_top_ups_amount_within_ceiling check (amount_micros > 0 and amount_micros <= ceiling_micros),
   constraint auto_top_ups_are_live check (ledger < 2048),
@@ -306,6 +311,7 @@ create table farebox.auto_top_ups (
   constraint auto_top_ups_status_known check (status = any (array['on', 'waiting', 'off'])),
   constraint auto_top_ups_threshold_positive check (threshold_micros > 0)
 );
+create index auto_top_ups_mail_owed on farebox.auto_top_ups using btree (mail_tried_at nulls first) where (mail_owed_at is not null);
 create constraint trigger auto_top_ups_audit_delete after delete on farebox.auto_top_ups deferrable initially deferred for each row execute function farebox.audit_change('auto_top_up.removed', 'consumer_id');
 create constraint trigger auto_top_ups_audit_insert after insert on farebox.auto_top_ups deferrable initially deferred for each row execute function farebox.audit_change('auto_top_up.set', 'consumer_id', 'threshold_micros', 'amount_micros', 'ceiling_micros');
 create constraint trigger auto_top_ups_audit_update after update of threshold_micros, amount_micros, ceiling_micros on farebox.auto_top_ups deferrable initially deferred for each row when (old.threshold_micros is distinct from new.threshold_micros or old.amount_micros is distinct from new.amount_micros or old.ceiling_micros is distinct from new.ceiling_micros) execute function farebox.audit_change('auto_top_up.set', 'consumer_id', 'threshold_micros', 'amount_micros', 'ceiling_micros');

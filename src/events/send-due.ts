@@ -10,7 +10,7 @@ import {
 } from '../domain/webhook-delivery.ts';
 import { openPoster, type Posted, type Poster } from '../egress/post.ts';
 import { endpointDisabledMail } from '../mail/endpoint-disabled.ts';
-import type { Mail } from '../mail/send.ts';
+import { isSettled, type Mail, type MailOutcome } from '../mail/send.ts';
 import type { Database } from '../store/database.ts';
 import {
   disableIfLate,
@@ -41,7 +41,7 @@ export interface SendDeps {
   /** The pause after the first failure. */
   readonly retryMs: number;
   /** Tells the owner by mail. Rejects when another attempt may succeed. */
-  readonly tell: (mail: Mail) => Promise<unknown>;
+  readonly tell: (mail: Mail) => Promise<MailOutcome>;
 }
 
 export interface Sent {
@@ -169,6 +169,6 @@ async function disableGone({ database }: SendDeps, { id, url }: WebhookEndpoint)
 async function mailOwner({ database, tell }: SendDeps, endpoint: WebhookEndpoint): Promise<void> {
   const owner = await findOwnerToMail(database, endpoint.id);
   if (!owner) return;
-  await tell(endpointDisabledMail(owner.email, endpoint, owner.reason));
-  await recordOwnerMailed(database, endpoint.id);
+  const outcome = await tell(endpointDisabledMail(owner.email, endpoint, owner.reason));
+  if (isSettled(outcome)) await recordOwnerMailed(database, endpoint.id);
 }

@@ -1,7 +1,7 @@
 /** The mail to the owner of an account whose bank wants an automatic top-up confirmed. Nobody else would see the link. */
 import type { Logger } from 'pino';
 import type { MailConfig } from '../config.ts';
-import { mailSender } from './send.ts';
+import { isSettled, mailSender } from './send.ts';
 import { confirmationUrl, payableText } from '../domain/top-up.ts';
 import { getAccountOf } from '../store/accounts/accounts.ts';
 import type { Database } from '../store/database.ts';
@@ -28,7 +28,7 @@ export function confirmTopUpMailer({
   const tell = async (topUp: TopUp) => {
     const { id, accountId } = topUp;
     const { email } = await getAccountOf(database, accountId);
-    await send({
+    const outcome = await send({
       recipient: email,
       subject: 'Confirm a top-up at your bank',
       body:
@@ -36,7 +36,7 @@ export function confirmTopUpMailer({
         `${confirmationUrl(config.consoleUrl, id)}\n\n` +
         'If you do nothing, you pay nothing, and the request ends within 24 hours.',
     });
-    await recordOwnerMailed(database, id);
+    if (isSettled(outcome)) await recordOwnerMailed(database, id);
   };
   /** A slow mail server must not get the mail once for each question. */
   const underWay = new Set<string>();

@@ -12,6 +12,8 @@ export interface Mail {
   readonly body: string;
 }
 
+/** What an operator needs of a mail server's reply. */
+const REPLY_LENGTH_MAX = 1_000;
 /** How long a mail server may take for each step. */
 const TIMEOUT_MS = 10_000;
 
@@ -21,10 +23,23 @@ export interface MailDeps {
   readonly log: Logger;
 }
 
-/** `refused`: the mail server will never accept mail for the recipient. `not_configured`: there is no mail server. Both are logged. */
+/** `refused`: the mail server will never accept mail for the recipient. `not_configured`: this process has no mail server. Both are logged. */
 export type MailOutcome = 'sent' | 'refused' | 'not_configured';
 
-/** Resolves once there is nothing left to try. Rejects when another attempt may succeed. */
+/**
+ * Whether a mail that was owed is owed no more. Nothing more can be done about a recipient who is refused. Where this process has
+ * no mail server, another one may have it, or an operator is about to set it.
+ */
+export function isSettled(outcome: MailOutcome): boolean {
+  return outcome !== 'not_configured';
+}
+
+/** Whether this process has anything to send mails with. */
+export function canMail({ smtpUrl, isKept }: MailConfig): boolean {
+  return smtpUrl !== undefined || isKept;
+}
+
+/** Rejects when another attempt may succeed. */
 export function mailSender({
   config,
   database,
@@ -41,8 +56,9 @@ export function mailSender({
       try {
         await transport.sendMail({ from: config.from, to, subject, text: body });
       } catch (error) {
-        if (!isRecipientRefused(error)) throw error;
-        log.error({ err: error, subject }, 'a mail was not sent: its recipient is refused');
+        const err = withoutAddresses(error);
+        if (!isRecipientRefused(error)) throw err;
+        log.error({ err, subject }, 'a mail was not sent: its recipient is refused');
         return 'refused';
       }
     } else if (config.isKept) {
@@ -55,16 +71,34 @@ export function mailSender({
   };
 }
 
+/** The replies to a recipient that are final. 552 says that the mailbox is full, 503 and 530 that we must sign in first. */
+const FINAL_REPLIES: ReadonlySet<unknown> = new Set([550, 551, 553, 554]);
 /**
- * Whether the mail server answered that it will never accept mail for the recipient. False when it refuses the sender, or
- * wants a password first: that fails for every recipient, until an operator fixes it.
+ * Replies to a recipient that are about us: we may not send through the server (5.7.x), or not as this sender (5.1.7, 5.1.8).
+ * Postfix judges the sender only when it has the recipient.
+ */
+const ABOUT_US = /\b5\.(?:1\.[78]|7\.\d+)\b|\brelay(?:ing)?\s/i;
+
+/**
+ * Whether the mail server answered that it will never accept mail for the recipient. False for what fails for every recipient,
+ * until an operator fixes it: it refuses the sender, or wants a password first.
  */
 function isRecipientRefused(error: unknown): boolean {
-  const { command, responseCode } = error as {
+  const { command, responseCode, response } = error as {
     readonly command?: string;
     readonly responseCode?: number;
+    readonly response?: string;
   };
-  return command === 'RCPT TO' && (responseCode ?? 0) >= 500;
+  return command === 'RCPT TO' && FINAL_REPLIES.has(responseCode) && !ABOUT_US.test(response ?? '');
+}
+
+/** Mail servers repeat the recipient, which is personal data, and errors get into logs and histories. */
+function withoutAddresses(error: unknown): Error {
+  const { message, code, command, responseCode } = error as Record<string, unknown>;
+  const said = String(message)
+    .slice(0, REPLY_LENGTH_MAX)
+    .replaceAll(/[^\s<>"'(),;:]+@[^\s<>"'(),;:]+/g, '...');
+  return Object.assign(new Error(said), { code, command, responseCode });
 }
 
 /** Loads the client with the first mail. */

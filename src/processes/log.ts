@@ -30,13 +30,16 @@ export function createLog(
   return pino(options, lines(fd));
 }
 
-/** Like pino's serializer, but bounded and without request data (such as `input` of an invalid URL). */
+/** What callers wrote: `input` of an invalid URL, `raw`, and PostgreSQL's `detail`, which has an address that is taken, or a whole row. */
+const LEFT_OUT: ReadonlySet<string> = new Set(['input', 'raw', 'detail']);
+
+/** Like pino's serializer, but bounded and without request data. */
 function boundedError(error: unknown): unknown {
   const serialized: unknown = pino.stdSerializers.err(error as Error);
   if (typeof serialized !== 'object' || serialized === null) return serialized;
   // Some members are on the prototype.
   const { type, message, stack, code } = serialized as Record<string, unknown>;
-  const own = Object.entries(serialized).filter(([key]) => key !== 'input' && key !== 'raw');
+  const own = Object.entries(serialized).filter(([key]) => !LEFT_OUT.has(key));
   const members = [...Object.entries({ type, message, stack, code }), ...own];
   return Object.fromEntries(members.map(([key, value]) => [key, bounded(value)]));
 }

@@ -30,8 +30,9 @@ import {
   stripeTaskQueue,
   webhookTaskQueue,
 } from '../domain/task-queues.ts';
+import { autoTopUpMails } from '../mail/auto-top-ups-off.ts';
 import { securityMails } from '../mail/security-mails.ts';
-import { mailSender } from '../mail/send.ts';
+import { canMail, mailSender } from '../mail/send.ts';
 import { WebhookSigner } from '../events/signing.ts';
 import { serveMetrics, type MetricsServer } from '../metrics/serve-metrics.ts';
 import { registerWorker } from '../metrics/worker-metrics.ts';
@@ -112,12 +113,17 @@ export async function runWorker(
     }),
   );
   const temporal = createTemporalClient(config.temporal, tracing);
+  const mailDeps = { config, database, log };
+  const overdue = [securityMails(mailDeps), autoTopUpMails(mailDeps)];
   const relay = new Relay({
     database,
     temporal,
     log,
     leaseMs: config.relayLeaseMs,
-    sendOwedMails: securityMails({ config, database, log }).sendOverdue,
+    canMail: canMail(config.mail),
+    sendOwedMails: async () => {
+      await Promise.all(overdue.map(({ sendOverdue }) => sendOverdue()));
+    },
   });
   const sweeper = startHoldSweeper(database, (error) =>
     log.warn({ err: error }, 'could not release expired holds; will retry'),

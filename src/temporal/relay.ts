@@ -23,6 +23,8 @@ export interface OutboxDeps extends DeliveryDeps {
 export interface RelayDeps extends OutboxDeps {
   /** Longer than a batch can take; after this, another relay takes what a dead one had in hand. */
   readonly leaseMs: number;
+  /** Whether this process can send mails. */
+  readonly canMail: boolean;
   /** Called with each sweep. Not awaited: a mail server may be slow. Does not reject. */
   readonly sendOwedMails: () => Promise<void>;
 }
@@ -76,7 +78,7 @@ export class Relay {
     if (performance.now() - this.#sweptAtMs < SWEEP_INTERVAL_MS && this.#sweptAtMs > 0) return;
     this.#sweptAtMs = performance.now();
     void this.#deps.sendOwedMails();
-    await sweep(this.#deps.database, this.#deps.log);
+    await sweep(this.#deps.database, this.#deps.log, this.#deps.canMail);
   }
 
   /** Beside the work, which may wait for Temporal. */

@@ -38,12 +38,6 @@ const KINDS: Readonly<Record<string, Resume>> = {
     settleApprovals(database, { overdueByMs: OVERDUE_AFTER_MS }),
   'starting approvals whose workflow may be gone': (database) =>
     noteUnbegunApprovals(database, SILENT_AFTER_MS),
-  'starting approvals without a mail whose workflow may be gone': (database) =>
-    noteUnmailedApprovals(database, UNMAILED_AFTER_MS),
-  'starting disabled webhook endpoints without a mail whose workflow may be gone': (database) =>
-    noteUnmailedEndpoints(database, UNMAILED_AFTER_MS),
-  'asking about top-ups whose owner got no mail': (database) =>
-    noteUnmailedTopUps(database, UNMAILED_AFTER_MS),
   'checking refunds without an outcome again': (database) =>
     noteWaitingRefunds(database, WAITING_AFTER_MS),
   'making the invoices of payments that have none': (database) =>
@@ -52,9 +46,19 @@ const KINDS: Readonly<Record<string, Resume>> = {
     noteLateDeliveries(database, DELIVERY_LATE_MS),
 };
 
+/** Only where a mail can be sent: without a mail server, each would be resumed in vain, again and again. */
+const MAILS: typeof KINDS = {
+  'starting approvals without a mail whose workflow may be gone': (database) =>
+    noteUnmailedApprovals(database, UNMAILED_AFTER_MS),
+  'starting disabled webhook endpoints without a mail whose workflow may be gone': (database) =>
+    noteUnmailedEndpoints(database, UNMAILED_AFTER_MS),
+  'asking about top-ups whose owner got no mail': (database) =>
+    noteUnmailedTopUps(database, UNMAILED_AFTER_MS),
+};
+
 /** A kind that fails, for example because its statement takes too long, keeps no other from being resumed. */
-export async function sweep(database: Database, log: Logger): Promise<void> {
-  for (const [what, resume] of Object.entries(KINDS)) {
+export async function sweep(database: Database, log: Logger, canMail: boolean): Promise<void> {
+  for (const [what, resume] of Object.entries({ ...KINDS, ...(canMail && MAILS) })) {
     try {
       const count = await resume(database);
       if (count > 0) log.info({ count }, what);

@@ -103,7 +103,7 @@ describe('an endpoint', () => {
       if (event.id === wireId('event', refused.id)) response.writeHead(500).end();
       else void held.waited(1).then(() => response.writeHead(200).end());
     });
-    const sending = sendIn(ledger, id, async () => true);
+    const sending = sendIn(ledger, id, async () => 'sent');
     await held.waited(2);
     await held.release();
     assert.equal((await sending).status, 'active');
@@ -151,7 +151,7 @@ describe('an event that was posted by a transaction beside the one that ended it
       await end(endpoint);
     });
     // The notice of the event starts this.
-    await sendIn(ledger, endpoint.id, async () => true);
+    await sendIn(ledger, endpoint.id, async () => 'sent');
     const { waiting } = await readBacklog(database);
     assert.equal(waiting.find(({ what }) => what === 'events')?.count, 0);
     return listDeliveries(database, endpoint.id, undefined, { limit: 10 });
@@ -190,7 +190,10 @@ describe('the mail about an endpoint that was disabled', () => {
       busy,
     );
     const mails: Mail[] = [];
-    const accept = async (mail: Mail) => mails.push(mail) > 0;
+    const accept = async (mail: Mail) => {
+      mails.push(mail);
+      return 'sent' as const;
+    };
     assert.equal((await send(id, accept)).status, 'disabled');
     await send(id, accept);
     assert.deepEqual(
@@ -204,20 +207,21 @@ describe('the mail about an endpoint that was disabled', () => {
     const { database } = ledger;
     const id = await endpoint();
     await database.transaction((tx) => disableWebhookEndpoint(tx, id, 'gone'));
-    const noted = async (ageMinutes: number) => {
+    const noted = async (ageMinutes: number, canMail = true) => {
       await database.query(sql.typeAlias('nothing')`
         delete from farebox.outbox
       `);
       await database.query(sql.typeAlias('nothing')`
         update farebox.webhook_endpoints set mail_noted_at = mail_noted_at - make_interval(mins => ${ageMinutes})
       `);
-      await sweep(database, pino({ level: 'silent' }));
+      await sweep(database, pino({ level: 'silent' }), canMail);
       return (await takeNotices(database, 10, 1_000)).map(({ subjectId }) => subjectId);
     };
     assert.deepEqual(await noted(1), []);
-    assert.deepEqual(await noted(15), [id]);
+    assert.deepEqual(await noted(15, false), []);
+    assert.deepEqual(await noted(0), [id]);
     assert.deepEqual(await noted(1), []);
-    await send(id, async () => true);
+    await send(id, async () => 'sent');
     assert.deepEqual(await noted(60), []);
   });
 
@@ -231,6 +235,20 @@ describe('the mail about an endpoint that was disabled', () => {
     await send(id, (mail) => smtp({ ...mail, recipient: 'nobody@refused.example' }));
     await send(id, () => assert.fail('sent again'));
     await server.stop();
+  });
+
+  it('is left to a worker that has a mail server', async () => {
+    const { database } = ledger;
+    const id = await endpoint();
+    await database.transaction((tx) => disableWebhookEndpoint(tx, id, 'gone'));
+    const config = { smtpUrl: undefined, from: 'billing@example.com', isKept: false };
+    await send(id, mailSender({ config, database, log: pino({ level: 'silent' }) }));
+    const mails: Mail[] = [];
+    await send(id, async (mail) => {
+      mails.push(mail);
+      return 'sent';
+    });
+    assert.equal(mails.length, 1);
   });
 
   it('is not sent when the owner disabled it', async () => {

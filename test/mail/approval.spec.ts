@@ -1,4 +1,4 @@
-/** The mail that asks the owner about a refused call, when the mail server knows no such owner. */
+/** The mail that asks the owner about a refused call, when the mail server knows no such owner, and when there is no mail server. */
 import assert from 'node:assert/strict';
 import { pino } from 'pino';
 import { Type } from 'typebox';
@@ -29,9 +29,26 @@ describe('the mail about an approval', () => {
 
   it('is not tried again when there is no such recipient, and does not count as sent', async () => {
     const { database } = ledger;
+    const id = await askFor('nobody@refused.example');
+    // A step that throws is run again.
+    assert.equal(
+      await stepsVia(server.urlFor('p@ss')).mailApproval(wireId('approval', id)),
+      'refused',
+    );
+    assert.equal((await findApproval(database, id))?.isMailed, false);
+  });
+
+  it('is tried again when the worker has no mail server, since another one may have it', async () => {
+    const id = wireId('approval', await askFor('owner@example.com'));
+    await assert.rejects(stepsVia(undefined).mailApproval(id), /no SMTP_URL/);
+    assert.equal(await stepsVia(server.urlFor('p@ss')).mailApproval(id), 'sent');
+  });
+
+  async function askFor(email: string): Promise<string> {
+    const { database } = ledger;
     const { ledger: number, consumerId, accountId } = await newPayer(database);
     const developer = await database.one(sql.type(developerRow)`
-      update farebox.accounts set email = 'nobody@refused.example' where id = ${accountId}
+      update farebox.accounts set email = ${email} where id = ${accountId}
       returning developer_id as "developerId", developer_number as "developerNumber"
     `);
     const asked = await askApproval(database, {
@@ -51,19 +68,20 @@ describe('the mail about an approval', () => {
       expiresInSeconds: 600,
     });
     assert.ok(asked.kind === 'asked');
-    const { id } = asked.approval;
+    return asked.approval.id;
+  }
+
+  function stepsVia(smtpUrl: string | undefined) {
+    const { database } = ledger;
     const links = new ApprovalLinks(new Map([[1, 'a master secret']]), 'https://example.com');
-    const steps = createApprovalActivities({
+    return createApprovalActivities({
       database,
       linkTo: (approval) => links.urlFor(approval),
       send: mailSender({
-        config: { smtpUrl: server.urlFor('p@ss'), from: 'billing@example.com', isKept: false },
+        config: { smtpUrl, from: 'billing@example.com', isKept: false },
         database,
         log: pino({ level: 'silent' }),
       }),
     });
-    // A step that throws is run again.
-    assert.equal(await steps.mailApproval(wireId('approval', id)), 'refused');
-    assert.equal((await findApproval(database, id))?.isMailed, false);
-  });
+  }
 });

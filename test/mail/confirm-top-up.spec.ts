@@ -64,21 +64,22 @@ describe('the mail about an automatic top-up that waits for its owner', () => {
   it('is left to a new run of the workflow when it is late, since that may have been terminated, but not each minute', async () => {
     const { database } = ledger;
     const { id } = await automaticTopUp();
-    const noted = async (ageMinutes: number) => {
+    const noted = async (ageMinutes: number, canMail = true) => {
       await database.query(sql.typeAlias('nothing')`
         delete from farebox.outbox
       `);
       await database.query(sql.typeAlias('nothing')`
         update farebox.top_ups set updated_at = updated_at - make_interval(mins => ${ageMinutes}) where id = ${id}
       `);
-      await sweep(database, pino({ level: 'silent' }));
+      await sweep(database, pino({ level: 'silent' }), canMail);
       const notices = await takeNotices(database, 10, 1_000);
       return notices.map(({ topic, subjectId }) => [topic, subjectId]);
     };
     assert.deepEqual(await noted(60), []);
     assert.equal(await recordAuthenticationAsked(database, id), true);
     assert.deepEqual(await noted(1), []);
-    assert.deepEqual(await noted(15), [['payment_reported', id]]);
+    assert.deepEqual(await noted(15, false), []);
+    assert.deepEqual(await noted(0), [['payment_reported', id]]);
     assert.deepEqual(await noted(1), []);
     await recordOwnerMailed(database, id);
     assert.deepEqual(await noted(60), []);
@@ -102,8 +103,23 @@ describe('the mail about an automatic top-up that waits for its owner', () => {
     }
   });
 
-  function mailer(smtpUrl: string | undefined, errors: string[]) {
-    const mail: MailConfig = { smtpUrl, from: 'Farebox <billing@example.com>', isKept: true };
+  it('is left to a worker that has a mail server', async () => {
+    const topUp = await automaticTopUp();
+    const isDue = () => recordAuthenticationAsked(ledger.database, topUp.id);
+    assert.equal(await isDue(), true);
+    const errors: string[] = [];
+    const tell = mailer(undefined, errors, false);
+    // The second attempt begins after the end of the first one.
+    await until(() => {
+      tell(topUp);
+      return errors.length > 1;
+    });
+    assert.match(errors[0] ?? '', /SMTP_URL is not set/);
+    assert.equal(await isDue(), true);
+  });
+
+  function mailer(smtpUrl: string | undefined, errors: string[], isKept = true) {
+    const mail: MailConfig = { smtpUrl, from: 'Farebox <billing@example.com>', isKept };
     const log = pino({ level: 'error' }, { write: (line) => void errors.push(line) });
     const config = { consoleUrl: 'https://console.example.com', mail };
     return confirmTopUpMailer({ config, database: ledger.database, log });

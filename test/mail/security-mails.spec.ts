@@ -81,7 +81,7 @@ describe('a mail about a change to the sign-in', function () {
   };
   const age = (column: 'owed_at' | 'tried_at', by: string) =>
     api.sql.query(`update console.owed_mails set ${column} = ${column} - $1::interval`, [by]);
-  const mailsVia = (smtpUrl: string, errors: string[] = []) =>
+  const mailsVia = (smtpUrl: string | undefined, errors: string[] = []) =>
     securityMails({
       config: {
         consoleUrl: 'https://console.example.com',
@@ -201,6 +201,26 @@ describe('a mail about a change to the sign-in', function () {
     await away.sendOverdue();
     assert.deepEqual(await owed(), []);
     assert.match(errors[3] ?? '', /gave up on mails/);
+  });
+
+  it('waits for a process that has a mail server', async () => {
+    const userId = await userOf('patient-too@example.com');
+    const errors: string[] = [];
+    const without = mailsVia(undefined, errors);
+    await addPasskey(userId);
+    without.tell(userId, 'passkey_added');
+    await until(() => errors.length === 1);
+    assert.match(errors[0] ?? '', /SMTP_URL is not set/);
+    await age('tried_at', '5 minutes');
+    await without.sendOverdue();
+    const server = await startMailServer();
+    try {
+      await mailsVia(server.urlFor('p@ss')).sendOverdue();
+      assert.equal(server.mails.length, 1);
+      assert.deepEqual(await owed(), []);
+    } finally {
+      await server.stop();
+    }
   });
 
   it('is one for many changes that are made while the mail server is away', async () => {

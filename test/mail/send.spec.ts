@@ -1,5 +1,6 @@
 /** Mail by SMTP, to a real mail server. test/console/sign-in.slow.spec.ts tests the mail that DEV_MAIL stores instead of sending. */
 import assert from 'node:assert/strict';
+import { inspect } from 'node:util';
 import { pino } from 'pino';
 import { mailSender } from '../../src/mail/send.ts';
 import { openTestLedger, type TestLedger } from '../support/ledger.ts';
@@ -66,6 +67,49 @@ describe('mail by SMTP', () => {
     const send = senderTo(server.urlFor('p@ss'), 'Farebox <billing@refused.example>');
     await assert.rejects(send(MAIL), /sender not allowed/);
     assert.deepEqual(server.mails, []);
+  });
+
+  it('fails when the server refuses each recipient because of us, which an operator can fix', async () => {
+    const replies = [
+      [554, '5.7.1 <owner@example.com>: Relay access denied'],
+      [550, 'relay not permitted'],
+      [553, "sorry, that domain isn't in my list of allowed rcpthosts (#5.7.1)"],
+      [553, '5.7.1 <billing@example.com>: Sender address rejected: not owned by user'],
+      [550, '5.1.8 <billing@example.com>: Sender address rejected: Domain not found'],
+      [530, '5.7.0 Authentication required'],
+      [503, 'AUTH first'],
+      [552, '5.2.2 Mailbox full'],
+    ] as const;
+    try {
+      for (const [code, text] of replies) {
+        server.refuseAll({ code, text });
+        await assert.rejects(senderTo(server.urlFor('p@ss'))(MAIL), { responseCode: code }, text);
+      }
+      for (const text of ['5.1.1 <relay@example.com>: User unknown', 'Unrouteable address']) {
+        server.refuseAll({ code: 550, text });
+        assert.equal(await senderTo(server.urlFor('p@ss'))(MAIL), 'refused', text);
+      }
+    } finally {
+      server.refuseAll(undefined);
+      errors.length = 0;
+    }
+    assert.deepEqual(server.mails, []);
+  });
+
+  it('names no recipient in what it logs or fails with, though the server does', async () => {
+    const send = senderTo(server.urlFor('p@ss'));
+    try {
+      for (const text of ['5.7.1 <Owner@example.com>: Relay access denied', 'owner@example.com?']) {
+        server.refuseAll({ code: 550, text });
+        await send(MAIL).catch((err: unknown) => errors.push(inspect(err, { depth: 9 })));
+      }
+    } finally {
+      server.refuseAll(undefined);
+    }
+    const [failed = '', logged = ''] = errors.splice(0);
+    assert.match(failed, /550 5\.7\.1 <\.\.\.>: Relay access denied/);
+    assert.match(logged, /recipient is refused/);
+    assert.doesNotMatch(failed + logged, /owner/i);
   });
 
   it('fails when the password is wrong, and does not repeat it', async () => {

@@ -1,12 +1,17 @@
 /** The log of a process: a full disk costs lines, not charges, and strangers' data stays out of it. */
 import assert from 'node:assert/strict';
 import { execFile, spawn } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
 import { closeSync, openSync, writeSync } from 'node:fs';
 import { mkdtemp, readFile, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { openPool } from '../../src/console/pool.ts';
 import { rotateLog } from '../../src/embedded/child.ts';
+import { createLog } from '../../src/processes/log.ts';
+import { sql } from '../../src/store/database.ts';
+import { openTestLedger } from '../support/ledger.ts';
 
 const LOG = new URL('../../src/processes/log.ts', import.meta.url).href;
 const run = promisify(execFile);
@@ -52,6 +57,41 @@ describe('the log of a process', () => {
     assert.match(bad.err['stack'] ?? '', /Invalid URL/);
     assert.equal(long.err['message']?.length, 4_000);
     assert.ok(stdout.length < 20_000);
+  });
+
+  it('has no address that PostgreSQL repeats when it refuses a row', async () => {
+    const ledger = await openTestLedger();
+    const folder = await mkdtemp(join(tmpdir(), 'farebox-log-'));
+    const file = join(folder, 'log');
+    const fd = openSync(file, 'w');
+    const log = createLog('test', 'info', { fd });
+    const pool = openPool(ledger.url, log);
+    try {
+      for (const id of [randomUUID(), randomUUID()]) {
+        const text =
+          'insert into console.users (id, name, email, email_verified) values ($1, $2, $3, false)';
+        await pool
+          .query(text, [id, 'A', 'taken@example.com'])
+          .catch((err: unknown) => log.error({ err }, 'pool'));
+        await ledger.database
+          .query(
+            sql.typeAlias('nothing')`
+              insert into console.users (id, name, email, email_verified)
+              values (${randomUUID()}, 'A', ${'taken-too@example.com'}, false)
+            `,
+          )
+          .catch((err: unknown) => log.error({ err }, 'database'));
+      }
+    } finally {
+      await pool.end();
+      await ledger.drop();
+      closeSync(fd);
+    }
+    const text = await readFile(file, 'utf8');
+    await rm(folder, { recursive: true });
+    assert.match(text, /users_email_unique/);
+    assert.doesNotMatch(text, /taken/);
+    assert.equal(text.trim().split('\n').length, 2);
   });
 
   it('leaves out and counts what is too much in a second, and keeps room for errors', async () => {

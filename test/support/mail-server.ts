@@ -9,8 +9,15 @@ export interface ReceivedMail {
   readonly raw: string;
 }
 
+/** What it says to a recipient, with the code. */
+interface RecipientReply {
+  readonly code: number;
+  readonly text: string;
+}
+
 /** On a port of its own, unless told which. */
 export async function startMailServer(ownPort = 0) {
+  let recipientReply: RecipientReply | undefined;
   const mails: ReceivedMail[] = [];
   const server = new SMTPServer({
     disabledCommands: ['STARTTLS'],
@@ -22,7 +29,9 @@ export async function startMailServer(ownPort = 0) {
       done(address.endsWith('@refused.example') ? new Error('sender not allowed') : null);
     },
     onRcptTo({ address }, _session, done) {
-      done(address.endsWith('@refused.example') ? new Error('no such user') : null);
+      const { code, text } = recipientReply ?? { code: 550, text: 'no such user' };
+      if (!recipientReply && !address.endsWith('@refused.example')) return done(null);
+      done(Object.assign(new Error(text), { responseCode: code }));
     },
     onData(stream, { envelope: { mailFrom, rcptTo } }, done) {
       const chunks: Buffer[] = [];
@@ -39,6 +48,8 @@ export async function startMailServer(ownPort = 0) {
   const { port } = server.server.address() as AddressInfo;
   return {
     mails,
+    /** Refuses every recipient like this. Undefined: no longer. */
+    refuseAll: (reply: RecipientReply | undefined) => void (recipientReply = reply),
     urlFor: (password: string) =>
       `smtp://farebox:${encodeURIComponent(password)}@127.0.0.1:${port}`,
     stop: () => new Promise<void>((resolve) => server.close(resolve)),

@@ -35,7 +35,11 @@ describe('a sweep', () => {
       alter table farebox.invocations rename to unreadable
     `);
     const lines: string[] = [];
-    await sweep(database, pino({ level: 'warn' }, { write: (line) => void lines.push(line) }));
+    await sweep(
+      database,
+      pino({ level: 'warn' }, { write: (line) => void lines.push(line) }),
+      true,
+    );
     const notices = await takeNotices(database, 10, 1_000);
     assert.deepEqual(
       notices.map(({ subjectId }) => subjectId),

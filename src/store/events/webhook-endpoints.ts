@@ -289,7 +289,7 @@ export async function noteUnmailedEndpoints(
   return rowCount;
 }
 
-/** The mail server has the mail to the owner or will never accept it, or there is no mail server. */
+/** The mail server has the mail to the owner, or will never accept it. */
 export async function recordOwnerMailed(connection: Connection, id: string): Promise<void> {
   await connection.query(sql.typeAlias('nothing')`
     update farebox.webhook_endpoints set is_mail_due = false where id = ${id}

@@ -35,7 +35,7 @@ export async function recordAuthenticationAsked(
   });
 }
 
-/** The mail server has the mail to the owner or will never accept it, or there is no mail server. */
+/** The mail server has the mail to the owner, or will never accept it. */
 export async function recordOwnerMailed(connection: Connection, topUpId: string): Promise<void> {
   await connection.query(sql.typeAlias('nothing')`
     update farebox.top_ups set is_mail_due = false where id = ${topUpId}

@@ -255,9 +255,11 @@ async function countEnding(
         await setState(tx, consumer, 'waiting', 'consent_required');
         return findAutoTopUpState(tx, consumer);
       }
+      const isLast = sql.fragment`declines + 1 >= ${ending.isFinal ? 1 : DECLINES_MAX}`;
       return tx.maybeOne(sql.type(stateRow)`
         update farebox.auto_top_ups set declines = declines + 1, reason = ${ending.failure.code},
-          status = case when declines + 1 < ${ending.isFinal ? 1 : DECLINES_MAX} then 'waiting' else 'off' end,
+          status = case when ${isLast} then 'off' else 'waiting' end,
+          mail_owed_at = case when ${isLast} then now() end,
           not_before = now() + ${ending.retryMs}::int8 * 2 ^ declines * interval '1 ms'
         where ledger = ${ledger} and consumer_id = ${consumerId} and status <> 'off'
         returning status, reason

@@ -2,6 +2,8 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { wireId } from '../../../src/domain/ids.ts';
+import { findOwnerEmail } from '../../../src/store/accounts/accounts.ts';
+import { listMails } from '../../../src/store/console/mails.ts';
 import { findAutoTopUp, setAutoTopUp } from '../../../src/store/top-ups/auto-top-ups.ts';
 import type { TopUp } from '../../../src/store/top-ups/top-ups.ts';
 import { findProcessorCustomer } from '../../../src/store/top-ups/processor-customers.ts';
@@ -12,11 +14,17 @@ import {
   type TopUpHarness,
 } from '../../support/top-up-harness.ts';
 
+const OFF = /^Automatic top-ups .* were turned off$/;
+
 describe('an automatic top-up', () => {
   let harness: TopUpHarness;
 
   before(async () => {
-    harness = await openTopUpHarness({ SAVE_TEST_CARD: 'false', AUTO_TOP_UP_RETRY_MS: '200' });
+    harness = await openTopUpHarness({
+      SAVE_TEST_CARD: 'false',
+      AUTO_TOP_UP_RETRY_MS: '200',
+      DEV_MAIL: 'true',
+    });
     await harness.startWorker();
   });
 
@@ -99,6 +107,13 @@ describe('an automatic top-up', () => {
     await until(async () => (await harness.automaticTopUps(consumer))[0]?.status === 'failed');
     const found = await findAutoTopUp(harness.database, consumer);
     assert.deepEqual([found?.status, found?.reason], ['off', 'card_declined']);
+    // It looks for mails that are owed as soon as it starts.
+    await harness.startWorker();
+    const email = await findOwnerEmail(harness.database, consumer.accountId);
+    await until(async () => {
+      const mails = await listMails(harness.database);
+      return mails.find(({ recipient, subject }) => recipient === email && OFF.test(subject));
+    });
   });
 
   /** The step once more, as after a worker that was killed before it could report the result. */

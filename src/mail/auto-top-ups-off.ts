@@ -1,0 +1,42 @@
+/** Tells owners of accounts that their automatic top-ups have turned themselves off, before charges are refused. */
+import {
+  dropTurnedOff,
+  settleTurnedOff,
+  takeTurnedOff,
+  type TurnedOff,
+} from '../store/top-ups/auto-top-up-mails.ts';
+import { owedMails, type OwedMailDeps, type OwedMails } from './owed-mails.ts';
+import type { Mail } from './send.ts';
+
+export function autoTopUpMails(deps: OwedMailDeps): OwedMails<TurnedOff> {
+  const { config, database } = deps;
+  const url = `${config.consoleUrl}/console/balance`;
+  return owedMails(deps, {
+    take: (untriedForMs) => takeTurnedOff(database, untriedForMs),
+    mailOf: async ({ email, reason }) => autoTopUpsOffMail(email, reason, url),
+    settle: (owed) => settleTurnedOff(database, owed),
+    drop: (owedForMs) => dropTurnedOff(database, owedForMs),
+    kindOf: () => 'auto_top_ups_off',
+  });
+}
+
+const REASONS: Readonly<Record<string, string>> = {
+  card_declined: 'The bank declined the saved card.',
+  card_expired: 'The saved card has expired.',
+  no_saved_card: 'No card is saved.',
+  payment_failed: 'The bank did not complete the payment.',
+  tax_address_missing: 'The address that the tax depends on is missing.',
+  invalid_amount: 'With its tax, the payment would be more than a card can be charged.',
+};
+
+function autoTopUpsOffMail(recipient: string, reason: string, url: string): Mail {
+  return {
+    recipient,
+    subject: 'Automatic top-ups of your Farebox account were turned off',
+    body:
+      'Automatic top-ups of your Farebox account have failed, so they were turned off. The last failure: ' +
+      `${REASONS[reason] ?? reason}\n\n` +
+      'Nothing tops up your balance now, and charges that it does not cover are refused. Pay at checkout, where you can save ' +
+      `a card, then turn automatic top-ups on again under Balance:\n\n${url}\n`,
+  };
+}
