@@ -101,4 +101,34 @@ describe('approvals in the console', function () {
       [],
     );
   });
+
+  it('leads to the bank that wants a top-up confirmed', async () => {
+    const { api, simulator } = harness.stack;
+    const payer = await harness.newAccount(0);
+    const { consumerKey: key } = payer;
+    const budget = await makeBudget(api, key, { limit: 10 });
+    const { key: spendKey } = await makeKey(api, key, budget.id);
+    await window.enter(payer);
+    await page.getByRole('button', { name: 'Set up' }).first().click();
+    await page.getByLabel('I agree').check();
+    await page.getByRole('button', { name: 'Allow payments' }).click();
+    await page.getByRole('button', { name: 'Save a card' }).click();
+    await page.waitForURL(`${simulator.url}/**`);
+    await page.getByLabel('Card number').fill('4000 0027 6000 3184');
+    await page.getByRole('button', { name: 'Save card' }).click();
+    await page.waitForURL('**/console/balance**');
+    await page.getByRole('group', { name: 'Visa •••• 3184' }).waitFor();
+
+    await ask(api, payer, spendKey, 2);
+    await window.go('/approvals');
+    await page.getByRole('button', { name: 'Top up from the saved card' }).click();
+    await page.waitForURL('**/top-up/confirm**');
+    await page.getByText('a top-up of $2.00').waitFor();
+    await page.getByRole('button', { name: 'Confirm at your bank' }).click();
+    await page.waitForURL(`${simulator.url}/**`);
+    await page.getByRole('button', { name: 'Confirm payment' }).click();
+    await page.getByText('$2.00 was added to your balance').waitFor();
+    await window.go('/approvals');
+    await page.getByText('Topped up').waitFor();
+  });
 });
