@@ -1,10 +1,11 @@
 /** Approvals in a real browser: the owner sees what is asked, answers, and raises a limit from the link of a refusal. */
 import assert from 'node:assert/strict';
 import type { Page } from 'playwright-core';
-import type { TestAccount } from '../support/accounts.ts';
+import { createTestAccounts, type TestAccount } from '../support/accounts.ts';
 import { ask, decide, showApproval } from '../support/approval-requests.ts';
 import { makeBudget, makeKey, showBudget, spend } from '../support/budget-requests.ts';
 import { openConsole, type ConsoleHarness, type Window } from '../support/console.ts';
+import { call } from '../support/http.ts';
 import { until } from '../support/stack.ts';
 
 describe('approvals in the console', function () {
@@ -130,5 +131,39 @@ describe('approvals in the console', function () {
     await page.getByText('$2.00 was added to your balance').waitFor();
     await window.go('/approvals');
     await page.getByText('Topped up').waitFor();
+  });
+
+  it('keeps the developers that another window has allowed meanwhile', async () => {
+    const { api } = harness.stack;
+    const key = account.consumerKey;
+    const [other] = (await createTestAccounts(harness.stack.database.url, 1, 0)) as [TestAccount];
+    const budget = await makeBudget(api, key, { limit: 1, approveDevelopers: true });
+    await window.enter(account, `/approvals?budget=${budget.id}&developer=${account.developerId}`);
+    const allow = page.getByRole('button', { name: 'Allow this developer' });
+    await allow.waitFor();
+    // As the other window does.
+    await call(api, 'PATCH', `/v1/budgets/${budget.id}`, {
+      key,
+      body: { approvedDevelopers: [other.developerId] },
+    });
+    await allow.click();
+    await page.getByText('may charge the budget').waitFor();
+    assert.deepEqual((await showBudget(api, key, budget.id)).approvedDevelopers, [
+      other.developerId,
+      account.developerId,
+    ]);
+  });
+
+  it('does not lower a limit that another window has raised further', async () => {
+    const { api } = harness.stack;
+    const key = account.consumerKey;
+    const budget = await makeBudget(api, key, { limit: 1 });
+    await window.enter(account, `/approvals?budget=${budget.id}&scope=total`);
+    await page.getByLabel('Raise it to, in dollars').fill('2');
+    await call(api, 'PATCH', `/v1/budgets/${budget.id}`, { key, body: { limit: 50 } });
+    await page.getByRole('button', { name: 'Raise limit' }).click();
+    await page.getByText('The limit is $50.00 by now.').waitFor();
+    await page.getByText('$50.00 in total').waitFor();
+    assert.equal((await showBudget(api, key, budget.id)).limit, 50);
   });
 });
