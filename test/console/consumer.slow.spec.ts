@@ -1,4 +1,5 @@
 /** What consumers do in the console beyond the first visit, in a real browser against a real stack. */
+import assert from 'node:assert/strict';
 import type { Page } from 'playwright-core';
 import { makeBudget, makeKey, spend } from '../support/budget-requests.ts';
 import { call, charge } from '../support/http.ts';
@@ -9,6 +10,7 @@ import {
   type Window,
 } from '../support/console.ts';
 
+const TOP_UPS_ON_A_PAGE = 20;
 /** One more than a page of the API. */
 const MANY = 101;
 /** Where the noon of a UTC day is in the next day. */
@@ -87,5 +89,17 @@ describe('the console for consumers', function () {
     await page.getByRole('alert').getByText('There is no such charge.').waitFor();
     await window.go(`/developer/charges?charge=chg_${'0'.repeat(32)}`);
     await page.getByRole('alert').getByText('There is no such charge.').waitFor();
+  });
+
+  it('knows that money was added before the newest top-ups', async () => {
+    await open();
+    const { api } = harness.stack;
+    const account = await harness.newAccount(5);
+    for (let n = 0; n <= TOP_UPS_ON_A_PAGE; n += 1) {
+      const asked = { key: account.consumerKey, body: { amount: 5 } };
+      assert.equal((await call(api, 'POST', '/v1/checkout', asked)).status, 201);
+    }
+    await window.enter(account);
+    await page.getByText('2 of 3 done').waitFor();
   });
 });
