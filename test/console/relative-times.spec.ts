@@ -2,9 +2,10 @@
 import assert from 'node:assert/strict';
 import { ago } from '../../console/src/format.ts';
 
+/** In the zone of the machine, as in the browser. */
+const said = (then: Date, now: Date) => ago(then.toISOString(), now.getTime());
+
 describe('a relative time in the console', () => {
-  // In the zone of the machine, as in the browser.
-  const said = (then: Date, now: Date) => ago(then.toISOString(), now.getTime());
   const noon = new Date(2026, 5, 15, 12);
 
   it('counts minutes and hours of the last 24 hours', () => {
