@@ -66,19 +66,21 @@ export function utcDay(iso: string): string {
   });
 }
 
-/** `3 minutes ago`. */
+/** `3 minutes ago`; from 24 hours on, calendar days of the browser's time zone, in which times are shown too. */
 export function ago(iso: string, now = Date.now()): string {
   const seconds = Math.round((Date.parse(iso) - now) / 1_000);
-  const units: readonly [Intl.RelativeTimeFormatUnit, number][] = [
-    ['day', 86_400],
-    ['hour', 3_600],
-    ['minute', 60],
-  ];
   const format = new Intl.RelativeTimeFormat('en-US', { numeric: 'auto' });
-  for (const [unit, length] of units) {
-    if (Math.abs(seconds) >= length) return format.format(Math.trunc(seconds / length), unit);
-  }
+  const days = localDayNumber(Date.parse(iso)) - localDayNumber(now);
+  // The day on which clocks are set back has 25 hours.
+  if (Math.abs(seconds) >= 86_400 && days !== 0) return format.format(days, 'day');
+  if (Math.abs(seconds) >= 3_600) return format.format(Math.trunc(seconds / 3_600), 'hour');
+  if (Math.abs(seconds) >= 60) return format.format(Math.trunc(seconds / 60), 'minute');
   return 'just now';
+}
+
+function localDayNumber(ms: number): number {
+  const time = new Date(ms);
+  return Date.UTC(time.getFullYear(), time.getMonth(), time.getDate()) / 86_400_000;
 }
 
 /** `42 s`, `17 min`, `3 h`, `12 days`. */

@@ -1,10 +1,11 @@
 /** Approvals in a real browser: the owner sees what is asked, answers, and raises a limit from the link of a refusal. */
 import assert from 'node:assert/strict';
 import type { Page } from 'playwright-core';
-import type { TestAccount } from '../support/accounts.ts';
+import { createTestAccounts, type TestAccount } from '../support/accounts.ts';
 import { ask, decide, showApproval } from '../support/approval-requests.ts';
 import { makeBudget, makeKey, showBudget, spend } from '../support/budget-requests.ts';
 import { openConsole, type ConsoleHarness, type Window } from '../support/console.ts';
+import { call } from '../support/http.ts';
 import { until } from '../support/stack.ts';
 
 describe('approvals in the console', function () {
@@ -100,5 +101,69 @@ describe('approvals in the console', function () {
       window.problems.filter((text) => !/status of 4\d\d/.test(text)),
       [],
     );
+  });
+
+  it('leads to the bank that wants a top-up confirmed', async () => {
+    const { api, simulator } = harness.stack;
+    const payer = await harness.newAccount(0);
+    const { consumerKey: key } = payer;
+    const budget = await makeBudget(api, key, { limit: 10 });
+    const { key: spendKey } = await makeKey(api, key, budget.id);
+    await window.enter(payer);
+    await page.getByRole('button', { name: 'Set up' }).first().click();
+    await page.getByLabel('I agree').check();
+    await page.getByRole('button', { name: 'Allow payments' }).click();
+    await page.getByRole('button', { name: 'Save a card' }).click();
+    await page.waitForURL(`${simulator.url}/**`);
+    await page.getByLabel('Card number').fill('4000 0027 6000 3184');
+    await page.getByRole('button', { name: 'Save card' }).click();
+    await page.waitForURL('**/console/balance**');
+    await page.getByRole('group', { name: 'Visa •••• 3184' }).waitFor();
+
+    await ask(api, payer, spendKey, 2);
+    await window.go('/approvals');
+    await page.getByRole('button', { name: 'Top up from the saved card' }).click();
+    await page.waitForURL('**/top-up/confirm**');
+    await page.getByText('a top-up of $2.00').waitFor();
+    await page.getByRole('button', { name: 'Confirm at your bank' }).click();
+    await page.waitForURL(`${simulator.url}/**`);
+    await page.getByRole('button', { name: 'Confirm payment' }).click();
+    await page.getByText('$2.00 was added to your balance').waitFor();
+    await window.go('/approvals');
+    await page.getByText('Topped up').waitFor();
+  });
+
+  it('keeps the developers that another window has allowed meanwhile', async () => {
+    const { api } = harness.stack;
+    const key = account.consumerKey;
+    const [other] = (await createTestAccounts(harness.stack.database.url, 1, 0)) as [TestAccount];
+    const budget = await makeBudget(api, key, { limit: 1, approveDevelopers: true });
+    await window.enter(account, `/approvals?budget=${budget.id}&developer=${account.developerId}`);
+    const allow = page.getByRole('button', { name: 'Allow this developer' });
+    await allow.waitFor();
+    // As the other window does.
+    await call(api, 'PATCH', `/v1/budgets/${budget.id}`, {
+      key,
+      body: { approvedDevelopers: [other.developerId] },
+    });
+    await allow.click();
+    await page.getByText('may charge the budget').waitFor();
+    assert.deepEqual((await showBudget(api, key, budget.id)).approvedDevelopers, [
+      other.developerId,
+      account.developerId,
+    ]);
+  });
+
+  it('does not lower a limit that another window has raised further', async () => {
+    const { api } = harness.stack;
+    const key = account.consumerKey;
+    const budget = await makeBudget(api, key, { limit: 1 });
+    await window.enter(account, `/approvals?budget=${budget.id}&scope=total`);
+    await page.getByLabel('Raise it to, in dollars').fill('2');
+    await call(api, 'PATCH', `/v1/budgets/${budget.id}`, { key, body: { limit: 50 } });
+    await page.getByRole('button', { name: 'Raise limit' }).click();
+    await page.getByText('The limit is $50.00 by now.').waitFor();
+    await page.getByText('$50.00 in total').waitFor();
+    assert.equal((await showBudget(api, key, budget.id)).limit, 50);
   });
 });

@@ -1,4 +1,5 @@
 /** What consumers do in the console beyond the first visit, in a real browser against a real stack. */
+import assert from 'node:assert/strict';
 import type { Page } from 'playwright-core';
 import { makeBudget, makeKey, spend } from '../support/budget-requests.ts';
 import { call, charge } from '../support/http.ts';
@@ -8,7 +9,11 @@ import {
   type ConsoleHarness,
   type Window,
 } from '../support/console.ts';
+import { until } from '../support/stack.ts';
 
+const TOP_UPS_ON_A_PAGE = 20;
+/** It stays at the top of the window. */
+const HEADER_PX = 56;
 /** One more than a page of the API. */
 const MANY = 101;
 /** Where the noon of a UTC day is in the next day. */
@@ -87,5 +92,39 @@ describe('the console for consumers', function () {
     await page.getByRole('alert').getByText('There is no such charge.').waitFor();
     await window.go(`/developer/charges?charge=chg_${'0'.repeat(32)}`);
     await page.getByRole('alert').getByText('There is no such charge.').waitFor();
+  });
+
+  it('knows that money was added before the newest top-ups', async () => {
+    await open();
+    const { api } = harness.stack;
+    const account = await harness.newAccount(5);
+    for (let n = 0; n <= TOP_UPS_ON_A_PAGE; n += 1) {
+      const asked = { key: account.consumerKey, body: { amount: 5 } };
+      assert.equal((await call(api, 'POST', '/v1/checkout', asked)).status, 201);
+    }
+    await window.enter(account);
+    await page.getByText('2 of 3 done').waitFor();
+  });
+
+  it('leads to the budget that was chosen in a long list', async () => {
+    const viewport = { width: 390, height: 844 };
+    await open({ viewport });
+    const account = await harness.newAccount(20);
+    for (let n = 1; n <= 20; n += 1) {
+      await makeBudget(harness.stack.api, account.consumerKey, { name: `agent ${n}` });
+    }
+    await window.enter(account, '/budgets');
+    for (const name of ['agent 19', 'agent 3']) {
+      await page.getByRole('link', { name, exact: true }).click();
+      const heading = page.getByRole('heading', { name, exact: true });
+      await heading.waitFor();
+      await until(async () => {
+        const { y = -1 } = (await heading.boundingBox()) ?? {};
+        return y > HEADER_PX && y < viewport.height - HEADER_PX;
+      });
+      // Keys lead on from there.
+      await page.keyboard.press('Tab');
+      assert.equal(await page.evaluate('document.activeElement.innerText'), 'Add a budget below');
+    }
   });
 });

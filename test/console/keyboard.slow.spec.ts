@@ -205,6 +205,28 @@ describe('the console by keyboard', function () {
     assert.equal((body as { budgets: readonly { name: string }[] }).budgets[0]?.name, 'Agent');
   });
 
+  it('reaches in a narrow window, or at a zoom of 200 %, only what is seen', async () => {
+    await page.setViewportSize({ width: 640, height: 480 });
+    await window.enter(await harness.newAccount(5));
+    await page.getByText('Spending, last 30 days').waitFor();
+    const tabThrough = async (last: Locator) => {
+      for (let n = 0; n < TABS_MAX && !(await isFocused(last)); n += 1) {
+        await press('Tab');
+        assert.equal(await page.evaluate(UNSEEN), '');
+      }
+    };
+    await tabThrough(page.getByRole('region', { name: 'Top-ups' }));
+    await choose(page.getByRole('button', { name: 'Open navigation' }));
+    const entry = page.getByRole('link', { name: 'Balance' });
+    await tabThrough(entry);
+    await tabThrough(page.getByRole('link', { name: 'Developer Settings' }));
+    assert.equal(await page.getByRole('button', { name: 'Pay $25.00' }).count(), 0);
+    // The page that is shown already.
+    await choose(entry);
+    await page.getByRole('button', { name: 'Open navigation' }).waitFor();
+    await page.getByRole('button', { name: 'Pay $25.00' }).waitFor();
+  });
+
   /** Tab goes around within the dialog. */
   async function keepsFocus(): Promise<void> {
     for (let n = 0; n < 12; n += 1) {
@@ -240,6 +262,18 @@ window.tabbed = new Set();`;
 const MISSED = `window.expected
   .filter((element) => element.isConnected && !window.tabbed.has(element))
   .map(${NAME_OF})`;
+
+/** The control with the focus, if it is outside of the window or under the header. */
+const UNSEEN = `(() => {
+  const nameOf = ${NAME_OF};
+  const element = document.activeElement;
+  if (element === document.body) return '';
+  const { left, right, top, bottom } = element.getBoundingClientRect();
+  const header = document.querySelector('header').getBoundingClientRect().bottom;
+  const isUnder = element.closest('main') !== null && bottom <= header;
+  const isOutside = right <= 0 || left >= innerWidth || bottom <= 0 || top >= innerHeight;
+  return isUnder || isOutside ? nameOf(element) : '';
+})()`;
 
 /** Compares each control, with what is beside and around it, to itself once Tab has left it. */
 const REACHED = `(() => {

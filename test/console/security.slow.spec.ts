@@ -297,6 +297,30 @@ describe('security in the console', function () {
     await page.getByText('Adjusted by $0.25.', { exact: true }).waitFor();
   });
 
+  it('says why a secret of two-factor authentication is refused after another tab has set it up', async () => {
+    const { email } = await api.createAccount(0);
+    await setPassword(email);
+    await window.enter({ email }, '/security');
+    await page.getByLabel('Your password').fill(PASSWORD);
+    await button('Set up').click();
+    const stale = await page.locator('code').first().innerText();
+    const second = await openPage(window.context);
+    await second.goto(page.url());
+    await second.getByLabel('Your password').fill(PASSWORD);
+    await second.getByRole('button', { name: 'Set up' }).click();
+    await second.locator('code').first().waitFor();
+    await page.getByLabel('Code', { exact: true }).fill(totp(stale));
+    await button('Turn on').click();
+    await page.getByText('only the newest secret works').waitFor();
+    await button('Start again').click();
+    await turnOnTwoFactor();
+
+    // The other tab shows a secret and backup codes that do not work any more, until it is looked at.
+    await second.evaluate(`window.dispatchEvent(new Event('visibilitychange'))`);
+    await second.getByRole('button', { name: 'Turn off' }).waitFor();
+    assert.equal(await second.getByText('each of these signs you in once').count(), 0);
+  });
+
   it('asks for the password again when no more codes are accepted after it', async () => {
     const account = await api.createAccount(3);
     await setPassword(account.email);

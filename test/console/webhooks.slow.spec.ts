@@ -89,8 +89,12 @@ describe('the webhooks page', function () {
 
     await choose('Disable');
     await page.getByText('Disabled', { exact: true }).waitFor();
+    await choose('Show deliveries');
     await choose('Enable');
     await page.getByText('Active', { exact: true }).waitFor();
+    await button('Details').click();
+    await button('Send again').click();
+    await until(() => receiver.events.length === 4);
     await choose('Delete');
     await answer('Delete endpoint', 'Cancel');
     await choose('Delete');

@@ -5,8 +5,8 @@ import { IconCircleCheck } from '@tabler/icons-react';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useSearch } from '@tanstack/react-router';
 import { useRef, useState } from 'react';
-import type { Approval, Approvals } from '../answers.ts';
-import { ApiFailure, newIdempotencyKey, write } from '../api.ts';
+import type { Approval, Approvals, TopUps } from '../answers.ts';
+import { ApiFailure, newIdempotencyKey, read, write } from '../api.ts';
 import { usd } from '../format.ts';
 import { PagedList, ScrollTable, usePages } from '../parts/lists.tsx';
 import { AllowDeveloper, RaiseLimit } from '../parts/budget-limits.tsx';
@@ -107,14 +107,19 @@ function Answers({ approval: { id, code } }: { readonly approval: Approval }) {
   const queries = useQueryClient();
   const [limit, setLimit] = useState('');
   const decide = useMutation({
-    mutationFn: (body: object) =>
-      write<Approval>(`/v1/approvals/${id}/decide`, body, { idempotencyKey: key.current }),
-    onSuccess: ({ status }) =>
+    mutationFn: async (body: object) => {
+      const options = { idempotencyKey: key.current };
+      const { status } = await write<Approval>(`/v1/approvals/${id}/decide`, body, options);
+      return { status, bankUrl: status === 'pending' ? await bankUrlOfPayment() : undefined };
+    },
+    onSuccess: ({ status, bankUrl }) => {
+      if (bankUrl !== undefined) return window.location.assign(bankUrl);
       notifications.show({
         message:
           { approved: 'Allowed.', denied: 'Denied.' }[status as string] ??
-          'The payment has started.',
-      }),
+          'The payment has started. It shows up under Balance.',
+      });
+    },
     onError: (error) => {
       if (error instanceof ApiFailure && error.status === 402) key.current = newIdempotencyKey();
     },
@@ -166,6 +171,13 @@ function Answers({ approval: { id, code } }: { readonly approval: Approval }) {
       )}
     </Stack>
   );
+}
+
+/** Where the bank wants the payment that was just made confirmed. The approval does not say; the newest payment is this one. */
+async function bankUrlOfPayment(): Promise<string | undefined> {
+  const newest = await read<TopUps>('/v1/top-up?limit=20').catch(() => undefined);
+  return newest?.topUps.find(({ method, automatic }) => method === 'direct' && !automatic)
+    ?.sessionUrl;
 }
 
 const ANSWERS: Readonly<Record<NonNullable<Approval['decision']>, string>> = {

@@ -85,6 +85,7 @@ function RunsOut({ dollars }: { readonly dollars: number }) {
 }
 
 function FirstSteps() {
+  const { data: balance } = useQuery(balanceRead);
   const { data: keys } = useQuery(keysRead);
   const { data: topUps } = useInfiniteQuery(topUpsRead);
   const { data: spending } = useSpending();
@@ -104,7 +105,12 @@ function FirstSteps() {
   });
   const canPay = hasKey === true || (budgets.data && budgets.data.budgets.length > 0);
   const hasPaid = hasSpent === true || (usage.data && usage.data.charges.length > 0);
-  if (!topUps || canPay === undefined || hasPaid === undefined) return null;
+  if (!balance || !topUps || canPay === undefined || hasPaid === undefined) return null;
+  // The top-ups that are loaded are only the newest ones, and a refunded one is no longer completed.
+  const hasAdded =
+    balance.balance > 0 ||
+    hasPaid ||
+    topUps.pages.some((page) => page.topUps.some(({ status }) => status === 'completed'));
   return (
     <Steps
       title="Get started"
@@ -112,9 +118,7 @@ function FirstSteps() {
         {
           title: 'Add money',
           text: 'Top up with a card. $5.00 is enough to try it.',
-          isDone: topUps.pages.some((page) =>
-            page.topUps.some(({ status }) => status === 'completed'),
-          ),
+          isDone: hasAdded,
         },
         {
           title: 'Create a spend key',

@@ -1,9 +1,9 @@
 /** Budgets as a tree, and the one that is chosen: what it allows, its spend keys and what they spent. */
-import { Anchor, Button, Modal, Table, Text } from '@mantine/core';
+import { Anchor, Button, Modal, Stack, Table, Text } from '@mantine/core';
 import { IconHierarchy, IconPlus } from '@tabler/icons-react';
 import { useQuery } from '@tanstack/react-query';
 import { Link, useNavigate, useSearch } from '@tanstack/react-router';
-import { useState } from 'react';
+import { useEffect, useRef, useState } from 'react';
 import type { Budget, Budgets, NewKey } from '../answers.ts';
 import { read } from '../api.ts';
 import { decimalsOfAll } from '../format.ts';
@@ -23,11 +23,17 @@ interface Asked {
   readonly parentId: string | undefined;
 }
 
+/** A click on a budget of the list; each one is another object. */
+interface Click {
+  readonly id: string;
+}
+
 export function BudgetsPage() {
   const { budget: chosen } = useSearch({ from: '/shell/budgets' });
   const navigate = useNavigate();
   const [asked, setAsked] = useState<Asked>();
   const [made, setMade] = useState<NewKey>();
+  const [click, setClick] = useState<Click>();
   const onMade = ({ id }: Budget, key: NewKey) => {
     setAsked(undefined);
     setMade(key);
@@ -38,9 +44,18 @@ export function BudgetsPage() {
       title="Budgets"
       intro="A budget limits what its spend keys can spend, across all developers. A spend key can spend its budget and do nothing else, so hand it out in place of a consumer key."
     >
-      <Tree chosen={chosen} onCreate={() => setAsked({ parentId: undefined })} />
+      <Tree
+        chosen={chosen}
+        onChoose={(id) => setClick({ id })}
+        onCreate={() => setAsked({ parentId: undefined })}
+      />
       {chosen !== undefined && (
-        <Chosen key={chosen} id={chosen} onAddBelow={() => setAsked({ parentId: chosen })} />
+        <Chosen
+          key={chosen}
+          id={chosen}
+          click={click}
+          onAddBelow={() => setAsked({ parentId: chosen })}
+        />
       )}
       <Modal
         opened={asked !== undefined}
@@ -60,9 +75,11 @@ export function BudgetsPage() {
 
 function Tree({
   chosen,
+  onChoose,
   onCreate,
 }: {
   readonly chosen: string | undefined;
+  readonly onChoose: (id: string) => void;
   readonly onCreate: () => void;
 }) {
   const list = usePages<Budgets>({
@@ -113,7 +130,13 @@ function Tree({
                   title={budget.name}
                   ms={`calc(var(--mantine-spacing-lg) * ${depth})`}
                   renderRoot={(props) => (
-                    <Link to="/budgets" search={{ budget: budget.id }} {...props} />
+                    <Link
+                      to="/budgets"
+                      search={{ budget: budget.id }}
+                      resetScroll={false}
+                      onClick={() => onChoose(budget.id)}
+                      {...props}
+                    />
                   )}
                   underline="always"
                   aria-current={budget.id === chosen ? 'true' : undefined}
@@ -145,16 +168,32 @@ function Tree({
   );
 }
 
-function Chosen({ id, onAddBelow }: { readonly id: string; readonly onAddBelow: () => void }) {
+interface ChosenProps {
+  readonly id: string;
+  readonly click: Click | undefined;
+  readonly onAddBelow: () => void;
+}
+
+/** Below the list, which may be long: a click leads to it. */
+function Chosen({ id, click, onAddBelow }: ChosenProps) {
   const budget = useQuery({
     queryKey: ['budgets', id],
     queryFn: () => read<Budget>(`/v1/budgets/${encodeURIComponent(id)}`),
     refetchInterval: POLL_MS,
   });
+  const place = useRef<HTMLDivElement>(null);
+  const { isPending } = budget;
+  useEffect(() => {
+    if (isPending || click?.id !== id) return;
+    place.current?.scrollIntoView();
+    place.current?.focus({ preventScroll: true });
+  }, [isPending, click, id]);
   return (
-    <Loaded query={budget}>
-      {(data) => <BudgetDetails budget={data} onAddBelow={onAddBelow} />}
-    </Loaded>
+    <Stack ref={place} tabIndex={-1} gap="lg" className="chosen">
+      <Loaded query={budget}>
+        {(data) => <BudgetDetails budget={data} onAddBelow={onAddBelow} />}
+      </Loaded>
+    </Stack>
   );
 }
 

@@ -14,7 +14,7 @@ import {
 import { notifications } from '@mantine/notifications';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
-import { auth } from '../api.ts';
+import { ApiFailure, auth } from '../api.ts';
 import { ScrollTable } from '../parts/lists.tsx';
 import { Card, Page } from '../parts/page.tsx';
 import { Passkeys } from '../parts/passkeys.tsx';
@@ -102,7 +102,13 @@ function SecondFactor() {
     mutationFn: () => auth('/two-factor/disable', { password }),
     onSuccess: () => done('Two-factor authentication is off.'),
   });
+  const startAgain = () => {
+    setCode('');
+    enable.reset();
+    confirm.reset();
+  };
   const error = enable.error ?? confirm.error ?? disable.error;
+  const isRefused = confirm.error instanceof ApiFailure && confirm.error.code === 'INVALID_CODE';
   const secret = enable.data && new URL(enable.data.totpURI).searchParams.get('secret');
   return (
     <Card
@@ -118,7 +124,7 @@ function SecondFactor() {
       <Loaded query={signedIn}>
         {() => (
           <Stack gap="md">
-            {enable.data && secret ? (
+            {enable.data && secret && !isOn ? (
               <form
                 onSubmit={(event) => {
                   event.preventDefault();
@@ -148,6 +154,9 @@ function SecondFactor() {
                   <Group>
                     <Button type="submit" loading={confirm.isPending}>
                       Turn on
+                    </Button>
+                    <Button variant="subtle" onClick={startAgain}>
+                      Start again
                     </Button>
                   </Group>
                 </Stack>
@@ -181,6 +190,12 @@ function SecondFactor() {
               </form>
             )}
             {error && <Failed error={error} />}
+            {isRefused && (
+              <Text size="sm" c="dimmed">
+                If you have set it up again since, in this or another tab, only the newest secret
+                works.
+              </Text>
+            )}
           </Stack>
         )}
       </Loaded>

@@ -3,7 +3,7 @@ import { Button, Group, Modal, MultiSelect, Stack, Text, TextInput } from '@mant
 import { IconPlus, IconWebhook } from '@tabler/icons-react';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
-import type { NewWebhookEndpoint, WebhookEndpoint, WebhookEndpoints } from '../answers.ts';
+import type { NewWebhookEndpoint, WebhookEndpoints } from '../answers.ts';
 import { read } from '../api.ts';
 import { useRetriedWrite } from '../retry-key.ts';
 import { EVENT_CHOICES } from '../parts/event-types.ts';
@@ -24,7 +24,9 @@ export function WebhooksPage() {
   });
   const [isCreating, setIsCreating] = useState(false);
   const [secret, setSecret] = useState<string>();
-  const [logged, setLogged] = useState<WebhookEndpoint>();
+  const [loggedId, setLoggedId] = useState<string>();
+  // As it is now: it may be enabled or deleted while its log is open.
+  const logged = endpoints.data?.webhookEndpoints.find(({ id }) => id === loggedId);
   const shown = (made: string) => {
     setIsCreating(false);
     setSecret(made);
@@ -50,8 +52,8 @@ export function WebhooksPage() {
               <EndpointTable
                 endpoints={all}
                 onSecret={setSecret}
-                onLog={setLogged}
-                onDeleted={() => setLogged(undefined)}
+                onLog={({ id }) => setLoggedId(id)}
+                onDeleted={() => setLoggedId(undefined)}
               />
             )
           }

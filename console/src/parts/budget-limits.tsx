@@ -16,17 +16,19 @@ function useBudget(id: string) {
   });
 }
 
+/** Decides by the budget as it is now: another window may have changed it since this one read it. */
 function useChange(id: string, message: string) {
   const queries = useQueryClient();
+  const path = `/v1/budgets/${encodeURIComponent(id)}`;
   return useMutation({
-    mutationFn: (body: object) =>
-      write<Budget>(`/v1/budgets/${encodeURIComponent(id)}`, body, { method: 'PATCH' }),
-    onSuccess: async () => {
-      notifications.show({ message });
-      await queries.invalidateQueries();
-    },
+    mutationFn: async (changesTo: (now: Budget) => object) =>
+      write<Budget>(path, changesTo(await read<Budget>(path)), { method: 'PATCH' }),
+    onSuccess: () => notifications.show({ message }),
+    onSettled: () => queries.invalidateQueries(),
   });
 }
+
+const GONE = 'This budget no longer has that limit.';
 
 interface Limit {
   /** Null: the budget has no such limit any more. */
@@ -64,6 +66,13 @@ function limitOf({ limit, window, maxPerCall, maxLease, used }: Budget, scope: s
   };
 }
 
+function raise(now: Budget, scope: string, raised: string): object {
+  const { limit, changeTo } = limitOf(now, scope);
+  if (limit === null) throw new Error(GONE);
+  if (!(Number(raised) > limit)) throw new Error(`The limit is ${usd(limit)} by now.`);
+  return changeTo(raised);
+}
+
 export function RaiseLimit({
   budgetId,
   scope,
@@ -82,13 +91,15 @@ export function RaiseLimit({
 function RaiseForm({ budget, scope }: { readonly budget: Budget; readonly scope: string }) {
   const [raised, setRaised] = useState('');
   const change = useChange(budget.id, 'The limit is raised.');
-  const { limit, text, changeTo } = limitOf(budget, scope);
-  if (limit === null) return <Text>This budget no longer has that limit.</Text>;
+  const { limit, text } = limitOf(budget, scope);
+  if (limit === null) return <Text>{GONE}</Text>;
   return (
     <form
       onSubmit={(event) => {
         event.preventDefault();
-        change.mutate(changeTo(raised.trim()), { onSuccess: () => setRaised('') });
+        change.mutate((now) => raise(now, scope, raised.trim()), {
+          onSuccess: () => setRaised(''),
+        });
       }}
     >
       <Stack gap="sm">
@@ -139,7 +150,9 @@ export function AllowDeveloper({
               <Button
                 loading={change.isPending}
                 onClick={() =>
-                  change.mutate({ approvedDevelopers: [...approvedDevelopers, developerId] })
+                  change.mutate((now) => ({
+                    approvedDevelopers: [...new Set([...now.approvedDevelopers, developerId])],
+                  }))
                 }
               >
                 Allow this developer

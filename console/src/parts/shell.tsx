@@ -130,20 +130,30 @@ export function Shell() {
           </Group>
         </Group>
       </AppShell.Header>
-      <AppShell.Navbar p="sm" component="nav" aria-label="Main">
+      <AppShell.Navbar
+        p="sm"
+        component="nav"
+        aria-label="Main"
+        {...(isOpen ? {} : { className: 'narrow-hidden' })}
+      >
         <AppShell.Section grow component={ScrollArea}>
-          <Entries entries={CONSUMER} path={path} />
+          <Entries entries={CONSUMER} path={path} onChoose={close} />
           <NavHead text="For developers" />
-          <Entries entries={DEVELOPER} path={path} />
+          <Entries entries={DEVELOPER} path={path} onChoose={close} />
           {session.data?.operator === true && (
             <>
               <NavHead text="For operators" />
-              <Entries entries={OPERATOR} path={path} />
+              <Entries entries={OPERATOR} path={path} onChoose={close} />
             </>
           )}
         </AppShell.Section>
       </AppShell.Navbar>
-      <AppShell.Main id="content" tabIndex={-1} style={{ outline: 'none' }}>
+      <AppShell.Main
+        id="content"
+        tabIndex={-1}
+        style={{ outline: 'none' }}
+        {...(isOpen ? { className: 'narrow-hidden' } : {})}
+      >
         <div style={{ maxWidth: 1120, margin: '0 auto' }}>
           <ConnectionNote />
           <Loaded query={session}>{() => <Outlet />}</Loaded>
@@ -167,12 +177,20 @@ function isBelow(path: string, to: string): boolean {
   return to.lastIndexOf('/') > 0 && path.startsWith(`${to}/`);
 }
 
-function Entries({ entries, path }: { readonly entries: readonly Entry[]; readonly path: string }) {
+interface EntriesProps {
+  readonly entries: readonly Entry[];
+  readonly path: string;
+  /** Also when the page is already shown. */
+  readonly onChoose: () => void;
+}
+
+function Entries({ entries, path, onChoose }: EntriesProps) {
   return entries.map(({ to, label, icon: Icon, badge: Count }) => (
     <NavLink
       key={to}
       component={Link}
       to={to}
+      onClick={onChoose}
       activeOptions={{ exact: true, includeSearch: false }}
       label={label}
       active={path === to || isBelow(path, to)}
