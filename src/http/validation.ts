@@ -6,7 +6,14 @@ import { isNestedDeeperThan } from '../domain/nesting.ts';
 import { LEVELS_MAX } from '../schemas/shapes.ts';
 import { invalidAmount } from './amounts.ts';
 
-const ajv = new Ajv({ strictTypes: false, verbose: true, formats: { 'date-time': true } });
+const ajv = new Ajv({
+  strictTypes: false,
+  verbose: true,
+  formats: { 'date-time': true },
+  // TypeBox makes valid schemas, and the first body would wait until Ajv has compiled the schema of schemas.
+  meta: false,
+  validateSchema: false,
+});
 ajv.addKeyword({
   keyword: LEVELS_MAX,
   validate: (levels: number, value: unknown) => !isNestedDeeperThan(levels, value),
