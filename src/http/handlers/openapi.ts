@@ -13,16 +13,19 @@ const PACKAGE = join(import.meta.dirname, '../../../package.json');
 const CACHE_CONTROL = 'public, max-age=300';
 
 export function getOpenApi(endpoints: readonly Endpoint[]): Middleware {
-  const { version } = JSON.parse(readFileSync(PACKAGE, 'utf8')) as { version: string };
-  const body = JSON.stringify(openApiDocument(endpoints, version));
-  return serve('application/json', body);
+  return serve('application/json', () => {
+    const { version } = JSON.parse(readFileSync(PACKAGE, 'utf8')) as { version: string };
+    return JSON.stringify(openApiDocument(endpoints, version));
+  });
 }
 
 export function getLlms(endpoints: readonly Endpoint[]): Middleware {
-  return serve('text/markdown', llmsText(endpoints));
+  return serve('text/markdown', () => llmsText(endpoints));
 }
 
-function serve(type: string, body: string): Middleware {
+/** Written for its first reader: few processes have one, and the OpenAPI document takes longer than the rest of `createApp`. */
+function serve(type: string, write: () => string): Middleware {
   const headers = { 'Cache-Control': CACHE_CONTROL, 'Access-Control-Allow-Origin': '*' };
-  return async (ctx) => respond(ctx, 200, `${type}; charset=utf-8`, body, headers);
+  let body: string | undefined;
+  return async (ctx) => respond(ctx, 200, `${type}; charset=utf-8`, (body ??= write()), headers);
 }
