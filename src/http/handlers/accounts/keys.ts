@@ -3,7 +3,7 @@
  * another key of the account. Spend keys are created in handlers/budgets; they are rolled and revoked here too.
  */
 import { ApiError } from '../../../domain/errors.ts';
-import { uuidOf, wireId } from '../../../domain/ids.ts';
+import { wireId } from '../../../domain/ids.ts';
 import type { KeyKind } from '../../../domain/api-keys.ts';
 import { modeOf, type Mode } from '../../../domain/mode.ts';
 import type {
@@ -34,6 +34,7 @@ import { NO_STORE, REPLAYED } from '../../respond.ts';
 import { cannotShowAgain, keyReused, retryOf, type Repeatable } from '../../retries.ts';
 import type { Api } from '../../services.ts';
 import { isSignedIn } from '../../authenticate.ts';
+import { idIn } from '../../look-ups.ts';
 import { revoked, rolled } from '../budgets/spend-keys.ts';
 
 /** The most active keys of an account: far more than anybody needs. */
@@ -227,7 +228,7 @@ function isInForce({ revokedAt, expiresAt }: StoredKey, nowMs: number): boolean 
 }
 
 function keyOf({ accountId }: KeyOwner, params: Readonly<Record<string, string>>) {
-  const id = uuidOf('key', params['id'] ?? '');
+  const id = idIn('key', params);
   if (id === undefined) throw noSuchKey();
   return { id, accountId };
 }

@@ -15,6 +15,7 @@ import { askApproval } from '../../../store/approvals/ask-approval.ts';
 import { findRefusing, type Refusing } from '../../../store/approvals/find-refusal.ts';
 import { amountOf, CHARGEABLE } from '../../amounts.ts';
 import type { Reply, Request } from '../../endpoint.ts';
+import { noSuch } from '../../look-ups.ts';
 import type { Api } from '../../services.ts';
 import { refusalError } from '../charges/charge-errors.ts';
 import { wireApproval } from './approvals.ts';
@@ -101,7 +102,7 @@ async function byPayer(api: Api, payer: KeyOwner, body: ApprovalBody): Promise<P
   }
   const developerNumber = await findDeveloperNumber(api.database, developerId, modeOf(payer));
   if (developerNumber === null) {
-    throw new ApiError('not_found', 'There is no such developer.', { param: 'developerId' });
+    throw noSuch('developer', 'developerId');
   }
   return { payer, askedBy: 'payer', developerId, developerNumber };
 }

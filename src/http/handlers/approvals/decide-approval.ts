@@ -26,6 +26,7 @@ import { credentialOf } from '../../authenticate.ts';
 import { amountOf, invalidAmount } from '../../amounts.ts';
 import { afterCommit } from '../../answer-errors.ts';
 import type { Reply, Request } from '../../endpoint.ts';
+import { noSuch } from '../../look-ups.ts';
 import { REPLAYED } from '../../respond.ts';
 import type { Api } from '../../services.ts';
 import { LIMIT } from '../budgets/budgets.ts';
@@ -163,6 +164,6 @@ function errorOf(result: Exclude<Decided, { kind: 'decided' }>): ApiError {
         'The budget already has the maximum number of approved developers. Remove one first.',
       );
     case 'unknown_approval':
-      return new ApiError('not_found', 'There is no such approval.');
+      return noSuch('approval');
   }
 }

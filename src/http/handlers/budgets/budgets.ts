@@ -36,6 +36,7 @@ import { afterCommit } from '../../answer-errors.ts';
 import { amountOf, CHARGEABLE, type AmountRule } from '../../amounts.ts';
 import type { Reply, Request } from '../../endpoint.ts';
 import { parseTime } from '../../iso-time.ts';
+import { noSuch } from '../../look-ups.ts';
 import { invalidCursor, listPage } from '../../pagination.ts';
 import { REPLAYED } from '../../respond.ts';
 import { keyReused, retryOf } from '../../retries.ts';
@@ -133,7 +134,7 @@ export async function postBudget(
     case 'key_reused':
       throw keyReused();
     case 'unknown_parent':
-      throw unknownBudget('parentId');
+      throw noSuch('budget', 'parentId');
     case 'closed':
       throw budgetClosed();
     case 'too_deep':
@@ -181,7 +182,7 @@ function changed(
       api.budgets.forget({ consumerId: seen.consumerId, number: result.budget.number });
       return { status: 200, body: wireBudget(seen, result.budget) };
     case 'unknown_budget':
-      throw unknownBudget();
+      throw noSuch('budget');
     case 'closed':
       throw budgetClosed();
   }
@@ -189,20 +190,20 @@ function changed(
 
 export async function getSeen(api: Api, seen: Seen, wire: string): Promise<Budget> {
   const budget = await findBudget(api.database, seen, idOf(wire));
-  if (!budget) throw unknownBudget();
+  if (!budget) throw noSuch('budget');
   return budget;
 }
 
 /** When its number is all that is needed. */
 export async function numberOfSeen(api: Api, seen: Seen, wire: string): Promise<number> {
   const number = await findBudgetNumber(api.database, seen, idOf(wire));
-  if (number === null) throw unknownBudget();
+  if (number === null) throw noSuch('budget');
   return number;
 }
 
 function idOf(wire: string): string {
   const id = uuidOf('budget', wire);
-  if (id === undefined) throw unknownBudget();
+  if (id === undefined) throw noSuch('budget');
   return id;
 }
 
@@ -257,14 +258,6 @@ export function futureOf({ clock }: Api, expiresAt: string): string {
   throw new ApiError('invalid_request', 'expiresAt must be a time in the future, in ISO 8601.', {
     param: 'expiresAt',
   });
-}
-
-function unknownBudget(param?: string): ApiError {
-  return new ApiError(
-    'not_found',
-    'There is no such budget.',
-    param === undefined ? {} : { param },
-  );
 }
 
 export function budgetClosed(): ApiError {
