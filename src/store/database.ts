@@ -184,6 +184,9 @@ export const countRow = row(Type.Object({ count: Type.Integer() }));
 /** Slonik's tag. `sql.type(accountRow)` for rows, `sql.typeAlias('nothing')` for none. */
 export const sql = createSqlTag({ typeAliases: { nothing: row(Type.Object({})) } });
 
+/** A part of a statement. */
+export type Fragment = ReturnType<typeof sql.fragment>;
+
 /** How a Postgres that answers can take charges. */
 const SERVER_STATES = ['up', 'read_only', 'not_durable'] as const;
 export type ServerState = (typeof SERVER_STATES)[number];
