@@ -242,6 +242,11 @@ export function timestampOf(timeMs: number) {
   return sql.fragment`${new Date(timeMs).toISOString()}::timestamptz`;
 }
 
+/** Milliseconds as a Postgres interval. */
+export function durationOf(ms: number) {
+  return sql.fragment`${ms}::int8 * interval '1 ms'`;
+}
+
 /**
  * Runs `read` in a read-only snapshot: it sees one moment, regardless of concurrent writes. `lock` comes before the snapshot
  * and takes only locks.

@@ -1,6 +1,6 @@
 /** Direct top-ups that wait until the cardholder has confirmed the payment at the bank. */
 import { Type } from 'typebox';
-import { idRow, row, sql, type Connection, type Database } from '../database.ts';
+import { durationOf, idRow, row, sql, type Connection, type Database } from '../database.ts';
 
 const askedRow = row(
   Type.Object({
@@ -65,7 +65,7 @@ export async function noteUnmailedTopUps(
     with unmailed as materialized (
       select id from farebox.top_ups
       where automatic and status = 'pending' and is_mail_due
-        and updated_at < now() - ${waitingForMs}::int8 * interval '1 ms'
+        and updated_at < now() - ${durationOf(waitingForMs)}
       for update skip locked
     ), noted as (
       update farebox.top_ups t set updated_at = now() from unmailed where t.id = unmailed.id
