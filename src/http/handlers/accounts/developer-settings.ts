@@ -9,6 +9,7 @@ import {
 import { findReturnUrl, setReturnUrl } from '../../../store/accounts/return-urls.ts';
 import type { Connection } from '../../../store/database.ts';
 import type { Reply, Request } from '../../endpoint.ts';
+import { invalidField } from '../../invalid-field.ts';
 import type { Api } from '../../services.ts';
 
 export async function getDeveloper(
@@ -53,5 +54,5 @@ function checkedUrl(text: string): string {
 }
 
 function invalid(problem: string): ApiError {
-  return new ApiError('invalid_request', `returnUrl ${problem}`, { param: 'returnUrl' });
+  return invalidField('returnUrl', `returnUrl ${problem}`);
 }

@@ -34,6 +34,7 @@ import { NO_STORE, REPLAYED } from '../../respond.ts';
 import { cannotShowAgain, keyReused, retryOf, type Repeatable } from '../../retries.ts';
 import type { Api } from '../../services.ts';
 import { isSignedIn } from '../../authenticate.ts';
+import { invalidField } from '../../invalid-field.ts';
 import { idIn } from '../../look-ups.ts';
 import { revoked, rolled } from '../budgets/spend-keys.ts';
 
@@ -73,13 +74,7 @@ export async function postKey(
   const retry = retryOf(caller.accountId, idempotencyKey, { kind, name, mode: mode ?? 'live' });
   if (mode !== 'test') return makeAnother(api, caller, caller, { kind, name, retry });
   if (kind === 'legacy') {
-    throw new ApiError(
-      'invalid_request',
-      'Legacy keys have no test mode, because they move no money.',
-      {
-        param: 'kind',
-      },
-    );
+    throw invalidField('kind', 'Legacy keys have no test mode, because they move no money.');
   }
   const { ledgerCount } = api.config;
   const test = await ensureTestAccount(api.database, caller.accountId, ledgerCount);
@@ -121,9 +116,7 @@ export async function postKeyRevocation(
   const spendKey = await revoked(api, caller, which.id, body);
   if (spendKey) return { status: 200, body: spendKey };
   if (body.releaseHolds === true) {
-    throw new ApiError('invalid_request', 'Only the holds of spend keys can be released.', {
-      param: 'releaseHolds',
-    });
+    throw invalidField('releaseHolds', 'Only the holds of spend keys can be released.');
   }
   const key = isSignedIn(caller) ? await revokeKey(api.database, which) : null;
   if (!key) throw noSuchKey();

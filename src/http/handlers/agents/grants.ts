@@ -17,6 +17,7 @@ import {
 } from '../../../store/agents/grants.ts';
 import type { Api } from '../../services.ts';
 import type { Reply, Request } from '../../endpoint.ts';
+import { invalidField } from '../../invalid-field.ts';
 import { parseTime } from '../../iso-time.ts';
 import { idIn, noSuch } from '../../look-ups.ts';
 import { REPLAYED } from '../../respond.ts';
@@ -132,7 +133,7 @@ function maxUsesOf({ type, maxUses }: GrantBody): number | null {
 }
 
 function invalid(param: string, problem: string): ApiError {
-  return new ApiError('invalid_request', `${param} ${problem}`, { param });
+  return invalidField(param, `${param} ${problem}`);
 }
 
 function wireGrant(grant: Grant): GrantReply {

@@ -1,6 +1,5 @@
 /** A consumer's balance and usage (specification section 4.1). */
 import { DAY_MS } from '../../../domain/durations.ts';
-import { ApiError } from '../../../domain/errors.ts';
 import { wireId } from '../../../domain/ids.ts';
 import { dollarsOf } from '../../../domain/money.ts';
 import type {
@@ -24,6 +23,7 @@ import { rangeOf } from '../earnings/earnings.ts';
 import { listedCharge } from '../charges/charges.ts';
 import type { Reply, Request, ScanApi } from '../../endpoint.ts';
 import { chargeFilterOf, timeRangeOf } from '../../filters.ts';
+import { invalidField } from '../../invalid-field.ts';
 import { idIn } from '../../look-ups.ts';
 import { listPage } from '../../pagination.ts';
 import { refuseArchivedRange, refuseUnknownCharge } from '../../refuse-archived.ts';
@@ -95,13 +95,11 @@ export async function getUsageByDay(
 ): Promise<Reply<UsageByDayReply>> {
   const { fromMs } = rangeOf(query, 'day');
   if (fromMs === undefined) {
-    throw new ApiError('invalid_request', 'from is required.', { param: 'from' });
+    throw invalidField('from', 'from is required.');
   }
   const days = Math.max(Math.ceil((api.clock.nowMs() - fromMs) / DAY_MS), 0);
   if (days > DAYS_MAX) {
-    throw new ApiError('invalid_request', `from must be at most ${DAYS_MAX} days ago.`, {
-      param: 'from',
-    });
+    throw invalidField('from', `from must be at most ${DAYS_MAX} days ago.`);
   }
   const found = await listUsageByDay(api.database, caller, { fromMs, days });
   return {

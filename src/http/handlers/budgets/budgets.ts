@@ -35,6 +35,7 @@ import { credentialOf } from '../../authenticate.ts';
 import { afterCommit } from '../../answer-errors.ts';
 import { amountOf, CHARGEABLE, type AmountRule } from '../../amounts.ts';
 import type { Reply, Request } from '../../endpoint.ts';
+import { invalidField } from '../../invalid-field.ts';
 import { parseTime } from '../../iso-time.ts';
 import { noSuch } from '../../look-ups.ts';
 import { invalidCursor, listPage } from '../../pagination.ts';
@@ -138,10 +139,9 @@ export async function postBudget(
     case 'closed':
       throw budgetClosed();
     case 'too_deep':
-      throw new ApiError(
-        'invalid_request',
+      throw invalidField(
+        'parentId',
         `parentId is already at the deepest level, ${BUDGET_DEPTH_MAX} below the account.`,
-        { param: 'parentId' },
       );
     case 'too_many':
       throw new ApiError('invalid_request', `An account has at most ${BUDGETS_MAX} budgets.`);
@@ -255,9 +255,7 @@ function limitOf(param: string, sent: number | string | null, rule: AmountRule):
 export function futureOf({ clock }: Api, expiresAt: string): string {
   const timeMs = parseTime(expiresAt);
   if (timeMs > clock.nowMs()) return new Date(timeMs).toISOString();
-  throw new ApiError('invalid_request', 'expiresAt must be a time in the future, in ISO 8601.', {
-    param: 'expiresAt',
-  });
+  throw invalidField('expiresAt', 'expiresAt must be a time in the future, in ISO 8601.');
 }
 
 export function budgetClosed(): ApiError {

@@ -26,6 +26,7 @@ import {
   type WhichEndpoint,
 } from '../../../store/events/webhook-endpoints.ts';
 import type { Reply, Request } from '../../endpoint.ts';
+import { invalidField } from '../../invalid-field.ts';
 import { idIn, noSuch } from '../../look-ups.ts';
 import { NO_STORE, REPLAYED } from '../../respond.ts';
 import { keyReused, retryOf } from '../../retries.ts';
@@ -132,7 +133,7 @@ export function known(found: WebhookEndpoint | null): WebhookEndpoint {
 }
 
 function refusedUrl({ problem }: UrlRefused): ApiError {
-  return new ApiError('invalid_request', `url ${problem}`, { param: 'url' });
+  return invalidField('url', `url ${problem}`);
 }
 
 function rulesOf({ config, webhookSigner }: Api) {

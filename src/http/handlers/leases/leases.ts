@@ -30,6 +30,7 @@ import type { EntryOutcome } from '../../../store/leases/settle-lease.ts';
 import { errorBody } from '../../answer-errors.ts';
 import { amountOf, CHARGEABLE } from '../../amounts.ts';
 import type { Reply, Request } from '../../endpoint.ts';
+import { invalidField } from '../../invalid-field.ts';
 import { idIn } from '../../look-ups.ts';
 import { listPage } from '../../pagination.ts';
 import { REPLAYED } from '../../respond.ts';
@@ -268,9 +269,7 @@ function refuseTwice(
 ): void {
   if (new Set(values).size === values.length) return;
   const index = values.findIndex((value, n) => values.indexOf(value) < n);
-  throw new ApiError('invalid_request', `${what}: ${values[index]} appears twice.`, {
-    param: paramOf(index),
-  });
+  throw invalidField(paramOf(index), `${what}: ${values[index]} appears twice.`);
 }
 
 function leaseClosed({ status }: Lease): ApiError {
