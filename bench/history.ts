@@ -7,7 +7,7 @@ import { createWriteStream } from 'node:fs';
 import { once } from 'node:events';
 import type { Client } from 'pg';
 import { composeKey } from '../src/domain/api-keys.ts';
-import { hashOfKey } from '../src/store/accounts/accounts.ts';
+import { hashOfKey } from '../src/store/accounts/api-keys.ts';
 import { createDatabase } from '../src/store/database.ts';
 import { ensureChargePartitions } from '../src/store/charges/partitions.ts';
 import { rebuildRollups } from '../src/store/earnings/rollups.ts';

@@ -1,5 +1,5 @@
 /** API keys: stored as SHA-256, shown once when created. Hashes travel as hex text. */
-import { randomUUIDv7 } from 'node:crypto';
+import { hash, randomUUIDv7 } from 'node:crypto';
 import { Type, type Static } from 'typebox';
 import type { KeyKind } from '../../domain/api-keys.ts';
 import { nullable, row, sql, type Connection, type Fragment } from '../database.ts';
@@ -75,11 +75,24 @@ export function findFormerKeyOwner(connection: Connection, hash: string): Promis
   );
 }
 
-export interface NewKey {
+/** SHA-256 as hex; a key has 190 random bits, so a slow hash would add nothing. */
+export function hashOfKey(key: string): string {
+  return hash('sha256', key);
+}
+
+interface Stored {
   readonly hash: string;
+  readonly lastFour: string;
+}
+
+/** What is stored of a key in plain text. */
+export function storedOf(key: string): Stored {
+  return { hash: hashOfKey(key), lastFour: key.slice(-4) };
+}
+
+export interface NewKey extends Stored {
   readonly kind: KeyKind;
   readonly accountId: string;
-  readonly lastFour: string;
   /** What its owner calls it. */
   readonly name?: string | null;
   /** Of the request that makes it. */

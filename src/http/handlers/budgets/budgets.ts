@@ -4,7 +4,7 @@
  */
 import { BUDGET_DEPTH_MAX, BUDGETS_MAX, type WindowUnit } from '../../../domain/budget.ts';
 import { ApiError } from '../../../domain/errors.ts';
-import { uuidOf, uuidTimeMs, wireId } from '../../../domain/ids.ts';
+import { uuidOf, wireId, uuidTime } from '../../../domain/ids.ts';
 import { dollarsOf, type Micros } from '../../../domain/money.ts';
 import type {
   BudgetBody,
@@ -298,7 +298,7 @@ function wireBudget({ own }: Seen, budget: Budget): BudgetReply {
     mayDelegate: budget.mayDelegate,
     expiresAt: budget.expiresAt,
     metadata: budget.metadata,
-    createdAt: new Date(uuidTimeMs(budget.id)).toISOString(),
+    createdAt: uuidTime(budget.id),
   };
 }
 

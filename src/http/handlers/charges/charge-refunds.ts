@@ -1,6 +1,6 @@
 /** Refunds of charges, by the developer that made the charge, in full or in part, until nothing is left. */
 import { ApiError } from '../../../domain/errors.ts';
-import { uuidTimeMs, wireId } from '../../../domain/ids.ts';
+import { wireId, uuidTime } from '../../../domain/ids.ts';
 import { dollarsOf, formatDollars } from '../../../domain/money.ts';
 import type { RefundBody, RefundReply } from '../../../schemas/charges.ts';
 import { refundCharge, type ChargeRefund } from '../../../store/charges/refund-charge.ts';
@@ -64,6 +64,6 @@ function wireRefund(refund: ChargeRefund): RefundReply {
     chargeId: wireId('charge', refund.chargeId),
     amount: dollarsOf(refund.amountMicros),
     refunded: dollarsOf(refund.refundedMicros),
-    createdAt: new Date(uuidTimeMs(refund.id)).toISOString(),
+    createdAt: uuidTime(refund.id),
   };
 }

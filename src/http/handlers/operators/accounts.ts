@@ -1,5 +1,5 @@
 /** Accounts as operators see them: found by any clue, and why their balance is what it is. */
-import { uuidOf, uuidTimeMs, wireId } from '../../../domain/ids.ts';
+import { uuidOf, wireId, uuidTime } from '../../../domain/ids.ts';
 import { asMicros, dollarsOf } from '../../../domain/money.ts';
 import type {
   AccountReply,
@@ -162,7 +162,7 @@ export async function getChargesOfAccount(
     amount: dollarsOf(amountMicros),
     refunded: dollarsOf(refundedMicros),
     developerId: wireId('developer', developerId),
-    createdAt: new Date(uuidTimeMs(id)).toISOString(),
+    createdAt: uuidTime(id),
   }));
   return { status: 200, body: { charges, ...marks } };
 }
