@@ -4,7 +4,7 @@
  */
 import type { ParsedUrlQuery } from 'node:querystring';
 import type { Static, TObject } from 'typebox';
-import { ApiError } from '../domain/errors.ts';
+import type { ApiError } from '../domain/errors.ts';
 import { TIME_MS_MAX } from '../domain/ids.ts';
 import { invalidField } from './invalid-field.ts';
 import { parseTime } from './iso-time.ts';

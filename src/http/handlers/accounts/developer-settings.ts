@@ -1,5 +1,5 @@
 /** A developer's own settings: the page to which people return after they topped up through a refusal's link. */
-import { ApiError } from '../../../domain/errors.ts';
+import type { ApiError } from '../../../domain/errors.ts';
 import { wireId } from '../../../domain/ids.ts';
 import {
   RETURN_URL_MAX,
