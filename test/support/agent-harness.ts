@@ -6,7 +6,7 @@ import { GrantReply } from '../../src/schemas/grants.ts';
 import { InvocationReply } from '../../src/schemas/invocations.ts';
 import { createTemporalClient } from '../../src/temporal/client.ts';
 import type { Static } from 'typebox';
-import { createTestAccounts } from './accounts.ts';
+import { createTestAccount } from './accounts.ts';
 import { startAgent, type Respond, type TestAgent } from './agents.ts';
 import { bodyOf, call, type Answer } from './http.ts';
 import { startStack, until, type Environment, type Stack } from './stack.ts';
@@ -21,8 +21,7 @@ export async function openAgentHarness(extra: Environment = {}) {
 
 /** Over a stack with `ALLOW_PRIVATE_ENDPOINTS`, which it stops at its end. */
 export async function agentHarnessOf(stack: Stack) {
-  const [account] = await createTestAccounts(stack.database.url, 1, 0);
-  if (!account) throw new Error('no account');
+  const account = await createTestAccount(stack.database.url, 0);
   const temporal = createTemporalClient(readTemporalConfig(stack.env));
   const sql = new Client({ connectionString: stack.database.url });
   await sql.connect();

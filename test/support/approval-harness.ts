@@ -2,7 +2,7 @@
 import { Client } from 'pg';
 import { readTemporalConfig } from '../../src/config.ts';
 import { createTemporalClient } from '../../src/temporal/client.ts';
-import { createTestAccounts } from './accounts.ts';
+import { createTestAccount } from './accounts.ts';
 import { ask, type Approval } from './approval-requests.ts';
 import { makeBudget, makeKey } from './budget-requests.ts';
 import { startStack, until, type Server, type Stack } from './stack.ts';
@@ -15,8 +15,7 @@ export async function openApprovalHarness() {
 
 /** Over a stack with `DEV_MAIL`, which it stops at its end. */
 export async function approvalHarnessOf(stack: Stack) {
-  const [account] = await createTestAccounts(stack.database.url, 1, 1_000);
-  if (!account) throw new Error('no account');
+  const account = await createTestAccount(stack.database.url, 1_000);
   const temporal = createTemporalClient(readTemporalConfig(stack.env));
   const sql = new Client({ connectionString: stack.database.url });
   await sql.connect();

@@ -1,7 +1,7 @@
 /** What the recorder says about attempts whose outcome was unknown, against a server that answers as it is told. */
 import assert from 'node:assert/strict';
 import { createServer, type Server } from 'node:http';
-import { closeNow } from '../../support/loopback.ts';
+import { closeNow, listenOnLoopback } from '../../support/loopback.ts';
 import { RecordedRequests } from './recorded-requests.ts';
 
 const UNKNOWN = { status: 500, body: { error: { code: 'outcome_unknown' } } };

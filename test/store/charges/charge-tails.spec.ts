@@ -10,7 +10,7 @@ import { sql, type Database } from '../../../src/store/database.ts';
 import { SPENT_BY_KEYS } from '../../../src/store/budgets/usage.ts';
 import { waitingSpending } from '../../../src/store/budgets/waiting-spending.ts';
 import { ensureChargePartitions } from '../../../src/store/charges/partitions.ts';
-import { createTestAccounts } from '../../support/accounts.ts';
+import { createTestAccount } from '../../support/accounts.ts';
 import { openTestLedger, type TestLedger } from '../../support/ledger.ts';
 import {
   newConsumers,
@@ -52,7 +52,7 @@ describe('the tails of charges', () => {
     ({ database } = ledger);
     client = new Client({ connectionString: ledger.url });
     await client.connect();
-    await createTestAccounts(ledger.url, 1, 0);
+    await createTestAccount(ledger.url, 0);
     // An hour has to be a UTC hour, in any session time zone.
     await client.query(`alter database ${client.database} set timezone = 'Asia/Kathmandu'`);
   });
