@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { randomBytes, randomUUIDv7 } from 'node:crypto';
 import * as fc from 'fast-check';
 import { Client } from 'pg';
+import { HOUR_MS } from '../../../src/domain/durations.ts';
 import { uuidFloor } from '../../../src/domain/ids.ts';
 import type { ChargeDraft } from '../../../src/store/charges/post-charges.ts';
 import { postFittingSpends, postSpends } from '../../../src/store/charges/post-spends.ts';
@@ -22,7 +23,6 @@ import {
   type Consumer,
 } from '../../support/charge-drafts.ts';
 
-const HOUR_MS = 3_600_000;
 const BALANCE = 20;
 
 /** Some are covered and some are not; developers, tools and hours recur. */
