@@ -5,7 +5,7 @@
  * Stripe's search is minutes behind.
  */
 import type { Stripe } from 'stripe';
-import { HOUR_MS, MINUTE_MS } from '../domain/durations.ts';
+import { HOUR_MS } from '../domain/durations.ts';
 import { wireId } from '../domain/ids.ts';
 import { microsOfCents } from '../domain/money.ts';
 import type { Database } from '../store/database.ts';
@@ -26,7 +26,7 @@ const SKEW_MS = HOUR_MS;
  * A checkout of a link has no customer by which its session could be found, so the sessions of all accounts are read. The
  * payer, to whom the page said that it cannot be opened, left it long before: none is opened later.
  */
-const LINK_OPENED_WITHIN_MS = 15 * MINUTE_MS;
+const LINK_OPENED_WITHIN_MS = 15 * 60_000;
 
 export function isTooLateToOpen({ byLink, ageMs }: TopUp): boolean {
   return byLink && ageMs > LINK_OPENED_WITHIN_MS;
