@@ -7,7 +7,8 @@ import { createWriteStream } from 'node:fs';
 import { once } from 'node:events';
 import type { Client } from 'pg';
 import { composeKey } from '../src/domain/api-keys.ts';
-import { hashOfKey } from '../src/store/accounts/accounts.ts';
+import { DAY_MS } from '../src/domain/durations.ts';
+import { hashOfKey } from '../src/store/accounts/api-keys.ts';
 import { createDatabase } from '../src/store/database.ts';
 import { ensureChargePartitions } from '../src/store/charges/partitions.ts';
 import { rebuildRollups } from '../src/store/earnings/rollups.ts';
@@ -16,7 +17,6 @@ import { withClient } from './stack.ts';
 
 const CHUNK = 20_000;
 const DAYS = 30;
-const DAY_MS = 86_400_000;
 /** The time slots in which each consumer is charged. All but the first ten consumers skip the last one. */
 const TURNS = 10;
 /** The first developer has made half of all charges. */

@@ -1,4 +1,5 @@
 /** Millions of charges within the last month, in a ledger with partitions for three years. */
+import { DAY_MS } from '../src/domain/durations.ts';
 import { createDatabase } from '../src/store/database.ts';
 import { ensureChargePartitions } from '../src/store/charges/partitions.ts';
 import { rebuildRollups } from '../src/store/earnings/rollups.ts';
@@ -7,7 +8,6 @@ import { withClient } from './stack.ts';
 
 export const DAYS = 30;
 export const MONTHS = 36;
-const DAY_MS = 86_400_000;
 /** Charges for rarely used tools, each in a different hour. */
 export const RARE = 10;
 export const SELDOM = 500;

@@ -4,7 +4,8 @@
  */
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { hashOfKey, newKey } from '../src/store/accounts/accounts.ts';
+import { newKey } from '../src/store/accounts/accounts.ts';
+import { hashOfKey } from '../src/store/accounts/api-keys.ts';
 import { CONSUMERS as HOT_KEYS, type Ledger } from './ledger.ts';
 import { withClient } from './stack.ts';
 

@@ -3,7 +3,7 @@
  * error; other parameters are refused; a second request while the first runs gives 409. An answer is stored in the
  * transaction that it reports, so no crash separates the two. Keys expire after a day.
  */
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { ApiError } from './errors.ts';
 import type { KeptAnswer, Store } from '../store.ts';
 
@@ -44,7 +44,7 @@ export class IdempotencyKeys {
 export function fingerprintOf(path: string, body: string): string {
   const params = new URLSearchParams(body);
   params.sort();
-  return createHash('sha256').update(`${path}?${params.toString()}`).digest('hex');
+  return hash('sha256', `${path}?${params.toString()}`);
 }
 
 function inUse(key: string): ApiError {

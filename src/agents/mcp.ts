@@ -10,12 +10,13 @@ import {
   type JSONRPCMessage,
   type Transport,
 } from '@modelcontextprotocol/client';
+import { HOUR_MS } from '../domain/durations.ts';
 import type { GuardedFetch } from '../egress/guarded-fetch.ts';
 import { failed, type Adapter, type AgentRequest } from './adapter.ts';
 
 const CLIENT = { name: 'farebox', version: '0.1.0' };
 /** The guarded fetch's signal ends the call well before this. */
-const TIMEOUT_MS = 3_600_000;
+const TIMEOUT_MS = HOUR_MS;
 /** Servers say when to ask for the rest of a stream that has ended: at once and again, or never, if they like. */
 const STREAM_AGAIN_MS = 1_000;
 /** A session that the server keeps is of no further use to anybody, and servers end idle ones themselves. */

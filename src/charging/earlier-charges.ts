@@ -2,9 +2,8 @@
  * Finds the charge or hold that an idempotency key made earlier. Used before refusing a request with a key: a refusal says
  * that nothing happened, which would be false for a retry of a successful request.
  */
-import { hash } from 'node:crypto';
 import type { KeyOwner } from '../store/accounts/api-keys.ts';
-import { findFormerKeyOwner } from '../store/accounts/api-keys.ts';
+import { findFormerKeyOwner, hashOfKey } from '../store/accounts/api-keys.ts';
 import { findChargeByKey, type ChargeOutcome } from '../store/charges/post-charges.ts';
 import { isHoldKey } from '../store/holds/post-hold-entries.ts';
 import type { Database } from '../store/database.ts';
@@ -41,7 +40,7 @@ export class EarlierCharges {
 
   /** The owner of a consumer key that has since been revoked, rolled or expired. */
   async findFormerOwner(key: string): Promise<KeyOwner | undefined> {
-    const owner = await findFormerKeyOwner(this.#database, hash('sha256', key));
+    const owner = await findFormerKeyOwner(this.#database, hashOfKey(key));
     return owner && canPay(owner) ? owner : undefined;
   }
 }

@@ -1,7 +1,6 @@
 /** Finds a key's owner by the key's hash, in memory first. */
-import { hash } from 'node:crypto';
 import { KEY_LENGTH_MAX, kindOfKey, type KeyKind } from '../domain/api-keys.ts';
-import { findKeyOwners, type KeyOwner } from '../store/accounts/api-keys.ts';
+import { findKeyOwners, type KeyOwner, hashOfKey } from '../store/accounts/api-keys.ts';
 import type { Database } from '../store/database.ts';
 import type { DatabaseClock } from './database-clock.ts';
 import { FreshCache } from './fresh-cache.ts';
@@ -41,7 +40,7 @@ export function findKeyOwner(
   use: KeyUse,
 ): MaybePromise<KeyOwner | undefined> {
   if (key.length > KEY_LENGTH_MAX) return undefined;
-  const hashed = hash('sha256', key);
+  const hashed = hashOfKey(key);
   const known = deps.keys.peek(hashed);
   if (known) return ifActive(deps, known, use);
   if (kindOfKey(deps.keyPrefix, key) !== (use === 'payer' ? 'consumer' : use)) return undefined;

@@ -42,11 +42,7 @@ async function list({ limit, after, search, json, dataDir }: ListOptions): Promi
     throw new CommandError(`--after must be the id of an account (acct_…), not ${after}.`);
   }
   const accounts = await withDatabase(dataDir, (database) =>
-    listAccounts(database, {
-      limit,
-      ...(afterId === undefined ? {} : { after: afterId }),
-      ...(search === undefined ? {} : { search }),
-    }),
+    listAccounts(database, { limit, after: afterId, search }),
   );
   const shown = accounts.map(listed);
   process.stdout.write(json ? jsonLines(shown) : columns(shown));

@@ -30,8 +30,8 @@ async function audit({ account, limit, after, json, dataDir }: AuditOptions): Pr
   const entries = await withDatabase(dataDir, async (database) =>
     listAuditEntries(database, {
       limit,
-      ...(account === undefined ? {} : { accountId: (await getAccount(database, account)).id }),
-      ...(after === undefined ? {} : { after }),
+      accountId: account === undefined ? undefined : (await getAccount(database, account)).id,
+      after,
     }),
   );
   const listed = entries.map(shown);

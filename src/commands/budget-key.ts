@@ -1,7 +1,8 @@
 /** `farebox budget key …`: the spend keys of a budget. A key is shown once, when it is created. */
 import type { Command } from 'commander';
 import { wireId } from '../domain/ids.ts';
-import { hashOfKey, newKey } from '../store/accounts/accounts.ts';
+import { newKey } from '../store/accounts/accounts.ts';
+import { storedOf } from '../store/accounts/api-keys.ts';
 import { findPlaceOfKey, type Place } from '../store/budgets/find-tree.ts';
 import { releaseOpenHolds } from '../store/budgets/open-holds.ts';
 import {
@@ -115,7 +116,7 @@ async function revoke(
 
 function freshKey(prefix: string, { accountId }: Place) {
   const key = newKey(prefix, 'consumer');
-  return { key, stored: { hash: hashOfKey(key), lastFour: key.slice(-4), accountId } };
+  return { key, stored: { ...storedOf(key), accountId } };
 }
 
 function shownOnce(made: MadeSpendKey, name: string | null, key: string) {

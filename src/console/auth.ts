@@ -4,11 +4,11 @@
  */
 import { hkdfSync } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
-import { betterAuth } from 'better-auth';
+import { betterAuth, type BetterAuthOptions } from 'better-auth';
 import { twoFactor } from 'better-auth/plugins/two-factor';
 import type { Logger } from 'pino';
 import type { Config } from '../config.ts';
-import { securityMails } from '../mail/security-mails.ts';
+import { securityMails, type SecurityMails } from '../mail/security-mails.ts';
 import { mailer } from '../mail/send.ts';
 import { setPasswordMail } from '../mail/set-password.ts';
 import { findAccount } from '../store/accounts/accounts.ts';
@@ -65,6 +65,38 @@ const SESSION_SECONDS = 7 * 86_400;
 const FRESH_SECONDS = 600;
 const LINK_SECONDS = 3_600;
 
+/** The library's tables, as the schema `console` names them. */
+const TABLES = {
+  user: { modelName: 'users', fields: columns('emailVerified', 'createdAt', 'updatedAt') },
+  session: {
+    modelName: 'sessions',
+    expiresIn: SESSION_SECONDS,
+    freshAge: FRESH_SECONDS,
+    fields: columns('expiresAt', 'ipAddress', 'userAgent', 'userId', 'createdAt', 'updatedAt'),
+  },
+  account: {
+    modelName: 'credentials',
+    fields: columns(
+      ...(['accountId', 'providerId', 'userId', 'accessToken', 'refreshToken', 'idToken'] as const),
+      ...(['accessTokenExpiresAt', 'refreshTokenExpiresAt', 'createdAt', 'updatedAt'] as const),
+    ),
+  },
+  verification: {
+    modelName: 'verifications',
+    storeIdentifier: 'hashed',
+    fields: columns('expiresAt', 'createdAt', 'updatedAt'),
+  },
+} satisfies BetterAuthOptions;
+
+/** Requests of one client in so many seconds. */
+const CLIENT_RULES = {
+  '/sign-in/email': { window: 60, max: 10 },
+  '/two-factor/*': { window: 60, max: 10 },
+  '/passkey/*': { window: 60, max: 30 },
+  '/request-password-reset': { window: 60, max: 10 },
+  '/reset-password': { window: 60, max: 10 },
+};
+
 export type Auth = ReturnType<typeof createAuth>;
 
 export function createAuth({ config, database, log }: ConsoleDeps) {
@@ -115,45 +147,14 @@ export function createAuth({ config, database, log }: ConsoleDeps) {
         );
       },
     },
-    user: { modelName: 'users', fields: columns('emailVerified', 'createdAt', 'updatedAt') },
-    session: {
-      modelName: 'sessions',
-      expiresIn: SESSION_SECONDS,
-      freshAge: FRESH_SECONDS,
-      fields: columns('expiresAt', 'ipAddress', 'userAgent', 'userId', 'createdAt', 'updatedAt'),
-    },
-    account: {
-      modelName: 'credentials',
-      fields: columns(
-        ...([
-          'accountId',
-          'providerId',
-          'userId',
-          'accessToken',
-          'refreshToken',
-          'idToken',
-        ] as const),
-        ...(['accessTokenExpiresAt', 'refreshTokenExpiresAt', 'createdAt', 'updatedAt'] as const),
-      ),
-    },
-    verification: {
-      modelName: 'verifications',
-      storeIdentifier: 'hashed',
-      fields: columns('expiresAt', 'createdAt', 'updatedAt'),
-    },
+    ...TABLES,
     rateLimit: {
       enabled: true,
       // The library's own storage counts on until a client has paused for a whole window, however slowly its requests come.
       customStorage: { consume: (key, rule) => countClientRequest(pool, key, rule) },
       window: 60,
       max: 300,
-      customRules: {
-        '/sign-in/email': { window: 60, max: 10 },
-        '/two-factor/*': { window: 60, max: 10 },
-        '/passkey/*': { window: 60, max: 30 },
-        '/request-password-reset': { window: 60, max: 10 },
-        '/reset-password': { window: 60, max: 10 },
-      },
+      customRules: CLIENT_RULES,
     },
     advanced: {
       // With `__Host-`, no other host of the same domain can set or see the cookies. The library knows `__Secure-` only.
@@ -163,40 +164,7 @@ export function createAuth({ config, database, log }: ConsoleDeps) {
       ipAddress: { ipAddressHeaders: [ADDRESS_HEADER] },
       database: { generateId: 'uuid' },
     },
-    databaseHooks: {
-      session: {
-        create: {
-          // Signing in takes a mailed link, or a password or passkey that was set up after one. So the address is verified
-          // here. If this fails, signing in again repairs it.
-          before: async ({ userId }, ctx) => {
-            if (ctx?.path === TOTP_PATH) {
-              const { code } = ctx.body as { readonly code: string };
-              refuseUsedCode(await countUsedCode(database, { userId, code }, WINDOW_MINUTES));
-            }
-            await claimAccount(database, userId, config);
-          },
-        },
-      },
-      user: {
-        update: {
-          // The library changes the person and the secret one after the other, and a failure in between would lock the person
-          // out, or keep two-factor authentication off. So both are changed here, at once, before it changes them again.
-          before: async (_, ctx) => {
-            if (ctx?.path !== TOTP_PATH && ctx?.path !== TURN_OFF_PATH) return;
-            const { session } = ctx.context;
-            if (!session) throw new Error('Two-factor authentication is changed in a session.');
-            const { id } = session.user;
-            if (ctx.path === TURN_OFF_PATH) {
-              await turnOffSecondFactor(database, id);
-              return security.tell(id, 'second_factor_off');
-            }
-            // Its own session ends too, and is replaced after this.
-            await turnOnSecondFactor(database, id);
-            security.tell(id, 'second_factor_on');
-          },
-        },
-      },
-    },
+    databaseHooks: beforeChanges({ config, database }, security),
     hooks: signInLimit({
       count: (email, windowMinutes) => countSignInAttempt(database, email, windowMinutes),
       forget: (email) => forgetAttempts(database, email),
@@ -241,6 +209,47 @@ export function createAuth({ config, database, log }: ConsoleDeps) {
   // A connection whose other side is silent does not close.
   const end = () => Promise.race([pool.end(), delay(END_MS_MAX, undefined, { ref: false })]);
   return { ...auth, handler: throwing(auth.handler, failures), end };
+}
+
+/** What happens before the library changes a row. */
+function beforeChanges(
+  { config, database }: Pick<ConsoleDeps, 'config' | 'database'>,
+  security: SecurityMails,
+): NonNullable<BetterAuthOptions['databaseHooks']> {
+  return {
+    session: {
+      create: {
+        // Signing in takes a mailed link, or a password or passkey that was set up after one. So the address is verified
+        // here. If this fails, signing in again repairs it.
+        before: async ({ userId }, ctx) => {
+          if (ctx?.path === TOTP_PATH) {
+            const { code } = ctx.body as { readonly code: string };
+            refuseUsedCode(await countUsedCode(database, { userId, code }, WINDOW_MINUTES));
+          }
+          await claimAccount(database, userId, config);
+        },
+      },
+    },
+    user: {
+      update: {
+        // The library changes the person and the secret one after the other, and a failure in between would lock the person
+        // out, or keep two-factor authentication off. So both are changed here, at once, before it changes them again.
+        before: async (_, ctx) => {
+          if (ctx?.path !== TOTP_PATH && ctx?.path !== TURN_OFF_PATH) return;
+          const { session } = ctx.context;
+          if (!session) throw new Error('Two-factor authentication is changed in a session.');
+          const { id } = session.user;
+          if (ctx.path === TURN_OFF_PATH) {
+            await turnOffSecondFactor(database, id);
+            return security.tell(id, 'second_factor_off');
+          }
+          // Its own session ends too, and is replaced after this.
+          await turnOnSecondFactor(database, id);
+          security.tell(id, 'second_factor_on');
+        },
+      },
+    },
+  };
 }
 
 /** The library answers its own errors, even thrown ones. Here they become errors of ours. */

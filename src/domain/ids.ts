@@ -64,6 +64,11 @@ export function uuidTimeMs(uuid: string): number {
   return Number.parseInt(uuid.slice(0, 8) + uuid.slice(9, 13), 16);
 }
 
+/** The same as ISO 8601. */
+export function uuidTime(uuid: string): string {
+  return new Date(uuidTimeMs(uuid)).toISOString();
+}
+
 /** The last millisecond that the 48 bits of a UUIDv7 can hold, in the year 10889. */
 const UUID_TIME_MS_MAX = 2 ** 48 - 1;
 

@@ -2,6 +2,7 @@
  * Sends what is due for one endpoint. It may run twice at once: receivers get the same `webhook-id` and body, and only one
  * of the two attempts is recorded. So each event arrives at least once, until it is given up.
  */
+import { HOUR_MS } from '../domain/durations.ts';
 import { wireId } from '../domain/ids.ts';
 import {
   ANSWER_CHARACTERS_MAX,
@@ -56,7 +57,7 @@ export interface Sent {
 const LANES = 8;
 /** After this it returns, so that a change of the endpoint and a stop of the worker are noticed. */
 const SENDING_MS_MAX = 5_000;
-const RETRY_AFTER_MS_MAX = 3_600_000;
+const RETRY_AFTER_MS_MAX = HOUR_MS;
 
 export async function sendDue(deps: SendDeps, endpointId: string): Promise<Sent> {
   const { database, allowPrivate } = deps;

@@ -3,7 +3,6 @@
  * key that the endpoint takes, or `X-Service-Key: <legacy key>` on the legacy endpoints (specification section 5). With
  * the console's session cookie: the owner may act in either role, and may make changes only from the console's pages.
  */
-import { hash } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { findKeyOwner, type KeyDeps } from '../charging/find-key-owner.ts';
 import type { Console, SignedInOwner } from '../console/console.ts';
@@ -15,6 +14,7 @@ import type { LastUsedRecorder } from '../charging/last-used-recorder.ts';
 import { networkOf } from './client-network.ts';
 import type { RateLimits } from './rate-limits.ts';
 import { whenKnown, type MaybePromise } from '../charging/maybe-promise.ts';
+import { hashOfKey } from '../store/accounts/api-keys.ts';
 
 export interface AuthenticationDeps extends KeyDeps {
   readonly lastUsed: LastUsedRecorder;
@@ -68,7 +68,7 @@ export type KeysInMemory = Pick<KeyDeps['keys'], 'peek'>;
 export function ownerInMemory(keys: KeysInMemory, request: IncomingMessage): KeyOwner | undefined {
   const key = bearerOf(request) ?? request.headers['x-service-key'];
   if (typeof key !== 'string' || key.length > KEY_LENGTH_MAX) return undefined;
-  return keys.peek(hash('sha256', key));
+  return keys.peek(hashOfKey(key));
 }
 
 const CONSUMER_KEY = 'Send a consumer key: Authorization: Bearer <consumer key>.';

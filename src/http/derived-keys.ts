@@ -6,7 +6,8 @@
 import { hkdfSync } from 'node:crypto';
 import { composeKey, type KeyKind } from '../domain/api-keys.ts';
 import type { Mode } from '../domain/mode.ts';
-import { hashOfKey, newKey } from '../store/accounts/accounts.ts';
+import { newKey } from '../store/accounts/accounts.ts';
+import { hashOfKey } from '../store/accounts/api-keys.ts';
 import type { Repeatable } from './retries.ts';
 import type { Api } from './services.ts';
 

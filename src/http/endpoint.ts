@@ -22,6 +22,7 @@ import { idempotencyKeyOf } from './idempotency-key-header.ts';
 import type { OperationId } from './openapi/operations.ts';
 import { EVENT_STREAM_TYPE, openEventStream, type EventStream } from './event-stream.ts';
 import { queryReader } from './query.ts';
+import type { RateLimitHeaders } from './rate-limits.ts';
 import { requestIdOf, respond, respondJson, type Reply } from './respond.ts';
 import { respondInSlices } from './respond-in-slices.ts';
 import { bodyValidator } from './validation.ts';
@@ -171,7 +172,7 @@ export function get<R extends Replies, Q extends TObject = typeof NoQuery>(
       const reply = await (hasOwnShare
         ? answer()
         : api.shares.reads.run(caller.accountId, 1, answer));
-      respondJson(ctx, { ...reply, headers: { ...headers, ...reply.headers } });
+      respondJson(ctx, withHeaders(headers, reply));
     },
   };
 }
@@ -292,10 +293,7 @@ export function post<B extends TSchema, R extends Replies, A extends TSchema = B
           ctx.state['body'] = body;
           const reply = await handle(api, new CheckedRequest(ctx, caller, body, undefined));
           if (repliesInSlices) return respondInSlices(ctx, reply);
-          respondJson(
-            ctx,
-            headers ? { ...reply, headers: { ...headers, ...reply.headers } } : reply,
-          );
+          respondJson(ctx, headers ? withHeaders(headers, reply) : reply);
         };
         if (share === 'none') return answer();
         // A body is not read while it waits: it stays with its sender.
@@ -331,7 +329,7 @@ export function act<R extends Replies>(path: string, route: Acting<R>): Endpoint
       if (share === 'none') return respondJson(ctx, await answer());
       const headers = await api.rateLimits[share].count(caller.accountId);
       const reply = await api.shares[share].run(caller.accountId, 1, answer);
-      respondJson(ctx, { ...reply, headers: { ...headers, ...reply.headers } });
+      respondJson(ctx, withHeaders(headers, reply));
     },
   };
 }
@@ -339,6 +337,10 @@ export function act<R extends Replies>(path: string, route: Acting<R>): Endpoint
 /** A DELETE: as a POST without a body. */
 export function remove<R extends Replies>(path: string, route: Acting<R>): Endpoint {
   return { ...act(path, route), method: 'delete' };
+}
+
+function withHeaders(headers: RateLimitHeaders, reply: Reply<unknown, number>) {
+  return { ...reply, headers: { ...headers, ...reply.headers } };
 }
 
 /** When the connection is lost during a write, the outcome is unknown. */

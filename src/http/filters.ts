@@ -1,9 +1,9 @@
 /** Translates the filters of a list for the store. */
-import { ApiError } from '../domain/errors.ts';
 import { uuidFloor, uuidOf } from '../domain/ids.ts';
 import type { ChargesFileQuery, UsageFileQuery } from '../schemas/charges.ts';
 import type { TimeQuery } from '../schemas/shapes.ts';
 import type { ChargeFilter, DeveloperChargeFilter } from '../store/charges/list-charges.ts';
+import { invalidField } from './invalid-field.ts';
 import { parseTime } from './iso-time.ts';
 
 export interface TimeRange {
@@ -18,7 +18,7 @@ export function timeRangeOf({ from, to }: TimeQuery): TimeRange {
   const fromMs = from === undefined ? undefined : parseTime(from);
   const toMs = to === undefined ? undefined : parseTime(to);
   if (fromMs !== undefined && toMs !== undefined && fromMs > toMs) {
-    throw new ApiError('invalid_request', 'from must not be after to.', { param: 'from' });
+    throw invalidField('from', 'from must not be after to.');
   }
   return { fromMs, toMs };
 }

@@ -4,8 +4,9 @@
  */
 import type { ParsedUrlQuery } from 'node:querystring';
 import type { Static, TObject } from 'typebox';
-import { ApiError } from '../domain/errors.ts';
+import type { ApiError } from '../domain/errors.ts';
 import { TIME_MS_MAX } from '../domain/ids.ts';
+import { invalidField } from './invalid-field.ts';
 import { parseTime } from './iso-time.ts';
 
 /** The part of JSON Schema that parameters use. */
@@ -84,5 +85,5 @@ function isTime(text: string): boolean {
 }
 
 function invalid(param: string, problem: string): ApiError {
-  return new ApiError('invalid_request', `${param} ${problem}`, { param });
+  return invalidField(param, `${param} ${problem}`);
 }

@@ -4,6 +4,7 @@ import { uuidTimeMs } from '../domain/ids.ts';
 import { readArchivedBefore } from '../store/charges/archived.ts';
 import type { Connection } from '../store/database.ts';
 import type { TimeRange } from './filters.ts';
+import { noSuch } from './look-ups.ts';
 
 interface Reading {
   readonly database: Connection;
@@ -32,7 +33,16 @@ export function archiveGuard(api: Reading, range: TimeRange): () => Promise<void
   };
 }
 
-/** For a charge that was not found: whether it may be among the archived ones. UUID. */
+/** For a charge that was not found: as archived if it may be, else as unknown. `chargeId` is a UUID. */
+export async function refuseUnknownCharge(
+  api: Reading,
+  chargeId: string | undefined,
+): Promise<never> {
+  if (chargeId !== undefined) await refuseArchivedCharge(api, chargeId);
+  throw noSuch('charge');
+}
+
+/** If the charge may be among the archived ones. */
 export function refuseArchivedCharge(api: Reading, chargeId: string): Promise<void> {
   return refuse(api, uuidTimeMs(chargeId));
 }

@@ -1,7 +1,5 @@
 /** Ids by Postgres's clock, made and compared where it is read: the clock of this machine may be wrong. */
-import { sql } from './database.ts';
-
-type Fragment = ReturnType<typeof sql.fragment>;
+import { sql, type Fragment } from './database.ts';
 
 /** A new UUIDv7 with the tail of its owner, as `idsAt` gives it to charges. */
 export function newIdOf(owner: string | Fragment) {

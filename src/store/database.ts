@@ -185,6 +185,9 @@ export const countRow = row(Type.Object({ count: Type.Integer() }));
 /** Slonik's tag. `sql.type(accountRow)` for rows, `sql.typeAlias('nothing')` for none. */
 export const sql = createSqlTag({ typeAliases: { nothing: row(Type.Object({})) } });
 
+/** A part of a statement. */
+export type Fragment = ReturnType<typeof sql.fragment>;
+
 /** How a Postgres that answers can take charges. */
 const SERVER_STATES = ['up', 'read_only', 'not_durable'] as const;
 export type ServerState = (typeof SERVER_STATES)[number];
@@ -238,6 +241,11 @@ export function readClock(connection: Connection): Promise<number> {
 /** An instant in milliseconds as a Postgres timestamptz. */
 export function timestampOf(timeMs: number) {
   return sql.fragment`${new Date(timeMs).toISOString()}::timestamptz`;
+}
+
+/** Milliseconds as a Postgres interval. */
+export function durationOf(ms: number) {
+  return sql.fragment`${ms}::int8 * interval '1 ms'`;
 }
 
 /**

@@ -1,7 +1,7 @@
 /** Reads rows in steps, in the order of their ids, for any number of them: each statement ends long before its timeout. */
 import { Type } from 'typebox';
 import type { ConsumerRef } from './balance/consumers.ts';
-import { row, sql, type Connection } from './database.ts';
+import { row, sql, type Connection, type Fragment } from './database.ts';
 
 /** Takes a few milliseconds, even if each row is read from disk. */
 const ROWS_OF_FIRST_STEP = 1_000;
@@ -19,8 +19,6 @@ export interface IdsBetween {
 export const FIRST_ID = '00000000-0000-0000-0000-000000000000';
 /** Of a charge: the index has the first 8 bytes of ids as a signed number. Larger ones would be of the year 6429 and later. */
 export const LAST_ID = '7fffffff-ffff-7fff-bfff-ffffffffffff';
-
-type Fragment = ReturnType<typeof sql.fragment>;
 
 /** Rows that one index has in the order of their ids. */
 export interface RowsById {

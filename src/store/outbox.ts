@@ -3,7 +3,7 @@
  * it afterwards, at least once, even if processes die on the way.
  */
 import { Type, type Static } from 'typebox';
-import { row, sql, type Connection, type Transaction } from './database.ts';
+import { durationOf, row, sql, type Connection, type Transaction } from './database.ts';
 
 /**
  * `grant`, `invocation`, `approval`: the subject's row is new or has changed, so its workflow must exist and read it. `top_up`: the
@@ -54,7 +54,7 @@ export async function postNotice(
 ): Promise<void> {
   await connection.query(sql.typeAlias('nothing')`
     insert into farebox.outbox (ledger, topic, subject_id, next_attempt_at)
-    values (${ledger}, ${topic}, ${subjectId}, now() + ${delayMs}::int8 * interval '1 ms')
+    values (${ledger}, ${topic}, ${subjectId}, now() + ${durationOf(delayMs)})
   `);
 }
 
@@ -69,7 +69,7 @@ export async function takeNotices(
 ): Promise<readonly Notice[]> {
   return connection.any(sql.type(noticeRow)`
     update farebox.outbox
-    set attempts = attempts + 1, next_attempt_at = now() + ${leaseMs}::int8 * interval '1 ms'
+    set attempts = attempts + 1, next_attempt_at = now() + ${durationOf(leaseMs)}
     where id in (
       select id from farebox.outbox
       where next_attempt_at <= now() and topic = any(${sql.array(TOPICS, 'text')})
@@ -114,7 +114,7 @@ export async function postponeNotice(
   delayMs: number,
 ): Promise<void> {
   await connection.query(sql.typeAlias('nothing')`
-    update farebox.outbox set next_attempt_at = now() + ${delayMs}::int8 * interval '1 ms'
+    update farebox.outbox set next_attempt_at = now() + ${durationOf(delayMs)}
     where id = ${id}
   `);
 }

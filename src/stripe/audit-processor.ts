@@ -1,6 +1,7 @@
 /** Doctor's check of Stripe: compares what Stripe lists with the ledger, top-up by top-up. */
 import type { Stripe } from 'stripe';
 import { DIFFERENCES } from '../domain/difference.ts';
+import { HOUR_MS } from '../domain/durations.ts';
 import { uuidFloor, uuidOf } from '../domain/ids.ts';
 import { firstOf, type Finding } from '../store/audit/findings.ts';
 import {
@@ -25,7 +26,7 @@ interface StripeBooks {
 }
 
 /** A payment is made after its top-up was requested; Stripe's clock may be behind ours. */
-const SKEW_MS = 3_600_000;
+const SKEW_MS = HOUR_MS;
 
 /** Compares the top-ups that were requested since this time, in Unix milliseconds; all of them by default. */
 export async function auditProcessor(

@@ -5,6 +5,7 @@
  * Stripe's search is minutes behind.
  */
 import type { Stripe } from 'stripe';
+import { HOUR_MS } from '../domain/durations.ts';
 import { wireId } from '../domain/ids.ts';
 import { microsOfCents } from '../domain/money.ts';
 import type { Database } from '../store/database.ts';
@@ -20,7 +21,7 @@ import {
 /** A step records an id within seconds. Until Stripe forgets keys, after a day, a repeated request finds it too. */
 const RECALLED_AFTER_MS = 600_000;
 /** Stripe's clock may be behind ours, and a customer may be older than the first top-up that was restored. */
-const SKEW_MS = 3_600_000;
+const SKEW_MS = HOUR_MS;
 /**
  * A checkout of a link has no customer by which its session could be found, so the sessions of all accounts are read. The
  * payer, to whom the page said that it cannot be opened, left it long before: none is opened later.

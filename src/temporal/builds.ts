@@ -2,10 +2,10 @@
  * The builds of workflow code in a deployment, as Temporal knows them (decision 0036). New runs go to the current build,
  * and pinned runs stay on theirs. Workers watch that none of them waits for a build that no worker runs.
  */
-import { setTimeout as delay } from 'node:timers/promises';
 import { isGrpcServiceError } from '@temporalio/client';
 import type { Logger } from 'pino';
 import type { TemporalClient } from './client.ts';
+import { pause } from './pause.ts';
 
 /** The build of all workers without WORKER_VERSIONING, as Temporal's API names it. */
 export const UNVERSIONED = '';
@@ -187,7 +187,7 @@ export async function keepBuilds(
       isTended = false;
       log.info({ err }, 'could not check the builds of workers');
     }
-    await delay(isTended ? LOOK_AGAIN_MS : RETRY_MS, undefined, { signal }).catch(() => {});
+    await pause(isTended ? LOOK_AGAIN_MS : RETRY_MS, signal);
   }
 }
 

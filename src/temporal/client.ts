@@ -3,6 +3,7 @@
  * call fails within seconds if Temporal cannot be reached.
  */
 import { Client, Connection } from '@temporalio/client';
+import type { NativeConnection } from '@temporalio/worker';
 import type { Config } from '../config.ts';
 import { createGrpcRetries } from './grpc-retries.ts';
 import type { Tracing } from '../tracing/tracing.ts';
@@ -59,9 +60,10 @@ export function createTemporalClient(
   };
 }
 
-function isUp(client: Client, timeoutMs: number): Promise<boolean> {
-  return client
-    .withDeadline(Date.now() + timeoutMs, () => client.workflowService.getSystemInfo({}))
+/** Whether Temporal answers there in time. */
+export function isUp(line: Client | NativeConnection, timeoutMs: number): Promise<boolean> {
+  return line
+    .withDeadline(Date.now() + timeoutMs, () => line.workflowService.getSystemInfo({}))
     .then(
       () => true,
       () => false,

@@ -6,8 +6,9 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { NativeConnection } from '@temporalio/worker';
 import type { Logger } from 'pino';
-import type { TemporalClient } from './client.ts';
+import { isUp, type TemporalClient } from './client.ts';
 import type { WorkerConnection } from './connect-worker.ts';
+import { pause } from './pause.ts';
 
 const ASK_EVERY_MS = 1_000;
 const ANSWER_MS = 2_000;
@@ -29,17 +30,11 @@ export async function keepConnected(
       cutSilent?.();
       log.warn('Temporal did not answer; continuing on new connections');
     }
-    await delay(ASK_EVERY_MS, undefined, { signal }).catch(() => {});
+    await pause(ASK_EVERY_MS, signal);
   }
 }
 
 function isAnswered(connection: NativeConnection): Promise<boolean> {
-  const answer = connection
-    .withDeadline(Date.now() + ANSWER_MS, () => connection.workflowService.getSystemInfo({}))
-    .then(
-      () => true,
-      () => false,
-    );
   // The deadline is that of one attempt, and the SDK makes several.
-  return Promise.race([answer, delay(ANSWER_MS, false, { ref: false })]);
+  return Promise.race([isUp(connection, ANSWER_MS), delay(ANSWER_MS, false, { ref: false })]);
 }

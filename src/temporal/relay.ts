@@ -3,7 +3,6 @@
  * after Temporal accepted it; until then it is retried, whichever process dies or is down.
  */
 import { randomUUID } from 'node:crypto';
-import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import {
   BEAT_MS,
@@ -14,6 +13,7 @@ import {
   type Notice,
 } from '../store/outbox.ts';
 import { deliverNotices, retryDelayMs, type DeliveryDeps } from './deliver-notices.ts';
+import { pause } from './pause.ts';
 import { sweep } from './sweep.ts';
 
 export interface OutboxDeps extends DeliveryDeps {
@@ -62,14 +62,15 @@ export class Relay {
   }
 
   async #run(): Promise<void> {
-    while (!this.#stopping.signal.aborted) {
+    const { signal } = this.#stopping;
+    while (!signal.aborted) {
       try {
         await this.#sweep();
         if ((await handOverNotices(this.#deps, BATCH, this.#deps.leaseMs)) === BATCH) continue;
-        await this.#pause(POLL_MS);
+        await pause(POLL_MS, signal);
       } catch (error) {
         this.#deps.log.warn({ err: error }, 'could not read the outbox; will retry');
-        await this.#pause(RETRY_MS);
+        await pause(RETRY_MS, signal);
       }
     }
   }
@@ -84,17 +85,14 @@ export class Relay {
   /** Beside the work, which may wait for Temporal. */
   async #beat(): Promise<void> {
     const { database, log } = this.#deps;
+    const { signal } = this.#stopping;
     const missed = (err: unknown) =>
       log.debug({ err }, 'could not record the heartbeat of this relay');
-    while (!this.#stopping.signal.aborted) {
+    while (!signal.aborted) {
       await beatRelay(database, this.#id).catch(missed);
-      await this.#pause(BEAT_MS);
+      await pause(BEAT_MS, signal);
     }
     await forgetRelay(database, this.#id).catch(missed);
-  }
-
-  async #pause(ms: number): Promise<void> {
-    await delay(ms, undefined, { signal: this.#stopping.signal }).catch(() => {});
   }
 }
 

@@ -2,7 +2,6 @@
  * The table of Temporal Schedules. Every worker creates or updates them when it starts, safely at the same time as
  * others, and recreates missing ones. A paused schedule stays paused, because an operator paused it.
  */
-import { setTimeout as delay } from 'node:timers/promises';
 import {
   ScheduleAlreadyRunning,
   ScheduleNotFoundError,
@@ -13,6 +12,7 @@ import type { Logger } from 'pino';
 import type { ScheduleConfig } from '../config.ts';
 import { CheckedScheduleClient } from './checked-schedule-client.ts';
 import type { TemporalClient } from './client.ts';
+import { pause } from './pause.ts';
 import { runsOn } from './starts.ts';
 
 /** Starts a workflow without input at multiples of an interval, one run at a time. */
@@ -104,7 +104,7 @@ export async function keepSchedules(
       if (signal.aborted) return;
       log.info({ err }, 'could not check the schedules');
     }
-    await delay(isUpToDate ? LOOK_AGAIN_MS : RETRY_MS, undefined, { signal }).catch(() => {});
+    await pause(isUpToDate ? LOOK_AGAIN_MS : RETRY_MS, signal);
   }
 }
 

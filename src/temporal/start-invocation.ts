@@ -5,7 +5,7 @@ import type { Invocation } from '../store/agents/invocations.ts';
 import type { invocation as invocationWorkflow } from '../../workflows/invocation.ts';
 import { invocationOutcome } from '../../workflows/messages.ts';
 import type { Deployed, TemporalClient } from './client.ts';
-import { idPoliciesOf, keyword, REPORT_TIMEOUT_MS, runsOn } from './starts.ts';
+import { idPoliciesOf, keyword, runsOn, inTime } from './starts.ts';
 
 export function invocationWorkflowId(temporal: Deployed, invocationId: string): string {
   return workflowIdIn(temporal, 'invocation', wireId('invocation', invocationId));
@@ -15,14 +15,12 @@ export function invocationWorkflowId(temporal: Deployed, invocationId: string): 
 export async function startInvocation(
   temporal: TemporalClient,
   invocation: Invocation,
-  { timeoutMs = REPORT_TIMEOUT_MS } = {},
+  { timeoutMs }: { readonly timeoutMs?: number } = {},
 ): Promise<void> {
-  await temporal.client.withDeadline(Date.now() + timeoutMs, () =>
-    temporal.client.workflow.start<typeof invocationWorkflow>('invocation', {
-      ...startOptions(temporal, invocation),
-      ...idPoliciesOf('open'),
-    }),
-  );
+  const options = { ...startOptions(temporal, invocation), ...idPoliciesOf('open') };
+  const { workflow } = temporal.client;
+  const start = () => workflow.start<typeof invocationWorkflow>('invocation', options);
+  await inTime(temporal, start, timeoutMs);
 }
 
 /**
@@ -35,9 +33,7 @@ export async function awaitInvocation(
   { timeoutMs }: { readonly timeoutMs: number },
 ): Promise<void> {
   const handle = temporal.client.workflow.getHandle(invocationWorkflowId(temporal, invocationId));
-  await temporal.client
-    .withDeadline(Date.now() + timeoutMs, () => handle.executeUpdate(invocationOutcome))
-    .catch(() => {});
+  await inTime(temporal, () => handle.executeUpdate(invocationOutcome), timeoutMs).catch(() => {});
 }
 
 function startOptions(temporal: TemporalClient, invocation: Invocation) {

@@ -6,7 +6,7 @@ import type { TopUp } from '../store/top-ups/top-ups.ts';
 import { reversalReported } from '../../workflows/messages.ts';
 import type { reversals } from '../../workflows/reversals.ts';
 import type { Deployed, TemporalClient } from './client.ts';
-import { double, keyword, REPORT_TIMEOUT_MS, runsOn } from './starts.ts';
+import { double, keyword, runsOn, inTime } from './starts.ts';
 
 export function reversalsWorkflowId(temporal: Deployed, topUpId: string): string {
   return workflowIdIn(temporal, 'reversals', wireId('topUp', topUpId));
@@ -20,7 +20,7 @@ export async function reportReversal(
   const topUpId = wireId('topUp', topUp.id);
   const consumerId = wireId('consumer', topUp.consumerId);
   const dollars = dollarsOf(topUp.amountMicros);
-  await temporal.client.withDeadline(Date.now() + REPORT_TIMEOUT_MS, () =>
+  await inTime(temporal, () =>
     temporal.client.workflow.signalWithStart<typeof reversals>('reversals', {
       workflowId: reversalsWorkflowId(temporal, topUp.id),
       ...runsOn(temporal),

@@ -8,15 +8,7 @@ import type { TopUp } from '../store/top-ups/top-ups.ts';
 import { outcome, paymentReported, sessionUrl, type TopUpView } from '../../workflows/messages.ts';
 import type { topUp as topUpWorkflow } from '../../workflows/top-up.ts';
 import type { Deployed, TemporalClient } from './client.ts';
-import {
-  answerOf,
-  double,
-  idPoliciesOf,
-  keyword,
-  REPORT_TIMEOUT_MS,
-  runsOn,
-  type Answer,
-} from './starts.ts';
+import { answerOf, double, idPoliciesOf, keyword, runsOn, type Answer, inTime } from './starts.ts';
 
 type Startable = Pick<
   TopUp,
@@ -47,7 +39,7 @@ export function startDirectTopUp(
 
 /** Nudges the workflow, and restarts it if it has ended. Only reports may restart a closed workflow. */
 export async function reportPayment(temporal: TemporalClient, topUp: Startable): Promise<void> {
-  await temporal.client.withDeadline(Date.now() + REPORT_TIMEOUT_MS, () =>
+  await inTime(temporal, () =>
     temporal.client.workflow.signalWithStart<typeof topUpWorkflow>('topUp', {
       ...startOptions(temporal, topUp),
       workflowIdReusePolicy: 'ALLOW_DUPLICATE',
@@ -61,7 +53,7 @@ export async function reportPayment(temporal: TemporalClient, topUp: Startable):
  * has ended, it was terminated before its first step, so it did nothing.
  */
 export async function startTopUp(temporal: TemporalClient, topUp: Startable): Promise<void> {
-  await temporal.client.withDeadline(Date.now() + REPORT_TIMEOUT_MS, () =>
+  await inTime(temporal, () =>
     temporal.client.workflow.start<typeof topUpWorkflow>('topUp', {
       ...startOptions(temporal, topUp),
       ...idPoliciesOf('open'),
@@ -82,8 +74,11 @@ async function startWith(
     workflowIdReusePolicy: 'REJECT_DUPLICATE',
   });
   try {
-    const value = await temporal.client.withDeadline(Date.now() + timeoutMs, () =>
-      temporal.client.workflow.executeUpdateWithStart(update, { startWorkflowOperation: start }),
+    const value = await inTime(
+      temporal,
+      () =>
+        temporal.client.workflow.executeUpdateWithStart(update, { startWorkflowOperation: start }),
+      timeoutMs,
     );
     return { kind: 'answered', value };
   } catch (error) {

@@ -4,7 +4,7 @@ import { workflowIdIn } from '../domain/task-queues.ts';
 import { webhookEndpointChanged } from '../../workflows/messages.ts';
 import type { webhookEndpoint } from '../../workflows/webhook-endpoint.ts';
 import type { Deployed, TemporalClient } from './client.ts';
-import { REPORT_TIMEOUT_MS, runsOn } from './starts.ts';
+import { runsOn, inTime } from './starts.ts';
 
 export function webhookWorkflowId(temporal: Deployed, endpointId: string): string {
   return workflowIdIn(temporal, 'webhooks', wireId('webhookEndpoint', endpointId));
@@ -13,7 +13,7 @@ export function webhookWorkflowId(temporal: Deployed, endpointId: string): strin
 /** A workflow that has ended starts again: its endpoint may have been enabled. One without an endpoint ends at once. */
 export async function reportWebhookEndpoint(temporal: TemporalClient, id: string): Promise<void> {
   const endpointId = wireId('webhookEndpoint', id);
-  await temporal.client.withDeadline(Date.now() + REPORT_TIMEOUT_MS, () =>
+  await inTime(temporal, () =>
     temporal.client.workflow.signalWithStart<typeof webhookEndpoint>('webhookEndpoint', {
       workflowId: webhookWorkflowId(temporal, id),
       ...runsOn(temporal),

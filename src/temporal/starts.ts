@@ -18,7 +18,16 @@ export type Answer<T> =
   | { readonly kind: 'closed' };
 
 /** For calls whose answer nobody waits for. The relay repeats a call that takes longer. */
-export const REPORT_TIMEOUT_MS = 5_000;
+const REPORT_TIMEOUT_MS = 5_000;
+
+/** Rejects when Temporal does not answer in time. */
+export function inTime<T>(
+  { client }: TemporalClient,
+  call: () => Promise<T>,
+  timeoutMs = REPORT_TIMEOUT_MS,
+): Promise<T> {
+  return client.withDeadline(Date.now() + timeoutMs, call);
+}
 
 /**
  * How long a worker may take for a workflow task. One that was handed to a connection that is dead is handed out again after
@@ -44,11 +53,11 @@ export function idPoliciesOf(row: 'open' | 'ended') {
 
 /** Ignores the refusal to restart a completed workflow whose row has ended: nothing is left to do. */
 export async function unlessEnded(
-  { client }: TemporalClient,
+  temporal: TemporalClient,
   start: () => Promise<void>,
 ): Promise<void> {
   try {
-    await client.withDeadline(Date.now() + REPORT_TIMEOUT_MS, start);
+    await inTime(temporal, start);
   } catch (error) {
     if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;
   }

@@ -3,6 +3,7 @@
  * Any number of relays may sweep at once.
  */
 import type { Logger } from 'pino';
+import { HOUR_MS, MINUTE_MS } from '../domain/durations.ts';
 import type { Database } from '../store/database.ts';
 import { isDatabaseAway } from '../store/failures.ts';
 import { noteUnbegunApprovals, noteUnmailedApprovals } from '../store/approvals/progress.ts';
@@ -18,9 +19,9 @@ import { noteWaitingRefunds } from '../store/top-ups/request-refund.ts';
 /** A running workflow writes to its row at least every two minutes. Starting one that runs only costs actions. */
 const SILENT_AFTER_MS = 180_000;
 /** The workflow of a grant or approval records the expiry within seconds. */
-const OVERDUE_AFTER_MS = 60_000;
+const OVERDUE_AFTER_MS = MINUTE_MS;
 /** Far longer than the pause between the attempts of a stuck refund or invoice. */
-const WAITING_AFTER_MS = 3_600_000;
+const WAITING_AFTER_MS = HOUR_MS;
 /** Longer than the pause between the attempts of a mail. */
 const UNMAILED_AFTER_MS = 900_000;
 /** An endpoint's workflow looks as soon as a delivery is due; sending to slow receivers may take a minute. */

@@ -3,6 +3,7 @@
  * "nothing happened" is never reported for a top-up that may take money.
  */
 import type { Logger } from 'pino';
+import { HOUR_MS } from '../domain/durations.ts';
 import { MAGIC_TOP_UPS, type MagicTopUp } from '../domain/magic-amounts.ts';
 import { isTest } from '../domain/mode.ts';
 import { asMicros, type Micros } from '../domain/money.ts';
@@ -131,7 +132,7 @@ function refusalOnDemand(kind: Exclude<MagicTopUp['kind'], 'failed'>): TopUpResu
     case 'consent_ceiling_reached':
       return { kind, leftMicros: asMicros(0) };
     case 'declined_too_often':
-      return { kind, retryAfterMs: 3_600_000 };
+      return { kind, retryAfterMs: HOUR_MS };
     case 'consent_required':
     case 'unavailable':
       return { kind };

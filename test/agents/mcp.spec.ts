@@ -15,6 +15,7 @@ import { z } from 'zod';
 import type { AgentAnswer } from '../../src/agents/adapter.ts';
 import { callAgent } from '../../src/agents/call.ts';
 import { sendJson } from '../support/agents.ts';
+import { closeNow, listenOnLoopback } from '../support/loopback.ts';
 
 const INVOCATION_ID = 'inv_0190b3a01c2d7e3f8a4b5c6d7e8f9a0b';
 
@@ -113,13 +114,12 @@ async function withStream(method: string, stream: string, timeoutMs: number) {
       response.writeHead(request.method === 'POST' ? 202 : 405).end();
     } else sendJson(response, { jsonrpc: '2.0', id, ...ANSWERS[asked] });
   }
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  await listenOnLoopback(server);
   const answer = await Promise.race([
     callAt(server, 'double', {}, timeoutMs),
     delay(timeoutMs + 5_000, 'no answer' as const, { ref: false }),
   ]);
-  server.close();
-  server.closeAllConnections();
+  await closeNow(server);
   return { answer, resumed };
 }
 
@@ -132,10 +132,9 @@ async function withResult(method: string, result: object): Promise<AgentAnswer> 
     else response.writeHead(request.method === 'POST' ? 202 : 405).end();
   };
   const server = createServer((request, response) => void respond(request, response));
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  await listenOnLoopback(server);
   const answer = await callAt(server, 'double', {});
-  server.close();
-  server.closeAllConnections();
+  await closeNow(server);
   return answer;
 }
 
@@ -151,12 +150,9 @@ describe('an agent by mcp', () => {
         handle(request, response);
       });
 
-      before(() => new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve)));
+      before(() => listenOnLoopback(server));
       beforeEach(() => void keys.splice(0));
-      after(() => {
-        server.close();
-        server.closeAllConnections();
-      });
+      after(() => closeNow(server));
 
       const call = (capability: string, payload: Record<string, unknown>) =>
         callAt(server, capability, payload);
@@ -208,14 +204,13 @@ describe('an agent by mcp', () => {
     const server = createServer((request, response) => {
       if (request.method !== 'DELETE') handle(request, response);
     });
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    await listenOnLoopback(server);
     const beganMs = performance.now();
     const answer = await callAt(server, 'double', { n: 21 });
     assert.equal(answer.kind, 'answered');
     // Not only when the attempt is over.
     assert.ok(performance.now() - beganMs < 8_000);
-    server.close();
-    server.closeAllConnections();
+    await closeNow(server);
   });
 
   for (const method of Object.keys(ANSWERS)) {

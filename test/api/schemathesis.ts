@@ -13,7 +13,7 @@ import { GrantReply } from '../../src/schemas/grants.ts';
 import { InvocationReply } from '../../src/schemas/invocations.ts';
 import { ToolReply } from '../../src/schemas/tools.ts';
 import { CheckoutReply } from '../../src/schemas/top-ups.ts';
-import { createTestAccounts, type TestAccount } from '../support/accounts.ts';
+import { createTestAccount, type TestAccount } from '../support/accounts.ts';
 import { bodyOf, call, charge } from '../support/http.ts';
 import { mochaGlobalSetup, mochaGlobalTeardown } from '../support/setup.ts';
 import { startStack, type Server } from '../support/stack.ts';
@@ -53,8 +53,7 @@ async function install(): Promise<string> {
 async function test(schemathesis: string): Promise<number> {
   const stack = await startStack({ env: { ALLOW_PRIVATE_ENDPOINTS: 'true' } });
   try {
-    const [account] = await createTestAccounts(stack.database.url, 1, 1_000_000);
-    if (!account) throw new Error('no account was made');
+    const account = await createTestAccount(stack.database.url, 1_000_000);
     const args = ['--config-file', CONFIG, 'run', `${stack.api.url}/openapi.json`];
     const only = values.operation ? ['--include-operation-id', values.operation] : [];
     return await run(schemathesis, [...args, ...only, ...options()], {

@@ -7,7 +7,7 @@ import { createDatabase, type Database } from '../../src/store/database.ts';
 import { postFittingSpends } from '../../src/store/charges/post-spends.ts';
 import { postEntries } from '../../src/store/holds/post-hold-entries.ts';
 import { newDraft, RECEIPT_KEY, replayWindow } from '../support/charge-drafts.ts';
-import { createTestAccounts, type TestAccount } from '../support/accounts.ts';
+import { createTestAccount, type TestAccount } from '../support/accounts.ts';
 import { createTestDatabase, farebox, type TestDatabase } from '../support/stack.ts';
 
 type Printed = Readonly<Record<string, string | number | boolean | null>>;
@@ -21,7 +21,7 @@ describe('farebox budget and account keys', () => {
   before(async () => {
     created = await createTestDatabase();
     env = { env: { DATABASE_URL: created.url } };
-    [account] = (await createTestAccounts(created.url, 1, 10)) as [TestAccount];
+    account = await createTestAccount(created.url, 10);
     database = await createDatabase(created.url, { maxPoolSize: 1, onError: () => {} });
   });
   after(async () => {

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import type { Static } from 'typebox';
 import { WebhookEndpointsReply } from '../../src/schemas/webhook-endpoints.ts';
-import { createTestAccounts, type TestAccount } from '../support/accounts.ts';
+import { createTestAccount, type TestAccount } from '../support/accounts.ts';
 import { bodyOf, call } from '../support/http.ts';
 import { startReceiver, verify, type Receiver } from '../support/receiver.ts';
 import { farebox, startStack, until, type Stack } from '../support/stack.ts';
@@ -19,7 +19,7 @@ describe('farebox webhook', () => {
   before(async () => {
     stack = await startStack({ env: { ALLOW_PRIVATE_ENDPOINTS: 'true', WEBHOOK_RETRY_MS: '100' } });
     receiver = await startReceiver();
-    [account] = (await createTestAccounts(stack.database.url, 1, 0)) as [TestAccount];
+    account = await createTestAccount(stack.database.url, 0);
   });
   after(async () => {
     await receiver?.stop();

@@ -4,7 +4,7 @@ import { randomUUID } from 'node:crypto';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
-import { createTestAccounts, type TestAccount } from '../support/accounts.ts';
+import { createTestAccount, type TestAccount } from '../support/accounts.ts';
 import { startBrowser } from '../support/browser.ts';
 import { call, charge } from '../support/http.ts';
 import { startStack, until, type Stack } from '../support/stack.ts';
@@ -31,7 +31,7 @@ describe('a top-up link', function () {
     await stack?.stop();
   });
   beforeEach(async () => {
-    [account] = (await createTestAccounts(stack.database.url, 1, 0.5)) as [TestAccount];
+    account = await createTestAccount(stack.database.url, 0.5);
     context = await browser.newContext();
     page = await context.newPage();
     page.setDefaultTimeout(60_000);

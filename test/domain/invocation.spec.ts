@@ -1,9 +1,9 @@
 /** When an agent is called again: soon at first, then every minute, until the invocation's deadline. */
 import assert from 'node:assert/strict';
 import { readConfig } from '../../src/config.ts';
+import { MINUTE_MS } from '../../src/domain/durations.ts';
 import { retryDelayMs } from '../../src/domain/invocation.ts';
 
-const MINUTE_MS = 60_000;
 const { invocationDeadlineMs, agentTimeoutMs } = readConfig({
   DATABASE_URL: 'postgres://127.0.0.1/none',
   MASTER_SECRET: 'A'.repeat(43),

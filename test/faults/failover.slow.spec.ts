@@ -10,7 +10,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { startChild, type Child } from '../../src/embedded/child.ts';
 import { launchers, postgresBin } from '../../src/embedded/postgres-launcher.ts';
-import { createTestAccounts, type TestAccount } from '../support/accounts.ts';
+import { createTestAccount, type TestAccount } from '../support/accounts.ts';
 import { newDataFolder } from '../support/data-folder.ts';
 import { startFaultyLine, type FaultyLine } from '../support/faulty-line.ts';
 import { assertError, call, charge } from '../support/http.ts';
@@ -31,7 +31,7 @@ describe('a standby at the address of Postgres', () => {
   before(async () => {
     const folder = await newDataFolder('farebox-faults-');
     primary = await startOwnPostgres({}, folder);
-    [account] = (await createTestAccounts(primary.url, 1, 10)) as [TestAccount];
+    account = await createTestAccount(primary.url, 10);
     await primary.crash('SIGINT');
     standbyPort = await choosePort();
     standby = await startStandby(join(folder, 'postgres'), join(folder, 'standby'), standbyPort);

@@ -7,7 +7,7 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { choosePort } from '../support/ports.ts';
 import { CheckoutReply } from '../../src/schemas/top-ups.ts';
-import { createTestAccounts, type TestAccount } from '../support/accounts.ts';
+import { createTestAccount, type TestAccount } from '../support/accounts.ts';
 import { proveBooks } from '../support/books.ts';
 import { startFaultyLine, type FaultyLine, type LineFault } from '../support/faulty-line.ts';
 import { bodyOf, call } from '../support/http.ts';
@@ -115,7 +115,7 @@ export async function openLinedSite({
       },
     }),
   ]);
-  const [account] = (await createTestAccounts(databaseUrl, 1, 100_000)) as [TestAccount];
+  const account = await createTestAccount(databaseUrl, 100_000);
   // Its customer exists from here on, so every later top-up takes the same steps.
   await topUp(api, account);
   const site: LinedSite = {

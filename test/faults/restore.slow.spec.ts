@@ -6,6 +6,7 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { Type } from 'typebox';
+import { DAY_MS } from '../../src/domain/durations.ts';
 import { uuidFloor, wireId } from '../../src/domain/ids.ts';
 import { asMicros } from '../../src/domain/money.ts';
 import { row, sql } from '../../src/store/database.ts';
@@ -29,7 +30,6 @@ const balanceRow = row(Type.Object({ dollars: Type.Integer() }));
 const countRow = row(Type.Object({ count: Type.Integer() }));
 /** Long enough that the moment lies between the row of a top-up and what Stripe answers, on a busy machine too. */
 const DELAY_MS = 7_000;
-const DAY_MS = 86_400_000;
 
 /** Without the comparison with Stripe, where a person is still to act, and what workers have to deliver. */
 const MONEY_PARTS = ['schema', 'balances', 'top-ups', 'charges', 'earnings'];

@@ -4,7 +4,7 @@ import { Client as TemporalClient, Connection, type WorkflowHandle } from '@temp
 import { Client } from 'pg';
 import { Stripe } from 'stripe';
 import { uuidOf } from '../../src/domain/ids.ts';
-import { createTestAccounts, type TestAccount } from '../support/accounts.ts';
+import { createTestAccount, type TestAccount } from '../support/accounts.ts';
 import { proveBooks } from '../support/books.ts';
 import { assertError, call } from '../support/http.ts';
 import { balanceOf, control, openCheckout, pay } from '../support/payments.ts';
@@ -66,7 +66,7 @@ describe('POST /webhooks/stripe', () => {
   });
 
   async function makePayment(): Promise<Payment> {
-    const account = (await createTestAccounts(stack.database.url, 1, 0))[0] as TestAccount;
+    const account = await createTestAccount(stack.database.url, 0);
     const { topUpId, sessionUrl } = await openCheckout(stack.api, account, 25);
     assert.ok(await pay(sessionUrl));
     const { payments } = (await control(stack.simulator, 'payments')) as {

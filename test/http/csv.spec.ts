@@ -5,6 +5,7 @@ import { connect, type AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import type { Context } from 'koa';
 import { respondCsv, type Cell } from '../../src/http/csv.ts';
+import { listenOnLoopback } from '../support/loopback.ts';
 import { until } from '../support/stack.ts';
 
 type Page = readonly (readonly Cell[])[];
@@ -24,7 +25,7 @@ describe('a CSV export', () => {
         res.writeHead(503).end();
       });
     });
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    await listenOnLoopback(server);
   });
   beforeEach(() => {
     [failures, refusals] = [[], []];

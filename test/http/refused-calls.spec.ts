@@ -1,5 +1,6 @@
 /** What a developer's callers were refused, as the developer reads it afterwards. */
 import assert from 'node:assert/strict';
+import { HOUR_MS } from '../../src/domain/durations.ts';
 import { RefusalsReply } from '../../src/schemas/refusals.ts';
 import { RefusalRecorder } from '../../src/http/refusal-recorder.ts';
 import { createDatabase, type Database } from '../../src/store/database.ts';
@@ -12,8 +13,6 @@ import { until } from '../support/stack.ts';
 const rethrow = (error: unknown) => {
   throw error;
 };
-
-const HOUR_MS = 3_600_000;
 
 const requestIdOf = ({ headers }: Answer) => headers.get('x-request-id') ?? '';
 

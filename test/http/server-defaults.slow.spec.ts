@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import { rollUp } from '../../src/store/earnings/rollups.ts';
 import { migrate } from '../../src/store/migrations.ts';
 import { withClient } from '../../src/store/with-client.ts';
-import { createTestAccounts, type TestAccount } from '../support/accounts.ts';
+import { createTestAccount, type TestAccount } from '../support/accounts.ts';
 import { proveBooks } from '../support/books.ts';
 import { capture, place } from '../support/hold-requests.ts';
 import { call, charge } from '../support/http.ts';
@@ -68,7 +68,7 @@ describe('a database whose defaults are unusual', function () {
     harness = await openTopUpHarness({ ALLOW_PRIVATE_ENDPOINTS: 'true' }, () => false, empty);
     api = await startApi({ env: { ...harness.env, PORT: undefined } });
     await harness.startWorker();
-    [account] = (await createTestAccounts(empty.url, 1, 10)) as [TestAccount];
+    account = await createTestAccount(empty.url, 10);
   });
   after(async () => {
     await api?.stop();

@@ -5,7 +5,7 @@ import { Client } from 'pg';
 import { parse } from 'yaml';
 import { idsAt, wireId } from '../../src/domain/ids.ts';
 import { choosePort } from '../support/ports.ts';
-import { createTestAccounts, type TestAccount } from '../support/accounts.ts';
+import { createTestAccount, type TestAccount } from '../support/accounts.ts';
 import { call, charge } from '../support/http.ts';
 import {
   createTestDatabase,
@@ -51,7 +51,7 @@ describe('metrics', () => {
     sql = new Client({ connectionString: database.url });
     await sql.connect();
     undo.push(() => sql.end());
-    account = (await createTestAccounts(database.url, 1, 10))[0] as TestAccount;
+    account = await createTestAccount(database.url, 10);
   });
   after(async () => {
     for (const step of undo.toReversed()) await step();

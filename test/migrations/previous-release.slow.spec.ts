@@ -10,7 +10,7 @@ import { choosePort } from '../support/ports.ts';
 import { dumpSchema } from '../../src/store/audit/schema-dump.ts';
 import { createDatabase } from '../../src/store/database.ts';
 import { migrate } from '../../src/store/migrations.ts';
-import { createTestAccounts, type TestAccount } from '../support/accounts.ts';
+import { createTestAccount, createTestAccounts, type TestAccount } from '../support/accounts.ts';
 import { proveBooks } from '../support/books.ts';
 import { call, charge } from '../support/http.ts';
 import { startLoad, type Load } from '../support/load.ts';
@@ -50,7 +50,7 @@ describe(`the API of ${commit ?? 'the commit before'}, on the current schema`, f
     checkout = await checkOut(commit);
     stack = await startProcesses({ env: { SHARE_PORT: 'true' } });
     previous = await startPrevious(checkout.folder, stack);
-    [account] = (await createTestAccounts(stack.database.url, 1, 10)) as [TestAccount];
+    account = await createTestAccount(stack.database.url, 10);
   });
   after(async () => {
     await previous?.stop();

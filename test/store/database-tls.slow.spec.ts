@@ -1,7 +1,7 @@
 /** PostgreSQL by TLS, as `sslmode` in DATABASE_URL asks for it. */
 import assert from 'node:assert/strict';
 import { readConfig } from '../../src/config.ts';
-import { createTestAccounts } from '../support/accounts.ts';
+import { createTestAccount } from '../support/accounts.ts';
 import { Certificates } from '../support/certificates.ts';
 import { charge } from '../support/http.ts';
 import { startPostgresTls, type PostgresTls } from '../support/postgres-tls.ts';
@@ -61,8 +61,8 @@ describe('PostgreSQL by TLS', () => {
         startApiProcess({ env: secure }),
         startWorkerProcess({ env: secure }),
       ]);
-      const [account] = await createTestAccounts(database.url, 1, 10);
-      const answer = await charge(api, account ?? assert.fail(), { amount: 0.01 });
+      const account = await createTestAccount(database.url, 10);
+      const answer = await charge(api, account, { amount: 0.01 });
       await Promise.all([api.stop(), worker.stop()]);
       assert.equal(answer.status, 201);
       await farebox(['doctor', '--only', 'charges'], { env: secure });

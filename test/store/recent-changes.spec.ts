@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { hash } from 'node:crypto';
 import { createDatabase, sql, type Database } from '../../src/store/database.ts';
 import { findRecentChanges } from '../../src/store/recent-changes.ts';
-import { createTestAccounts, type TestAccount } from '../support/accounts.ts';
+import { createTestAccount } from '../support/accounts.ts';
 import { createTestDatabase, type TestDatabase } from '../support/stack.ts';
 
 describe('recent changes', () => {
@@ -14,7 +14,7 @@ describe('recent changes', () => {
   before(async () => {
     testDatabase = await createTestDatabase();
     database = await createDatabase(testDatabase.url, { maxPoolSize: 1, onError: () => {} });
-    const [account] = (await createTestAccounts(testDatabase.url, 1, 0)) as [TestAccount];
+    const account = await createTestAccount(testDatabase.url, 0);
     changed = hash('sha256', account.consumerKey);
   });
   after(async () => {

@@ -1,10 +1,10 @@
 /** Connections to Stripe that are kept between calls and die unnoticed, as at a firewall that forgets them. */
 import assert from 'node:assert/strict';
 import { createServer, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import type { Stripe } from 'stripe';
 import { createCustomer, createStripe } from '../../src/stripe/calls.ts';
 import { startFaultyLine, type FaultyLine } from '../support/faulty-line.ts';
+import { closeNow, listenOnLoopback } from '../support/loopback.ts';
 
 const ACCOUNT_ID = '0198f3a2-0000-7000-8000-000000000001';
 
@@ -21,13 +21,7 @@ describe('a connection to Stripe', () => {
   let stripe: Stripe;
 
   before(async () => {
-    await new Promise<void>((resolve) => {
-      server.listen(0, '127.0.0.1', resolve);
-    });
-    line = await startFaultyLine({
-      host: '127.0.0.1',
-      port: (server.address() as AddressInfo).port,
-    });
+    line = await startFaultyLine({ host: '127.0.0.1', port: await listenOnLoopback(server) });
     stripe = createStripe({
       secretKey: 'sk_test_x',
       apiBase: new URL(`http://127.0.0.1:${line.port}`),
@@ -43,8 +37,7 @@ describe('a connection to Stripe', () => {
   });
   after(async () => {
     await line?.stop();
-    server.closeAllConnections();
-    server.close();
+    await closeNow(server);
   });
 
   const create = () => createCustomer(stripe, ACCOUNT_ID);

@@ -23,11 +23,19 @@ export async function createAccount(
   balanceDollars: number,
 ): Promise<TestAccount> {
   const config = readLedgerConfig(env);
-  const [account] = await createTestAccounts(config.databaseUrl, 1, balanceDollars, config);
-  return account as TestAccount;
+  return createTestAccount(config.databaseUrl, balanceDollars, config);
 }
 
 const DEFAULTS = { keyPrefix: 'fare', ledgerCount: 16, consentCeiling: undefined };
+
+export async function createTestAccount(
+  databaseUrl: string,
+  balanceDollars: number,
+  settings: Parameters<typeof createAccounts>[2] = DEFAULTS,
+): Promise<TestAccount> {
+  const [account] = await createTestAccounts(databaseUrl, 1, balanceDollars, settings);
+  return account as TestAccount;
+}
 
 export async function createTestAccounts(
   databaseUrl: string,

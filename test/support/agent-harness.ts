@@ -1,15 +1,12 @@
 /** A stack with agents on loopback, an account that calls them, and the operators' view of it. */
-import { Client } from 'pg';
-import { readTemporalConfig } from '../../src/config.ts';
 import { AgentReply } from '../../src/schemas/agents.ts';
 import { GrantReply } from '../../src/schemas/grants.ts';
 import { InvocationReply } from '../../src/schemas/invocations.ts';
-import { createTemporalClient } from '../../src/temporal/client.ts';
 import type { Static } from 'typebox';
-import { createTestAccounts } from './accounts.ts';
 import { startAgent, type Respond, type TestAgent } from './agents.ts';
 import { bodyOf, call, type Answer } from './http.ts';
 import { startStack, until, type Environment, type Stack } from './stack.ts';
+import { openViews } from './views.ts';
 
 export type Invocation = Static<typeof InvocationReply>;
 export type Grant = Static<typeof GrantReply>;
@@ -21,19 +18,12 @@ export async function openAgentHarness(extra: Environment = {}) {
 
 /** Over a stack with `ALLOW_PRIVATE_ENDPOINTS`, which it stops at its end. */
 export async function agentHarnessOf(stack: Stack) {
-  const [account] = await createTestAccounts(stack.database.url, 1, 0);
-  if (!account) throw new Error('no account');
-  const temporal = createTemporalClient(readTemporalConfig(stack.env));
-  const sql = new Client({ connectionString: stack.database.url });
-  await sql.connect();
+  const views = await openViews(stack, 0);
+  const { account } = views;
   const agents: TestAgent[] = [];
 
   return {
-    stack,
-    account,
-    temporal,
-    sql,
-
+    ...views,
     /** Registers an agent under the id, with this behavior. */
     async agent(id: string, respond?: Respond, protocol = 'http'): Promise<TestAgent> {
       const agent = await startAgent(respond);
@@ -93,25 +83,14 @@ export async function agentHarnessOf(stack: Stack) {
       );
     },
 
-    workflow: (workflow: 'grant' | 'invocation', id: string) =>
-      temporal.client.workflow.getHandle(`${workflow}/${id}`),
-
-    /** Whether the UI would list it for this query. */
-    async isFound(workflow: 'grant' | 'invocation', id: string, query: string): Promise<boolean> {
-      const all = `WorkflowId = "${workflow}/${id}" and ${query}`;
-      return (await temporal.client.workflow.count(all)).count === 1;
-    },
-
-    async detailsOf(workflow: 'grant' | 'invocation', id: string): Promise<string> {
-      const handle = temporal.client.workflow.getHandle(`${workflow}/${id}`);
-      return JSON.stringify(await handle.query('__temporal_workflow_metadata'));
-    },
-
+    workflow: (workflow: 'grant' | 'invocation', id: string) => views.workflow(`${workflow}/${id}`),
+    isFound: (workflow: 'grant' | 'invocation', id: string, query: string) =>
+      views.isFound(`${workflow}/${id}`, query),
+    detailsOf: (workflow: 'grant' | 'invocation', id: string) =>
+      views.detailsOf(`${workflow}/${id}`),
     async close(): Promise<void> {
-      await temporal.close();
-      await sql.end();
-      await Promise.all(agents.map((agent) => agent.stop().catch(() => {})));
-      await stack.stop();
+      await Promise.all(agents.map((agent) => agent.stop()));
+      await views.close();
     },
   };
 }

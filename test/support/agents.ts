@@ -1,7 +1,7 @@
 /** Agents for tests: servers on loopback that record every call, and behave as a test decides. */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
+import { closeNow, listenOnLoopback } from './loopback.ts';
 
 /** A request as the agent received it. */
 export interface AgentCall {
@@ -53,18 +53,13 @@ export async function startAgent(respond: Respond = echo, port = 0): Promise<Tes
       return respond(call, response, calls.length);
     });
   });
-  await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));
-  const address = server.address() as AddressInfo;
+  const ownPort = await listenOnLoopback(server, port);
   return {
-    url: `http://127.0.0.1:${address.port}`,
-    port: address.port,
+    url: `http://127.0.0.1:${ownPort}`,
+    port: ownPort,
     calls,
     effects,
-    stop: async () => {
-      const closed = new Promise((resolve) => server.close(resolve));
-      server.closeAllConnections();
-      await closed;
-    },
+    stop: () => closeNow(server),
   };
 }
 

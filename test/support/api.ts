@@ -15,7 +15,7 @@ import {
   type ServerProcess,
   type Start,
 } from './stack.ts';
-import { createTestAccounts, type TestAccount } from './accounts.ts';
+import { createTestAccount, type TestAccount } from './accounts.ts';
 
 /** What a request may change: equal before and after means that it did nothing. */
 export interface Books {
@@ -103,8 +103,7 @@ async function startTestApiOf<S extends Server>(
     env,
     databaseUrl: database.url,
     sql,
-    createAccount: async (balanceDollars) =>
-      (await createTestAccounts(database.url, 1, balanceDollars))[0] as TestAccount,
+    createAccount: (balanceDollars) => createTestAccount(database.url, balanceDollars),
     waitingBackend: async () => {
       // Inside a transaction, pg_stat_activity is a snapshot of its first look.
       await sql.query('select pg_stat_clear_snapshot()');

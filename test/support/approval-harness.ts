@@ -1,11 +1,8 @@
 /** A stack, an account with a budget that has used its limit, and the views of operators and of the owner's mailbox. */
-import { Client } from 'pg';
-import { readTemporalConfig } from '../../src/config.ts';
-import { createTemporalClient } from '../../src/temporal/client.ts';
-import { createTestAccounts } from './accounts.ts';
 import { ask, type Approval } from './approval-requests.ts';
 import { makeBudget, makeKey } from './budget-requests.ts';
 import { startStack, until, type Server, type Stack } from './stack.ts';
+import { openViews } from './views.ts';
 
 export type ApprovalHarness = Awaited<ReturnType<typeof openApprovalHarness>>;
 
@@ -15,19 +12,12 @@ export async function openApprovalHarness() {
 
 /** Over a stack with `DEV_MAIL`, which it stops at its end. */
 export async function approvalHarnessOf(stack: Stack) {
-  const [account] = await createTestAccounts(stack.database.url, 1, 1_000);
-  if (!account) throw new Error('no account');
-  const temporal = createTemporalClient(readTemporalConfig(stack.env));
-  const sql = new Client({ connectionString: stack.database.url });
-  await sql.connect();
+  const views = await openViews(stack, 1_000);
+  const { account, sql } = views;
   let asked = 0;
 
   return {
-    stack,
-    account,
-    temporal,
-    sql,
-
+    ...views,
     /** A budget of $1.00, and a key for it. */
     async budget(settings: object = { limit: 1 }): Promise<{ id: string; spendKey: string }> {
       const { id } = await makeBudget(stack.api, account.consumerKey, { ...settings });
@@ -41,19 +31,9 @@ export async function approvalHarnessOf(stack: Stack) {
       return ask(by, account, spendKey, 1 + asked / 100, { ...changes });
     },
 
-    workflow: (id: string) => temporal.client.workflow.getHandle(`approval/${id}`),
-
-    /** Whether the UI would list it for this query. */
-    async isFound(id: string, query: string): Promise<boolean> {
-      const all = `WorkflowId = "approval/${id}" and ${query}`;
-      return (await temporal.client.workflow.count(all)).count === 1;
-    },
-
-    async detailsOf(id: string): Promise<string> {
-      const handle = temporal.client.workflow.getHandle(`approval/${id}`);
-      return JSON.stringify(await handle.query('__temporal_workflow_metadata'));
-    },
-
+    workflow: (id: string) => views.workflow(`approval/${id}`),
+    isFound: (id: string, query: string) => views.isFound(`approval/${id}`, query),
+    detailsOf: (id: string) => views.detailsOf(`approval/${id}`),
     /** The mail about it, once it has been sent. */
     mailAbout({ amount }: Approval): Promise<{ subject: string; body: string; recipient: string }> {
       return until(async () => {
@@ -63,12 +43,6 @@ export async function approvalHarnessOf(stack: Stack) {
         );
         return rows[0];
       });
-    },
-
-    async close(): Promise<void> {
-      await temporal.close();
-      await sql.end();
-      await stack.stop();
     },
   };
 }

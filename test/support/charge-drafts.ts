@@ -1,6 +1,7 @@
 /** Consumers and charges in the form of the charge statement, without accounts and keys. */
 import { randomBytes, randomUUIDv7 } from 'node:crypto';
 import type { Client } from 'pg';
+import { DAY_MS } from '../../src/domain/durations.ts';
 import { uuidFloor } from '../../src/domain/ids.ts';
 import { asMicros } from '../../src/domain/money.ts';
 import {
@@ -13,7 +14,6 @@ import type { Connection } from '../../src/store/database.ts';
 
 export const RECEIPT_KEY = 1;
 export const DEVELOPER_ID = '01900000-0000-7000-8000-000000000001';
-const DAY_MS = 86_400_000;
 
 export interface Consumer {
   readonly ledger: number;

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import type { Browser, BrowserContext, Locator, Page } from 'playwright-core';
 import { buildConsole } from '../../src/embedded/console-build.ts';
-import { createTestAccounts, type TestAccount } from './accounts.ts';
+import { createTestAccount, type TestAccount } from './accounts.ts';
 import { startBrowser } from './browser.ts';
 import { onceARun } from './once-a-run.ts';
 import { signInLink } from './sessions.ts';
@@ -52,9 +52,7 @@ export async function openConsole(options: StackOptions = {}): Promise<ConsoleHa
     stack,
     browser,
     newAccount: async (balance) => {
-      const [account] = await createTestAccounts(stack.database.url, 1, balance);
-      assert.ok(account);
-      return account;
+      return createTestAccount(stack.database.url, balance);
     },
     open: (contextOptions) => openWindow(stack, browser, contextOptions),
     close: async () => {

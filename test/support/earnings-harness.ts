@@ -5,6 +5,7 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { Client } from 'pg';
+import { DAY_MS, HOUR_MS } from '../../src/domain/durations.ts';
 import { uuidFloor, uuidOf, uuidTimeMs } from '../../src/domain/ids.ts';
 import { asMicros } from '../../src/domain/money.ts';
 import { findAccount } from '../../src/store/accounts/accounts.ts';
@@ -18,8 +19,6 @@ import { listAttributedTopUps } from '../../src/store/earnings/top-up-attributio
 import { createTestAccounts, type TestAccount } from './accounts.ts';
 import { post } from './charge-drafts.ts';
 
-export const HOUR_MS = 3_600_000;
-export const DAY_MS = 24 * HOUR_MS;
 export const TOOLS = ['search', 'fetch', '__proto__'];
 
 export interface Charged {

@@ -2,8 +2,9 @@
  * A TCP proxy on the line between two parts of Farebox, with the faults that networks have. Bytes keep their order, and
  * no fault changes them.
  */
-import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net';
+import { connect, createServer, type Server, type Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
+import { listenOnLoopback } from './loopback.ts';
 
 export type LineFault =
   /** Every piece of data arrives this much later. */
@@ -60,11 +61,9 @@ export async function startFaultyLine(
     line.changed = Promise.withResolvers();
     if (fault?.kind === 'cut') for (const connection of connections) connection.reset();
   };
-  await new Promise<void>((resolve) => {
-    server.listen(0, '127.0.0.1', resolve);
-  });
+  const port = await listenOnLoopback(server);
   return {
-    port: (server.address() as AddressInfo).port,
+    port,
     damage: change,
     mend: () => change(undefined),
     forget: () => {

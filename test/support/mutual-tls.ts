@@ -1,9 +1,10 @@
 /** A server that accepts only clients with a certificate, in front of another one: as a cluster with mTLS. */
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
-import { connect, type AddressInfo, type Socket } from 'node:net';
+import { connect, type Socket } from 'node:net';
 import { createServer } from 'node:tls';
 import { Certificates } from './certificates.ts';
+import { listenOnLoopback } from './loopback.ts';
 
 /** The name in the server's certificate, which is not the host of its address. */
 export const SERVER_NAME = 'temporal.internal';
@@ -45,10 +46,9 @@ export async function startMutualTls(behind: string): Promise<MutualTls> {
       }
     },
   ).on('tlsClientError', () => {});
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
+  const ownPort = await listenOnLoopback(server);
   return {
-    address: `127.0.0.1:${(server.address() as AddressInfo).port}`,
+    address: `127.0.0.1:${ownPort}`,
     file: (name) => certificates.file(name),
     async stop() {
       for (const socket of sockets) socket.destroy();

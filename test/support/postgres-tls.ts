@@ -4,10 +4,11 @@
  */
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
-import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
+import { connect, createServer, type Socket } from 'node:net';
 import { TLSSocket } from 'node:tls';
 import { pipeline } from 'node:stream/promises';
 import type { Certificates } from './certificates.ts';
+import { listenOnLoopback } from './loopback.ts';
 
 /** The message by which a client asks for TLS, before anything else. */
 const SSL_REQUEST = Buffer.from([0, 0, 0, 8, 4, 210, 22, 47]);
@@ -49,10 +50,9 @@ export async function startPostgresTls(
       void pipeline(secured, upstream, secured).catch(() => {});
     });
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
+  const port = await listenOnLoopback(server);
   return {
-    port: (server.address() as AddressInfo).port,
+    port,
     refused: () => refused,
     stop: async () => {
       for (const socket of sockets) socket.destroy();

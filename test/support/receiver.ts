@@ -1,8 +1,8 @@
 /** A receiver of events on loopback: it checks every signature with the library of Standard Webhooks and keeps each request. */
 import { createServer, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { Webhook } from 'standardwebhooks';
+import { closeNow, listenOnLoopback } from './loopback.ts';
 
 export interface ReceivedEvent {
   /** The header `webhook-id`. */
@@ -34,8 +34,7 @@ export async function startReceiver() {
       return respond(response, event);
     });
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo;
+  const port = await listenOnLoopback(server);
   return {
     url: `http://127.0.0.1:${port}/events`,
     events,
@@ -44,10 +43,7 @@ export async function startReceiver() {
     respondWith(next: typeof respond = accept): void {
       respond = next;
     },
-    async stop(): Promise<void> {
-      server.closeAllConnections();
-      await new Promise((resolve) => server.close(resolve));
-    },
+    stop: () => closeNow(server),
   };
 }
 

@@ -32,6 +32,7 @@ import {
   type TopUpResult,
 } from '../../src/top-ups/request-top-up.ts';
 import { newDraft, post } from './charge-drafts.ts';
+import { listenOnLoopback } from './loopback.ts';
 import {
   createTestDatabase,
   startSimulator,
@@ -105,7 +106,7 @@ export async function openTopUpHarness(
       .catch(() => 503) // the database is away
       .then((status) => response.writeHead(status).end());
   });
-  await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));
+  await listenOnLoopback(server, port);
   const workers: Server[] = [];
   let accounts = 0;
 

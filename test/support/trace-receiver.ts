@@ -5,8 +5,8 @@ import {
   type IncomingMessage,
   type ServerResponse,
 } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
+import { closeNow, listenOnLoopback } from './loopback.ts';
 
 export interface ReceivedSpan {
   /** `service.name` of the process. */
@@ -64,17 +64,13 @@ export async function startTraceReceiver({
       response.writeHead(status, { 'content-type': 'application/json' }).end('{}');
     }
   }
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo;
+  const port = await listenOnLoopback(server);
   return {
     url: `http://127.0.0.1:${port}`,
     bodies,
     requests,
     spans: () => bodies.flatMap(spansOf),
-    async stop(): Promise<void> {
-      server.closeAllConnections();
-      await new Promise((resolve) => server.close(resolve));
-    },
+    stop: () => closeNow(server),
   };
 }
 

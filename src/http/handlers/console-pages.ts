@@ -13,6 +13,7 @@ import { remembered } from '../../domain/remembered.ts';
 import { isStorableText } from '../../domain/storable-text.ts';
 import { writeErrorOf } from '../answer-errors.ts';
 import { hasBody, readJson } from '../body.ts';
+import { invalidField } from '../invalid-field.ts';
 import { methodNotAllowed } from '../method-not-allowed.ts';
 import { redirectTo, requestIdOf } from '../respond.ts';
 import type { Api } from '../services.ts';
@@ -144,7 +145,7 @@ async function readAuthBody({ req }: Context): Promise<string> {
     if (!isNestedDeeperThan(DEPTH_MAX, value) && isStorable(value)) continue;
     const problem =
       'must be text without NUL and without unpaired surrogates, and not nested deeply.';
-    throw new ApiError('invalid_request', `${param} ${problem}`, { param });
+    throw invalidField(param, `${param} ${problem}`);
   }
   return JSON.stringify(body);
 }

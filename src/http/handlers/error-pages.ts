@@ -1,7 +1,8 @@
 /** The list of error codes, and a page for each: its meaning, its effect, and the endpoints that return it. */
 import type { Middleware } from 'koa';
-import { ApiError, ERRORS, type ErrorCode } from '../../domain/errors.ts';
+import { ERRORS, type ErrorCode } from '../../domain/errors.ts';
 import type { Endpoint } from '../endpoint.ts';
+import { noSuch } from '../look-ups.ts';
 import { EFFECTS_OF_STATUSES, factsOf, isCode } from './error-facts.ts';
 import { respondPage, type HtmlPage } from './html-pages.ts';
 
@@ -25,7 +26,7 @@ export const errorsPage: Middleware = async (ctx) => respondPage(ctx, 200, LIST)
 export function errorPage(endpoints: readonly Endpoint[]): Middleware {
   return async (ctx) => {
     const code = ctx.path.slice(ctx.path.lastIndexOf('/') + 1);
-    if (!isCode(code)) throw new ApiError('not_found', 'There is no such error code.');
+    if (!isCode(code)) throw noSuch('error code');
     respondPage(ctx, 200, pageOf(code, endpoints));
   };
 }

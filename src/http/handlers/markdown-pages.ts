@@ -6,8 +6,9 @@ import { readdirSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Context, Middleware } from 'koa';
-import { ApiError, ERRORS, type ErrorCode } from '../../domain/errors.ts';
+import { ERRORS, type ErrorCode } from '../../domain/errors.ts';
 import type { Endpoint } from '../endpoint.ts';
+import { noSuch } from '../look-ups.ts';
 import { respond } from '../respond.ts';
 import { EFFECTS_OF_STATUSES, factsOf, isCode } from './error-facts.ts';
 
@@ -27,7 +28,7 @@ export function markdownPages(endpoints: readonly Endpoint[]): readonly Route[] 
   const pages = new Set([...READMES, ...FOLDERS.flatMap(pagesIn)]);
   const guide: Middleware = async (ctx) => {
     const path = ctx.path.slice(1);
-    if (!pages.has(path)) throw new ApiError('not_found', 'There is no such page.');
+    if (!pages.has(path)) throw noSuch('page');
     serve(ctx, await readFile(join(ROOT, path), 'utf8'));
   };
   const errors = errorsText();
@@ -35,7 +36,7 @@ export function markdownPages(endpoints: readonly Endpoint[]): readonly Route[] 
     get('/docs/errors.md', async (ctx) => serve(ctx, errors)),
     get('/docs/errors/:code.md', async (ctx) => {
       const code = ctx.path.slice(ctx.path.lastIndexOf('/') + 1, -'.md'.length);
-      if (!isCode(code)) throw new ApiError('not_found', 'There is no such error code.');
+      if (!isCode(code)) throw noSuch('error code');
       serve(ctx, errorText(code, endpoints));
     }),
     ...FOLDERS.map((folder) => get(`/${folder}/:name.md`, guide)),

@@ -1,11 +1,11 @@
 /** Accounts: one sign-up is a consumer, a developer and their keys, created in one transaction. */
-import { createHash, randomBytes, randomUUIDv7 } from 'node:crypto';
+import { randomBytes, randomUUIDv7 } from 'node:crypto';
 import { Type, type Static } from 'typebox';
 import { composeKey, type KeyKind } from '../../domain/api-keys.ts';
 import { ledgerOf } from '../../domain/ids.ts';
 import { modeOf, type InLedger, type Mode } from '../../domain/mode.ts';
 import type { Micros } from '../../domain/money.ts';
-import { insertKeys, type NewKey } from './api-keys.ts';
+import { insertKeys, type NewKey, storedOf } from './api-keys.ts';
 import { creditManually } from '../top-ups/credit-top-up.ts';
 import { micros, nullable, row, sql, type Connection, type Transaction } from '../database.ts';
 
@@ -146,12 +146,7 @@ export function storedForm(
   accountId: string,
   name: string | null = null,
 ): NewKey {
-  return { hash: hashOfKey(key), kind, accountId, name, lastFour: key.slice(-4) };
-}
-
-/** SHA-256 as hex; a key has 190 random bits, so a slow hash would add nothing. */
-export function hashOfKey(key: string): string {
-  return createHash('sha256').update(key).digest('hex');
+  return { ...storedOf(key), kind, accountId, name };
 }
 
 const Account = Type.Object({

@@ -1,5 +1,6 @@
 /** Which credentials of open streams still work, in one statement. Everything else authenticates each request. */
 import { type Connection, idRow, sql } from '../database.ts';
+import { IS_ACTIVE } from './api-keys.ts';
 
 /** A key of an account, or a session of the console. */
 export interface Credential {
@@ -19,7 +20,7 @@ export async function findActiveCredentials(
     );
   const active = await connection.anyFirst(sql.type(idRow)`
     select id from farebox.api_keys
-    where id = any (${ids('key')}) and revoked_at is null and (expires_at is null or expires_at > now())
+    where id = any (${ids('key')}) and ${IS_ACTIVE}
     union all
     select id from console.sessions where id = any (${ids('session')}) and expires_at > now()
   `);

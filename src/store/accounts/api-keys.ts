@@ -1,8 +1,8 @@
 /** API keys: stored as SHA-256, shown once when created. Hashes travel as hex text. */
-import { randomUUIDv7 } from 'node:crypto';
+import { hash, randomUUIDv7 } from 'node:crypto';
 import { Type, type Static } from 'typebox';
 import type { KeyKind } from '../../domain/api-keys.ts';
-import { nullable, row, sql, type Connection } from '../database.ts';
+import { nullable, row, sql, type Connection, type Fragment } from '../database.ts';
 import { hashOrNull, type Retry } from '../retry.ts';
 
 const KEY_KINDS = ['consumer', 'developer', 'legacy'] as const satisfies readonly KeyKind[];
@@ -39,10 +39,7 @@ const ownerRow = row(KeyOwner);
  * The keys of these hashes with their accounts. Spend keys have a table of their own. Each hash probes the indexes by
  * itself (`lateral`, and `offset 0`), because PostgreSQL would otherwise read whole tables for a few dozen keys.
  */
-const owned = (
-  hashes: readonly string[],
-  condition: ReturnType<typeof sql.fragment>,
-) => sql.fragment`
+const owned = (hashes: readonly string[], condition: Fragment) => sql.fragment`
   unnest(${sql.array(hashes, 'text')}) as h (hash)
   cross join lateral (
     select id, hash, kind, account_id, expires_at, null::json as spend
@@ -60,7 +57,8 @@ const keyOwner = sql.fragment`
   case when k.kind = 'consumer' then case when a.keys_charge = 'closed' then 'closed'
     when a.developer_day_micros is not null then 'by_developer' end end as guard
 `;
-const IS_ACTIVE = sql.fragment`revoked_at is null and (expires_at is null or expires_at > now())`;
+/** A condition on a key: it is neither revoked nor expired. */
+export const IS_ACTIVE = sql.fragment`revoked_at is null and (expires_at is null or expires_at > now())`;
 
 /** The owners of the active keys among these hashes, which differ. Other hashes have no row. */
 export async function findKeyOwners(
@@ -77,11 +75,24 @@ export function findFormerKeyOwner(connection: Connection, hash: string): Promis
   );
 }
 
-export interface NewKey {
+/** SHA-256 as hex; a key has 190 random bits, so a slow hash would add nothing. */
+export function hashOfKey(key: string): string {
+  return hash('sha256', key);
+}
+
+interface Stored {
   readonly hash: string;
+  readonly lastFour: string;
+}
+
+/** What is stored of a key in plain text. */
+export function storedOf(key: string): Stored {
+  return { hash: hashOfKey(key), lastFour: key.slice(-4) };
+}
+
+export interface NewKey extends Stored {
   readonly kind: KeyKind;
   readonly accountId: string;
-  readonly lastFour: string;
   /** What its owner calls it. */
   readonly name?: string | null;
   /** Of the request that makes it. */
@@ -188,8 +199,11 @@ export interface WhichKey {
 }
 
 const inForce = ({ id, accountId }: WhichKey) => sql.fragment`
-  id = ${id} and ${accountId === undefined ? sql.fragment`true` : sql.fragment`account_id in ${accountAndTest(accountId)}`}
-  and revoked_at is null and (expires_at is null or expires_at > now())
+  ${sql.and([
+    sql.fragment`id = ${id}`,
+    accountId !== undefined && sql.fragment`account_id in ${accountAndTest(accountId)}`,
+    IS_ACTIVE,
+  ])}
 `;
 
 /** Revokes a key immediately. Returns it, or null when no active key matches. */
@@ -224,7 +238,7 @@ export async function expireKey(
  * writing or changing, so it never waits for a lock.
  */
 export async function touchKeys(connection: Connection, ids: readonly string[]): Promise<void> {
-  const dueOf = (table: ReturnType<typeof sql.fragment>) => sql.fragment`
+  const dueOf = (table: Fragment) => sql.fragment`
     select id from ${table} where id = any(${sql.array(ids, 'uuid')})
       and (last_used_at is null or last_used_at < now() - interval '1 minute')
     for no key update skip locked

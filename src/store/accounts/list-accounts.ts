@@ -27,9 +27,9 @@ export const liveAccounts = sql.fragment`
 export interface AccountPage {
   readonly limit: number;
   /** The UUID of the last account of the page before. */
-  readonly after?: string;
+  readonly after?: string | undefined;
   /** A part of the email address. */
-  readonly search?: string;
+  readonly search?: string | undefined;
 }
 
 /** Newest first. */

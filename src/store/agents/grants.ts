@@ -11,6 +11,7 @@ import {
   type GrantType,
 } from '../../domain/grant.ts';
 import {
+  durationOf,
   type Connection,
   countRow,
   type Database,
@@ -196,7 +197,7 @@ export async function expireOverdueGrants(
 ): Promise<number> {
   const { rowCount } = await connection.query(sql.typeAlias('nothing')`
     update farebox.grants set status = 'expired', ended_at = now()
-    where status = 'active' and expires_at < now() - ${overdueByMs}::int8 * interval '1 ms'
+    where status = 'active' and expires_at < now() - ${durationOf(overdueByMs)}
   `);
   return rowCount;
 }

@@ -14,6 +14,7 @@ import {
   type InvocationErrorCode,
 } from '../../domain/invocation.ts';
 import {
+  durationOf,
   nullable,
   row,
   sql,
@@ -182,7 +183,7 @@ async function insert(connection: Connection, request: NewInvocation): Promise<I
       returning *
     ), noted as (
       insert into farebox.outbox (topic, subject_id, next_attempt_at)
-      select 'invocation', id, now() + ${IN_HAND_MS}::int8 * interval '1 ms' from invoked
+      select 'invocation', id, now() + ${durationOf(IN_HAND_MS)} from invoked
       union all
       select 'grant', id, now() from used where status = 'used'
     )
@@ -224,7 +225,7 @@ export async function noteSilentInvocations(
       where id in (
         select id from farebox.invocations i
         where status in ('pending', 'running')
-          and heard_at < now() - ${silentForMs}::int8 * interval '1 ms'
+          and heard_at < now() - ${durationOf(silentForMs)}
           -- One notice is enough while Temporal is down.
           and not exists (select from farebox.outbox o where o.subject_id = i.id)
         order by heard_at limit ${SILENT_MAX} for update skip locked

@@ -143,19 +143,15 @@ export async function listApprovals(
   const isExpired = sql.fragment`a.status = 'pending' and a.expires_at <= now()`;
   return connection.any(sql.type(approvalRow)`
     select ${approvalColumns} from farebox.approvals a
-    where a.account_id = ${accountId} and ${isSeenBy(view)}
-      and ${beforeId === undefined ? sql.fragment`true` : sql.fragment`a.id < ${beforeId}::uuid`}
-      and ${
-        status === undefined
-          ? sql.fragment`true`
-          : sql.fragment`case when ${isExpired} then 'expired' else a.status end = ${status}`
-      }
-      and ${
-        budgetId === undefined
-          ? sql.fragment`true`
-          : sql.fragment`a.budget = (select d.number from farebox.budget_details d
-              where d.id = ${budgetId} and d.ledger = a.ledger and d.consumer_id = a.consumer_id)`
-      }
+    where ${sql.and([
+      sql.fragment`a.account_id = ${accountId} and ${isSeenBy(view)}`,
+      beforeId !== undefined && sql.fragment`a.id < ${beforeId}::uuid`,
+      status !== undefined &&
+        sql.fragment`case when ${isExpired} then 'expired' else a.status end = ${status}`,
+      budgetId !== undefined &&
+        sql.fragment`a.budget = (select d.number from farebox.budget_details d
+          where d.id = ${budgetId} and d.ledger = a.ledger and d.consumer_id = a.consumer_id)`,
+    ])}
     order by a.id desc limit ${limit}
   `);
 }

@@ -1,5 +1,5 @@
 /** What the workflow of an approval has done, so that a lost one is found and started again. */
-import { sql, type Connection } from '../database.ts';
+import { durationOf, sql, type Connection } from '../database.ts';
 
 export async function noteBegun(connection: Connection, id: string): Promise<void> {
   await connection.query(sql.typeAlias('nothing')`
@@ -22,7 +22,7 @@ export async function noteUnbegunApprovals(
     insert into farebox.outbox (ledger, topic, subject_id)
     select a.ledger, 'approval', a.id from farebox.approvals a
     where a.status = 'pending' and a.begun_at is null
-      and a.created_at < now() - ${silentForMs}::int8 * interval '1 ms'
+      and a.created_at < now() - ${durationOf(silentForMs)}
       and not exists (select from farebox.outbox o where o.subject_id = a.id)
   `);
   return rowCount;
@@ -40,7 +40,7 @@ export async function noteUnmailedApprovals(
     with unmailed as materialized (
       select a.id from farebox.approvals a
       where a.status = 'pending' and a.mailed_at is null
-        and a.begun_at < now() - ${waitingForMs}::int8 * interval '1 ms'
+        and a.begun_at < now() - ${durationOf(waitingForMs)}
       for update skip locked
     ), noted as (
       update farebox.approvals a set begun_at = now() from unmailed where a.id = unmailed.id

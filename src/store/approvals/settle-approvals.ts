@@ -2,7 +2,7 @@
  * Ends approvals that need no answer any more: they have expired, or nothing refuses the call now because the balance
  * was topped up, a window turned or a budget was changed. Any number of processes may do this at once.
  */
-import { type Connection, idRow, sql } from '../database.ts';
+import { durationOf, type Connection, idRow, sql } from '../database.ts';
 import { windowUsedNow } from './find-refusal.ts';
 
 /** Whether a row `a` is about the budget of a developer for keys of the account, which no longer has a ceiling for each. */
@@ -48,7 +48,7 @@ export async function settleApprovals(connection: Connection, which: Settled): P
       ? sql.fragment`a.id = any (${sql.array(which.ids, 'uuid')})`
       : 'accountId' in which
         ? sql.fragment`a.account_id = ${which.accountId}`
-        : sql.fragment`a.expires_at < now() - ${which.overdueByMs}::int8 * interval '1 ms'`;
+        : sql.fragment`a.expires_at < now() - ${durationOf(which.overdueByMs)}`;
   const ended = await connection.anyFirst(sql.type(idRow)`
     with free as materialized (
       select a.id from farebox.approvals a where ${asked} and a.status = 'pending'

@@ -27,9 +27,9 @@ const entryRow = row(AuditEntry);
 export interface AuditPage {
   readonly limit: number;
   /** The UUID of an account; all when absent. */
-  readonly accountId?: string;
+  readonly accountId?: string | undefined;
   /** The number of the last entry of the page before. */
-  readonly after?: number;
+  readonly after?: number | undefined;
 }
 
 /** Newest first. */
@@ -41,8 +41,10 @@ export function listAuditEntries(
     select number, happened_at as "happenedAt", action, account_id as "accountId", subject_id as "subjectId",
       details, program, database_role as "databaseRole", encode(hash, 'hex') as hash
     from farebox.audit_entries
-    where ${accountId === undefined ? sql.fragment`true` : sql.fragment`account_id = ${accountId}`}
-      and ${after === undefined ? sql.fragment`true` : sql.fragment`number < ${after}`}
+    where ${sql.and([
+      accountId !== undefined && sql.fragment`account_id = ${accountId}`,
+      after !== undefined && sql.fragment`number < ${after}`,
+    ])}
     order by number desc limit ${limit}
   `);
 }

@@ -2,7 +2,7 @@
 import { Type, type Static } from 'typebox';
 import { DAY_MS, HOUR_MS } from '../../domain/durations.ts';
 import { TOP_UP_STATUSES, type TopUpStatus } from '../../domain/top-up.ts';
-import { nullable, row, sql, type Connection } from '../database.ts';
+import { nullable, row, sql, type Connection, type Fragment } from '../database.ts';
 import { idFloorOf } from '../database-ids.ts';
 
 const Waiting = Type.Object({
@@ -56,10 +56,10 @@ const OF_WEBHOOKS = sql.fragment`(topic in ('payment_reported', 'reversal_report
 
 const since = (ms: number) => idFloorOf(sql.fragment`now() - make_interval(secs => ${ms / 1_000})`);
 
-const ageOf = (time: ReturnType<typeof sql.fragment>) =>
+const ageOf = (time: Fragment) =>
   sql.fragment`greatest(0, coalesce(extract(epoch from now() - min(${time})), 0))::float8`;
 
-const ageOfOne = (time: ReturnType<typeof sql.fragment>) =>
+const ageOfOne = (time: Fragment) =>
   sql.fragment`greatest(0, extract(epoch from now() - ${time}))::float8`;
 
 export async function readBacklog(connection: Connection): Promise<Backlog> {

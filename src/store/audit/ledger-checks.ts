@@ -3,7 +3,7 @@
  * proof. They run beside traffic, part by part, because some read every charge and others take only a moment.
  */
 import { Type } from 'typebox';
-import { row, sql, type Database } from '../database.ts';
+import { row, sql, type Database, type Fragment } from '../database.ts';
 import { takesLong } from '../long-transaction.ts';
 import { APPROVAL_CHECKS } from './approval-checks.ts';
 import { AUDIT_LOG_CHECKS } from './audit-log-checks.ts';
@@ -118,7 +118,7 @@ function checksOf(
  * Each check has its own snapshot: a single one would keep PostgreSQL from pruning the rows of busy consumers
  * meanwhile.
  */
-async function run(database: Database, query: ReturnType<typeof sql.fragment>) {
+async function run(database: Database, query: Fragment) {
   return database.transaction(async (tx) => {
     await takesLong(tx);
     // Every check aggregates all rows of a table; beyond this limit, it spills to disk and takes far longer.

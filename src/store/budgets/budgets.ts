@@ -5,7 +5,7 @@ import { asMicros } from '../../domain/money.ts';
 import type { Actor } from '../audit/actor.ts';
 import type { ConsumerRef } from '../balance/consumers.ts';
 import type { Page } from '../charges/list-charges.ts';
-import { micros, nullable, row, sql, type Connection } from '../database.ts';
+import { micros, nullable, row, sql, type Connection, type Fragment } from '../database.ts';
 import type { Budget } from './budget.ts';
 
 const Scalar = Type.Union([Type.String(), Type.Number(), Type.Boolean(), Type.Null()]);
@@ -56,7 +56,7 @@ const WINDOW_USED = sql.fragment`
  * read once, even if many of the page are below it. By `= any`, so that nodes are found by their index regardless of how
  * many the planner expects.
  */
-function readWithPaths({ ledger, consumerId }: ConsumerRef, page: ReturnType<typeof sql.fragment>) {
+function readWithPaths({ ledger, consumerId }: ConsumerRef, page: Fragment) {
   const ofPaths = sql.fragment`
     ledger = ${ledger} and consumer_id = ${consumerId}
       and number = any ((select array_agg(distinct n) from page cross join lateral unnest(path) n)::int4[])
@@ -105,13 +105,12 @@ export async function listBudgets(
       // By number: the only index that finds a consumer's nodes has this order.
       sql.fragment`
         select d.* from farebox.budget_details d
-        where ${seenIn(view)}
-          and ${beforeId === undefined ? sql.fragment`true` : before(view, beforeId)}
-          and ${
-            parentNumber === undefined
-              ? sql.fragment`true`
-              : sql.fragment`d.path[cardinality(d.path) - 1] = ${parentNumber}`
-          }
+        where ${sql.and([
+          seenIn(view),
+          beforeId !== undefined && before(view, beforeId),
+          parentNumber !== undefined &&
+            sql.fragment`d.path[cardinality(d.path) - 1] = ${parentNumber}`,
+        ])}
         order by d.number desc limit ${limit}`,
     ),
   );

@@ -14,7 +14,14 @@ import {
 import type { Micros } from '../../domain/money.ts';
 import { actAs } from '../audit/actor.ts';
 import { lockConsumer, type ConsumerRef } from '../balance/consumers.ts';
-import { row, sql, type Connection, type Database, type Transaction } from '../database.ts';
+import {
+  row,
+  sql,
+  type Connection,
+  type Database,
+  type Transaction,
+  type Fragment,
+} from '../database.ts';
 import { newIdOf } from '../database-ids.ts';
 import type { Budget } from './budget.ts';
 import { findBudget, getBudgetOfNumber, type TreeView } from './budgets.ts';
@@ -220,7 +227,7 @@ export async function applyToBudget(
 async function endRaises(
   tx: Transaction,
   { ledger, consumerId }: ConsumerRef,
-  numbers: ReturnType<typeof sql.fragment>,
+  numbers: Fragment,
   scopes: readonly LimitScope[],
 ): Promise<void> {
   await tx.query(sql.typeAlias('nothing')`
@@ -248,7 +255,7 @@ function scopesOf(changes: Partial<BudgetSettings>): LimitScope[] {
 export async function setWindow(
   tx: Transaction,
   view: ConsumerRef,
-  numbers: ReturnType<typeof sql.fragment>,
+  numbers: Fragment,
   window: BudgetSettings['window'],
 ): Promise<void> {
   const unit = numberOfWindowUnit(window?.unit ?? null);

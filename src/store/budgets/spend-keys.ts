@@ -1,6 +1,7 @@
 /** Spend keys: created at a node, shown once, rolled and revoked. Stored as SHA-256, as other keys are. */
 import { Type, type Static } from 'typebox';
 import { SPEND_KEYS_MAX } from '../../domain/budget.ts';
+import { IS_ACTIVE } from '../accounts/api-keys.ts';
 import { actAs } from '../audit/actor.ts';
 import { lockConsumer, type ConsumerRef } from '../balance/consumers.ts';
 import type { Page } from '../charges/list-charges.ts';
@@ -229,7 +230,7 @@ export async function nextKeyNumber(
 
 function inForce(view: TreeView, id: string) {
   return sql.fragment`
-    ${seen(view, id)} and revoked_at is null and (expires_at is null or expires_at > now())
+    ${seen(view, id)} and ${IS_ACTIVE}
   `;
 }
 

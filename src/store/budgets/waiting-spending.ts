@@ -2,7 +2,7 @@
  * What spend keys spent that no rollup has added to their sums yet: charges that their flush left in the tail of spending, one
  * row for all of them, and those that were decided one by one and refunds, each in a row of the tail of earnings.
  */
-import { sql } from '../database.ts';
+import { sql, type Fragment } from '../database.ts';
 
 /** As rows of `ledger, consumer_id, spend_key, developer, tool, minute, amount_micros, charges`. Of one consumer if given. */
 export function waitingSpending(consumerId?: string) {
@@ -22,7 +22,7 @@ export function waitingSpending(consumerId?: string) {
 }
 
 /** These rows of `key_spending_tail`, charge by charge, with their `flush`. Its day is the `minute` of a charge. */
-export function spentByFlushes(tail: ReturnType<typeof sql.fragment>) {
+export function spentByFlushes(tail: Fragment) {
   return sql.fragment`
     select t.id as flush, t.ledgers[c.place] as ledger, t.consumers[c.place] as consumer_id, c.spend_key, c.developer, c.tool,
       c.day::timestamp at time zone 'UTC' as minute, c.amount as amount_micros

@@ -36,7 +36,6 @@ export async function sumArchivedCharges(
   const sum = await connection.oneFirst(sql.type(sumRow)`
     select coalesce(sum(amount_micros), 0)::int8 as sum from farebox.archived_charges
     where ledger = ${ledger} and consumer_id = ${consumerId} and ${sql.and([
-      sql.fragment`true`,
       timeMs !== undefined && sql.fragment`month < (${timestampOf(timeMs)} at time zone 'UTC')`,
       tool !== undefined && sql.fragment`tool = ${tool}`,
     ])}

@@ -16,6 +16,7 @@ import {
   timestampOf,
   type Connection,
   type DeveloperRef,
+  type Fragment,
 } from '../database.ts';
 import { chargesOf, FIRST_ID, LAST_ID, pageInSteps, type IdsBetween } from '../in-steps.ts';
 import { spentBefore } from '../balance/spent.ts';
@@ -44,8 +45,6 @@ const StoredCharge = Type.Object({
 
 /** A stored charge. Its id contains its time, and its receipt is derived from these fields. */
 export type StoredCharge = Static<typeof StoredCharge>;
-
-type Fragment = ReturnType<typeof sql.fragment>;
 
 const chargeRow = row(StoredCharge);
 const ledgerRow = row(Type.Object({ ledger: Type.Integer() }));
@@ -352,7 +351,6 @@ export function developersChargeIs(id: string) {
 
 function matching({ fromId, toId, tool }: ChargeFilter) {
   return sql.and([
-    sql.fragment`true`,
     fromId !== undefined && sql.fragment`id >= ${fromId}::uuid`,
     toId !== undefined && sql.fragment`id < ${toId}::uuid`,
     tool !== undefined && sql.fragment`tool = ${tool}`,

@@ -4,7 +4,7 @@
  * the rows are few, also after many changes while the mail server is away.
  */
 import { Type, type Static } from 'typebox';
-import { row, sql, type Connection } from '../database.ts';
+import { durationOf, row, sql, type Connection } from '../database.ts';
 
 const MAIL_KINDS = [
   'password_set',
@@ -46,7 +46,7 @@ export async function takeOwedMail(
     update console.owed_mails set tried_at = now()
     where (user_id, kind) = (
       select user_id, kind from console.owed_mails
-      where tried_at <= now() - ${untriedForMs}::int8 * interval '1 ms'
+      where tried_at <= now() - ${durationOf(untriedForMs)}
         and kind = any(${sql.array(MAIL_KINDS, 'text')})
       order by tried_at limit 1 for update skip locked
     )
@@ -64,7 +64,7 @@ export async function settleOwedMail(connection: Connection, { id, userId, kind 
 /** Returns how many were owed for longer than this. */
 export async function dropOwedMails(connection: Connection, owedForMs: number): Promise<number> {
   const { rowCount } = await connection.query(sql.typeAlias('nothing')`
-    delete from console.owed_mails where owed_at < now() - ${owedForMs}::int8 * interval '1 ms'
+    delete from console.owed_mails where owed_at < now() - ${durationOf(owedForMs)}
   `);
   return rowCount;
 }

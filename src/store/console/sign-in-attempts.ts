@@ -2,7 +2,7 @@
  * Counts how often anybody tried to sign in with an address, or had a link mailed to it, from wherever they tried, and how
  * often a code was used (src/console/sign-in-limit.ts).
  */
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { type Connection, countRow, sql } from '../database.ts';
 
 /**
@@ -61,5 +61,5 @@ export async function forgetAttempts(connection: Connection, email: string): Pro
 
 /** Not the address itself, which may be a person's and have no account. */
 function hashOf(email: string) {
-  return sql.binary(createHash('sha256').update(email.toLowerCase()).digest());
+  return sql.binary(hash('sha256', email.toLowerCase(), 'buffer'));
 }

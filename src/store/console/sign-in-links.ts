@@ -1,5 +1,5 @@
 /** Links that sign a person in once. Operators create them; they have access to the database anyway. */
-import { createHash, randomBytes } from 'node:crypto';
+import { hash, randomBytes } from 'node:crypto';
 import { Type } from 'typebox';
 import { row, sql, type Connection } from '../database.ts';
 
@@ -46,5 +46,5 @@ const isUsable = (token: string) => sql.fragment`
 `;
 
 function hashOf(token: string): string {
-  return createHash('sha256').update(token).digest('hex');
+  return hash('sha256', token);
 }

@@ -3,7 +3,7 @@ import { Type, type Static } from 'typebox';
 import type { KeyOwner } from '../accounts/api-keys.ts';
 import { createAccounts, findAccount, type AccountDefaults } from '../accounts/accounts.ts';
 import { asMicros } from '../../domain/money.ts';
-import { countRow, row, sql, type Connection, type Database } from '../database.ts';
+import { countRow, row, sql, type Connection, type Database, type Fragment } from '../database.ts';
 import { lockName } from '../named-lock.ts';
 
 export type AccountOwner = Pick<
@@ -160,7 +160,7 @@ export function findSettledSignInState(
 function findState(
   connection: Connection,
   email: string,
-  lock: ReturnType<typeof sql.fragment>,
+  lock: Fragment,
 ): Promise<SignInState | null> {
   return connection.maybeOne(sql.type(signInRow)`
     select c.password, coalesce(u.two_factor_enabled, false) as "hasSecondFactor"

@@ -14,6 +14,7 @@ import {
   timestampOf,
   type Connection,
   type DeveloperRef,
+  type Fragment,
 } from '../database.ts';
 
 /** Whole UTC hours, from `fromMs` inclusive to `toMs` exclusive. Without one of them the range is open on that side. */
@@ -109,9 +110,8 @@ function piecesOf({ fromMs, toMs }: HourRange): Piece[] {
 }
 
 /** The condition that an hour or day is in the range. */
-export function within(column: ReturnType<typeof sql.fragment>, { fromMs, toMs }: HourRange) {
+export function within(column: Fragment, { fromMs, toMs }: HourRange) {
   return sql.and([
-    sql.fragment`true`,
     fromMs !== undefined && sql.fragment`${column} >= ${timestampOf(fromMs)}`,
     toMs !== undefined && sql.fragment`${column} < ${timestampOf(toMs)}`,
   ]);

@@ -235,9 +235,11 @@ export async function listTools(
   return database.any(sql.type(listedRow)`
     with page as (
       select id, name, description, price_micros from farebox.tools
-      where developer_id = ${developer.developerId} and (archived_at is not null) = ${isArchived}
-        and ${name === undefined ? sql.fragment`true` : sql.fragment`name = ${name}`}
-        and ${afterId === undefined ? sql.fragment`true` : sql.fragment`id > ${afterId}`}
+      where ${sql.and([
+        sql.fragment`developer_id = ${developer.developerId} and (archived_at is not null) = ${isArchived}`,
+        name !== undefined && sql.fragment`name = ${name}`,
+        afterId !== undefined && sql.fragment`id > ${afterId}`,
+      ])}
       order by id limit ${limit}
     )
     select t.id, t.name, t.description, t.price_micros as "priceMicros",

@@ -6,9 +6,14 @@
 import { Type, type Static } from 'typebox';
 import type { Page } from '../charges/list-charges.ts';
 import { TOP_UP_STATUSES } from '../../domain/top-up.ts';
-import { micros, row, sql, type Connection, type DeveloperRef } from '../database.ts';
-
-type Fragment = ReturnType<typeof sql.fragment>;
+import {
+  micros,
+  row,
+  sql,
+  type Connection,
+  type DeveloperRef,
+  type Fragment,
+} from '../database.ts';
 
 /**
  * Where the lot begins that contains the beginning of `s`: a probe of the index. Lots have no gaps, so none before it

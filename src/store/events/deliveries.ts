@@ -8,6 +8,7 @@ import { DELIVERY_STATUSES, GIVEN_UP_AFTER_DAYS } from '../../domain/webhook-del
 import type { DeliveryStatus } from '../../domain/webhook-delivery.ts';
 import type { Page } from '../charges/list-charges.ts';
 import {
+  durationOf,
   nullable,
   row,
   sql,
@@ -287,7 +288,7 @@ export async function noteLateDeliveries(connection: Connection, lateMs: number)
     insert into farebox.outbox (ledger, topic, subject_id)
     select d.ledger, 'webhook_endpoint', d.endpoint_id
     from earliest d join farebox.webhook_endpoints e on e.id = d.endpoint_id
-    where d.next_attempt_at < now() - ${lateMs}::int8 * interval '1 ms' and e.status = 'active'
+    where d.next_attempt_at < now() - ${durationOf(lateMs)} and e.status = 'active'
       -- One notice is enough while Temporal is down.
       and not exists (select from farebox.outbox o where o.subject_id = e.id)
   `);

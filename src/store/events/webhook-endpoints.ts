@@ -9,6 +9,7 @@ import {
   type DisabledReason,
 } from '../../domain/webhook-endpoint.ts';
 import {
+  durationOf,
   type Connection,
   countRow,
   type Database,
@@ -278,7 +279,7 @@ export async function noteUnmailedEndpoints(
     with unmailed as materialized (
       select id from farebox.webhook_endpoints
       where is_mail_due
-        and coalesce(mail_noted_at, '-infinity') < now() - ${waitingForMs}::int8 * interval '1 ms'
+        and coalesce(mail_noted_at, '-infinity') < now() - ${durationOf(waitingForMs)}
       for update skip locked
     ), noted as (
       update farebox.webhook_endpoints e set mail_noted_at = now() from unmailed where e.id = unmailed.id

@@ -1,6 +1,6 @@
 /** Direct top-ups that wait until the cardholder has confirmed the payment at the bank. */
 import { Type } from 'typebox';
-import { idRow, row, sql, type Connection, type Database } from '../database.ts';
+import { durationOf, idRow, row, sql, type Connection, type Database } from '../database.ts';
 
 const askedRow = row(
   Type.Object({
@@ -42,17 +42,6 @@ export async function recordOwnerMailed(connection: Connection, topUpId: string)
   `);
 }
 
-/** Tells the workflow of a pending top-up to ask the processor now. */
-export async function noteReported(connection: Connection, topUpId: string): Promise<void> {
-  await connection.query(sql.typeAlias('nothing')`
-    insert into farebox.outbox (ledger, topic, subject_id)
-    select t.ledger, 'payment_reported', t.id from farebox.top_ups t
-    where t.id = ${topUpId} and t.status = 'pending' and not exists (
-      select from farebox.outbox o where o.topic = 'payment_reported' and o.subject_id = t.id
-    )
-  `);
-}
-
 /**
  * Writes notices for automatic top-ups whose owner has got no mail for this long, since their workflow may have been
  * terminated, or asks too seldom: one for each in this time. Returns how many.
@@ -65,7 +54,7 @@ export async function noteUnmailedTopUps(
     with unmailed as materialized (
       select id from farebox.top_ups
       where automatic and status = 'pending' and is_mail_due
-        and updated_at < now() - ${waitingForMs}::int8 * interval '1 ms'
+        and updated_at < now() - ${durationOf(waitingForMs)}
       for update skip locked
     ), noted as (
       update farebox.top_ups t set updated_at = now() from unmailed where t.id = unmailed.id

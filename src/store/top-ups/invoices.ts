@@ -1,6 +1,6 @@
 /** The documents of taxed payments: invoices of payments without a checkout page, and the credit notes of refunds. */
 import { Type, type Static } from 'typebox';
-import { micros, row, sql, type Connection } from '../database.ts';
+import { durationOf, micros, row, sql, type Connection } from '../database.ts';
 
 /** Stripe deletes a calculation of tax after 90 days. Later nothing can be invoiced, and nothing is tried. */
 const INVOICED_WITHIN_DAYS = 60;
@@ -65,7 +65,7 @@ export async function noteMissingInvoices(
   const { rowCount } = await connection.query(sql.typeAlias('nothing')`
     with missing as (
       update farebox.top_ups set updated_at = now()
-      where ${WITHOUT_INVOICE} and updated_at < now() - ${olderThanMs}::int8 * interval '1 ms'
+      where ${WITHOUT_INVOICE} and updated_at < now() - ${durationOf(olderThanMs)}
       returning ledger, id
     )
     insert into farebox.outbox (ledger, topic, subject_id)

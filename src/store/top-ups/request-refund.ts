@@ -7,6 +7,7 @@ import { isTest } from '../../domain/mode.ts';
 import { MICROS_PER_CENT, type Micros } from '../../domain/money.ts';
 import { grossShare } from '../../domain/tax.ts';
 import {
+  durationOf,
   idRow,
   micros,
   row,
@@ -205,7 +206,7 @@ export async function noteWaitingRefunds(
   const { rowCount } = await connection.query(sql.typeAlias('nothing')`
     with waiting as (
       update farebox.reversals set updated_at = now()
-      where status = 'requested' and updated_at < now() - ${olderThanMs}::int8 * interval '1 ms'
+      where status = 'requested' and updated_at < now() - ${durationOf(olderThanMs)}
       returning ledger, top_up_id
     )
     insert into farebox.outbox (ledger, topic, subject_id)

@@ -18,6 +18,7 @@ import { lockConsumer } from '../balance/consumers.ts';
 import { lockName } from '../named-lock.ts';
 import { postNotice } from '../outbox.ts';
 import {
+  durationOf,
   type Connection,
   countRow,
   type Database,
@@ -371,8 +372,8 @@ export async function planSession(
   return connection.one(sql.type(topUpRow)`
     update farebox.top_ups set session_expires_at = case
       when ${isLongest} then null
-      when session_expires_at > now() + ${msMin}::int8 * interval '1 ms' then session_expires_at
-      else date_trunc('second', now() + ${ms}::int8 * interval '1 ms') end
+      when session_expires_at > now() + ${durationOf(msMin)} then session_expires_at
+      else date_trunc('second', now() + ${durationOf(ms)}) end
     where id = ${id} returning ${columns}
   `);
 }

@@ -2,14 +2,13 @@
 import assert from 'node:assert/strict';
 import { hash } from 'node:crypto';
 import { Client } from 'pg';
+import { HOUR_MS } from '../../../src/domain/durations.ts';
 import { uuidFloor, uuidOf } from '../../../src/domain/ids.ts';
 import type { Finding } from '../../../src/store/audit/findings.ts';
 import { createDatabase } from '../../../src/store/database.ts';
 import { rebuildRollups } from '../../../src/store/earnings/rollups.ts';
 import { createTestAccounts } from '../../support/accounts.ts';
 import { createTestDatabase, farebox, type Environment } from '../../support/stack.ts';
-
-const HOUR_MS = 3_600_000;
 
 /**
  * A consumer with three credits, an hour between each and the next: $10.00 by hand, $20.00 through the hosted checkout

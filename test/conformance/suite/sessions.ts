@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { randomUUIDv7 } from 'node:crypto';
 import type { Stripe } from 'stripe';
+import { MINUTE_MS } from '../../../src/domain/durations.ts';
 import { wireId } from '../../../src/domain/ids.ts';
 import * as calls from '../../../src/stripe/calls.ts';
 import { findCard, listCards, openCardSetup } from '../../../src/stripe/cards.ts';
@@ -10,7 +11,6 @@ import { CLOCK_SKEW_SECONDS, eventOf, type Target } from '../target.ts';
 import { CENTS, errorOf, newOrder } from './order.ts';
 
 const BASE_URL = 'https://example.com';
-const MINUTE_MS = 60_000;
 
 function expiringIn(minutes: number) {
   const nowMs = Math.ceil(Date.now() / 1_000) * 1_000;

@@ -1,7 +1,7 @@
 /** What the recorder says about attempts whose outcome was unknown, against a server that answers as it is told. */
 import assert from 'node:assert/strict';
 import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { closeNow, listenOnLoopback } from '../../support/loopback.ts';
 import { RecordedRequests } from './recorded-requests.ts';
 
 const UNKNOWN = { status: 500, body: { error: { code: 'outcome_unknown' } } };
@@ -19,8 +19,7 @@ describe('a recorded release', () => {
       answeredMs.push(performance.now());
       response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
     });
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    url = `http://127.0.0.1:${await listenOnLoopback(server)}`;
   });
   after(() => server.close());
 
@@ -40,19 +39,12 @@ describe('a recorded release', () => {
 });
 
 describe('a request that is never answered', () => {
-  let server: Server;
+  const server = createServer(() => {});
 
-  before(async () => {
-    server = createServer(() => {});
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  });
-  after(() => {
-    server.closeAllConnections();
-    server.close();
-  });
+  after(() => closeNow(server));
 
   it('is given up as a violation, and ends the run', async () => {
-    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const url = `http://127.0.0.1:${await listenOnLoopback(server)}`;
     const requests = new RecordedRequests([{ url }], 50);
     const asked = {
       method: 'GET',

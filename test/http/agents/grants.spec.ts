@@ -1,5 +1,6 @@
 /** Grants over HTTP: who may create, see and revoke one, and when it can no longer be used. */
 import assert from 'node:assert/strict';
+import { DAY_MS } from '../../../src/domain/durations.ts';
 import { ACTIVE_GRANTS_MAX } from '../../../src/domain/grant.ts';
 import { uuidOf } from '../../../src/domain/ids.ts';
 import { OPEN_INVOCATIONS_MAX } from '../../../src/domain/invocation.ts';
@@ -10,7 +11,6 @@ import { startTestApi, type TestApi } from '../../support/api.ts';
 import { assertError, bodyOf, call, type Answer } from '../../support/http.ts';
 import { until } from '../../support/stack.ts';
 
-const DAY_MS = 86_400_000;
 const inMs = (ms: number) => new Date(Date.now() + ms).toISOString();
 
 // Temporal does not run here: grants are created, revoked and expire without it.

@@ -1,9 +1,9 @@
 /** A consumer's spending by UTC day: charges of the day less the refunds made on it. */
 import assert from 'node:assert/strict';
+import { DAY_MS } from '../../../src/domain/durations.ts';
 import { UsageByDayReply } from '../../../src/schemas/balance.ts';
 import { startTestApi, type TestApi } from '../../support/api.ts';
 import {
-  DAY_MS,
   openEarningsHarness,
   type EarningsHarness,
   type Party,

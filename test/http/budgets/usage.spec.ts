@@ -1,6 +1,7 @@
 /** What the keys of a budget spent, by key, tool, developer and day: exact while it is in the tail, and after rollups. */
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
+import { DAY_MS } from '../../../src/domain/durations.ts';
 import { uuidFloor, uuidOf } from '../../../src/domain/ids.ts';
 import { BudgetUsageReply } from '../../../src/schemas/budgets.ts';
 import { ChargeReply } from '../../../src/schemas/charges.ts';
@@ -12,11 +13,7 @@ import { startTestApi, type TestApi } from '../../support/api.ts';
 import { proveBooks } from '../../support/books.ts';
 import { makeBudget, makeKey, spend, type Budget } from '../../support/budget-requests.ts';
 import { newDraft, RECEIPT_KEY, replayWindow } from '../../support/charge-drafts.ts';
-import {
-  DAY_MS,
-  openEarningsHarness,
-  type EarningsHarness,
-} from '../../support/earnings-harness.ts';
+import { openEarningsHarness, type EarningsHarness } from '../../support/earnings-harness.ts';
 import { askCapture, askHold } from '../../support/hold-requests.ts';
 import { PlacedHoldReply } from '../../../src/schemas/holds.ts';
 import { assertError, bodyOf, call } from '../../support/http.ts';

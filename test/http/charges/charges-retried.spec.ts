@@ -1,7 +1,7 @@
 /** Retries of a successful charge after other changes: they get the charge's answer, never a refusal. */
 import assert from 'node:assert/strict';
 import { ChargeReply } from '../../../src/schemas/charges.ts';
-import { createTestAccounts, type TestAccount } from '../../support/accounts.ts';
+import { createTestAccount, type TestAccount } from '../../support/accounts.ts';
 import { startTestApi, type TestApi } from '../../support/api.ts';
 import { assertError, bodyOf, call, charge } from '../../support/http.ts';
 import { until } from '../../support/stack.ts';
@@ -53,7 +53,7 @@ describe('a retry of a successful charge', () => {
   }
 
   it("gets the charge's answer when the consumer's key was revoked, and charges nothing more", async () => {
-    const [consumer] = (await createTestAccounts(api.databaseUrl, 1, 10)) as [TestAccount];
+    const consumer = await createTestAccount(api.databaseUrl, 10);
     const payer = { ...account, consumerKey: consumer.consumerKey };
     const key = newKey();
     const keyed = () => charge(api, payer, {}, { 'idempotency-key': key });

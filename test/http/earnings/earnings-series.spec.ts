@@ -1,10 +1,9 @@
 /** A developer's earnings by UTC hours and days, rolled up or not. */
 import assert from 'node:assert/strict';
+import { DAY_MS, HOUR_MS } from '../../../src/domain/durations.ts';
 import { EarningsReply } from '../../../src/schemas/earnings.ts';
 import { rollUp } from '../../../src/store/earnings/rollups.ts';
 import {
-  DAY_MS,
-  HOUR_MS,
   openEarningsHarness,
   type EarningsHarness,
   type Party,

@@ -1,5 +1,6 @@
 /** A developer's earnings: in total, today, and by tool, exact to the micro-dollar at every moment. */
 import assert from 'node:assert/strict';
+import { DAY_MS } from '../../../src/domain/durations.ts';
 import { uuidFloor } from '../../../src/domain/ids.ts';
 import { asMicros } from '../../../src/domain/money.ts';
 import { EarningsReply } from '../../../src/schemas/earnings.ts';
@@ -8,8 +9,6 @@ import { createDatabase } from '../../../src/store/database.ts';
 import type { TestAccount } from '../../support/accounts.ts';
 import { startTestApi, type TestApi } from '../../support/api.ts';
 import { bodyOf, call, charge } from '../../support/http.ts';
-
-const DAY_MS = 86_400_000;
 
 describe('GET /v1/earnings', () => {
   let api: TestApi;

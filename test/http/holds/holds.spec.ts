@@ -1,5 +1,6 @@
 /** Holds over HTTP: placing, capturing, releasing and extending, each answer by its status. */
 import assert from 'node:assert/strict';
+import { DAY_MS, MINUTE_MS } from '../../../src/domain/durations.ts';
 import { BalanceReply, UsageReply } from '../../../src/schemas/balance.ts';
 import {
   CaptureReply,
@@ -24,8 +25,6 @@ import {
   show,
 } from '../../support/hold-requests.ts';
 
-const MINUTE_MS = 60_000;
-const DAY_MS = 86_400_000;
 const NOTHING = `hld_${'0'.repeat(32)}`;
 
 /** No worker runs: holds need none, and an overdue one stays reserved until a worker sweeps. */

@@ -5,7 +5,7 @@ import { Type } from 'typebox';
 import { LastUsedRecorder } from '../../../src/charging/last-used-recorder.ts';
 import { touchKeys } from '../../../src/store/accounts/api-keys.ts';
 import { row, sql } from '../../../src/store/database.ts';
-import { createTestAccounts } from '../../support/accounts.ts';
+import { createTestAccount } from '../../support/accounts.ts';
 import { openTestLedger, type TestLedger } from '../../support/ledger.ts';
 
 const keyRow = row(Type.Object({ id: Type.String(), isUsed: Type.Boolean() }));
@@ -15,7 +15,7 @@ describe('the times when keys were last used', () => {
 
   before(async () => {
     ledger = await openTestLedger();
-    await createTestAccounts(ledger.url, 1, 0);
+    await createTestAccount(ledger.url, 0);
   });
   after(() => ledger?.drop());
 

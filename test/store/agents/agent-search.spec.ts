@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { Client } from 'pg';
 import { createDatabase, type Database } from '../../../src/store/database.ts';
 import { findWordMatches } from '../../../src/store/agents/agent-search.ts';
-import { createTestAccounts } from '../../support/accounts.ts';
+import { createTestAccount } from '../../support/accounts.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/stack.ts';
 
 describe('the search for agents', () => {
@@ -13,7 +13,7 @@ describe('the search for agents', () => {
 
   before(async () => {
     database = await createTestDatabase();
-    await createTestAccounts(database.url, 1, 0);
+    await createTestAccount(database.url, 0);
     sql = new Client({ connectionString: database.url });
     await sql.connect();
     pool = await createDatabase(database.url, { maxPoolSize: 1, onError: () => {} });

@@ -7,6 +7,7 @@ import assert from 'node:assert/strict';
 import { randomUUIDv7 } from 'node:crypto';
 import { Type } from 'typebox';
 import { replayWindow } from '../../../src/charging/idempotency.ts';
+import { DAY_MS } from '../../../src/domain/durations.ts';
 import { uuidFloor } from '../../../src/domain/ids.ts';
 import { asMicros } from '../../../src/domain/money.ts';
 import { auditLedger } from '../../../src/store/audit/ledger-checks.ts';
@@ -32,7 +33,6 @@ import {
 } from '../../support/payer.ts';
 import { Random, SEED } from '../../support/random.ts';
 
-const DAY_MS = 86_400_000;
 const DAYS = 365;
 const STEPS_A_DAY = 1;
 const RECEIPT_KEY = 1;

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { Client } from 'pg';
+import { DAY_MS, HOUR_MS } from '../../../src/domain/durations.ts';
 import { idsAt } from '../../../src/domain/ids.ts';
 import { ensureChargePartitions } from '../../../src/store/charges/partitions.ts';
 import { spentBefore, spentBeforeEach } from '../../../src/store/balance/spent.ts';
@@ -15,8 +16,6 @@ const PER_SECOND = 17;
 const SPAN_MS = (CHARGES / PER_SECOND) * 1_000;
 /** Positions are up to this much later than ids: the charge waited. */
 const WAIT_MS_MAX = 55_000;
-const HOUR_MS = 3_600_000;
-const DAY_MS = 86_400_000;
 
 describe('what a consumer had spent at an instant', () => {
   let ledger: TestLedger;

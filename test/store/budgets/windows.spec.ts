@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { Client } from 'pg';
 import { numberOfWindowUnit, WINDOW_UNITS, windowEnd } from '../../../src/domain/budget.ts';
+import { HOUR_MS } from '../../../src/domain/durations.ts';
 import { uuidFloor } from '../../../src/domain/ids.ts';
 import { asMicros } from '../../../src/domain/money.ts';
 import { findBudget } from '../../../src/store/budgets/budgets.ts';
@@ -13,7 +14,6 @@ import { openTestLedger, type TestLedger } from '../../support/ledger.ts';
 import { Random } from '../../support/random.ts';
 import { openHarnesses, postDrafts, type BudgetHarness } from './budget-harness.ts';
 
-const HOUR_MS = 3_600_000;
 /** Ends of days, months and years, a leap day, and clocks that are put forward and back in Europe and America. */
 const EDGES = [
   '2026-11-22T00:00:00Z',

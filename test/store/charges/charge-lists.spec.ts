@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import * as fc from 'fast-check';
 import { Client } from 'pg';
+import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../../src/domain/durations.ts';
 import { uuidFloor, uuidTimeMs } from '../../../src/domain/ids.ts';
 import { asMicros } from '../../../src/domain/money.ts';
 import {
@@ -24,9 +25,6 @@ import { newConsumers, newDraft, post, type Consumer } from '../../support/charg
 import { startExplaining } from '../nested-plans.ts';
 import { nodesOf } from '../query-plans.ts';
 
-const MINUTE_MS = 60_000;
-const HOUR_MS = 60 * MINUTE_MS;
-const DAY_MS = 24 * HOUR_MS;
 /** The start of an hour, a day and a month. */
 const BEGIN = Date.UTC(2026, 8, 1);
 const TOOLS = ['rare', 'often', '__proto__'];

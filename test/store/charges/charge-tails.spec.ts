@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { randomBytes, randomUUIDv7 } from 'node:crypto';
 import * as fc from 'fast-check';
 import { Client } from 'pg';
+import { HOUR_MS } from '../../../src/domain/durations.ts';
 import { uuidFloor } from '../../../src/domain/ids.ts';
 import type { ChargeDraft } from '../../../src/store/charges/post-charges.ts';
 import { postFittingSpends, postSpends } from '../../../src/store/charges/post-spends.ts';
@@ -10,7 +11,7 @@ import { sql, type Database } from '../../../src/store/database.ts';
 import { SPENT_BY_KEYS } from '../../../src/store/budgets/usage.ts';
 import { waitingSpending } from '../../../src/store/budgets/waiting-spending.ts';
 import { ensureChargePartitions } from '../../../src/store/charges/partitions.ts';
-import { createTestAccounts } from '../../support/accounts.ts';
+import { createTestAccount } from '../../support/accounts.ts';
 import { openTestLedger, type TestLedger } from '../../support/ledger.ts';
 import {
   newConsumers,
@@ -22,7 +23,6 @@ import {
   type Consumer,
 } from '../../support/charge-drafts.ts';
 
-const HOUR_MS = 3_600_000;
 const BALANCE = 20;
 
 /** Some are covered and some are not; developers, tools and hours recur. */
@@ -52,7 +52,7 @@ describe('the tails of charges', () => {
     ({ database } = ledger);
     client = new Client({ connectionString: ledger.url });
     await client.connect();
-    await createTestAccounts(ledger.url, 1, 0);
+    await createTestAccount(ledger.url, 0);
     // An hour has to be a UTC hour, in any session time zone.
     await client.query(`alter database ${client.database} set timezone = 'Asia/Kathmandu'`);
   });

@@ -1,10 +1,10 @@
 /** Counting a consumer's charges by tool in steps, against the simplest sum. */
 import assert from 'node:assert/strict';
+import { DAY_MS } from '../../../src/domain/durations.ts';
 import { inOneSnapshot } from '../../../src/store/database.ts';
 import { ClosedCharges, LATEST_COMMIT_MS } from '../../../src/store/charges/closed-charges.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/stack.ts';
 import {
-  DAY_MS,
   openEarningsHarness,
   TOOLS,
   type Charged,

@@ -9,7 +9,7 @@ import {
 } from '../../../src/store/charges/list-charges.ts';
 import { ensureChargePartitions } from '../../../src/store/charges/partitions.ts';
 import type { Connection } from '../../../src/store/database.ts';
-import { createTestAccounts } from '../../support/accounts.ts';
+import { createTestAccount } from '../../support/accounts.ts';
 import { openTestLedger, type TestLedger } from '../../support/ledger.ts';
 import { asSuperuser } from '../../support/stack.ts';
 import { startExplaining, type Explaining } from '../nested-plans.ts';
@@ -58,7 +58,7 @@ describe('reads of a developer’s charges', () => {
     ledger = await openTestLedger(2);
     client = new Client({ connectionString: asSuperuser(ledger.url) });
     await client.connect();
-    await createTestAccounts(ledger.url, 1, 0);
+    await createTestAccount(ledger.url, 0);
     await ensureChargePartitions(ledger.url, BEGIN);
     await client.query('alter table farebox.charges_2026_11 set (autovacuum_enabled = off)');
   });
@@ -112,7 +112,7 @@ describe('reads of a developer’s charges', () => {
     await insert([idAt(0)]);
     await client.query('analyze');
     await insert(rest);
-    const [consumer] = await createTestAccounts(ledger.url, 1, 0);
+    const consumer = await createTestAccount(ledger.url, 0);
     assert.ok(consumer);
     const consumerId = uuidOf('consumer', consumer.consumerId);
     assert.ok(consumerId);

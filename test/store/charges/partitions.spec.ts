@@ -9,7 +9,7 @@ import {
 } from '../../../src/store/charges/list-charges.ts';
 import { createDatabase, type Database } from '../../../src/store/database.ts';
 import { ensureChargePartitions } from '../../../src/store/charges/partitions.ts';
-import { createTestAccounts } from '../../support/accounts.ts';
+import { createTestAccount } from '../../support/accounts.ts';
 import { createTestDatabase, until, type TestDatabase } from '../../support/stack.ts';
 import { newConsumers, newDraft, post, type Consumer } from '../../support/charge-drafts.ts';
 import { startExplaining } from '../nested-plans.ts';
@@ -29,7 +29,7 @@ describe('the partitions of charges', () => {
     client = new Client({ connectionString: testDatabase.url });
     await client.connect();
     database = await createDatabase(testDatabase.url, { maxPoolSize: 2, onError: () => {} });
-    await createTestAccounts(testDatabase.url, 1, 0);
+    await createTestAccount(testDatabase.url, 0);
   });
   afterEach(async () => {
     await database.end();

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { randomUUIDv7 } from 'node:crypto';
 import { Client } from 'pg';
+import { DAY_MS } from '../../../src/domain/durations.ts';
 import { uuidTimeMs } from '../../../src/domain/ids.ts';
 import {
   postCharges,
@@ -22,8 +23,6 @@ import {
 } from '../../support/charge-drafts.ts';
 import { startExplaining, type Explaining } from '../nested-plans.ts';
 import { nodesOf, type PlanNode } from '../query-plans.ts';
-
-const DAY_MS = 86_400_000;
 
 function isReadOfCharges(node: PlanNode): boolean {
   return (node['Relation Name'] ?? '').startsWith('charges') && node['Node Type'] !== 'ModifyTable';

@@ -4,6 +4,7 @@
  */
 import assert from 'node:assert/strict';
 import * as fc from 'fast-check';
+import { DAY_MS, HOUR_MS } from '../../../src/domain/durations.ts';
 import { rebuildRollups, rollUp } from '../../../src/store/earnings/rollups.ts';
 import {
   listAttributedTopUps,
@@ -11,8 +12,6 @@ import {
 } from '../../../src/store/earnings/top-up-attribution.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/stack.ts';
 import {
-  DAY_MS,
-  HOUR_MS,
   openEarningsHarness,
   TOOLS,
   type Charged,

@@ -1,6 +1,7 @@
 /** Automatic top-ups in the database: requested once, taken up once, within both ceilings, and finally off. */
 import assert from 'node:assert/strict';
 import { Type } from 'typebox';
+import { HOUR_MS } from '../../../src/domain/durations.ts';
 import { asMicros } from '../../../src/domain/money.ts';
 import type { TopUpFailure } from '../../../src/domain/top-up.ts';
 import { adjustBalance } from '../../../src/store/balance/adjustments.ts';
@@ -21,7 +22,6 @@ import { newPayer, type Payer } from '../../support/payer.ts';
 import { credit, expire, fail } from '../../support/evidence.ts';
 
 const DOLLAR = 1_000_000;
-const HOUR_MS = 3_600_000;
 const DECLINED: TopUpFailure = { code: 'card_declined', message: 'no' };
 const WITHDRAWN: TopUpFailure = { code: 'consent_required', message: 'no' };
 const SETTINGS: AutoTopUpSettings = {

@@ -1,7 +1,7 @@
 /** Agents of one account that hang leave places for the invocations of other accounts. */
 import assert from 'node:assert/strict';
 import { InvocationReply } from '../../../src/schemas/invocations.ts';
-import { createTestAccounts } from '../../support/accounts.ts';
+import { createTestAccount } from '../../support/accounts.ts';
 import { bodyOf, call } from '../../support/http.ts';
 import { until } from '../../support/stack.ts';
 import {
@@ -50,8 +50,8 @@ describe('invocations of agents that hang', () => {
 
   async function outcomeOfAnother(targetAgentId: string): Promise<Invocation> {
     const { stack } = harness;
-    const [account] = await createTestAccounts(stack.database.url, 1, 0);
-    const headers = { 'x-service-key': account?.legacyKey ?? '' };
+    const account = await createTestAccount(stack.database.url, 0);
+    const headers = { 'x-service-key': account.legacyKey };
     const ask = (method: string, path: string, body?: object) =>
       call(stack.api, method, path, { headers, body });
     const grant = await ask('POST', '/grant', { callerId: 'x', targetAgentId, type: 'one_time' });

@@ -5,12 +5,12 @@
 import assert from 'node:assert/strict';
 import { Client } from 'pg';
 import { readTemporalConfig } from '../../../src/config.ts';
+import { DAY_MS } from '../../../src/domain/durations.ts';
 import { createTemporalClient, type TemporalClient } from '../../../src/temporal/client.ts';
 import { scheduleIdOf } from '../../../src/temporal/schedules.ts';
 import { ToolsReply } from '../../../src/schemas/tools.ts';
 import { EarningsReply } from '../../../src/schemas/earnings.ts';
 import {
-  DAY_MS,
   TOOLS,
   openEarningsHarness,
   type EarningsHarness,

@@ -15,7 +15,7 @@ import {
   WebhookEndpointReply,
 } from '../../../src/schemas/webhook-endpoints.ts';
 import { createTemporalClient, type TemporalClient } from '../../../src/temporal/client.ts';
-import { createTestAccounts, type TestAccount } from '../../support/accounts.ts';
+import { createTestAccount, type TestAccount } from '../../support/accounts.ts';
 import { proveBooks } from '../../support/books.ts';
 import { assertError, assertShape, bodyOf, call } from '../../support/http.ts';
 import { startReceiver, verify, type Receiver } from '../../support/receiver.ts';
@@ -44,7 +44,7 @@ describe('webhook endpoints', () => {
     temporal = createTemporalClient(readTemporalConfig(stack.env));
   });
   beforeEach(async () => {
-    [account] = (await createTestAccounts(stack.database.url, 1, 0)) as [TestAccount];
+    account = await createTestAccount(stack.database.url, 0);
     tool = await register(account);
   });
   after(async () => {
@@ -113,7 +113,7 @@ describe('webhook endpoints', () => {
     const [all, some] = [await receiver(), await receiver()];
     await endpoint(all);
     const filtered = await endpoint(some, { types: ['key.created'] });
-    const [other] = (await createTestAccounts(stack.database.url, 1, 0)) as [TestAccount];
+    const other = await createTestAccount(stack.database.url, 0);
     await change(await register(other), other);
     const first = await change();
     await until(() => prices(all).length === 1);

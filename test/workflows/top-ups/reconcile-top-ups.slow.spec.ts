@@ -16,6 +16,7 @@ import { authenticate } from '../../../src/stripe/authentication.ts';
 import { reconcileNow, reconcileNowId } from '../../../src/temporal/reconcile-now.ts';
 import { scheduleIdOf } from '../../../src/temporal/schedules.ts';
 import { Type } from 'typebox';
+import { DAY_MS, HOUR_MS } from '../../../src/domain/durations.ts';
 import { farebox, until, type ServerProcess } from '../../support/stack.ts';
 import {
   openTopUpHarness,
@@ -24,8 +25,6 @@ import {
 } from '../../support/top-up-harness.ts';
 import { credit } from '../../support/evidence.ts';
 
-const HOUR_MS = 3_600_000;
-const DAY_MS = 24 * HOUR_MS;
 const ONCE_25 = { credited: 25_000_000, movements: 1, lots: 1, lotsMicros: 25_000_000 };
 const timeRow = row(Type.Object({ time: Type.String() }));
 

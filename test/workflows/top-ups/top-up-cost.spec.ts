@@ -5,13 +5,13 @@
 import assert from 'node:assert/strict';
 import type { WorkflowHandle } from '@temporalio/client';
 import { historyToJSON } from '@temporalio/common/lib/proto-utils.js';
+import { DAY_MS } from '../../../src/domain/durations.ts';
 import type { TopUp } from '../../../src/store/top-ups/top-ups.ts';
 import { ASK_FACTOR } from '../../../src/domain/top-up.ts';
 import { reconcileNow, reconcileNowId } from '../../../src/temporal/reconcile-now.ts';
 import { until } from '../../support/stack.ts';
 import { openTopUpHarness, type TopUpHarness } from '../../support/top-up-harness.ts';
 
-const DAY_MS = 86_400_000;
 /** The setting's default. */
 const FIRST_ASK_MS = 15_000;
 

@@ -1,5 +1,5 @@
 /** A developer's own settings: the page to which people return after they topped up through a refusal's link. */
-import { ApiError } from '../../../domain/errors.ts';
+import type { ApiError } from '../../../domain/errors.ts';
 import { wireId } from '../../../domain/ids.ts';
 import {
   RETURN_URL_MAX,
@@ -9,6 +9,7 @@ import {
 import { findReturnUrl, setReturnUrl } from '../../../store/accounts/return-urls.ts';
 import type { Connection } from '../../../store/database.ts';
 import type { Reply, Request } from '../../endpoint.ts';
+import { invalidField } from '../../invalid-field.ts';
 import type { Api } from '../../services.ts';
 
 export async function getDeveloper(
@@ -53,5 +54,5 @@ function checkedUrl(text: string): string {
 }
 
 function invalid(problem: string): ApiError {
-  return new ApiError('invalid_request', `returnUrl ${problem}`, { param: 'returnUrl' });
+  return invalidField('returnUrl', `returnUrl ${problem}`);
 }

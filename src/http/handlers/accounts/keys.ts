@@ -3,7 +3,7 @@
  * another key of the account. Spend keys are created in handlers/budgets; they are rolled and revoked here too.
  */
 import { ApiError } from '../../../domain/errors.ts';
-import { uuidOf, wireId } from '../../../domain/ids.ts';
+import { wireId } from '../../../domain/ids.ts';
 import type { KeyKind } from '../../../domain/api-keys.ts';
 import { modeOf, type Mode } from '../../../domain/mode.ts';
 import type {
@@ -34,6 +34,8 @@ import { NO_STORE, REPLAYED } from '../../respond.ts';
 import { cannotShowAgain, keyReused, retryOf, type Repeatable } from '../../retries.ts';
 import type { Api } from '../../services.ts';
 import { isSignedIn } from '../../authenticate.ts';
+import { invalidField } from '../../invalid-field.ts';
+import { idIn } from '../../look-ups.ts';
 import { revoked, rolled } from '../budgets/spend-keys.ts';
 
 /** The most active keys of an account: far more than anybody needs. */
@@ -72,13 +74,7 @@ export async function postKey(
   const retry = retryOf(caller.accountId, idempotencyKey, { kind, name, mode: mode ?? 'live' });
   if (mode !== 'test') return makeAnother(api, caller, caller, { kind, name, retry });
   if (kind === 'legacy') {
-    throw new ApiError(
-      'invalid_request',
-      'Legacy keys have no test mode, because they move no money.',
-      {
-        param: 'kind',
-      },
-    );
+    throw invalidField('kind', 'Legacy keys have no test mode, because they move no money.');
   }
   const { ledgerCount } = api.config;
   const test = await ensureTestAccount(api.database, caller.accountId, ledgerCount);
@@ -120,9 +116,7 @@ export async function postKeyRevocation(
   const spendKey = await revoked(api, caller, which.id, body);
   if (spendKey) return { status: 200, body: spendKey };
   if (body.releaseHolds === true) {
-    throw new ApiError('invalid_request', 'Only the holds of spend keys can be released.', {
-      param: 'releaseHolds',
-    });
+    throw invalidField('releaseHolds', 'Only the holds of spend keys can be released.');
   }
   const key = isSignedIn(caller) ? await revokeKey(api.database, which) : null;
   if (!key) throw noSuchKey();
@@ -227,7 +221,7 @@ function isInForce({ revokedAt, expiresAt }: StoredKey, nowMs: number): boolean 
 }
 
 function keyOf({ accountId }: KeyOwner, params: Readonly<Record<string, string>>) {
-  const id = uuidOf('key', params['id'] ?? '');
+  const id = idIn('key', params);
   if (id === undefined) throw noSuchKey();
   return { id, accountId };
 }

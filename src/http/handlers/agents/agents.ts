@@ -16,6 +16,7 @@ import { AGENTS_MAX, registerAgent, type Agent } from '../../../store/agents/age
 import type { Database } from '../../../store/database.ts';
 import type { Api } from '../../services.ts';
 import type { Reply, Request } from '../../endpoint.ts';
+import { invalidField } from '../../invalid-field.ts';
 
 export async function postAgent(
   api: Api,
@@ -25,7 +26,7 @@ export async function postAgent(
     allowPrivate: api.config.allowPrivateEndpoints,
   });
   if (problem) {
-    throw new ApiError('invalid_request', `endpoint ${problem}`, { param: 'endpoint' });
+    throw invalidField('endpoint', `endpoint ${problem}`);
   }
   const agent = await registerAgent(api.database, caller.accountId, {
     ...body,
@@ -37,10 +38,9 @@ export async function postAgent(
     throw new ApiError('agent_exists', 'Another account has registered this id.');
   }
   if (agent === 'too_many') {
-    throw new ApiError(
-      'invalid_request',
+    throw invalidField(
+      'id',
       `An account has at most ${AGENTS_MAX} agents. To replace one, register this agent under its id.`,
-      { param: 'id' },
     );
   }
   return { status: 201, body: wireAgent(agent) };

@@ -3,7 +3,7 @@ import { hash } from 'node:crypto';
 import { DAY_MS } from '../../../domain/durations.ts';
 import { ApiError } from '../../../domain/errors.ts';
 import { ACTIVE_GRANTS_MAX } from '../../../domain/grant.ts';
-import { uuidOf, wireId } from '../../../domain/ids.ts';
+import { wireId } from '../../../domain/ids.ts';
 import type { GrantBody, GrantReply } from '../../../schemas/grants.ts';
 import { findAgent } from '../../../store/agents/agents.ts';
 import {
@@ -17,7 +17,9 @@ import {
 } from '../../../store/agents/grants.ts';
 import type { Api } from '../../services.ts';
 import type { Reply, Request } from '../../endpoint.ts';
+import { invalidField } from '../../invalid-field.ts';
 import { parseTime } from '../../iso-time.ts';
+import { idIn, noSuch } from '../../look-ups.ts';
 import { REPLAYED } from '../../respond.ts';
 
 const DAYS_MAX = 30;
@@ -78,14 +80,14 @@ async function makeGrant(api: Api, request: NewGrant): Promise<CreateGrantResult
   const { database } = api.invocations;
   const inMs = expiresAt === undefined ? DAY_MS : Date.parse(expiresAt) - api.clock.nowMs();
   if (inMs <= 0 || inMs > DAYS_MAX * DAY_MS) throw invalid('expiresAt', EXPIRY);
-  if (!(await findAgent(database, targetAgentId))) throw unknownAgent();
+  if (!(await findAgent(database, targetAgentId))) throw noSuch('agent', 'targetAgentId');
   return createGrant(database, request);
 }
 
 export async function getGrant(api: Api, { caller, params }: Request): Promise<Reply<GrantReply>> {
-  const id = uuidOf('grant', params['id'] ?? '');
+  const id = idIn('grant', params);
   const grant = id && (await findGrantFor(api.database, caller.accountId, id));
-  if (!grant) throw unknownGrant();
+  if (!grant) throw noSuch('grant');
   return { status: 200, body: wireGrant(grant) };
 }
 
@@ -97,9 +99,9 @@ export async function postGrantRevocation(
   api: Api,
   { caller, params }: Request,
 ): Promise<Reply<GrantReply>> {
-  const id = uuidOf('grant', params['id'] ?? '');
+  const id = idIn('grant', params);
   const result = id && (await revokeGrant(api.invocations.database, caller.accountId, id));
-  if (!result) throw unknownGrant();
+  if (!result) throw noSuch('grant');
   if (result.kind === 'ended') {
     const { status } = result.grant;
     throw new ApiError('grant_not_active', `The grant is already ${status}; it was not revoked.`, {
@@ -107,15 +109,6 @@ export async function postGrantRevocation(
     });
   }
   return { status: 200, body: wireGrant(result.grant) };
-}
-
-export function unknownAgent(): ApiError {
-  return new ApiError('not_found', 'There is no such agent.', { param: 'targetAgentId' });
-}
-
-/** `param` is the field of the body that names the grant, if one does. */
-export function unknownGrant(param?: string): ApiError {
-  return new ApiError('not_found', 'There is no such grant.', param === undefined ? {} : { param });
 }
 
 /** The expiry in UTC. */
@@ -140,7 +133,7 @@ function maxUsesOf({ type, maxUses }: GrantBody): number | null {
 }
 
 function invalid(param: string, problem: string): ApiError {
-  return new ApiError('invalid_request', `${param} ${problem}`, { param });
+  return invalidField(param, `${param} ${problem}`);
 }
 
 function wireGrant(grant: Grant): GrantReply {

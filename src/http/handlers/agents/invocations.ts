@@ -13,8 +13,9 @@ import {
 import { requestInvocation } from '../../../invocations/request-invocation.ts';
 import type { Api } from '../../services.ts';
 import type { Reply, Request } from '../../endpoint.ts';
+import { idIn, noSuch } from '../../look-ups.ts';
 import { REPLAYED } from '../../respond.ts';
-import { RETRY_SECONDS, unknownAgent, unknownGrant } from './grants.ts';
+import { RETRY_SECONDS } from './grants.ts';
 
 /** A payload may be larger than the bodies of other requests. */
 export const INVOCATION_BYTES_MAX = 256 * 1024;
@@ -28,9 +29,10 @@ export async function postInvocation(
 ): Promise<Reply<InvocationReply, 200 | 202>> {
   const byMs = performance.now() + ANSWER_TIMEOUT_MS;
   const { targetAgentId, grantId, capability, payload } = body;
-  if (!(await findAgent(api.invocations.database, targetAgentId))) throw unknownAgent();
+  if (!(await findAgent(api.invocations.database, targetAgentId)))
+    throw noSuch('agent', 'targetAgentId');
   const grantRowId = uuidOf('grant', grantId);
-  if (grantRowId === undefined) throw unknownGrant('grantId');
+  if (grantRowId === undefined) throw noSuch('grant', 'grantId');
   const asked = { targetAgentId, grantId, capability, payload };
   const request: NewInvocation = {
     accountId: caller.accountId,
@@ -45,7 +47,7 @@ export async function postInvocation(
   const result = await requestInvocation(api.invocations, request, byMs);
   switch (result.kind) {
     case 'no_grant':
-      throw unknownGrant('grantId');
+      throw noSuch('grant', 'grantId');
     case 'too_many_open':
       throw new ApiError(
         'rate_limited',
@@ -86,9 +88,9 @@ export async function ownInvocation(
   { accountId }: Request['caller'],
   params: Request['params'],
 ): Promise<Invocation> {
-  const id = uuidOf('invocation', params['id'] ?? '');
+  const id = idIn('invocation', params);
   const invocation = id && (await findInvocationOf(api.database, accountId, id));
-  if (!invocation) throw new ApiError('not_found', 'There is no such invocation.');
+  if (!invocation) throw noSuch('invocation');
   return invocation;
 }
 

@@ -1,5 +1,4 @@
 /** Approvals as the owner, the holder of a spend key and a developer see them, and the wait for a decision. */
-import { ApiError } from '../../../domain/errors.ts';
 import { uuidOf, wireId } from '../../../domain/ids.ts';
 import { dollarsOf } from '../../../domain/money.ts';
 import type {
@@ -19,6 +18,7 @@ import type { Decider } from '../../../store/approvals/decide-approval.ts';
 import { settleApprovals } from '../../../store/approvals/settle-approvals.ts';
 import type { Reply, Request } from '../../endpoint.ts';
 import { WAITS } from '../../fair-shares.ts';
+import { idIn, noSuch } from '../../look-ups.ts';
 import { listPage } from '../../pagination.ts';
 import type { Api } from '../../services.ts';
 import { approvalsPage } from '../budgets/budget-errors.ts';
@@ -88,9 +88,9 @@ export async function getSeen(
   view: ApprovalView,
   params: Request['params'],
 ): Promise<Approval> {
-  const id = uuidOf('approval', params['id'] ?? '');
+  const id = idIn('approval', params);
   const found = id && (await findApprovalFor(api.database, view, id));
-  if (!found) throw new ApiError('not_found', 'There is no such approval.');
+  if (!found) throw noSuch('approval');
   return found;
 }
 

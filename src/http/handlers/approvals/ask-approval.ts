@@ -15,6 +15,8 @@ import { askApproval } from '../../../store/approvals/ask-approval.ts';
 import { findRefusing, type Refusing } from '../../../store/approvals/find-refusal.ts';
 import { amountOf, CHARGEABLE } from '../../amounts.ts';
 import type { Reply, Request } from '../../endpoint.ts';
+import { invalidField } from '../../invalid-field.ts';
+import { noSuch } from '../../look-ups.ts';
 import type { Api } from '../../services.ts';
 import { refusalError } from '../charges/charge-errors.ts';
 import { wireApproval } from './approvals.ts';
@@ -95,19 +97,17 @@ async function byPayer(api: Api, payer: KeyOwner, body: ApprovalBody): Promise<P
   if (body.apiKey !== undefined) throw misplaced('apiKey', 'a developer key');
   const developerId = body.developerId && uuidOf('developer', body.developerId);
   if (!developerId) {
-    throw new ApiError('invalid_request', 'developerId must name the developer that was called.', {
-      param: 'developerId',
-    });
+    throw invalidField('developerId', 'developerId must name the developer that was called.');
   }
   const developerNumber = await findDeveloperNumber(api.database, developerId, modeOf(payer));
   if (developerNumber === null) {
-    throw new ApiError('not_found', 'There is no such developer.', { param: 'developerId' });
+    throw noSuch('developer', 'developerId');
   }
   return { payer, askedBy: 'payer', developerId, developerNumber };
 }
 
 function misplaced(param: string, key: string): ApiError {
-  return new ApiError('invalid_request', `${param} is only for requests with ${key}.`, { param });
+  return invalidField(param, `${param} is only for requests with ${key}.`);
 }
 
 /** What refuses the call; throws if nothing does, or if no owner can change it. */

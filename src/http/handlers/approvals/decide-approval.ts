@@ -26,6 +26,8 @@ import { credentialOf } from '../../authenticate.ts';
 import { amountOf, invalidAmount } from '../../amounts.ts';
 import { afterCommit } from '../../answer-errors.ts';
 import type { Reply, Request } from '../../endpoint.ts';
+import { invalidField } from '../../invalid-field.ts';
+import { noSuch } from '../../look-ups.ts';
 import { REPLAYED } from '../../respond.ts';
 import type { Api } from '../../services.ts';
 import { LIMIT } from '../budgets/budgets.ts';
@@ -79,24 +81,20 @@ export function answerOf(
 ): Answer {
   if (decision !== 'raise') return { kind: decision };
   if (limit !== undefined) return { kind: decision, limitMicros: amountOf('limit', limit, LIMIT) };
-  throw new ApiError('invalid_request', 'limit is required with raise.', { param: 'limit' });
+  throw invalidField('limit', 'limit is required with raise.');
 }
 
 function demandFitting({ code }: Approval, { decision, limit, amount }: DecisionBody): void {
   if (!canAnswer(code, decision)) {
     const fitting = ANSWERS.filter((answer) => canAnswer(code, answer)).join(', ');
-    throw new ApiError('invalid_request', `After ${code}, decision must be one of: ${fitting}.`, {
-      param: 'decision',
-    });
+    throw invalidField('decision', `After ${code}, decision must be one of: ${fitting}.`);
   }
   const [extra] = [
     ...(limit !== undefined && decision !== 'raise' ? ['limit'] : []),
     ...(amount !== undefined && decision !== 'top_up' ? ['amount'] : []),
   ];
   if (extra === undefined) return;
-  throw new ApiError('invalid_request', `${extra} cannot be combined with ${decision}.`, {
-    param: extra,
-  });
+  throw invalidField(extra, `${extra} cannot be combined with ${decision}.`);
 }
 
 /** Without a key of its own, the top-up of an approval happens once. */
@@ -163,6 +161,6 @@ function errorOf(result: Exclude<Decided, { kind: 'decided' }>): ApiError {
         'The budget already has the maximum number of approved developers. Remove one first.',
       );
     case 'unknown_approval':
-      return new ApiError('not_found', 'There is no such approval.');
+      return noSuch('approval');
   }
 }

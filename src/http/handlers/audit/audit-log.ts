@@ -56,8 +56,8 @@ async function readPage(
   }
   const found = await listAuditEntries(database, {
     limit: limit + 1,
-    ...(accountId === undefined ? {} : { accountId }),
-    ...(cursor === undefined ? {} : { after: Number(cursor) }),
+    accountId,
+    after: cursor === undefined ? undefined : Number(cursor),
   });
   const rows = found.slice(0, limit);
   const hasMore = found.length > limit;

@@ -1,7 +1,6 @@
 /** A consumer's balance and usage (specification section 4.1). */
 import { DAY_MS } from '../../../domain/durations.ts';
-import { ApiError } from '../../../domain/errors.ts';
-import { uuidOf, wireId } from '../../../domain/ids.ts';
+import { wireId } from '../../../domain/ids.ts';
 import { dollarsOf } from '../../../domain/money.ts';
 import type {
   BalanceReply,
@@ -24,8 +23,10 @@ import { rangeOf } from '../earnings/earnings.ts';
 import { listedCharge } from '../charges/charges.ts';
 import type { Reply, Request, ScanApi } from '../../endpoint.ts';
 import { chargeFilterOf, timeRangeOf } from '../../filters.ts';
+import { invalidField } from '../../invalid-field.ts';
+import { idIn } from '../../look-ups.ts';
 import { listPage } from '../../pagination.ts';
-import { refuseArchivedCharge, refuseArchivedRange } from '../../refuse-archived.ts';
+import { refuseArchivedRange, refuseUnknownCharge } from '../../refuse-archived.ts';
 
 export async function getBalance(api: Api, { caller }: Request): Promise<Reply<BalanceReply>> {
   const [{ balance, debt }, autoTopUp] = await Promise.all([
@@ -66,12 +67,9 @@ export async function getUsageCharge(
   api: Api,
   { caller, params }: Request,
 ): Promise<Reply<ConsumerChargeReply>> {
-  const id = uuidOf('charge', params['id'] ?? '');
+  const id = idIn('charge', params);
   const found = id && (await findConsumerCharge(api.database, caller, id));
-  if (!found) {
-    if (id) await refuseArchivedCharge(api, id);
-    throw new ApiError('not_found', 'There is no such charge.');
-  }
+  if (!found) return refuseUnknownCharge(api, id);
   const credits = await listCreditsOfCharge(api.database, caller, found.id);
   return {
     status: 200,
@@ -97,13 +95,11 @@ export async function getUsageByDay(
 ): Promise<Reply<UsageByDayReply>> {
   const { fromMs } = rangeOf(query, 'day');
   if (fromMs === undefined) {
-    throw new ApiError('invalid_request', 'from is required.', { param: 'from' });
+    throw invalidField('from', 'from is required.');
   }
   const days = Math.max(Math.ceil((api.clock.nowMs() - fromMs) / DAY_MS), 0);
   if (days > DAYS_MAX) {
-    throw new ApiError('invalid_request', `from must be at most ${DAYS_MAX} days ago.`, {
-      param: 'from',
-    });
+    throw invalidField('from', `from must be at most ${DAYS_MAX} days ago.`);
   }
   const found = await listUsageByDay(api.database, caller, { fromMs, days });
   return {

@@ -4,7 +4,7 @@
  */
 import { BUDGET_DEPTH_MAX, BUDGETS_MAX, type WindowUnit } from '../../../domain/budget.ts';
 import { ApiError } from '../../../domain/errors.ts';
-import { uuidOf, uuidTimeMs, wireId } from '../../../domain/ids.ts';
+import { uuidOf, wireId, uuidTime } from '../../../domain/ids.ts';
 import { dollarsOf, type Micros } from '../../../domain/money.ts';
 import type {
   BudgetBody,
@@ -35,7 +35,9 @@ import { credentialOf } from '../../authenticate.ts';
 import { afterCommit } from '../../answer-errors.ts';
 import { amountOf, CHARGEABLE, type AmountRule } from '../../amounts.ts';
 import type { Reply, Request } from '../../endpoint.ts';
+import { invalidField } from '../../invalid-field.ts';
 import { parseTime } from '../../iso-time.ts';
+import { noSuch } from '../../look-ups.ts';
 import { invalidCursor, listPage } from '../../pagination.ts';
 import { REPLAYED } from '../../respond.ts';
 import { keyReused, retryOf } from '../../retries.ts';
@@ -133,14 +135,13 @@ export async function postBudget(
     case 'key_reused':
       throw keyReused();
     case 'unknown_parent':
-      throw unknownBudget('parentId');
+      throw noSuch('budget', 'parentId');
     case 'closed':
       throw budgetClosed();
     case 'too_deep':
-      throw new ApiError(
-        'invalid_request',
+      throw invalidField(
+        'parentId',
         `parentId is already at the deepest level, ${BUDGET_DEPTH_MAX} below the account.`,
-        { param: 'parentId' },
       );
     case 'too_many':
       throw new ApiError('invalid_request', `An account has at most ${BUDGETS_MAX} budgets.`);
@@ -181,7 +182,7 @@ function changed(
       api.budgets.forget({ consumerId: seen.consumerId, number: result.budget.number });
       return { status: 200, body: wireBudget(seen, result.budget) };
     case 'unknown_budget':
-      throw unknownBudget();
+      throw noSuch('budget');
     case 'closed':
       throw budgetClosed();
   }
@@ -189,20 +190,20 @@ function changed(
 
 export async function getSeen(api: Api, seen: Seen, wire: string): Promise<Budget> {
   const budget = await findBudget(api.database, seen, idOf(wire));
-  if (!budget) throw unknownBudget();
+  if (!budget) throw noSuch('budget');
   return budget;
 }
 
 /** When its number is all that is needed. */
 export async function numberOfSeen(api: Api, seen: Seen, wire: string): Promise<number> {
   const number = await findBudgetNumber(api.database, seen, idOf(wire));
-  if (number === null) throw unknownBudget();
+  if (number === null) throw noSuch('budget');
   return number;
 }
 
 function idOf(wire: string): string {
   const id = uuidOf('budget', wire);
-  if (id === undefined) throw unknownBudget();
+  if (id === undefined) throw noSuch('budget');
   return id;
 }
 
@@ -254,17 +255,7 @@ function limitOf(param: string, sent: number | string | null, rule: AmountRule):
 export function futureOf({ clock }: Api, expiresAt: string): string {
   const timeMs = parseTime(expiresAt);
   if (timeMs > clock.nowMs()) return new Date(timeMs).toISOString();
-  throw new ApiError('invalid_request', 'expiresAt must be a time in the future, in ISO 8601.', {
-    param: 'expiresAt',
-  });
-}
-
-function unknownBudget(param?: string): ApiError {
-  return new ApiError(
-    'not_found',
-    'There is no such budget.',
-    param === undefined ? {} : { param },
-  );
+  throw invalidField('expiresAt', 'expiresAt must be a time in the future, in ISO 8601.');
 }
 
 export function budgetClosed(): ApiError {
@@ -307,7 +298,7 @@ function wireBudget({ own }: Seen, budget: Budget): BudgetReply {
     mayDelegate: budget.mayDelegate,
     expiresAt: budget.expiresAt,
     metadata: budget.metadata,
-    createdAt: new Date(uuidTimeMs(budget.id)).toISOString(),
+    createdAt: uuidTime(budget.id),
   };
 }
 

@@ -6,7 +6,7 @@ import { modeOf } from '../../../domain/mode.ts';
 import type { SpendKeyBody, SpendKeysReply } from '../../../schemas/budgets.ts';
 import type { KeyReply, NewKeyReply, RevokeBody } from '../../../schemas/keys.ts';
 import type { PageQuery } from '../../../schemas/shapes.ts';
-import { hashOfKey } from '../../../store/accounts/accounts.ts';
+import { storedOf } from '../../../store/accounts/api-keys.ts';
 import type { Budget } from '../../../store/budgets/budget.ts';
 import { releaseOpenHolds } from '../../../store/budgets/open-holds.ts';
 import type { KeyOwner } from '../../../store/accounts/api-keys.ts';
@@ -120,7 +120,7 @@ export async function revoked(
 function newSpendKey(api: Api, caller: KeyOwner, retry: Repeatable | undefined) {
   const key = freshKey(api, spendKeyOf(caller), retry);
   const { accountId } = caller;
-  return { key, stored: { hash: hashOfKey(key), lastFour: key.slice(-4), accountId } };
+  return { key, stored: { ...storedOf(key), accountId } };
 }
 
 function spendKeyOf(caller: KeyOwner): KeyToShow {

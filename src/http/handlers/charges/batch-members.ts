@@ -5,6 +5,7 @@ import { ApiError } from '../../../domain/errors.ts';
 import { BATCH_OPS, type BatchMember, type BatchOp } from '../../../schemas/charge-batches.ts';
 import type { CaptureBody } from '../../../schemas/holds.ts';
 import { checkedKey } from '../../idempotency-key-header.ts';
+import { invalidField } from '../../invalid-field.ts';
 import type { Api } from '../../services.ts';
 import { bodyValidator } from '../../validation.ts';
 import { holdIdOf } from '../holds/holds.ts';
@@ -59,9 +60,7 @@ export function parseMember(
 function opOf(member: unknown): BatchOp {
   const op = typeof member === 'object' && member !== null && 'op' in member ? member.op : 'charge';
   if (typeof op === 'string' && Object.hasOwn(BATCH_OPS, op)) return op as BatchOp;
-  throw new ApiError('invalid_request', `op must be one of ${Object.keys(BATCH_OPS).join(', ')}.`, {
-    param: 'op',
-  });
+  throw invalidField('op', `op must be one of ${Object.keys(BATCH_OPS).join(', ')}.`);
 }
 
 function keyOf({ idempotencyKey }: { readonly idempotencyKey?: string }): string | undefined {

@@ -1,5 +1,5 @@
 /** Lists as CSV files: the same rows and filters as in JSON, complete instead of page by page. */
-import { uuidTimeMs, wireId } from '../../../domain/ids.ts';
+import { wireId, uuidTime } from '../../../domain/ids.ts';
 import type { ChargesFileQuery, UsageFileQuery } from '../../../schemas/charges.ts';
 import type { EarningsFileQuery } from '../../../schemas/earnings.ts';
 import {
@@ -92,6 +92,6 @@ function chargePages(
 }
 
 function cellsOf({ id, tool, amountMicros, refundedMicros }: StoredCharge): Cell[] {
-  const createdAt = new Date(uuidTimeMs(id)).toISOString();
+  const createdAt = uuidTime(id);
   return [wireId('charge', id), createdAt, tool, BigInt(amountMicros), BigInt(refundedMicros)];
 }

@@ -1,13 +1,14 @@
 /** Refunds of charges, by the developer that made the charge, in full or in part, until nothing is left. */
 import { ApiError } from '../../../domain/errors.ts';
-import { uuidOf, uuidTimeMs, wireId } from '../../../domain/ids.ts';
+import { wireId, uuidTime } from '../../../domain/ids.ts';
 import { dollarsOf, formatDollars } from '../../../domain/money.ts';
 import type { RefundBody, RefundReply } from '../../../schemas/charges.ts';
 import { refundCharge, type ChargeRefund } from '../../../store/charges/refund-charge.ts';
 import { amountOf, type AmountRule } from '../../amounts.ts';
 import type { Api } from '../../services.ts';
 import type { Reply, Request } from '../../endpoint.ts';
-import { refuseArchivedCharge } from '../../refuse-archived.ts';
+import { idIn } from '../../look-ups.ts';
+import { refuseUnknownCharge } from '../../refuse-archived.ts';
 import { REPLAYED } from '../../respond.ts';
 
 /** No maximum here: the charge's own amount is the limit. */
@@ -22,8 +23,8 @@ export async function postChargeRefund(
   { caller, params, body, idempotencyKey }: Request<RefundBody>,
 ): Promise<Reply<RefundReply, 201>> {
   const asked = body.amount === undefined ? null : amountOf('amount', body.amount, REFUNDABLE);
-  const chargeId = uuidOf('charge', params['id'] ?? '');
-  if (chargeId === undefined) throw unknownCharge();
+  const chargeId = idIn('charge', params);
+  if (chargeId === undefined) return refuseUnknownCharge(api, chargeId);
   const { developerNumber } = caller;
   const request = { developerNumber, chargeId, asked, idempotencyKey };
   const result = await refundCharge(api.database, request);
@@ -33,8 +34,7 @@ export async function postChargeRefund(
     case 'known':
       return { status: 201, body: wireRefund(result.refund), headers: REPLAYED };
     case 'unknown_charge':
-      await refuseArchivedCharge(api, chargeId);
-      throw unknownCharge();
+      return refuseUnknownCharge(api, chargeId);
     case 'key_reused':
       throw new ApiError(
         'idempotency_key_reused',
@@ -58,16 +58,12 @@ export async function postChargeRefund(
   }
 }
 
-function unknownCharge(): ApiError {
-  return new ApiError('not_found', 'There is no such charge.');
-}
-
 function wireRefund(refund: ChargeRefund): RefundReply {
   return {
     id: wireId('chargeRefund', refund.id),
     chargeId: wireId('charge', refund.chargeId),
     amount: dollarsOf(refund.amountMicros),
     refunded: dollarsOf(refund.refundedMicros),
-    createdAt: new Date(uuidTimeMs(refund.id)).toISOString(),
+    createdAt: uuidTime(refund.id),
   };
 }

@@ -1,8 +1,7 @@
 /** Charging, and the developer's list of charges (specification sections 4.3 and 7). */
 import { charge, type ChargeResult } from '../../../charging/charge.ts';
 import { receiptPayload } from '../../../charging/receipts.ts';
-import { ApiError } from '../../../domain/errors.ts';
-import { uuidOf, wireId } from '../../../domain/ids.ts';
+import { wireId } from '../../../domain/ids.ts';
 import { isTest } from '../../../domain/mode.ts';
 import { dollarsOf } from '../../../domain/money.ts';
 import type {
@@ -21,8 +20,9 @@ import {
 import type { Api } from '../../services.ts';
 import type { Reply, Request, ScanApi } from '../../endpoint.ts';
 import { developerChargeFilterOf, timeRangeOf } from '../../filters.ts';
+import { idIn } from '../../look-ups.ts';
 import { listPage } from '../../pagination.ts';
-import { refuseArchivedCharge, refuseArchivedRange } from '../../refuse-archived.ts';
+import { refuseArchivedRange, refuseUnknownCharge } from '../../refuse-archived.ts';
 import { REPLAYED } from '../../respond.ts';
 import { errorOnDemand, insufficientBalance, refusalError } from './charge-errors.ts';
 
@@ -129,12 +129,9 @@ export async function getCharge(
   api: Api,
   { caller, params }: Request,
 ): Promise<Reply<DeveloperChargeReply>> {
-  const id = uuidOf('charge', params['id'] ?? '');
+  const id = idIn('charge', params);
   const found = id && (await findDeveloperCharge(api.database, caller, id));
-  if (!found) {
-    if (id) await refuseArchivedCharge(api, id);
-    throw new ApiError('not_found', 'There is no such charge.');
-  }
+  if (!found) return refuseUnknownCharge(api, id);
   return { status: 200, body: developerView(api, found) };
 }
 

@@ -3,7 +3,6 @@
  * optionally by hour or by UTC day.
  */
 import { DAY_MS, HOUR_MS } from '../../../domain/durations.ts';
-import { ApiError } from '../../../domain/errors.ts';
 import { wireId } from '../../../domain/ids.ts';
 import { asMicros, dollarsOf } from '../../../domain/money.ts';
 import type { EarningsQuery, EarningsReply } from '../../../schemas/earnings.ts';
@@ -18,6 +17,7 @@ import {
 } from '../../../store/earnings/earnings.ts';
 import type { Reply, Request, ScanApi } from '../../endpoint.ts';
 import { timeRangeOf } from '../../filters.ts';
+import { invalidField } from '../../invalid-field.ts';
 
 const INTERVAL_MS: Readonly<Record<Interval, number>> = { hour: HOUR_MS, day: DAY_MS };
 /** Six weeks of hours, or almost three years of days. */
@@ -52,12 +52,10 @@ export function rangeOf(query: TimeQuery, unit: Interval): HourRange {
   const { fromMs, toMs } = timeRangeOf(query);
   for (const [name, timeMs] of Object.entries({ from: fromMs, to: toMs })) {
     if (timeMs === undefined || timeMs % INTERVAL_MS[unit] === 0) continue;
-    throw new ApiError('invalid_request', `${name} must be the beginning of a UTC ${unit}.`, {
-      param: name,
-    });
+    throw invalidField(name, `${name} must be the beginning of a UTC ${unit}.`);
   }
   if (fromMs !== undefined && toMs !== undefined && fromMs >= toMs) {
-    throw new ApiError('invalid_request', 'from must be before to.', { param: 'from' });
+    throw invalidField('from', 'from must be before to.');
   }
   return { fromMs, toMs };
 }
@@ -66,14 +64,12 @@ export function rangeOf(query: TimeQuery, unit: Interval): HourRange {
 async function seriesOf(api: ScanApi, caller: KeyOwner, range: EarningsFilter, interval: Interval) {
   const { fromMs, toMs = api.clock.nowMs(), tool } = range;
   if (fromMs === undefined) {
-    throw new ApiError('invalid_request', 'from is required with interval.', { param: 'from' });
+    throw invalidField('from', 'from is required with interval.');
   }
   const lengthMs = INTERVAL_MS[interval];
   const points = Math.ceil((toMs - fromMs) / lengthMs);
   if (points > POINTS_MAX) {
-    throw new ApiError('invalid_request', `A series has at most ${POINTS_MAX} ${interval}s.`, {
-      param: 'from',
-    });
+    throw invalidField('from', `A series has at most ${POINTS_MAX} ${interval}s.`);
   }
   const found = await listEarnings(api.database, caller, { fromMs, toMs, tool }, interval);
   const byTime = new Map(found.map((each) => [each.beginsMs, each]));

@@ -1,5 +1,4 @@
 /** Monthly statements for the key's role. A month is a UTC month; one without entries is empty. */
-import { ApiError } from '../../../domain/errors.ts';
 import { wireId } from '../../../domain/ids.ts';
 import { asMicros, dollarsOf } from '../../../domain/money.ts';
 import type {
@@ -19,6 +18,7 @@ import { takeTurn, takeTurnInSteps } from '../../../store/accounts/turns.ts';
 import type { Api } from '../../services.ts';
 import { pagesOfRows, type Cell, type Export } from '../../csv.ts';
 import type { Reply, Request } from '../../endpoint.ts';
+import { invalidField } from '../../invalid-field.ts';
 
 export async function getStatement(
   api: Api,
@@ -83,10 +83,9 @@ function monthOf(text: string, nowMs: number): Month {
   const fromMs = Date.UTC(Number(year), Number(month) - 1);
   if (year < '1970' || fromMs > nowMs) {
     const thisMonth = isoOf(nowMs).slice(0, 7);
-    throw new ApiError(
-      'invalid_request',
+    throw invalidField(
+      'month',
       `month must be the current month, ${thisMonth}, or an earlier one in the same format.`,
-      { param: 'month' },
     );
   }
   return { fromMs, toMs: Date.UTC(Number(year), Number(month)) };

@@ -1,6 +1,6 @@
 /** The developer's tools (specification section 4.2). */
 import { ApiError } from '../../../domain/errors.ts';
-import { uuidOf, wireId } from '../../../domain/ids.ts';
+import { wireId } from '../../../domain/ids.ts';
 import { dollarsOf, type Micros } from '../../../domain/money.ts';
 import type {
   ChangedToolReply,
@@ -21,6 +21,7 @@ import {
 import { amountOf, CHARGEABLE } from '../../amounts.ts';
 import type { Api } from '../../services.ts';
 import type { Reply, Request } from '../../endpoint.ts';
+import { idIn, noSuch } from '../../look-ups.ts';
 import { listPage } from '../../pagination.ts';
 
 export async function postTool(
@@ -51,7 +52,7 @@ export async function patchTool(
   api: Api,
   { caller, params, body }: Request<ToolChanges>,
 ): Promise<Reply<ChangedToolReply>> {
-  const id = uuidOf('tool', params['id'] ?? '');
+  const id = idIn('tool', params);
   const tool =
     id &&
     (await changeTool(api.database, caller.developerId, id, {
@@ -59,7 +60,7 @@ export async function patchTool(
       price: priceOf(body.price),
       isArchived: body.archived,
     }));
-  if (!tool) throw new ApiError('not_found', 'There is no such tool.');
+  if (!tool) throw noSuch('tool');
   if (tool === 'too_many') throw tooManyTools();
   api.tools.forget(caller.developerId, tool.name);
   return { status: 200, body: { ...wireTool(tool), archived: tool.isArchived } };
@@ -69,9 +70,9 @@ export async function getTool(
   api: Api,
   { caller, params }: Request,
 ): Promise<Reply<ChangedToolReply>> {
-  const id = uuidOf('tool', params['id'] ?? '');
+  const id = idIn('tool', params);
   const tool = id && (await findTool(api.database, caller.developerId, { id }));
-  if (!tool) throw new ApiError('not_found', 'There is no such tool.');
+  if (!tool) throw noSuch('tool');
   return { status: 200, body: { ...wireTool(tool), archived: tool.isArchived } };
 }
 

@@ -1,6 +1,6 @@
 /** An account's webhook endpoints. */
 import { ApiError } from '../../../domain/errors.ts';
-import { uuidOf, wireId } from '../../../domain/ids.ts';
+import { wireId } from '../../../domain/ids.ts';
 import { SECRET_OVERLAP_SECONDS, WEBHOOK_ENDPOINTS_MAX } from '../../../domain/webhook-endpoint.ts';
 import {
   addEndpoint,
@@ -26,6 +26,8 @@ import {
   type WhichEndpoint,
 } from '../../../store/events/webhook-endpoints.ts';
 import type { Reply, Request } from '../../endpoint.ts';
+import { invalidField } from '../../invalid-field.ts';
+import { idIn, noSuch } from '../../look-ups.ts';
 import { NO_STORE, REPLAYED } from '../../respond.ts';
 import { keyReused, retryOf } from '../../retries.ts';
 import type { Api } from '../../services.ts';
@@ -84,7 +86,7 @@ export async function patchEndpoint(
   const changes = { url, types, description, isEnabled };
   const changed = await changeEndpoint(api.database, which, changes, rulesOf(api));
   if (changed.kind === 'url_refused') throw refusedUrl(changed);
-  if (changed.kind === 'unknown') throw noSuchEndpoint();
+  if (changed.kind === 'unknown') throw noSuch('webhook endpoint');
   return { status: 200, body: wireEndpoint(changed.endpoint) };
 }
 
@@ -93,7 +95,7 @@ export async function deleteEndpoint(
   { caller, params }: Request,
 ): Promise<Reply<DeletedWebhookEndpointReply>> {
   const which = whichOf({ caller, params });
-  if (!(await deleteWebhookEndpoint(api.database, which))) throw noSuchEndpoint();
+  if (!(await deleteWebhookEndpoint(api.database, which))) throw noSuch('webhook endpoint');
   return { status: 200, body: { id: wireId('webhookEndpoint', which.id), deleted: true } };
 }
 
@@ -105,7 +107,7 @@ export async function postSecretRoll(
   const { overlapSeconds = SECRET_OVERLAP_SECONDS } = body;
   const retry = retryOf(caller.accountId, idempotencyKey, { rolls: which.id, overlapSeconds });
   const rolled = await rollSecret(api.database, which, overlapSeconds, api.webhookSigner, retry);
-  if (rolled.kind === 'unknown') throw noSuchEndpoint();
+  if (rolled.kind === 'unknown') throw noSuch('webhook endpoint');
   if (rolled.kind === 'key_reused') throw keyReused();
   return {
     status: 200,
@@ -120,22 +122,18 @@ export async function postSecretRoll(
 
 /** Of the caller's account. */
 export function whichOf({ caller, params }: Pick<Request, 'caller' | 'params'>): WhichEndpoint {
-  const id = uuidOf('webhookEndpoint', params['id'] ?? '');
-  if (id === undefined) throw noSuchEndpoint();
+  const id = idIn('webhookEndpoint', params);
+  if (id === undefined) throw noSuch('webhook endpoint');
   return { id, accountId: caller.accountId };
 }
 
 export function known(found: WebhookEndpoint | null): WebhookEndpoint {
-  if (!found) throw noSuchEndpoint();
+  if (!found) throw noSuch('webhook endpoint');
   return found;
 }
 
-function noSuchEndpoint(): ApiError {
-  return new ApiError('not_found', 'There is no such webhook endpoint.');
-}
-
 function refusedUrl({ problem }: UrlRefused): ApiError {
-  return new ApiError('invalid_request', `url ${problem}`, { param: 'url' });
+  return invalidField('url', `url ${problem}`);
 }
 
 function rulesOf({ config, webhookSigner }: Api) {

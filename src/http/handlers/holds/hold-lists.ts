@@ -1,5 +1,4 @@
 /** Holds as their developer and their consumer see them. */
-import { uuidOf } from '../../../domain/ids.ts';
 import type { HoldsQuery, HoldsReply, ListedHold } from '../../../schemas/holds.ts';
 import type { KeyOwner } from '../../../store/accounts/api-keys.ts';
 import {
@@ -9,6 +8,7 @@ import {
   type StoredHold,
 } from '../../../store/holds/list-holds.ts';
 import type { Reply, Request } from '../../endpoint.ts';
+import { idIn } from '../../look-ups.ts';
 import { listPage } from '../../pagination.ts';
 import type { Api } from '../../services.ts';
 import { unknownHold, wireHold } from './holds.ts';
@@ -24,7 +24,7 @@ export async function getHolds(
 }
 
 export async function getHold(api: Api, { caller, params }: Request): Promise<Reply<ListedHold>> {
-  const id = uuidOf('hold', params['id'] ?? '');
+  const id = idIn('hold', params);
   const found = id && (await findHold(api.database, ownerOf(caller), id));
   if (!found) throw unknownHold();
   return { status: 200, body: viewOf(caller, found) };

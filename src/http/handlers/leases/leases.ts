@@ -9,7 +9,7 @@ import {
   type SettleRequest,
 } from '../../../charging/lease-requests.ts';
 import { ApiError } from '../../../domain/errors.ts';
-import { uuidOf, wireId } from '../../../domain/ids.ts';
+import { wireId } from '../../../domain/ids.ts';
 import { isTest } from '../../../domain/mode.ts';
 import { dollarsOf, formatDollars } from '../../../domain/money.ts';
 import type {
@@ -30,6 +30,8 @@ import type { EntryOutcome } from '../../../store/leases/settle-lease.ts';
 import { errorBody } from '../../answer-errors.ts';
 import { amountOf, CHARGEABLE } from '../../amounts.ts';
 import type { Reply, Request } from '../../endpoint.ts';
+import { invalidField } from '../../invalid-field.ts';
+import { idIn } from '../../look-ups.ts';
 import { listPage } from '../../pagination.ts';
 import { REPLAYED } from '../../respond.ts';
 import { keyReused } from '../../retries.ts';
@@ -267,9 +269,7 @@ function refuseTwice(
 ): void {
   if (new Set(values).size === values.length) return;
   const index = values.findIndex((value, n) => values.indexOf(value) < n);
-  throw new ApiError('invalid_request', `${what}: ${values[index]} appears twice.`, {
-    param: paramOf(index),
-  });
+  throw invalidField(paramOf(index), `${what}: ${values[index]} appears twice.`);
 }
 
 function leaseClosed({ status }: Lease): ApiError {
@@ -291,7 +291,7 @@ function unknownLease(): ApiError {
 }
 
 function leaseIdOf(params: Request['params']): string {
-  const id = uuidOf('lease', params['id'] ?? '');
+  const id = idIn('lease', params);
   if (id === undefined) throw unknownLease();
   return id;
 }

@@ -1,6 +1,5 @@
 /** Accounts as operators see them: found by any clue, and why their balance is what it is. */
-import { ApiError } from '../../../domain/errors.ts';
-import { uuidOf, uuidTimeMs, wireId } from '../../../domain/ids.ts';
+import { uuidOf, wireId, uuidTime } from '../../../domain/ids.ts';
 import { asMicros, dollarsOf } from '../../../domain/money.ts';
 import type {
   AccountReply,
@@ -25,6 +24,7 @@ import { listPage } from '../../pagination.ts';
 import type { Api } from '../../services.ts';
 import { wireHold } from '../holds/holds.ts';
 import { topUpWorkflowId } from '../../../temporal/start-top-up.ts';
+import { idIn, noSuch } from '../../look-ups.ts';
 import { customerUrlOf, linksOf } from './links.ts';
 
 const FOUND_MAX = 20;
@@ -162,7 +162,7 @@ export async function getChargesOfAccount(
     amount: dollarsOf(amountMicros),
     refunded: dollarsOf(refundedMicros),
     developerId: wireId('developer', developerId),
-    createdAt: new Date(uuidTimeMs(id)).toISOString(),
+    createdAt: uuidTime(id),
   }));
   return { status: 200, body: { charges, ...marks } };
 }
@@ -185,8 +185,8 @@ export async function accountOf(
   api: Api,
   params: Readonly<Record<string, string>>,
 ): Promise<Account> {
-  const uuid = uuidOf('account', params['id'] ?? '');
+  const uuid = idIn('account', params);
   const account = uuid && (await findAccount(api.database, { uuid }));
-  if (!account) throw new ApiError('not_found', 'There is no such account.');
+  if (!account) throw noSuch('account');
   return account;
 }

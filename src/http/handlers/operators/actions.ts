@@ -1,7 +1,7 @@
 /** What operators change: a balance by an adjustment, and a top-up by a refund. Each with its reason and its author. */
 import { randomUUID } from 'node:crypto';
 import { ApiError } from '../../../domain/errors.ts';
-import { uuidOf, wireId } from '../../../domain/ids.ts';
+import { wireId } from '../../../domain/ids.ts';
 import { isTest } from '../../../domain/mode.ts';
 import {
   asMicros,
@@ -21,6 +21,7 @@ import { requestRefund } from '../../../store/top-ups/request-refund.ts';
 import { findTopUp } from '../../../store/top-ups/top-ups.ts';
 import { amountOf, type AmountRule } from '../../amounts.ts';
 import type { Reply, Request } from '../../endpoint.ts';
+import { idIn, noSuch } from '../../look-ups.ts';
 import { REPLAYED } from '../../respond.ts';
 import type { Api } from '../../services.ts';
 import { accountOf } from './accounts.ts';
@@ -77,9 +78,9 @@ export async function postTopUpRefund(
   api: Api,
   request: Request<TopUpRefundBody>,
 ): Promise<Reply<TopUpRefundReply, 201>> {
-  const topUpId = uuidOf('topUp', request.params['id'] ?? '');
+  const topUpId = idIn('topUp', request.params);
   const topUp = topUpId === undefined ? null : await findTopUp(api.database, topUpId);
-  if (!topUp || isTest(topUp)) throw noSuchTopUp();
+  if (!topUp || isTest(topUp)) throw noSuch('top-up');
   const { amount } = request.body;
   const asked = amount === undefined ? undefined : amountOf('amount', amount, WHOLE_CENTS);
   const reason = request.body.reason.trim();
@@ -97,7 +98,7 @@ export async function postTopUpRefund(
         ...(result.isReplay && { headers: REPLAYED }),
       };
     case 'not_found':
-      throw noSuchTopUp();
+      throw noSuch('top-up');
     case 'no_payment':
       throw new ApiError(
         'top_up_not_refundable',
@@ -122,10 +123,6 @@ export async function postTopUpRefund(
 /** Without a key, a request that is repeated is another change. */
 function authorOf({ caller, idempotencyKey = randomUUID() }: Request) {
   return { operatorAccountId: caller.accountId, idempotencyKey };
-}
-
-function noSuchTopUp(): ApiError {
-  return new ApiError('not_found', 'There is no such top-up.');
 }
 
 function keyReused(): ApiError {

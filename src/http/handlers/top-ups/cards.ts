@@ -21,6 +21,7 @@ import { withCustomer } from '../../../stripe/customer.ts';
 import { isCustomerMissing, mayHaveTakenEffect } from '../../../stripe/errors.ts';
 import { afterCommit } from '../../answer-errors.ts';
 import type { Reply, Request } from '../../endpoint.ts';
+import { noSuch } from '../../look-ups.ts';
 import type { Api } from '../../services.ts';
 
 export async function getCards(
@@ -64,7 +65,7 @@ export async function postCardChoice(
   { caller, params }: Request,
 ): Promise<Reply<CardsReply>> {
   const { customerId, cardId, state } = await findOwn(api, caller.accountId, params['id'] ?? '');
-  if (state !== 'saved') throw unknownCard();
+  if (state !== 'saved') throw noSuch('card');
   await chooseCard(api.database, caller.accountId, cardId);
   return listed(api, customerId, cardId);
 }
@@ -132,16 +133,12 @@ interface OwnCard {
 /** Throws 404 unless the card is saved for this account, or was and is nobody's now. */
 async function findOwn(api: Api, accountId: string, cardId: string): Promise<OwnCard> {
   const customerId = await findProcessorCustomer(api.database, accountId);
-  if (customerId === null || !CARD_ID.test(cardId)) throw unknownCard();
+  if (customerId === null || !CARD_ID.test(cardId)) throw noSuch('card');
   const found = await atProcessor(() => findCard(api.webhooks.stripe, customerId, cardId));
   if (found !== null) return { customerId, cardId, state: found };
   // The processor has forgotten it, for example in another of its accounts.
-  if ((await findChosenCard(api.database, accountId)) !== cardId) throw unknownCard();
+  if ((await findChosenCard(api.database, accountId)) !== cardId) throw noSuch('card');
   return { customerId, cardId, state: 'removed' };
-}
-
-function unknownCard(): ApiError {
-  return new ApiError('not_found', 'There is no such card.');
 }
 
 const CARD_ID = /^pm_\w{1,250}$/;

@@ -8,7 +8,7 @@ import { ApiError } from '../../../domain/errors.ts';
 import { uuidOf, wireId } from '../../../domain/ids.ts';
 import { formatDollars } from '../../../domain/money.ts';
 import { confirmationUrl, payableText } from '../../../domain/top-up.ts';
-import { noteReported } from '../../../store/top-ups/authentication.ts';
+import { noteReported } from '../../../store/top-ups/note-pending-top-ups.ts';
 import { findTopUp, type TopUp } from '../../../store/top-ups/top-ups.ts';
 import { authenticate } from '../../../stripe/authentication.ts';
 import { mayHaveTakenEffect } from '../../../stripe/errors.ts';

@@ -18,6 +18,7 @@ import {
 import { changeConsent, readConsent } from '../../../store/top-ups/monthly-ceiling.ts';
 import { amountOf, invalidAmount, type AmountRule } from '../../amounts.ts';
 import type { Reply, Request } from '../../endpoint.ts';
+import { invalidField } from '../../invalid-field.ts';
 import type { Api } from '../../services.ts';
 import { payableFrom } from './top-ups.ts';
 
@@ -51,13 +52,7 @@ export async function postConsent(
   { caller, body }: Request<ConsentBody>,
 ): Promise<Reply<ConsentReply>> {
   if (body.termsVersion !== CONSENT_TERMS.version) {
-    throw new ApiError(
-      'invalid_request',
-      'The terms have changed. Read and accept the new terms.',
-      {
-        param: 'termsVersion',
-      },
-    );
+    throw invalidField('termsVersion', 'The terms have changed. Read and accept the new terms.');
   }
   const ceiling = amountOf('ceiling', body.ceiling, CEILING);
   return api.database.transaction(async (database) => {

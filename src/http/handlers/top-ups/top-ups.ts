@@ -1,7 +1,7 @@
 /** Direct top-ups, checkouts, and a consumer's list of top-ups (specification section 4.1). */
 import { CHECKOUT_MICROS_MIN } from '../../../domain/checkout.ts';
 import { ApiError, ERRORS, type ErrorCode } from '../../../domain/errors.ts';
-import { uuidOf, wireId } from '../../../domain/ids.ts';
+import { wireId } from '../../../domain/ids.ts';
 import { isTest } from '../../../domain/mode.ts';
 import {
   asMicros,
@@ -41,6 +41,7 @@ import { amountOf, type AmountRule } from '../../amounts.ts';
 import { afterCommit, outcomeUnknown } from '../../answer-errors.ts';
 import type { Api } from '../../services.ts';
 import type { Reply, Request } from '../../endpoint.ts';
+import { idIn, noSuch } from '../../look-ups.ts';
 import { listPage } from '../../pagination.ts';
 import { REPLAYED } from '../../respond.ts';
 import { confirmationUrlOf } from './confirm-page.ts';
@@ -253,9 +254,9 @@ export async function listTopUps(
 }
 
 export async function getTopUp(api: Api, { caller, params }: Request): Promise<Reply<TopUpRecord>> {
-  const id = uuidOf('topUp', params['id'] ?? '');
+  const id = idIn('topUp', params);
   const topUp = id && (await findTopUpOf(api.database, caller.consumerId, id));
-  if (!topUp) throw new ApiError('not_found', 'There is no such top-up.');
+  if (!topUp) throw noSuch('top-up');
   return { status: 200, body: wireTopUp(api, topUp) };
 }
 
