@@ -15,6 +15,7 @@ import { answerOnDemand, refuseTopUpOnDemand } from './fake-magic.js';
 import { FAKE_RECEIPT_KEYS, signReceipt } from './fake-receipts.js';
 import { FakeRefusal, refuse } from './fake-refusal.js';
 import { done, listOf } from './fake-replies.js';
+import { checkMember, checkShape } from './fake-shapes.js';
 
 const TOP_UP_MICROS_MIN = 500_000;
 const TOP_UP_MICROS_MAX = 999_999_990_000;
@@ -44,14 +45,14 @@ const ROUTES = [
   ...BUDGET_ROUTES,
 ].map(([route, role, handle]) => {
   const pattern = new RegExp(`^${route.replace(':id', '([^/]+)')}$`);
-  return { pattern, role, handle };
+  return { route, pattern, role, handle };
 });
 
 /** `request` is `{ method, url, headers, body, signal }`, as fetch is called. */
 export async function answerOf(ledger, secretKey, { method, url, headers, body, signal }) {
   const { pathname, searchParams: query } = new URL(url);
   const name = `${method} ${pathname}`;
-  for (const { pattern, role, handle } of ROUTES) {
+  for (const { route, pattern, role, handle } of ROUTES) {
     const match = pattern.exec(name);
     if (!match) continue;
     const key = headers.get('authorization')?.replace(/^Bearer /, '');
@@ -62,6 +63,7 @@ export async function answerOf(ledger, secretKey, { method, url, headers, body, 
     const consumer = isConsumer ? ledger.consumerOf(key) : undefined;
     const isPayer = role === 'payer' || (role === 'asker' && key !== secretKey);
     const payer = isPayer ? ledger.payerOf(key) : undefined;
+    checkShape(route, body, query);
     const idempotencyKey = headers.get('idempotency-key') ?? undefined;
     return handle(ledger, { id: match[1], query, body, consumer, payer, idempotencyKey, signal });
   }
@@ -77,8 +79,10 @@ async function postCharge(ledger, { body, idempotencyKey, signal }) {
 
 async function postBatch(ledger, { body, signal }) {
   checkMembers(body.charges);
-  const results = body.charges.map(async ({ op = 'charge', ...member }) => {
+  const results = body.charges.map(async (asked) => {
     try {
+      checkMember(asked);
+      const { op = 'charge', ...member } = asked;
       return await BATCH_OPS[op](ledger, member, signal);
     } catch (error) {
       if (!(error instanceof FakeRefusal)) throw error;
