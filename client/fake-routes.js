@@ -48,8 +48,9 @@ const ROUTES = [
   return { route, pattern, role, handle };
 });
 
-/** `request` is `{ method, url, headers, body, signal }`, as fetch is called. */
-export async function answerOf(ledger, secretKey, { method, url, headers, body, signal }) {
+/** `request` is `{ method, url, headers, body, signal, requestId }`, nearly as fetch is called. */
+export async function answerOf(ledger, secretKey, request) {
+  const { method, url, headers, body, signal, requestId } = request;
   const { pathname, searchParams: query } = new URL(url);
   const name = `${method} ${pathname}`;
   for (const { route, pattern, role, handle } of ROUTES) {
@@ -65,7 +66,8 @@ export async function answerOf(ledger, secretKey, { method, url, headers, body, 
     const payer = isPayer ? ledger.payerOf(key) : undefined;
     checkShape(route, body, query);
     const idempotencyKey = headers.get('idempotency-key') ?? undefined;
-    return handle(ledger, { id: match[1], query, body, consumer, payer, idempotencyKey, signal });
+    const asked = { id: match[1], query, body, consumer, payer, idempotencyKey };
+    return handle(ledger, { ...asked, signal, requestId });
   }
   return refuse('not_found', `FakeFarebox does not have ${name}.`);
 }
@@ -77,7 +79,7 @@ async function postCharge(ledger, { body, idempotencyKey, signal }) {
   return done({ ...(await wireCharge(ledger, charge)), balance: dollars(balance) }, made(replayed));
 }
 
-async function postBatch(ledger, { body, signal }) {
+async function postBatch(ledger, { body, signal, requestId }) {
   checkMembers(body.charges);
   const results = body.charges.map(async (asked) => {
     try {
@@ -86,7 +88,7 @@ async function postBatch(ledger, { body, signal }) {
       return await BATCH_OPS[op](ledger, member, signal);
     } catch (error) {
       if (!(error instanceof FakeRefusal)) throw error;
-      return { status: error.status, error: error.error };
+      return { status: error.status, error: { ...error.error, requestId } };
     }
   });
   const made = await Promise.all(results);
