@@ -1,5 +1,7 @@
 /** What a FakeFarebox refuses as malformed, by the schemas of the service. */
+import { refuseTopUpOnDemand } from './fake-magic.js';
 import { refuse } from './fake-refusal.js';
+import { microsOf } from './fake-values.js';
 import { brokenRule } from './metadata.js';
 
 const PRINTABLE = String.raw`^(?=.*[^\s\p{Default_Ignorable_Code_Point}])[^\p{Cc}\p{Cs}\p{Zl}\p{Zp}\p{Bidi_Control}]`;
@@ -13,6 +15,8 @@ const UNIT_MS = { hour: 3_600_000, day: 86_400_000 };
 const GROUPS = ['key', 'tool', 'developer', 'day'];
 const HOLD_SECONDS_MAX = 86_400;
 const BATCH_MEMBERS_MAX = 1_000;
+const TOP_UP_MICROS_MIN = 500_000;
+const TOP_UP_MICROS_MAX = 999_999_990_000;
 const ISO = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:\d\d))?$/;
 
 /** The body of a charge. */
@@ -66,6 +70,28 @@ export function checkQuestion({ tool, reason, expiresIn }) {
   if (expiresIn !== undefined) {
     checkNumber('expiresIn', expiresIn, ASK_SECONDS_MIN, ASK_SECONDS_MAX);
   }
+}
+
+/** The payer says which developer was called, and the developer whose key it is. */
+export function checkParties({ apiKey, developerId }, isByPayer, ownId) {
+  if (!isByPayer) {
+    if (developerId !== undefined) malformed('developerId', 'is for consumer keys only');
+    return;
+  }
+  if (apiKey !== undefined) malformed('apiKey', 'is for developer keys only');
+  if (developerId === undefined) malformed('developerId', 'is required');
+  if (developerId !== ownId) refuse('not_found', 'There is no such developer.', 'developerId');
+}
+
+/** Micro-dollars of a top-up. */
+export function topUpOf(amount) {
+  const micros = microsOf('amount', amount);
+  if (micros < TOP_UP_MICROS_MIN || micros > TOP_UP_MICROS_MAX || micros % 10_000 !== 0) {
+    const message = 'amount must be in whole cents, from $0.50 to $999,999.99.';
+    refuse('invalid_amount', message, 'amount');
+  }
+  refuseTopUpOnDemand(micros);
+  return micros;
 }
 
 /** The settings of a budget, new or changed. Its amounts are checked where they are read. */

@@ -9,16 +9,14 @@ import {
   checkSeconds,
   checkTool,
   rangeOf,
+  topUpOf,
 } from './fake-checks.js';
 import { entriesOf, microsOf, newId, newTool, now } from './fake-values.js';
-import { answerOnDemand, refuseTopUpOnDemand } from './fake-magic.js';
+import { answerOnDemand } from './fake-magic.js';
 import { FAKE_RECEIPT_KEYS, signReceipt } from './fake-receipts.js';
 import { FakeRefusal, refuse } from './fake-refusal.js';
 import { done, listOf } from './fake-replies.js';
 import { checkMember, checkShape } from './fake-shapes.js';
-
-const TOP_UP_MICROS_MIN = 500_000;
-const TOP_UP_MICROS_MAX = 999_999_990_000;
 
 /** By method and path, where `:id` stands for an id; then whose key it takes, as in the service. */
 const ROUTES = [
@@ -268,12 +266,7 @@ function getBalance(ledger, { consumer }) {
 }
 
 function postTopUp(ledger, { body, consumer, idempotencyKey }) {
-  const micros = microsOf('amount', body.amount);
-  if (micros < TOP_UP_MICROS_MIN || micros > TOP_UP_MICROS_MAX || micros % 10_000 !== 0) {
-    const message = 'amount must be in whole cents, from $0.50 to $999,999.99.';
-    refuse('invalid_amount', message, 'amount');
-  }
-  refuseTopUpOnDemand(micros);
+  const micros = topUpOf(body.amount);
   const answer = ledger.once(['top-up', consumer.id], idempotencyKey, { micros }, () => {
     consumer.micros += micros;
     return { topUpId: newId('tu') };

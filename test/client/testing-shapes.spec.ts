@@ -115,6 +115,46 @@ for (const [name, service] of Object.entries({ service: realService(), fake: fak
       await refuses('to', (to) => farebox.earnings({ to }), ...times);
     });
 
+    it('a question and a decision that lack what they need, and top-ups that no card pays', async () => {
+      const { farebox, apiKey, consumer } = ground;
+      const { developerId } = await farebox.charge({ apiKey, tool: 'search', amount: 0.01 });
+      const asked = { tool: 'search', amount: 20 };
+      const byPayer = (more: never) => consumer.approvals.ask(Object.assign({ ...asked }, more));
+      await refuses('developerId', byPayer, {});
+      await refuses('apiKey', byPayer, { developerId, apiKey });
+      const byDeveloper = (more: never) => farebox.approvals.ask(Object.assign({ ...asked }, more));
+      await refuses('developerId', byDeveloper, { developerId, apiKey });
+      const stranger = await raised(consumer.approvals.ask({ ...asked, developerId: `dev_${ID}` }));
+      assert.deepEqual([stranger.code, stranger.param], ['not_found', 'developerId']);
+      const unpriced = await raised(farebox.approvals.ask({ apiKey, tool: 'never charged' }));
+      assert.deepEqual([unpriced.code, unpriced.param], ['invalid_amount', 'amount']);
+
+      const { id: poor } = await farebox.approvals.ask({ apiKey, ...asked });
+      const { balance } = await consumer.balance();
+      for (const [amount, code] of [
+        [0.4, 'invalid_amount'],
+        [5.001, 'invalid_amount'],
+        [402.01, 'card_declined'],
+      ] as const) {
+        const decided = consumer.approvals.decide(poor, { decision: 'top_up', amount });
+        assert.equal((await raised(decided)).code, code);
+      }
+      assert.equal((await consumer.balance()).balance, balance);
+
+      const { id } = await consumer.budgets.create({ name: 'small', limit: 1 });
+      const { key } = await consumer.budgets.createKey(id);
+      const { id: limited } = await farebox.approvals.ask({
+        apiKey: key,
+        tool: 'search',
+        amount: 2,
+      });
+      await refuses(
+        'limit',
+        (limit) => consumer.approvals.decide(limited, { decision: 'raise', limit }),
+        undefined,
+      );
+    });
+
     it('the member of a batch, and does the others', async () => {
       const { farebox, apiKey } = ground;
       const charge = { apiKey, tool: 'search', amount: 0.5 };
