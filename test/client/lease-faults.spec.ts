@@ -219,7 +219,7 @@ describe('client: leases and faults', () => {
         }
         return undefined;
       });
-      assert.partialDeepStrictEqual({ ...error }, { ...told, outcome: 'not_charged' });
+      assert.partialDeepStrictEqual(error.toJSON(), { ...told, outcome: 'not_charged' });
       assert.equal(error.idempotencyKey, undefined);
       assert.match(error.message, /^The lease has too little left, and there is no next one yet: /);
     }

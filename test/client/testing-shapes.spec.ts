@@ -174,7 +174,7 @@ for (const [name, service] of Object.entries({ service: realService(), fake: fak
         error?.code,
         (error as { param?: string })?.param,
       ]);
-      for (const { error } of results) if (error) assert.match(String(error.requestId), /^req_/);
+      for (const { error } of results) if (error) assert.match(error.requestId, /^req_/);
       assert.deepEqual(told, [
         ...wrong.map(([param]) => [400, 'invalid_request', param]),
         [201, undefined, undefined],
