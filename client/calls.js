@@ -84,7 +84,15 @@ export function failed(answer, isUnknown, deed, idempotencyKey) {
       (idempotencyKey === undefined ? '' : '; call again with the same idempotencyKey to find out')
     : `Farebox cannot be reached; nothing was ${deed.done}`;
   const outcome = isUnknown ? 'unknown' : `not_${deed.done}`;
-  return errorOf(answer, unavailable, { outcome, idempotencyKey });
+  const told = isUnknown && answer.refused ? withLost(answer, deed) : answer;
+  return errorOf(told, unavailable, { outcome, idempotencyKey });
+}
+
+/** The refusal of a retry tells nothing of the attempt before, such as that of a key that was revoked in between. */
+function withLost({ error, ...answer }, { noun }) {
+  const { message = error.code } = error;
+  const lost = `An attempt before that got no answer, so the ${noun} may have been made.`;
+  return { ...answer, error: { ...error, message: `${message} ${lost}` } };
 }
 
 /** Refuses what a header cannot carry. The service checks everything else. */

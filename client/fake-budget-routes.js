@@ -5,10 +5,13 @@ import {
   checkBudget,
   checkKey,
   checkOverlap,
+  checkParties,
   checkQuestion,
   checkTool,
   checkUsage,
+  malformed,
   rangeOf,
+  topUpOf,
 } from './fake-checks.js';
 import { entriesOf, microsOf, now } from './fake-values.js';
 import { refuse } from './fake-refusal.js';
@@ -198,8 +201,12 @@ function refuseDelegation() {
 
 function postApproval(ledger, { body, payer: caller }) {
   checkQuestion(body);
+  checkParties(body, caller !== undefined, ledger.developerId);
   const { apiKey, tool, amount, reason, expiresIn } = body;
   const payer = caller ?? ledger.payerOf(apiKey);
+  if (amount === undefined && !ledger.tools.has(tool)) {
+    refuse('invalid_amount', 'The tool has no price, so amount is required.', 'amount');
+  }
   const micros = amount === undefined ? ledger.priceOf(tool) : microsOf('amount', amount);
   const refusal = ledger.refusalOf(payer, { tool, micros });
   if (!refusal)
@@ -258,11 +265,11 @@ function postDecision(ledger, { id, body, payer }) {
   if (decision !== 'deny' && !ANSWERS[approval.code].includes(decision)) {
     refuse('invalid_request', `${decision} does not answer ${approval.code}.`, 'decision');
   }
+  if (decision === 'raise' && body.limit === undefined) malformed('limit', 'is required');
   if (decision === 'top_up') {
     const { consumer } = approval.payer;
     const missing = Math.ceil((approval.micros - consumer.micros) / 10_000) * 10_000;
-    consumer.micros +=
-      amount === undefined ? Math.max(missing, 500_000) : microsOf('amount', amount);
+    consumer.micros += amount === undefined ? Math.max(missing, 500_000) : topUpOf(amount);
     settle(ledger, approval);
   } else {
     const change = (node, changes) => ledger.budgets.change(node, changes);

@@ -1,5 +1,7 @@
 /** What a FakeFarebox refuses as malformed, by the schemas of the service. */
+import { refuseTopUpOnDemand } from './fake-magic.js';
 import { refuse } from './fake-refusal.js';
+import { microsOf } from './fake-values.js';
 import { brokenRule } from './metadata.js';
 
 const PRINTABLE = String.raw`^(?=.*[^\s\p{Default_Ignorable_Code_Point}])[^\p{Cc}\p{Cs}\p{Zl}\p{Zp}\p{Bidi_Control}]`;
@@ -13,6 +15,9 @@ const UNIT_MS = { hour: 3_600_000, day: 86_400_000 };
 const GROUPS = ['key', 'tool', 'developer', 'day'];
 const HOLD_SECONDS_MAX = 86_400;
 const BATCH_MEMBERS_MAX = 1_000;
+const TOP_UP_MICROS_MIN = 500_000;
+const TOP_UP_MICROS_MAX = 999_999_990_000;
+const ISO = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:\d\d))?$/;
 
 /** The body of a charge. */
 export function checkCharge({ tool, metadata }) {
@@ -24,7 +29,7 @@ export function checkTool(param, name) {
   checkText(param, name, 100);
 }
 
-function checkText(param, text, charsMax) {
+export function checkText(param, text, charsMax) {
   const rule = new RegExp(`${PRINTABLE}{1,${charsMax}}$`, 'u');
   if (typeof text === 'string' && rule.test(text)) return;
   malformed(param, `must be printable text of 1 to ${charsMax} characters`);
@@ -67,23 +72,44 @@ export function checkQuestion({ tool, reason, expiresIn }) {
   }
 }
 
+/** The payer says which developer was called, and the developer whose key it is. */
+export function checkParties({ apiKey, developerId }, isByPayer, ownId) {
+  if (!isByPayer) {
+    if (developerId !== undefined) malformed('developerId', 'is for consumer keys only');
+    return;
+  }
+  if (apiKey !== undefined) malformed('apiKey', 'is for developer keys only');
+  if (developerId === undefined) malformed('developerId', 'is required');
+  if (developerId !== ownId) refuse('not_found', 'There is no such developer.', 'developerId');
+}
+
+/** Micro-dollars of a top-up. */
+export function topUpOf(amount) {
+  const micros = microsOf('amount', amount);
+  if (micros < TOP_UP_MICROS_MIN || micros > TOP_UP_MICROS_MAX || micros % 10_000 !== 0) {
+    const message = 'amount must be in whole cents, from $0.50 to $999,999.99.';
+    refuse('invalid_amount', message, 'amount');
+  }
+  refuseTopUpOnDemand(micros);
+  return micros;
+}
+
 /** The settings of a budget, new or changed. Its amounts are checked where they are read. */
-export function checkBudget({ name, window, tools, developers, expiresAt, metadata }) {
+export function checkBudget({ name, window, expiresAt, metadata }) {
   if (name !== undefined) checkTool('name', name);
   if (window && !UNITS.includes(window.per)) {
     malformed('window.per', `must be one of ${UNITS.join(', ')}`);
   }
-  checkAllowed('tools', tools);
-  checkAllowed('developers', developers);
-  checkFuture(expiresAt);
+  if (expiresAt !== null) checkFuture(expiresAt);
   if (metadata !== null) checkMetadata(metadata);
 }
 
-function checkAllowed(param, names) {
-  if ((names ?? null) === null) return;
+/** A list of names, each once. Null, where none are needed, allows all. */
+export function checkNames(param, names, [min, max] = [1, NAMES_MAX]) {
+  if (names === null && min > 0) return;
   const isUnique = Array.isArray(names) && new Set(names).size === names.length;
-  if (isUnique && names.length >= 1 && names.length <= NAMES_MAX) return;
-  malformed(param, `must have 1 to ${NAMES_MAX} members, each once`);
+  if (isUnique && names.length >= min && names.length <= max) return;
+  malformed(param, `must have ${min} to ${max} members, each once`);
 }
 
 /** The body of a spend key. */
@@ -93,7 +119,7 @@ export function checkKey({ name, expiresAt }) {
 }
 
 function checkFuture(expiresAt) {
-  if ((expiresAt ?? null) === null || Date.parse(expiresAt) > Date.now()) return;
+  if (expiresAt === undefined || parseTime(expiresAt) > Date.now()) return;
   malformed('expiresAt', 'must be a time in the future, in ISO 8601');
 }
 
@@ -133,11 +159,21 @@ export function checkBounds(query, unit) {
 }
 
 function timeOf(param, text) {
-  const timeMs = text === null ? undefined : Date.parse(text);
+  const timeMs = text === null ? undefined : parseTime(text);
   if (Number.isNaN(timeMs)) malformed(param, 'must be a date or time in ISO 8601');
   return timeMs;
 }
 
-function malformed(param, rule) {
-  refuse('invalid_request', `${param} ${rule}.`, param);
+/** A day, or a time with its zone; NaN for anything else. */
+function parseTime(text) {
+  const day = String(text).slice(0, 10);
+  const beginsMs = ISO.test(text) ? Date.parse(day) : Number.NaN;
+  // JavaScript parses February 31 as March 3.
+  const isDay = beginsMs >= 0 && new Date(beginsMs).toISOString().startsWith(day);
+  return isDay ? Date.parse(text) : Number.NaN;
+}
+
+/** Without `param`, `rule` is the whole sentence. */
+export function malformed(param, rule) {
+  refuse('invalid_request', `${param === undefined ? '' : `${param} `}${rule}.`, param);
 }

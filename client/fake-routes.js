@@ -9,15 +9,14 @@ import {
   checkSeconds,
   checkTool,
   rangeOf,
+  topUpOf,
 } from './fake-checks.js';
 import { entriesOf, microsOf, newId, newTool, now } from './fake-values.js';
-import { answerOnDemand, refuseTopUpOnDemand } from './fake-magic.js';
+import { answerOnDemand } from './fake-magic.js';
 import { FAKE_RECEIPT_KEYS, signReceipt } from './fake-receipts.js';
 import { FakeRefusal, refuse } from './fake-refusal.js';
 import { done, listOf } from './fake-replies.js';
-
-const TOP_UP_MICROS_MIN = 500_000;
-const TOP_UP_MICROS_MAX = 999_999_990_000;
+import { checkMember, checkShape } from './fake-shapes.js';
 
 /** By method and path, where `:id` stands for an id; then whose key it takes, as in the service. */
 const ROUTES = [
@@ -44,14 +43,15 @@ const ROUTES = [
   ...BUDGET_ROUTES,
 ].map(([route, role, handle]) => {
   const pattern = new RegExp(`^${route.replace(':id', '([^/]+)')}$`);
-  return { pattern, role, handle };
+  return { route, pattern, role, handle };
 });
 
-/** `request` is `{ method, url, headers, body, signal }`, as fetch is called. */
-export async function answerOf(ledger, secretKey, { method, url, headers, body, signal }) {
+/** `request` is `{ method, url, headers, body, signal, requestId }`, nearly as fetch is called. */
+export async function answerOf(ledger, secretKey, request) {
+  const { method, url, headers, body, signal, requestId } = request;
   const { pathname, searchParams: query } = new URL(url);
   const name = `${method} ${pathname}`;
-  for (const { pattern, role, handle } of ROUTES) {
+  for (const { route, pattern, role, handle } of ROUTES) {
     const match = pattern.exec(name);
     if (!match) continue;
     const key = headers.get('authorization')?.replace(/^Bearer /, '');
@@ -62,8 +62,10 @@ export async function answerOf(ledger, secretKey, { method, url, headers, body, 
     const consumer = isConsumer ? ledger.consumerOf(key) : undefined;
     const isPayer = role === 'payer' || (role === 'asker' && key !== secretKey);
     const payer = isPayer ? ledger.payerOf(key) : undefined;
+    checkShape(route, body, query);
     const idempotencyKey = headers.get('idempotency-key') ?? undefined;
-    return handle(ledger, { id: match[1], query, body, consumer, payer, idempotencyKey, signal });
+    const asked = { id: match[1], query, body, consumer, payer, idempotencyKey };
+    return handle(ledger, { ...asked, signal, requestId });
   }
   return refuse('not_found', `FakeFarebox does not have ${name}.`);
 }
@@ -75,14 +77,16 @@ async function postCharge(ledger, { body, idempotencyKey, signal }) {
   return done({ ...(await wireCharge(ledger, charge)), balance: dollars(balance) }, made(replayed));
 }
 
-async function postBatch(ledger, { body, signal }) {
+async function postBatch(ledger, { body, signal, requestId }) {
   checkMembers(body.charges);
-  const results = body.charges.map(async ({ op = 'charge', ...member }) => {
+  const results = body.charges.map(async (asked) => {
     try {
+      checkMember(asked);
+      const { op = 'charge', ...member } = asked;
       return await BATCH_OPS[op](ledger, member, signal);
     } catch (error) {
       if (!(error instanceof FakeRefusal)) throw error;
-      return { status: error.status, error: error.error };
+      return { status: error.status, error: { ...error.error, requestId } };
     }
   });
   const made = await Promise.all(results);
@@ -262,12 +266,7 @@ function getBalance(ledger, { consumer }) {
 }
 
 function postTopUp(ledger, { body, consumer, idempotencyKey }) {
-  const micros = microsOf('amount', body.amount);
-  if (micros < TOP_UP_MICROS_MIN || micros > TOP_UP_MICROS_MAX || micros % 10_000 !== 0) {
-    const message = 'amount must be in whole cents, from $0.50 to $999,999.99.';
-    refuse('invalid_amount', message, 'amount');
-  }
-  refuseTopUpOnDemand(micros);
+  const micros = topUpOf(body.amount);
   const answer = ledger.once(['top-up', consumer.id], idempotencyKey, { micros }, () => {
     consumer.micros += micros;
     return { topUpId: newId('tu') };

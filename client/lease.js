@@ -208,9 +208,8 @@ class Lease {
     if (next && micros <= next.left && now < next.deadline) return this.#replace(next);
     if (next) this.#retire(next);
     this.#takeSpare();
-    if (this.#refusal) throw this.#refusal;
     const why = now < old.deadline ? 'has too little left' : 'has ended';
-    throw createError('lease_used_up', `The lease ${why}, and there is no next one yet.`);
+    throw usedUp(`The lease ${why}, and there is no next one yet`, this.#refusal);
   }
 
   #takeSpare() {
@@ -418,6 +417,14 @@ class Lease {
       );
     }
   }
+}
+
+/** The call is not charged, though the refusal is of another request, which may have been made. */
+function usedUp(message, refusal) {
+  if (!refusal) return createError('lease_used_up', `${message}.`);
+  const facts = { ...refusal, outcome: 'not_charged', idempotencyKey: undefined };
+  const why = refusal.outcome === 'unknown' ? 'Farebox gave no answer.' : refusal.message;
+  return createError(refusal.code, `${message}: ${why}`, facts, refusal);
 }
 
 function askFor(amount) {

@@ -1,4 +1,5 @@
 /** Paid MCP tools, for versions 1 and 2 of the SDK: `server.registerTool(name, config, paidTool(...))`. */
+import { checkCall, checkResult, isUnfinished } from './mcp-results.js';
 import { checkPaid, isRefusal, runPaid } from './paid.js';
 import { CHARGE_META, ERROR_META, explain, refusalOf } from './refusals.js';
 import { serviceKeyOf } from './service-key.js';
@@ -8,12 +9,13 @@ export function paidTool(farebox, options, handler) {
   return async (...input) => {
     // A tool without arguments is called with only the context.
     const context = input.at(-1) ?? {};
+    checkCall(options, context);
     try {
       const { result, charge } = await runPaid(farebox, options, {
         apiKey: keyIn(context),
         input,
         signal: context.mcpReq?.signal ?? context.signal,
-        run: async () => handler(...input),
+        run: async () => checkResult(options, await handler(...input)),
         hasFailed: (result) => isUnfinished(result) || lacksOutput(options, result),
       });
       return charge?.paid ? withCharge(result, charge) : result;
@@ -22,11 +24,6 @@ export function paidTool(farebox, options, handler) {
       return refused(options, refusalOf(error).error);
     }
   };
-}
-
-/** It failed, or it asks for input first: the call that brings the input is the one that is paid for. */
-function isUnfinished({ isError, resultType }) {
-  return isError === true || resultType === 'input_required';
 }
 
 /** The SDK turns it into an error after this. */

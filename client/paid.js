@@ -13,6 +13,7 @@ const TIMEOUT_MS = 300_000;
 const HOLD_MARGIN_SECONDS = 60;
 /** A hold lasts at most a day. */
 const TIMEOUT_MS_MAX = (86_400 - HOLD_MARGIN_SECONDS) * 1_000;
+const NO_ANSWER = 'Farebox did not answer in time; nothing was charged.';
 /** A lost release only delays the return of the money until the hold expires. */
 const RELEASE = { timeoutMs: 1_000 };
 
@@ -42,10 +43,12 @@ export async function openPayment(farebox, options, { apiKey, input, signal }) {
       : await place();
     return new Payment(farebox, options, hold);
   } catch (error) {
-    if (error.outcome === 'unknown') void giveUp(farebox, request);
-    if (!mayRunUnpaid(onUnavailable, error)) throw error;
+    const isLost = error.outcome === 'unknown';
+    if (isLost) void giveUp(farebox, request);
+    const told = isLost ? uncaptured(error) : error;
+    if (!mayRunUnpaid(onUnavailable, told)) throw told;
     return {
-      settle: async () => ({ paid: false, code: error.code, error }),
+      settle: async () => ({ paid: false, code: told.code, error: told }),
       release: async () => {},
     };
   }
@@ -64,6 +67,13 @@ async function giveUp(farebox, request) {
     .place(request, RELEASE)
     .then(({ id }) => farebox.holds.release({ holdId: id }, RELEASE))
     .catch(() => {});
+}
+
+/** A hold whose answer was lost is never captured, so the caller is not charged. */
+function uncaptured(error) {
+  const { code } = error;
+  const message = code === 'service_unavailable' ? NO_ANSWER : error.message;
+  return createError(code, message, { ...error, outcome: 'not_charged' }, error);
 }
 
 class Payment {
@@ -110,8 +120,7 @@ class Payment {
       await this.release();
       return this.#farebox.holds.capture(request).catch((last) => {
         if (last.code !== 'hold_closed') throw unlessDecided(last);
-        const message = 'Farebox did not answer in time; nothing was charged.';
-        throw createError('service_unavailable', message, { status: 503 }, error);
+        throw createError('service_unavailable', NO_ANSWER, { status: 503 }, error);
       });
     }
   }

@@ -19,7 +19,9 @@ const TO_CALLER = new Set([
 export function refusalOf(error) {
   if (!TO_CALLER.has(error.code)) {
     const message = 'This call cannot be billed. Calling again will not help.';
-    return { status: 500, error: { code: 'billing_error', message, outcome: error.outcome } };
+    const { outcome, requestId } = error;
+    const facts = { code: 'billing_error', message, outcome, ...(requestId && { requestId }) };
+    return { status: 500, error: facts };
   }
   const { name: _, cause: __, ...facts } = error.toJSON();
   const isAway = error.code === 'service_unavailable' || error.code === 'aborted';

@@ -36,7 +36,7 @@ export class FakeFarebox {
     };
     try {
       if (this.isAway) throw new FakeRefusal('service_unavailable', 'The fake is away.');
-      const request = { method, url, headers: new Headers(headers), signal };
+      const request = { method, url, headers: new Headers(headers), signal, requestId };
       request.body = body === undefined ? {} : JSON.parse(body);
       return answer(await answerOf(this.#ledger, this.secretKey, request));
     } catch (error) {

@@ -12,7 +12,18 @@ const farebox = new Farebox();
 const INPUT = usd('3').per(1_000_000);
 const OUTPUT = usd('15').per(1_000_000);
 const OUTPUT_TOKENS_MAX = 4_096;
-const TO_CALLER = new Set(['insufficient_balance', 'invalid_api_key', 'service_unavailable']);
+const TO_CALLER = new Set([
+  'account_keys_closed',
+  'approval_required',
+  'developer_not_allowed',
+  'insufficient_balance',
+  'invalid_api_key',
+  'mode_mismatch',
+  'rate_limited',
+  'service_unavailable',
+  'spend_limit_reached',
+  'tool_not_allowed',
+]);
 
 /** Dollars. Rounded once, at the end. */
 function costOf(inputTokens: number, outputTokens: number) {

@@ -4,7 +4,7 @@ import { mkdtemp, open, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { Farebox, type LeaseOptions, type SettledCall } from '@farebox/client';
+import { Farebox, type FareboxError, type LeaseOptions, type SettledCall } from '@farebox/client';
 import { Compile } from 'typebox/compile';
 import { Metadata } from '../../src/schemas/charges.ts';
 import { until } from '../support/stack.ts';
@@ -200,6 +200,29 @@ describe('client: leases and faults', () => {
       ['/v1/leases', '/v1/leases', '/v1/leases/lse_1/release'],
     );
     assert.equal(service.keys[0], service.keys[1]);
+  });
+
+  it('say that a call was not charged, when the next lease is refused or its answer lost', async () => {
+    const poor = refusal(402, 'insufficient_balance', { balance: 0, topUpUrl: 'https://x.test' });
+    for (const [step, told] of [
+      [droppedLine, { code: 'service_unavailable' }],
+      [poor, { code: 'insufficient_balance', balance: 0, topUpUrl: 'https://x.test' }],
+    ] as const) {
+      const { farebox } = await start({ take: (n) => (n === 0 ? taken() : step) });
+      const lease = ending(await farebox.lease({ ...options, amount: 0.02 }));
+      lease.charge({ tool: 'search' });
+      const error = await until(() => {
+        try {
+          lease.charge({ tool: 'search' });
+        } catch (raised) {
+          return (raised as FareboxError).code === told.code && (raised as FareboxError);
+        }
+        return undefined;
+      });
+      assert.partialDeepStrictEqual(error.toJSON(), { ...told, outcome: 'not_charged' });
+      assert.equal(error.idempotencyKey, undefined);
+      assert.match(error.message, /^The lease has too little left, and there is no next one yet: /);
+    }
   });
 
   it('keep calls while the secret key is refused, and settle them when it is accepted', async () => {

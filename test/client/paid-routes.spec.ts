@@ -169,6 +169,7 @@ describe('client: paid routes', () => {
         const { error } = (await response.json()) as Refusal;
         assert.equal(error['code'], 'billing_error');
         assert.doesNotMatch(JSON.stringify(error), /secret/);
+        assert.match(String(error['requestId']), /^req_/);
         assert.equal(ran.times, 0);
       });
 
@@ -189,7 +190,9 @@ describe('client: paid routes', () => {
         await open({ baseUrl: proxy.url, maxRetries: 0 });
         const response = await site.ask('/ok', { headers: keyOf(account) });
         const { error } = (await response.json()) as Refusal;
-        assert.deepEqual([error['code'], error['outcome']], ['service_unavailable', 'unknown']);
+        const { code, outcome, message } = error;
+        assert.deepEqual([code, outcome], ['service_unavailable', 'not_charged']);
+        assert.equal(message, 'Farebox did not answer in time; nothing was charged.');
         await until(async () => (await books.holds())[0] === 'released');
         assert.deepEqual([ran.times, await books.balance()], [0, 10]);
       });

@@ -5,6 +5,7 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
+import { FareboxConsumer } from '@farebox/client';
 import { PaidBooks } from '../client/paid-books.ts';
 import type { TestAccount } from '../support/accounts.ts';
 import { startTestApi, type TestApi } from '../support/api.ts';
@@ -170,6 +171,17 @@ describe('examples: paid servers', () => {
       assert.equal(error.code, 'insufficient_balance');
       assert.match(error.topUpUrl, /link=/);
       assert.equal((await ask({ headers: {} })).status, 401);
+    });
+
+    it('tells the holder of a spend key which limit is reached', async () => {
+      answerOf = async () => assert.fail('asked');
+      const consumer = new FareboxConsumer({ consumerKey: account.consumerKey, baseUrl: api.url });
+      const { id } = await consumer.budgets.create({ name: 'agent', limit: 0.01 });
+      const { key } = await consumer.budgets.createKey(id);
+      const refused = await ask({ headers: { 'x-service-key': key } });
+      const { error } = (await refused.json()) as { error: { code: string; raiseUrl: string } };
+      assert.deepEqual([refused.status, error.code], [402, 'spend_limit_reached']);
+      assert.match(error.raiseUrl, /^http/);
     });
   });
 });

@@ -1,0 +1,110 @@
+/** What a FakeFarebox refuses before it looks at its books: members and parameters of a wrong type, and unknown members. */
+import { checkNames, checkText, malformed } from './fake-checks.js';
+
+const TOOL_CHARS_MAX = 137;
+const APPROVED_MAX = 1_000;
+const DESCRIPTION = /^[^\0\p{Cs}]{0,2000}$/u;
+
+function isFlag(param, value) {
+  if (typeof value !== 'boolean') malformed(param, 'must be true or false');
+}
+
+function isDescription(param, value) {
+  if (typeof value === 'string' && DESCRIPTION.test(value)) return;
+  malformed(param, 'must be text of at most 2000 characters, without NUL and lone surrogates');
+}
+
+function isWindow(param, value) {
+  const isObject = value === null || (typeof value === 'object' && !Array.isArray(value));
+  const isKnown = isObject && Object.keys(value ?? {}).every((name) => /^(per|limit)$/.test(name));
+  if (!isKnown) malformed(param, 'must be an object with per and limit');
+}
+
+/** `limits` is the least and the most of them. */
+function namesOf(check, limits) {
+  return (param, value) => {
+    checkNames(param, value, limits);
+    for (const [n, name] of (value ?? []).entries()) check(`${param}.${n}`, name);
+  };
+}
+
+function oneOf(...words) {
+  return (param, value) => {
+    if (!words.includes(value)) malformed(param, `must be one of: ${words.join(', ')}`);
+  };
+}
+
+function idOf(prefix) {
+  const rule = new RegExp(`^${prefix}_[0-9a-f]{32}$`);
+  return (param, value) => {
+    if (typeof value === 'string' && rule.test(value)) return;
+    malformed(param, `must be the id of one, ${prefix}_...`);
+  };
+}
+
+/** The members that are checked where they are read. */
+function later(...names) {
+  return Object.fromEntries(names.map((name) => [name, () => {}]));
+}
+
+const budget = {
+  ...later('name', 'limit', 'maxPerCall', 'maxLease', 'expiresAt', 'metadata'),
+  window: isWindow,
+  tools: namesOf((param, name) => checkText(param, name, TOOL_CHARS_MAX)),
+  developers: namesOf(idOf('dev')),
+  approvedDevelopers: namesOf(idOf('dev'), [0, APPROVED_MAX]),
+  allowLeases: isFlag,
+  approveDevelopers: isFlag,
+  mayDelegate: isFlag,
+};
+const capture = { final: isFlag, over: oneOf('reject', 'cap', 'overflow') };
+const question = later('apiKey', 'developerId', 'tool', 'amount', 'reason', 'expiresIn');
+
+/** By route. The service ignores unknown members of the open ones, and refuses those of the closed ones. */
+const OPEN = {
+  'POST /v1/holds/:id/capture': capture,
+  'POST /v1/tools': { description: isDescription },
+  'PATCH /v1/tools/:id': { description: isDescription, archived: isFlag },
+};
+const CLOSED = {
+  'POST /v1/budgets': { ...budget, parentId: idOf('bdg') },
+  'PATCH /v1/budgets/:id': budget,
+  'POST /v1/budgets/:id/close': { releaseHolds: isFlag },
+  'POST /v1/budgets/:id/keys': later('name', 'expiresAt'),
+  'POST /v1/keys/:id/revoke': { releaseHolds: isFlag },
+  'POST /v1/approvals': question,
+};
+const QUERIES = {
+  'GET /v1/charges': { consumerId: idOf('cns') },
+  'GET /v1/holds': { status: oneOf('open', 'captured', 'released', 'expired') },
+  'GET /v1/tools': { archived: oneOf('true', 'false') },
+  'GET /v1/budgets': { parentId: idOf('bdg') },
+  'GET /v1/approvals': {
+    status: oneOf('pending', 'approved', 'denied', 'expired'),
+    budgetId: idOf('bdg'),
+  },
+};
+
+export function checkShape(route, body, query) {
+  checkMembers(OPEN[route] ?? CLOSED[route] ?? {}, Object.entries(body), route in CLOSED);
+  checkMembers(QUERIES[route] ?? {}, query);
+}
+
+function checkMembers(rules, members, isClosed = false) {
+  for (const [name, value] of members) {
+    if (Object.hasOwn(rules, name)) rules[name](name, value);
+    else if (isClosed) malformed(name, 'is not a member of this body');
+  }
+}
+
+/** A member of a batch. */
+export function checkMember(member) {
+  if (typeof member !== 'object' || member === null || Array.isArray(member)) {
+    malformed(undefined, 'A member of the batch must be an object');
+  }
+  const { op = 'charge', holdId } = member;
+  oneOf('charge', 'hold', 'capture', 'release')('op', op);
+  if (op !== 'capture' && op !== 'release') return;
+  idOf('hld')('holdId', holdId);
+  if (op === 'capture') checkMembers(capture, Object.entries(member));
+}
