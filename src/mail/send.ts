@@ -77,7 +77,16 @@ const FINAL_REPLIES: ReadonlySet<unknown> = new Set([550, 551, 553, 554]);
  * Replies to a recipient that are about us: we may not send through the server (5.7.x), or not as this sender (5.1.7, 5.1.8).
  * Postfix judges the sender only when it has the recipient.
  */
-const ABOUT_US = /\b5\.(?:1\.[78]|7\.\d+)\b|\brelay(?:ing)?\s/i;
+const ABOUT_US = /^5\.(?:1\.[78]|7\.\d+)$/;
+/** The enhanced status code of a reply, wherever the server puts it. Not a part of an address such as 10.5.7.1. */
+const ENHANCED = /(?<![\d.])5\.\d{1,3}\.\d{1,3}(?!\.?\d)/;
+/** In a reply without such a code. With one, Postfix may name its table of the recipients to whom it relays. */
+const NO_RELAY = /\brelay(?:ing)?\s/i;
+
+function isAboutUs(reply: string): boolean {
+  const [code] = ENHANCED.exec(reply) ?? [];
+  return code === undefined ? NO_RELAY.test(reply) : ABOUT_US.test(code);
+}
 
 /**
  * Whether the mail server answered that it will never accept mail for the recipient. False for what fails for every recipient,
@@ -89,7 +98,7 @@ function isRecipientRefused(error: unknown): boolean {
     readonly responseCode?: number;
     readonly response?: string;
   };
-  return command === 'RCPT TO' && FINAL_REPLIES.has(responseCode) && !ABOUT_US.test(response ?? '');
+  return command === 'RCPT TO' && FINAL_REPLIES.has(responseCode) && !isAboutUs(response ?? '');
 }
 
 /** Mail servers repeat the recipient, which is personal data, and errors get into logs and histories. */

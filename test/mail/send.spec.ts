@@ -85,7 +85,13 @@ describe('mail by SMTP', () => {
         server.refuseAll({ code, text });
         await assert.rejects(senderTo(server.urlFor('p@ss'))(MAIL), { responseCode: code }, text);
       }
-      for (const text of ['5.1.1 <relay@example.com>: User unknown', 'Unrouteable address']) {
+      for (const text of [
+        '5.1.1 <relay@example.com>: User unknown',
+        // As Postfix says it where it relays to the server of the mailboxes.
+        '5.1.1 <a@example.com>: Recipient address rejected: User unknown in relay recipient table',
+        'no such user here (10.5.7.1)',
+        'Unrouteable address',
+      ]) {
         server.refuseAll({ code: 550, text });
         assert.equal(await senderTo(server.urlFor('p@ss'))(MAIL), 'refused', text);
       }
