@@ -47,6 +47,11 @@ export function refuseArchivedCharge(api: Reading, chargeId: string): Promise<vo
   return refuse(api, uuidTimeMs(chargeId));
 }
 
+/** Whether charges that were made with this id, or soon after, may be archived. */
+export async function mayBeArchived({ database }: Reading, id: string): Promise<boolean> {
+  return uuidTimeMs(id) < (await readArchivedBefore(database));
+}
+
 async function refuse({ database }: Reading, timeMs: number): Promise<void> {
   if (timeMs === Infinity) return;
   const beforeMs = await readArchivedBefore(database);

@@ -3,7 +3,14 @@ import assert from 'node:assert/strict';
 import { uuidFloor, uuidOf } from '../../../src/domain/ids.ts';
 import { IDEMPOTENCY_RETENTION_MS } from '../../../src/charging/limits.ts';
 import { startTestApi, type TestApi } from '../../support/api.ts';
-import { endAllLeases, makeLeasable, settle, takeLease } from '../../support/lease-requests.ts';
+import { assertError } from '../../support/http.ts';
+import {
+  askSettle,
+  endAllLeases,
+  makeLeasable,
+  settle,
+  takeLease,
+} from '../../support/lease-requests.ts';
 
 const OLD_MS = Date.now() - IDEMPOTENCY_RETENTION_MS - 7 * 86_400_000;
 
@@ -18,6 +25,31 @@ describe('a lease that ended more than 62 days ago', () => {
   });
 
   it('still answers a call that is sent again with its charge', async () => {
+    const { account, id, charge } = await settledLease();
+    const { results, lease } = await settle(api, account, id, [{ sequence: 1 }, { sequence: 2 }]);
+    const [again, late] = results;
+    assert.ok(again && 'replayed' in again && again.replayed, JSON.stringify(again));
+    assert.equal(again.id, `chg_${charge.replaceAll('-', '')}`);
+    assert.equal(late?.status, 409);
+    assert.equal(lease.settled, 0.02);
+  });
+
+  it('is not found once its charges are archived, since a call may be among them', async () => {
+    const { account, id, charge } = await settledLease();
+    const { sql } = api;
+    await sql.query('delete from farebox.charges where id = $1', [charge]);
+    const months = `insert into farebox.archived_months (month, charges, amount_micros) values ($1, 1, 20000)`;
+    try {
+      await sql.query(months, [`${new Date(OLD_MS).toISOString().slice(0, 7)}-01`]);
+      const refused = await askSettle(api, account, id, [{ sequence: 1 }]);
+      assertError(refused, 404, 'lease_not_found');
+    } finally {
+      await sql.query('delete from farebox.archived_months');
+    }
+  });
+
+  /** With one call. */
+  async function settledLease() {
     const account = await api.createAccount(10);
     const { spendKey } = await makeLeasable(api, account.consumerKey);
     const placed = uuidOf('lease', (await takeLease(api, account, spendKey)).id) ?? assert.fail();
@@ -27,17 +59,12 @@ describe('a lease that ended more than 62 days ago', () => {
     const id = `lse_${leaseId.replaceAll('-', '')}`;
     const first = await settle(api, account, id, [{ sequence: 1 }]);
     const [made] = first.results;
-    const charge = made && 'id' in made ? (uuidOf('charge', made.id) ?? '') : assert.fail();
-    const old = aged(charge, OLD_MS + 60_000);
-    await api.sql.query('update farebox.charges set id = $2 where id = $1', [charge, old]);
+    const uuid = made && 'id' in made ? (uuidOf('charge', made.id) ?? '') : assert.fail();
+    const charge = aged(uuid, OLD_MS + 60_000);
+    await api.sql.query('update farebox.charges set id = $2 where id = $1', [uuid, charge]);
     await endAllLeases(api.sql);
-    const { results, lease } = await settle(api, account, id, [{ sequence: 1 }, { sequence: 2 }]);
-    const [again, late] = results;
-    assert.ok(again && 'replayed' in again && again.replayed, JSON.stringify(again));
-    assert.equal(again.id, `chg_${old.replaceAll('-', '')}`);
-    assert.equal(late?.status, 409);
-    assert.equal(lease.settled, 0.02);
-  });
+    return { account, id, charge };
+  }
 });
 
 /** The id, at another time. */

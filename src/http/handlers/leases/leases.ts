@@ -33,6 +33,7 @@ import type { Reply, Request } from '../../endpoint.ts';
 import { invalidField } from '../../invalid-field.ts';
 import { idIn } from '../../look-ups.ts';
 import { listPage } from '../../pagination.ts';
+import { mayBeArchived } from '../../refuse-archived.ts';
 import { REPLAYED } from '../../respond.ts';
 import { keyReused } from '../../retries.ts';
 import type { Api } from '../../services.ts';
@@ -203,6 +204,9 @@ async function settle(api: Api, developer: KeyOwner, asked: Omit<SettleRequest, 
   const settled = await requestSettlement(api, { developer, ...asked });
   if (settled.kind === 'unknown_lease') throw unknownLease();
   if (settled.kind === 'fenced') throw fenced(settled.lease);
+  // "Closed" says that a call was not charged. Its charge may be archived already, a month before the lease is.
+  const hasClosed = settled.outcomes.some(({ kind }) => kind === 'closed');
+  if (hasClosed && (await mayBeArchived(api, asked.leaseId))) throw unknownLease();
   return settled;
 }
 
