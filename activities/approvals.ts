@@ -60,7 +60,8 @@ export function createApprovalActivities({ database, linkTo, send }: ApprovalDep
         throw ApplicationFailure.create({
           type: 'no_mail_server',
           message: 'This worker has no SMTP_URL. The next attempt may be made by one that has it.',
-          nextRetryDelay: '10m',
+          // Where no worker has it, each attempt is a line in the log and an action, until the approval ends.
+          nextRetryDelay: '1h',
         });
       }
       if (outcome === 'sent') await noteMailed(database, id);

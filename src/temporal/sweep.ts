@@ -22,7 +22,7 @@ const SILENT_AFTER_MS = 180_000;
 const OVERDUE_AFTER_MS = MINUTE_MS;
 /** Far longer than the pause between the attempts of a stuck refund or invoice. */
 const WAITING_AFTER_MS = HOUR_MS;
-/** Longer than the pause between the attempts of a mail. */
+/** Longer than the pause between the attempts of a mail, where there is a mail server. */
 const UNMAILED_AFTER_MS = 900_000;
 /** An endpoint's workflow looks as soon as a delivery is due; sending to slow receivers may take a minute. */
 const DELIVERY_LATE_MS = 120_000;
