@@ -23,7 +23,7 @@ type Taken<Input extends unknown[]> = { [N in keyof Input]: NoInfer<Input[N]> };
  * canceled, the hold is released. (The SDK does not tell a stateless server when a client of a protocol before 2026-07-28
  * cancels.) The result's `_meta['farebox/charge']` has the charge and its receipt. A refusal is a result with `isError`, a
  * text for the model, and the error in `structuredContent` and in `_meta['farebox/error']`.
- * A call that is asked for as a task, or whose result is one, throws and is not paid for.
+ * A call that is requested as a task, or whose result is a task, throws, and nobody pays.
  *
  * The consumer's key comes from the HTTP request (see `serviceKeyOf`), or on stdio from the environment's SERVICE_KEY.
  *

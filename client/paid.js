@@ -69,7 +69,7 @@ async function giveUp(farebox, request) {
     .catch(() => {});
 }
 
-/** A hold whose answer was lost is never captured, so the caller is not charged. */
+/** If the answer to a hold is lost, the hold is never captured, so the caller is not charged. */
 function uncaptured(error) {
   const { code } = error;
   const message = code === 'service_unavailable' ? NO_ANSWER : error.message;
