@@ -162,7 +162,7 @@ describe('approvals in the console', function () {
     await page.getByLabel('Raise it to, in dollars').fill('2');
     await call(api, 'PATCH', `/v1/budgets/${budget.id}`, { key, body: { limit: 50 } });
     await page.getByRole('button', { name: 'Raise limit' }).click();
-    await page.getByText('The limit is $50.00 by now.').waitFor();
+    await page.getByText('The limit is already $50.00.').waitFor();
     await page.getByText('$50.00 in total').waitFor();
     assert.equal((await showBudget(api, key, budget.id)).limit, 50);
   });
