@@ -133,7 +133,7 @@ describe('approvals in the console', function () {
     await page.getByText('Topped up').waitFor();
   });
 
-  it('keeps the developers that another window has allowed meanwhile', async () => {
+  it('keeps developers that another window allowed meanwhile', async () => {
     const { api } = harness.stack;
     const key = account.consumerKey;
     const [other] = (await createTestAccounts(harness.stack.database.url, 1, 0)) as [TestAccount];

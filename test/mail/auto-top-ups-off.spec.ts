@@ -1,4 +1,4 @@
-/** The mail that automatic top-ups have turned themselves off: one each time, whichever process or mail server is away. */
+/** The mail that automatic top-ups turned themselves off: one each time, even if a process or the mail server is away. */
 import assert from 'node:assert/strict';
 import { pino } from 'pino';
 import { asMicros } from '../../src/domain/money.ts';
