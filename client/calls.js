@@ -1,4 +1,4 @@
-/** Sends requests. All are retried, timed out and answered in the same way. Raises FareboxError. */
+/** Sends requests. All are retried, timed out and answered in the same way. Throws FareboxError. */
 import { createError, errorOf } from './errors.js';
 import { retry } from './retry.js';
 import * as settings from './settings.js';

@@ -7,9 +7,9 @@ export type { ChargeMeta, PaidOptions } from './paid.js';
 export type PaidToolOptions<Input extends unknown[], Result> = PaidOptions<Input, Result> & {
   /**
    * True for a tool that is registered with an `outputSchema`: then the error of a refusal is only in `_meta`, because
-   * clients of version 1 of the SDK compare `structuredContent` with the schema. A result without `structuredContent` is
-   * not paid for then. The SDK compares one that has it with the schema after it is paid for, so the handler must throw
-   * when its output is wrong. Default false.
+   * clients of version 1 of the SDK validate `structuredContent` against the schema. A result without `structuredContent`
+   * is then not paid for. The SDK validates a result that has it only after it is paid for, so the handler must throw when
+   * its output is wrong. Default false.
    */
   hasOutputSchema?: boolean | undefined;
 };
