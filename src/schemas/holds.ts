@@ -28,7 +28,7 @@ export const HoldBody = Type.Object({
   ...ChargeBody.properties,
   amount: Type.Optional(
     DollarsAsked(
-      "Dollars to reserve: more than 0, at most 1,000,000, with up to six decimals. Default: the tool's price.",
+      "Dollars to reserve: more than 0, at most 1,000,000. Default: the tool's price.",
     ),
   ),
   expiresIn: Type.Optional(
