@@ -59,7 +59,7 @@ export function createApprovalActivities({ database, linkTo, send }: ApprovalDep
       if (!isSettled(outcome)) {
         throw ApplicationFailure.create({
           type: 'no_mail_server',
-          message: 'This worker has no SMTP_URL. The next attempt may be made by one that has it.',
+          message: 'This worker has no SMTP_URL. A worker that has one may make the next attempt.',
           // Where no worker has it, each attempt is a line in the log and an action, until the approval ends.
           nextRetryDelay: '1h',
         });

@@ -436,7 +436,7 @@ export interface BatchedCharge {
   /** Printable text of 1 to 100 characters, not all blank. */
   tool: string;
   /**
-   * Dollars to charge: more than 0, at most 1,000,000, with up to six decimals. Default: the tool's price. A number, or a decimal string such as "0.05". At most six decimals.
+   * Dollars to charge: more than 0, at most 1,000,000. Default: the tool's price. A number, or a decimal string such as "0.05". At most six decimals.
    */
   amount?: number | string;
   /**
@@ -456,7 +456,7 @@ export interface BatchedHold {
   /** Printable text of 1 to 100 characters, not all blank. */
   tool: string;
   /**
-   * Dollars to reserve: more than 0, at most 1,000,000, with up to six decimals. Default: the tool's price. A number, or a decimal string such as "0.05". At most six decimals.
+   * Dollars to reserve: more than 0, at most 1,000,000. Default: the tool's price. A number, or a decimal string such as "0.05". At most six decimals.
    */
   amount?: number | string;
   /**
@@ -762,7 +762,7 @@ export interface ChargeBody {
   /** Printable text of 1 to 100 characters, not all blank. */
   tool: string;
   /**
-   * Dollars to charge: more than 0, at most 1,000,000, with up to six decimals. Default: the tool's price. A number, or a decimal string such as "0.05". At most six decimals.
+   * Dollars to charge: more than 0, at most 1,000,000. Default: the tool's price. A number, or a decimal string such as "0.05". At most six decimals.
    */
   amount?: number | string;
   /**
@@ -1277,7 +1277,7 @@ export interface HoldBody {
   /** Printable text of 1 to 100 characters, not all blank. */
   tool: string;
   /**
-   * Dollars to reserve: more than 0, at most 1,000,000, with up to six decimals. Default: the tool's price. A number, or a decimal string such as "0.05". At most six decimals.
+   * Dollars to reserve: more than 0, at most 1,000,000. Default: the tool's price. A number, or a decimal string such as "0.05". At most six decimals.
    */
   amount?: number | string;
   /**

@@ -4,7 +4,7 @@ import type { CallOptions, List, PageSize } from './index.js';
 import type { Amount } from './money.js';
 
 export interface WaitOptions {
-  /** How long to wait in all. Default 300,000 (five minutes). */
+  /** How long to wait in total. Default 300,000 (five minutes). */
   timeoutMs?: number | undefined;
   signal?: AbortSignal | undefined;
 }
@@ -20,8 +20,8 @@ export interface AskOptions {
 }
 
 /**
- * Questions to the owner of an account about a call that a budget or the balance refuses. The service finds out by itself
- * what refuses the call. Raises `approval_not_needed` when nothing does, and `too_many_approvals`.
+ * Asks the owner of an account to allow a call that a budget or the balance refuses. The service determines what refuses
+ * the call. Throws `approval_not_needed` when nothing does, and `too_many_approvals`.
  */
 export interface Approvals {
   /**
@@ -47,7 +47,7 @@ export interface OwnerApprovals extends Approvals {
     },
     options?: CallOptions,
   ): List<ApprovalReply, ApprovalsReply>;
-  /** Raises `approval_closed` when it was decided before, or has expired. */
+  /** Throws `approval_closed` when it was decided before, or has expired. */
   decide(
     id: string,
     request: Pick<DecisionBody, 'decision'> & {

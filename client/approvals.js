@@ -85,7 +85,7 @@ export function checkAsk(ask) {
 }
 
 /**
- * Calls `charge` again after each refusal that the owner has lifted. Otherwise raises the refusal, with the approval's id
+ * Calls `charge` again after each refusal that the owner has lifted. Otherwise throws the refusal, with the approval's id
  * and status if there is one.
  */
 export async function askAndRetry(approvals, ask, call, charge, { signal } = {}) {

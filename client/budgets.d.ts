@@ -15,7 +15,7 @@ import type { Amount } from './money.js';
 type Amounts = 'limit' | 'maxPerCall' | 'maxLease' | 'window';
 
 type WithAmounts<Settings extends Pick<BudgetChanges, Amounts>> = Omit<Settings, Amounts> & {
-  /** Dollars in all. Null: no limit. */
+  /** Dollars in total. Null: no limit. */
   limit?: Amount | null | undefined;
   /** Dollars of one charge or hold. Null: no limit. */
   maxPerCall?: Amount | null | undefined;
@@ -28,7 +28,7 @@ type WithAmounts<Settings extends Pick<BudgetChanges, Amounts>> = Omit<Settings,
 /**
  * Budgets, and spend keys to hand out. A spend key can be charged within its budget and every budget above it, and can
  * do nothing else. A client with a spend key sees its own budget, and the budgets below it if it has `mayDelegate`.
- * Raises `not_found`, `budget_closed` and `delegation_not_allowed`. A revocation that may have succeeded is not sent again.
+ * Throws `not_found`, `budget_closed` and `delegation_not_allowed`. A revocation that may have succeeded is not sent again.
  */
 export interface Budgets {
   /** Sends an idempotency key, a random one by default, so that a retry creates nothing more. */

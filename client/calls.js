@@ -1,4 +1,4 @@
-/** Sends requests. All are retried, timed out and answered in the same way. Raises FareboxError. */
+/** Sends requests. All are retried, timed out and answered in the same way. Throws FareboxError. */
 import { createError, errorOf } from './errors.js';
 import { retry } from './retry.js';
 import * as settings from './settings.js';
@@ -88,10 +88,10 @@ export function failed(answer, isUnknown, deed, idempotencyKey) {
   return errorOf(told, unavailable, { outcome, idempotencyKey });
 }
 
-/** The refusal of a retry tells nothing of the attempt before, such as that of a key that was revoked in between. */
+/** The refusal of a retry, for example by a key that was revoked meanwhile, says nothing about the earlier attempt. */
 function withLost({ error, ...answer }, { noun }) {
   const { message = error.code } = error;
-  const lost = `An attempt before that got no answer, so the ${noun} may have been made.`;
+  const lost = `An earlier attempt got no answer, so the ${noun} may have been made.`;
   return { ...answer, error: { ...error, message: `${message} ${lost}` } };
 }
 

@@ -1,4 +1,4 @@
-/** The errors that the client raises. */
+/** The errors that the client throws. */
 import type { Hold } from './index.js';
 
 /** Why a call failed. No field contains a key, except `idempotencyKey` and `idempotencyKeys`, which are not secret. */
@@ -22,7 +22,7 @@ export declare class FareboxError extends Error {
   /** The key of this charge, refund or other write; absent when no request was sent. */
   readonly idempotencyKey: string | undefined;
   /**
-   * After batch(): the keys of its members, in order, also those that it generated; undefined for a release, which needs
+   * After batch(): the keys of its members, in order, including those that it generated; undefined for a release, which needs
    * none. Send the members again with these keys to find out what an unknown outcome was.
    */
   readonly idempotencyKeys: readonly (string | undefined)[] | undefined;
@@ -62,7 +62,7 @@ export declare class FareboxError extends Error {
   readonly budgetId: string | undefined;
   /** With `spend_limit_reached`: dollars of the limit. */
   readonly limit: number | undefined;
-  /** With `spend_limit_reached`: whether the limit is in all, of the current window, of one call, or of one lease. */
+  /** With `spend_limit_reached`: whether the limit is in total, of the current window, of one call, or of one lease. */
   readonly scope: 'total' | 'window' | 'per_call' | 'per_lease' | undefined;
   /** With `spend_limit_reached` of a window: when the next one begins. */
   readonly resetsAt: string | undefined;

@@ -1,5 +1,5 @@
 /**
- * The errors that the client raises (specification section 7). One class with the fields of the answer, and a subclass
+ * The errors that the client throws (specification section 7). One class with the fields of the answer, and a subclass
  * for each code that tool servers handle specially. No error contains a key.
  */
 

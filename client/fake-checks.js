@@ -72,7 +72,7 @@ export function checkQuestion({ tool, reason, expiresIn }) {
   }
 }
 
-/** The payer says which developer was called, and the developer whose key it is. */
+/** A payer names the developer that was called, and a developer the key of the payer. */
 export function checkParties({ apiKey, developerId }, isByPayer, ownId) {
   if (!isByPayer) {
     if (developerId !== undefined) malformed('developerId', 'is for consumer keys only');
@@ -83,7 +83,7 @@ export function checkParties({ apiKey, developerId }, isByPayer, ownId) {
   if (developerId !== ownId) refuse('not_found', 'There is no such developer.', 'developerId');
 }
 
-/** Micro-dollars of a top-up. */
+/** The amount of a top-up in micro-dollars. */
 export function topUpOf(amount) {
   const micros = microsOf('amount', amount);
   if (micros < TOP_UP_MICROS_MIN || micros > TOP_UP_MICROS_MAX || micros % 10_000 !== 0) {
@@ -104,7 +104,7 @@ export function checkBudget({ name, window, expiresAt, metadata }) {
   if (metadata !== null) checkMetadata(metadata);
 }
 
-/** A list of names, each once. Null, where none are needed, allows all. */
+/** A list of distinct names. Where the list must not be empty, null allows all names. */
 export function checkNames(param, names, [min, max] = [1, NAMES_MAX]) {
   if (names === null && min > 0) return;
   const isUnique = Array.isArray(names) && new Set(names).size === names.length;

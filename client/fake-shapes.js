@@ -1,4 +1,4 @@
-/** What a FakeFarebox refuses before it looks at its books: members and parameters of a wrong type, and unknown members. */
+/** What a FakeFarebox refuses before it looks at its books: members and parameters of the wrong type, and unknown members. */
 import { checkNames, checkText, malformed } from './fake-checks.js';
 
 const TOOL_CHARS_MAX = 137;
@@ -20,7 +20,7 @@ function isWindow(param, value) {
   if (!isKnown) malformed(param, 'must be an object with per and limit');
 }
 
-/** `limits` is the least and the most of them. */
+/** `limits`: the smallest and the largest number of names. */
 function namesOf(check, limits) {
   return (param, value) => {
     checkNames(param, value, limits);
@@ -38,7 +38,7 @@ function idOf(prefix) {
   const rule = new RegExp(`^${prefix}_[0-9a-f]{32}$`);
   return (param, value) => {
     if (typeof value === 'string' && rule.test(value)) return;
-    malformed(param, `must be the id of one, ${prefix}_...`);
+    malformed(param, `must look like ${prefix}_...`);
   };
 }
 
@@ -60,7 +60,7 @@ const budget = {
 const capture = { final: isFlag, over: oneOf('reject', 'cap', 'overflow') };
 const question = later('apiKey', 'developerId', 'tool', 'amount', 'reason', 'expiresIn');
 
-/** By route. The service ignores unknown members of the open ones, and refuses those of the closed ones. */
+/** The members of bodies, by route. The service ignores unknown members of open bodies, and refuses those of closed ones. */
 const OPEN = {
   'POST /v1/holds/:id/capture': capture,
   'POST /v1/tools': { description: isDescription },

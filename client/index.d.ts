@@ -56,7 +56,7 @@ export { usd, type Amount, type Rounding, type Usd } from './money.js';
 
 /**
  * What charge() does when Farebox cannot be reached or does not respond:
- * `fail` raises, so the tool does not run; `run_unpaid` resolves with `paid: false`, so it may.
+ * `fail` throws, so the tool does not run; `run_unpaid` resolves with `paid: false`, so it may.
  */
 export type OnUnavailable = 'fail' | 'run_unpaid';
 
@@ -78,7 +78,7 @@ interface ConnectionOptions {
 export interface FareboxOptions<Mode extends OnUnavailable = 'fail'> extends ConnectionOptions {
   /** The developer secret key. Default: the environment's `FAREBOX_SECRET_KEY`. */
   secretKey?: string | undefined;
-  /** Default `fail`. A refusal always raises, regardless of this setting. */
+  /** Default `fail`. A refusal always throws, regardless of this setting. */
   onUnavailable?: Mode | undefined;
   /**
    * Whether concurrent charges share a request (`POST /v1/charges/batch`). Default: true under Node, Bun and Deno;
@@ -97,7 +97,7 @@ export interface CallOptions {
   /** Replaces the client's `timeoutMs`. The call ends within `timeoutMs * (maxRetries + 1)`. */
   timeoutMs?: number | undefined;
   /**
-   * Ends the call: it raises `aborted`, with the signal's reason as `cause`. If a request was sent, it may have taken
+   * Ends the call: it throws `aborted`, with the signal's reason as `cause`. If a request was sent, it may have taken
    * effect: `outcome` is then `unknown`; repeat the call with `idempotencyKey` to find out.
    */
   signal?: AbortSignal | undefined;
@@ -311,7 +311,7 @@ export declare class Farebox<Mode extends OnUnavailable = 'fail'> {
    * when it resolves with `paid: true`. Lost connections, timeouts and the statuses 409, 429, 500 and 503 are retried
    * with the same idempotency key, after a jittered pause or the time that `Retry-After` asks for.
    *
-   * Raises FareboxError, by `code`:
+   * Throws FareboxError, by `code`:
    * - `insufficient_balance`: with `balance`, `required`, `shortfall`, `topUpUrl`; nothing was charged;
    * - `invalid_api_key`: the consumer's key is missing, wrong or revoked;
    * - `mode_mismatch`: the consumer's key is a test key and yours is a live key, or the other way round;
@@ -326,7 +326,7 @@ export declare class Farebox<Mode extends OnUnavailable = 'fail'> {
   /**
    * Makes charges and places, captures and releases holds, up to 1,000 in one request (`POST /v1/charges/batch`). Each
    * is decided on its own, in order, and has a result: `status` with the charge, the `hold`, or the `error`. A refusal
-   * raises nothing. Raises FareboxError when the batch itself fails; each member has an idempotency key, your own or a
+   * throws nothing. Throws FareboxError when the batch itself fails; each member has an idempotency key, your own or a
    * fresh one, with which it is retried.
    */
   batch(members: readonly BatchRequest[], options?: CallOptions): Promise<BatchResult[]>;
@@ -335,7 +335,7 @@ export declare class Farebox<Mode extends OnUnavailable = 'fail'> {
    * Refunds one of your charges to its consumer, in whole or in part (`POST /v1/charges/:id/refund`). Retried like
    * charge(), with the same idempotency key. The charge and its receipt do not change.
    *
-   * Raises FareboxError, by `code`:
+   * Throws FareboxError, by `code`:
    * - `refund_exceeds_charge`: with `refundable`, what is left of the charge; nothing was refunded;
    * - `not_found`: you made no such charge;
    * - `service_unavailable`: no answer; `outcome` says whether a refund may have been made;
@@ -345,7 +345,7 @@ export declare class Farebox<Mode extends OnUnavailable = 'fail'> {
 
   /** Your charges, newest first. */
   charges(filter?: ChargesFilter, options?: CallOptions): List<DeveloperChargeReply, ChargesReply>;
-  /** Raises `not_found` when you made no such charge. */
+  /** Throws `not_found` when you made no such charge. */
   findCharge(id: string, options?: CallOptions): Promise<DeveloperChargeReply>;
   /** Your earnings, in total or for a range of whole UTC hours, and by tool. */
   earnings(filter?: EarningsFilter, options?: CallOptions): Promise<EarningsReply>;
@@ -376,7 +376,7 @@ export declare class Farebox<Mode extends OnUnavailable = 'fail'> {
   readonly leases: Leases;
   /**
    * Takes a lease on a spend key, and keeps renewing it. Its charge() decides calls in this process, within a
-   * microsecond, and also while Farebox is away. Raises what `POST /v1/leases` refuses, such as `lease_not_allowed`.
+   * microsecond, even while Farebox is away. Throws what `POST /v1/leases` refuses, such as `lease_not_allowed`.
    */
   lease(options: LeaseOptions & { journal: string }): Promise<Lease<Promise<LeasedCharge>>>;
   lease(options: LeaseOptions & { journal?: undefined }): Promise<Lease>;
@@ -387,7 +387,7 @@ export declare class Farebox<Mode extends OnUnavailable = 'fail'> {
    * Whether a receipt is one of yours and unchanged to the byte, and its contents. The only request is for your receipt
    * keys: once, and again, at most once a minute, when a receipt names an unknown key.
    *
-   * Another developer's receipt is not valid, because its key is not yours. Raises FareboxError when the keys are
+   * Another developer's receipt is not valid, because its key is not yours. Throws FareboxError when the keys are
    * needed and cannot be fetched (`service_unavailable`, `invalid_secret_key`).
    */
   verifyReceipt(receipt: string): Promise<ReceiptCheck>;
@@ -416,7 +416,7 @@ export interface TopUpRequest {
 }
 
 export interface CheckoutRequest extends TopUpRequest {
-  /** Save the card for top-ups without its owner, whose consent it needs. Default: false. */
+  /** Save the card for top-ups that are made without its owner. Requires the owner's consent. Default: false. */
   saveCard?: boolean | undefined;
 }
 
@@ -427,7 +427,7 @@ export declare class FareboxConsumer {
   balance(options?: CallOptions): Promise<BalanceReply>;
   /** Your charges, newest first. Each page has the `total` of all matches. */
   usage(filter?: UsageFilter, options?: CallOptions): List<ListedCharge, UsageReply>;
-  /** A charge to your balance, with the credits that paid for it (`paidBy`). Raises `not_found` when there is none. */
+  /** A charge to your balance, with the credits that paid for it (`paidBy`). Throws `not_found` when there is none. */
   findCharge(id: string, options?: CallOptions): Promise<ConsumerChargeReply>;
   /** What you were charged on each UTC day, from `from` (such as `2026-11-01`, at most 100 days ago) to today. */
   usageByDay(filter: { from: string }, options?: CallOptions): Promise<UsageByDayReply>;
@@ -442,7 +442,7 @@ export declare class FareboxConsumer {
   statement(month: string, options?: CallOptions): Promise<ConsumerStatementReply>;
   /**
    * Tops up from the saved card, if the owner of the account has consented. `status` is `pending` when the payment
-   * takes more than ten seconds, or when the bank wants the cardholder to confirm it at `sessionUrl`. Raises
+   * takes more than ten seconds, or when the bank wants the cardholder to confirm it at `sessionUrl`. Throws
    * `consent_required`, `consent_ceiling_reached` or `card_declined`, among others, with `topUpUrl`.
    */
   topUp(request: TopUpRequest, options?: CallOptions): Promise<TopUpReply>;
@@ -458,7 +458,7 @@ export declare class FareboxConsumer {
   readonly lastRequestId: string | undefined;
 }
 
-/** Charges the prices of the map. A tool that is not in it raises `unknown_tool`, without a request. */
+/** Charges the prices of the map. A tool that is not in it throws `unknown_tool`, without a request. */
 export interface PricedFarebox<Tool extends string, Mode extends OnUnavailable = 'fail'> {
   charge<CallMode extends OnUnavailable = Mode>(
     request: Omit<ChargeRequest<CallMode>, 'amount' | 'tool'> & { tool: Tool },

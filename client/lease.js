@@ -419,7 +419,7 @@ class Lease {
   }
 }
 
-/** The call is not charged, though the refusal is of another request, which may have been made. */
+/** The call is not charged, even if `refusal` leaves unknown whether the next lease was granted. */
 function usedUp(message, refusal) {
   if (!refusal) return createError('lease_used_up', `${message}.`);
   const facts = { ...refusal, outcome: 'not_charged', idempotencyKey: undefined };

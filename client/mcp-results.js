@@ -1,4 +1,4 @@
-/** Which results of MCP tools are paid for: not those that failed, that ask for input, or that only begin a task. */
+/** Decides which results of MCP tools are paid for: not failures, requests for input, or results that only begin a task. */
 
 /** It failed, or it asks for input first: the call that brings the input is the one that is paid for. */
 export function isUnfinished({ isError, resultType }) {
@@ -6,14 +6,14 @@ export function isUnfinished({ isError, resultType }) {
 }
 
 /**
- * A call that asks for a task. Version 1 of the SDK also runs a tool that makes none, and then answers with a protocol
- * error, not with its result.
+ * Refuses a call that asks for a task. Version 1 of the SDK runs even a tool that makes no task, and then answers with a
+ * protocol error instead of the result.
  */
 export function checkCall(options, { taskRequestedTtl }) {
   if (typeof taskRequestedTtl === 'number') throw noTasks(options);
 }
 
-/** Gives the result, unless it only tells of a task, whose own result comes later and elsewhere, and may be an error. */
+/** Returns the result, unless it only announces a task, whose own result comes later and elsewhere, and may be an error. */
 export function checkResult(options, result) {
   const { resultType = 'complete', content, task } = result;
   const isTask =
@@ -24,10 +24,10 @@ export function checkResult(options, result) {
   return result;
 }
 
-/** A mistake of the developer, who sees it at the first call. */
+/** The developer's mistake, which shows at the first call. */
 function noTasks({ tool }) {
   return new TypeError(
-    `Farebox: paidTool cannot pay for "${tool}" as a task; nothing was charged. Place a hold when the task begins, ` +
+    `Farebox: paidTool cannot bill "${tool}" as a task; nothing was charged. Place a hold when the task begins, ` +
       'and capture it when the task has its result',
   );
 }

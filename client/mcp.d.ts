@@ -7,9 +7,9 @@ export type { ChargeMeta, PaidOptions } from './paid.js';
 export type PaidToolOptions<Input extends unknown[], Result> = PaidOptions<Input, Result> & {
   /**
    * True for a tool that is registered with an `outputSchema`: then the error of a refusal is only in `_meta`, because
-   * clients of version 1 of the SDK compare `structuredContent` with the schema. A result without `structuredContent` is
-   * not paid for then. The SDK compares one that has it with the schema after it is paid for, so the handler must throw
-   * when its output is wrong. Default false.
+   * clients of version 1 of the SDK validate `structuredContent` against the schema. A result without `structuredContent`
+   * is then not paid for. The SDK validates a result that has it only after it is paid for, so the handler must throw when
+   * its output is wrong. Default false.
    */
   hasOutputSchema?: boolean | undefined;
 };
@@ -23,7 +23,7 @@ type Taken<Input extends unknown[]> = { [N in keyof Input]: NoInfer<Input[N]> };
  * canceled, the hold is released. (The SDK does not tell a stateless server when a client of a protocol before 2026-07-28
  * cancels.) The result's `_meta['farebox/charge']` has the charge and its receipt. A refusal is a result with `isError`, a
  * text for the model, and the error in `structuredContent` and in `_meta['farebox/error']`.
- * A call that is asked for as a task, or whose result is one, throws and is not paid for.
+ * A call that is requested as a task, or whose result is a task, throws, and nobody pays.
  *
  * The consumer's key comes from the HTTP request (see `serviceKeyOf`), or on stdio from the environment's SERVICE_KEY.
  *

@@ -30,7 +30,7 @@ export function checkPaid({ tool, price, max, settle, ...others }) {
   if (ask) checkAsk(ask);
 }
 
-/** Holds the price, or the most that the call may cost. If it raises FareboxError, the call must not run. */
+/** Holds the price, or the most that the call may cost. If it throws FareboxError, the call must not run. */
 export async function openPayment(farebox, options, { apiKey, input, signal }) {
   const { tool, price, max, onUnavailable, ask, timeoutMs = TIMEOUT_MS } = options;
   const amount = typeof price === 'function' ? await priceFor(price, input) : (price ?? max);
@@ -69,7 +69,7 @@ async function giveUp(farebox, request) {
     .catch(() => {});
 }
 
-/** A hold whose answer was lost is never captured, so the caller is not charged. */
+/** If the answer to a hold is lost, the hold is never captured, so the caller is not charged. */
 function uncaptured(error) {
   const { code } = error;
   const message = code === 'service_unavailable' ? NO_ANSWER : error.message;

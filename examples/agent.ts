@@ -43,14 +43,14 @@ async function callTool(call: number): Promise<boolean> {
 
 async function topUp(amount: number, topUpUrl: string): Promise<boolean> {
   if (amount > budget) {
-    say(`$${budget} of the budget are left, and $${amount} are needed. Pay at ${topUpUrl}`);
+    say(`$${budget} of the budget is left, and $${amount} is needed. Pay at ${topUpUrl}`);
     return false;
   }
   try {
     const { status, balance, topUpId, sessionUrl } = await consumer.topUp({ amount });
     budget -= amount;
     if (status === 'completed') {
-      say(`topped up $${amount}: the balance is $${balance}, $${budget} of the budget are left`);
+      say(`topped up $${amount}: the balance is $${balance}, $${budget} of the budget is left`);
       return true;
     }
     // It may still be paid, and so would another one.

@@ -8,7 +8,7 @@ import { CLOCK_JUMP_MS_MAX, CLOCK_SKEW_MS_MAX } from './limits.ts';
 
 const MEASURE_EVERY_MS = 1_000;
 
-/** What a clock may lose between two readings because it drifts, or is slewed. Its times do not come again. */
+/** How much a clock may lose between two readings because it drifts or is slewed. Then no time comes twice. */
 const DRIFT_MS_MAX = 500;
 
 /** The first measured time is wrong by this at the most. Longer than the pool lets a statement take. */
@@ -55,7 +55,7 @@ export class DatabaseClock {
   #offsetMs = 0;
   /** This machine's time minus `performance.now()`, when Postgres was asked. */
   #ownOffsetMs = 0;
-  /** By how much Postgres' clock was set back since the listener was called. Several short steps make a long one. */
+  /** By how much Postgres' clock was set back since the listener was last called. Several short steps add up. */
   #setBackMs = 0;
   #onSetBack: ((byMs: number) => void) | undefined;
   /** Whether the last reading showed that this machine's clock is too far from that of Postgres. */
@@ -78,7 +78,7 @@ export class DatabaseClock {
     clearTimeout(this.#timer);
   }
 
-  /** Calls `listener` after a reading that shows that Postgres' clock was set back, at once or in steps. Its times come again. */
+  /** Calls `listener` after a reading that shows that Postgres' clock was set back, at once or in steps, so that times come twice. */
   onSetBack(listener: (byMs: number) => void): void {
     this.#onSetBack = listener;
   }

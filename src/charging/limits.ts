@@ -63,8 +63,8 @@ export const CHARGE_SILENCE_MS_MAX = 5_000;
 export const IDEMPOTENCY_RETENTION_MS = 62 * DAY_MS;
 
 /**
- * A hold that is found is asked for again by its idempotency key, which must still be honored then: the entry may wait in
- * the queue, and the clock may jump meanwhile.
+ * When a hold is found, the ledger is asked for it again by its idempotency key, which must still be honored then: the
+ * entry may wait in the queue, and the clock may jump meanwhile.
  */
 export const REPLAY_DELAY_MS_MAX = 60_000;
 

@@ -83,7 +83,7 @@ function report(month: string, result: ArchiveResult): string {
       throw new CommandError(UNSETTLED[result.what](month));
     case 'busy':
       throw new CommandError(
-        'The tables of charges and holds are too busy, or PostgreSQL is vacuuming them (pg_stat_progress_vacuum). ' +
+        'The tables of charges and holds are too busy, or PostgreSQL is vacuuming them (see pg_stat_progress_vacuum). ' +
           'Nothing was changed; try again later.',
       );
   }

@@ -88,7 +88,7 @@ const TABLES = {
   },
 } satisfies BetterAuthOptions;
 
-/** Requests of one client in so many seconds. */
+/** At most `max` requests of one client in `window` seconds. */
 const CLIENT_RULES = {
   '/sign-in/email': { window: 60, max: 10 },
   '/two-factor/*': { window: 60, max: 10 },

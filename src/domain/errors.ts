@@ -87,7 +87,7 @@ export const ERRORS = {
   approval_closed: [409, 'The approval was already decided, or has expired; see `status`.'],
   approval_not_needed: [409, 'This call no longer needs an approval. Charge again.'],
   top_up_not_refundable: [409, 'Only a credited top-up without a dispute can be refunded.'],
-  hold_closed: [409, 'The hold was captured, released or has expired; see `status`.'],
+  hold_closed: [409, 'The hold was captured or released, or it has expired; see `status`.'],
   lease_closed: [409, 'The lease is settled, released or expired; see `status`.'],
   lease_fenced: [409, 'The lease has since been renewed; see `fence` for the current number.'],
   lease_not_renewable: [

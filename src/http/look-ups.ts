@@ -1,4 +1,4 @@
-/** What a path or a body names. An id of another kind gets the same answer as one that does not exist. */
+/** Looks up what a path or a body names. An id of another kind gets the same answer as one that does not exist. */
 import { ApiError } from '../domain/errors.ts';
 import { uuidOf, type IdKind } from '../domain/ids.ts';
 

@@ -33,7 +33,7 @@ export function archiveGuard(api: Reading, range: TimeRange): () => Promise<void
   };
 }
 
-/** For a charge that was not found: as archived if it may be, else as unknown. `chargeId` is a UUID. */
+/** Refuses a charge that was not found: as archived if it may be, otherwise as unknown. `chargeId` is a UUID. */
 export async function refuseUnknownCharge(
   api: Reading,
   chargeId: string | undefined,
@@ -42,7 +42,7 @@ export async function refuseUnknownCharge(
   throw noSuch('charge');
 }
 
-/** If the charge may be among the archived ones. */
+/** Refuses a charge that may be among the archived ones. */
 export function refuseArchivedCharge(api: Reading, chargeId: string): Promise<void> {
   return refuse(api, uuidTimeMs(chargeId));
 }

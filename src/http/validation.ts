@@ -10,7 +10,7 @@ const ajv = new Ajv({
   strictTypes: false,
   verbose: true,
   formats: { 'date-time': true },
-  // TypeBox makes valid schemas, and the first body would wait until Ajv has compiled the schema of schemas.
+  // TypeBox makes valid schemas, and the first body would wait until Ajv has compiled the meta-schema.
   meta: false,
   validateSchema: false,
 });

@@ -26,17 +26,17 @@ const REASONS: Readonly<Record<string, string>> = {
   no_saved_card: 'No card is saved.',
   payment_failed: 'The bank did not complete the payment.',
   tax_address_missing: 'The address that the tax depends on is missing.',
-  invalid_amount: 'With its tax, the payment would be more than a card can be charged.',
+  invalid_amount: 'With tax, the payment exceeds the most that a card can be charged.',
 };
 
 function autoTopUpsOffMail(recipient: string, reason: string, url: string): Mail {
   return {
     recipient,
-    subject: 'Automatic top-ups of your Farebox account were turned off',
+    subject: 'Automatic top-ups were turned off for your Farebox account',
     body:
-      'Automatic top-ups of your Farebox account have failed, so they were turned off. The last failure: ' +
+      'Automatic top-ups failed, so Farebox turned them off for your account. The last failure: ' +
       `${REASONS[reason] ?? reason}\n\n` +
-      'Nothing tops up your balance now, and charges that it does not cover are refused. Pay at checkout, where you can save ' +
-      `a card, then turn automatic top-ups on again under Balance:\n\n${url}\n`,
+      'Farebox no longer tops up your balance, and refuses charges that the balance does not cover. You can save a card when ' +
+      `you pay at checkout. Then turn automatic top-ups on again under Balance:\n\n${url}\n`,
   };
 }

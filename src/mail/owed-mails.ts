@@ -1,6 +1,6 @@
 /**
- * Mails that rows owe to owners of accounts, until a mail server has them. The change that a mail tells of writes its row, so
- * neither a killed process nor an outage of the mail server loses the mail. A mail may arrive twice.
+ * Mails that are owed to owners of accounts: each has a row until a mail server has accepted it. The change that a mail tells
+ * of writes the row, so neither a killed process nor an outage of the mail server loses the mail. A mail may arrive twice.
  */
 import type { Logger } from 'pino';
 import type { MailConfig } from '../config.ts';
@@ -10,9 +10,9 @@ import { canMail, isSettled, mailSender, type Mail } from './send.ts';
 
 /** Longer than an attempt takes: each step of the mail server has ten seconds. */
 const RETRY_MS = 5 * MINUTE_MS;
-/** After so long, the mail server will hardly accept it. */
+/** After this, the mail server is unlikely to accept it. */
 const GIVE_UP_MS = 3 * DAY_MS;
-/** Leaves those behind it to another sweep, so that one ends. */
+/** The rest is left to the next sweep, so that each sweep ends. */
 const MAILS_PER_SWEEP = 50;
 
 export interface OwedMailDeps {
@@ -21,11 +21,11 @@ export interface OwedMailDeps {
   readonly log: Logger;
 }
 
-/** The rows that owe mails of one sort. */
+/** The rows of the owed mails of one sort. */
 export interface OwedRows<Owed> {
-  /** One that was not tried for this long. Nobody else gets it for as long. */
+  /** Takes one that was not tried for this long. No other process takes it for as long. */
   readonly take: (untriedForMs: number) => Promise<Owed | null>;
-  /** Null: there is nobody to tell any more. */
+  /** Null: the recipient no longer exists. */
   readonly mailOf: (owed: Owed) => Promise<Mail | null>;
   readonly settle: (owed: Owed) => Promise<void>;
   /** Gives up those owed for longer than this, and returns their number. */

@@ -7,7 +7,7 @@ export function passkeyAddedMail(recipient: string, url: string): Mail {
     recipient,
     subject: 'A passkey was added to your Farebox account',
     body:
-      'A passkey was added to your Farebox account. It signs in without a password and a code. You can see all passkeys ' +
+      'A passkey was added to your Farebox account. It can be used to sign in without a password or a code. You can see all passkeys ' +
       `under Security:\n\n${url}\n\n` +
       'If you did not add it, somebody else has used your account. Remove the passkey, then set a new password, which ends ' +
       'all sessions.\n',

@@ -9,7 +9,7 @@ export function passwordSetMail(recipient: string, passkeys: number, url: string
     body:
       'The password of your Farebox account was set, and all sessions were ended.\n\n' +
       `${remaining(passkeys)}\n\n${url}\n\n` +
-      'If you did not set the password, somebody else reads your mail. Secure your mailbox, then set a new password and ' +
+      'If you did not set the password, somebody else can read your email. Secure your mailbox, then set a new password and ' +
       'remove the passkeys that are not yours.\n',
   };
 }

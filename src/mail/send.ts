@@ -12,7 +12,7 @@ export interface Mail {
   readonly body: string;
 }
 
-/** What an operator needs of a mail server's reply. */
+/** As much of a mail server's reply as an operator needs. */
 const REPLY_LENGTH_MAX = 1_000;
 /** How long a mail server may take for each step. */
 const TIMEOUT_MS = 10_000;
@@ -27,8 +27,8 @@ export interface MailDeps {
 export type MailOutcome = 'sent' | 'refused' | 'not_configured';
 
 /**
- * Whether a mail that was owed is owed no more. Nothing more can be done about a recipient who is refused. Where this process has
- * no mail server, another one may have it, or an operator is about to set it.
+ * Whether a mail is no longer owed. Nothing can be done about a refused recipient. If this process has no mail server, another
+ * process may have one, or an operator may be about to set one.
  */
 export function isSettled(outcome: MailOutcome): boolean {
   return outcome !== 'not_configured';
@@ -101,7 +101,7 @@ function isRecipientRefused(error: unknown): boolean {
   return command === 'RCPT TO' && FINAL_REPLIES.has(responseCode) && !isAboutUs(response ?? '');
 }
 
-/** Mail servers repeat the recipient, which is personal data, and errors get into logs and histories. */
+/** Mail servers repeat the recipient, which is personal data, and errors end up in logs and histories. */
 function withoutAddresses(error: unknown): Error {
   const { message, code, command, responseCode } = error as Record<string, unknown>;
   const said = String(message)

@@ -30,7 +30,7 @@ export function createLog(
   return pino(options, lines(fd));
 }
 
-/** What callers wrote: `input` of an invalid URL, `raw`, and PostgreSQL's `detail`, which has an address that is taken, or a whole row. */
+/** What callers wrote: `input` of an invalid URL, `raw`, and PostgreSQL's `detail`, which may have an email address or a whole row. */
 const LEFT_OUT: ReadonlySet<string> = new Set(['input', 'raw', 'detail']);
 
 /** Like pino's serializer, but bounded and without request data. */

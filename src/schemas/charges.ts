@@ -42,9 +42,7 @@ export const ChargeBody = Type.Object({
   ),
   tool: ToolName,
   amount: Type.Optional(
-    DollarsAsked(
-      "Dollars to charge: more than 0, at most 1,000,000, with up to six decimals. Default: the tool's price.",
-    ),
+    DollarsAsked("Dollars to charge: more than 0, at most 1,000,000. Default: the tool's price."),
   ),
   metadata: Type.Optional(Metadata),
 });

@@ -27,9 +27,7 @@ const Seconds = (description: string) =>
 export const HoldBody = Type.Object({
   ...ChargeBody.properties,
   amount: Type.Optional(
-    DollarsAsked(
-      "Dollars to reserve: more than 0, at most 1,000,000, with up to six decimals. Default: the tool's price.",
-    ),
+    DollarsAsked("Dollars to reserve: more than 0, at most 1,000,000. Default: the tool's price."),
   ),
   expiresIn: Type.Optional(
     Seconds(`Seconds until the hold expires. Default: ${HOLD_SECONDS_DEFAULT}.`),

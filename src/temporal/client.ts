@@ -60,7 +60,7 @@ export function createTemporalClient(
   };
 }
 
-/** Whether Temporal answers there in time. */
+/** Whether Temporal answers on this connection in time. */
 export function isUp(line: Client | NativeConnection, timeoutMs: number): Promise<boolean> {
   return line
     .withDeadline(Date.now() + timeoutMs, () => line.workflowService.getSystemInfo({}))

@@ -1,4 +1,4 @@
-/** The pause between two looks of something that runs until it is stopped. */
+/** The pause between two rounds of a loop that runs until it is stopped. */
 import { setTimeout as delay } from 'node:timers/promises';
 
 /** Resolves after this time, or as soon as `signal` aborts. */

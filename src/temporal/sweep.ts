@@ -47,7 +47,7 @@ const KINDS: Readonly<Record<string, Resume>> = {
     noteLateDeliveries(database, DELIVERY_LATE_MS),
 };
 
-/** Only where a mail can be sent: without a mail server, each would be resumed in vain, again and again. */
+/** Only in a process that can send mails: another one would resume each in vain, again and again. */
 const MAILS: typeof KINDS = {
   'starting approvals without a mail whose workflow may be gone': (database) =>
     noteUnmailedApprovals(database, UNMAILED_AFTER_MS),

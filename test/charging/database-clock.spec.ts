@@ -13,7 +13,7 @@ import { createTestDatabase, until, type TestDatabase } from '../support/stack.t
 const SUSPENDED_MS = 100_000;
 const STOOD_STILL_MS = 240_000;
 const SET_BACK_MS = 3_600_000;
-/** Too short to be told of alone. Two of them are not. */
+/** Too short to be reported alone; two of them are reported. */
 const SHORT_STEP_MS = 20_000;
 const SHORT_STEPS = 3;
 const OVERDUE_MS = 2_000;

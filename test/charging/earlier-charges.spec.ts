@@ -37,7 +37,7 @@ describe('the look-up of an earlier hold', () => {
     await ledger?.drop();
   });
 
-  it('leaves out holds whose idempotency key ends before the ledger is asked', async () => {
+  it('ignores holds whose idempotency key ends before the ledger is asked', async () => {
     const earlier = new EarlierCharges(ledger.database, clock);
     const [consumer] = await newConsumers(client, 1, 1_000_000);
     assert.ok(consumer);

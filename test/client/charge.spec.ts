@@ -283,7 +283,10 @@ describe('client: an unavailable service', () => {
     await using api = await service(droppedLine, refusal(401, 'invalid_api_key'));
     const error = await raised(api.farebox().charge(search));
     assertHas(error, { code: 'invalid_api_key', outcome: 'unknown' });
-    assert.match(error.message, /before that got no answer, so the charge may have been made\.$/);
+    assert.match(
+      error.message,
+      /An earlier attempt got no answer, so the charge may have been made\.$/,
+    );
   });
 
   it('resolves unpaid under run_unpaid', async () => {

@@ -202,7 +202,7 @@ describe('client: leases and faults', () => {
     assert.equal(service.keys[0], service.keys[1]);
   });
 
-  it('say that a call was not charged, when the next lease is refused or its answer lost', async () => {
+  it('say that a call was not charged when the next lease is refused or its answer is lost', async () => {
     const poor = refusal(402, 'insufficient_balance', { balance: 0, topUpUrl: 'https://x.test' });
     for (const [step, told] of [
       [droppedLine, { code: 'service_unavailable' }],

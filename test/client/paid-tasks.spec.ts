@@ -1,4 +1,4 @@
-/** Paid tools and MCP tasks: a call that only starts a task, or that is asked for as one, is not paid for. */
+/** Paid tools and MCP tasks: a call that only starts a task, or that is requested as one, is not paid for. */
 import assert from 'node:assert/strict';
 import { paidTool } from '@farebox/client/mcp';
 import { FakeFarebox } from '@farebox/client/testing';
@@ -56,7 +56,7 @@ describe('client: paid tools and MCP tasks', () => {
 
   const options = { tool: 'report', price: 1 };
 
-  /** What is left, and the states of all holds. */
+  /** The balance, and the states of all holds. */
   async function books() {
     const { balance } = await fake.consumer(apiKey).balance();
     const { holds } = await fake.farebox().holds.list().page();
@@ -78,10 +78,10 @@ describe('client: paid tools and MCP tasks', () => {
     );
   };
 
-  it('do not pay for a task that has no result yet, and say so', async () => {
+  it('do not bill a task that has no result yet, and say so', async () => {
     const { isError, content } = await call(asTask('optional'));
     assert.equal(isError, true);
-    assert.match(JSON.stringify(content), /paidTool cannot pay for .*report.* as a task; nothing/);
+    assert.match(JSON.stringify(content), /paidTool cannot bill .*report.* as a task; nothing/);
     assert.deepEqual(await books(), [10, 'released']);
   });
 
@@ -97,10 +97,10 @@ describe('client: paid tools and MCP tasks', () => {
     assert.deepEqual(await books(), [10]);
   });
 
-  it('are not paid for with a result of a type that is not complete', async () => {
+  it('are not paid for when the type of the result is not complete', async () => {
     const begun = { resultType: 'task', taskId: '1', status: 'working' };
     const answer = paidTool(fake.farebox(), options, async () => begun);
-    await assert.rejects(answer(), /cannot pay for "report" as a task/);
+    await assert.rejects(answer(), /cannot bill "report" as a task/);
     const complete = { resultType: 'complete', content: [], task: 'a member of its own' };
     await paidTool(fake.farebox(), options, async () => complete)();
     assert.deepEqual(await books(), [9, 'captured', 'released']);

@@ -1,4 +1,4 @@
-/** The fake refuses values of a wrong type and unknown members as the service does: one suite, which both must pass. */
+/** The fake refuses values of the wrong type and unknown members as the service does: one suite, which both must pass. */
 import assert from 'node:assert/strict';
 import type { Ground } from './grounds.ts';
 import { fakeService, realService } from './grounds.ts';
@@ -29,7 +29,7 @@ for (const [name, service] of Object.entries({ service: realService(), fake: fak
     });
     after(() => service.stop());
 
-    it('a capture and a tool with members of another type', async () => {
+    it('a capture and a tool with members of the wrong type', async () => {
       const { farebox, apiKey, consumer } = ground;
       const { id: holdId } = await farebox.holds.place({ apiKey, tool: 'search', amount: 2 });
       await refuses('final', (final) => farebox.holds.capture({ holdId, final }), ...OTHER_TYPES);
@@ -56,7 +56,7 @@ for (const [name, service] of Object.entries({ service: realService(), fake: fak
       }
     });
 
-    it('a budget and a key with members that are unknown or of another type', async () => {
+    it('a budget and a key with unknown members or members of the wrong type', async () => {
       const { budgets } = ground.consumer;
       const { id } = await budgets.create({ name: 'agent' });
       const wrong: [string, string, ...unknown[]][] = [
@@ -91,7 +91,7 @@ for (const [name, service] of Object.entries({ service: realService(), fake: fak
       assert.partialDeepStrictEqual(await budgets.get(id), { status: 'active', window: null });
     });
 
-    it('a question to the owner with an unknown member, and a filter that matches nothing', async () => {
+    it('an approval request with an unknown member, and a filter with a value that does not exist', async () => {
       const { farebox, apiKey, consumer } = ground;
       const question = { apiKey, tool: 'search', amount: 20, because: 'of a typo' };
       await refuses('because', (asked) => farebox.approvals.ask(asked), question);
@@ -115,7 +115,7 @@ for (const [name, service] of Object.entries({ service: realService(), fake: fak
       await refuses('to', (to) => farebox.earnings({ to }), ...times);
     });
 
-    it('a question and a decision that lack what they need, and top-ups that no card pays', async () => {
+    it('an approval request and a decision without a required member, and top-ups that no card can pay', async () => {
       const { farebox, apiKey, consumer } = ground;
       const { developerId } = await farebox.charge({ apiKey, tool: 'search', amount: 0.01 });
       const asked = { tool: 'search', amount: 20 };
@@ -155,7 +155,7 @@ for (const [name, service] of Object.entries({ service: realService(), fake: fak
       );
     });
 
-    it('the member of a batch, and does the others', async () => {
+    it('a member of a batch, and runs the others', async () => {
       const { farebox, apiKey } = ground;
       const charge = { apiKey, tool: 'search', amount: 0.5 };
       const { id: holdId } = await farebox.holds.place(charge);

@@ -133,7 +133,7 @@ describe('approvals in the console', function () {
     await page.getByText('Topped up').waitFor();
   });
 
-  it('keeps the developers that another window has allowed meanwhile', async () => {
+  it('keeps developers that another window allowed meanwhile', async () => {
     const { api } = harness.stack;
     const key = account.consumerKey;
     const [other] = (await createTestAccounts(harness.stack.database.url, 1, 0)) as [TestAccount];
@@ -162,7 +162,7 @@ describe('approvals in the console', function () {
     await page.getByLabel('Raise it to, in dollars').fill('2');
     await call(api, 'PATCH', `/v1/budgets/${budget.id}`, { key, body: { limit: 50 } });
     await page.getByRole('button', { name: 'Raise limit' }).click();
-    await page.getByText('The limit is $50.00 by now.').waitFor();
+    await page.getByText('The limit is already $50.00.').waitFor();
     await page.getByText('$50.00 in total').waitFor();
     assert.equal((await showBudget(api, key, budget.id)).limit, 50);
   });

@@ -12,7 +12,7 @@ import {
 import { until } from '../support/stack.ts';
 
 const TOP_UPS_ON_A_PAGE = 20;
-/** It stays at the top of the window. */
+/** The header stays at the top of the window. */
 const HEADER_PX = 56;
 /** One more than a page of the API. */
 const MANY = 101;
@@ -122,7 +122,7 @@ describe('the console for consumers', function () {
         const { y = -1 } = (await heading.boundingBox()) ?? {};
         return y > HEADER_PX && y < viewport.height - HEADER_PX;
       });
-      // Keys lead on from there.
+      // The Tab key continues from there.
       await page.keyboard.press('Tab');
       assert.equal(await page.evaluate('document.activeElement.innerText'), 'Add a budget below');
     }

@@ -205,7 +205,7 @@ describe('the console by keyboard', function () {
     assert.equal((body as { budgets: readonly { name: string }[] }).budgets[0]?.name, 'Agent');
   });
 
-  it('reaches in a narrow window, or at a zoom of 200 %, only what is seen', async () => {
+  it('reaches only what is visible in a narrow window or at 200% zoom', async () => {
     await page.setViewportSize({ width: 640, height: 480 });
     await window.enter(await harness.newAccount(5));
     await page.getByText('Spending, last 30 days').waitFor();
@@ -221,7 +221,7 @@ describe('the console by keyboard', function () {
     await tabThrough(entry);
     await tabThrough(page.getByRole('link', { name: 'Developer Settings' }));
     assert.equal(await page.getByRole('button', { name: 'Pay $25.00' }).count(), 0);
-    // The page that is shown already.
+    // This page is already shown.
     await choose(entry);
     await page.getByRole('button', { name: 'Open navigation' }).waitFor();
     await page.getByRole('button', { name: 'Pay $25.00' }).waitFor();
@@ -263,7 +263,7 @@ const MISSED = `window.expected
   .filter((element) => element.isConnected && !window.tabbed.has(element))
   .map(${NAME_OF})`;
 
-/** The control with the focus, if it is outside of the window or under the header. */
+/** The focused control, if it is outside the window or under the header. */
 const UNSEEN = `(() => {
   const nameOf = ${NAME_OF};
   const element = document.activeElement;

@@ -8,7 +8,7 @@ const said = (then: Date, now: Date) => ago(then.toISOString(), now.getTime());
 describe('a relative time in the console', () => {
   const noon = new Date(2026, 5, 15, 12);
 
-  it('counts minutes and hours of the last 24 hours', () => {
+  it('counts minutes and hours within the last 24 hours', () => {
     assert.equal(said(new Date(2026, 5, 15, 11, 59, 30), noon), 'just now');
     assert.equal(said(new Date(2026, 5, 15, 11, 59), noon), '1 minute ago');
     assert.equal(said(new Date(2026, 5, 14, 12, 1), noon), '23 hours ago');

@@ -297,7 +297,7 @@ describe('security in the console', function () {
     await page.getByText('Adjusted by $0.25.', { exact: true }).waitFor();
   });
 
-  it('says why a secret of two-factor authentication is refused after another tab has set it up', async () => {
+  it('says why the code of an older secret is refused after another tab set up two-factor authentication', async () => {
     const { email } = await api.createAccount(0);
     await setPassword(email);
     await window.enter({ email }, '/security');
@@ -315,7 +315,7 @@ describe('security in the console', function () {
     await button('Start again').click();
     await turnOnTwoFactor();
 
-    // The other tab shows a secret and backup codes that do not work any more, until it is looked at.
+    // Until somebody switches to the other tab, it shows a secret and backup codes that no longer work.
     await second.evaluate(`window.dispatchEvent(new Event('visibilitychange'))`);
     await second.getByRole('button', { name: 'Turn off' }).waitFor();
     assert.equal(await second.getByText('each of these signs you in once').count(), 0);

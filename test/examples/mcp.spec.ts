@@ -201,8 +201,8 @@ describe('example: a paid MCP tool server', () => {
       },
     });
     assert.equal(stdout.match(/^call \d+: .*Otters/gm)?.length, 3);
-    assert.match(stdout, /topped up \$5: the balance is \$5, \$3 of the budget are left/);
-    assert.match(stdout, /\$3 of the budget are left, and \$5 are needed. Pay at http/);
+    assert.match(stdout, /topped up \$5: the balance is \$5, \$3 of the budget is left/);
+    assert.match(stdout, /\$3 of the budget is left, and \$5 is needed. Pay at http/);
     assert.equal(await balanceOf(consumer), 1);
   });
 

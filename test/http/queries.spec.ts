@@ -63,7 +63,7 @@ describe('a query string', () => {
     });
   }
 
-  it('with a time at the bounds is accepted', async () => {
+  it('with a time on a bound is accepted', async () => {
     const query = '?from=1970-01-01&to=9999-12-31T00:00:00Z';
     const answer = await call(api, 'GET', `/v1/usage${query}`, { key: account.consumerKey });
     assert.equal(answer.status, 200);

@@ -1,4 +1,4 @@
-/** The mail that asks the owner about a refused call, when the mail server knows no such owner, and when there is no mail server. */
+/** The mail that asks the owner about a refused call, when the mail server does not know the owner or there is no mail server. */
 import assert from 'node:assert/strict';
 import { pino } from 'pino';
 import { Type } from 'typebox';

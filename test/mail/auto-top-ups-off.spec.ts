@@ -1,4 +1,4 @@
-/** The mail that automatic top-ups have turned themselves off: one each time, whichever process or mail server is away. */
+/** The mail that automatic top-ups turned themselves off: one each time, even if a process or the mail server is away. */
 import assert from 'node:assert/strict';
 import { pino } from 'pino';
 import { asMicros } from '../../src/domain/money.ts';
@@ -48,7 +48,7 @@ describe('the mail that automatic top-ups turned themselves off', () => {
     const [{ recipients, raw }] = server.mails as [(typeof server.mails)[0]];
     assert.deepEqual(recipients, [email]);
     const text = raw.replaceAll('=\r\n', '');
-    assert.match(text, /^Subject: Automatic top-ups of your Farebox account were turned off\r$/m);
+    assert.match(text, /^Subject: Automatic top-ups were turned off for your Farebox account\r$/m);
     assert.match(text, /The last failure: The bank declined the saved card\./);
     assert.match(text, /https:\/\/console\.example\.com\/console\/balance/);
     await laterBy('1 hour');
@@ -86,7 +86,7 @@ describe('the mail that automatic top-ups turned themselves off', () => {
     assert.match(errors.at(-1) ?? '', /gave up on mails/);
   });
 
-  it('is not sent when the owner turned them off, or has turned them on again before it was sent', async () => {
+  it('is not sent when the owner turned them off, or turned them on again before it was sent', async () => {
     const [removed, again, inTime] = [
       await newAutoPayer(),
       await newAutoPayer(),

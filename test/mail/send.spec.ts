@@ -102,7 +102,7 @@ describe('mail by SMTP', () => {
     assert.deepEqual(server.mails, []);
   });
 
-  it('names no recipient in what it logs or fails with, though the server does', async () => {
+  it('does not name the recipient in its log or its error, although the server does', async () => {
     const send = senderTo(server.urlFor('p@ss'));
     try {
       for (const text of ['5.7.1 <Owner@example.com>: Relay access denied', 'owner@example.com?']) {

@@ -59,7 +59,7 @@ describe('the log of a process', () => {
     assert.ok(stdout.length < 20_000);
   });
 
-  it('has no address that PostgreSQL repeats when it refuses a row', async () => {
+  it('leaves out an address that PostgreSQL repeats when it refuses a row', async () => {
     const ledger = await openTestLedger();
     const folder = await mkdtemp(join(tmpdir(), 'farebox-log-'));
     const file = join(folder, 'log');

@@ -9,7 +9,7 @@ export interface ReceivedMail {
   readonly raw: string;
 }
 
-/** What it says to a recipient, with the code. */
+/** The reply to a recipient, with its code. */
 interface RecipientReply {
   readonly code: number;
   readonly text: string;
@@ -48,7 +48,7 @@ export async function startMailServer(ownPort = 0) {
   const { port } = server.server.address() as AddressInfo;
   return {
     mails,
-    /** Refuses every recipient like this. Undefined: no longer. */
+    /** Refuses every recipient with this reply. Undefined: accepts them again. */
     refuseAll: (reply: RecipientReply | undefined) => void (recipientReply = reply),
     urlFor: (password: string) =>
       `smtp://farebox:${encodeURIComponent(password)}@127.0.0.1:${port}`,

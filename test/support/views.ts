@@ -5,7 +5,7 @@ import { createTemporalClient } from '../../src/temporal/client.ts';
 import { createTestAccount } from './accounts.ts';
 import type { Stack } from './stack.ts';
 
-/** Over a stack, which it stops at its end. */
+/** Opens it over a stack, which it stops at its end. */
 export async function openViews(stack: Stack, balanceDollars: number) {
   const account = await createTestAccount(stack.database.url, balanceDollars);
   const temporal = createTemporalClient(readTemporalConfig(stack.env));

@@ -117,7 +117,7 @@ function Answers({ approval: { id, code } }: { readonly approval: Approval }) {
       notifications.show({
         message:
           { approved: 'Allowed.', denied: 'Denied.' }[status as string] ??
-          'The payment has started. It shows up under Balance.',
+          'The payment has started. Follow it under Balance.',
       });
     },
     onError: (error) => {
@@ -173,7 +173,7 @@ function Answers({ approval: { id, code } }: { readonly approval: Approval }) {
   );
 }
 
-/** Where the bank wants the payment that was just made confirmed. The approval does not say; the newest payment is this one. */
+/** The page where the bank wants the new payment confirmed. The approval does not link to it; the newest direct top-up does. */
 async function bankUrlOfPayment(): Promise<string | undefined> {
   const newest = await read<TopUps>('/v1/top-up?limit=20').catch(() => undefined);
   return newest?.topUps.find(({ method, automatic }) => method === 'direct' && !automatic)

@@ -106,7 +106,7 @@ function FirstSteps() {
   const canPay = hasKey === true || (budgets.data && budgets.data.budgets.length > 0);
   const hasPaid = hasSpent === true || (usage.data && usage.data.charges.length > 0);
   if (!balance || !topUps || canPay === undefined || hasPaid === undefined) return null;
-  // The top-ups that are loaded are only the newest ones, and a refunded one is no longer completed.
+  // Only the newest top-ups are loaded, and a refunded one no longer counts as completed.
   const hasAdded =
     balance.balance > 0 ||
     hasPaid ||

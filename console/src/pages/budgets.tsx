@@ -23,7 +23,7 @@ interface Asked {
   readonly parentId: string | undefined;
 }
 
-/** A click on a budget of the list; each one is another object. */
+/** A click on a budget in the list. Each click is a new object, so that a second click on the same budget has an effect. */
 interface Click {
   readonly id: string;
 }
@@ -174,7 +174,7 @@ interface ChosenProps {
   readonly onAddBelow: () => void;
 }
 
-/** Below the list, which may be long: a click leads to it. */
+/** It is below the list, which may be long, so a click scrolls to it. */
 function Chosen({ id, click, onAddBelow }: ChosenProps) {
   const budget = useQuery({
     queryKey: ['budgets', id],

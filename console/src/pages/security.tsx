@@ -192,8 +192,8 @@ function SecondFactor() {
             {error && <Failed error={error} />}
             {isRefused && (
               <Text size="sm" c="dimmed">
-                If you have set it up again since, in this or another tab, only the newest secret
-                works.
+                If you have started the setup again, in this tab or another one, only the newest
+                secret works.
               </Text>
             )}
           </Stack>

@@ -25,7 +25,7 @@ export function WebhooksPage() {
   const [isCreating, setIsCreating] = useState(false);
   const [secret, setSecret] = useState<string>();
   const [loggedId, setLoggedId] = useState<string>();
-  // As it is now: it may be enabled or deleted while its log is open.
+  // The endpoint as it is now: somebody may enable or delete it while its log is open.
   const logged = endpoints.data?.webhookEndpoints.find(({ id }) => id === loggedId);
   const shown = (made: string) => {
     setIsCreating(false);

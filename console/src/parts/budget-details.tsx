@@ -153,7 +153,7 @@ function CloseForm({ budget, onDone }: { readonly budget: Budget; readonly onDon
       </Text>
       <Checkbox
         label="Release what running calls have reserved"
-        description="Otherwise they can still be paid."
+        description="Otherwise, those calls can still be paid for."
         checked={releaseHolds}
         onChange={(event) => setReleaseHolds(event.currentTarget.checked)}
       />

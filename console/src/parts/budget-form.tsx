@@ -161,7 +161,7 @@ function Fields({
       />
       <DollarsInput
         label="Total limit"
-        description="Leave a limit empty for none."
+        description="Leave a field empty for no limit."
         value={draft.limit}
         onValue={(limit) => set({ limit })}
       />

@@ -16,7 +16,7 @@ function useBudget(id: string) {
   });
 }
 
-/** Decides by the budget as it is now: another window may have changed it since this one read it. */
+/** Changes the budget as it is now: another window may have changed it since this one read it. */
 function useChange(id: string, message: string) {
   const queries = useQueryClient();
   const path = `/v1/budgets/${encodeURIComponent(id)}`;
@@ -69,7 +69,7 @@ function limitOf({ limit, window, maxPerCall, maxLease, used }: Budget, scope: s
 function raise(now: Budget, scope: string, raised: string): object {
   const { limit, changeTo } = limitOf(now, scope);
   if (limit === null) throw new Error(GONE);
-  if (!(Number(raised) > limit)) throw new Error(`The limit is ${usd(limit)} by now.`);
+  if (!(Number(raised) > limit)) throw new Error(`The limit is already ${usd(limit)}.`);
   return changeTo(raised);
 }
 

@@ -180,7 +180,7 @@ function isBelow(path: string, to: string): boolean {
 interface EntriesProps {
   readonly entries: readonly Entry[];
   readonly path: string;
-  /** Also when the page is already shown. */
+  /** Called even if the page is already shown. */
   readonly onChoose: () => void;
 }
 

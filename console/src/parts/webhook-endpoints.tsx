@@ -97,7 +97,7 @@ const QUESTIONS: Readonly<Record<Asked, { readonly title: string; readonly text:
   },
   delete: {
     title: 'Delete endpoint',
-    text: 'Farebox sends no more events to this endpoint, also not those that are being retried. Its delivery log is deleted. This cannot be undone.',
+    text: 'Farebox sends no more events to this endpoint, not even those that are being retried. Its delivery log is deleted. This cannot be undone.',
   },
 };
 

@@ -126,8 +126,8 @@ async function findOldestMonth(tx: Transaction): Promise<string | null> {
 }
 
 /**
- * Waits for a vacuum of the partitions, and keeps the next one away: it would take longer than detaching waits for locks.
- * PostgreSQL ends an automatic one after a second, unless it is to prevent wraparound. Nothing else waits for this lock.
+ * Waits for a vacuum of the partitions, and blocks the next one, because detaching does not wait as long as a vacuum takes.
+ * PostgreSQL cancels an autovacuum after a second, unless it prevents wraparound. Nothing else waits for this lock.
  */
 async function keepVacuumAway(tx: Transaction, partitions: readonly string[]): Promise<void> {
   const usual = await tx.oneFirst(sql.type(settingRow)`

@@ -31,8 +31,8 @@ export interface EnsuredPartitions {
 
 /**
  * Creates the missing partitions of charges and holds for this month and the next three. If a default partition has
- * rows, they are moved too, whichever months they are of, which takes a minute for some millions; a process that starts
- * leaves that to others.
+ * rows, of any month, they are moved too, which takes a minute for some millions; a process that starts leaves that to
+ * others.
  */
 export async function ensureChargePartitions(
   databaseUrl: string,
@@ -108,8 +108,8 @@ async function isWorkLeft(client: Client, nowMs: number, rows: 'move' | 'leave')
 }
 
 /**
- * Whether a default partition has rows. They are of another month than those that are made ahead, such as from when the
- * clock was months behind. One that is locked counts as empty: another process moves its rows.
+ * Whether a default partition has rows: of a month that is not created ahead, for example because the clock was months
+ * behind. One that is locked counts as empty: another process moves its rows.
  */
 async function isMisplaced(client: Client, table: PartitionedTable): Promise<boolean> {
   let isFound = false;

@@ -11,14 +11,14 @@ const TurnedOff = Type.Object({
   email: Type.String(),
   /** The code of the last failure. */
   reason: Type.String(),
-  /** As text, which has the microseconds. */
+  /** As text, which keeps the microseconds. */
   triedAt: Type.String(),
 });
 export type TurnedOff = Static<typeof TurnedOff>;
 
 const turnedOffRow = row(TurnedOff);
 
-/** The one that was tried longest ago, if that is at least this long. Nobody else gets it for as long. */
+/** Takes the one that was tried longest ago, if that is at least this long. No other process takes it for as long. */
 export async function takeTurnedOff(
   connection: Connection,
   untriedForMs: number,
@@ -36,7 +36,7 @@ export async function takeTurnedOff(
   `);
 }
 
-/** The mail server has it, or will never accept it. Does nothing if they were set again meanwhile, and have turned themselves off again. */
+/** The mail server has it, or will never accept it. Does nothing if they were set again and turned themselves off again meanwhile. */
 export async function settleTurnedOff(
   connection: Connection,
   { ledger, consumerId, triedAt }: TurnedOff,

@@ -1,11 +1,11 @@
-/** Tells the workflows of pending top-ups to ask the processor now. Those that are gone start again. */
+/** Tells the workflows of pending top-ups to ask the processor now. A workflow that is gone is started again. */
 import { sql, type Connection, type Fragment } from '../database.ts';
 
 export function noteReported(connection: Connection, topUpId: string): Promise<void> {
   return noteThose(connection, sql.fragment`t.id = ${topUpId}`);
 }
 
-/** All of them: after a restore. */
+/** For all of them, after a restore. */
 export function notePendingTopUps(connection: Connection): Promise<void> {
   return noteThose(connection, sql.fragment`t.opened_at is not null`);
 }

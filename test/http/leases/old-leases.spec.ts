@@ -1,4 +1,4 @@
-/** Calls of a lease that ended long ago are sent again, as from a journal: the answer says what was charged. */
+/** When calls of a lease that ended long ago are sent again, for example from a journal, the answer says what was charged. */
 import assert from 'node:assert/strict';
 import { uuidFloor, uuidOf } from '../../../src/domain/ids.ts';
 import { IDEMPOTENCY_RETENTION_MS } from '../../../src/charging/limits.ts';
@@ -24,7 +24,7 @@ describe('a lease that ended more than 62 days ago', () => {
     await api?.stop();
   });
 
-  it('still answers a call that is sent again with its charge', async () => {
+  it('still answers a repeated call with its charge', async () => {
     const { account, id, charge } = await settledLease();
     const { results, lease } = await settle(api, account, id, [{ sequence: 1 }, { sequence: 2 }]);
     const [again, late] = results;
@@ -67,7 +67,7 @@ describe('a lease that ended more than 62 days ago', () => {
   }
 });
 
-/** The id, at another time. */
+/** The same id with another time. */
 function aged(uuid: string, timeMs: number): string {
   return uuidFloor(timeMs).slice(0, 13) + uuid.slice(13);
 }

@@ -136,7 +136,7 @@ describe('the partitions of charges', () => {
     );
   });
 
-  it('take over what fell into the rest while a clock was months behind, though no month ahead is missing', async () => {
+  it('take over what fell into the rest while a clock was months behind, although no month ahead is missing', async () => {
     await ensure();
     const [id] = await chargeAt(await consumerOf(), Date.UTC(2026, 7, 3));
     assert.deepEqual(await whereIs(id), ['charges_rest']);

@@ -1,6 +1,6 @@
 /**
- * Leases at random nodes of random trees of budgets: placed, settled in batches with numbers that come again, renewed at
- * other prices, released, expired and refunded, each decided as a plain model decides it, to the micro-dollar.
+ * Leases at random nodes of random trees of budgets: placed, settled in batches that repeat numbers, renewed at other
+ * prices, released, expired and refunded. Each step is decided as a plain model decides it, to the micro-dollar.
  * LEASE_STEPS says how many steps.
  */
 import assert from 'node:assert/strict';
@@ -28,7 +28,7 @@ import type { ModelHold } from '../budgets/budget-model.ts';
 
 const STEPS = Number(process.env['LEASE_STEPS'] ?? 500);
 const CONSUMERS = 2;
-/** So that the consumers run out of money too. */
+/** So little that the consumers run out of money, too. */
 const DOLLARS = 0.001;
 const LIMIT_MOST = 2_000;
 const LEASE_MOST = 120;

@@ -14,7 +14,7 @@ import {
   type TopUpHarness,
 } from '../../support/top-up-harness.ts';
 
-const OFF = /^Automatic top-ups .* were turned off$/;
+const OFF = /^Automatic top-ups were turned off for /;
 
 describe('an automatic top-up', () => {
   let harness: TopUpHarness;
