@@ -1,5 +1,5 @@
 /** Approvals: asks the owner of an account about a refused call, waits for the answer, and decides as the owner. */
-import { hasId } from './calls.js';
+import { hasId, prepare } from './calls.js';
 import { idInPath, listAt } from './list.js';
 import { amountToSend } from './money.js';
 import { checkInteger, TIMER_MS_MAX } from './settings.js';
@@ -26,7 +26,7 @@ export class Approvals {
 
   /** The same question returns the same approval, so it may be sent again. */
   async ask({ amount, ...request }, options) {
-    const body = { ...request, amount: amount === undefined ? undefined : amountToSend(amount) };
+    const body = { ...request, amount: prepare(ASK, () => amountToSend(amount)) };
     const asked = { method: 'POST', path: '/v1/approvals', body };
     return (await this.#calls.write(asked, ASK, options)).json;
   }
@@ -40,7 +40,11 @@ export class Approvals {
   }
 
   async decide(id, { decision, limit, amount, idempotencyKey }, options) {
-    const body = { decision, limit: sent(limit), amount: sent(amount) };
+    const body = prepare(DECISION, () => ({
+      decision,
+      limit: amountToSend(limit),
+      amount: amountToSend(amount),
+    }));
     const path = `/v1/approvals/${idInPath(id)}/decide`;
     return this.#calls.post(path, { body, idempotencyKey }, DECISION, options);
   }
@@ -75,8 +79,6 @@ function pause(ms) {
     setTimeout(resolve, ms);
   });
 }
-
-const sent = (amount) => (amount === undefined ? undefined : amountToSend(amount));
 
 /** Gives the options of a question; `true` asks with the defaults. */
 export function checkAsk(ask) {

@@ -1,4 +1,5 @@
 /** Budgets, and the spend keys to hand out: what the holder of a key may spend, and on what. */
+import { prepare } from './calls.js';
 import { idInPath, listAt } from './list.js';
 import { amountToSend } from './money.js';
 
@@ -13,8 +14,8 @@ export class Budgets {
     this.#calls = calls;
   }
 
-  create({ idempotencyKey, ...request }, options) {
-    const asked = { body: withAmounts(request), idempotencyKey };
+  async create({ idempotencyKey, ...request }, options) {
+    const asked = { body: prepare(BUDGET, () => withAmounts(request)), idempotencyKey };
     return this.#calls.post('/v1/budgets', asked, BUDGET, options);
   }
 
@@ -28,7 +29,7 @@ export class Budgets {
 
   async update(id, changes, options) {
     const path = `/v1/budgets/${idInPath(id)}`;
-    const asked = { method: 'PATCH', path, body: withAmounts(changes) };
+    const asked = { method: 'PATCH', path, body: prepare(CHANGE, () => withAmounts(changes)) };
     return (await this.#calls.write(asked, CHANGE, options)).json;
   }
 

@@ -1,5 +1,5 @@
 /** Sends requests. All are retried, timed out and answered in the same way. Throws FareboxError. */
-import { createError, errorOf } from './errors.js';
+import { createError, errorOf, FareboxError } from './errors.js';
 import { retry } from './retry.js';
 import * as settings from './settings.js';
 import { failureOf, Transport } from './transport.js';
@@ -38,7 +38,8 @@ export class Calls {
    * whether a success tells of it. Resolves with `{ json, replayed }`.
    */
   async write(asked, deed, options) {
-    if (asked.idempotencyKey !== undefined) checkIdempotencyKey(asked.idempotencyKey);
+    const { idempotencyKey } = asked;
+    if (idempotencyKey !== undefined) prepare(deed, () => checkIdempotencyKey(idempotencyKey));
     return this.#ask(asked, deed, options);
   }
 
@@ -93,6 +94,16 @@ function withLost({ error, ...answer }, { noun }) {
   const { message = error.code } = error;
   const lost = `An earlier attempt got no answer, so the ${noun} may have been made.`;
   return { ...answer, error: { ...error, message: `${message} ${lost}` } };
+}
+
+/** Gives what `make` makes of a request. What that throws was never sent, so nothing was done. */
+export function prepare({ done }, make) {
+  try {
+    return make();
+  } catch (error) {
+    if (FareboxError.isInstance(error)) error.outcome = `not_${done}`;
+    throw error;
+  }
 }
 
 /** Refuses what a header cannot carry. The service checks everything else. */

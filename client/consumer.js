@@ -1,7 +1,7 @@
 /** The consumer's side of Farebox: balance, usage, top-ups, budgets and approvals. */
 import { Approvals } from './approvals.js';
 import { Budgets } from './budgets.js';
-import { Calls } from './calls.js';
+import { Calls, prepare } from './calls.js';
 import { idInPath, listAt } from './list.js';
 import { amountToSend } from './money.js';
 import { publicReceipt } from './receipts.js';
@@ -64,7 +64,7 @@ export class FareboxConsumer {
     return this.#pay('/v1/checkout', request, options);
   }
 
-  topUpQuote({ amount }, options) {
+  async topUpQuote({ amount }, options) {
     return this.#calls.get('/v1/top-up/quote', { amount: amountToSend(amount) }, options);
   }
 
@@ -86,7 +86,8 @@ export class FareboxConsumer {
   }
 
   async #pay(path, { amount, saveCard, idempotencyKey }, options) {
-    const body = { amount: amountToSend(amount), ...(saveCard === true && { saveCard }) };
+    const dollars = prepare(TOP_UP, () => amountToSend(amount));
+    const body = { amount: dollars, ...(saveCard === true && { saveCard }) };
     const { timeoutMs = this.#payMs, signal } = options ?? {};
     return this.#calls.post(path, { body, idempotencyKey }, TOP_UP, { timeoutMs, signal });
   }

@@ -36,11 +36,7 @@ export class FakeApprovals {
   }
 
   decide(approval, { decision, limit }, change) {
-    if (approval.status !== 'pending') {
-      if (approval.decision === decision) return;
-      const { status } = approval;
-      refuse('approval_closed', `The approval is ${status}.`, undefined, { status });
-    }
+    if (isDecided(approval, { decision, limit })) return;
     if (decision !== 'deny') this.#carryOut(approval, decision, limit, change);
     end(approval, decision === 'deny' ? 'denied' : 'approved', decision);
   }
@@ -99,6 +95,14 @@ function isSame(each, payer, { tool, micros }, { code, node, scope = null }) {
 
 function end(approval, status, decision) {
   Object.assign(approval, { status, decision, decidedAt: now() });
+}
+
+/** Whether it has this answer already. Refuses another one, and any after it has expired. */
+export function isDecided({ status, decision, raisedTo }, answer) {
+  if (status === 'pending') return false;
+  const isSame = decision === answer.decision;
+  if (isSame && (decision !== 'raise' || raisedTo === microsOf('limit', answer.limit))) return true;
+  return refuse('approval_closed', `The approval is ${status}.`, undefined, { status });
 }
 
 /** `readsName`: whether the reader may read what the budget is called. */

@@ -1,6 +1,6 @@
 /** What a FakeFarebox answers about budgets, spend keys and approvals. */
-import { wireApproval } from './fake-approvals.js';
-import { hasEnded, wireNode } from './fake-budgets.js';
+import { isDecided, wireApproval } from './fake-approvals.js';
+import { hasEnded, refusesStill, wireNode } from './fake-budgets.js';
 import {
   checkBudget,
   checkKey,
@@ -237,9 +237,9 @@ async function getApproval(ledger, { id, query, payer, signal }) {
 }
 
 function settle(ledger, approval) {
-  const { payer, tool, micros, node, scope, code } = approval;
-  const found = ledger.refusalOf(payer, { tool, micros });
-  const isRefused = found?.code === code && found.node === node && (found.scope ?? null) === scope;
+  const { payer, micros, node } = approval;
+  ledger.expireHolds();
+  const isRefused = node ? refusesStill(approval) : payer.consumer.micros < micros;
   ledger.approvals.settle(approval, isRefused);
 }
 
@@ -261,21 +261,32 @@ function getApprovals(ledger, { query, payer }) {
 function postDecision(ledger, { id, body, payer }) {
   const approval = seenApproval(ledger, payer, id);
   if (!mayDecide(payer, approval)) refuseDelegation();
-  const { decision, amount } = body;
-  if (decision !== 'deny' && !ANSWERS[approval.code].includes(decision)) {
-    refuse('invalid_request', `${decision} does not answer ${approval.code}.`, 'decision');
-  }
-  if (decision === 'raise' && body.limit === undefined) malformed('limit', 'is required');
-  if (decision === 'top_up') {
-    const { consumer } = approval.payer;
-    const missing = Math.ceil((approval.micros - consumer.micros) / 10_000) * 10_000;
-    consumer.micros += amount === undefined ? Math.max(missing, 500_000) : topUpOf(amount);
-    settle(ledger, approval);
-  } else {
+  checkAnswer(approval, body);
+  settle(ledger, approval);
+  if (body.decision === 'top_up') topUpFor(ledger, approval, body);
+  else {
     const change = (node, changes) => ledger.budgets.change(node, changes);
     ledger.approvals.decide(approval, body, change);
   }
   return done(wireApproval(approval, true));
+}
+
+function checkAnswer({ code }, { decision, limit, amount }) {
+  if (decision !== 'deny' && !ANSWERS[code].includes(decision)) {
+    refuse('invalid_request', `${decision} does not answer ${code}.`, 'decision');
+  }
+  if (decision === 'raise' && limit === undefined) malformed('limit', 'is required');
+  if (decision !== 'raise' && limit !== undefined) malformed('limit', 'is for raise only');
+  if (decision !== 'top_up' && amount !== undefined) malformed('amount', 'is for top_up only');
+}
+
+/** Once: the same answer again, after a lost reply, pays nothing. */
+function topUpFor(ledger, approval, { decision, amount }) {
+  if (isDecided(approval, { decision })) return;
+  const { consumer } = approval.payer;
+  const missing = Math.ceil((approval.micros - consumer.micros) / 10_000) * 10_000;
+  consumer.micros += amount === undefined ? Math.max(missing, 500_000) : topUpOf(amount);
+  settle(ledger, approval);
 }
 
 function seenApproval({ approvals }, payer, id) {

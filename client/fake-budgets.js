@@ -153,6 +153,15 @@ function limitAgainst(node, micros) {
   return limitReached(node, 'window', node.window.limit, left.window);
 }
 
+/** Whether what refused the call of an approval refuses it still, whatever else does by now. */
+export function refusesStill({ node, code, scope, developerId, micros }) {
+  if (code === 'approval_required') {
+    return node.approveDevelopers && !node.approvedDevelopers.includes(developerId);
+  }
+  if (scope === 'per_call') return perCallAgainst(node, micros) !== undefined;
+  return micros > leftOf(node)[scope];
+}
+
 /** A window gets back only what it counted. */
 export function giveBack(counted, micros) {
   for (const { node, began } of counted) {

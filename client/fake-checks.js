@@ -100,6 +100,7 @@ export function checkBudget({ name, window, expiresAt, metadata }) {
   if (window && !UNITS.includes(window.per)) {
     malformed('window.per', `must be one of ${UNITS.join(', ')}`);
   }
+  if (window && window.limit === undefined) malformed('window.limit', 'is required');
   if (expiresAt !== null) checkFuture(expiresAt);
   if (metadata !== null) checkMetadata(metadata);
 }

@@ -58,7 +58,10 @@ const budget = {
   mayDelegate: isFlag,
 };
 const capture = { final: isFlag, over: oneOf('reject', 'cap', 'overflow') };
-const question = later('apiKey', 'developerId', 'tool', 'amount', 'reason', 'expiresIn');
+const question = {
+  ...later('apiKey', 'tool', 'amount', 'reason', 'expiresIn'),
+  developerId: idOf('dev'),
+};
 
 /** The members of bodies, by route. The service ignores unknown members of open bodies, and refuses those of closed ones. */
 const OPEN = {
@@ -105,6 +108,6 @@ export function checkMember(member) {
   const { op = 'charge', holdId } = member;
   oneOf('charge', 'hold', 'capture', 'release')('op', op);
   if (op !== 'capture' && op !== 'release') return;
-  idOf('hld')('holdId', holdId);
+  if (typeof holdId !== 'string') malformed('holdId', 'must be the id of a hold');
   if (op === 'capture') checkMembers(capture, Object.entries(member));
 }

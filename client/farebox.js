@@ -5,7 +5,7 @@
  */
 import { CAN_SHARE_REQUESTS } from '#send';
 import { Approvals, askAndRetry } from './approvals.js';
-import { Calls, checkIdempotencyKey, failed, hasId, hasResults } from './calls.js';
+import { Calls, checkIdempotencyKey, failed, hasId, hasResults, prepare } from './calls.js';
 import { postCharge, postCharges, prepareCharge } from './charge-requests.js';
 import { Coalescer } from './coalescer.js';
 import { createError } from './errors.js';
@@ -23,6 +23,7 @@ const CHARGE_ID = /^chg_[0-9a-f]+$/;
 const CHARGE = { noun: 'charge', done: 'charged' };
 const REFUND = { noun: 'refund', done: 'refunded', isDone: hasId };
 const CHANGE = { noun: 'change', done: 'done' };
+const BATCH = { noun: 'batch', done: 'done' };
 
 export class Farebox {
   #calls;
@@ -78,10 +79,9 @@ export class Farebox {
   }
 
   async batch(members, options) {
-    const charges = members.map(toSend);
+    const charges = prepare(BATCH, () => members.map(toSend));
     const asked = { method: 'POST', path: '/v1/charges/batch', body: { charges } };
-    const isDone = hasResults(charges.length, isResult);
-    const deed = { noun: 'batch', done: 'done', isDone };
+    const deed = { ...BATCH, isDone: hasResults(charges.length, isResult) };
     try {
       const { results } = (await this.#calls.write(asked, deed, options)).json;
       return withKeys(results, charges);
@@ -92,10 +92,12 @@ export class Farebox {
   }
 
   async refund({ chargeId, amount, idempotencyKey = crypto.randomUUID() }, options) {
-    if (typeof chargeId !== 'string' || !CHARGE_ID.test(chargeId)) {
-      throw createError('not_found', 'There is no such charge.', { param: 'chargeId' });
-    }
-    const body = { amount: amountToSend(amount) };
+    const body = prepare(REFUND, () => {
+      if (typeof chargeId !== 'string' || !CHARGE_ID.test(chargeId)) {
+        throw createError('not_found', 'There is no such charge.', { param: 'chargeId' });
+      }
+      return { amount: amountToSend(amount) };
+    });
     const path = `/v1/charges/${chargeId}/refund`;
     const asked = { method: 'POST', path, body, idempotencyKey };
     const { json, replayed } = await this.#calls.write(asked, REFUND, options);
@@ -141,7 +143,9 @@ export class Farebox {
   }
 
   async updateLowBalance({ threshold }, options) {
-    const body = { threshold: threshold === null ? null : amountToSend(threshold) };
+    const body = prepare(CHANGE, () => ({
+      threshold: threshold === null ? null : amountToSend(threshold),
+    }));
     const asked = { method: 'PATCH', path: '/v1/low-balance', body };
     return (await this.#calls.write(asked, CHANGE, options)).json;
   }

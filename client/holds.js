@@ -1,5 +1,5 @@
 /** Holds: money reserved for a call whose cost is known only afterwards, or that may fail. */
-import { hasId } from './calls.js';
+import { hasId, prepare } from './calls.js';
 import { isCharge } from './charge-requests.js';
 import { createError } from './errors.js';
 import { idInPath, listAt } from './list.js';
@@ -18,8 +18,11 @@ export class Holds {
 
   async place(request, options) {
     const { apiKey, tool, expiresIn, metadata, idempotencyKey = crypto.randomUUID() } = request;
-    checkApiKey(apiKey);
-    const body = { apiKey, tool, amount: amountToSend(request.amount), expiresIn, metadata };
+    const amount = prepare(HOLD, () => {
+      checkApiKey(apiKey);
+      return amountToSend(request.amount);
+    });
+    const body = { apiKey, tool, amount, expiresIn, metadata };
     return this.#write('/v1/holds', body, idempotencyKey, HOLD, options);
   }
 

@@ -1,5 +1,5 @@
 /** Leases as the service has them. `farebox.lease()` spends them call by call. */
-import { hasId, hasResults } from './calls.js';
+import { hasId, hasResults, prepare } from './calls.js';
 import { checkApiKey } from './holds.js';
 import { idInPath, listAt } from './list.js';
 import { amountToSend } from './money.js';
@@ -17,11 +17,13 @@ export class Leases {
 
   async take(request, options) {
     const { apiKey, expiresIn, idempotencyKey = crypto.randomUUID() } = request;
-    checkApiKey(apiKey);
-    const tools = request.tools.map((tool) =>
-      typeof tool === 'string' ? tool : { name: tool.name, price: amountToSend(tool.price) },
-    );
-    const body = { apiKey, tools, amount: amountToSend(request.amount), expiresIn };
+    const body = prepare(LEASE, () => {
+      checkApiKey(apiKey);
+      const tools = request.tools.map((tool) =>
+        typeof tool === 'string' ? tool : { name: tool.name, price: amountToSend(tool.price) },
+      );
+      return { apiKey, tools, amount: amountToSend(request.amount), expiresIn };
+    });
     return this.#write('/v1/leases', body, LEASE, options, idempotencyKey);
   }
 

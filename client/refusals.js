@@ -65,9 +65,14 @@ export function explain(tool, error) {
         'Calling again with this key will fail.'
       );
     case 'service_unavailable':
-      return outcome === 'unknown'
-        ? `${tool} gave no result: the billing service did not answer in time. It may have been paid.`
-        : `${tool} did not run: the billing service cannot be reached. Nothing was charged; try again later.`;
+      if (outcome === 'not_held') {
+        return `${tool} did not run: the billing service cannot be reached. Nothing was charged; try again later.`;
+      }
+      // It may have run, and done what a second call would do again.
+      return (
+        `${tool} gave no result: the billing service did not answer in time. ` +
+        (outcome === 'unknown' ? 'It may have been paid.' : 'Nothing was charged; try again later.')
+      );
     default:
       return `${tool} gave no result: ${message}`;
   }

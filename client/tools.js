@@ -1,4 +1,5 @@
 /** The developer's tools: the names used in charges, and their prices. */
+import { prepare } from './calls.js';
 import { idInPath, listAt } from './list.js';
 import { amountToSend } from './money.js';
 
@@ -33,5 +34,5 @@ export class Tools {
 
 /** Null removes the price. */
 function priceToSend(price) {
-  return price === null ? null : amountToSend(price, 'price');
+  return price === null ? null : prepare(DEED, () => amountToSend(price, 'price'));
 }

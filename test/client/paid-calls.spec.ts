@@ -113,7 +113,9 @@ describe('client: paid calls that are settled', () => {
     it(`report a lost capture when the retry tells ${name} of it`, async () => {
       await using api = await service(held, droppedLine, release, again);
       const { call } = toolOf(api.farebox(), { tool: 'search', price: 1 });
-      assert.partialDeepStrictEqual(errorIn(await call()), told);
+      const result = await call();
+      assert.partialDeepStrictEqual(errorIn(result), told);
+      assert.doesNotMatch(JSON.stringify(result), /did not run/);
       const [, capture = '', gone = ''] = api.seen.map(({ path }) => path);
       assert.match(gone, /release$/);
       assert.deepEqual([api.seen[3]?.path, api.keys[3]], [capture, api.keys[1]]);

@@ -65,6 +65,8 @@ for (const [name, service] of Object.entries({ service: realService(), fake: fak
         ['approveDevelopers', 'approveDevelopers', ...OTHER_TYPES],
         ['mayDelegate', 'mayDelegate', ...OTHER_TYPES],
         ['window', 'window', 0, '', { per: 'day', limit: 5, from: 'now' }],
+        ['window', 'window.per', { limit: 5 }],
+        ['window', 'window.limit', { per: 'day' }],
         ['tools', 'tools.0', [7], [null], [''], ['x'.repeat(138)]],
         ['developers', 'developers.1', [`dev_${ID}`, 'dev_1']],
         ['approvedDevelopers', 'approvedDevelopers', null, 7],
@@ -153,6 +155,43 @@ for (const [name, service] of Object.entries({ service: realService(), fake: fak
         (limit) => consumer.approvals.decide(limited, { decision: 'raise', limit }),
         undefined,
       );
+      const denied = { decision: 'deny' } as const;
+      await refuses('limit', (limit) => consumer.approvals.decide(poor, { ...denied, limit }), 50);
+      await refuses(
+        'amount',
+        (more) => consumer.approvals.decide(poor, { ...denied, amount: more }),
+        50,
+      );
+      await refuses('developerId', byPayer, { developerId: 'dev_1' });
+    });
+
+    it('another answer than the one that was given, and pays for the same one once', async () => {
+      const { farebox, consumer, apiKey } = await service.open();
+      const call = { apiKey, tool: 'search', amount: 20 };
+      const topUp = { decision: 'top_up', amount: 15 } as const;
+      const { id } = await farebox.approvals.ask(call);
+      const { decision } = await consumer.approvals.decide(id, topUp);
+      assert.deepEqual([decision, (await consumer.balance()).balance], ['top_up', 25]);
+      await consumer.approvals.decide(id, topUp);
+      const late = await raised(consumer.approvals.decide(id, { decision: 'deny' }));
+      assert.equal(late.code, 'approval_closed');
+      const { id: other } = await farebox.approvals.ask({ ...call, amount: 30 });
+      await consumer.approvals.decide(other, { decision: 'deny' });
+      assert.equal((await raised(consumer.approvals.decide(other, topUp))).code, 'approval_closed');
+      assert.equal((await consumer.balance()).balance, 25);
+
+      const { id: budgetId } = await consumer.budgets.create({ name: 'small', limit: 1 });
+      const { key } = await consumer.budgets.createKey(budgetId);
+      const { id: limited } = await farebox.approvals.ask({ ...call, apiKey: key, amount: 2 });
+      const raise = (limit: number) =>
+        consumer.approvals.decide(limited, { decision: 'raise', limit });
+      // Something else refuses the call first.
+      await consumer.budgets.update(budgetId, { maxPerCall: 1.5 });
+      assert.equal((await consumer.approvals.get(limited)).status, 'pending');
+      await raise(5);
+      await raise(5);
+      assert.equal((await raised(raise(6))).code, 'approval_closed');
+      assert.equal((await consumer.budgets.get(budgetId)).limit, 5);
     });
 
     it('a member of a batch, and runs the others', async () => {
@@ -175,6 +214,8 @@ for (const [name, service] of Object.entries({ service: realService(), fake: fak
         (error as { param?: string })?.param,
       ]);
       for (const { error } of results) if (error) assert.match(error.requestId, /^req_/);
+      const [unknown] = await farebox.batch([{ op: 'release', holdId: 'hld_1' }]);
+      assert.deepEqual([unknown?.status, unknown?.error?.code], [404, 'hold_not_found']);
       assert.deepEqual(told, [
         ...wrong.map(([param]) => [400, 'invalid_request', param]),
         [201, undefined, undefined],

@@ -1,0 +1,68 @@
+/** What the client refuses before it sends anything did nothing: each call says so in its own words. */
+import assert from 'node:assert/strict';
+import { Farebox, FareboxConsumer, type FareboxError } from '@farebox/client';
+import { raised } from './scripted-service.ts';
+
+// Nothing listens there.
+const baseUrl = 'http://127.0.0.1:1';
+const farebox = new Farebox({ secretKey: 'fare_sk_live_x', baseUrl });
+const consumer = new FareboxConsumer({ consumerKey: 'fare_ck_live_x', baseUrl });
+const apiKey = 'fare_ck_live_x';
+const tool = 'search';
+const tools = [tool];
+const chargeId = 'chg_1';
+const amount = Number.NaN;
+const idempotencyKey = '';
+const budget = { name: 'agent', limit: amount };
+
+const UNSENT: Record<
+  Exclude<FareboxError['outcome'], 'unknown' | 'not_signed'>,
+  Record<string, () => Promise<unknown>>
+> = {
+  not_charged: {
+    'a charge of no amount': () => farebox.charge({ apiKey, tool, amount }),
+    'a charge under no key': () => farebox.charge({ apiKey, tool, idempotencyKey }),
+    'a capture of no amount': () => farebox.holds.capture({ holdId: 'hld_1', amount }),
+    'a capture under no key': () => farebox.holds.capture({ holdId: 'hld_1', idempotencyKey }),
+  },
+  not_refunded: {
+    'a refund of no charge': () => farebox.refund({ chargeId: '' }),
+    'a refund of no amount': () => farebox.refund({ chargeId, amount }),
+    'a refund under no key': () => farebox.refund({ chargeId, idempotencyKey }),
+  },
+  not_held: {
+    'a hold for nobody': () => farebox.holds.place({ apiKey: '', tool, amount: 1 }),
+    'a hold of no amount': () => farebox.holds.place({ apiKey, tool, amount }),
+    'a hold under no key': () => farebox.holds.place({ apiKey, tool, amount: 1, idempotencyKey }),
+    'a lease for nobody': () => farebox.lease({ apiKey: '', tools, amount: 1 }),
+    'a lease of no amount': () => farebox.leases.take({ apiKey, tools, amount }),
+  },
+  not_done: {
+    'a batch of no amount': () => farebox.batch([{ apiKey, tool, amount }]),
+    'a batch under no key': () => farebox.batch([{ apiKey, tool, idempotencyKey }]),
+    'a top-up of no amount': () => consumer.topUp({ amount }),
+    'a top-up under no key': () => consumer.topUp({ amount: 5, idempotencyKey }),
+    'a checkout of no amount': () => consumer.checkout({ amount }),
+    'a budget of no amount': () => consumer.budgets.create(budget),
+    'a change of a budget to no amount': () => consumer.budgets.update('bdg_1', budget),
+    'a key under no key': () => consumer.budgets.createKey('bdg_1', { idempotencyKey }),
+    'a question about no amount': () => farebox.approvals.ask({ apiKey, tool, amount }),
+    'an answer of no amount': () =>
+      consumer.approvals.decide('apr_1', { decision: 'top_up', amount }),
+    'a tool of no price': () => farebox.tools.create({ name: tool, price: amount }),
+    'a change of a tool to no price': () => farebox.tools.update('tool_1', { price: amount }),
+    'a threshold of no amount': () => farebox.updateLowBalance({ threshold: amount }),
+  },
+};
+
+describe('client: what is not sent', () => {
+  for (const [outcome, calls] of Object.entries(UNSENT)) {
+    for (const [name, ask] of Object.entries(calls)) {
+      it(`${name} has the outcome ${outcome}`, async () => {
+        const error = await raised(ask());
+        assert.match(error.code, /^invalid_(amount|api_key|idempotency_key)$|^not_found$/);
+        assert.equal(error.outcome, outcome);
+      });
+    }
+  }
+});
