@@ -5,6 +5,7 @@ import { ChargeFailure } from '../charging/charge-failure.ts';
 import { ClockError } from '../charging/database-clock.ts';
 import { ApiError, errorTypeOf, type ErrorCode } from '../domain/errors.ts';
 import type { ErrorReply } from '../schemas/errors.ts';
+import { PoolBusyError } from '../store/bounded-pool.ts';
 import { isConnectionLost, isDatabaseUnavailable } from '../store/failures.ts';
 import { NoTurnError } from '../store/accounts/turns.ts';
 import { tooMany } from './account-gate.ts';
@@ -43,6 +44,14 @@ export function apiErrorOf(error: unknown): ApiError {
     return new ApiError(
       'service_unavailable',
       'The clock of this server is wrong, or was a moment ago, so it makes no charges; try again shortly.',
+      { retryAfterSeconds: 1 },
+      error,
+    );
+  }
+  if (error instanceof PoolBusyError) {
+    return new ApiError(
+      'service_unavailable',
+      'Too many requests are waiting for the database; try again shortly.',
       { retryAfterSeconds: 1 },
       error,
     );

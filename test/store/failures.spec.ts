@@ -67,6 +67,24 @@ describe('a connection to Postgres that fails during a request', () => {
     }
   });
 
+  it('tells a busy PostgreSQL from one that cannot be reached', async () => {
+    const database = await createDatabase(direct.databaseUrl, {
+      maxPoolSize: 1,
+      waitMsMax: 10,
+      onError: () => {},
+    });
+    try {
+      const error = await database
+        .connect(() => database.query(sql.unsafe`select 1`))
+        .catch((thrown: unknown) => thrown);
+      const { code, message } = apiErrorOf(error);
+      assert.equal(code, 'service_unavailable');
+      assert.equal(message, 'Too many requests are waiting for the database; try again shortly.');
+    } finally {
+      await database.end();
+    }
+  });
+
   it('tells of this request alone when a charge is not made: an earlier one with its key may have charged', () => {
     const { message } = apiErrorOf(new ChargeFailure('not_made', 'The request waited too long.'));
     assert.equal(
