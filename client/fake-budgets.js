@@ -153,7 +153,7 @@ function limitAgainst(node, micros) {
   return limitReached(node, 'window', node.window.limit, left.window);
 }
 
-/** Whether what refused the call of an approval refuses it still, whatever else does by now. */
+/** Whether the rule that refused an approval's call would still refuse it. Other rules do not count. */
 export function refusesStill({ node, code, scope, developerId, micros }) {
   if (code === 'approval_required') {
     return node.approveDevelopers && !node.approvedDevelopers.includes(developerId);
