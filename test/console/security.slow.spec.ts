@@ -316,8 +316,11 @@ describe('security in the console', function () {
     await turnOnTwoFactor();
 
     // Until somebody switches to the other tab, it shows a secret and backup codes that no longer work.
-    await second.evaluate(`window.dispatchEvent(new Event('visibilitychange'))`);
-    await second.getByRole('button', { name: 'Turn off' }).waitFor();
+    // The page does not read again what it read within the last two seconds.
+    await until(async () => {
+      await second.evaluate(`window.dispatchEvent(new Event('visibilitychange'))`);
+      return second.getByRole('button', { name: 'Turn off' }).isVisible();
+    });
     assert.equal(await second.getByText('each of these signs you in once').count(), 0);
   });
 
