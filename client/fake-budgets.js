@@ -153,7 +153,7 @@ function limitAgainst(node, micros) {
   return limitReached(node, 'window', node.window.limit, left.window);
 }
 
-/** Whether what refused the call of an approval refuses it still, whatever else does by now. */
+/** Whether it still refuses the call of an approval, even if something else refuses it too. */
 export function refusesStill({ node, code, scope, developerId, micros }) {
   if (code === 'approval_required') {
     return node.approveDevelopers && !node.approvedDevelopers.includes(developerId);
