@@ -5,13 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import type { Page } from 'playwright-core';
 import { call, charge } from '../support/http.ts';
-import {
-  closeUnblemished,
-  openConsole,
-  openedDialog,
-  type ConsoleHarness,
-  type Window,
-} from '../support/console.ts';
+import { openForEach, openedDialog, type ConsoleHarness, type Window } from '../support/console.ts';
 import { until } from '../support/stack.ts';
 
 const run = promisify(execFile);
@@ -24,18 +18,14 @@ describe('the console for developers', function () {
   let window: Window;
   let page: Page;
 
-  before(async () => {
-    harness = await openConsole();
-  });
-  after(() => harness?.close());
-  beforeEach(async () => {
-    window = await harness.open();
-    ({ page } = window);
-  });
-  afterEach(function () {
-    // One test has a charge answered with 500.
-    return closeUnblemished(window, harness.stack, this.currentTest, /status of (4\d\d|500)/);
-  });
+  // One test has a charge answered with 500.
+  const expected = /status of (4\d\d|500)/;
+  openForEach(
+    (opened) => {
+      ({ harness, window, page } = opened);
+    },
+    { expected },
+  );
 
   const button = (name: string | RegExp) => page.getByRole('button', { name }).first();
   const seeMoney = (text: string) => page.getByText(text, { exact: true }).first().waitFor();

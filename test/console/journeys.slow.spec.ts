@@ -3,10 +3,9 @@ import assert from 'node:assert/strict';
 import type { Locator, Page } from 'playwright-core';
 import { call, charge } from '../support/http.ts';
 import {
-  closeUnblemished,
   copiedBy,
   mailedLink,
-  openConsole,
+  openForEach,
   openedDialog,
   type ConsoleHarness,
   type Window,
@@ -23,17 +22,12 @@ describe('the console', function () {
   let window: Window;
   let page: Page;
 
-  before(async () => {
-    harness = await openConsole();
-  });
-  after(() => harness?.close());
-  beforeEach(async () => {
-    window = await harness.open({ permissions: ['clipboard-read', 'clipboard-write'] });
-    ({ page } = window);
-  });
-  afterEach(function () {
-    return closeUnblemished(window, harness.stack, this.currentTest);
-  });
+  openForEach(
+    (opened) => {
+      ({ harness, window, page } = opened);
+    },
+    { window: { permissions: ['clipboard-read', 'clipboard-write'] } },
+  );
 
   const heading = (name: string) => page.getByRole('heading', { name, exact: true });
   const button = (name: string | RegExp) => page.getByRole('button', { name }).first();

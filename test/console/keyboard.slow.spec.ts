@@ -214,6 +214,7 @@ describe('the console by keyboard', function () {
         await press('Tab');
         assert.equal(await page.evaluate(UNSEEN), '');
       }
+      assert.ok(await isFocused(last), String(last));
     };
     await tabThrough(page.getByRole('region', { name: 'Top-ups' }));
     await choose(page.getByRole('button', { name: 'Open navigation' }));

@@ -4,7 +4,7 @@ import type { Page, Route } from 'playwright-core';
 import { ask } from '../support/approval-requests.ts';
 import { makeBudget, makeKey } from '../support/budget-requests.ts';
 import { call, charge } from '../support/http.ts';
-import { openConsole, openedDialog, type ConsoleHarness, type Window } from '../support/console.ts';
+import { openForEach, openedDialog, type ConsoleHarness, type Window } from '../support/console.ts';
 import { until } from '../support/stack.ts';
 
 const UNKNOWN = { error: { code: 'outcome_unknown', message: 'The answer was lost' } };
@@ -18,15 +18,12 @@ describe('the console without an answer', function () {
   let window: Window;
   let page: Page;
 
-  before(async () => {
-    harness = await openConsole();
-  });
-  after(() => harness?.close());
-  beforeEach(async () => {
-    window = await harness.open();
-    ({ page } = window);
-  });
-  afterEach(() => window?.close());
+  openForEach(
+    (opened) => {
+      ({ harness, window, page } = opened);
+    },
+    { expected: 'any' },
+  );
 
   const button = (name: string | RegExp) => page.getByRole('button', { name });
 

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import type { Page } from 'playwright-core';
 import { call } from '../support/http.ts';
-import { openConsole, type ConsoleHarness, type Window } from '../support/console.ts';
+import { openForEach, type ConsoleHarness, type Window } from '../support/console.ts';
 import { until } from '../support/stack.ts';
 
 describe('the price of a taxed top-up', function () {
@@ -12,15 +12,12 @@ describe('the price of a taxed top-up', function () {
   let window: Window;
   let page: Page;
 
-  before(async () => {
-    harness = await openConsole({ env: { STRIPE_TAX: 'automatic' } });
-  });
-  after(() => harness?.close());
-  beforeEach(async () => {
-    window = await harness.open();
-    ({ page } = window);
-  });
-  afterEach(() => window.close());
+  openForEach(
+    (opened) => {
+      ({ harness, window, page } = opened);
+    },
+    { stack: { env: { STRIPE_TAX: 'automatic' } } },
+  );
 
   const see = (text: string | RegExp) => page.getByText(text).first().waitFor();
   /** Waits for it: the browser draws a page while it still arrives. */

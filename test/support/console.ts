@@ -62,6 +62,42 @@ export async function openConsole(options: StackOptions = {}): Promise<ConsoleHa
   };
 }
 
+interface Opened {
+  readonly harness: ConsoleHarness;
+  readonly window: Window;
+  readonly page: Page;
+}
+
+/** What differs between suites. */
+interface SuiteOptions {
+  readonly stack?: StackOptions;
+  readonly window?: Parameters<Browser['newContext']>[0];
+  /** What the browser may complain about. With `any`, it may ask other hosts too. */
+  readonly expected?: RegExp | 'any';
+}
+
+/** A console for the suite that calls this, and a window for each of its tests, which `take` gets before it. */
+export function openForEach(
+  take: (opened: Opened) => void,
+  { stack, window: windowOptions, expected }: SuiteOptions = {},
+): void {
+  let harness: ConsoleHarness;
+  let window: Window | undefined;
+  before(async () => {
+    harness = await openConsole(stack);
+  });
+  after(() => harness?.close());
+  beforeEach(async () => {
+    window = undefined;
+    window = await harness.open(windowOptions);
+    take({ harness, window, page: window.page });
+  });
+  afterEach(async function () {
+    if (expected === 'any') await window?.close();
+    else if (window) await closeUnblemished(window, harness.stack, this.currentTest, expected);
+  });
+}
+
 /** The console of an API process; `openConsole` has one with everything behind it. */
 export async function openWindow(
   stack: { readonly api: Pick<Server, 'url'>; readonly database: Pick<TestDatabase, 'url'> },
