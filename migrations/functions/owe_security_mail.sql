@@ -1,7 +1,7 @@
 -- Notes, in the transaction of a change to how a person signs in, that the person must get a mail about it: a process that is
--- killed right after the change loses no mail. The argument is the kind of mail (src/mail/security-mails.ts). The first password
--- of somebody who has never signed in causes no mail: they got the link for it by mail. Neither does the deletion of a person,
--- which deletes their passkeys too.
+-- killed right after the change loses no mail. The argument is the kind of mail (src/mail/security-mails.ts). No mail is
+-- owed for the first password of a person who has never signed in, because they set it from a link in a mail, nor when a person is
+-- deleted, which deletes their passkeys too.
 create or replace function farebox.owe_security_mail() returns trigger language plpgsql as $$
 declare
   changed jsonb := to_jsonb(case tg_op when 'DELETE' then old else new end);

@@ -41,40 +41,30 @@ export function apiErrorOf(error: unknown): ApiError {
   if (error instanceof ChargeFailure) return failureError(error);
   if (error instanceof NoTurnError) return tooMany();
   if (error instanceof ClockError) {
-    return new ApiError(
-      'service_unavailable',
+    return unavailable(
       'The clock of this server is wrong, or was a moment ago, so it makes no charges; try again shortly.',
-      { retryAfterSeconds: 1 },
       error,
     );
   }
   if (error instanceof PoolBusyError) {
-    return new ApiError(
-      'service_unavailable',
-      'Too many requests are waiting for the database; try again shortly.',
-      { retryAfterSeconds: 1 },
-      error,
-    );
+    return unavailable('Too many requests are waiting for the database; try again shortly.', error);
   }
   if (isDatabaseUnavailable(error)) {
-    return new ApiError(
-      'service_unavailable',
-      'The database cannot be reached; try again shortly.',
-      { retryAfterSeconds: 1 },
-      error,
-    );
+    return unavailable('The database cannot be reached; try again shortly.', error);
   }
   return new ApiError('internal_error', 'Something went wrong on our side.', {}, error);
+}
+
+function unavailable(message: string, cause: unknown): ApiError {
+  return new ApiError('service_unavailable', message, { retryAfterSeconds: 1 }, cause);
 }
 
 /** The error of a charge that could not be decided. */
 function failureError(failure: ChargeFailure): ApiError {
   switch (failure.kind) {
     case 'not_made':
-      return new ApiError(
-        'service_unavailable',
+      return unavailable(
         `${failure.message} This request charged nothing; try again shortly.`,
-        { retryAfterSeconds: 1 },
         failure,
       );
     case 'key_in_flight':

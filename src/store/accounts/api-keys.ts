@@ -85,7 +85,7 @@ interface Stored {
   readonly lastFour: string;
 }
 
-/** What is stored of a key in plain text. */
+/** The columns that represent a plaintext key in the database. */
 export function storedOf(key: string): Stored {
   return { hash: hashOfKey(key), lastFour: key.slice(-4) };
 }

@@ -191,7 +191,7 @@ describe('leases', function () {
     return { sequence, id, tool: random.pick([...TOOLS, 'search', 'fetch', 'other']), amount };
   }
 
-  /** Extends it, at other prices. What was decided at a higher one may still be settled. */
+  /** Renews the lease at other prices. Calls that were decided at a higher price can still be settled. */
   async function renew(lease: ModelLease): Promise<void> {
     const { hold, ceilings } = lease;
     const prices = [...ceilings].map(() => asMicros(random.between(1, PRICE_MOST)));
