@@ -3,7 +3,8 @@
  * so a process whose clock is wrong must not charge: other processes would not find its charges, or it would not find
  * theirs, and a retry would charge twice.
  */
-import { readClock, type Database } from '../store/database.ts';
+import { readClockAndArchive } from '../store/charges/archived.ts';
+import type { Database } from '../store/database.ts';
 import { CLOCK_JUMP_MS_MAX, CLOCK_SKEW_MS_MAX } from './limits.ts';
 
 const MEASURE_EVERY_MS = 1_000;
@@ -46,6 +47,21 @@ export class ClockJumpError extends ClockError {
   }
 }
 
+/**
+ * PostgreSQL's clock is months behind, in a month that is archived. A charge of that month would be missing in its sums, and
+ * nobody could list or refund it.
+ */
+export class ClockArchivedError extends ClockError {
+  override readonly name = 'ClockArchivedError';
+
+  constructor(nowMs: number, archivedBeforeMs: number) {
+    super(
+      `The clock of Postgres says ${new Date(nowMs).toISOString()}, but everything before ` +
+        `${new Date(archivedBeforeMs).toISOString()} is archived. Set the clock right.`,
+    );
+  }
+}
+
 export class DatabaseClock {
   readonly #database: Database;
   readonly #onError: (error: unknown) => void;
@@ -58,15 +74,17 @@ export class DatabaseClock {
   /** By how much Postgres' clock was set back since the listener was last called. Several short steps add up. */
   #setBackMs = 0;
   #onSetBack: ((byMs: number) => void) | undefined;
-  /** Whether the last reading showed that this machine's clock is too far from that of Postgres. */
-  #isSkewed = false;
+  /** The end of the archived months, when Postgres was asked. */
+  #archivedBeforeMs = 0;
+  /** Whether the last reading showed that one of the clocks is wrong. */
+  #isWrong = false;
 
   constructor(database: Database, onError: (error: unknown) => void) {
     this.#database = database;
     this.#onError = onError;
   }
 
-  /** Throws a ClockSkewError when the clocks differ too much. */
+  /** Throws a ClockError when a clock is wrong. */
   async start(): Promise<void> {
     await this.#measure();
     this.checkedNowMs();
@@ -92,8 +110,8 @@ export class DatabaseClock {
   }
 
   /**
-   * For the times of charges. Throws a ClockSkewError when this machine's clock is too far from it, and a
-   * ClockJumpError until Postgres' clock has been read after a jump.
+   * For the times of charges. Throws a ClockSkewError when this machine's clock is too far from it, a
+   * ClockJumpError until Postgres' clock has been read after a jump, and a ClockArchivedError in an archived month.
    */
   checkedNowMs(): number {
     const monotonicMs = performance.now();
@@ -103,6 +121,7 @@ export class DatabaseClock {
     if (Math.abs(skewMs) > CLOCK_SKEW_MS_MAX) throw new ClockSkewError(skewMs);
     const jumpMs = ownMs - monotonicMs - this.#ownOffsetMs;
     if (Math.abs(jumpMs) > CLOCK_JUMP_MS_MAX) throw new ClockJumpError(jumpMs);
+    if (nowMs < this.#archivedBeforeMs) throw new ClockArchivedError(nowMs, this.#archivedBeforeMs);
     return nowMs;
   }
 
@@ -110,7 +129,7 @@ export class DatabaseClock {
     const askedAt = performance.now();
     // Before the answer, so that a jump while it is on its way is noticed, too.
     const ownOffsetMs = Date.now() - askedAt;
-    const databaseMs = await readClock(this.#database);
+    const { nowMs: databaseMs, archivedBeforeMs } = await readClockAndArchive(this.#database);
     const answeredAt = performance.now();
     if (answeredAt - askedAt > READ_MS_MAX) {
       throw new Error('This process stood still while it read the clock of Postgres.');
@@ -123,7 +142,8 @@ export class DatabaseClock {
     this.#tellSetBack(this.#offsetMs - offsetMs);
     this.#offsetMs = offsetMs;
     this.#ownOffsetMs = ownOffsetMs;
-    this.#tellSkew();
+    this.#archivedBeforeMs = archivedBeforeMs;
+    this.#tellWrong();
   }
 
   /** `byMs` is the time that Postgres' clock lost between two readings. */
@@ -135,11 +155,17 @@ export class DatabaseClock {
   }
 
   /** Logs it once, because a load balancer may send this process nothing from now on, and then no request would fail. */
-  #tellSkew(): void {
-    const skewMs = this.#ownOffsetMs - this.#offsetMs;
-    const isSkewed = Math.abs(skewMs) > CLOCK_SKEW_MS_MAX;
-    if (isSkewed && !this.#isSkewed) this.#onError(new ClockSkewError(skewMs));
-    this.#isSkewed = isSkewed;
+  #tellWrong(): void {
+    let error: unknown;
+    try {
+      this.checkedNowMs();
+    } catch (thrown) {
+      error = thrown;
+    }
+    // After a jump that came with this very reading, the next one tells.
+    if (error instanceof ClockJumpError) return;
+    if (error !== undefined && !this.#isWrong) this.#onError(error);
+    this.#isWrong = error !== undefined;
   }
 
   #measureLater(): void {

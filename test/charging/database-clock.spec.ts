@@ -1,6 +1,7 @@
 /** Charges get the time of Postgres, also after the machine of an API process was suspended. */
 import assert from 'node:assert/strict';
 import {
+  ClockArchivedError,
   ClockJumpError,
   ClockSkewError,
   DatabaseClock,
@@ -133,6 +134,22 @@ describe("Postgres' clock", () => {
     }
   });
 
+  it('takes no charges in a month that is archived', async () => {
+    const errors: unknown[] = [];
+    const clock = new DatabaseClock(database, (error) => errors.push(error));
+    await clock.start();
+    try {
+      await archiveThisMonth(database);
+      await until(() => errors.length > 0);
+      assert.ok(errors[0] instanceof ClockArchivedError, String(errors[0]));
+      assert.throws(() => clock.checkedNowMs(), ClockArchivedError);
+      await assert.rejects(new DatabaseClock(database, () => {}).start(), ClockArchivedError);
+    } finally {
+      clock.stop();
+      await database.query(sql.typeAlias('nothing')`delete from farebox.archived_months`);
+    }
+  });
+
   it('is noticed when it is set back, and by how much', async () => {
     const clock = new DatabaseClock(database, () => {});
     const noticed: number[] = [];
@@ -173,6 +190,14 @@ describe("Postgres' clock", () => {
     }
   });
 });
+
+/** As if Postgres' clock had been set back by months, after this month was archived. */
+async function archiveThisMonth(database: Database): Promise<void> {
+  await database.query(sql.typeAlias('nothing')`
+    insert into farebox.archived_months (month, charges, amount_micros)
+    values (date_trunc('month', now() at time zone 'UTC'), 0, 0)
+  `);
+}
 
 /** How long ago the last reading was answered. One begins each second, but not before the last one has its answer. */
 function readAgo(database: Database): Promise<number> {

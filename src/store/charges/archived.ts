@@ -16,6 +16,7 @@ export const ARCHIVED_BEFORE = sql.fragment`coalesce(
 /** Of transactions in which the end of the archived time must not move, and of the one that moves it. */
 export const ARCHIVE_LOCK = sql.fragment`hashtext('farebox.archive')`;
 
+const clockRow = row(Type.Object({ nowMs: Type.Integer(), archivedBeforeMs: Type.Integer() }));
 const endRow = row(Type.Object({ endMs: nullable(Type.Integer()) }));
 const sumRow = row(Type.Object({ sum: Type.Integer() }));
 
@@ -25,6 +26,16 @@ export async function readArchivedBefore(connection: Connection): Promise<number
     select (extract(epoch from nullif(${ARCHIVED_BEFORE}, '-infinity')) * 1000)::int8 as "endMs"
   `);
   return endMs ?? 0;
+}
+
+/** Postgres' clock with the end of the archived time, both in milliseconds since 1970; the end is 0 when no month is archived. */
+export function readClockAndArchive(
+  connection: Connection,
+): Promise<{ readonly nowMs: number; readonly archivedBeforeMs: number }> {
+  return connection.one(sql.type(clockRow)`
+    select floor(extract(epoch from clock_timestamp()) * 1000)::int8 as "nowMs",
+      coalesce(extract(epoch from nullif(${ARCHIVED_BEFORE}, '-infinity')) * 1000, 0)::int8 as "archivedBeforeMs"
+  `);
 }
 
 /** A consumer's archived charges of the months that begin before `timeMs`, or of all; for one tool, or for all. */

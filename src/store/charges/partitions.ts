@@ -88,9 +88,12 @@ async function readNow(client: Client): Promise<number> {
 }
 
 async function findMissing(client: Client, nowMs: number): Promise<Month[]> {
+  // An archived month is not made again when the clock is months behind: nothing may be charged in it.
   const { rows } = await client.query<{ name: string }>(`
     select c.relname as name from pg_inherits i join pg_class c on c.oid = i.inhrelid
     where i.inhparent in ('farebox.charges'::regclass, 'farebox.holds'::regclass)
+    union all
+    select t.name || to_char(a.month, '_YYYY_MM') from farebox.archived_months a, (values ('charges'), ('holds')) as t (name)
   `);
   const there = new Set(rows.map(({ name }) => name));
   const now = new Date(nowMs);

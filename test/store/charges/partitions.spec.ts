@@ -90,6 +90,16 @@ describe('the partitions of charges', () => {
     assert.equal(rows[0]?.bound, `FOR VALUES FROM ('${from}') TO ('${to}')`);
   });
 
+  it('are not made again for an archived month, when the clock is months behind', async () => {
+    await client.query(`insert into farebox.archived_months (month, charges, amount_micros)
+      values ('2026-11-01', 0, 0)`);
+    const { made } = await ensure();
+    assert.deepEqual(
+      made,
+      BOTH.filter((name) => !name.endsWith('2026_11')),
+    );
+  });
+
   it('are created once, under concurrent attempts', async () => {
     const results = await Promise.all(Array.from({ length: 6 }, () => ensure()));
     assert.deepEqual(results.flatMap(({ made }) => made).toSorted(), BOTH.toSorted());
