@@ -3,6 +3,8 @@ import type { Database } from '../store/database.ts';
 import { touchKeys, type KeyOwner } from '../store/accounts/api-keys.ts';
 
 const WRITE_EVERY_MS = 10_000;
+/** `touchKeys` writes a key's time once a minute. A key that was noted is noted again when that is over. */
+const ROUNDS_APART = 7;
 
 /** The key in memory keeps when it was noted, because looking its id up in a set would cost each charge a microsecond. */
 type UsedKey = Pick<KeyOwner, 'keyId' | 'notedIn'>;
@@ -12,8 +14,8 @@ export class LastUsedRecorder {
   readonly #onError: (error: unknown) => void;
   readonly #timer: NodeJS.Timeout;
   #used = new Set<string>();
-  /** Counts the writes. */
-  #round = 1;
+  /** Counts the writes. A new key was noted in round 0, which counts as long ago. */
+  #round = ROUNDS_APART;
 
   constructor(database: Database, onError: (error: unknown) => void) {
     this.#database = database;
@@ -23,16 +25,16 @@ export class LastUsedRecorder {
   }
 
   add(key: UsedKey): void {
-    if (key.notedIn === this.#round) return;
+    if (this.#round - (key.notedIn ?? 0) < ROUNDS_APART) return;
     key.notedIn = this.#round;
     this.#used.add(key.keyId);
   }
 
   async write(): Promise<void> {
+    this.#round += 1;
     if (this.#used.size === 0) return;
     const ids = [...this.#used];
     this.#used = new Set();
-    this.#round += 1;
     try {
       await touchKeys(this.#database, ids);
     } catch (error) {
