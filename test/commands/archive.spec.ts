@@ -1,0 +1,91 @@
+/** `farebox archive` refuses to sum up a fault, and does not take for one what a clock that was set back leaves for good. */
+import assert from 'node:assert/strict';
+import { DAY_MS, HOUR_MS } from '../../src/domain/durations.ts';
+import { wireId } from '../../src/domain/ids.ts';
+import { auditLedger } from '../../src/store/audit/ledger-checks.ts';
+import { ensureChargePartitions } from '../../src/store/charges/partitions.ts';
+import { rebuildRollups, rollUp } from '../../src/store/earnings/rollups.ts';
+import { startTestApi, type TestApi } from '../support/api.ts';
+import {
+  openEarningsHarness,
+  type EarningsHarness,
+  type Party,
+} from '../support/earnings-harness.ts';
+import { call } from '../support/http.ts';
+import { farebox } from '../support/stack.ts';
+
+const NOW = new Date();
+const OLD_MS = Date.UTC(NOW.getUTCFullYear(), NOW.getUTCMonth() - 6);
+const OLD = new Date(OLD_MS).toISOString().slice(0, 7);
+
+describe('farebox archive', () => {
+  let api: TestApi;
+  let harness: EarningsHarness;
+  let consumer: Party;
+  let developer: Party;
+
+  before(async () => {
+    api = await startTestApi();
+    harness = await openEarningsHarness(api.databaseUrl);
+    await ensureChargePartitions(api.databaseUrl, OLD_MS);
+    [consumer, developer] = (await harness.parties(2)) as [Party, Party];
+    await harness.topUp(consumer, 90_000_000);
+  });
+  after(async () => {
+    await harness?.close();
+    await api?.stop();
+  });
+
+  const charge = (amount: number, timeMs: number) =>
+    harness.charge([{ consumer, developer, amount, timeMs }]);
+
+  const archive = () => farebox(['archive', '--month', OLD], { env: api.env });
+
+  /** It was three days ahead: a charge is behind a later one, and another one was refunded before its own time. */
+  async function clockWasSetBack(): Promise<void> {
+    await charge(2_000_000, Date.now() - HOUR_MS);
+    await charge(3_000_000, Date.now() - 3 * DAY_MS);
+    const { rows } = await api.sql.query<{ id: string }>(
+      'select id from farebox.charges where amount_micros = 2000000',
+    );
+    const id = wireId('charge', (rows[0] ?? assert.fail()).id);
+    const { status } = await call(api, 'POST', `/v1/charges/${id}/refund`, {
+      key: developer.developerKey,
+      body: { amount: 1 },
+    });
+    assert.equal(status, 201);
+    await api.sql.query(`
+      with refunded as (update farebox.charge_refunds set id = uuidv7('-2 hours') returning id), moved as (
+        update farebox.movements set id = refunded.id, created_at = uuid_extract_timestamp(refunded.id)
+        from refunded where kind = 'charge_refund' returning old.id as before, new.id as after
+      )
+      update farebox.lots set movement_id = after from moved where movement_id = before
+    `);
+    while ((await rollUp(harness.database)).hasMore);
+    await rebuildRollups(harness.database);
+  }
+
+  it('archives nothing while an amount is wrong', async () => {
+    await charge(1_000_000, OLD_MS);
+    const add = (micros: number) =>
+      api.sql.query('update farebox.consumers set spent_micros = spent_micros + $1 where id = $2', [
+        micros,
+        consumer.consumer,
+      ]);
+    await add(1);
+    await assert.rejects(archive(), /Nothing was archived: spent is the sum of charges fails/);
+    await add(-1);
+  });
+
+  it('archives a month after the clock was set back, although doctor will always name what was made then', async () => {
+    await clockWasSetBack();
+    const parts = ['holds', 'budgets', 'charges', 'earnings'] as const;
+    const findings = await auditLedger(harness.database, { parts });
+    assert.deepEqual(
+      findings.map(({ check }) => check),
+      ['charges are in the order of their times', 'a refund of a charge was made after the charge'],
+    );
+    assert.match(await archive(), new RegExp(`Archived 1 charges of ${OLD}`));
+    assert.deepEqual(await auditLedger(harness.database, { parts }), findings);
+  });
+});
