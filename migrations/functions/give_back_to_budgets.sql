@@ -1,6 +1,8 @@
 -- Gives back to the nodes of spend keys, and to every node above, what was refunded or let go of: to a window only
 -- what was counted in it. That is told by when a hold was placed, or by where a charge begins on the axis of what its
 -- consumer spent; the other one is null. The caller has locked the consumers. Keys of 0 are no spend keys.
+-- A window is not lowered below zero: after the clock was set back and the owner has set the window again, a hold of before
+-- has a later time than the window, which did not count it. The error would keep all holds that are due from expiring.
 create or replace function farebox.give_back_to_budgets(
   p_ledger smallint[], p_consumer uuid[], p_spend_key int[], p_micros bigint[], p_held_at timestamptz[],
   p_charged_from bigint[]
@@ -30,7 +32,8 @@ as $$
     group by 1, 2, 3
   )
   update farebox.budgets b
-  set used_micros = b.used_micros - s.micros, window_used_micros = b.window_used_micros - s.in_window
+  set used_micros = b.used_micros - s.micros,
+    window_used_micros = greatest(b.window_used_micros - s.in_window, 0)
   from sums s
   where b.ledger = any (array[s.ledger]) and b.consumer_id = any (array[s.consumer])
     and b.number = any (array[s.number]);

@@ -16,7 +16,7 @@
 -- A one-time approval (farebox.approvals) lets one charge or hold of its key, developer and tool, up to its amount, pass
 -- the limits of its budget. The one that needs it uses it up, in this commit.
 -- A hold counts at its key's budgets when it is placed; its captures count only what exceeds it. Released money is
--- given back to the budgets, and to a window only if that window counted the hold.
+-- given back to the budgets, and to a window only if that window counted the hold (give_back_to_budgets.sql).
 -- Money that is released while the consumer has a debt repays the debt first. The caller does that in the same
 -- transaction, and announces it with p_settles_debts; without it, such an entry and the consumer's later ones are 'owing'.
 -- Outcome: 'done', 'replayed', 'owing', 'insufficient', 'limit_reached', 'approval_required', 'key_closed',
@@ -357,7 +357,7 @@ begin
       foreach n in array v_nodes loop
         n_is_changed[n] := true;
         n_used[n] := n_used[n] - v_let_go;
-        if n_unit[n] > 0 and h_placed[h] >= n_began[n] then n_window_used[n] := n_window_used[n] - v_let_go; end if;
+        if n_unit[n] > 0 and h_placed[h] >= n_began[n] then n_window_used[n] := greatest(n_window_used[n] - v_let_go, 0); end if;
       end loop;
     end if;
     h_is_changed[h] := true;

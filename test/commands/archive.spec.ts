@@ -39,6 +39,12 @@ describe('farebox archive', () => {
   const charge = (amount: number, timeMs: number) =>
     harness.charge([{ consumer, developer, amount, timeMs }]);
 
+  const addToSpent = (micros: number) =>
+    api.sql.query('update farebox.consumers set spent_micros = spent_micros + $1 where id = $2', [
+      micros,
+      consumer.consumer,
+    ]);
+
   const archive = () => farebox(['archive', '--month', OLD], { env: api.env });
 
   /** It was three days ahead: a charge is behind a later one, and another one was refunded before its own time. */
@@ -67,14 +73,9 @@ describe('farebox archive', () => {
 
   it('archives nothing while an amount is wrong', async () => {
     await charge(1_000_000, OLD_MS);
-    const add = (micros: number) =>
-      api.sql.query('update farebox.consumers set spent_micros = spent_micros + $1 where id = $2', [
-        micros,
-        consumer.consumer,
-      ]);
-    await add(1);
+    await addToSpent(1);
     await assert.rejects(archive(), /Nothing was archived: spent is the sum of charges fails/);
-    await add(-1);
+    await addToSpent(-1);
   });
 
   it('archives a month after the clock was set back, although doctor will always name what was made then', async () => {

@@ -10,6 +10,8 @@ import { findBudget } from '../../../src/store/budgets/budgets.ts';
 import { changeBudget } from '../../../src/store/budgets/change-budgets.ts';
 import { refundCharge } from '../../../src/store/charges/refund-charge.ts';
 import type { Database } from '../../../src/store/database.ts';
+import { expireHolds } from '../../../src/store/holds/expire-holds.ts';
+import { capturing, placeAll, placing, postEntries, releasing } from '../../support/hold-drafts.ts';
 import { openTestLedger, type TestLedger } from '../../support/ledger.ts';
 import { Random } from '../../support/random.ts';
 import { openHarnesses, postDrafts, type BudgetHarness } from './budget-harness.ts';
@@ -112,5 +114,44 @@ describe('the windows of budgets', () => {
     assert.equal(await counted(), 0);
     assert.equal((await charge(-3 * HOUR_MS, 1_000)).kind, 'posted');
     assert.equal((await charge(0, 1)).kind, 'limit_reached');
+  });
+
+  it('that begin anew after the clock was set back let go of holds that an earlier one counted', async () => {
+    const [, key] = harness.model.keys;
+    const [node] = harness.model.nodes;
+    assert.ok(node && key);
+    const window = { unit: 'hour' as const, limitMicros: asMicros(1_000) };
+    const changed = () => changeBudget(database, harness.view, node.id, { window });
+    const { spend } = harness.draft(key, 1);
+    await harness.turnWindows();
+    await changed();
+    const holds = await placeAll(
+      database,
+      [1, 2, 3].map(() => ({ ...placing(harness.view, 200), spend })),
+    );
+    const [first = '', second = '', third = ''] = holds;
+    // As if they had been placed while the clock was ahead.
+    await client.query(`update farebox.holds set placed_at = placed_at + interval '2 hours'`);
+    await client.query(
+      `update farebox.budgets set window_began = window_began + interval '2 hours'`,
+    );
+    await changed();
+    const counted = async () =>
+      (await findBudget(database, harness.view, node.id))?.window?.usedMicros;
+    assert.equal(await counted(), 0);
+    const [released, captured] = await postEntries(database, [releasing(first), capturing(second)]);
+    assert.equal(released?.kind, 'done');
+    assert.ok(captured?.kind === 'done');
+    const refunded = await refundCharge(database, {
+      developerNumber: 1,
+      chargeId: captured.chargeId,
+      asked: null,
+      idempotencyKey: undefined,
+    });
+    assert.equal(refunded.kind, 'refunded');
+    await client.query(`update farebox.holds set expires_at = now() where id = $1`, [third]);
+    await client.query('update farebox.hold_expiries set due_at = now()');
+    assert.deepEqual(await expireHolds(database), { holds: 1, hasMore: false });
+    assert.equal(await counted(), 0);
   });
 });
