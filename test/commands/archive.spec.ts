@@ -1,4 +1,4 @@
-/** `farebox archive` refuses to sum up a fault, and does not take for one what a clock that was set back leaves for good. */
+/** `farebox archive` refuses to sum up a fault, and does not take for one what a clock that was set back leaves forever. */
 import assert from 'node:assert/strict';
 import { DAY_MS, HOUR_MS } from '../../src/domain/durations.ts';
 import { wireId } from '../../src/domain/ids.ts';

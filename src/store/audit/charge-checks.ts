@@ -173,7 +173,7 @@ export const CHARGE_CHECKS = {
 } as const;
 
 /**
- * What these find after Postgres' clock was set back stays for good, and no sum depends on it (docs/runbook.md). An archive
+ * What these find after Postgres' clock was set back stays forever, and no sum depends on it (docs/runbook.md). An archive
  * would otherwise refuse every month from then on.
  */
 const OF_CLOCKS: readonly string[] = [
