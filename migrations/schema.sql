@@ -1261,8 +1261,11 @@ create table farebox.webhook_endpoints (
   roll_request_hash bytea,
   -- it was disabled because of its answers, and no mail server has accepted the mail to its owner yet.
   is_mail_due boolean not null default false,
-  -- when the mail about its disabling became due, or its workflow was last started again for it.
+  -- when the last attempt to send the mail about its disabling began. null: there was none.
   mail_noted_at timestamp with time zone,
+  -- since when the mail about its disabling is due. null: none is due, or the previous release made it due and no
+  -- attempt was made.
+  mail_owed_at timestamp with time zone,
   constraint webhook_endpoints_pkey primary key (id),
   constraint webhook_endpoints_account_id_fkey foreign key (account_id) references farebox.accounts(id),
   constraint webhook_endpoints_previous_secret_whole check ((previous_secret is null) = (previous_secret_until is null) and (previous_secret is null) = (previous_secret_master is null)),
