@@ -1408,6 +1408,7 @@ create table console.two_factors (
   constraint two_factors_user_unique unique (user_id),
   constraint two_factors_user_id_fkey foreign key (user_id) references console.users(id) on delete cascade
 );
+create trigger two_factors_keep_confirmed before update on console.two_factors for each row when (old.verified and new.secret <> old.secret) execute function farebox.keep_confirmed_secret();
 
 create table console.users (
   id uuid not null default gen_random_uuid(),
@@ -1532,6 +1533,10 @@ create function farebox.give_back_to_budgets(p_ledger smallint[], p_consumer uui
   set enable_bitmapscan=off
   set enable_hashjoin=off
   set enable_mergejoin=off;
+
+create function farebox.keep_confirmed_secret()
+  returns trigger
+  language plpgsql volatile;
 
 create function farebox.may_exceed_hold(p_ledger smallint, p_consumer uuid, p_spend_key integer, p_developer integer, p_tool text, p_placed_at timestamp with time zone)
   returns boolean
