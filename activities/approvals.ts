@@ -10,6 +10,7 @@ import {
   type AskableCode,
   type Decision,
 } from '../src/domain/approval.ts';
+import { DAY_MS, HOUR_MS } from '../src/domain/durations.ts';
 import { microsOfDollars } from '../src/domain/money.ts';
 import { approvalMail } from '../src/mail/approval.ts';
 import { isSettled, type Mail, type MailOutcome } from '../src/mail/send.ts';
@@ -60,8 +61,7 @@ export function createApprovalActivities({ database, linkTo, send }: ApprovalDep
         throw ApplicationFailure.create({
           type: 'no_mail_server',
           message: 'This worker has no SMTP_URL. A worker that has one may make the next attempt.',
-          // Where no worker has it, each attempt is a line in the log and an action, until the approval ends.
-          nextRetryDelay: '1h',
+          nextRetryDelay: retryMsWithoutServer(approval),
         });
       }
       if (outcome === 'sent') await noteMailed(database, id);
@@ -83,6 +83,15 @@ export function createApprovalActivities({ database, linkTo, send }: ApprovalDep
       return seenOf(approvalId, decided.approval);
     },
   };
+}
+
+/**
+ * As long as the approval has waited, between an hour and a day: where no worker has a mail server, each attempt is a line in the
+ * log and an action, until the approval ends. So in seven days there are a dozen.
+ */
+function retryMsWithoutServer({ createdAt }: Approval): number {
+  const waitedMs = Date.now() - Date.parse(createdAt);
+  return Math.min(Math.max(waitedMs, HOUR_MS), DAY_MS);
 }
 
 const WHY = {

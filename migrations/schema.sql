@@ -1261,8 +1261,11 @@ create table farebox.webhook_endpoints (
   roll_request_hash bytea,
   -- it was disabled because of its answers, and no mail server has accepted the mail to its owner yet.
   is_mail_due boolean not null default false,
-  -- when the mail about its disabling became due, or its workflow was last started again for it.
+  -- when the last attempt to send the mail about its disabling began. null: there was none.
   mail_noted_at timestamp with time zone,
+  -- since when the mail about its disabling is due. null: none is due, or the previous release made it due and no
+  -- attempt was made.
+  mail_owed_at timestamp with time zone,
   constraint webhook_endpoints_pkey primary key (id),
   constraint webhook_endpoints_account_id_fkey foreign key (account_id) references farebox.accounts(id),
   constraint webhook_endpoints_previous_secret_whole check ((previous_secret is null) = (previous_secret_until is null) and (previous_secret is null) = (previous_secret_master is null)),
@@ -1405,6 +1408,7 @@ create table console.two_factors (
   constraint two_factors_user_unique unique (user_id),
   constraint two_factors_user_id_fkey foreign key (user_id) references console.users(id) on delete cascade
 );
+create trigger two_factors_keep_confirmed before update on console.two_factors for each row when (old.verified and new.secret <> old.secret) execute function farebox.keep_confirmed_secret();
 
 create table console.users (
   id uuid not null default gen_random_uuid(),
@@ -1529,6 +1533,10 @@ create function farebox.give_back_to_budgets(p_ledger smallint[], p_consumer uui
   set enable_bitmapscan=off
   set enable_hashjoin=off
   set enable_mergejoin=off;
+
+create function farebox.keep_confirmed_secret()
+  returns trigger
+  language plpgsql volatile;
 
 create function farebox.may_exceed_hold(p_ledger smallint, p_consumer uuid, p_spend_key integer, p_developer integer, p_tool text, p_placed_at timestamp with time zone)
   returns boolean

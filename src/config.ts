@@ -327,8 +327,7 @@ export function readApiConfig(env: Environment): Config {
 export function readConfig(env: Environment): Config {
   if (isTrue(env, 'PRODUCTION')) refuseUnsafe(env);
   const agentTimeoutMs = integer(env, 'AGENT_TIMEOUT_MS', 30_000, 100, 600_000);
-  const port = integer(env, 'PORT', 8080, 1, 65_535);
-  const baseUrl = readBaseUrl(env, port);
+  const port = readPort(env);
   return Object.freeze({
     ...readLedgerConfig(env),
     // An empty one would listen on every address.
@@ -337,8 +336,8 @@ export function readConfig(env: Environment): Config {
     metricsPort: env['METRICS_PORT'] ? integer(env, 'METRICS_PORT', 0, 1, 65_535) : undefined,
     traces: readTraces(env),
     sharesPort: isTrue(env, 'SHARE_PORT'),
-    baseUrl,
-    consoleUrl: readConsoleUrl(env, baseUrl),
+    baseUrl: readBaseUrl(env, port),
+    consoleUrl: readConsoleUrl(env),
     ...readEndpointConfig(env),
     temporal: readTemporalConfig(env),
     stripe: readStripeConfig(env),
@@ -398,8 +397,12 @@ function readTraces(env: Environment): TracesConfig | undefined {
   return Object.freeze({ sampler, ratio });
 }
 
-function readConsoleUrl(env: Environment, baseUrl: string): string {
-  if (!env['CONSOLE_URL']) return baseUrl;
+function readPort(env: Environment): number {
+  return integer(env, 'PORT', 8080, 1, 65_535);
+}
+
+export function readConsoleUrl(env: Environment): string {
+  if (!env['CONSOLE_URL']) return readBaseUrl(env, readPort(env));
   const { href, origin } = url(env, 'CONSOLE_URL', '');
   if (href === `${origin}/`) return origin;
   throw new ConfigError('CONSOLE_URL must have no path: the console is at /console below it');

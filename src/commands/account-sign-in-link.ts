@@ -1,5 +1,6 @@
 /** `farebox account sign-in-link`: a one-time link that signs the owner of an account in to the console. */
 import type { Command } from 'commander';
+import { readConsoleUrl } from '../config.ts';
 import { environmentOf } from '../embedded/environment.ts';
 import { createSignInLink } from '../store/console/sign-in-links.ts';
 import { dataDirOption } from './data-dir-option.ts';
@@ -18,11 +19,10 @@ export function registerSignInLink(account: Command): void {
 }
 
 async function print(who: string, { dataDir }: { readonly dataDir: string }): Promise<void> {
+  const consoleUrl = readConsoleUrl(await environmentOf(dataDir));
   const token = await withDatabase(dataDir, async (database) => {
     const { email } = await getAccount(database, who);
     return createSignInLink(database, email, LIFETIME_SECONDS);
   }).catch(ifLost('Repeat the command: it prints another link.'));
-  const settings = await environmentOf(dataDir);
-  const consoleUrl = settings['CONSOLE_URL'] || settings['BASE_URL'] || 'http://127.0.0.1:8080';
   process.stdout.write(`${consoleUrl}/console/auth/sign-in-link?token=${token}\n`);
 }

@@ -38,6 +38,7 @@ import { ownOrigins } from './origins.ts';
 import { changedPasskeys, passkeyIds, passkeys } from './passkeys.ts';
 import {
   LINKS_MAX,
+  refuseReplacedSecret,
   refuseUsedCode,
   signInLimit,
   TOTP_PATH,
@@ -112,6 +113,14 @@ export function createAuth({ config, database, log }: ConsoleDeps) {
     void mailing.catch((err: unknown) => log.error({ err }, 'a mail could not be sent'));
   const sendLink = (email: string): Promise<unknown> =>
     auth.api.requestPasswordReset({ body: { email } });
+  const limit = signInLimit({
+    count: (email, windowMinutes) => countSignInAttempt(database, email, windowMinutes),
+    forget: (email) => forgetAttempts(database, email),
+    stateOf: (email) => findSignInState(database, email),
+    settledStateOf: (email) => findSettledSignInState(database, email),
+    onFailed: (attempt) =>
+      log.warn({ part: 'console', ...attempt }, 'an attempt to sign in failed'),
+  });
   const failures = new ReportedFailures();
   const report = libraryLog(log);
   const auth = betterAuth({
@@ -164,15 +173,8 @@ export function createAuth({ config, database, log }: ConsoleDeps) {
       ipAddress: { ipAddressHeaders: [ADDRESS_HEADER] },
       database: { generateId: 'uuid' },
     },
-    databaseHooks: beforeChanges({ config, database }, security),
-    hooks: signInLimit({
-      count: (email, windowMinutes) => countSignInAttempt(database, email, windowMinutes),
-      forget: (email) => forgetAttempts(database, email),
-      stateOf: (email) => findSignInState(database, email),
-      settledStateOf: (email) => findSettledSignInState(database, email),
-      onFailed: (attempt) =>
-        log.warn({ part: 'console', ...attempt }, 'an attempt to sign in failed'),
-    }),
+    databaseHooks: beforeChanges({ config, database }, security, limit.secretIn),
+    hooks: { before: limit.before, after: limit.after },
     plugins: [
       hiddenFailures(),
       twoFactor({
@@ -215,6 +217,7 @@ export function createAuth({ config, database, log }: ConsoleDeps) {
 function beforeChanges(
   { config, database }: Pick<ConsoleDeps, 'config' | 'database'>,
   security: SecurityMails,
+  secretIn: (context: object) => string | null,
 ): NonNullable<BetterAuthOptions['databaseHooks']> {
   return {
     session: {
@@ -244,7 +247,10 @@ function beforeChanges(
             return security.tell(id, 'second_factor_off');
           }
           // Its own session ends too, and is replaced after this.
-          await turnOnSecondFactor(database, id);
+          const secret = secretIn(ctx.context);
+          if (secret === null || !(await turnOnSecondFactor(database, id, secret))) {
+            refuseReplacedSecret();
+          }
           security.tell(id, 'second_factor_on');
         },
       },

@@ -33,13 +33,16 @@ export interface FailedAttempt {
 
 const SIGN_IN_PATH = '/sign-in/email';
 /** They take a password: of the address that they name, or of the session's. */
-const PASSWORDS = new Set([SIGN_IN_PATH, '/two-factor/enable', '/two-factor/disable']);
+const SET_UP_PATH = '/two-factor/enable';
+const PASSWORDS = new Set([SIGN_IN_PATH, SET_UP_PATH, '/two-factor/disable']);
 const CODES = /^\/two-factor\/verify-[\w-]+$/;
 const PROOFS = /^\/(?:two-factor\/verify-[\w-]+|passkey\/verify-authentication)$/;
 
 export function signInLimit({ count, forget, stateOf, settledStateOf, onFailed }: SignInLimitDeps) {
   const tried = new WeakMap<object, { email: string; state: SignInState | null }>();
   return {
+    /** The encrypted secret before the code was compared with it. */
+    secretIn: (context: object) => tried.get(context)?.state?.secret ?? null,
     before: createAuthMiddleware(async (ctx) => {
       const { path, headers } = ctx;
       const counted = await emailOf(ctx);
@@ -67,6 +70,10 @@ export function signInLimit({ count, forget, stateOf, settledStateOf, onFailed }
         if (path === SIGN_IN_PATH && state?.hasSecondFactor !== now?.hasSecondFactor) {
           await endNewSession(ctx, SECOND_FACTOR_CHANGED);
         }
+        // The secret of the answer was not stored: see migrations/functions/keep_confirmed_secret.sql.
+        if (path === SET_UP_PATH && now?.hasSecondFactor === true) {
+          throw new APIError('BAD_REQUEST', ALREADY_ON);
+        }
         if (PASSWORDS.has(path)) await forget(email);
       } else if (PASSWORDS.has(path) || PROOFS.test(path)) {
         onFailed({ by: path, status: returned.statusCode, client: clientOf(headers) });
@@ -82,6 +89,10 @@ const PASSWORD_CHANGED = {
 const SECOND_FACTOR_CHANGED = {
   code: 'SECOND_FACTOR_CHANGED',
   message: 'Two-factor authentication has just been turned on or off. Sign in again.',
+};
+const ALREADY_ON = {
+  code: 'TOTP_ALREADY_ENABLED',
+  message: 'Two-factor authentication has just been turned on in another window.',
 };
 
 /**
@@ -108,6 +119,14 @@ export function refuseUsedCode(uses: number): void {
   throw new APIError('UNAUTHORIZED', {
     code: 'CODE_ALREADY_USED',
     message: 'This code was already used. Type your password again, then the next code.',
+  });
+}
+
+/** The code was of a secret that another window has replaced meanwhile. What is in the app now is worth nothing. */
+export function refuseReplacedSecret(): never {
+  throw new APIError('BAD_REQUEST', {
+    code: 'SECRET_REPLACED',
+    message: 'Another window has set up two-factor authentication meanwhile. Start again.',
   });
 }
 

@@ -10,8 +10,6 @@ import {
   webhookRetryMs,
 } from '../domain/webhook-delivery.ts';
 import { openPoster, type Posted, type Poster } from '../egress/post.ts';
-import { endpointDisabledMail } from '../mail/endpoint-disabled.ts';
-import { isSettled, type Mail, type MailOutcome } from '../mail/send.ts';
 import type { Database } from '../store/database.ts';
 import {
   disableIfLate,
@@ -26,9 +24,7 @@ import {
 import {
   disableWebhookEndpoint,
   dropUnsendable,
-  findOwnerToMail,
   findWebhookEndpoint,
-  recordOwnerMailed,
   type WebhookEndpoint,
 } from '../store/events/webhook-endpoints.ts';
 import { payloadOf } from './payload.ts';
@@ -41,8 +37,8 @@ export interface SendDeps {
   readonly allowPrivate: boolean;
   /** The pause after the first failure. */
   readonly retryMs: number;
-  /** Tells the owner by mail. Rejects when another attempt may succeed. */
-  readonly tell: (mail: Mail) => Promise<MailOutcome>;
+  /** Sends the mails about disabled endpoints. Not awaited: a mail server may be slow. Does not reject. */
+  readonly mailOwners: () => Promise<void>;
 }
 
 export interface Sent {
@@ -72,7 +68,7 @@ export async function sendDue(deps: SendDeps, endpointId: string): Promise<Sent>
       const endpoint = await findWebhookEndpoint(database, { id: endpointId });
       if (endpoint?.status !== 'active') {
         await dropUnsendable(database, endpointId);
-        if (endpoint) await mailOwner(deps, endpoint);
+        if (endpoint) void deps.mailOwners();
         return stateOf(endpoint, null);
       }
       const due = await listDueDeliveries(database, endpointId, LANES);
@@ -164,12 +160,4 @@ function retryMsOf({ retryMs }: SendDeps, posted: Posted, attempts: number): num
 async function disableGone({ database }: SendDeps, { id, url }: WebhookEndpoint): Promise<void> {
   // Not if the owner has given it another address meanwhile.
   await database.transaction((tx) => disableWebhookEndpoint(tx, id, 'gone', url));
-}
-
-/** Once it is disabled, and again after a process was killed meanwhile. While the mail server is away, this is retried. */
-async function mailOwner({ database, tell }: SendDeps, endpoint: WebhookEndpoint): Promise<void> {
-  const owner = await findOwnerToMail(database, endpoint.id);
-  if (!owner) return;
-  const outcome = await tell(endpointDisabledMail(owner.email, endpoint, owner.reason));
-  if (isSettled(outcome)) await recordOwnerMailed(database, endpoint.id);
 }

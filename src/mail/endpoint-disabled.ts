@@ -1,20 +1,33 @@
-/** The mail to the owner of a webhook endpoint that was disabled because of its responses. */
+/** Tells owners of webhook endpoints that one was disabled because of its responses. */
 import { wireId } from '../domain/ids.ts';
-import type { DisabledReason } from '../domain/webhook-endpoint.ts';
+import {
+  dropDisabled,
+  settleDisabled,
+  takeDisabled,
+  type DisabledEndpoint,
+} from '../store/events/disabled-mails.ts';
+import { owedMails, type OwedMailDeps, type OwedMails } from './owed-mails.ts';
 import type { Mail } from './send.ts';
+
+export function endpointMails(deps: OwedMailDeps): OwedMails<DisabledEndpoint> {
+  const { database } = deps;
+  return owedMails(deps, {
+    take: (untriedForMs) => takeDisabled(database, untriedForMs),
+    mailOf: async (owed) => endpointDisabledMail(owed),
+    settle: (owed) => settleDisabled(database, owed),
+    drop: (owedForMs) => dropDisabled(database, owedForMs),
+    kindOf: () => 'endpoint_disabled',
+  });
+}
 
 const REASONS = {
   failing: 'has not accepted an event for five days',
   gone: 'responded with 410 Gone, which means that it wants no more events',
 } as const;
 
-export function endpointDisabledMail(
-  recipient: string,
-  { id, url }: { readonly id: string; readonly url: string },
-  reason: Exclude<DisabledReason, 'owner'>,
-): Mail {
+function endpointDisabledMail({ id, url, reason, email }: DisabledEndpoint): Mail {
   return {
-    recipient,
+    recipient: email,
     subject: `Your webhook endpoint at ${new URL(url).host} was disabled`,
     body:
       `Your webhook endpoint ${wireId('webhookEndpoint', id)} ${REASONS[reason]}. Farebox no longer sends events to it.\n\n` +

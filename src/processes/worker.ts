@@ -31,6 +31,7 @@ import {
   webhookTaskQueue,
 } from '../domain/task-queues.ts';
 import { autoTopUpMails } from '../mail/auto-top-ups-off.ts';
+import { endpointMails } from '../mail/endpoint-disabled.ts';
 import { securityMails } from '../mail/security-mails.ts';
 import { canMail, mailSender } from '../mail/send.ts';
 import { WebhookSigner } from '../events/signing.ts';
@@ -114,7 +115,8 @@ export async function runWorker(
   );
   const temporal = createTemporalClient(config.temporal, tracing);
   const mailDeps = { config, database, log };
-  const overdue = [securityMails(mailDeps), autoTopUpMails(mailDeps)];
+  const mailsOfEndpoints = endpointMails(mailDeps);
+  const overdue = [securityMails(mailDeps), autoTopUpMails(mailDeps), mailsOfEndpoints];
   const relay = new Relay({
     database,
     temporal,
@@ -228,7 +230,7 @@ export async function runWorker(
           signer: new WebhookSigner(config.masterSecrets),
           allowPrivate: config.allowPrivateEndpoints,
           retryMs: config.webhookRetryMs,
-          tell: mailSender({ config: config.mail, database, log }),
+          mailOwners: mailsOfEndpoints.sendOverdue,
         }),
         maxConcurrentActivityTaskExecutions: WEBHOOK_ENDPOINTS_MAX,
       }),

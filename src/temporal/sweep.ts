@@ -11,7 +11,6 @@ import { settleApprovals } from '../store/approvals/settle-approvals.ts';
 import { expireOverdueGrants } from '../store/agents/grants.ts';
 import { noteSilentInvocations } from '../store/agents/invocations.ts';
 import { noteLateDeliveries } from '../store/events/deliveries.ts';
-import { noteUnmailedEndpoints } from '../store/events/webhook-endpoints.ts';
 import { noteUnmailedTopUps } from '../store/top-ups/authentication.ts';
 import { noteMissingInvoices } from '../store/top-ups/invoices.ts';
 import { noteWaitingRefunds } from '../store/top-ups/request-refund.ts';
@@ -51,8 +50,6 @@ const KINDS: Readonly<Record<string, Resume>> = {
 const MAILS: typeof KINDS = {
   'starting approvals without a mail whose workflow may be gone': (database) =>
     noteUnmailedApprovals(database, UNMAILED_AFTER_MS),
-  'starting disabled webhook endpoints without a mail whose workflow may be gone': (database) =>
-    noteUnmailedEndpoints(database, UNMAILED_AFTER_MS),
   'asking about top-ups whose owner got no mail': (database) =>
     noteUnmailedTopUps(database, UNMAILED_AFTER_MS),
 };

@@ -55,6 +55,10 @@ describe('a console at another host', () => {
     const { env } = api;
     const printed = await farebox(['account', 'sign-in-link', account.consumerId], { env });
     assert.match(printed, /^http:\/\/console\.example\/console\/auth\/sign-in-link\?token=/);
+    // As the API reads it.
+    const slashed = { env: { ...env, CONSOLE_URL: `${CONSOLE_URL}/` } };
+    const again = await farebox(['account', 'sign-in-link', account.consumerId], slashed);
+    assert.match(again, /^http:\/\/console\.example\/console\/auth\/sign-in-link\?token=/);
   });
 
   it('alone may make changes with a session, whose cookie stays at its host', async () => {

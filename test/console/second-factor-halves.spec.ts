@@ -88,6 +88,40 @@ describe('two-factor authentication, when the database fails halfway', () => {
     assert.equal(entered.status, 200, JSON.stringify(entered.body));
   });
 
+  for (const first of ['enable', 'verify-totp'] as const) {
+    it(`never asks for a code of a secret that nobody confirmed, when two tabs set it up and ${first} is first`, async () => {
+      const email = `overlap-${first}@example.com`;
+      const { cookie, secret } = await enrolled(email);
+      // Both have read the secret. Only the one that replaces it, or the one that confirms it, may succeed.
+      await api.sql.query('begin');
+      await api.sql.query('select from console.two_factors for update');
+      const requests = {
+        enable: () => auth('/two-factor/enable', { password: PASSWORD }, cookie),
+        'verify-totp': () => auth('/two-factor/verify-totp', { code: totp(secret) }, cookie),
+      };
+      const second = first === 'enable' ? 'verify-totp' : 'enable';
+      const won = requests[first]();
+      await until(async () => (await countWaiting()) === 1);
+      const lost = requests[second]();
+      await until(async () => (await countWaiting()) === 2);
+      await api.sql.query('commit');
+      const answers = await Promise.all([won, lost]);
+      assert.deepEqual(
+        answers.map(({ status }) => status),
+        [200, 400],
+        JSON.stringify(answers.map(({ body }) => body)),
+      );
+      const entered = await enter(email);
+      if (first === 'enable') {
+        assert.equal(await sessionOf(cookiesOf(entered)), 200);
+        return;
+      }
+      const code = totp(secret, 1);
+      const done = await auth('/two-factor/verify-totp', { code }, cookiesOf(entered));
+      assert.equal(done.status, 200, JSON.stringify(done.body));
+    });
+  }
+
   for (const [event, table] of [
     ['update', 'users'],
     ['delete', 'two_factors'],
@@ -119,6 +153,14 @@ describe('two-factor authentication, when the database fails halfway', () => {
         true,
       );
     });
+  }
+
+  async function countWaiting(): Promise<number> {
+    const { rows } = await api.sql.query<{ count: number }>(
+      `select count(*)::integer as count from pg_stat_clear_snapshot(), pg_stat_activity
+       where datname = current_database() and wait_event_type = 'Lock'`,
+    );
+    return rows[0]?.count ?? 0;
   }
 
   async function waiting(): Promise<number> {

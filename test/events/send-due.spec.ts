@@ -1,13 +1,8 @@
-/**
- * When an endpoint counts as failing, how events for one that has ended are dropped, and the mail about one that was
- * disabled: it gets lost neither with its process nor with a mail server.
- */
+/** When an endpoint counts as failing, and how events for one that has ended are dropped. */
 import assert from 'node:assert/strict';
-import { pino } from 'pino';
 import { wireId } from '../../src/domain/ids.ts';
-import { sendDue, type SendDeps } from '../../src/events/send-due.ts';
+import { sendDue } from '../../src/events/send-due.ts';
 import { WebhookSigner } from '../../src/events/signing.ts';
-import { mailSender, type Mail } from '../../src/mail/send.ts';
 import { readBacklog } from '../../src/store/audit/backlog.ts';
 import { sql } from '../../src/store/database.ts';
 import {
@@ -25,10 +20,7 @@ import {
   makeWebhookEndpoint,
   type WhichEndpoint,
 } from '../../src/store/events/webhook-endpoints.ts';
-import { takeNotices } from '../../src/store/outbox.ts';
-import { sweep } from '../../src/temporal/sweep.ts';
 import { openTestLedger, type TestLedger } from '../support/ledger.ts';
-import { startMailServer } from '../support/mail-server.ts';
 import { newPayer } from '../support/payer.ts';
 import { startReceiver, type Receiver } from '../support/receiver.ts';
 import { holdEndpoint } from '../support/row-locks.ts';
@@ -103,7 +95,7 @@ describe('an endpoint', () => {
       if (event.id === wireId('event', refused.id)) response.writeHead(500).end();
       else void held.waited(1).then(() => response.writeHead(200).end());
     });
-    const sending = sendIn(ledger, id, async () => 'sent');
+    const sending = sendIn(ledger, id);
     await held.waited(2);
     await held.release();
     assert.equal((await sending).status, 'active');
@@ -151,7 +143,7 @@ describe('an event that was posted by a transaction beside the one that ended it
       await end(endpoint);
     });
     // The notice of the event starts this.
-    await sendIn(ledger, endpoint.id, async () => 'sent');
+    await sendIn(ledger, endpoint.id);
     const { waiting } = await readBacklog(database);
     assert.equal(waiting.find(({ what }) => what === 'events')?.count, 0);
     return listDeliveries(database, endpoint.id, undefined, { limit: 10 });
@@ -172,99 +164,11 @@ describe('an event that was posted by a transaction beside the one that ended it
   });
 });
 
-describe('the mail about an endpoint that was disabled', () => {
-  let ledger: TestLedger;
+const SENDING = { allowPrivate: true, retryMs: 60_000, mailOwners: () => Promise.resolve() };
 
-  before(async () => {
-    ledger = await openTestLedger();
-  });
-  after(() => ledger?.drop());
-
-  it('is sent by the next process or attempt until a mail server has it, and then no more', async () => {
-    const id = await endpoint();
-    // Its process was killed after that was committed.
-    await ledger.database.transaction((tx) => disableWebhookEndpoint(tx, id, 'failing'));
-    const busy = new Error('421 try again later');
-    await assert.rejects(
-      send(id, () => Promise.reject(busy)),
-      busy,
-    );
-    const mails: Mail[] = [];
-    const accept = async (mail: Mail) => {
-      mails.push(mail);
-      return 'sent' as const;
-    };
-    assert.equal((await send(id, accept)).status, 'disabled');
-    await send(id, accept);
-    assert.deepEqual(
-      mails.map(({ subject }) => subject),
-      ['Your webhook endpoint at example.com was disabled'],
-    );
-    assert.match(mails[0]?.body ?? '', /has not accepted an event for five days/);
-  });
-
-  it('is left to a new run of the workflow when it is late, since that may have been terminated, but not each minute', async () => {
-    const { database } = ledger;
-    const id = await endpoint();
-    await database.transaction((tx) => disableWebhookEndpoint(tx, id, 'gone'));
-    const noted = async (ageMinutes: number, canMail = true) => {
-      await database.query(sql.typeAlias('nothing')`
-        delete from farebox.outbox
-      `);
-      await database.query(sql.typeAlias('nothing')`
-        update farebox.webhook_endpoints set mail_noted_at = mail_noted_at - make_interval(mins => ${ageMinutes})
-      `);
-      await sweep(database, pino({ level: 'silent' }), canMail);
-      return (await takeNotices(database, 10, 1_000)).map(({ subjectId }) => subjectId);
-    };
-    assert.deepEqual(await noted(1), []);
-    assert.deepEqual(await noted(15, false), []);
-    assert.deepEqual(await noted(0), [id]);
-    assert.deepEqual(await noted(1), []);
-    await send(id, async () => 'sent');
-    assert.deepEqual(await noted(60), []);
-  });
-
-  it('is not retried when there is no such recipient', async () => {
-    const server = await startMailServer();
-    const { database } = ledger;
-    const id = await endpoint();
-    await database.transaction((tx) => disableWebhookEndpoint(tx, id, 'gone'));
-    const config = { smtpUrl: server.urlFor('p@ss'), from: 'billing@example.com', isKept: false };
-    const smtp = mailSender({ config, database, log: pino({ level: 'silent' }) });
-    await send(id, (mail) => smtp({ ...mail, recipient: 'nobody@refused.example' }));
-    await send(id, () => assert.fail('sent again'));
-    await server.stop();
-  });
-
-  it('is left to a worker that has a mail server', async () => {
-    const { database } = ledger;
-    const id = await endpoint();
-    await database.transaction((tx) => disableWebhookEndpoint(tx, id, 'gone'));
-    const config = { smtpUrl: undefined, from: 'billing@example.com', isKept: false };
-    await send(id, mailSender({ config, database, log: pino({ level: 'silent' }) }));
-    const mails: Mail[] = [];
-    await send(id, async (mail) => {
-      mails.push(mail);
-      return 'sent';
-    });
-    assert.equal(mails.length, 1);
-  });
-
-  it('is not sent when the owner disabled it', async () => {
-    const id = await endpoint();
-    await ledger.database.transaction((tx) => disableWebhookEndpoint(tx, id, 'owner'));
-    await send(id, () => assert.fail('sent'));
-  });
-
-  const endpoint = async () => (await endpointIn(ledger)).id;
-
-  const send = (id: string, tell: SendDeps['tell']) => sendIn(ledger, id, tell);
-});
-
-function sendIn({ database }: TestLedger, id: string, tell: SendDeps['tell']) {
+function sendIn({ database }: TestLedger, id: string) {
   const signer = new WebhookSigner(new Map([[1, 'a master secret']]));
-  return sendDue({ database, signer, allowPrivate: true, retryMs: 60_000, tell }, id);
+  return sendDue({ ...SENDING, database, signer }, id);
 }
 
 async function endpointIn({ database }: TestLedger, url = 'https://example.com/events') {

@@ -1,5 +1,6 @@
 /** The mail that asks the owner about a refused call, when the mail server does not know the owner or there is no mail server. */
 import assert from 'node:assert/strict';
+import { ApplicationFailure } from '@temporalio/activity';
 import { pino } from 'pino';
 import { Type } from 'typebox';
 import { createApprovalActivities } from '../../activities/approvals.ts';
@@ -38,13 +39,26 @@ describe('the mail about an approval', () => {
     assert.equal((await findApproval(database, id))?.isMailed, false);
   });
 
-  it('is tried again when the worker has no mail server, since another one may have it', async () => {
-    const id = wireId('approval', await askFor('owner@example.com'));
-    await assert.rejects(stepsVia(undefined).mailApproval(id), {
-      type: 'no_mail_server',
-      // Seldom: there may be none.
-      nextRetryDelay: '1h',
-    });
+  it('is tried again when the worker has no mail server, since another one may have it, but ever less often', async () => {
+    const { database } = ledger;
+    const approvalId = await askFor('owner@example.com');
+    const id = wireId('approval', approvalId);
+    let [attempts, hours] = [0, 0];
+    while (hours < 7 * 24) {
+      await database.query(sql.typeAlias('nothing')`
+        update farebox.approvals set created_at = now() - make_interval(secs => ${hours * 3_600})
+        where id = ${approvalId}
+      `);
+      const failed = await stepsVia(undefined)
+        .mailApproval(id)
+        .catch((error: unknown) => error);
+      assert.ok(failed instanceof ApplicationFailure && failed.type === 'no_mail_server');
+      const pauseMs = Number(failed.nextRetryDelay);
+      assert.ok(pauseMs >= 3_600_000 && pauseMs <= 86_400_000, `${pauseMs}`);
+      attempts += 1;
+      hours += pauseMs / 3_600_000;
+    }
+    assert.equal(attempts, 12);
     assert.equal(await stepsVia(server.urlFor('p@ss')).mailApproval(id), 'sent');
   });
 

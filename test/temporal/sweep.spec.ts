@@ -2,10 +2,8 @@
 import assert from 'node:assert/strict';
 import { pino } from 'pino';
 import { sql } from '../../src/store/database.ts';
-import {
-  disableWebhookEndpoint,
-  makeWebhookEndpoint,
-} from '../../src/store/events/webhook-endpoints.ts';
+import { postTest } from '../../src/store/events/deliveries.ts';
+import { makeWebhookEndpoint } from '../../src/store/events/webhook-endpoints.ts';
 import { takeNotices } from '../../src/store/outbox.ts';
 import { sweep } from '../../src/temporal/sweep.ts';
 import { openTestLedger, type TestLedger } from '../support/ledger.ts';
@@ -26,9 +24,9 @@ describe('a sweep', () => {
     const made = await makeWebhookEndpoint(database, accountId, 1, settings);
     assert.ok('endpoint' in made);
     const { id } = made.endpoint;
-    await database.transaction((tx) => disableWebhookEndpoint(tx, id, 'gone'));
+    await postTest(database, { id, accountId }, {});
     await database.query(sql.typeAlias('nothing')`
-      update farebox.webhook_endpoints set mail_noted_at = mail_noted_at - interval '15 minutes'
+      update farebox.webhook_deliveries set next_attempt_at = now() - interval '3 minutes'
     `);
     await database.query(sql.typeAlias('nothing')`delete from farebox.outbox`);
     await database.query(sql.typeAlias('nothing')`

@@ -17,7 +17,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   'src/store': ['src/domain', 'src/tracing'],
   'src/egress': [],
   'src/mail': ['src/config.ts', 'src/domain', 'src/store'],
-  'src/events': ['src/domain', 'src/egress', 'src/mail', 'src/store'],
+  'src/events': ['src/domain', 'src/egress', 'src/store'],
   'src/agents': ['src/domain', 'src/egress'],
   'src/stripe': ['src/config.ts', 'src/domain', 'src/store', 'src/tracing'],
   'src/charging': ['src/domain', 'src/schemas', 'src/store', 'src/tracing'],

@@ -19,8 +19,9 @@ const emailRow = row(Type.Object({ email: Type.String() }));
 const SignInState = Type.Object({
   password: Type.Union([Type.String(), Type.Null()]),
   hasSecondFactor: Type.Boolean(),
+  secret: Type.Union([Type.String(), Type.Null()]),
 });
-/** The hash of the password, and whether a code is asked for. */
+/** The hash of the password, whether a code is asked for, and the encrypted secret of the codes, which may not be confirmed yet. */
 export type SignInState = Static<typeof SignInState>;
 
 const signInRow = row(SignInState);
@@ -98,16 +99,29 @@ export async function findUserEmail(
 
 /**
  * In one transaction: if only half of it were stored, the owner would be asked for a code, and no code would be accepted. Earlier
- * sessions were not proven by a code, so they end. Those made meanwhile end where they are made, which waits for this.
+ * sessions were not proven by a code, so they end. Those made meanwhile end where they are made, which waits for this. Returns
+ * false, and does nothing, if the secret that the code was of was replaced or removed meanwhile.
  */
-export async function turnOnSecondFactor(database: Database, userId: string): Promise<void> {
-  await database.transaction(async (tx) => {
+export async function turnOnSecondFactor(
+  database: Database,
+  userId: string,
+  secret: string,
+): Promise<boolean> {
+  return database.transaction(async (tx) => {
+    // As who turns it off does, first the person, then the secret.
     await tx.query(sql.typeAlias('nothing')`
-      with confirmed as (update console.two_factors set verified = true where user_id = ${userId})
+      select from console.users where id = ${userId} for no key update
+    `);
+    const { rowCount } = await tx.query(sql.typeAlias('nothing')`
+      update console.two_factors set verified = true where user_id = ${userId} and secret = ${secret}
+    `);
+    if (rowCount === 0) return false;
+    await tx.query(sql.typeAlias('nothing')`
       update console.users set two_factor_enabled = true where id = ${userId}
     `);
     // A statement of its own: it sees every session that was made before the lock on the person.
     await endSessions(tx, userId);
+    return true;
   });
 }
 
@@ -163,8 +177,9 @@ function findState(
   lock: Fragment,
 ): Promise<SignInState | null> {
   return connection.maybeOne(sql.type(signInRow)`
-    select c.password, coalesce(u.two_factor_enabled, false) as "hasSecondFactor"
+    select c.password, coalesce(u.two_factor_enabled, false) as "hasSecondFactor", t.secret
     from console.credentials c join console.users u on u.id = c.user_id
+    left join console.two_factors t on t.user_id = u.id
     where u.email = ${email.toLowerCase()} and c.provider_id = 'credential' ${lock}
   `);
 }

@@ -9,7 +9,6 @@ import {
   type DisabledReason,
 } from '../../domain/webhook-endpoint.ts';
 import {
-  durationOf,
   type Connection,
   countRow,
   type Database,
@@ -48,8 +47,6 @@ export type WebhookEndpoint = Static<typeof WebhookEndpoint>;
 const endpointRow = row(WebhookEndpoint);
 const statusRow = row(Type.Pick(WebhookEndpoint, ['status']));
 const accountRow = row(Type.Object({ accountId: Type.String() }));
-const Owner = Type.Object({ email: Type.String(), reason: Type.Enum(['failing', 'gone']) });
-const ownerRow = row(Owner);
 
 const isOverlapping = sql.fragment`previous_secret_until > now()`;
 const columns = sql.fragment`
@@ -189,7 +186,8 @@ export async function changeWebhookEndpoint(
 async function enable(tx: Transaction, id: string): Promise<void> {
   const { rowCount } = await tx.query(sql.typeAlias('nothing')`
     update farebox.webhook_endpoints
-    set status = 'active', disabled_reason = null, failing_since = null, is_mail_due = false
+    set status = 'active', disabled_reason = null, failing_since = null, is_mail_due = false,
+      mail_owed_at = null
     where id = ${id} and status = 'disabled'
   `);
   // Of an event or a redelivery whose transaction did not see yet that it was disabled.
@@ -229,7 +227,7 @@ export async function dropUnsendable(database: Database, id: string): Promise<vo
 
 /**
  * Drops waiting deliveries. Unless the owner did it, tells the account's other endpoints, and notes that the owner must
- * get a mail. Does nothing when it is not active, or has another `url` than the given one.
+ * get a mail (disabled-mails.ts). Does nothing when it is not active, or has another `url` than the given one.
  */
 export async function disableWebhookEndpoint(
   tx: Transaction,
@@ -240,7 +238,7 @@ export async function disableWebhookEndpoint(
   const accountId = await tx.maybeOneFirst(sql.type(accountRow)`
     update farebox.webhook_endpoints e
     set status = 'disabled', disabled_reason = ${reason}, is_mail_due = ${reason !== 'owner'},
-      mail_noted_at = now()
+      mail_owed_at = case when ${reason !== 'owner'} then now() end, mail_noted_at = null
     where e.id = ${id} and e.status = 'active' and e.url = coalesce(${url ?? null}, e.url)
     returning e.account_id as "accountId"
   `);
@@ -252,49 +250,6 @@ export async function disableWebhookEndpoint(
       reason,
     });
   }
-}
-
-/** Who must get a mail because it was disabled. Null: nobody, any more. */
-export async function findOwnerToMail(
-  connection: Connection,
-  id: string,
-): Promise<Static<typeof Owner> | null> {
-  return connection.maybeOne(sql.type(ownerRow)`
-    select coalesce(l.email, a.email) as email, e.disabled_reason as reason
-    from farebox.webhook_endpoints e join farebox.accounts a on a.id = e.account_id
-    left join farebox.accounts l on l.id = a.live_account_id
-    where e.id = ${id} and e.status = 'disabled' and e.disabled_reason <> 'owner' and e.is_mail_due
-  `);
-}
-
-/**
- * Writes notices for disabled endpoints whose owner has got no mail for this long, since their workflow may have been
- * terminated: one for each in this time. Returns how many.
- */
-export async function noteUnmailedEndpoints(
-  connection: Connection,
-  waitingForMs: number,
-): Promise<number> {
-  const { rowCount } = await connection.query(sql.typeAlias('nothing')`
-    with unmailed as materialized (
-      select id from farebox.webhook_endpoints
-      where is_mail_due
-        and coalesce(mail_noted_at, '-infinity') < now() - ${durationOf(waitingForMs)}
-      for update skip locked
-    ), noted as (
-      update farebox.webhook_endpoints e set mail_noted_at = now() from unmailed where e.id = unmailed.id
-      returning e.id
-    )
-    insert into farebox.outbox (topic, subject_id) select 'webhook_endpoint', id from noted
-  `);
-  return rowCount;
-}
-
-/** The mail server has the mail to the owner, or will never accept it. */
-export async function recordOwnerMailed(connection: Connection, id: string): Promise<void> {
-  await connection.query(sql.typeAlias('nothing')`
-    update farebox.webhook_endpoints set is_mail_due = false where id = ${id}
-  `);
 }
 
 /**

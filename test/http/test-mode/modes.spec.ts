@@ -19,10 +19,8 @@ import {
   NewWebhookEndpointReply,
   WebhookEndpointsReply,
 } from '../../../src/schemas/webhook-endpoints.ts';
-import {
-  disableWebhookEndpoint,
-  findOwnerToMail,
-} from '../../../src/store/events/webhook-endpoints.ts';
+import { disableWebhookEndpoint } from '../../../src/store/events/webhook-endpoints.ts';
+import { takeDisabled } from '../../../src/store/events/disabled-mails.ts';
 import { createDatabase } from '../../../src/store/database.ts';
 import { rollUp } from '../../../src/store/earnings/rollups.ts';
 import type { TestAccount } from '../../support/accounts.ts';
@@ -425,9 +423,9 @@ describe('test mode', () => {
       const database = await createDatabase(api.databaseUrl, { maxPoolSize: 1, onError: () => {} });
       const uuid = uuidOf('webhookEndpoint', id) ?? '';
       await database.transaction((tx) => disableWebhookEndpoint(tx, uuid, 'gone'));
-      const owner = await findOwnerToMail(database, uuid);
+      const owed = await takeDisabled(database, 0);
       await database.end();
-      assert.deepEqual(owner, { email: live.email, reason: 'gone' });
+      assert.deepEqual([owed?.id, owed?.email, owed?.reason], [uuid, live.email, 'gone']);
     });
 
     it('can have no card, no consent and no operator, and its top-ups no payment', async () => {

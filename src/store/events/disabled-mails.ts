@@ -1,0 +1,58 @@
+/**
+ * Mails that are owed to owners of webhook endpoints that were disabled because of their responses. The transaction that disables
+ * one notes that (webhook-endpoints.ts). When the owner enables it again, or deletes it, nothing is owed any more.
+ */
+import { Type, type Static } from 'typebox';
+import { durationOf, row, sql, type Connection } from '../database.ts';
+
+const DisabledEndpoint = Type.Object({
+  id: Type.String(),
+  url: Type.String(),
+  reason: Type.Enum(['failing', 'gone']),
+  /** Of a test account's owner, the address of the live account. */
+  email: Type.String(),
+  /** As text, which keeps the microseconds. */
+  triedAt: Type.String(),
+});
+export type DisabledEndpoint = Static<typeof DisabledEndpoint>;
+
+const disabledRow = row(DisabledEndpoint);
+
+/** Takes the one that was tried longest ago, if that is at least this long. No other process takes it for as long. */
+export async function takeDisabled(
+  connection: Connection,
+  untriedForMs: number,
+): Promise<DisabledEndpoint | null> {
+  return connection.maybeOne(sql.type(disabledRow)`
+    update farebox.webhook_endpoints e
+    set mail_noted_at = now(), mail_owed_at = coalesce(e.mail_owed_at, now())
+    from farebox.accounts a left join farebox.accounts l on l.id = a.live_account_id
+    where e.id = (
+      select id from farebox.webhook_endpoints
+      where is_mail_due and coalesce(mail_noted_at, '-infinity') <= now() - ${durationOf(untriedForMs)}
+      order by mail_noted_at nulls first limit 1 for update skip locked
+    ) and a.id = e.account_id
+    returning e.id, e.url, e.disabled_reason as reason, coalesce(l.email, a.email) as email,
+      e.mail_noted_at::text as "triedAt"
+  `);
+}
+
+/** The mail server has it, or will never accept it. Does nothing if it was enabled and disabled again meanwhile. */
+export async function settleDisabled(
+  connection: Connection,
+  { id, triedAt }: DisabledEndpoint,
+): Promise<void> {
+  await connection.query(sql.typeAlias('nothing')`
+    update farebox.webhook_endpoints set is_mail_due = false, mail_owed_at = null
+    where id = ${id} and mail_noted_at::text = ${triedAt}
+  `);
+}
+
+/** Returns how many were owed for longer than this. */
+export async function dropDisabled(connection: Connection, owedForMs: number): Promise<number> {
+  const { rowCount } = await connection.query(sql.typeAlias('nothing')`
+    update farebox.webhook_endpoints set is_mail_due = false, mail_owed_at = null
+    where is_mail_due and mail_owed_at < now() - ${durationOf(owedForMs)}
+  `);
+  return rowCount;
+}
