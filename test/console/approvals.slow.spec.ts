@@ -122,6 +122,13 @@ describe('approvals in the console', function () {
 
     await ask(api, payer, spendKey, 2);
     await window.go('/approvals');
+    await page.route('**/decide', async (route) => {
+      const answer = await route.fetch();
+      // At the same moment, an agent tops up from the same card.
+      const other = await call(api, 'POST', '/v1/top-up', { key, body: { amount: 7 } });
+      assert.equal(other.status, 202);
+      await route.fulfill({ response: answer });
+    });
     await page.getByRole('button', { name: 'Top up from the saved card' }).click();
     await page.waitForURL('**/top-up/confirm**');
     await page.getByText('a top-up of $2.00').waitFor();

@@ -5,8 +5,8 @@ import { IconCircleCheck } from '@tabler/icons-react';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useSearch } from '@tanstack/react-router';
 import { useRef, useState } from 'react';
-import type { Approval, Approvals, TopUps } from '../answers.ts';
-import { ApiFailure, newIdempotencyKey, read, write } from '../api.ts';
+import type { Approval, Approvals, Decision } from '../answers.ts';
+import { ApiFailure, newIdempotencyKey, write } from '../api.ts';
 import { usd } from '../format.ts';
 import { PagedList, ScrollTable, usePages } from '../parts/lists.tsx';
 import { AllowDeveloper, RaiseLimit } from '../parts/budget-limits.tsx';
@@ -107,13 +107,13 @@ function Answers({ approval: { id, code } }: { readonly approval: Approval }) {
   const queries = useQueryClient();
   const [limit, setLimit] = useState('');
   const decide = useMutation({
-    mutationFn: async (body: object) => {
+    mutationFn: (body: object) => {
       const options = { idempotencyKey: key.current };
-      const { status } = await write<Approval>(`/v1/approvals/${id}/decide`, body, options);
-      return { status, bankUrl: status === 'pending' ? await bankUrlOfPayment() : undefined };
+      return write<Decision>(`/v1/approvals/${id}/decide`, body, options);
     },
-    onSuccess: ({ status, bankUrl }) => {
-      if (bankUrl !== undefined) return window.location.assign(bankUrl);
+    onSuccess: ({ status, sessionUrl }) => {
+      // The bank wants the payment confirmed.
+      if (sessionUrl !== undefined) return window.location.assign(sessionUrl);
       notifications.show({
         message:
           { approved: 'Allowed.', denied: 'Denied.' }[status as string] ??
@@ -171,13 +171,6 @@ function Answers({ approval: { id, code } }: { readonly approval: Approval }) {
       )}
     </Stack>
   );
-}
-
-/** The page where the bank wants the new payment confirmed. The approval does not link to it; the newest direct top-up does. */
-async function bankUrlOfPayment(): Promise<string | undefined> {
-  const newest = await read<TopUps>('/v1/top-up?limit=20').catch(() => undefined);
-  return newest?.topUps.find(({ method, automatic }) => method === 'direct' && !automatic)
-    ?.sessionUrl;
 }
 
 const ANSWERS: Readonly<Record<NonNullable<Approval['decision']>, string>> = {
