@@ -178,5 +178,14 @@ describe('the console without an answer', function () {
     await page.getByLabel('Amount in dollars').fill(' 30 ');
     await button('Pay $32.00').waitFor();
     assert.equal(quotes.at(-1), '30');
+    await page.clock.install();
+    await page.clock.pauseAt(Date.now() + 60_000);
+    quotes.length = 0;
+    await page.getByLabel('Amount in dollars').fill('');
+    await page.getByLabel('Amount in dollars').pressSequentially('123.45');
+    assert.deepEqual(quotes, []);
+    await page.clock.resume();
+    await button('Pay $125.45').waitFor();
+    assert.deepEqual(quotes, ['123.45'], 'a quote for each key');
   });
 });
