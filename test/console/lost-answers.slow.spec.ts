@@ -167,6 +167,23 @@ describe('the console without an answer', function () {
     );
   });
 
+  it('keeps the rest when a part of its code cannot be loaded, and says what to do', async () => {
+    const account = await harness.newAccount(20);
+    await charge(harness.stack.api, account, { tool: 'search', amount: 2 });
+    const [chart, usage] = ['**/assets/chart-*.js', '**/assets/usage-*.js'];
+    await page.route(chart, (route) => route.abort());
+    await page.route(usage, (route) => route.abort());
+    await window.enter(account);
+    await page.getByText('The chart could not be loaded.').waitFor();
+    await button('Pay $25.00').waitFor();
+    await window.go('/usage');
+    await page.getByText('This page could not be loaded').waitFor();
+    await page.getByRole('link', { name: 'Balance' }).waitFor();
+    await page.unroute(usage);
+    await button('Reload').click();
+    await page.getByRole('heading', { level: 1, name: 'Usage' }).waitFor();
+  });
+
   it('waits for the tax before it charges the saved card, also of an amount with spaces', async () => {
     const account = await harness.newAccount(0);
     await window.enter(account);
