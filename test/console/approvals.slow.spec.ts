@@ -43,6 +43,9 @@ describe('approvals in the console', function () {
     const waiting = untilDecided(spendKey, asked.id);
     await window.enter(account, '/approvals');
     await page.getByText('Allow a call for $2.00?').waitFor();
+    await page
+      .getByText('The call does not fit into the budget, which allows $1.00 in total.')
+      .waitFor();
     await page.getByText(reason).waitFor();
     assert.equal(await page.locator('img[src="x"]').count(), 0);
     await page.getByLabel('1 waiting').waitFor();
@@ -101,6 +104,20 @@ describe('approvals in the console', function () {
       window.problems.filter((text) => !/status of 4\d\d/.test(text)),
       [],
     );
+  });
+
+  it('says that a link of another account, as of test mode, leads to nothing here', async () => {
+    const other = await harness.newAccount(5);
+    await window.enter(other);
+    const budget = await makeBudget(harness.stack.api, account.consumerKey, { limit: 1 });
+    const { key: spendKey } = await makeKey(harness.stack.api, account.consumerKey, budget.id);
+    const { id } = await ask(harness.stack.api, account, spendKey, 2);
+    const links = [`approval=${id}`, `budget=${budget.id}&scope=total`];
+    for (const link of [...links, `budget=${budget.id}&developer=${account.developerId}`]) {
+      await window.go(`/approvals?${link}`);
+      await page.getByText('Not in this account').waitFor();
+    }
+    await decide(harness.stack.api, account.consumerKey, id, 'deny');
   });
 
   it('leads to the bank that wants a top-up confirmed', async () => {

@@ -2,14 +2,14 @@
 import { Badge, Button, Group, Stack, Table, Text, TextInput } from '@mantine/core';
 import { notifications } from '@mantine/notifications';
 import { IconCircleCheck } from '@tabler/icons-react';
-import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useSearch } from '@tanstack/react-router';
 import { useRef, useState } from 'react';
 import type { Approval, Approvals, Decision } from '../answers.ts';
-import { ApiFailure, newIdempotencyKey, write } from '../api.ts';
+import { ApiFailure, newIdempotencyKey, read, write } from '../api.ts';
 import { usd } from '../format.ts';
 import { PagedList, ScrollTable, usePages } from '../parts/lists.tsx';
-import { AllowDeveloper, RaiseLimit } from '../parts/budget-limits.tsx';
+import { AllowDeveloper, Elsewhere, RaiseLimit } from '../parts/budget-limits.tsx';
 import { Card, Page } from '../parts/page.tsx';
 import { Empty, Failed } from '../parts/states.tsx';
 import { Time } from '../parts/values.tsx';
@@ -17,7 +17,7 @@ import { Time } from '../parts/values.tsx';
 const POLL_MS = 5_000;
 
 export function ApprovalsPage() {
-  const { budget, scope, developer } = useSearch({ from: '/shell/approvals' });
+  const { approval, budget, scope, developer } = useSearch({ from: '/shell/approvals' });
   const list = usePages<Approvals>({
     queryKey: ['approvals', 'all'],
     path: '/v1/approvals?limit=50',
@@ -37,6 +37,7 @@ export function ApprovalsPage() {
       title="Approvals"
       intro="Calls that a budget or your balance refused, and that you were asked to allow."
     >
+      {approval !== undefined && <Linked id={approval} />}
       {budget !== undefined && scope !== undefined && (
         <RaiseLimit budgetId={budget} scope={scope} />
       )}
@@ -65,21 +66,34 @@ export function ApprovalsPage() {
   );
 }
 
-const CODES: Readonly<Record<Approval['code'], string>> = {
-  approval_required: 'This developer asks to charge the budget for the first time.',
-  spend_limit_reached: 'The call exceeds a limit of the budget.',
-  insufficient_balance: 'Your balance does not cover the call.',
-};
+/** Says so when the request that a link names is not among those below. */
+function Linked({ id }: { readonly id: string }) {
+  const { error } = useQuery({
+    queryKey: ['approval', id],
+    queryFn: () => read<Approval>(`/v1/approvals/${encodeURIComponent(id)}`),
+  });
+  return error instanceof ApiFailure && error.status === 404 ? <Elsewhere /> : null;
+}
+
+/** In the words of the page behind the link in the email. */
+function questionOf({ code, scope, limit }: Approval): string {
+  if (code === 'insufficient_balance') return 'Your balance does not cover the call.';
+  if (code === 'approval_required') {
+    return 'This developer asks to charge the budget for the first time.';
+  }
+  const allowed = usd(limit ?? 0);
+  if (scope === 'per_call') return `The budget allows at most ${allowed} for one call.`;
+  return scope === 'window'
+    ? `The call does not fit into the current window of the budget, which allows ${allowed}.`
+    : `The call does not fit into the budget, which allows ${allowed} in total.`;
+}
 
 function Question({ approval }: { readonly approval: Approval }) {
-  const { code, tool, amount, developerId, reason, askedBy, budgetName, limit, expiresAt } =
-    approval;
+  const { tool, amount, developerId, reason, askedBy, budgetName, expiresAt } = approval;
   return (
     <Card title={`Allow a call for ${usd(amount)}?`}>
       <Stack gap="sm">
-        <Text>
-          {CODES[code]} {limit !== null && `The limit is ${usd(limit)}.`}
-        </Text>
+        <Text>{questionOf(approval)}</Text>
         <Text size="sm" c="dimmed" className="breaks">
           Tool <bdi>{tool}</bdi> of {developerId}
           {budgetName !== null && (
