@@ -136,6 +136,24 @@ describe('the console without an answer', function () {
     await until(async () => (await button(/^Actions for/).count()) === 2);
   });
 
+  it('says in plain words that an earlier payment arrived, when the amount was changed after a lost answer', async () => {
+    await window.enter(await harness.newAccount(0));
+    await page.route(
+      '**/v1/checkout',
+      async (route) => {
+        await route.fetch();
+        await route.abort();
+      },
+      { times: 1 },
+    );
+    await button('Pay $25.00').click();
+    await page.getByText('You can safely try again: it will happen only once.').waitFor();
+    await page.getByLabel('Amount in dollars').fill('50');
+    await button('Pay $50.00').click();
+    await page.getByText('Your earlier request, with other values, has arrived.').waitFor();
+    await page.getByRole('link', { name: 'Pay now' }).waitFor();
+  });
+
   it('says that signing out may have failed', async () => {
     await window.enter(await harness.newAccount(0));
     await page.route('**/sign-out', (route) => route.abort());
