@@ -47,6 +47,7 @@ describe('approvals in the console', function () {
       .getByText('The call does not fit into the budget, which allows $1.00 in total.')
       .waitFor();
     await page.getByText(reason).waitFor();
+    await page.getByText('No request has ended yet.').waitFor();
     assert.equal(await page.locator('img[src="x"]').count(), 0);
     await page.getByLabel('1 waiting').waitFor();
     await page.getByRole('button', { name: 'Allow once' }).click();

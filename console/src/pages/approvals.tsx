@@ -52,14 +52,22 @@ export function ApprovalsPage() {
       <Card title="Past" flush>
         <PagedList
           list={list}
-          isEmpty={all.length === 0}
+          isEmpty={past.length === 0}
           empty={
-            <Empty icon={<IconCircleCheck size={22} />} title="No requests yet">
-              When a call is refused, the caller can ask you to allow it.
-            </Empty>
+            all.length > 0 ? (
+              !list.hasNextPage && (
+                <Text size="sm" c="dimmed" px={{ base: 'md', xs: 'lg' }} pb="md">
+                  No request has ended yet.
+                </Text>
+              )
+            ) : (
+              <Empty icon={<IconCircleCheck size={22} />} title="No requests yet">
+                When a call is refused, the caller can ask you to allow it.
+              </Empty>
+            )
           }
         >
-          {past.length > 0 && <PastTable approvals={past} />}
+          <PastTable approvals={past} />
         </PagedList>
       </Card>
     </Page>
