@@ -942,6 +942,54 @@ export interface DecisionBody {
    */
   amount?: number | string;
 }
+export interface DecisionReply {
+  /** The id of the approval. */
+  id: string;
+  /** Whether the owner has decided. Charge again once `approved`. */
+  status: 'pending' | 'approved' | 'denied' | 'expired';
+  /** The error code of the refusal. */
+  code: 'approval_required' | 'spend_limit_reached' | 'insufficient_balance';
+  /** The budget that refused. Null: the balance did. */
+  budgetId: string | null;
+  /** The name of the budget. Null to developers, and to spend keys of budgets below it. */
+  budgetName: string | null;
+  /**
+   * The limit that refused: the total, that of the current window, or that of one call. Null with other codes.
+   */
+  scope: ('total' | 'window' | 'per_call') | null;
+  /** The limit as it was then, in dollars, or null. */
+  limit: number | null;
+  /** The developer that was called. */
+  developerId: string;
+  /** Printable text of 1 to 100 characters, not all blank. */
+  tool: string;
+  /** Dollars of the call. */
+  amount: number;
+  /** Text by the sender of the request, or null. Escape it before you show it. */
+  reason: string | null;
+  /** The holder of the key that was to pay, or the developer that was called. */
+  askedBy: 'payer' | 'developer';
+  /**
+   * The decision; null while pending and when expired. `once`: one such call may pass the budget, within 24 hours. `resolved`: nothing refuses the call any more, because a new window began or the budget was changed.
+   */
+  decision: ('once' | 'always' | 'raise' | 'top_up' | 'deny' | 'resolved') | null;
+  /** The limit that the decision set, or null. */
+  raisedTo: number | null;
+  /** Whether a call has used a decision of `once`. */
+  used: boolean;
+  /** The page of the console where the owner decides. */
+  approvalUrl: string;
+  /** When it was made, in UTC. */
+  createdAt: string;
+  /** When it can no longer be decided, in UTC. */
+  expiresAt: string;
+  /** When it ended, in UTC, or null. */
+  decidedAt: string | null;
+  /**
+   * With `top_up`: send the cardholder here, because the bank wants the payment confirmed. Present only while it waits for that.
+   */
+  sessionUrl?: string;
+}
 export interface DeletedWebhookEndpointReply {
   /** The id of the endpoint. */
   id: string;

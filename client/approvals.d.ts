@@ -1,5 +1,11 @@
 /** Approvals, as `Farebox.approvals` and `FareboxConsumer.approvals` have them. */
-import type { ApprovalBody, ApprovalReply, ApprovalsReply, DecisionBody } from './api.js';
+import type {
+  ApprovalBody,
+  ApprovalReply,
+  ApprovalsReply,
+  DecisionBody,
+  DecisionReply,
+} from './api.js';
 import type { CallOptions, List, PageSize } from './index.js';
 import type { Amount } from './money.js';
 
@@ -58,5 +64,5 @@ export interface OwnerApprovals extends Approvals {
       idempotencyKey?: string | undefined;
     },
     options?: CallOptions,
-  ): Promise<ApprovalReply>;
+  ): Promise<DecisionReply>;
 }

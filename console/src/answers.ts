@@ -6,6 +6,7 @@ export type { ChangedToolReply as OneTool } from '../../src/schemas/tools.ts';
 export type {
   ApprovalReply as Approval,
   ApprovalsReply as Approvals,
+  DecisionReply as Decision,
 } from '../../src/schemas/approvals.ts';
 export type {
   AuditLogReply as AuditLog,

@@ -91,6 +91,13 @@ export function duration(seconds: number): string {
   return `${Math.round(seconds / 86_400)} days`;
 }
 
+/** How long a balance lasts if each week costs as much as the last one: `about 12 days`. */
+export function lasts(dollars: number, weekDollars: number): string {
+  const days = Math.floor((dollars / weekDollars) * 7);
+  if (days > 365) return 'more than a year';
+  return days < 1 ? 'less than a day' : `about ${plural(days, 'day')}`;
+}
+
 export function plural(count: number, noun: string): string {
   return `${count.toLocaleString('en-US')} ${noun}${count === 1 ? '' : 's'}`;
 }

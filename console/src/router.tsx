@@ -9,7 +9,7 @@ import {
 } from '@tanstack/react-router';
 import { readBalancePage, readDashboard } from './page-reads.ts';
 import { Shell } from './parts/shell.tsx';
-import { NotFound } from './parts/states.tsx';
+import { NotFound, PageFailed } from './parts/states.tsx';
 
 type Words = Readonly<Record<string, unknown>>;
 
@@ -198,6 +198,7 @@ export const router = createRouter({
   // RouterProvider has it.
   context: { queries: undefined as unknown as QueryClient },
   basepath: '/console',
+  defaultErrorComponent: PageFailed,
   // The default parser turns ids that look like numbers into numbers; ours are all text.
   parseSearch: (text) => Object.fromEntries(new URLSearchParams(text)),
   stringifySearch: (search) => {

@@ -1,7 +1,7 @@
 /** The rows of the table of routes for approvals. */
 import { ApprovalBody, ApprovalReply } from '../schemas/approvals.ts';
 import { ApprovalsQuery, ApprovalsReply } from '../schemas/approvals.ts';
-import { DecisionBody, WaitQuery } from '../schemas/approvals.ts';
+import { DecisionBody, DecisionReply, WaitQuery } from '../schemas/approvals.ts';
 import { Id } from '../schemas/shapes.ts';
 import { get, post, type Endpoint } from './endpoint.ts';
 import { getApproval, getApprovals } from './handlers/approvals/approvals.ts';
@@ -50,7 +50,7 @@ export const APPROVAL_ENDPOINTS: readonly Endpoint[] = [
     role: 'payer',
     params: approvalParams,
     body: DecisionBody,
-    replies: { 200: ApprovalReply },
+    replies: { 200: DecisionReply },
     errors: [
       'not_found',
       'delegation_not_allowed',

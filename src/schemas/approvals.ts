@@ -108,6 +108,18 @@ export const ApprovalReply = Closed({
 });
 export type ApprovalReply = Static<typeof ApprovalReply>;
 
+/** What a decision is answered with. */
+export const DecisionReply = Closed({
+  ...ApprovalReply.properties,
+  sessionUrl: Type.Optional(
+    Text(
+      'With `top_up`: send the cardholder here, because the bank wants the payment confirmed. Present only while it waits for that.',
+      'https://farebox.example/top-up/confirm?id=tu_1',
+    ),
+  ),
+});
+export type DecisionReply = Static<typeof DecisionReply>;
+
 export const WaitQuery = Closed({
   wait: Type.Optional(
     Type.Integer({

@@ -43,7 +43,11 @@ describe('approvals in the console', function () {
     const waiting = untilDecided(spendKey, asked.id);
     await window.enter(account, '/approvals');
     await page.getByText('Allow a call for $2.00?').waitFor();
+    await page
+      .getByText('The call does not fit into the budget, which allows $1.00 in total.')
+      .waitFor();
     await page.getByText(reason).waitFor();
+    await page.getByText('No request has ended yet.').waitFor();
     assert.equal(await page.locator('img[src="x"]').count(), 0);
     await page.getByLabel('1 waiting').waitFor();
     await page.getByRole('button', { name: 'Allow once' }).click();
@@ -103,6 +107,20 @@ describe('approvals in the console', function () {
     );
   });
 
+  it('says that a link of another account, as of test mode, leads to nothing here', async () => {
+    const other = await harness.newAccount(5);
+    await window.enter(other);
+    const budget = await makeBudget(harness.stack.api, account.consumerKey, { limit: 1 });
+    const { key: spendKey } = await makeKey(harness.stack.api, account.consumerKey, budget.id);
+    const { id } = await ask(harness.stack.api, account, spendKey, 2);
+    const links = [`approval=${id}`, `budget=${budget.id}&scope=total`];
+    for (const link of [...links, `budget=${budget.id}&developer=${account.developerId}`]) {
+      await window.go(`/approvals?${link}`);
+      await page.getByText('Not in this account').waitFor();
+    }
+    await decide(harness.stack.api, account.consumerKey, id, 'deny');
+  });
+
   it('leads to the bank that wants a top-up confirmed', async () => {
     const { api, simulator } = harness.stack;
     const payer = await harness.newAccount(0);
@@ -122,6 +140,13 @@ describe('approvals in the console', function () {
 
     await ask(api, payer, spendKey, 2);
     await window.go('/approvals');
+    await page.route('**/decide', async (route) => {
+      const answer = await route.fetch();
+      // At the same moment, an agent tops up from the same card.
+      const other = await call(api, 'POST', '/v1/top-up', { key, body: { amount: 7 } });
+      assert.equal(other.status, 202);
+      await route.fulfill({ response: answer });
+    });
     await page.getByRole('button', { name: 'Top up from the saved card' }).click();
     await page.waitForURL('**/top-up/confirm**');
     await page.getByText('a top-up of $2.00').waitFor();

@@ -226,6 +226,13 @@ describe('the console by keyboard', function () {
     await choose(entry);
     await page.getByRole('button', { name: 'Open navigation' }).waitFor();
     await page.getByRole('button', { name: 'Pay $25.00' }).waitFor();
+    // The navigation covers the content that the link skips to.
+    await choose(page.getByRole('button', { name: 'Open navigation' }));
+    await page.getByRole('button', { name: 'Close navigation' }).waitFor();
+    await press('Shift+Tab');
+    await choose(page.getByRole('link', { name: 'Skip to content' }));
+    await page.getByRole('button', { name: 'Open navigation' }).waitFor();
+    await until(() => isFocused(page.locator('#content')));
   });
 
   /** Tab goes around within the dialog. */

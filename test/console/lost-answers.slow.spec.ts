@@ -136,6 +136,24 @@ describe('the console without an answer', function () {
     await until(async () => (await button(/^Actions for/).count()) === 2);
   });
 
+  it('says in plain words that an earlier payment arrived, when the amount was changed after a lost answer', async () => {
+    await window.enter(await harness.newAccount(0));
+    await page.route(
+      '**/v1/checkout',
+      async (route) => {
+        await route.fetch();
+        await route.abort();
+      },
+      { times: 1 },
+    );
+    await button('Pay $25.00').click();
+    await page.getByText('You can safely try again: it will happen only once.').waitFor();
+    await page.getByLabel('Amount in dollars').fill('50');
+    await button('Pay $50.00').click();
+    await page.getByText('Your earlier request, with other values, has arrived.').waitFor();
+    await page.getByRole('link', { name: 'Pay now' }).waitFor();
+  });
+
   it('says that signing out may have failed', async () => {
     await window.enter(await harness.newAccount(0));
     await page.route('**/sign-out', (route) => route.abort());
@@ -167,6 +185,23 @@ describe('the console without an answer', function () {
     );
   });
 
+  it('keeps the rest when a part of its code cannot be loaded, and says what to do', async () => {
+    const account = await harness.newAccount(20);
+    await charge(harness.stack.api, account, { tool: 'search', amount: 2 });
+    const [chart, usage] = ['**/assets/chart-*.js', '**/assets/usage-*.js'];
+    await page.route(chart, (route) => route.abort());
+    await page.route(usage, (route) => route.abort());
+    await window.enter(account);
+    await page.getByText('The chart could not be loaded.').waitFor();
+    await button('Pay $25.00').waitFor();
+    await window.go('/usage');
+    await page.getByText('This page could not be loaded').waitFor();
+    await page.getByRole('link', { name: 'Balance' }).waitFor();
+    await page.unroute(usage);
+    await button('Reload').click();
+    await page.getByRole('heading', { level: 1, name: 'Usage' }).waitFor();
+  });
+
   it('waits for the tax before it charges the saved card, also of an amount with spaces', async () => {
     const account = await harness.newAccount(0);
     await window.enter(account);
@@ -178,5 +213,14 @@ describe('the console without an answer', function () {
     await page.getByLabel('Amount in dollars').fill(' 30 ');
     await button('Pay $32.00').waitFor();
     assert.equal(quotes.at(-1), '30');
+    await page.clock.install();
+    await page.clock.pauseAt(Date.now() + 60_000);
+    quotes.length = 0;
+    await page.getByLabel('Amount in dollars').fill('');
+    await page.getByLabel('Amount in dollars').pressSequentially('123.45');
+    assert.deepEqual(quotes, []);
+    await page.clock.resume();
+    await button('Pay $125.45').waitFor();
+    assert.deepEqual(quotes, ['123.45'], 'a quote for each key');
   });
 });

@@ -2,14 +2,14 @@
 import { Badge, Button, Group, Stack, Table, Text, TextInput } from '@mantine/core';
 import { notifications } from '@mantine/notifications';
 import { IconCircleCheck } from '@tabler/icons-react';
-import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useSearch } from '@tanstack/react-router';
 import { useRef, useState } from 'react';
-import type { Approval, Approvals, TopUps } from '../answers.ts';
+import type { Approval, Approvals, Decision } from '../answers.ts';
 import { ApiFailure, newIdempotencyKey, read, write } from '../api.ts';
 import { usd } from '../format.ts';
 import { PagedList, ScrollTable, usePages } from '../parts/lists.tsx';
-import { AllowDeveloper, RaiseLimit } from '../parts/budget-limits.tsx';
+import { AllowDeveloper, Elsewhere, RaiseLimit } from '../parts/budget-limits.tsx';
 import { Card, Page } from '../parts/page.tsx';
 import { Empty, Failed } from '../parts/states.tsx';
 import { Time } from '../parts/values.tsx';
@@ -17,7 +17,7 @@ import { Time } from '../parts/values.tsx';
 const POLL_MS = 5_000;
 
 export function ApprovalsPage() {
-  const { budget, scope, developer } = useSearch({ from: '/shell/approvals' });
+  const { approval, budget, scope, developer } = useSearch({ from: '/shell/approvals' });
   const list = usePages<Approvals>({
     queryKey: ['approvals', 'all'],
     path: '/v1/approvals?limit=50',
@@ -37,6 +37,7 @@ export function ApprovalsPage() {
       title="Approvals"
       intro="Calls that a budget or your balance refused, and that you were asked to allow."
     >
+      {approval !== undefined && <Linked id={approval} />}
       {budget !== undefined && scope !== undefined && (
         <RaiseLimit budgetId={budget} scope={scope} />
       )}
@@ -51,35 +52,56 @@ export function ApprovalsPage() {
       <Card title="Past" flush>
         <PagedList
           list={list}
-          isEmpty={all.length === 0}
+          isEmpty={past.length === 0}
           empty={
-            <Empty icon={<IconCircleCheck size={22} />} title="No requests yet">
-              When a call is refused, the caller can ask you to allow it.
-            </Empty>
+            all.length > 0 ? (
+              !list.hasNextPage && (
+                <Text size="sm" c="dimmed" px={{ base: 'md', xs: 'lg' }} pb="md">
+                  No request has ended yet.
+                </Text>
+              )
+            ) : (
+              <Empty icon={<IconCircleCheck size={22} />} title="No requests yet">
+                When a call is refused, the caller can ask you to allow it.
+              </Empty>
+            )
           }
         >
-          {past.length > 0 && <PastTable approvals={past} />}
+          <PastTable approvals={past} />
         </PagedList>
       </Card>
     </Page>
   );
 }
 
-const CODES: Readonly<Record<Approval['code'], string>> = {
-  approval_required: 'This developer asks to charge the budget for the first time.',
-  spend_limit_reached: 'The call exceeds a limit of the budget.',
-  insufficient_balance: 'Your balance does not cover the call.',
-};
+/** Says so when the request that a link names is not among those below. */
+function Linked({ id }: { readonly id: string }) {
+  const { error } = useQuery({
+    queryKey: ['approval', id],
+    queryFn: () => read<Approval>(`/v1/approvals/${encodeURIComponent(id)}`),
+  });
+  return error instanceof ApiFailure && error.status === 404 ? <Elsewhere /> : null;
+}
+
+/** In the words of the page behind the link in the email. */
+function questionOf({ code, scope, limit }: Approval): string {
+  if (code === 'insufficient_balance') return 'Your balance does not cover the call.';
+  if (code === 'approval_required') {
+    return 'This developer asks to charge the budget for the first time.';
+  }
+  const allowed = usd(limit ?? 0);
+  if (scope === 'per_call') return `The budget allows at most ${allowed} for one call.`;
+  return scope === 'window'
+    ? `The call does not fit into the current window of the budget, which allows ${allowed}.`
+    : `The call does not fit into the budget, which allows ${allowed} in total.`;
+}
 
 function Question({ approval }: { readonly approval: Approval }) {
-  const { code, tool, amount, developerId, reason, askedBy, budgetName, limit, expiresAt } =
-    approval;
+  const { tool, amount, developerId, reason, askedBy, budgetName, expiresAt } = approval;
   return (
     <Card title={`Allow a call for ${usd(amount)}?`}>
       <Stack gap="sm">
-        <Text>
-          {CODES[code]} {limit !== null && `The limit is ${usd(limit)}.`}
-        </Text>
+        <Text>{questionOf(approval)}</Text>
         <Text size="sm" c="dimmed" className="breaks">
           Tool <bdi>{tool}</bdi> of {developerId}
           {budgetName !== null && (
@@ -107,13 +129,13 @@ function Answers({ approval: { id, code } }: { readonly approval: Approval }) {
   const queries = useQueryClient();
   const [limit, setLimit] = useState('');
   const decide = useMutation({
-    mutationFn: async (body: object) => {
+    mutationFn: (body: object) => {
       const options = { idempotencyKey: key.current };
-      const { status } = await write<Approval>(`/v1/approvals/${id}/decide`, body, options);
-      return { status, bankUrl: status === 'pending' ? await bankUrlOfPayment() : undefined };
+      return write<Decision>(`/v1/approvals/${id}/decide`, body, options);
     },
-    onSuccess: ({ status, bankUrl }) => {
-      if (bankUrl !== undefined) return window.location.assign(bankUrl);
+    onSuccess: ({ status, sessionUrl }) => {
+      // The bank wants the payment confirmed.
+      if (sessionUrl !== undefined) return window.location.assign(sessionUrl);
       notifications.show({
         message:
           { approved: 'Allowed.', denied: 'Denied.' }[status as string] ??
@@ -171,13 +193,6 @@ function Answers({ approval: { id, code } }: { readonly approval: Approval }) {
       )}
     </Stack>
   );
-}
-
-/** The page where the bank wants the new payment confirmed. The approval does not link to it; the newest direct top-up does. */
-async function bankUrlOfPayment(): Promise<string | undefined> {
-  const newest = await read<TopUps>('/v1/top-up?limit=20').catch(() => undefined);
-  return newest?.topUps.find(({ method, automatic }) => method === 'direct' && !automatic)
-    ?.sessionUrl;
 }
 
 const ANSWERS: Readonly<Record<NonNullable<Approval['decision']>, string>> = {

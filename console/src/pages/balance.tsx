@@ -6,7 +6,7 @@ import { useSearch } from '@tanstack/react-router';
 import { useEffect, useRef } from 'react';
 import type { Budgets, TopUp, Usage } from '../answers.ts';
 import { read } from '../api.ts';
-import { decimalsOfAll, usd, utcDay } from '../format.ts';
+import { decimalsOfAll, lasts, usd, utcDay } from '../format.ts';
 import { balanceRead, DAYS, keysRead, topUpsRead, usageByDayRead } from '../page-reads.ts';
 import { BarsCard } from '../parts/bars.tsx';
 import { PagedList, ScrollTable } from '../parts/lists.tsx';
@@ -74,12 +74,9 @@ function RunsOut({ dollars }: { readonly dollars: number }) {
   const { data } = useSpending();
   const week = data?.days.slice(-7).reduce((sum, { spent }) => sum + spent, 0) ?? 0;
   if (week <= 0 || dollars <= 0) return null;
-  const days = Math.floor((dollars / week) * 7);
   return (
     <Text size="sm" c="dimmed" mt="xs">
-      {days > 365
-        ? 'Lasts more than a year at the rate of the last 7 days.'
-        : `Lasts about ${days} ${days === 1 ? 'day' : 'days'} at the rate of the last 7 days.`}
+      Lasts {lasts(dollars, week)} at the rate of the last 7 days.
     </Text>
   );
 }

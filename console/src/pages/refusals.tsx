@@ -36,7 +36,7 @@ export function RefusalsPage() {
   return (
     <Page
       title="Refused calls"
-      intro="Calls with your secret key that were answered with an error. Nothing was charged for them."
+      intro="Calls with your live secret keys that were answered with an error. Nothing was charged for them."
     >
       <Group gap="sm" align="flex-end">
         <SegmentedControl
@@ -72,7 +72,7 @@ export function RefusalsPage() {
               <Empty icon={<IconCircleCheck size={22} />} title="No refused calls">
                 {all.length > 0
                   ? 'No refused call matches these filters.'
-                  : 'No call with your secret key was refused in this period.'}
+                  : 'No call with your live secret keys was refused in this period.'}
               </Empty>
             ) : (
               <RefusalTable refusals={found} />

@@ -7,7 +7,12 @@ import { ScrollTable } from './lists.tsx';
 import { Card } from './page.tsx';
 import { Money } from './values.tsx';
 
-const Chart = lazy(() => import('./chart.tsx'));
+// A chart that cannot be loaded takes nothing else with it: the table has the same numbers.
+const Chart = lazy(() => import('./chart.tsx').catch(() => ({ default: NoChart })));
+
+function NoChart() {
+  return <Text c="dimmed">The chart could not be loaded. Choose Table, or reload the page.</Text>;
+}
 
 interface BarsProps {
   readonly title: string;

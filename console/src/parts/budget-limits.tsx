@@ -1,13 +1,36 @@
 /** What the link of a refusal leads to: one limit of a budget to raise, or one developer to allow. */
-import { Button, Group, Stack, Text, TextInput } from '@mantine/core';
+import { Alert, Button, Group, Stack, Text, TextInput } from '@mantine/core';
 import { notifications } from '@mantine/notifications';
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
-import { useState } from 'react';
+import { useMutation, useQuery, useQueryClient, type UseQueryResult } from '@tanstack/react-query';
+import { useState, type ReactNode } from 'react';
 import type { Budget } from '../answers.ts';
-import { read, write } from '../api.ts';
+import { ApiFailure, read, write } from '../api.ts';
 import { usd } from '../format.ts';
 import { Card } from './page.tsx';
 import { Failed, Loaded } from './states.tsx';
+
+/** For a link that names nothing of the live account that is signed in. */
+export function Elsewhere() {
+  return (
+    <Alert color="gray" title="Not in this account" role="status">
+      This link belongs to another account, or to test mode, which the console does not show. Answer
+      a test request by the link in its email, or change a test budget by the API.
+    </Alert>
+  );
+}
+
+/** A budget that a link names. */
+function Linked({
+  budget,
+  children,
+}: {
+  readonly budget: UseQueryResult<Budget>;
+  readonly children: (budget: Budget) => ReactNode;
+}) {
+  const { error } = budget;
+  if (error instanceof ApiFailure && error.status === 404) return <Elsewhere />;
+  return <Loaded query={budget}>{children}</Loaded>;
+}
 
 function useBudget(id: string) {
   return useQuery({
@@ -83,7 +106,7 @@ export function RaiseLimit({
   const budget = useBudget(budgetId);
   return (
     <Card title="Raise a limit">
-      <Loaded query={budget}>{(found) => <RaiseForm budget={found} scope={scope} />}</Loaded>
+      <Linked budget={budget}>{(found) => <RaiseForm budget={found} scope={scope} />}</Linked>
     </Card>
   );
 }
@@ -135,7 +158,7 @@ export function AllowDeveloper({
   const change = useChange(budgetId, 'The developer is allowed.');
   return (
     <Card title="Allow a developer">
-      <Loaded query={budget}>
+      <Linked budget={budget}>
         {({ name, approveDevelopers, approvedDevelopers }) =>
           !approveDevelopers || approvedDevelopers.includes(developerId) ? (
             <Text className="breaks">
@@ -160,7 +183,7 @@ export function AllowDeveloper({
             </Stack>
           )
         }
-      </Loaded>
+      </Linked>
     </Card>
   );
 }

@@ -4,7 +4,7 @@ import { notifications } from '@mantine/notifications';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useRef, useState } from 'react';
 import type { OperatorAccount, OperatorTopUps } from '../answers.ts';
-import { newIdempotencyKey, write } from '../api.ts';
+import { ApiFailure, newIdempotencyKey, write } from '../api.ts';
 import { usd } from '../format.ts';
 import { Failed } from './states.tsx';
 
@@ -23,6 +23,12 @@ function useCorrection(
       notifications.show({ message: message(done) });
       onDone();
       await queries.invalidateQueries();
+    },
+    onError: (error) => {
+      // The earlier request has other values: this one is another change, if it is still wanted.
+      const isOther = error instanceof ApiFailure && error.code === 'idempotency_key_reused';
+      if (isOther) key.current = newIdempotencyKey();
+      return queries.invalidateQueries();
     },
   });
 }

@@ -104,7 +104,8 @@ export function Shell() {
       navbar={{ width: 240, breakpoint: 'md', collapsed: { mobile: !isOpen } }}
       padding={{ base: 'md', sm: 'xl' }}
     >
-      <a href="#content" className="skip">
+      {/* An open navigation hides the content of a narrow window. */}
+      <a href="#content" className="skip" onClick={close}>
         Skip to content
       </a>
       <AppShell.Header px="md">

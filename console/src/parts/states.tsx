@@ -1,4 +1,4 @@
-/** What a page shows in place of its data: loading, failed, empty, not found. */
+/** What is shown in place of data or of a page: loading, failed, empty, not found. */
 import {
   Alert,
   Button,
@@ -85,6 +85,23 @@ export function Loaded<T>({
     <Center py="xl">
       <Loader size="sm" aria-label="Loading" />
     </Center>
+  );
+}
+
+/** In place of a page whose code cannot be loaded, as in an outage, or fails. The navigation stays. */
+export function PageFailed() {
+  return (
+    <Alert
+      color="red"
+      icon={<IconAlertTriangle />}
+      title="This page could not be loaded"
+      role="alert"
+    >
+      <Text size="sm">Reload the page. If that does not help, try again in a few minutes.</Text>
+      <Button size="xs" mt="sm" variant="default" onClick={() => window.location.reload()}>
+        Reload
+      </Button>
+    </Alert>
   );
 }
 

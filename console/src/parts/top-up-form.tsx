@@ -1,5 +1,6 @@
 /** How somebody adds money: at the hosted checkout, or from the saved card where the owner has allowed it. */
 import { Alert, Button, Checkbox, Chip, Group, SegmentedControl, Stack, Text } from '@mantine/core';
+import { useDebouncedValue } from '@mantine/hooks';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useEffect, useRef, useState } from 'react';
 import type { PaidTopUp, Quote } from '../answers.ts';
@@ -13,6 +14,8 @@ import { Failed } from './states.tsx';
 
 const AMOUNTS = [10, 25, 50, 100];
 const DOLLARS_MIN = 5;
+/** Longer than between two keys: the processor is asked for the tax on what was meant, not on each digit. */
+const TYPING_MS = 300;
 
 interface Paid {
   readonly sessionUrl?: string;
@@ -67,10 +70,11 @@ export function TopUpForm() {
   const dollars = Number(amount);
   const isValid = isPayable(amount, DOLLARS_MIN);
   const { topUp } = pay.data ?? {};
+  const [typed] = useDebouncedValue(dollars, TYPING_MS);
   const quote = useQuery({
     queryKey: ['quote', dollars],
     queryFn: () => read<Quote>(`/v1/top-up/quote?amount=${dollars}`),
-    enabled: isValid,
+    enabled: isValid && typed === dollars,
     staleTime: 60_000,
   });
   // The API knows the maximum, which is lower while tax is on.

@@ -10,7 +10,7 @@ import {
   type Micros,
 } from '../../../domain/money.ts';
 import { TOP_UP_MICROS_MIN } from '../../../domain/top-up.ts';
-import type { ApprovalReply, DecisionBody } from '../../../schemas/approvals.ts';
+import type { DecisionBody, DecisionReply } from '../../../schemas/approvals.ts';
 import type { Approval, ApprovalView } from '../../../store/approvals/approval.ts';
 import {
   decideApproval,
@@ -31,13 +31,13 @@ import { noSuch } from '../../look-ups.ts';
 import { REPLAYED } from '../../respond.ts';
 import type { Api } from '../../services.ts';
 import { LIMIT } from '../budgets/budgets.ts';
-import { paidFor } from '../top-ups/top-ups.ts';
+import { paidFor, sessionUrlOf } from '../top-ups/top-ups.ts';
 import { getSeen, payerView, wireApproval } from './approvals.ts';
 
 export async function postDecision(
   api: Api,
   request: Request<DecisionBody>,
-): Promise<Reply<ApprovalReply>> {
+): Promise<Reply<DecisionReply>> {
   const { caller, params, body } = request;
   const view = await payerView(api, caller);
   const approval = await getSeen(api, view, params);
@@ -49,13 +49,20 @@ export async function postDecision(
   }
   demandFitting(approval, body);
   await settleApprovals(api.database, { ids: [approval.id] });
-  const decided =
+  const { approval: decided, ...bankPage } =
     body.decision === 'top_up'
       ? await topUp(api, request, view)
-      : await decide(api, approval, answerOf(body.decision, body.limit), credentialOf(caller));
+      : {
+          approval: await decide(
+            api,
+            approval,
+            answerOf(body.decision, body.limit),
+            credentialOf(caller),
+          ),
+        };
   return {
     status: 200,
-    body: wireApproval(api, caller, decided),
+    body: { ...wireApproval(api, caller, decided), ...bankPage },
     // Another decision than the earlier one is refused above.
     ...(approval.status !== 'pending' && { headers: REPLAYED }),
   };
@@ -102,17 +109,18 @@ async function topUp(
   api: Api,
   { caller, params, body, idempotencyKey: sentKey = '' }: Request<DecisionBody>,
   view: ApprovalView,
-): Promise<Approval> {
+): Promise<{ readonly approval: Approval; readonly sessionUrl?: string }> {
   const approval = await getSeen(api, view, params);
   // The same answer again, after a lost reply.
-  if (approval.decision === 'top_up') return approval;
+  if (approval.decision === 'top_up') return { approval };
   if (approval.status !== 'pending') throw errorOf({ kind: 'closed', approval });
   const idempotencyKey = sentKey || wireId('approval', approval.id);
   const amount = body.amount ?? dollarsOf(await amountFor(api, approval, idempotencyKey));
-  await paidFor(api, { caller, body: { amount }, idempotencyKey }, 'direct', TOP_UP_MICROS_MIN);
+  const asked = { caller, body: { amount }, idempotencyKey };
+  const { topUp: made } = await paidFor(api, asked, 'direct', TOP_UP_MICROS_MIN);
   return afterCommit(async () => {
     await settleApprovals(api.database, { ids: [approval.id] });
-    return getSeen(api, view, params);
+    return { approval: await getSeen(api, view, params), ...sessionUrlOf(api, made) };
   });
 }
 
