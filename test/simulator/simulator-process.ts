@@ -125,6 +125,12 @@ export class WebhookReceiver {
     return receiver;
   }
 
+  /** What it received. */
+  forget(): void {
+    this.events.length = 0;
+    this.refusals = 0;
+  }
+
   types(): string[] {
     return this.events.map(({ type }) => type);
   }

@@ -32,14 +32,21 @@ describe("the simulator's webhooks", () => {
   let receiver: WebhookReceiver;
   let simulator: SimulatorProcess;
 
-  beforeEach(async () => {
+  before(async () => {
     receiver = await WebhookReceiver.listen();
     simulator = await SimulatorProcess.start(receiver.url);
   });
-
-  afterEach(async () => {
-    await simulator.remove();
-    receiver.close();
+  beforeEach(async () => {
+    receiver.status = 200;
+    // What an earlier test left.
+    await simulator.control('POST', 'webhooks', { mode: 'drop', duplicate: 1, shuffle: false });
+    await untilNothingIsOwed();
+    receiver.forget();
+    await simulator.control('POST', 'webhooks', { mode: 'deliver' });
+  });
+  after(async () => {
+    await simulator?.remove();
+    receiver?.close();
   });
 
   async function owed(): Promise<WebhookState['owed']> {
@@ -82,7 +89,7 @@ describe("the simulator's webhooks", () => {
   it('are sent one at a time and in any order, when a test asks for it', async () => {
     await simulator.control('POST', 'webhooks', { mode: 'hold' });
     for (let index = 0; index < 3; index += 1) await createCustomer(simulator);
-    const { data } = await simulator.stripe.events.list();
+    const { data } = await simulator.stripe.events.list({ limit: 3 });
     for (const { id } of data) await simulator.control('POST', `events/${id}/deliver`);
     assert.deepEqual(
       receiver.events.map(({ id }) => id),
@@ -133,15 +140,10 @@ describe("the simulator's process", () => {
   const nowhere = 'http://127.0.0.1:9/webhooks/stripe';
   let simulator: SimulatorProcess;
 
-  beforeEach(async () => {
-    simulator = await SimulatorProcess.start(nowhere);
-  });
-
   afterEach(() => simulator.remove());
 
   it('settles a bank debit by itself, as the account number determines', async () => {
     const receiver = await WebhookReceiver.listen();
-    await simulator.remove();
     simulator = await SimulatorProcess.start(receiver.url, undefined, 1);
     const good = await createSession(simulator);
     const bad = await createSession(simulator);
@@ -154,6 +156,7 @@ describe("the simulator's process", () => {
 
   it('keeps an idempotency key through kill -9', async () => {
     const options = { idempotencyKey: 'key-1' };
+    simulator = await SimulatorProcess.start(nowhere);
     const { id } = await simulator.stripe.customers.create({ name: 'Ada' }, options);
     await simulator.end('SIGKILL');
     simulator = await SimulatorProcess.start(nowhere, simulator);
@@ -164,7 +167,6 @@ describe("the simulator's process", () => {
     const silent = createServer(() => {});
     silent.listen(0, '127.0.0.1');
     await once(silent, 'listening');
-    await simulator.remove();
     const { port } = silent.address() as AddressInfo;
     simulator = await SimulatorProcess.start(`http://127.0.0.1:${port}/`);
     const asked = once(silent, 'request');
@@ -176,6 +178,7 @@ describe("the simulator's process", () => {
   });
 
   it('exits when its parent is gone', async () => {
+    simulator = await SimulatorProcess.start(nowhere);
     await simulator.abandon();
   });
 });

@@ -52,11 +52,11 @@ export interface TestDatabase {
   drop(): Promise<void>;
 }
 
-export interface Stack<S extends Server = Server> {
+export interface Stack<A extends Server = Server, W extends Server = A> {
   readonly database: TestDatabase;
   readonly simulator: Simulator;
-  readonly api: S;
-  readonly worker: S;
+  readonly api: A;
+  readonly worker: W;
   /** The environment of this stack's api and worker, for more of them. */
   readonly env: Environment;
   stop(): Promise<void>;
@@ -265,10 +265,18 @@ export async function startSimulator(
   return { ...child, url, env, database, token };
 }
 
-/** The only variables that our processes inherit from the run: the compile cache halves a start. */
+/**
+ * The only variables that our processes inherit from the run: the compile cache halves a start. No module is behind a link, and
+ * a start that does not look for links takes a seventh less CPU time.
+ */
 function inherited(): Environment {
   const { PATH, HOME, NODE_COMPILE_CACHE } = process.env;
-  return { PATH, HOME, ...(NODE_COMPILE_CACHE && { NODE_COMPILE_CACHE }) };
+  return {
+    PATH,
+    HOME,
+    NODE_PRESERVE_SYMLINKS: '1',
+    ...(NODE_COMPILE_CACHE && { NODE_COMPILE_CACHE }),
+  };
 }
 
 async function startHere(
@@ -312,22 +320,29 @@ export function startStack(options: StackOptions = {}): Promise<Stack> {
   return startStackOf({ startApi, startWorker }, options);
 }
 
-/** The same, with the worker and the api in processes of their own, which a test may kill. */
+/** The same, with the worker in a process of its own, which a test may kill. */
+export function startStackAndWorkerProcess(
+  options: StackOptions = {},
+): Promise<Stack<Server, ServerProcess>> {
+  return startStackOf({ startApi, startWorker: startWorkerProcess }, options);
+}
+
+/** The same, with the worker and the api in processes of their own. */
 export function startProcesses(options: StackOptions = {}): Promise<Stack<ServerProcess>> {
   return startStackOf({ startApi: startApiProcess, startWorker: startWorkerProcess }, options);
 }
 
 export type Start<S> = (options: { readonly env: Environment }) => Promise<S>;
 
-async function startStackOf<S extends Server>(
-  start: { readonly startApi: Start<S>; readonly startWorker: Start<S> },
+async function startStackOf<A extends Server, W extends Server>(
+  start: { readonly startApi: Start<A>; readonly startWorker: Start<W> },
   options: StackOptions,
-): Promise<Stack<S>> {
+): Promise<Stack<A, W>> {
   const undo: (() => Promise<void>)[] = [];
   const stop = async () => {
     for (const step of undo.splice(0).toReversed()) await step();
   };
-  const started = async (server: Promise<S>): Promise<S> => {
+  const started = async <S extends Server>(server: Promise<S>): Promise<S> => {
     const running = await server;
     undo.push(() => running.stop());
     return running;

@@ -13,6 +13,7 @@ import {
   abandonedOf,
   describeDeployment,
   GONE_AFTER_MS,
+  makeCurrent,
   offenderOf,
   tendBuilds,
   UNVERSIONED,
@@ -92,7 +93,7 @@ describe('workers with versioning', () => {
     await farebox(['builds', '--make-current', OURS], harness);
     await tendBuilds(harness.temporal, theirs, log);
     assert.equal(await current(), OURS);
-    await farebox(['builds', '--make-current', theirs], harness);
+    await makeCurrent(harness.temporal, theirs, null);
   });
 
   it('change nothing when one of two builds is unknown, or would take over from itself', async () => {
@@ -128,19 +129,18 @@ describe('workers with versioning', () => {
     ours = await harness.startWorker();
     // Temporal refuses a build without workers.
     await until(() =>
-      farebox(['builds', '--make-current', OURS], harness).then(
+      makeCurrent(harness.temporal, OURS, null).then(
         () => true,
         () => false,
       ),
     );
     const moves = await harness.checkout(consumer, 16);
     assert.equal(await buildOf(moves), OURS);
-    await farebox(['builds', '--make-current', theirs], harness);
+    await makeCurrent(harness.temporal, theirs, null);
     // Temporal's list of workflows shows a new one a moment later.
-    await until(async () => {
-      const printed = await farebox(['builds', '--take-over', OURS], harness);
-      return printed.startsWith('Moved 1 workflows to the current build.\n');
-    });
+    await until(async () => (await builds()).find(({ buildId }) => buildId === OURS)?.pinned === 1);
+    const printed = await farebox(['builds', '--take-over', OURS], harness);
+    assert.ok(printed.startsWith('Moved 1 workflows to the current build.\n'), printed);
     await pay(moves);
     assert.equal(await buildOf(moves), theirs);
     await ours.stop();

@@ -7,10 +7,11 @@ import { startOwnTemporal, type OwnServer } from '../../support/own-servers.ts';
 import { echo, methodsOf, taskAgent } from '../../support/agents.ts';
 import { bodyOf } from '../../support/http.ts';
 import {
-  startProcesses,
+  startStackAndWorkerProcess,
   startWorker,
   startWorkerProcess,
   until,
+  type Server,
   type ServerProcess,
   type Stack,
 } from '../../support/stack.ts';
@@ -24,11 +25,11 @@ import {
 const ACTIVITY_QUEUE = 2;
 
 describe('invocations and deaths', () => {
-  let stack: Stack<ServerProcess>;
+  let stack: Stack<Server, ServerProcess>;
   let harness: AgentHarness;
 
   before(async () => {
-    stack = await startProcesses({ env: { ALLOW_PRIVATE_ENDPOINTS: 'true' } });
+    stack = await startStackAndWorkerProcess({ env: { ALLOW_PRIVATE_ENDPOINTS: 'true' } });
     harness = await agentHarnessOf(stack);
   });
   after(() => harness.close());
@@ -141,40 +142,35 @@ describe('invocations and deaths', () => {
 });
 
 describe('invocations at their deadline', () => {
-  it('fail, with the last attempt’s error', async () => {
-    const harness = await openAgentHarness({ INVOCATION_DEADLINE_MS: '5000' });
-    try {
-      await harness.agent('never', (_, response) => void response.writeHead(502).end());
-      const { id } = await harness.invoke('never');
-      const { status, error } = await harness.ended(id);
-      assert.deepEqual([status, error?.code], ['failed', 'deadline_exceeded']);
-      assert.match(error?.message ?? '', /It answered 502/);
-    } finally {
-      await harness.close();
-    }
-  });
-});
+  let harness: AgentHarness;
 
-describe('invocations that no worker calls agents for', () => {
-  it('fail at their deadline', async () => {
-    const harness = await openAgentHarness({ INVOCATION_DEADLINE_MS: '5000' });
+  before(async () => {
+    harness = await openAgentHarness({ INVOCATION_DEADLINE_MS: '5000' });
+  });
+  after(() => harness.close());
+
+  it('fail, with the last attempt’s error', async () => {
+    await harness.agent('never', (_, response) => void response.writeHead(502).end());
+    const { id } = await harness.invoke('never');
+    const { status, error } = await harness.ended(id);
+    assert.deepEqual([status, error?.code], ['failed', 'deadline_exceeded']);
+    assert.match(error?.message ?? '', /It answered 502/);
+  });
+
+  it('fail when no worker calls agents', async () => {
     const { client, taskQueue } = harness.temporal;
-    try {
-      const agent = await harness.agent('unreached');
-      // As if the queue had no worker.
-      await client.workflowService.updateTaskQueueConfig({
-        namespace: client.options.namespace,
-        taskQueue: agentTaskQueue(taskQueue),
-        taskQueueType: ACTIVITY_QUEUE,
-        updateQueueRateLimit: { rateLimit: { requestsPerSecond: 0 }, reason: 'a test' },
-      });
-      const { id } = await harness.invoke('unreached');
-      const { status, error } = await harness.ended(id);
-      assert.deepEqual([status, error?.code], ['failed', 'deadline_exceeded']);
-      assert.equal(agent.calls.length, 0);
-    } finally {
-      await harness.close();
-    }
+    const agent = await harness.agent('unreached');
+    // As if the queue had no worker.
+    await client.workflowService.updateTaskQueueConfig({
+      namespace: client.options.namespace,
+      taskQueue: agentTaskQueue(taskQueue),
+      taskQueueType: ACTIVITY_QUEUE,
+      updateQueueRateLimit: { rateLimit: { requestsPerSecond: 0 }, reason: 'a test' },
+    });
+    const { id } = await harness.invoke('unreached');
+    const { status, error } = await harness.ended(id);
+    assert.deepEqual([status, error?.code], ['failed', 'deadline_exceeded']);
+    assert.equal(agent.calls.length, 0);
   });
 });
 

@@ -5,22 +5,23 @@ import { createAccount, type TestAccount } from '../../support/accounts.ts';
 import { bodyOf, call } from '../../support/http.ts';
 import { startReceiver, type Receiver } from '../../support/receiver.ts';
 import {
-  startProcesses,
+  startStackAndWorkerProcess,
   startWorkerProcess,
   until,
+  type Server,
   type ServerProcess,
   type Stack,
 } from '../../support/stack.ts';
 
 describe('a worker that is killed while it sends', function () {
   this.timeout(90_000);
-  let stack: Stack<ServerProcess>;
+  let stack: Stack<Server, ServerProcess>;
   let second: ServerProcess;
   let receiver: Receiver;
   let account: TestAccount;
 
   before(async () => {
-    stack = await startProcesses({ env: { ALLOW_PRIVATE_ENDPOINTS: 'true' } });
+    stack = await startStackAndWorkerProcess({ env: { ALLOW_PRIVATE_ENDPOINTS: 'true' } });
     receiver = await startReceiver();
     account = await createAccount(stack.env, 0);
   });
