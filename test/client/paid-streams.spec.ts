@@ -159,6 +159,22 @@ describe('client: streams of paid routes', () => {
     }
   }
 
+  it('are not sent when they come too late, and Hono tells the handler', async () => {
+    const fake = new FakeFarebox();
+    const { apiKey } = fake.addConsumer({ balance: 1 });
+    const [late, ended] = [Promise.withResolvers<void>(), Promise.withResolvers<boolean>()];
+    const app = new Hono();
+    app.get('/', honoRoute(fake.farebox(), hasty), async (context) => {
+      await late.promise;
+      ended.resolve(context.finalized);
+      return context.body(new ReadableStream());
+    });
+    const response = await app.request('/', { headers: { 'x-service-key': apiKey } });
+    late.resolve();
+    assert.deepEqual([response.status, await ended.promise], [504, true]);
+    assert.equal((await fake.consumer(apiKey).balance()).balance, 1);
+  });
+
   const reading = (read: (body: unknown) => Promise<unknown>) => ({
     tool: 'search',
     max: 1,
