@@ -18,7 +18,10 @@ const NO_ANSWER = 'Farebox did not answer in time; nothing was charged.';
 const RELEASE = { timeoutMs: 1_000 };
 
 /** Refuses what could not work, when the tool or route is created. */
-export function checkPaid({ tool, price, max, settle, ...others }) {
+export function checkPaid({ tool, price, max, settle, ...others } = {}) {
+  if (typeof tool !== 'string' || tool === '') {
+    throw new TypeError('Farebox: a paid call needs the name of its tool: { tool, price }');
+  }
   const { timeoutMs = TIMEOUT_MS, onUnavailable = 'fail', ask } = others;
   const isSettled = max !== undefined;
   if ((price === undefined) !== isSettled || (isSettled && typeof settle !== 'function')) {
@@ -28,6 +31,14 @@ export function checkPaid({ tool, price, max, settle, ...others }) {
   checkInteger('timeoutMs', timeoutMs, 1, TIMEOUT_MS_MAX);
   checkOnUnavailable(onUnavailable);
   if (ask) checkAsk(ask);
+}
+
+/** Of what is called with the handler, not before it. */
+export function checkHandler(handler) {
+  if (typeof handler === 'function') return;
+  throw new TypeError(
+    'Farebox: the third argument must be the handler: (farebox, options, handler)',
+  );
 }
 
 /** Holds the price, or the most that the call may cost. If it throws FareboxError, the call must not run. */
