@@ -10,10 +10,12 @@ import type { PaidOptions } from './paid.js';
  *
  * The consumer's key comes from the request; see `serviceKeyOf`.
  *
+ * The handler may declare the request of your framework, such as `NextRequest`.
+ *
  * @example export const GET = paidRoute(farebox, { tool: 'search', price: '0.02' }, (request) => Response.json(...));
  */
-export declare function paidRoute<Rest extends unknown[]>(
+export declare function paidRoute<Rest extends unknown[], Asked extends Request = Request>(
   farebox: Farebox<OnUnavailable>,
   options: PaidOptions<[Request], Response>,
-  handler: (request: Request, ...rest: Rest) => Response | Promise<Response>,
-): (request: Request, ...rest: Rest) => Promise<Response>;
+  handler: (request: Asked, ...rest: Rest) => Response | Promise<Response>,
+): (request: Asked, ...rest: Rest) => Promise<Response>;
