@@ -101,6 +101,54 @@ const LATE: Readonly<
   koa: (fake, body) => onKoa(fake, async (ctx) => void (ctx.body = await body()), hasty),
 };
 
+const reading = (read: (body: unknown) => Promise<unknown>) => ({
+  tool: 'search',
+  max: 1,
+  settle: async (result: unknown) => {
+    await read(result);
+    return '0.25';
+  },
+});
+const read = (response: unknown) => (response as Response).text();
+const copied = (response: unknown) => (response as Response).clone().text();
+const answer = () => new Response('otters');
+/** In which a function for the cost reads the body, or a copy of it. */
+const COSTS: Readonly<
+  Record<string, (fake: FakeFarebox, isCopied: boolean) => Promise<[Ask, () => unknown]>>
+> = {
+  fetch: async (fake, isCopied) => {
+    const handler = fetchRoute(fake.farebox(), reading(isCopied ? copied : read), answer);
+    return [(headers) => handler(new Request('http://site', { headers })), () => {}];
+  },
+  hono: async (fake, isCopied) => {
+    const app = new Hono();
+    app.onError((_error, context) => context.text('broken', 500));
+    const options = reading((context) => (isCopied ? copied : read)((context as Context).res));
+    app.get('/', honoRoute(fake.farebox(), options), answer);
+    return [async (headers) => app.request('/', { headers }), () => {}];
+  },
+  'fastify, a response of fetch': async (fake, isCopied) => {
+    const app = fastify();
+    app.get('/', fastifyRoute(fake.farebox(), reading(isCopied ? copied : read)), async () =>
+      answer(),
+    );
+    const url = await app.listen({ port: 0, host: '127.0.0.1' });
+    return [(headers) => fetch(url, { headers }), () => app.close()];
+  },
+  'koa, a response of fetch': (fake, isCopied) =>
+    onKoa(
+      fake,
+      (ctx) => void (ctx.body = answer()),
+      reading((ctx) => (isCopied ? copied : read)((ctx as Koa.Context).body)),
+    ),
+  'koa, a stream of Node': (fake, isCopied) =>
+    onKoa(
+      fake,
+      (ctx) => void (ctx.body = Readable.from(['otters'])),
+      reading(async (ctx) => isCopied || text((ctx as Koa.Context).body as Readable)),
+    ),
+};
+
 describe('client: streams of paid routes', () => {
   for (const [name, start] of Object.entries(SITES)) {
     it(`are closed when they could not be paid for: ${name}`, async () => {
@@ -175,53 +223,6 @@ describe('client: streams of paid routes', () => {
     assert.equal((await fake.consumer(apiKey).balance()).balance, 1);
   });
 
-  const reading = (read: (body: unknown) => Promise<unknown>) => ({
-    tool: 'search',
-    max: 1,
-    settle: async (result: unknown) => {
-      await read(result);
-      return '0.25';
-    },
-  });
-  const read = (response: unknown) => (response as Response).text();
-  const copied = (response: unknown) => (response as Response).clone().text();
-  const answer = () => new Response('otters');
-  /** In which a function for the cost reads the body, or a copy of it. */
-  const COSTS: Readonly<
-    Record<string, (fake: FakeFarebox, isCopied: boolean) => Promise<[Ask, () => unknown]>>
-  > = {
-    fetch: async (fake, isCopied) => {
-      const handler = fetchRoute(fake.farebox(), reading(isCopied ? copied : read), answer);
-      return [(headers) => handler(new Request('http://site', { headers })), () => {}];
-    },
-    hono: async (fake, isCopied) => {
-      const app = new Hono();
-      app.onError((_error, context) => context.text('broken', 500));
-      const options = reading((context) => (isCopied ? copied : read)((context as Context).res));
-      app.get('/', honoRoute(fake.farebox(), options), answer);
-      return [async (headers) => app.request('/', { headers }), () => {}];
-    },
-    'fastify, a response of fetch': async (fake, isCopied) => {
-      const app = fastify();
-      app.get('/', fastifyRoute(fake.farebox(), reading(isCopied ? copied : read)), async () =>
-        answer(),
-      );
-      const url = await app.listen({ port: 0, host: '127.0.0.1' });
-      return [(headers) => fetch(url, { headers }), () => app.close()];
-    },
-    'koa, a response of fetch': (fake, isCopied) =>
-      onKoa(
-        fake,
-        (ctx) => void (ctx.body = answer()),
-        reading((ctx) => (isCopied ? copied : read)((ctx as Koa.Context).body)),
-      ),
-    'koa, a stream of Node': (fake, isCopied) =>
-      onKoa(
-        fake,
-        (ctx) => void (ctx.body = Readable.from(['otters'])),
-        reading(async (ctx) => isCopied || text((ctx as Koa.Context).body as Readable)),
-      ),
-  };
   for (const [name, start] of Object.entries(COSTS)) {
     it(`are not paid for when settle() reads them, but when it reads a copy: ${name}`, async () => {
       for (const [isCopied, balance] of [
