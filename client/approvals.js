@@ -42,7 +42,7 @@ export class Approvals {
   async decide(id, { decision, limit, amount, idempotencyKey }, options) {
     const body = prepare(DECISION, () => ({
       decision,
-      limit: amountToSend(limit),
+      limit: amountToSend(limit, 'limit'),
       amount: amountToSend(amount),
     }));
     const path = `/v1/approvals/${idInPath(id)}/decide`;

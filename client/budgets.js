@@ -69,14 +69,14 @@ export class Budgets {
 }
 
 /** Null removes a limit, so it is sent unchanged. */
-const amountOf = (amount) => (amount === null ? null : amountToSend(amount));
+const limitOf = (limit, param) => (limit === null ? null : amountToSend(limit, param));
 
 function withAmounts({ limit, maxPerCall, maxLease, window, ...request }) {
   return {
     ...request,
-    limit: amountOf(limit),
-    maxPerCall: amountOf(maxPerCall),
-    maxLease: amountOf(maxLease),
-    window: window && { ...window, limit: amountToSend(window.limit) },
+    limit: limitOf(limit, 'limit'),
+    maxPerCall: limitOf(maxPerCall, 'maxPerCall'),
+    maxLease: limitOf(maxLease, 'maxLease'),
+    window: window && { ...window, limit: amountToSend(window.limit, 'window.limit') },
   };
 }

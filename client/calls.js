@@ -107,10 +107,10 @@ export function prepare({ done }, make) {
 }
 
 /** Refuses what a header cannot carry. The service checks everything else. */
-export function checkIdempotencyKey(key) {
+export function checkIdempotencyKey(key, param = 'idempotencyKey') {
   if (typeof key === 'string' && IDEMPOTENCY_KEY.test(key)) return;
   const message = 'An idempotency key has 1 to 255 visible ASCII characters.';
-  throw createError('invalid_idempotency_key', message, { param: 'idempotencyKey' });
+  throw createError('invalid_idempotency_key', message, { param });
 }
 
 /** Of answers with a result for each of `count` parts of the request. One without all of them counts as lost. */

@@ -144,7 +144,7 @@ export class Farebox {
 
   async updateLowBalance({ threshold }, options) {
     const body = prepare(CHANGE, () => ({
-      threshold: threshold === null ? null : amountToSend(threshold),
+      threshold: threshold === null ? null : amountToSend(threshold, 'threshold'),
     }));
     const asked = { method: 'PATCH', path: '/v1/low-balance', body };
     return (await this.#calls.write(asked, CHANGE, options)).json;
@@ -173,11 +173,11 @@ export class Farebox {
 }
 
 /** A member of a batch, with a key of its own, so that the batch can be sent again. */
-function toSend({ amount, ...member }) {
+function toSend({ amount, ...member }, n) {
   const { op = 'charge', idempotencyKey = crypto.randomUUID() } = member;
   if (op === 'release') return { ...member, op };
-  checkIdempotencyKey(idempotencyKey);
-  return { ...member, op, amount: amountToSend(amount), idempotencyKey };
+  checkIdempotencyKey(idempotencyKey, `charges.${n}.idempotencyKey`);
+  return { ...member, op, amount: amountToSend(amount, `charges.${n}.amount`), idempotencyKey };
 }
 
 function hasReceiptKeys({ keys }) {

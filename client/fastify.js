@@ -45,8 +45,9 @@ export function paidRoute(farebox, options) {
         // A handler that answers too late: its answer is not sent.
         return error ? refuse(reply, error, before, payload) : payload;
       }
+      const isUnsendable = () => cannotBePaid(reply, payload);
       try {
-        reply.headers(chargeHeaders(await payment.settle(payload)));
+        reply.headers(chargeHeaders(await payment.settle(payload, isUnsendable)));
         return payload;
       } catch (failure) {
         discard(payload);

@@ -13,6 +13,7 @@ export function isResponse(body) {
 /** Whether somebody else has read the body or reads it, so that it cannot be sent. */
 export function isSpent(body) {
   if (isResponse(body)) return body.bodyUsed || body.body?.locked === true;
+  if (isNodeStream(body)) return body.destroyed === true || body.readableEnded === true;
   return isWebStream(body) && body.locked;
 }
 

@@ -1,11 +1,12 @@
 /** Paid fetch handlers: Workers, Next.js route handlers, Deno, Bun. */
 import { discard, hasFailed } from './fetch-response.js';
-import { checkPaid, isRefusal, runPaid } from './paid.js';
+import { checkHandler, checkPaid, isRefusal, runPaid } from './paid.js';
 import { chargeHeaders, refusalOf } from './refusals.js';
 import { serviceKeyOf } from './service-key.js';
 
 export function paidRoute(farebox, options, handler) {
   checkPaid(options);
+  checkHandler(handler);
   return async (request, ...rest) => {
     let made;
     let isOver = false;

@@ -13,7 +13,8 @@ interface Context {
 /**
  * Makes a route paid: holds the price, runs the handler, and captures the cost before the response is sent. A status of
  * 400 or above, an exception or a disconnected caller releases the hold. A paid response has the headers X-Charge-Id
- * and X-Charge-Receipt; a refusal has Farebox's status and error.
+ * and X-Charge-Receipt; a refusal has Farebox's status and error. A stream is paid for before it is sent, even if it
+ * breaks off later.
  *
  * The consumer's key comes from the request; see `serviceKeyOf`.
  */

@@ -19,8 +19,10 @@ export class Leases {
     const { apiKey, expiresIn, idempotencyKey = crypto.randomUUID() } = request;
     const body = prepare(LEASE, () => {
       checkApiKey(apiKey);
-      const tools = request.tools.map((tool) =>
-        typeof tool === 'string' ? tool : { name: tool.name, price: amountToSend(tool.price) },
+      const tools = request.tools.map((tool, n) =>
+        typeof tool === 'string'
+          ? tool
+          : { name: tool.name, price: amountToSend(tool.price, `tools.${n}.price`) },
       );
       return { apiKey, tools, amount: amountToSend(request.amount), expiresIn };
     });
@@ -30,7 +32,10 @@ export class Leases {
   /** Needs no idempotency key: the number of an entry names its charge. */
   async settle({ leaseId, fence, entries, final }, options) {
     const path = `/v1/leases/${idInPath(leaseId)}/settle`;
-    const amounts = entries.map((entry) => ({ ...entry, amount: amountToSend(entry.amount) }));
+    const amounts = entries.map((entry, n) => ({
+      ...entry,
+      amount: amountToSend(entry.amount, `entries.${n}.amount`),
+    }));
     const isDone = hasResults(entries.length, isResult);
     const deed = { noun: 'settlement', done: 'charged', isDone };
     return this.#write(path, { entries: amounts, fence, final }, deed, options);

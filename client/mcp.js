@@ -1,11 +1,12 @@
 /** Paid MCP tools, for versions 1 and 2 of the SDK: `server.registerTool(name, config, paidTool(...))`. */
 import { checkCall, checkResult, isUnfinished } from './mcp-results.js';
-import { checkPaid, isRefusal, runPaid } from './paid.js';
+import { checkHandler, checkPaid, isRefusal, runPaid } from './paid.js';
 import { CHARGE_META, ERROR_META, explain, refusalOf } from './refusals.js';
 import { serviceKeyOf } from './service-key.js';
 
 export function paidTool(farebox, options, handler) {
   checkPaid(options);
+  checkHandler(handler);
   return async (...input) => {
     // A tool without arguments is called with only the context.
     const context = input.at(-1) ?? {};

@@ -36,7 +36,7 @@ interface Priced<Input extends unknown[]> {
 interface Settled<Result> {
   price?: undefined;
   max: Amount;
-  /** Dollars; 0 is free. More than `max` is charged as `max`. Anything that is not an amount is not charged, and is a `billing_error`. */
+  /** Dollars; 0 is free. More than `max` is charged as `max`. Anything that is not an amount is not charged, and is a `billing_error`. Reads a copy of a body: `response.clone()`. */
   settle: Functions<[], Result>['settle'];
 }
 

@@ -18,7 +18,10 @@ const NO_ANSWER = 'Farebox did not answer in time; nothing was charged.';
 const RELEASE = { timeoutMs: 1_000 };
 
 /** Refuses what could not work, when the tool or route is created. */
-export function checkPaid({ tool, price, max, settle, ...others }) {
+export function checkPaid({ tool, price, max, settle, ...others } = {}) {
+  if (typeof tool !== 'string' || tool === '') {
+    throw new TypeError('Farebox: a paid call needs the name of its tool: { tool, price }');
+  }
   const { timeoutMs = TIMEOUT_MS, onUnavailable = 'fail', ask } = others;
   const isSettled = max !== undefined;
   if ((price === undefined) !== isSettled || (isSettled && typeof settle !== 'function')) {
@@ -28,6 +31,14 @@ export function checkPaid({ tool, price, max, settle, ...others }) {
   checkInteger('timeoutMs', timeoutMs, 1, TIMEOUT_MS_MAX);
   checkOnUnavailable(onUnavailable);
   if (ask) checkAsk(ask);
+}
+
+/** Of what is called with the handler, not before it. */
+export function checkHandler(handler) {
+  if (typeof handler === 'function') return;
+  throw new TypeError(
+    'Farebox: the third argument must be the handler: (farebox, options, handler)',
+  );
 }
 
 /** Holds the price, or the most that the call may cost. If it throws FareboxError, the call must not run. */
@@ -69,6 +80,10 @@ async function giveUp(farebox, request) {
     .catch(() => {});
 }
 
+const READ_BY_SETTLE =
+  'Farebox: settle() has read the body of the response, so that it cannot be sent; nothing was charged. ' +
+  'Read a copy of a response of fetch, such as await response.clone().json(), or put what the cost depends on into a header';
+
 /** If the answer to a hold is lost, the hold is never captured, so the caller is not charged. */
 function uncaptured(error) {
   const { code } = error;
@@ -88,13 +103,17 @@ class Payment {
     this.#hold = hold;
   }
 
-  /** Captures the cost of the result, at most the held amount. Releases the hold if the cost is 0. */
-  async settle(result) {
+  /**
+   * Captures the cost of the result, at most the held amount. Releases the hold if the cost is 0. `hasFailed(result)` tells
+   * of a body that `settle` has read: such a response cannot be sent any more.
+   */
+  async settle(result, hasFailed) {
     const { settle, onUnavailable } = this.#options;
     try {
       const amount = settle && (await own(() => settle(result)));
       // The caller has left. That release may have been lost, so a capture could still succeed.
       if (this.#isReleased) throw givenUp();
+      if (settle && hasFailed?.(result)) throw new TypeError(READ_BY_SETTLE);
       if (settle && isNothing(amount)) return await this.release();
       return { paid: true, ...(await this.#capture(amount)) };
     } catch (error) {
@@ -147,15 +166,15 @@ export async function runPaid(farebox, options, { apiKey, input, signal, run, ha
     await payment.release();
     return { result };
   }
-  return { result, charge: await settleFor(signal, payment, result) };
+  return { result, charge: await settleFor(signal, payment, result, hasFailed) };
 }
 
 /** A caller who leaves during this gets no result. */
-async function settleFor(signal, payment, result) {
+async function settleFor(signal, payment, result, hasFailed) {
   const leave = () => void payment.release();
   signal?.addEventListener('abort', leave);
   try {
-    return await payment.settle(result);
+    return await payment.settle(result, hasFailed);
   } finally {
     signal?.removeEventListener('abort', leave);
   }

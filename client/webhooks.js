@@ -7,6 +7,9 @@ import { FareboxError } from './errors.js';
 const HMAC = { name: 'HMAC', hash: 'SHA-256' };
 const TOLERANCE_SECONDS = 300;
 const PREFIX = 'whsec_';
+const PARSED =
+  'Farebox: body must be the body of the request exactly as it arrived, as a string or bytes: the signature is of these. ' +
+  'Take it before a JSON parser does, for example with express.raw({ type: "application/json" })';
 
 export async function verifyWebhook({
   body,
@@ -21,6 +24,7 @@ export async function verifyWebhook({
   if (!id || !timestamp || !signatures) throw refusal('a header of the signature is missing');
   const ageSeconds = Math.abs(Date.now() / 1_000 - Number(timestamp));
   if (!(ageSeconds <= toleranceSeconds)) throw refusal('it was signed at another time');
+  if (typeof body !== 'string' && !isBytes(body)) throw new TypeError(PARSED);
   const text = typeof body === 'string' ? body : new TextDecoder().decode(body);
   const signed = new TextEncoder().encode(`${id}.${timestamp}.${text}`);
   const key = await crypto.subtle.importKey('raw', secretBytes(secret), HMAC, false, ['verify']);
@@ -50,6 +54,12 @@ function secretBytes(secret) {
       : undefined;
   if (!bytes) throw new TypeError(`secret must be the endpoint's, which begins with ${PREFIX}`);
   return bytes;
+}
+
+/** Also of another realm. */
+function isBytes(body) {
+  const kind = Object.prototype.toString.call(body);
+  return ArrayBuffer.isView(body) || kind === '[object ArrayBuffer]';
 }
 
 /** Undefined unless it is base64. */

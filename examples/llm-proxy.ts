@@ -1,6 +1,6 @@
 /**
  * Sells a language model by the token: holds the most that an answer can cost, streams it, and captures what was
- * streamed, even when the caller leaves halfway. Speaks OpenAI's protocol on both sides.
+ * streamed, even when the caller leaves halfway. Speaks OpenAI's protocol on both sides, of text only.
  * Settings: FAREBOX_URL, FAREBOX_SECRET_KEY, UPSTREAM_URL, UPSTREAM_KEY, PORT.
  */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
@@ -12,6 +12,18 @@ const farebox = new Farebox();
 const INPUT = usd('3').per(1_000_000);
 const OUTPUT = usd('15').per(1_000_000);
 const OUTPUT_TOKENS_MAX = 4_096;
+/** Of the caller's request. Others, such as a search of the web, cost what these prices do not cover. */
+const PASSED_ON = new Set([
+  'messages',
+  'model',
+  'response_format',
+  'seed',
+  'stop',
+  'temperature',
+  'tool_choice',
+  'tools',
+  'top_p',
+]);
 const TO_CALLER = new Set([
   'account_keys_closed',
   'approval_required',
@@ -37,7 +49,9 @@ async function answer(request: IncomingMessage, response: ServerResponse): Promi
   response.once('close', () => caller.abort());
   try {
     const conversation = await text(request);
-    // No token is shorter than a byte.
+    const asked = textOnly(conversation);
+    if (!asked) return refuseContent(response);
+    // No token of text is shorter than a byte.
     const inputTokens = Buffer.byteLength(conversation);
     const hold = await farebox.holds.place({
       apiKey: serviceKeyOf(request.headers),
@@ -46,7 +60,7 @@ async function answer(request: IncomingMessage, response: ServerResponse): Promi
     });
     const tokens = { input: inputTokens, output: 0 };
     try {
-      await stream(conversation, response, caller.signal, tokens);
+      await stream(asked, response, caller.signal, tokens);
     } catch (error) {
       if (!caller.signal.aborted) process.stderr.write(`upstream: ${String(error)}\n`);
     }
@@ -56,14 +70,44 @@ async function answer(request: IncomingMessage, response: ServerResponse): Promi
   }
 }
 
+interface Message {
+  content?: string | { type?: string }[] | null;
+  audio?: unknown;
+}
+
+/**
+ * What of a request is passed on. Undefined unless it is a conversation of text: an image or a file is named by a URL or an
+ * id of a few bytes, and costs thousands of tokens, which would not be held.
+ */
+function textOnly(conversation: string): object | undefined {
+  try {
+    const asked = JSON.parse(conversation) as { messages: Message[] };
+    if (!asked.messages.every(isText)) return undefined;
+    return Object.fromEntries(Object.entries(asked).filter(([name]) => PASSED_ON.has(name)));
+  } catch {
+    return undefined;
+  }
+}
+
+function isText({ content, audio }: Message): boolean {
+  if (audio !== undefined && audio !== null) return false;
+  if (!Array.isArray(content)) return true;
+  return content.every(({ type }) => type === 'text' || type === 'refusal');
+}
+
+function refuseContent(response: ServerResponse): void {
+  const message = 'The body must be JSON with messages of text, without images, files and audio.';
+  response.writeHead(400, { 'content-type': 'application/json' });
+  response.end(JSON.stringify({ error: { code: 'unsupported_content', message } }));
+}
+
 /** Passes on what the model says, and counts it in `tokens`. */
 async function stream(
-  conversation: string,
+  asked: object,
   response: ServerResponse,
   signal: AbortSignal,
   tokens: { input: number; output: number },
 ): Promise<void> {
-  const asked = JSON.parse(conversation) as object;
   // One answer: what is held does not pay for more.
   const options = { stream: true, stream_options: { include_usage: true }, n: 1 };
   const streamed = await fetch(`${process.env['UPSTREAM_URL']}/chat/completions`, {

@@ -178,6 +178,9 @@ describe('client: the options of a paid call', () => {
     { timeoutMs: 86_340_001 },
     ...times.map((timeoutMs) => ({ ask: { timeoutMs } })),
     { onUnavailable: 'run' },
+    { tool: undefined },
+    { tool: '' },
+    { tool: 7 },
     { price: undefined },
     { max: 1 },
     { price: undefined, max: 1 },
@@ -199,6 +202,16 @@ describe('client: the options of a paid call', () => {
       of({ tool: 'search', max: 1, settle: returns(1) } as never);
     });
   }
+
+  it('are missing, or the handler is: the error says what belongs where', () => {
+    for (const of of Object.values(create)) {
+      assert.throws(() => of(undefined as never), /name of its tool/);
+    }
+    const options = { tool: 'search', price: 1 };
+    const nothing = undefined as never;
+    assert.throws(() => paidTool(farebox, options, nothing), /third argument/);
+    assert.throws(() => forFetch.paidRoute(farebox, options, nothing), /third argument/);
+  });
 
   it('of a charge that asks the owner are checked before it is sent', async () => {
     await using api = await service(poor);

@@ -62,6 +62,17 @@ const SITES: Readonly<Record<string, Ask>> = {
     );
     return handler(new Request(`http://site${path}`, { headers }));
   },
+  'fetch, with the request of a framework': async (path, headers) => {
+    class AppRequest extends Request {
+      readonly query = new URL(this.url).searchParams;
+    }
+    const handler = fetchRoute(
+      farebox,
+      { tool: 'x', price: ({ query }: AppRequest) => query.get('price') ?? 0 },
+      ({ query }: AppRequest) => new Response(query.has('price') ? 'ok' : 'no price'),
+    );
+    return handler(new AppRequest(`http://site${path}`, { headers }));
+  },
   hono: async (path, headers) => {
     const app = new Hono();
     app.get('/', honoRoute(farebox, { tool: 'x', price: price.hono }), (context) =>

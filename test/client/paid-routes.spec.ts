@@ -159,6 +159,7 @@ describe('client: paid routes', () => {
         assert.equal(response.status, 401);
         const { error } = (await response.json()) as Refusal;
         assert.equal(error['code'], 'invalid_api_key');
+        assert.match(String(error['message']), /X-Service-Key/);
         assert.deepEqual([ran.times, await books.holds()], [0, []]);
       });
 

@@ -4,13 +4,14 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { Readable } from 'node:stream';
+import { text } from 'node:stream/consumers';
 import { paidRoute as fastifyRoute } from '@farebox/client/fastify';
 import { paidRoute as fetchRoute } from '@farebox/client/fetch';
 import { paidRoute as honoRoute } from '@farebox/client/hono';
 import { paidRoute as koaRoute } from '@farebox/client/koa';
 import { FakeFarebox } from '@farebox/client/testing';
 import { fastify } from 'fastify';
-import { Hono } from 'hono';
+import { Hono, type Context } from 'hono';
 import Koa from 'koa';
 import { until } from '../support/stack.ts';
 
@@ -23,7 +24,7 @@ type Ask = (headers: Record<string, string>) => Promise<Response>;
 async function onKoa(
   fake: FakeFarebox,
   handler: Koa.Middleware,
-  options = price,
+  options: Parameters<typeof koaRoute>[1] = price,
 ): Promise<[Ask, () => unknown]> {
   const app = new Koa();
   app.silent = true;
@@ -100,6 +101,54 @@ const LATE: Readonly<
   koa: (fake, body) => onKoa(fake, async (ctx) => void (ctx.body = await body()), hasty),
 };
 
+const reading = (read: (body: unknown) => Promise<unknown>) => ({
+  tool: 'search',
+  max: 1,
+  settle: async (result: unknown) => {
+    await read(result);
+    return '0.25';
+  },
+});
+const read = (response: unknown) => (response as Response).text();
+const copied = (response: unknown) => (response as Response).clone().text();
+const answer = () => new Response('otters');
+/** In which a function for the cost reads the body, or a copy of it. */
+const COSTS: Readonly<
+  Record<string, (fake: FakeFarebox, isCopied: boolean) => Promise<[Ask, () => unknown]>>
+> = {
+  fetch: async (fake, isCopied) => {
+    const handler = fetchRoute(fake.farebox(), reading(isCopied ? copied : read), answer);
+    return [(headers) => handler(new Request('http://site', { headers })), () => {}];
+  },
+  hono: async (fake, isCopied) => {
+    const app = new Hono();
+    app.onError((_error, context) => context.text('broken', 500));
+    const options = reading((context) => (isCopied ? copied : read)((context as Context).res));
+    app.get('/', honoRoute(fake.farebox(), options), answer);
+    return [async (headers) => app.request('/', { headers }), () => {}];
+  },
+  'fastify, a response of fetch': async (fake, isCopied) => {
+    const app = fastify();
+    app.get('/', fastifyRoute(fake.farebox(), reading(isCopied ? copied : read)), async () =>
+      answer(),
+    );
+    const url = await app.listen({ port: 0, host: '127.0.0.1' });
+    return [(headers) => fetch(url, { headers }), () => app.close()];
+  },
+  'koa, a response of fetch': (fake, isCopied) =>
+    onKoa(
+      fake,
+      (ctx) => void (ctx.body = answer()),
+      reading((ctx) => (isCopied ? copied : read)((ctx as Koa.Context).body)),
+    ),
+  'koa, a stream of Node': (fake, isCopied) =>
+    onKoa(
+      fake,
+      (ctx) => void (ctx.body = Readable.from(['otters'])),
+      reading(async (ctx) => isCopied || text((ctx as Koa.Context).body as Readable)),
+    ),
+};
+
 describe('client: streams of paid routes', () => {
   for (const [name, start] of Object.entries(SITES)) {
     it(`are closed when they could not be paid for: ${name}`, async () => {
@@ -156,6 +205,44 @@ describe('client: streams of paid routes', () => {
         }
       });
     }
+  }
+
+  it('are not sent when they come too late, and Hono tells the handler', async () => {
+    const fake = new FakeFarebox();
+    const { apiKey } = fake.addConsumer({ balance: 1 });
+    const [late, ended] = [Promise.withResolvers<void>(), Promise.withResolvers<boolean>()];
+    const app = new Hono();
+    app.get('/', honoRoute(fake.farebox(), hasty), async (context) => {
+      await late.promise;
+      ended.resolve(context.finalized);
+      return context.body(new ReadableStream());
+    });
+    const response = await app.request('/', { headers: { 'x-service-key': apiKey } });
+    late.resolve();
+    assert.deepEqual([response.status, await ended.promise], [504, true]);
+    assert.equal((await fake.consumer(apiKey).balance()).balance, 1);
+  });
+
+  for (const [name, start] of Object.entries(COSTS)) {
+    it(`are not paid for when settle() reads them, but when it reads a copy: ${name}`, async () => {
+      for (const [isCopied, balance] of [
+        [false, 1],
+        [true, 0.75],
+      ] as const) {
+        const fake = new FakeFarebox();
+        const { apiKey } = fake.addConsumer({ balance: 1 });
+        const [ask, end] = await start(fake, isCopied);
+        try {
+          const response = await ask({ 'x-service-key': apiKey }).catch((error: unknown) => error);
+          if (isCopied) assert.equal(await (response as Response).text(), 'otters');
+          else if (response instanceof Error) assert.match(response.message, /clone/);
+          else assert.equal((response as Response).status, 500);
+          assert.equal((await fake.consumer(apiKey).balance()).balance, balance);
+        } finally {
+          await end();
+        }
+      }
+    });
   }
 
   const failures: Readonly<Record<string, () => Response>> = {

@@ -55,7 +55,47 @@ const UNSENT: Record<
   },
 };
 
+/** By the parameter that the service names for the same mistake. */
+const MALFORMED: Record<string, () => Promise<unknown>> = {
+  amount: () => farebox.charge({ apiKey, tool, amount }),
+  limit: () => consumer.budgets.create(budget),
+  'window.limit': () => consumer.budgets.update('bdg_1', { window: { per: 'day', limit: amount } }),
+  maxPerCall: () => consumer.budgets.update('bdg_1', { maxPerCall: amount }),
+  maxLease: () => consumer.budgets.update('bdg_1', { maxLease: amount }),
+  price: () => farebox.tools.update('tool_1', { price: amount }),
+  threshold: () => farebox.updateLowBalance({ threshold: amount }),
+  'tools.1.price': () =>
+    farebox.leases.take({ apiKey, tools: [tool, { name: tool, price: amount }], amount: 1 }),
+  'entries.1.amount': () =>
+    farebox.leases.settle({
+      leaseId: 'lse_1',
+      fence: 1,
+      entries: [1, amount].map((each, n) => ({ sequence: n + 1, tool, amount: each })),
+    }),
+  'charges.1.amount': () =>
+    farebox.batch([
+      { apiKey, tool, amount: 1 },
+      { apiKey, tool, amount },
+    ]),
+  'charges.1.idempotencyKey': () =>
+    farebox.batch([
+      { apiKey, tool, amount: 1 },
+      { apiKey, tool, idempotencyKey },
+    ]),
+};
+
 describe('client: what is not sent', () => {
+  for (const [param, ask] of Object.entries(MALFORMED)) {
+    it(`names what is malformed: ${param}`, async () => {
+      assert.equal((await raised(ask())).param, param);
+    });
+  }
+
+  it('names the limit with which an owner raises a budget', async () => {
+    const decided = consumer.approvals.decide('apr_1', { decision: 'raise', limit: amount });
+    assert.equal((await raised(decided)).param, 'limit');
+  });
+
   for (const [outcome, calls] of Object.entries(UNSENT)) {
     for (const [name, ask] of Object.entries(calls)) {
       it(`${name} has the outcome ${outcome}`, async () => {

@@ -54,6 +54,18 @@ describe('client: an event', () => {
     await refuses({ body, secret, headers: twice }, /no signature/);
   });
 
+  it('that was parsed already is an error that says so', async () => {
+    const headers = signed();
+    for (const parsed of [event, undefined, null]) {
+      const request = { body: parsed as unknown as string, headers, secret };
+      const isClear = { name: 'TypeError', message: /exactly as it arrived.*express\.raw/ };
+      await assert.rejects(verifyWebhook(request), isClear);
+    }
+    const { buffer } = new TextEncoder().encode(body);
+    const bytes = new Uint8Array(buffer);
+    assert.equal((await verifyWebhook({ body: bytes, headers, secret })).id, 'evt_1');
+  });
+
   it('of Farebox is verified with either secret after a roll', async () => {
     const signer = new WebhookSigner(
       new Map([

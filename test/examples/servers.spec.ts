@@ -162,6 +162,48 @@ describe('examples: paid servers', () => {
       assert.deepEqual([await books.holds(), await books.balance()], [['released'], 10]);
     });
 
+    const parts: Readonly<Record<string, object>> = {
+      'an image by its URL': { type: 'image_url', image_url: { url: 'https://img.example/1.png' } },
+      'a file by its id': { type: 'file', file: { file_id: 'file-1' } },
+    };
+    for (const [name, part] of Object.entries(parts)) {
+      it(`refuses ${name}, which costs more tokens than it has bytes`, async () => {
+        answerOf = async () => assert.fail('asked');
+        const content = [{ type: 'text', text: 'Otters?' }, part];
+        const body = JSON.stringify({ model: 'm', messages: [{ role: 'user', content }] });
+        const refused = await ask({ body });
+        assert.equal(refused.status, 400);
+        const { error } = (await refused.json()) as { error: { code: string; message: string } };
+        assert.equal(error.code, 'unsupported_content');
+        assert.match(error.message, /text/);
+        assert.deepEqual(await books.holds(), []);
+      });
+    }
+
+    it('refuses what is no conversation, before it holds anything', async () => {
+      answerOf = async () => assert.fail('asked');
+      for (const body of ['', '{', 'null', '[]', '{"messages":[null]}', '{"messages":{}}']) {
+        const refused = await ask({ body });
+        assert.equal(refused.status, 400, body);
+      }
+      assert.deepEqual(await books.holds(), []);
+    });
+
+    it('takes parts of text, and the calls of tools', async () => {
+      answerOf = async (response) => {
+        say(response, piece('Otters'));
+        response.end('data: [DONE]\n\n');
+      };
+      const messages = [
+        { role: 'user', content: [{ type: 'text', text: 'Otters?' }] },
+        { role: 'assistant', content: null, tool_calls: [] },
+        { role: 'assistant', content: [{ type: 'refusal', refusal: 'No.' }] },
+        { role: 'assistant', tool_calls: [] },
+      ];
+      const body = JSON.stringify({ model: 'm', messages });
+      assert.equal((await ask({ body })).status, 200);
+    });
+
     it('asks no model for a caller who cannot pay', async () => {
       answerOf = async () => assert.fail('asked');
       const poor = await api.createAccount(0.01);

@@ -199,6 +199,8 @@ describe('leases', () => {
     assertError(await ask('priced', 'nobody'), 400, 'unknown_tool', 'tools.1');
     assertError(await ask('search'), 400, 'invalid_amount', 'tools.0');
     assertError(await ask('priced', 'priced'), 400, 'invalid_request', 'tools.1');
+    assert.match(JSON.stringify(await ask('nobody')), /take the lease with a price/);
+    assert.match(JSON.stringify(await ask('search')), /take the lease with a price/);
     const other = { name: 'other', price: 1 };
     assertError(await ask(other), 403, 'tool_not_allowed', 'tool', { budgetId });
     for (const price of [-1, true, null]) {

@@ -242,6 +242,18 @@ function entryError(
   }
 }
 
+/** What a charge needs is an amount. A lease has one, and lacks the price of a tool. */
+const WITHOUT_PRICE = {
+  unknown_tool:
+    'The tool is not registered: take the lease with a price for it, as {"name": "...", "price": "0.02"}, or register it ' +
+    '(POST /v1/tools). Leases and charges can use at most 1,000 unregistered names.',
+  tool_archived:
+    'The tool is archived, so its registered price no longer applies: take a lease with a price for it, or unarchive it ' +
+    '(PATCH /v1/tools/:id).',
+  amount_required:
+    'The tool is registered without a price: take the lease with a price for it, or set one (PATCH /v1/tools/:id).',
+} as const;
+
 function leaseError(api: Api, refusal: LeaseRefusal): ApiError {
   switch (refusal.kind) {
     case 'not_spendable':
@@ -252,8 +264,8 @@ function leaseError(api: Api, refusal: LeaseRefusal): ApiError {
     case 'unknown_tool':
     case 'tool_archived':
     case 'amount_required': {
-      const { code, message } = refusalError(api, { kind: refusal.kind });
-      return new ApiError(code, message, { param: `tools.${refusal.index}` });
+      const { code } = refusalError(api, { kind: refusal.kind });
+      return new ApiError(code, WITHOUT_PRICE[refusal.kind], { param: `tools.${refusal.index}` });
     }
     case 'invalid_api_key':
     case 'mode_mismatch':
