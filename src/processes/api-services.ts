@@ -55,6 +55,7 @@ export async function openServices(deps: ServiceDeps): Promise<Api> {
   const receipts = new ReceiptSigner(config.masterSecrets);
   const charging = await openCharging(deps, receipts.activeKey);
   const { batcher, keys } = charging;
+  const stripe = createStripe(config.stripe, { tracing });
   const shares = createFairShares(() => batcher.isShared);
   const rollupFallback = startRollupFallback(database, warn('fallback rollup failed'));
   opened.defer(() => rollupFallback.stop());
@@ -96,9 +97,10 @@ export async function openServices(deps: ServiceDeps): Promise<Api> {
       starts: new Semaphore(STARTS_AT_ONCE_MAX),
       log,
     },
-    webhooks: {
+    stripe,
+    stripeWebhook: {
       database,
-      stripe: createStripe(config.stripe, { tracing }),
+      stripe,
       webhookSecrets: config.stripe.webhookSecrets,
       isLive: isLiveKey(config.stripe.secretKey),
     },
