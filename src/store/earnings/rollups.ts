@@ -175,7 +175,7 @@ export async function rebuildRollups(database: Database): Promise<void> {
   });
 }
 
-/** Not those of archived months, of which only the sums are left. */
+/** Keeps the sums of archived months, whose charges are gone. */
 async function rebuildEarnings(tx: Connection): Promise<void> {
   await tx.query(sql.typeAlias('nothing')`
     delete from farebox.earnings where span = 'all' or begins_at >= ${ARCHIVED_BEFORE}
@@ -202,7 +202,7 @@ async function rebuildEarnings(tx: Connection): Promise<void> {
   `);
 }
 
-/** Not those of archived months. */
+/** Keeps those of archived months, too. */
 async function rebuildKeySpending(tx: Connection): Promise<void> {
   await tx.query(sql.typeAlias('nothing')`
     delete from farebox.key_spending where span = 'all' or begins_at >= ${ARCHIVED_BEFORE}
