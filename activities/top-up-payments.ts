@@ -3,6 +3,7 @@
  * processor's idempotency keys, and ids stored before money moves, make that safe.
  */
 import { ApplicationFailure } from '@temporalio/activity';
+import type { Stripe } from 'stripe';
 import { wireId } from '../src/domain/ids.ts';
 import { TOP_UP_MICROS_MAX } from '../src/domain/top-up.ts';
 import type { Verdict } from '../src/domain/verdict.ts';
@@ -20,7 +21,7 @@ import {
   recordTaxCalculation,
   type TopUp,
 } from '../src/store/top-ups/top-ups.ts';
-import { ask, recordedUnpaid, seen, type AskDeps } from '../src/stripe/ask-processor.ts';
+import { ask, recordedUnpaid, recordVerdict, type AskDeps } from '../src/stripe/ask-processor.ts';
 import * as calls from '../src/stripe/calls.ts';
 import { cardToCharge, listCards } from '../src/stripe/cards.ts';
 import { withCustomer } from '../src/stripe/customer.ts';
@@ -89,27 +90,44 @@ function checkoutOf({ sessionUrl, sessionId }: TopUp): OpenedCheckout {
 const DIRECT_TRIED_WITHIN_MS = 15 * 60_000;
 
 async function chargeSavedCard(deps: TopUpPaymentDeps, asked: TopUp): Promise<Verdict> {
-  const { stripe, database } = deps;
   demand(asked, 'direct');
   if (asked.status !== 'pending') return ask(deps, asked);
   const topUp = await recall(deps, asked);
   const recorded = recordedUnpaid(topUp);
-  if (recorded) return seen(deps, topUp, recorded);
-  let earlier = topUp.paymentIntentId && (await calls.readIntent(stripe, topUp.paymentIntentId));
+  if (recorded) return recordVerdict(deps, topUp, recorded);
   const isLate = !topUp.automatic && topUp.ageMs > DIRECT_TRIED_WITHIN_MS;
-  if (earlier && isUnconfirmed(earlier) && isLate) {
-    // A concurrent attempt may be confirming the intent, so read the processor's final state.
-    await calls.cancelIntent(stripe, earlier.id);
-    earlier = await calls.readIntent(stripe, earlier.id);
-  }
+  const earlier = await earlierIntentOf(deps, topUp, isLate);
   if (earlier && !isUnconfirmed(earlier) && !(isLate && earlier.status === 'canceled')) {
-    return seen(deps, topUp, verdictOfIntent(earlier, topUp));
+    return recordVerdict(deps, topUp, verdictOfIntent(earlier, topUp));
   }
   // A decline that was recorded meanwhile stays: it is why the intent is canceled.
-  if (isLate) return seen(deps, topUp, failedFor('payment_too_late'));
+  if (isLate) return recordVerdict(deps, topUp, failedFor('payment_too_late'));
+  return payBySavedCard(deps, topUp, earlier);
+}
 
+/** The intent that an earlier attempt made, as it is now; one that is late and was never confirmed is canceled first. */
+async function earlierIntentOf(
+  { stripe }: TopUpPaymentDeps,
+  { paymentIntentId }: TopUp,
+  isLate: boolean,
+): Promise<Stripe.PaymentIntent | undefined> {
+  if (paymentIntentId === null) return undefined;
+  const intent = await calls.readIntent(stripe, paymentIntentId);
+  if (!isLate || !isUnconfirmed(intent)) return intent;
+  // A concurrent attempt may be confirming the intent, so read the processor's final state.
+  await calls.cancelIntent(stripe, paymentIntentId);
+  return calls.readIntent(stripe, paymentIntentId);
+}
+
+/** Confirms the intent of an earlier attempt, or makes one, unless something forbids the payment. */
+async function payBySavedCard(
+  deps: TopUpPaymentDeps,
+  topUp: TopUp,
+  earlier: Stripe.PaymentIntent | undefined,
+): Promise<Verdict> {
+  const { stripe, database } = deps;
   if (!(await hasConsent(database, topUp.consumerId))) {
-    return seen(deps, topUp, failedFor('consent_required'));
+    return recordVerdict(deps, topUp, failedFor('consent_required'));
   }
   // The owner has turned them off since.
   if (topUp.automatic && !(await findAutoTopUpState(database, topUp))) {
@@ -119,31 +137,31 @@ async function chargeSavedCard(deps: TopUpPaymentDeps, asked: TopUp): Promise<Ve
     cardOf(deps, topUp, customerId),
   );
   if (cardId === undefined) {
-    return seen(deps, topUp, failedFor('no_saved_card'));
+    return recordVerdict(deps, topUp, failedFor('no_saved_card'));
   }
   if (await isCardRefused(database, topUp.consumerId, cardId)) {
-    return seen(deps, topUp, refusedFor(cardId));
+    return recordVerdict(deps, topUp, refusedFor(cardId));
   }
   // Several may have been admitted before the first was declined. Automatic ones have a limit of their own.
   if (!topUp.automatic && (await findDeclinedWait(database, topUp.consumerId)) > 0) {
-    return seen(deps, topUp, failedFor('declined_too_often'));
+    return recordVerdict(deps, topUp, failedFor('declined_too_often'));
   }
 
   const taxed = earlier ? topUp : await withTax(deps, topUp, customerId);
   if (!taxed) {
-    return seen(deps, topUp, failedFor('tax_address_missing'));
+    return recordVerdict(deps, topUp, failedFor('tax_address_missing'));
   }
   // Stripe would refuse it each time. Requests leave room for the tax; settings of automatic top-ups may be older than it.
   if (taxed.amountMicros + taxed.taxMicros > TOP_UP_MICROS_MAX) {
-    return seen(deps, topUp, failedFor('invalid_amount'));
+    return recordVerdict(deps, topUp, failedFor('invalid_amount'));
   }
-  const intent = earlier || (await calls.createIntent(stripe, taxed, customerId));
+  const intent = earlier ?? (await calls.createIntent(stripe, taxed, customerId));
   const stored = await recordPaymentIntent(database, topUp.id, intent.id);
   // Only the stored intent may take money, and none may once the top-up has a verdict (by an operator's cancel).
   const mayPay = stored.status === 'pending' && stored.seenVerdict === null;
   if (!mayPay || stored.paymentIntentId !== intent.id) return ask(deps, stored);
   const confirmed = await calls.confirmIntent(stripe, intent.id, cardId);
-  return seen(deps, stored, verdictOfIntent(confirmed, stored));
+  return recordVerdict(deps, stored, verdictOfIntent(confirmed, stored));
 }
 
 function failedFor(code: Parameters<typeof failureOf>[0]): Verdict {
@@ -168,12 +186,12 @@ async function cancelPayment(deps: TopUpPaymentDeps, asked: TopUp): Promise<Verd
   if (topUp.sessionId !== null) await calls.expireSession(deps.stripe, topUp.sessionId);
   else if (topUp.paymentIntentId !== null) {
     await calls.cancelIntent(deps.stripe, topUp.paymentIntentId);
-  } else return seen(deps, topUp, { kind: 'expired' });
+  } else return recordVerdict(deps, topUp, { kind: 'expired' });
   try {
     return await ask(deps, topUp);
   } catch (error) {
     // Nobody can pay what the processor does not know, and an operator asked for the end.
-    if (isMissing(error)) return seen(deps, topUp, { kind: 'expired' });
+    if (isMissing(error)) return recordVerdict(deps, topUp, { kind: 'expired' });
     throw error;
   }
 }

@@ -168,7 +168,7 @@ function listen(run: Run): void {
   setHandler(
     messages.invocationRetry,
     async () => {
-      await steps.isHeeded('woken');
+      await steps.untilHeeded('woken');
       return progressOf(run);
     },
     { description: 'For operators: starts the next attempt now.' },

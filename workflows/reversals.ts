@@ -72,7 +72,7 @@ function listen(run: Run): void {
   setHandler(
     messages.reversalsRetry,
     async () => {
-      await steps.isHeeded('woken');
+      await steps.untilHeeded('woken');
       return progressOf(run);
     },
     { description: 'For operators: retries the failing step now.' },

@@ -98,7 +98,7 @@ export class Steps {
    * For updates: waits until the request has been carried out, or has led to another pause. Not for longer than any step
    * takes: it is carried out later, and if nothing has failed meanwhile, no worker has taken the step.
    */
-  async isHeeded(asked: 'woken' | 'cancelAsked'): Promise<void> {
+  async untilHeeded(asked: 'woken' | 'cancelAsked'): Promise<void> {
     this[asked] = true;
     const isHeeded = () => this.ended || (!this[asked] && this.resting);
     // Runs that began on an earlier release wait without a limit.

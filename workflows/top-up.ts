@@ -222,7 +222,7 @@ function listen(run: Run): void {
   setHandler(
     messages.retry,
     async () => {
-      await steps.isHeeded('woken');
+      await steps.untilHeeded('woken');
       return progressOf(run);
     },
     { description: 'For operators: retries the failing step, or asks the processor, now.' },
@@ -230,7 +230,7 @@ function listen(run: Run): void {
   setHandler(
     messages.cancel,
     async () => {
-      await steps.isHeeded('cancelAsked');
+      await steps.untilHeeded('cancelAsked');
       return progressOf(run);
     },
     {

@@ -176,13 +176,13 @@ export class Batcher<Draft extends Batchable, Outcome> {
     lane.isFlushing = true;
     while (lane.queue.size > 0) {
       const batch = this.#take(lane);
-      if (batch.length > 0) await this.#observed(lane, batch);
+      if (batch.length > 0) await this.#flushObserved(lane, batch);
     }
     lane.keysInFlight = new Set();
     lane.isFlushing = false;
   }
 
-  async #observed(
+  async #flushObserved(
     lane: Lane<Draft, Outcome>,
     batch: readonly Waiting<Draft, Outcome>[],
   ): Promise<void> {

@@ -13,6 +13,7 @@ import { recordExaminations } from '../store/audit/last-findings.ts';
 import {
   auditLedger,
   checkNames,
+  type AuditSettings,
   LEDGER_PARTS,
   type LedgerPart,
 } from '../store/audit/ledger-checks.ts';
@@ -105,33 +106,11 @@ async function findFaults(
   };
   const findings: Finding[] = [];
   const checks: string[] = [];
-  const examinePart = async (part: Part, database: Database) => {
-    if (isOfLedger(part)) {
-      checks.push(...checkNames(part, settings));
-      await auditLedger(database, { ...settings, parts: [part], report: showProgress }, findings);
-    }
-    // Without an address there is no Temporal to ask, so only the ledger is checked.
-    // Its client and Stripe's take longer to load than most checks take, so only the checks that need them load them.
-    if (part === 'temporal' && namesTemporal(env)) {
-      const { auditTemporal, TEMPORAL_CHECKS } = await import('./doctor-temporal.ts');
-      showProgress(TEMPORAL_CHECKS[0]);
-      checks.push(...TEMPORAL_CHECKS);
-      findings.push(...(await auditTemporal(env)));
-    }
-    if (part === 'processor') {
-      const { auditProcessor, PROCESSOR_CHECK } = await import('../stripe/audit-processor.ts');
-      const { createStripe } = await import('../stripe/calls.ts');
-      showProgress(PROCESSOR_CHECK);
-      checks.push(PROCESSOR_CHECK);
-      const stripe = createStripe(readStripeConfig(env));
-      findings.push(...(await auditProcessor(database, stripe, sinceMs)));
-    }
-  };
   const work = async (database: Database): Promise<Examination> => {
     const examined: Part[] = [];
     try {
       for (const part of parts) {
-        await examinePart(part, database);
+        await examinePart(part, { env, settings, database, sinceMs }, findings, checks);
         examined.push(part);
       }
       return { findings, checks };
@@ -145,6 +124,42 @@ async function findFaults(
     }
   };
   return withDatabase(dataDir, work, { silenceMsMax: null }).finally(endProgress);
+}
+
+interface Examined {
+  readonly env: Record<string, string>;
+  readonly settings: AuditSettings;
+  readonly database: Database;
+  readonly sinceMs: number | undefined;
+}
+
+/** Adds the names of the part's checks to `checks`, and what they find to `findings`, also if the next check cannot run. */
+async function examinePart(
+  part: Part,
+  { env, settings, database, sinceMs }: Examined,
+  findings: Finding[],
+  checks: string[],
+): Promise<void> {
+  if (isOfLedger(part)) {
+    checks.push(...checkNames(part, settings));
+    await auditLedger(database, { ...settings, parts: [part], report: showProgress }, findings);
+  }
+  // Without an address there is no Temporal to ask, so only the ledger is checked.
+  // Its client and Stripe's take longer to load than most checks take, so only the checks that need them load them.
+  if (part === 'temporal' && namesTemporal(env)) {
+    const { auditTemporal, TEMPORAL_CHECKS } = await import('./doctor-temporal.ts');
+    showProgress(TEMPORAL_CHECKS[0]);
+    checks.push(...TEMPORAL_CHECKS);
+    findings.push(...(await auditTemporal(env)));
+  }
+  if (part === 'processor') {
+    const { auditProcessor, PROCESSOR_CHECK } = await import('../stripe/audit-processor.ts');
+    const { createStripe } = await import('../stripe/calls.ts');
+    showProgress(PROCESSOR_CHECK);
+    checks.push(PROCESSOR_CHECK);
+    const stripe = createStripe(readStripeConfig(env));
+    findings.push(...(await auditProcessor(database, stripe, sinceMs)));
+  }
 }
 
 async function store(

@@ -1,7 +1,6 @@
 /** `run.json`: the settings of a running start's parts, for other commands. */
+import type { Environment } from './child.ts';
 import { isHeld, readJson, removeJson, writeJson } from './data-dir.ts';
-
-type Environment = Readonly<Record<string, string | undefined>>;
 
 interface Run {
   readonly pid: number;

@@ -6,7 +6,7 @@ import { mkdir } from 'node:fs/promises';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { startChild, type Child } from './child.ts';
+import { startChild, type Child, type Environment } from './child.ts';
 import { secretsOf, type Ports } from './data-dir.ts';
 import { findPortHolder, isPortFree } from './ports.ts';
 import { startPostgres } from './postgres.ts';
@@ -14,7 +14,6 @@ import type { Progress } from './progress.ts';
 import { findTemporal } from './temporal-binary.ts';
 import { startTemporal } from './temporal.ts';
 
-export type Environment = Readonly<Record<string, string | undefined>>;
 export type Settings = Readonly<Record<string, string>>;
 
 export interface StartOptions {

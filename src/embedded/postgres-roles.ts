@@ -6,6 +6,7 @@
 import { chown, readFile, rename, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Client, DatabaseError } from 'pg';
+import type { Environment } from './child.ts';
 import type { PostgresPasswords } from './data-dir.ts';
 import { runWith } from './run-with.ts';
 
@@ -16,8 +17,6 @@ const DATABASE = 'farebox';
 /** The new name of an earlier release's superuser, whose name the application's role now has. */
 const RETIRED = 'farebox_retired';
 const WRONG_PASSWORD = '28P01';
-
-type Environment = Readonly<Record<string, string | undefined>>;
 
 /** A line of pg_hba.conf that requires no password. */
 const TRUSTING = /^([ \t]*(?:local|host)[^#\n]*[ \t])trust[ \t]*$/gm;

@@ -7,13 +7,11 @@ import { chownSync, readdirSync, statSync } from 'node:fs';
 import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { runWith } from './run-with.ts';
-import { startChild, type Child } from './child.ts';
+import { startChild, type Child, type Environment } from './child.ts';
 import type { PostgresPasswords } from './data-dir.ts';
 import { stopLeftover } from './leftover.ts';
 import { launchers, postgresBin, type Launcher } from './postgres-launcher.ts';
 import { closeTrustingCluster, setUpRoles, SUPERUSER } from './postgres-roles.ts';
-
-type Environment = Readonly<Record<string, string | undefined>>;
 
 export interface PostgresOptions {
   readonly dataDir: string;

@@ -11,8 +11,7 @@ import { delimiter, dirname, join } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { promisify } from 'node:util';
-
-type Environment = Readonly<Record<string, string | undefined>>;
+import type { Environment } from './child.ts';
 
 const VERSION = '1.9.1';
 

@@ -7,11 +7,9 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { SEARCH_ATTRIBUTES } from '../domain/search-attributes.ts';
-import { startChild, type Child } from './child.ts';
+import { startChild, type Child, type Environment } from './child.ts';
 import { stopLeftover } from './leftover.ts';
 import { isPortOpen } from './ports.ts';
-
-type Environment = Readonly<Record<string, string | undefined>>;
 
 export interface TemporalOptions {
   /** The `temporal` program, from findTemporal. */

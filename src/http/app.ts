@@ -18,7 +18,7 @@ import { postTopUpPage, topUpPage } from './handlers/top-ups/top-up-page.ts';
 import { getLlms, getOpenApi } from './handlers/openapi.ts';
 import type { Endpoint } from './endpoint.ts';
 import { ENDPOINTS } from './routes.ts';
-import { postStripeWebhook } from './handlers/top-ups/webhooks.ts';
+import { postStripeWebhook } from './handlers/top-ups/stripe-webhook.ts';
 import { tracedRequests } from './traced-requests.ts';
 
 export function createApp(api: Api): Koa {

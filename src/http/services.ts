@@ -1,5 +1,6 @@
 /** The services that handlers use, created once by the composition root (processes/api.ts). */
 import type { Logger } from 'pino';
+import type { Stripe } from 'stripe';
 import type { ChargingDeps } from '../charging/charge.ts';
 import type { EntryBatcher } from '../charging/create-entry-batcher.ts';
 import type { LeaseDeps } from '../charging/lease-requests.ts';
@@ -43,7 +44,9 @@ export interface Api extends ChargingDeps, LeaseDeps {
   readonly webhookSigner: WebhookSigner;
   readonly topUps: TopUps;
   readonly invocations: Invocations;
-  readonly webhooks: WebhookDeps;
+  readonly stripe: Stripe;
+  /** Of what Stripe reports. The endpoints of our own events use `webhookSigner`. */
+  readonly stripeWebhook: WebhookDeps;
   readonly console: Console;
   readonly responses: ResponseRecorder;
   readonly readiness: Readiness;

@@ -35,20 +35,20 @@ const AUTHENTICATED_WITHIN_MS = CHECKOUT_MINUTES_MAX * 60_000;
 
 export async function ask(deps: AskDeps, asked: TopUp): Promise<Verdict> {
   const topUp = await recall(deps, asked);
-  const verdict = await seen(deps, topUp, await read(deps, topUp));
+  const verdict = await recordVerdict(deps, topUp, await readVerdict(deps, topUp));
   if (verdict.kind !== 'paid' || topUp.paymentIntentId !== null) return verdict;
   // Reports of refunds and disputes name only the payment intent, which our row did not have until now. Reading again
   // finds those that were reported before.
   const recorded = await getTopUp(deps.database, topUp.id);
   if (recorded.paymentIntentId === null) return verdict;
-  return seen(
+  return recordVerdict(
     deps,
     recorded,
     verdictOfIntent(await readIntent(deps.stripe, recorded.paymentIntentId), recorded),
   );
 }
 
-async function read({ stripe }: AskDeps, topUp: TopUp): Promise<Verdict> {
+async function readVerdict({ stripe }: AskDeps, topUp: TopUp): Promise<Verdict> {
   const { sessionId, paymentIntentId, status, seenVerdict } = topUp;
   // Only the session of a checkout shows its tax.
   if (topUp.isTaxed && sessionId !== null && seenVerdict !== 'paid') {
@@ -99,7 +99,7 @@ async function readFromSession(stripe: Stripe, topUp: TopUp, sessionId: string):
  * declined payment from the saved card is closed at the processor, so that nobody can make it later; the row keeps the
  * reason, which the canceled intent no longer shows.
  */
-export async function seen(
+export async function recordVerdict(
   { database, stripe, tellOwner }: AskDeps,
   topUp: TopUp,
   verdict: Verdict,

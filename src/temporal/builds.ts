@@ -5,7 +5,7 @@
 import { isGrpcServiceError } from '@temporalio/client';
 import type { Logger } from 'pino';
 import type { TemporalClient } from './client.ts';
-import { pause } from './pause.ts';
+import { everyMinute } from './every-minute.ts';
 
 /** The build of all workers without WORKER_VERSIONING, as Temporal's API names it. */
 export const UNVERSIONED = '';
@@ -34,8 +34,6 @@ export const GONE_AFTER_MS = 90_000;
 
 /** Status codes of gRPC: NOT_FOUND. */
 const MISSING: ReadonlySet<number> = new Set([5]);
-const LOOK_AGAIN_MS = 60_000;
-const RETRY_MS = 1_000;
 
 /** The name of the deployment is that of the task queue. Undefined: it never had a versioned worker. */
 export async function describeDeployment(
@@ -175,20 +173,13 @@ export async function keepBuilds(
   log: Logger,
   { signal, report }: { readonly signal: AbortSignal; readonly report: (waiting: number) => void },
 ): Promise<void> {
-  while (!signal.aborted) {
-    let isTended = true;
-    try {
-      const abandoned = await temporal.client.withAbortSignal(signal, () =>
-        tendBuilds(temporal, buildId, log),
-      );
-      report(abandoned.reduce((sum, { pinned }) => sum + pinned, 0));
-    } catch (err) {
-      if (signal.aborted) return;
-      isTended = false;
-      log.info({ err }, 'could not check the builds of workers');
-    }
-    await pause(isTended ? LOOK_AGAIN_MS : RETRY_MS, signal);
-  }
+  const tend = async () => {
+    const abandoned = await tendBuilds(temporal, buildId, log);
+    report(abandoned.reduce((sum, { pinned }) => sum + pinned, 0));
+  };
+  await everyMinute(temporal, signal, tend, (err) =>
+    log.info({ err }, 'could not check the builds of workers'),
+  );
 }
 
 /** By build: when a worker last polled for tasks of workflows. */

@@ -12,7 +12,7 @@ import type { Logger } from 'pino';
 import type { ScheduleConfig } from '../config.ts';
 import { CheckedScheduleClient } from './checked-schedule-client.ts';
 import type { TemporalClient } from './client.ts';
-import { pause } from './pause.ts';
+import { everyMinute } from './every-minute.ts';
 import { runsOn } from './starts.ts';
 
 /** Starts a workflow without input at multiples of an interval, one run at a time. */
@@ -81,9 +81,6 @@ export function scheduleIdOf({ taskQueue }: TemporalClient, workflow: string): s
   return `${taskQueue}/${workflow}`;
 }
 
-const RETRY_MS = 1_000;
-const LOOK_AGAIN_MS = 60_000;
-
 /** Creates and updates the schedules, then checks every minute that they still exist, until `signal` aborts. */
 export async function keepSchedules(
   temporal: TemporalClient,
@@ -92,20 +89,14 @@ export async function keepSchedules(
   signal: AbortSignal,
 ): Promise<void> {
   let isUpToDate = false;
-  while (!signal.aborted) {
-    try {
-      await temporal.client.withAbortSignal(signal, () =>
-        isUpToDate
-          ? restoreSchedules(temporal, schedules, log)
-          : ensureSchedules(temporal, schedules),
-      );
-      isUpToDate = true;
-    } catch (err) {
-      if (signal.aborted) return;
-      log.info({ err }, 'could not check the schedules');
-    }
-    await pause(isUpToDate ? LOOK_AGAIN_MS : RETRY_MS, signal);
-  }
+  const keep = async () => {
+    if (isUpToDate) await restoreSchedules(temporal, schedules, log);
+    else await ensureSchedules(temporal, schedules);
+    isUpToDate = true;
+  };
+  await everyMinute(temporal, signal, keep, (err) =>
+    log.info({ err }, 'could not check the schedules'),
+  );
 }
 
 export async function ensureSchedules(

@@ -168,68 +168,85 @@ export async function rebuildRollups(database: Database): Promise<void> {
     // Otherwise the sums of a month could be deleted here, and its charges be archived before the new sums are made of them.
     await tx.query(sql.typeAlias('nothing')`select pg_advisory_xact_lock(${ARCHIVE_LOCK})`);
     await tx.query(sql.typeAlias('nothing')`select pg_advisory_xact_lock(${LOCK})`);
-    // The sums of archived months are the only ones that are left of them.
-    await tx.query(sql.typeAlias('nothing')`
-      delete from farebox.earnings where span = 'all' or begins_at >= ${ARCHIVED_BEFORE}
-    `);
-    await tx.query(sql.typeAlias('nothing')`
-      with minutes as (
-        select developer, tool, minute, sum(amount_micros) as micros, sum(charges) as charges
-        from (
-          ${EARNED}
-          union all
-          select developer, tool, minute, -amount_micros, -charges from farebox.earnings_tail
-        ) e group by 1, 2, 3
-      )
-      insert into farebox.earnings
-        (developer, span, tool, begins_at, amount_micros, charges, charged_minutes)
-      select developer, span, tool, begins_at, sum(micros), sum(charges), bit_or(charged_minutes)
-      from (
-        select developer, s.span, tool, s.begins_at, micros, charges, s.charged_minutes
-        from minutes cross join lateral ${SPANS} where micros <> 0 or charges <> 0
-        union all
-        select developer, 'all', tool, '-infinity', amount_micros, charges, 0 from farebox.earnings
-        where span = 'day' and begins_at < ${ARCHIVED_BEFORE}
-      ) e group by 1, 2, 3, 4
-    `);
-    await tx.query(sql.typeAlias('nothing')`
-      delete from farebox.key_spending where span = 'all' or begins_at >= ${ARCHIVED_BEFORE}
-    `);
-    await tx.query(sql.typeAlias('nothing')`
-      insert into farebox.key_spending
-        (ledger, consumer_id, spend_key, span, begins_at, developer, tool, amount_micros, charges)
-      select ledger, consumer_id, spend_key, span, begins_at, developer, tool, sum(amount_micros), sum(charges)
-      from (
-        select e.*, s.span, s.begins_at from (
-          ${SPENT_BY_KEYS}
-          union all
-          select ledger, consumer_id, spend_key, developer, tool, minute, -amount_micros, -charges
-          from (${waitingSpending()}) w
-        ) e cross join lateral ${KEY_SPANS}
-        union all
-        select ledger, consumer_id, spend_key, developer, tool, begins_at, amount_micros, charges, 'all', '-infinity'
-        from farebox.key_spending where span = 'day' and begins_at < ${ARCHIVED_BEFORE}
-      ) e group by 1, 2, 3, 4, 5, 6, 7 having sum(amount_micros) <> 0 or sum(charges) <> 0
-    `);
-    // A trigger has kept these in step with the sums of keys. They are rebuilt in case they were wrong before.
-    await tx.query(sql.typeAlias('nothing')`delete from farebox.budget_spending`);
-    await tx.query(sql.typeAlias('nothing')`
-      insert into farebox.budget_spending
-        (ledger, consumer_id, budget, grouped_by, span, begins_at, mark, amount_micros, charges)
-      select ledger, consumer_id, budget, grouped_by, span, begins_at, mark, sum(amount_micros), sum(charges)
-      from (${SPENT_BY_BUDGETS}) s group by 1, 2, 3, 4, 5, 6, 7
-      having sum(amount_micros) <> 0 or sum(charges) <> 0
-    `);
-    await tx.query(sql.typeAlias('nothing')`delete from farebox.top_up_earnings`);
-    await tx.query(sql.typeAlias('nothing')`
-      insert into farebox.top_up_earnings (ledger, developer, top_up_id, charged_micros, charges)
-      select ledger, developer, top_up_id, sum(micros), sum(charges)
-      from (
-        ${PAID_BY_TOP_UPS}
-        union all
-        select ledger, developer, top_up_id, -micros, -charges
-        from (${cutByLots(sql.fragment`farebox.attribution_tail`)}) waiting
-      ) p group by 1, 2, 3 having sum(micros) <> 0 or sum(charges) <> 0
-    `);
+    await rebuildEarnings(tx);
+    await rebuildKeySpending(tx);
+    await rebuildBudgetSpending(tx);
+    await rebuildAttribution(tx);
   });
+}
+
+/** Keeps the sums of archived months, whose charges are gone. */
+async function rebuildEarnings(tx: Connection): Promise<void> {
+  await tx.query(sql.typeAlias('nothing')`
+    delete from farebox.earnings where span = 'all' or begins_at >= ${ARCHIVED_BEFORE}
+  `);
+  await tx.query(sql.typeAlias('nothing')`
+    with minutes as (
+      select developer, tool, minute, sum(amount_micros) as micros, sum(charges) as charges
+      from (
+        ${EARNED}
+        union all
+        select developer, tool, minute, -amount_micros, -charges from farebox.earnings_tail
+      ) e group by 1, 2, 3
+    )
+    insert into farebox.earnings
+      (developer, span, tool, begins_at, amount_micros, charges, charged_minutes)
+    select developer, span, tool, begins_at, sum(micros), sum(charges), bit_or(charged_minutes)
+    from (
+      select developer, s.span, tool, s.begins_at, micros, charges, s.charged_minutes
+      from minutes cross join lateral ${SPANS} where micros <> 0 or charges <> 0
+      union all
+      select developer, 'all', tool, '-infinity', amount_micros, charges, 0 from farebox.earnings
+      where span = 'day' and begins_at < ${ARCHIVED_BEFORE}
+    ) e group by 1, 2, 3, 4
+  `);
+}
+
+/** Keeps those of archived months, too. */
+async function rebuildKeySpending(tx: Connection): Promise<void> {
+  await tx.query(sql.typeAlias('nothing')`
+    delete from farebox.key_spending where span = 'all' or begins_at >= ${ARCHIVED_BEFORE}
+  `);
+  await tx.query(sql.typeAlias('nothing')`
+    insert into farebox.key_spending
+      (ledger, consumer_id, spend_key, span, begins_at, developer, tool, amount_micros, charges)
+    select ledger, consumer_id, spend_key, span, begins_at, developer, tool, sum(amount_micros), sum(charges)
+    from (
+      select e.*, s.span, s.begins_at from (
+        ${SPENT_BY_KEYS}
+        union all
+        select ledger, consumer_id, spend_key, developer, tool, minute, -amount_micros, -charges
+        from (${waitingSpending()}) w
+      ) e cross join lateral ${KEY_SPANS}
+      union all
+      select ledger, consumer_id, spend_key, developer, tool, begins_at, amount_micros, charges, 'all', '-infinity'
+      from farebox.key_spending where span = 'day' and begins_at < ${ARCHIVED_BEFORE}
+    ) e group by 1, 2, 3, 4, 5, 6, 7 having sum(amount_micros) <> 0 or sum(charges) <> 0
+  `);
+}
+
+/** A trigger has kept these in step with the sums of keys. They are rebuilt in case they were wrong before. */
+async function rebuildBudgetSpending(tx: Connection): Promise<void> {
+  await tx.query(sql.typeAlias('nothing')`delete from farebox.budget_spending`);
+  await tx.query(sql.typeAlias('nothing')`
+    insert into farebox.budget_spending
+      (ledger, consumer_id, budget, grouped_by, span, begins_at, mark, amount_micros, charges)
+    select ledger, consumer_id, budget, grouped_by, span, begins_at, mark, sum(amount_micros), sum(charges)
+    from (${SPENT_BY_BUDGETS}) s group by 1, 2, 3, 4, 5, 6, 7
+    having sum(amount_micros) <> 0 or sum(charges) <> 0
+  `);
+}
+
+async function rebuildAttribution(tx: Connection): Promise<void> {
+  await tx.query(sql.typeAlias('nothing')`delete from farebox.top_up_earnings`);
+  await tx.query(sql.typeAlias('nothing')`
+    insert into farebox.top_up_earnings (ledger, developer, top_up_id, charged_micros, charges)
+    select ledger, developer, top_up_id, sum(micros), sum(charges)
+    from (
+      ${PAID_BY_TOP_UPS}
+      union all
+      select ledger, developer, top_up_id, -micros, -charges
+      from (${cutByLots(sql.fragment`farebox.attribution_tail`)}) waiting
+    ) p group by 1, 2, 3 having sum(micros) <> 0 or sum(charges) <> 0
+  `);
 }

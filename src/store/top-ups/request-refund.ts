@@ -67,7 +67,7 @@ const refundableRow = row(Type.Object({ micros }));
 
 /**
  * Requests a refund of at most the unspent part of the top-up, in whole cents; of all of it if no amount is given. The
- * top-up's workflow then makes the refund at the processor.
+ * workflow `reversals` then makes the refund at the processor.
  */
 export async function requestRefund(
   database: Database,

@@ -40,7 +40,7 @@ async function listed(
   chosenId: string | null,
 ): Promise<Reply<CardsReply>> {
   try {
-    const cards = await listCards(api.webhooks.stripe, customerId);
+    const cards = await listCards(api.stripe, customerId);
     const charged = cardToCharge(cards, chosenId);
     return {
       status: 200,
@@ -81,7 +81,7 @@ export async function postCardRemoval(
   const { accountId } = caller;
   const { customerId, cardId, state } = await findOwn(api, accountId, params['id'] ?? '');
   if (state === 'saved') {
-    await atProcessor(() => removeCard(api.webhooks.stripe, cardId).catch(orUnknown));
+    await atProcessor(() => removeCard(api.stripe, cardId).catch(orUnknown));
   }
   const chosenId = await afterCommit(() =>
     api.database.transaction(async (tx) => {
@@ -111,8 +111,7 @@ export async function postCardSetup(
   if (ceiling === null) {
     throw new ApiError('consent_required', 'Allow payments from your saved card first.');
   }
-  const { database } = api;
-  const { stripe } = api.webhooks;
+  const { database, stripe } = api;
   const url = await atProcessor(() =>
     withCustomer({ database, stripe }, caller.accountId, (customerId) =>
       openCardSetup(stripe, customerId, {
@@ -134,7 +133,7 @@ interface OwnCard {
 async function findOwn(api: Api, accountId: string, cardId: string): Promise<OwnCard> {
   const customerId = await findProcessorCustomer(api.database, accountId);
   if (customerId === null || !CARD_ID.test(cardId)) throw noSuch('card');
-  const found = await atProcessor(() => findCard(api.webhooks.stripe, customerId, cardId));
+  const found = await atProcessor(() => findCard(api.stripe, customerId, cardId));
   if (found !== null) return { customerId, cardId, state: found };
   // The processor has forgotten it, for example in another of its accounts.
   if ((await findChosenCard(api.database, accountId)) !== cardId) throw noSuch('card');

@@ -48,7 +48,7 @@ export function postConfirmPage(api: Api): Middleware {
     const returnUrl = confirmationUrl(api.config.consoleUrl, id);
     try {
       const next = await api.shares.links.run(`confirm-${id}`, 1, () =>
-        authenticate(api.webhooks.stripe, paymentIntentId, returnUrl),
+        authenticate(api.stripe, paymentIntentId, returnUrl),
       );
       if (next.kind === 'redirect') return respondPage(ctx, 200, leaving(next.url));
       await report(api, topUp);

@@ -124,7 +124,7 @@ async function taxOn(api: Api, accountId: string, amount: Micros): Promise<Micro
   const customerId = await findProcessorCustomer(api.database, accountId);
   if (customerId === null) return undefined;
   try {
-    return (await calculateTax(api.webhooks.stripe, customerId, amount, tax))?.micros;
+    return (await calculateTax(api.stripe, customerId, amount, tax))?.micros;
   } catch (error) {
     api.log.warn({ err: error }, 'could not calculate the tax of a top-up');
     return undefined;

@@ -14,7 +14,7 @@ export function postStripeWebhook(api: Api): Middleware {
     const signature = ctx.get('Stripe-Signature');
     if (!mayBeSignature(signature)) throw invalidSignature();
     const body = await readBody(ctx.req, BODY_BYTES_MAX);
-    const result = await recordWebhook(api.webhooks, body, signature);
+    const result = await recordWebhook(api.stripeWebhook, body, signature);
     if (result.kind === 'invalid_signature') {
       throw invalidSignature();
     }

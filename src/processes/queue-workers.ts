@@ -1,0 +1,214 @@
+/**
+ * The workers of Temporal's SDK in a worker process: one for each task queue, with the steps of that queue, so that a slow
+ * agent, endpoint or Stripe delays only its own steps.
+ */
+import { Worker, type WorkerDeploymentOptions, type WorkerOptions } from '@temporalio/worker';
+import type { Logger } from 'pino';
+import type { Stripe } from 'stripe';
+import { createApprovalActivities } from '../../activities/approvals.ts';
+import { explainFailures } from '../../activities/explain-failures.ts';
+import { createGrantActivities } from '../../activities/grants.ts';
+import { beatHearts } from '../../activities/heartbeat.ts';
+import { createHoldActivities } from '../../activities/holds.ts';
+import { createInvocationAttemptActivities } from '../../activities/invocation-attempts.ts';
+import { createInvocationActivities } from '../../activities/invocations.ts';
+import { createLogActivities } from '../../activities/logs.ts';
+import { createPartitionActivities } from '../../activities/partitions.ts';
+import { createReconciliationActivities } from '../../activities/reconciliation.ts';
+import { createRollupActivities } from '../../activities/rollups.ts';
+import { createTopUpPaymentActivities } from '../../activities/top-up-payments.ts';
+import { createTopUpReversalActivities } from '../../activities/top-up-reversals.ts';
+import { createTopUpActivities } from '../../activities/top-ups.ts';
+import { createWebhookEndpointActivities } from '../../activities/webhook-endpoints.ts';
+import { SharedPlaces } from '../agents/shared-places.ts';
+import { ApprovalLinks } from '../charging/approval-links.ts';
+import type { Config } from '../config.ts';
+import {
+  agentTaskQueue,
+  busyAgentTaskQueue,
+  stripeTaskQueue,
+  webhookTaskQueue,
+} from '../domain/task-queues.ts';
+import { WebhookSigner } from '../events/signing.ts';
+import { confirmTopUpMailer } from '../mail/confirm-top-up.ts';
+import { mailSender } from '../mail/send.ts';
+import type { Database } from '../store/database.ts';
+import { dashboardUrlOf } from '../stripe/dashboard.ts';
+import { comparedPerSecond, stripeQueueLimits } from '../stripe/pace.ts';
+import type { TemporalClient } from '../temporal/client.ts';
+import { dataConverterOf } from '../temporal/payload-codec.ts';
+import { reportReversal } from '../temporal/start-reversals.ts';
+import { reportPayment } from '../temporal/start-top-up.ts';
+import { tracedSteps } from '../temporal/traced-steps.ts';
+import type { Tracing } from '../tracing/tracing.ts';
+
+interface ActivityDeps {
+  readonly config: Config;
+  readonly database: Database;
+  readonly stripe: Stripe;
+  readonly temporal: TemporalClient;
+  readonly log: Logger;
+}
+
+export interface QueueWorkerDeps
+  extends ActivityDeps, Required<Pick<WorkerOptions, 'connection' | 'workflowBundle'>> {
+  readonly tracing: Tracing | undefined;
+  readonly buildId: string;
+  /** Sends the mails about disabled webhook endpoints that are owed. */
+  readonly mailOwnersOfEndpoints: () => Promise<void>;
+}
+
+/** The most concurrent calls to agents. Each may be slow and hold an answer of 1 MB in memory. */
+const AGENT_CALLS_MAX = 200;
+/** The part of these that accounts leave free whose last call hung. Otherwise some hundreds of them could take all. */
+const AGENT_CALLS_RESERVED = 50;
+/** The same beyond the shares of their accounts. These wait for one another. */
+const BUSY_AGENT_CALLS_MAX = 100;
+/** The most webhook endpoints that one worker sends to at once. Each may be slow. */
+const WEBHOOK_ENDPOINTS_MAX = 200;
+/** How long a task waits for the worker that has the workflow cached; that worker may have been killed. */
+const STICKY_TIMEOUT = '2s';
+/** An activity takes up to 15 s. Another worker retries the ones that this cuts off. */
+const SHUTDOWN_GRACE = '10s';
+
+export async function createQueueWorkers(deps: QueueWorkerDeps): Promise<Worker[]> {
+  const { config, database, log } = deps;
+  const { taskQueue } = config.temporal;
+  const options = optionsOfAll(deps);
+  const stripeActivities = createStripeActivities(deps);
+  const toAgents = {
+    ...options,
+    activities: createInvocationAttemptActivities({
+      database,
+      allowPrivate: config.allowPrivateEndpoints,
+      timeoutMs: config.agentTimeoutMs,
+      places: new SharedPlaces(AGENT_CALLS_MAX, AGENT_CALLS_RESERVED),
+    }),
+    shutdownGraceTime: config.agentGraceMs,
+  };
+  return Promise.all([
+    Worker.create({
+      ...options,
+      taskQueue,
+      workflowBundle: deps.workflowBundle,
+      // Runs of earlier releases have scheduled their calls of Stripe here.
+      activities: { ...createLedgerActivities(deps), ...stripeActivities },
+      stickyQueueScheduleToStartTimeout: STICKY_TIMEOUT,
+    }),
+    Worker.create({
+      ...options,
+      taskQueue: stripeTaskQueue(taskQueue),
+      activities: stripeActivities,
+      ...stripeQueueLimits(config.stripe.stepsPerSecond),
+    }),
+    Worker.create({
+      ...toAgents,
+      taskQueue: agentTaskQueue(taskQueue),
+      maxConcurrentActivityTaskExecutions: AGENT_CALLS_MAX,
+    }),
+    Worker.create({
+      ...toAgents,
+      taskQueue: busyAgentTaskQueue(taskQueue),
+      maxConcurrentActivityTaskExecutions: BUSY_AGENT_CALLS_MAX,
+    }),
+    Worker.create({
+      ...options,
+      taskQueue: webhookTaskQueue(taskQueue),
+      activities: createWebhookEndpointActivities({
+        database,
+        signer: new WebhookSigner(config.masterSecrets),
+        allowPrivate: config.allowPrivateEndpoints,
+        retryMs: config.webhookRetryMs,
+        mailOwners: deps.mailOwnersOfEndpoints,
+      }),
+      maxConcurrentActivityTaskExecutions: WEBHOOK_ENDPOINTS_MAX,
+    }),
+  ]);
+}
+
+/** Versions too, so that the steps of a pinned run also stay on its build. */
+function optionsOfAll({ config, connection, buildId, tracing }: QueueWorkerDeps) {
+  const { namespace, taskQueue, isVersioned, payloadKeys } = config.temporal;
+  const dataConverter = dataConverterOf(payloadKeys);
+  return {
+    connection,
+    namespace,
+    shutdownGraceTime: SHUTDOWN_GRACE,
+    // By default, heartbeats are sent only every 0.8 heartbeat timeouts, so a delay of a second would start a second
+    // attempt.
+    maxHeartbeatThrottleInterval: '1s' as const,
+    ...(isVersioned && { workerDeploymentOptions: versionOf(taskQueue, buildId) }),
+    ...(dataConverter && { dataConverter }),
+    interceptors: {
+      activity: [
+        beatHearts,
+        explainFailures(config.stepRetryMs),
+        ...(tracing ? [tracedSteps(tracing)] : []),
+      ],
+    },
+  };
+}
+
+function versionOf(deploymentName: string, buildId: string): WorkerDeploymentOptions {
+  return {
+    version: { deploymentName, buildId },
+    useWorkerVersioning: true,
+    // workflows/versioned.ts names the behavior of every type.
+    defaultVersioningBehavior: 'AUTO_UPGRADE',
+  };
+}
+
+/** Steps that normally need only Postgres. */
+function createLedgerActivities({ config, database, stripe, log }: ActivityDeps) {
+  const approvalLinks = new ApprovalLinks(config.masterSecrets, config.consoleUrl);
+  return {
+    ...createTopUpActivities({
+      database,
+      stripe,
+      dashboardUrl: dashboardUrlOf(config.stripe),
+      firstAskMs: config.firstAskMs,
+      autoTopUpRetryMs: config.autoTopUpRetryMs,
+    }),
+    ...createRollupActivities({ database }),
+    ...createHoldActivities({ database }),
+    ...createLogActivities({ database, retentionDays: config.logRetentionDays }),
+    ...createPartitionActivities({ databaseUrl: config.databaseUrl }),
+    ...createGrantActivities({ database }),
+    ...createApprovalActivities({
+      database,
+      linkTo: (approval) => approvalLinks.urlFor(approval),
+      send: mailSender({ config: config.mail, database, log }),
+    }),
+    ...createInvocationActivities({
+      database,
+      deadlineMs: config.invocationDeadlineMs,
+      attemptTimeoutMs: config.agentTimeoutMs,
+    }),
+  };
+}
+
+/** Steps that call Stripe. */
+function createStripeActivities({ config, database, stripe, temporal, log }: ActivityDeps) {
+  return {
+    ...createTopUpPaymentActivities({
+      database,
+      stripe,
+      consoleUrl: config.consoleUrl,
+      checkoutMinutes: config.checkoutMinutes,
+      savesTestCard: config.savesTestCard,
+      tax: config.stripe.tax,
+      tellOwner: confirmTopUpMailer({ config, database, log }),
+    }),
+    ...createTopUpReversalActivities({ database, stripe }),
+    ...createReconciliationActivities({
+      database,
+      stripe,
+      comparedPerSecond: comparedPerSecond(config.stripe.stepsPerSecond),
+      reviewAfterMs: config.reconcileReviewMs,
+      nudges: {
+        payment: (topUp) => reportPayment(temporal, topUp),
+        reversal: (topUp) => reportReversal(temporal, topUp),
+      },
+    }),
+  };
+}

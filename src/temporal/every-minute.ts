@@ -1,0 +1,26 @@
+/** What a worker does again and again at Temporal for as long as it runs, beside its work. */
+import type { TemporalClient } from './client.ts';
+import { pause } from './pause.ts';
+
+const AGAIN_MS = 60_000;
+const RETRY_MS = 1_000;
+
+/** Repeats `work` every minute, and every second while it fails, until `signal` aborts, which also cuts off its calls. */
+export async function everyMinute(
+  temporal: TemporalClient,
+  signal: AbortSignal,
+  work: () => Promise<void>,
+  onFailure: (error: unknown) => void,
+): Promise<void> {
+  while (!signal.aborted) {
+    let pauseMs = AGAIN_MS;
+    try {
+      await temporal.client.withAbortSignal(signal, work);
+    } catch (error) {
+      if (signal.aborted) return;
+      onFailure(error);
+      pauseMs = RETRY_MS;
+    }
+    await pause(pauseMs, signal);
+  }
+}
