@@ -1,6 +1,8 @@
 /** What consumers do in the console beyond the first visit, in a real browser against a real stack. */
 import assert from 'node:assert/strict';
+import { Client } from 'pg';
 import type { Page } from 'playwright-core';
+import { uuidOf } from '../../src/domain/ids.ts';
 import { makeBudget, makeKey, spend } from '../support/budget-requests.ts';
 import { call, charge } from '../support/http.ts';
 import {
@@ -24,11 +26,17 @@ describe('the console for consumers', function () {
   let harness: ConsoleHarness;
   let window: Window;
   let page: Page;
+  let sql: Client;
 
   before(async () => {
     harness = await openConsole();
+    sql = new Client({ connectionString: harness.stack.database.url });
+    await sql.connect();
   });
-  after(() => harness?.close());
+  after(async () => {
+    await sql?.end();
+    await harness?.close();
+  });
   const open = async (options?: Parameters<ConsoleHarness['open']>[0]) => {
     window = await harness.open(options);
     ({ page } = window);
@@ -98,10 +106,17 @@ describe('the console for consumers', function () {
     await open();
     const { api } = harness.stack;
     const account = await harness.newAccount(5);
-    for (let n = 0; n <= TOP_UPS_ON_A_PAGE; n += 1) {
-      const asked = { key: account.consumerKey, body: { amount: 5 } };
-      assert.equal((await call(api, 'POST', '/v1/checkout', asked)).status, 201);
-    }
+    const asked = { key: account.consumerKey, body: { amount: 5 } };
+    const opened = await call(api, 'POST', '/v1/checkout', asked);
+    assert.equal(opened.status, 201);
+    // More of the same, without a workflow and a payment page for each.
+    const copies = await sql.query(
+      `insert into farebox.top_ups (id, ledger, consumer_id, account_id, method, amount_micros, opened_at)
+       select uuidv7(), ledger, consumer_id, account_id, method, amount_micros, opened_at
+       from farebox.top_ups, generate_series(1, $2) where id = $1`,
+      [uuidOf('topUp', (opened.body as { topUpId: string }).topUpId), TOP_UPS_ON_A_PAGE],
+    );
+    assert.equal(copies.rowCount, TOP_UPS_ON_A_PAGE);
     await window.enter(account);
     await page.getByText('2 of 3 done').waitFor();
   });

@@ -26,7 +26,13 @@ describe('the console', function () {
     (opened) => {
       ({ harness, window, page } = opened);
     },
-    { window: { permissions: ['clipboard-read', 'clipboard-write'] } },
+    {
+      window: {
+        permissions: ['clipboard-read', 'clipboard-write'],
+        // As most users have it.
+        reducedMotion: 'no-preference',
+      },
+    },
   );
 
   const heading = (name: string) => page.getByRole('heading', { name, exact: true });

@@ -50,7 +50,7 @@ describe('the console by keyboard', function () {
   });
   after(() => harness?.close());
   beforeEach(async () => {
-    window = await harness.open({ reducedMotion: 'reduce' });
+    window = await harness.open();
     ({ page } = window);
   });
   afterEach(function () {

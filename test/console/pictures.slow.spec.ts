@@ -136,7 +136,6 @@ describe('the pages of the console', function () {
       storageState: state,
       viewport: { width: PHONE, height: HEIGHT },
       colorScheme,
-      reducedMotion: 'reduce',
     });
     const { page } = window;
     const found: string[] = [];

@@ -62,6 +62,9 @@ export async function openConsole(options: StackOptions = {}): Promise<ConsoleHa
   };
 }
 
+/** Without animations: each frame of one is drawn by the processor, and half of what is drawn are such frames. */
+const WINDOW = { locale: 'en-US', timezoneId: 'UTC', reducedMotion: 'reduce' } as const;
+
 interface Opened {
   readonly harness: ConsoleHarness;
   readonly window: Window;
@@ -104,7 +107,7 @@ export async function openWindow(
   browser: Browser,
   options?: Parameters<Browser['newContext']>[0],
 ): Promise<Window> {
-  const context = await browser.newContext({ locale: 'en-US', timezoneId: 'UTC', ...options });
+  const context = await browser.newContext({ ...WINDOW, ...options });
   context.setDefaultTimeout(PAGE_TIMEOUT_MS);
   const page = await openPage(context);
   const problems: string[] = [];
