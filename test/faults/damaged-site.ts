@@ -32,9 +32,11 @@ export interface DamagedSite {
 export async function openDamagedSite({
   seed,
   recoveryMsMax,
+  pauseMs,
 }: {
   readonly seed: number;
   readonly recoveryMsMax: number;
+  readonly pauseMs?: number;
 }): Promise<DamagedSite> {
   const isRoot = process.getuid?.() === 0;
   const disk = await mkdtemp(join(tmpdir(), 'farebox-disk-'));
@@ -58,6 +60,7 @@ export async function openDamagedSite({
     const site = await openLinedSite({
       seed,
       recoveryMsMax,
+      pauseMs,
       databaseUrl: postgres.url,
       env: {
         NODE_OPTIONS: `--import=${STALLABLE}`,

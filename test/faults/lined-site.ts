@@ -69,16 +69,18 @@ export interface LinedSite {
 
 /**
  * `env` is for API and worker; without `databaseUrl` it has a database on the run's server. `recoveryMsMax`: how soon
- * charges and top-ups have to work again after a trial.
+ * charges and top-ups have to work again after a trial. `pauseMs` is the pause of each client between two charges.
  */
 export async function openLinedSite({
   seed,
   recoveryMsMax,
+  pauseMs = 0,
   env = {},
   databaseUrl: given,
 }: {
   seed: number;
   recoveryMsMax: number;
+  pauseMs?: number | undefined;
   env?: Environment;
   databaseUrl?: string;
 }): Promise<LinedSite> {
@@ -122,7 +124,7 @@ export async function openLinedSite({
     lines,
     api,
     worker,
-    run: (trial) => run(site, account, trial, recoveryMsMax),
+    run: (trial) => run(site, account, trial, { recoveryMsMax, pauseMs }),
     proveBooks: () => proveBooks({ ...common, BASE_URL: api.url }),
     close: async () => {
       await Promise.all([api.stop(), worker.stop()]);
@@ -157,13 +159,13 @@ async function run(
   site: LinedSite,
   account: TestAccount,
   trial: Trial,
-  recoveryMsMax: number,
+  { recoveryMsMax, pauseMs }: { readonly recoveryMsMax: number; readonly pauseMs: number },
 ): Promise<TrialResult> {
   const { api } = site;
   const caught = await openCheckout(api, account);
   const charges = new PersistentCharges([api], account.developerKey);
   const clients = Array.from({ length: CLIENTS }, () =>
-    charges.makeUntilStopped(account, CHARGE_DOLLARS),
+    charges.makeUntilStopped(account, CHARGE_DOLLARS, pauseMs),
   );
   try {
     await until(() => charges.made.size > CLIENTS);

@@ -9,12 +9,14 @@ import { openLinedSite, type LinedSite } from './lined-site.ts';
 
 /** Anything that hangs takes longer. */
 const HANGS_MS = 60_000;
+/** Of each of ten clients, between two charges: without it they take most of the processor. */
+const PAUSE_MS = 20;
 
 describe(`faults of the lines between the parts (SEED=${SEED})`, () => {
   let site: LinedSite;
 
   before(async () => {
-    site = await openLinedSite({ seed: SEED, recoveryMsMax: HANGS_MS });
+    site = await openLinedSite({ seed: SEED, recoveryMsMax: HANGS_MS, pauseMs: PAUSE_MS });
   });
   after(() => site?.close());
 

@@ -11,13 +11,15 @@ import type { Trial } from './lined-site.ts';
 const LASTS_MS = 1_500;
 /** Anything that hangs takes longer. */
 const HANGS_MS = 60_000;
+/** Of each of ten clients, between two charges: without it they take most of the processor. */
+const PAUSE_MS = 20;
 
 describe(`faults of the parts (SEED=${SEED})`, () => {
   let damaged: DamagedSite;
   let trials: readonly Trial[];
 
   before(async () => {
-    damaged = await openDamagedSite({ seed: SEED, recoveryMsMax: HANGS_MS });
+    damaged = await openDamagedSite({ seed: SEED, recoveryMsMax: HANGS_MS, pauseMs: PAUSE_MS });
     trials = damaged.trials(LASTS_MS);
   });
   after(() => damaged?.close());

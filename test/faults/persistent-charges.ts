@@ -50,9 +50,12 @@ export class PersistentCharges {
     this.#isStopped = true;
   }
 
-  /** One charge after the other. */
-  async makeUntilStopped(account: Payer, amount: number): Promise<void> {
-    while (!this.#isStopped) await this.#make(account, amount);
+  /** One charge after the other, with a pause between two. */
+  async makeUntilStopped(account: Payer, amount: number, pauseMs = 0): Promise<void> {
+    while (!this.#isStopped) {
+      await this.#make(account, amount);
+      if (pauseMs > 0) await delay(pauseMs);
+    }
   }
 
   async #make(account: Payer, amount: number): Promise<void> {
