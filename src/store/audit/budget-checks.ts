@@ -101,7 +101,9 @@ export const BUDGET_CHECKS = {
     left join sums s using (ledger, consumer_id, number)
     where b.window_used_micros <> coalesce(s.micros, 0)
       -- Nothing was charged since an older window began, and what it counted is archived.
-      and b.window_began > ${ARCHIVED_BEFORE} + interval '1 day'`,
+      and b.window_began > ${ARCHIVED_BEFORE} + interval '1 day'
+      -- What a window counted that is over limits nothing: the next charge begins another. Without one, its row stays forever.
+      and (b.window_began < (farebox.windows_at(now()))[b.window_unit]) is not true`,
 
   // A limit may be set below what is used. Nothing is added from then on, so what was used then is the bound.
   'every budget is within the limits that applied': sql.fragment`

@@ -6,6 +6,7 @@ import { numberOfWindowUnit, WINDOW_UNITS, windowEnd } from '../../../src/domain
 import { HOUR_MS } from '../../../src/domain/durations.ts';
 import { uuidFloor } from '../../../src/domain/ids.ts';
 import { asMicros } from '../../../src/domain/money.ts';
+import { auditLedger } from '../../../src/store/audit/ledger-checks.ts';
 import { findBudget } from '../../../src/store/budgets/budgets.ts';
 import { changeBudget } from '../../../src/store/budgets/change-budgets.ts';
 import { refundCharge } from '../../../src/store/charges/refund-charge.ts';
@@ -153,5 +154,36 @@ describe('the windows of budgets', () => {
     await client.query('update farebox.hold_expiries set due_at = now()');
     assert.deepEqual(await expireHolds(database), { holds: 1, hasMore: false });
     assert.equal(await counted(), 0);
+  });
+
+  it('are named by doctor until they end when they were given back what they did not count', async () => {
+    const [, key] = harness.model.keys;
+    const [node] = harness.model.nodes;
+    assert.ok(node && key);
+    const window = { unit: 'month' as const, limitMicros: asMicros(1_000) };
+    await harness.turnWindows();
+    await changeBudget(database, harness.view, node.id, { window });
+    const { spend } = harness.draft(key, 1);
+    const [hold = ''] = await placeAll(database, [{ ...placing(harness.view, 200), spend }]);
+    // As if it had been placed while the clock was ahead, and the owner had set the window again.
+    await client.query(
+      `update farebox.holds set placed_at = placed_at + interval '2 hours' where id = $1`,
+      [hold],
+    );
+    await client.query(
+      `update farebox.budgets set window_began = window_began + interval '1 hour'`,
+    );
+    await changeBudget(database, harness.view, node.id, { window });
+    const [charged] = await postDrafts(database, [harness.draft(key, 300)]);
+    assert.equal(charged?.kind, 'posted');
+    await postEntries(database, [releasing(hold)]);
+    const found = async () =>
+      (await auditLedger(database, { parts: ['budgets'] })).map(({ check }) => check);
+    assert.deepEqual(await found(), [
+      'a window counted what its keys charged and held since it began',
+    ]);
+    // Nothing is charged any more, so no charge begins the next window.
+    await harness.turnWindows();
+    assert.deepEqual(await found(), []);
   });
 });

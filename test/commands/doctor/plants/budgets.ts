@@ -20,7 +20,7 @@ const NAMED = 'what a spend key paid or reserved names a key of that consumer';
 const TREE = [
   `insert into farebox.budgets (ledger, consumer_id, number, used_micros, limit_micros, window_unit,
       window_limit_micros, window_used_micros, window_began, window_from_micros)
-    select ledger, id, v.number, 3000000, v.all_in, v.unit, v.each, v.counted, now() - interval '1 hour', 1000000
+    select ledger, id, v.number, 3000000, v.all_in, v.unit, v.each, v.counted, date_trunc('month', now(), 'UTC'), 1000000
     from farebox.consumers, (values (1, null::int8, 0, null::int8, 0), (2, 9000000, 4, 5000000, 3000000))
       as v (number, all_in, unit, each, counted) where id = ':consumer'`,
   `insert into farebox.budget_details (id, ledger, consumer_id, number, path, name)
