@@ -4,6 +4,12 @@ import { sql } from '../database.ts';
 import { isTestLedger } from './modes.ts';
 import { madeTwiceByOneKey } from './one-key.ts';
 
+/**
+ * The charges of a hold that was placed before this may be archived: those of an archived month, and of the day after, as a clock
+ * that was set back over the end of the month dates a capture before its hold.
+ */
+const ALL_CHARGES_SINCE = sql.fragment`${ARCHIVED_BEFORE} + interval '1 day'`;
+
 export const HOLD_CHECKS = {
   'reserved equals open holds': sql.fragment`
     select 'consumer ' || coalesce(c.id, h.consumer_id), 'reserved ' || coalesce(c.reserved_micros, 0)
@@ -14,20 +20,19 @@ export const HOLD_CHECKS = {
     ) h on h.ledger = c.ledger and h.consumer_id = c.id
     where coalesce(c.reserved_micros, 0) <> coalesce(h.micros, 0)`,
 
-  // The charges of a hold that was placed in an archived month may be archived.
   'the captured amount of a hold equals its charges': sql.fragment`
     select 'hold ' || coalesce(h.id, c.hold_id), 'captured ' || coalesce(h.captured_micros, 0) || ' in '
       || coalesce(h.captures, 0) || ', charges ' || coalesce(c.micros, 0) || ' in ' || coalesce(c.charges, 0)
     from (
       select * from farebox.holds
-      where (captures > 0 or captured_micros > 0) and uuid_extract_timestamp(id) >= ${ARCHIVED_BEFORE}
+      where (captures > 0 or captured_micros > 0) and uuid_extract_timestamp(id) >= ${ALL_CHARGES_SINCE}
     ) h full join (
       select ledger, consumer_id, developer, min(tool) as tool, max(tool) as last_tool,
         encode(substr(origin, 7), 'hex')::uuid as hold_id,
         sum(amount_micros) as micros, count(*) as charges
       from farebox.charges
       where length(origin) = 22
-        and uuid_extract_timestamp(encode(substr(origin, 7), 'hex')::uuid) >= ${ARCHIVED_BEFORE}
+        and uuid_extract_timestamp(encode(substr(origin, 7), 'hex')::uuid) >= ${ALL_CHARGES_SINCE}
       group by 1, 2, 3, 6
     ) c on c.ledger = h.ledger and c.consumer_id = h.consumer_id and c.hold_id = h.id
       and c.developer = h.developer

@@ -79,6 +79,8 @@ describe('the holds of the months before an archived one', () => {
     const lease = await takeLease(api, account, spender.consumerKey);
     await askRenewal(api, account, lease.id, { expiresIn: 600 }, keyed('renewal'));
     const settledBy = await settleOne(lease.id);
+    const ahead = await place(api, account);
+    const aheadBy = await capture(api, account, ahead.id);
     const late = await place(api, spender, { amount: 3 });
     const over = await place(api, spender, { amount: 1 });
     const lateBy = await capture(api, account, late.id);
@@ -102,6 +104,9 @@ describe('the holds of the months before an archived one', () => {
     await moved('overBy', 'charge', overBy.id, midnight + 70_000);
     await moved('lateLease', 'lease', lateLease.id, midnight - 40_000);
     await moved('lateSettledBy', 'charge', lateSettledBy, midnight + 75_000);
+    // The clock was set back over the end of the month after it was placed.
+    await moved('ahead', 'hold', ahead.id, midnight + 1_800_000);
+    await moved('aheadBy', 'charge', aheadBy.id, midnight - 70_000);
     await moved('next', 'hold', next.id, midnight + 80_000);
     await moved('nextBy', 'charge', nextBy.id, midnight + 90_000);
     // The window began with the last month in which something was charged: it counted the excess, and the last hold.
@@ -177,7 +182,7 @@ describe('the holds of the months before an archived one', () => {
     assert.match(
       await farebox(['archive', '--month', nameAt(OLD)], { env: api.env }),
       new RegExp(
-        `Archived 2 charges of [^]*\\nThe holds and leases of earlier months are now in ${left}\\.\\n`,
+        `Archived 3 charges of [^]*\\nThe holds and leases of earlier months are now in ${left}\\.\\n`,
       ),
     );
     assert.equal(await count(left), 1);
@@ -263,7 +268,7 @@ describe('the holds of the months before an archived one', () => {
     const { holds } = bodyOf(await call(api, 'GET', '/v1/holds', ofDeveloper), 200, HoldsReply);
     assert.deepEqual(
       holds.map((hold) => hold.id),
-      [id('next')],
+      [id('ahead'), id('next')],
     );
     const { leases } = bodyOf(await call(api, 'GET', '/v1/leases', ofDeveloper), 200, LeasesReply);
     assert.deepEqual(leases, []);
