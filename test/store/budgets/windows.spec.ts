@@ -164,7 +164,8 @@ describe('the windows of budgets', () => {
     await harness.turnWindows();
     await changeBudget(database, harness.view, node.id, { window });
     const { spend } = harness.draft(key, 1);
-    const [hold = ''] = await placeAll(database, [{ ...placing(harness.view, 200), spend }]);
+    const place = { ...placing(harness.view, 200), spend };
+    const [hold = ''] = await placeAll(database, [place]);
     // As if it had been placed while the clock was ahead, and the owner had set the window again.
     await client.query(
       `update farebox.holds set placed_at = placed_at + interval '2 hours' where id = $1`,
