@@ -1,5 +1,6 @@
 -- Sets the next mark of a limit that was set or changed: the first above what is used, so what an owner's own change passes
 -- makes no event. A new window has all marks before it, even if its first spend passes them.
+-- A window that begins earlier than the one before was set by the owner after the clock was set back, and has counted nothing.
 -- In the row that is written, before it is: to write the row again took most of the time of changing 100,000 windows at once.
 create or replace function farebox.arm_budget_marks() returns trigger language plpgsql as $$
 begin
@@ -10,7 +11,7 @@ begin
   if new.window_began > old.window_began then
     new.window_notice_at := (
       select min(m.micros) from farebox.budget_marks(new.window_limit_micros) m where m.micros > 0);
-  elsif old.window_limit_micros is distinct from new.window_limit_micros then
+  elsif new.window_began < old.window_began or old.window_limit_micros is distinct from new.window_limit_micros then
     new.window_notice_at := (
       select min(m.micros) from farebox.budget_marks(new.window_limit_micros) m where m.micros > new.window_used_micros);
   end if;
@@ -18,7 +19,7 @@ begin
 end $$;
 
 create or replace trigger budgets_arm_marks before update on farebox.budgets
-  for each row when (new.window_began > old.window_began or old.limit_micros is distinct from new.limit_micros
+  for each row when (new.window_began <> old.window_began or old.limit_micros is distinct from new.limit_micros
     or old.window_limit_micros is distinct from new.window_limit_micros)
   execute function farebox.arm_budget_marks();
 create or replace trigger budgets_arm_marks_insert before insert on farebox.budgets

@@ -37,7 +37,7 @@ describe('the marks of budgets', () => {
     ({ database } = ledger);
     client = new Client({ connectionString: ledger.url });
     await client.connect();
-    fresh = await openHarnesses(database, client, ledger.url, 6, 1);
+    fresh = await openHarnesses(database, client, ledger.url, 7, 1);
   });
   beforeEach(() => {
     harness = fresh.pop() ?? assert.fail();
@@ -126,6 +126,20 @@ describe('the marks of budgets', () => {
     await change(node, { limitMicros: asMicros(2_700) });
     await spend(key, 100);
     assert.deepEqual(await marks(), ['total 100']);
+  });
+
+  it('are armed again when the owner sets a window anew that began while the clock was ahead', async () => {
+    const node = await nodeWith({ limit: null, window: 1_000 });
+    const key = keyOf(node);
+    await client.query(
+      `update farebox.budgets set window_began = window_began + interval '2 days' where consumer_id = $1`,
+      [harness.view.consumerId],
+    );
+    await spend(key, 1_000);
+    assert.deepEqual(await marks(), ['window 80', 'window 100']);
+    await change(node, { window: { unit: 'day', limitMicros: asMicros(1_000) } });
+    await spend(key, 850);
+    assert.deepEqual(await marks(), ['window 80']);
   });
 
   it(`are told exactly once under concurrent spends of eight connections (SEED=${SEED})`, async () => {
