@@ -1,7 +1,7 @@
 /**
  * Sells a language model by the token: holds the most that an answer can cost, streams it, and captures what was
  * streamed, even when the caller leaves halfway. Speaks OpenAI's protocol on both sides, of text only.
- * Settings: FAREBOX_URL, FAREBOX_SECRET_KEY, UPSTREAM_URL, UPSTREAM_KEY, PORT.
+ * Settings: FAREBOX_URL, FAREBOX_SECRET_KEY, UPSTREAM_URL, UPSTREAM_KEY, UPSTREAM_MODEL, PORT.
  */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -9,6 +9,8 @@ import { text } from 'node:stream/consumers';
 import { Farebox, FareboxError, serviceKeyOf, usd } from '@farebox/client';
 
 const farebox = new Farebox();
+/** The model that the prices are of. */
+const MODEL = process.env['UPSTREAM_MODEL'];
 const INPUT = usd('3').per(1_000_000);
 const OUTPUT = usd('15').per(1_000_000);
 const OUTPUT_TOKENS_MAX = 4_096;
@@ -84,6 +86,7 @@ interface Message {
 }
 
 interface Asked {
+  model: string;
   messages: Message[];
   max_completion_tokens?: unknown;
   /** Its older name. */
@@ -91,13 +94,14 @@ interface Asked {
 }
 
 /**
- * What of a request is passed on. Undefined unless it is a conversation of text: an image or a file is named by a URL or an
- * id of a few bytes, and costs thousands of tokens, which would not be held.
+ * What of a request is passed on. Undefined unless it is a conversation of text with our model: another model has other
+ * prices, and an image or a file is named by a URL or an id of a few bytes, and costs thousands of tokens, which would not be
+ * held.
  */
 function textOnly(conversation: string): { max_completion_tokens: number } | undefined {
   try {
     const asked = JSON.parse(conversation) as Asked;
-    if (!asked.messages.every(isText)) return undefined;
+    if (asked.model !== MODEL || !asked.messages.every(isText)) return undefined;
     const members = Object.entries(asked).filter(([name]) => PASSED_ON.has(name));
     return { ...Object.fromEntries(members), max_completion_tokens: outputTokensMaxOf(asked) };
   } catch {
@@ -118,7 +122,7 @@ function isText({ content, audio }: Message): boolean {
 }
 
 function refuseContent(response: ServerResponse): void {
-  const message = 'The body must be JSON with messages of text, without images, files and audio.';
+  const message = `The body must be JSON for the model ${MODEL}, with messages of text, without images, files and audio.`;
   response.writeHead(400, { 'content-type': 'application/json' });
   response.end(JSON.stringify({ error: { code: 'unsupported_content', message } }));
 }

@@ -80,7 +80,8 @@ describe('examples: paid servers', () => {
       await once(upstream, 'listening');
       const { port } = upstream.address() as AddressInfo;
       const UPSTREAM_URL = `http://127.0.0.1:${port}`;
-      proxy = await start('llm-proxy.ts', { UPSTREAM_URL, UPSTREAM_KEY: 'sk-upstream' });
+      const settings = { UPSTREAM_URL, UPSTREAM_KEY: 'sk-upstream', UPSTREAM_MODEL: 'm' };
+      proxy = await start('llm-proxy.ts', settings);
     });
     afterEach(() => {
       upstream.closeAllConnections();
@@ -221,6 +222,15 @@ describe('examples: paid servers', () => {
         assert.deepEqual(await books.holds(), []);
       });
     }
+
+    it('refuses another model, which may cost more than its prices', async () => {
+      answerOf = async (response) => void response.writeHead(500).end();
+      const body = JSON.stringify({ model: 'dear', messages: [{ role: 'user', content: 'Hi' }] });
+      const refused = await ask({ body });
+      assert.equal(refused.status, 400);
+      assert.match(await refused.text(), /for the model m,/);
+      assert.deepEqual(await books.holds(), []);
+    });
 
     it('refuses what is no conversation, before it holds anything', async () => {
       answerOf = async () => assert.fail('asked');
