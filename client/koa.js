@@ -27,7 +27,9 @@ export function paidRoute(farebox, options) {
           await written.end();
           return context;
         },
-        hasFailed: ({ status, body }) => status >= 400 || isSpent(body),
+        // Koa does not send the body of a handler that has written to Node's response itself, and may have read it for that.
+        hasFailed: ({ status, body, respond }) =>
+          status >= 400 || (respond !== false && isSpent(body)),
       });
       written.restore();
       context.set(chargeHeaders(charge));

@@ -284,6 +284,25 @@ describe('client: streams of paid routes', () => {
     }
   });
 
+  it('are paid for when the handler has sent them itself, with Koa', async () => {
+    const fake = new FakeFarebox();
+    const { apiKey } = fake.addConsumer({ balance: 1 });
+    const [ask, end] = await onKoa(fake, (ctx) => {
+      const body = Readable.from(['otters']);
+      ctx.body = body;
+      ctx.respond = false;
+      body.pipe(ctx.res);
+    });
+    try {
+      const response = await ask({ 'x-service-key': apiKey });
+      assert.deepEqual([response.status, await response.text()], [200, 'otters']);
+      assert.ok(response.headers.get('x-charge-id'));
+      assert.equal((await fake.consumer(apiKey).balance()).balance, 0);
+    } finally {
+      await end();
+    }
+  });
+
   it('are not sent when they come after the refusal, while a middleware of Koa still waits', async () => {
     const fake = new FakeFarebox();
     const { apiKey } = fake.addConsumer({ balance: 1 });
