@@ -61,6 +61,7 @@ export interface OwnerApprovals extends Approvals {
       limit?: Amount | undefined;
       /** With `top_up`: dollars, in whole cents. */
       amount?: Amount | undefined;
+      /** With `top_up`: for another payment, after one that failed. Without it, an approval is paid for once. */
       idempotencyKey?: string | undefined;
     },
     options?: CallOptions,

@@ -46,7 +46,9 @@ export class Approvals {
       amount: amountToSend(amount),
     }));
     const path = `/v1/approvals/${idInPath(id)}/decide`;
-    return this.#calls.post(path, { body, idempotencyKey }, DECISION, options);
+    // Without a key of its own, a decision has that of its approval: sent again, also by another call of this, it pays once.
+    const asked = { method: 'POST', path, body, idempotencyKey };
+    return (await this.#calls.write(asked, DECISION, options)).json;
   }
 
   /** Until it is decided or the time is over. An outage of the service meanwhile only costs time. */

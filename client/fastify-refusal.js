@@ -1,6 +1,7 @@
 /** Responses of Fastify that are not paid for, and refusals in their place. */
 import { discard, hasFailed, isResponse, isSpent } from './fetch-response.js';
 import { refuse as refuseRaw } from './node-payment.js';
+import { isReadToEnd } from './node-response.js';
 import { refusalOf } from './refusals.js';
 
 /** Gives the body. Takes back the headers that were not there `before`: the handler has set them for its `unsent` body. */
@@ -25,7 +26,8 @@ export function failHijacked(request, reply, error) {
 
 /** It failed, or cannot be sent. Fastify takes the status of a response of fetch only when it sends it. */
 export function cannotBePaid({ statusCode }, payload) {
-  return isResponse(payload) ? hasFailed(payload) : statusCode >= 400 || isSpent(payload);
+  if (isResponse(payload)) return hasFailed(payload);
+  return statusCode >= 400 || isSpent(payload) || isReadToEnd(payload);
 }
 
 /** Fastify ignores the handler's answer that comes later, and leaves it open if it is a stream. */

@@ -1,7 +1,7 @@
 /** Paid routes for Koa: `router.get('/search', paidRoute(farebox, { tool, price }), handler)`. */
 import { discard, isSpent } from './fetch-response.js';
 import { Written } from './koa-written.js';
-import { signalOf } from './node-response.js';
+import { isReadToEnd, signalOf } from './node-response.js';
 import { checkPaid, isRefusal, runPaid } from './paid.js';
 import { chargeHeaders, refusalOf } from './refusals.js';
 import { serviceKeyOf } from './service-key.js';
@@ -27,7 +27,9 @@ export function paidRoute(farebox, options) {
           await written.end();
           return context;
         },
-        hasFailed: ({ status, body }) => status >= 400 || isSpent(body),
+        // Koa does not send the body of a handler that has written to Node's response itself, and may have read it for that.
+        hasFailed: ({ status, body, respond }) =>
+          status >= 400 || (respond !== false && (isSpent(body) || isReadToEnd(body))),
       });
       written.restore();
       context.set(chargeHeaders(charge));

@@ -1,4 +1,10 @@
 /** The part of Node's response that paid routes need. */
+import { isReadable, Readable } from 'node:stream';
+
+/** Whether nothing is left of a stream, also of the web, that somebody has read. A lock on it may have been released. */
+export function isReadToEnd(body) {
+  return Readable.isDisturbed(body) && isReadable(body) === false;
+}
 
 /** Aborted when the caller disconnects before the response is finished. */
 export function signalOf(response) {

@@ -7,8 +7,9 @@ import { FareboxError } from './errors.js';
 const HMAC = { name: 'HMAC', hash: 'SHA-256' };
 const TOLERANCE_SECONDS = 300;
 const PREFIX = 'whsec_';
+/** Also when a stranger chose another Content-Type, for which Express reads no body. */
 const PARSED =
-  'Farebox: body must be the body of the request exactly as it arrived, as a string or bytes: the signature is of these. ' +
+  'The webhook cannot be verified: body must be the body of the request exactly as it arrived, as a string or bytes: the signature is of these. ' +
   'Take it before a JSON parser does, for example with express.raw({ type: "application/json" })';
 
 export async function verifyWebhook({
@@ -24,7 +25,8 @@ export async function verifyWebhook({
   if (!id || !timestamp || !signatures) throw refusal('a header of the signature is missing');
   const ageSeconds = Math.abs(Date.now() / 1_000 - Number(timestamp));
   if (!(ageSeconds <= toleranceSeconds)) throw refusal('it was signed at another time');
-  if (typeof body !== 'string' && !isBytes(body)) throw new TypeError(PARSED);
+  if (typeof body !== 'string' && !isBytes(body))
+    throw new FareboxError('invalid_signature', PARSED);
   const text = typeof body === 'string' ? body : new TextDecoder().decode(body);
   const signed = new TextEncoder().encode(`${id}.${timestamp}.${text}`);
   const key = await crypto.subtle.importKey('raw', secretBytes(secret), HMAC, false, ['verify']);

@@ -1,7 +1,7 @@
 /**
  * Sells a language model by the token: holds the most that an answer can cost, streams it, and captures what was
  * streamed, even when the caller leaves halfway. Speaks OpenAI's protocol on both sides, of text only.
- * Settings: FAREBOX_URL, FAREBOX_SECRET_KEY, UPSTREAM_URL, UPSTREAM_KEY, PORT.
+ * Settings: FAREBOX_URL, FAREBOX_SECRET_KEY, UPSTREAM_URL, UPSTREAM_KEY, UPSTREAM_MODEL, PORT.
  */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -9,19 +9,28 @@ import { text } from 'node:stream/consumers';
 import { Farebox, FareboxError, serviceKeyOf, usd } from '@farebox/client';
 
 const farebox = new Farebox();
+/** The model that the prices are of. */
+const MODEL = process.env['UPSTREAM_MODEL'];
 const INPUT = usd('3').per(1_000_000);
 const OUTPUT = usd('15').per(1_000_000);
 const OUTPUT_TOKENS_MAX = 4_096;
 /** Of the caller's request. Others, such as a search of the web, cost what these prices do not cover. */
 const PASSED_ON = new Set([
+  'frequency_penalty',
+  'logit_bias',
+  'logprobs',
   'messages',
   'model',
+  'parallel_tool_calls',
+  'presence_penalty',
+  'reasoning_effort',
   'response_format',
   'seed',
   'stop',
   'temperature',
   'tool_choice',
   'tools',
+  'top_logprobs',
   'top_p',
 ]);
 const TO_CALLER = new Set([
@@ -51,12 +60,13 @@ async function answer(request: IncomingMessage, response: ServerResponse): Promi
     const conversation = await text(request);
     const asked = textOnly(conversation);
     if (!asked) return refuseContent(response);
+    const { max_completion_tokens: outputTokensMax } = asked;
     // No token of text is shorter than a byte.
     const inputTokens = Buffer.byteLength(conversation);
     const hold = await farebox.holds.place({
       apiKey: serviceKeyOf(request.headers),
       tool: 'chat',
-      amount: costOf(inputTokens, OUTPUT_TOKENS_MAX),
+      amount: costOf(inputTokens, outputTokensMax),
     });
     const tokens = { input: inputTokens, output: 0 };
     try {
@@ -75,18 +85,34 @@ interface Message {
   audio?: unknown;
 }
 
+interface Asked {
+  model: string;
+  messages: Message[];
+  max_completion_tokens?: unknown;
+  /** Its older name. */
+  max_tokens?: unknown;
+}
+
 /**
- * What of a request is passed on. Undefined unless it is a conversation of text: an image or a file is named by a URL or an
- * id of a few bytes, and costs thousands of tokens, which would not be held.
+ * What of a request is passed on. Undefined unless it is a conversation of text with our model: another model has other
+ * prices, and an image or a file is named by a URL or an id of a few bytes, and costs thousands of tokens, which would not be
+ * held.
  */
-function textOnly(conversation: string): object | undefined {
+function textOnly(conversation: string): { max_completion_tokens: number } | undefined {
   try {
-    const asked = JSON.parse(conversation) as { messages: Message[] };
-    if (!asked.messages.every(isText)) return undefined;
-    return Object.fromEntries(Object.entries(asked).filter(([name]) => PASSED_ON.has(name)));
+    const asked = JSON.parse(conversation) as Asked;
+    if (asked.model !== MODEL || !asked.messages.every(isText)) return undefined;
+    const members = Object.entries(asked).filter(([name]) => PASSED_ON.has(name));
+    return { ...Object.fromEntries(members), max_completion_tokens: outputTokensMaxOf(asked) };
   } catch {
     return undefined;
   }
+}
+
+/** As few as the caller wants to pay for. */
+function outputTokensMaxOf({ max_completion_tokens: max, max_tokens: older }: Asked): number {
+  const wanted = Number(max ?? older ?? OUTPUT_TOKENS_MAX);
+  return wanted >= 1 && wanted < OUTPUT_TOKENS_MAX ? Math.floor(wanted) : OUTPUT_TOKENS_MAX;
 }
 
 function isText({ content, audio }: Message): boolean {
@@ -96,7 +122,7 @@ function isText({ content, audio }: Message): boolean {
 }
 
 function refuseContent(response: ServerResponse): void {
-  const message = 'The body must be JSON with messages of text, without images, files and audio.';
+  const message = `The body must be JSON for the model ${MODEL}, with messages of text, without images, files and audio.`;
   response.writeHead(400, { 'content-type': 'application/json' });
   response.end(JSON.stringify({ error: { code: 'unsupported_content', message } }));
 }
@@ -116,7 +142,7 @@ async function stream(
       authorization: `Bearer ${process.env['UPSTREAM_KEY']}`,
       'content-type': 'application/json',
     },
-    body: JSON.stringify({ ...asked, ...options, max_completion_tokens: OUTPUT_TOKENS_MAX }),
+    body: JSON.stringify({ ...asked, ...options }),
     signal,
   });
   if (!streamed.ok || !streamed.body) throw new Error(`status ${streamed.status}`);

@@ -121,7 +121,7 @@ export type ErrorCode = keyof typeof ERRORS;
 export type ErrorFacts = Readonly<Record<string, string | number | boolean | null>>;
 
 export interface RefusalDetails {
-  /** The path of the offending field: `amount`, `charges[3].tool`. */
+  /** The path of the offending field: `amount`, `entries.3.amount`. */
   readonly param?: string;
   readonly facts?: ErrorFacts;
   readonly retryAfterSeconds?: number;

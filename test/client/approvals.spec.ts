@@ -4,6 +4,7 @@ import { Farebox, FareboxConsumer, type FareboxError } from '@farebox/client';
 import { paidTool } from '@farebox/client/mcp';
 import { FakeFarebox } from '@farebox/client/testing';
 import { startTestApi, type TestApi } from '../support/api.ts';
+import { testSideOf } from '../support/test-mode.ts';
 import type { TestAccount } from '../support/accounts.ts';
 import { until } from '../support/stack.ts';
 import { raised } from './scripted-service.ts';
@@ -40,6 +41,23 @@ describe('client: approvals', () => {
       const { approvals } = await owner.approvals.list({ status: 'pending' }).page();
       return approvals.find(({ reason }) => because === undefined || reason === because);
     });
+
+  it('are topped up once when the same decision is sent again, unless under a key of its own', async () => {
+    const side = await testSideOf(api, api.databaseUrl, account);
+    const payer = new FareboxConsumer({ consumerKey: side.consumerKey, baseUrl: api.url });
+    const seller = new Farebox({ secretKey: side.developerKey, baseUrl: api.url });
+    const call = { apiKey: side.consumerKey, tool: 'search', amount: 500 };
+    const { id } = await seller.approvals.ask(call);
+    // Less than what is missing, so it stays pending, as while a payment is.
+    const decision = { decision: 'top_up', amount: 5 } as const;
+    for (let n = 0; n < 2; n += 1) {
+      assert.equal((await payer.approvals.decide(id, decision)).status, 'pending');
+    }
+    const amounts = async () => (await payer.topUps().page()).topUps.map(({ amount }) => amount);
+    assert.deepEqual(await amounts(), [5]);
+    await payer.approvals.decide(id, { ...decision, idempotencyKey: 'another' });
+    assert.deepEqual(await amounts(), [5, 5]);
+  });
 
   it('ask, wait and charge again, by each budget that refuses, with one key', async () => {
     const apiKey = await keyFor({ limit: 1, approveDevelopers: true });

@@ -112,6 +112,15 @@ const reading = (read: (body: unknown) => Promise<unknown>) => ({
 const read = (response: unknown) => (response as Response).text();
 const copied = (response: unknown) => (response as Response).clone().text();
 const answer = () => new Response('otters');
+const webStream = () =>
+  new ReadableStream({
+    start(controller) {
+      controller.enqueue(new TextEncoder().encode('otters'));
+      controller.close();
+    },
+  });
+/** Reads to the end, and leaves the stream unlocked. */
+const readWeb = (body: unknown) => text(body as ReadableStream);
 /** In which a function for the cost reads the body, or a copy of it. */
 const COSTS: Readonly<
   Record<string, (fake: FakeFarebox, isCopied: boolean) => Promise<[Ask, () => unknown]>>
@@ -140,6 +149,21 @@ const COSTS: Readonly<
       fake,
       (ctx) => void (ctx.body = answer()),
       reading((ctx) => (isCopied ? copied : read)((ctx as Koa.Context).body)),
+    ),
+  'fastify, a web stream': async (fake, isCopied) => {
+    const app = fastify();
+    const options = reading(async (body) => isCopied || readWeb(body));
+    app.get('/', fastifyRoute(fake.farebox(), options), (_request, reply) =>
+      reply.send(webStream()),
+    );
+    const url = await app.listen({ port: 0, host: '127.0.0.1' });
+    return [(headers) => fetch(url, { headers }), () => app.close()];
+  },
+  'koa, a web stream': (fake, isCopied) =>
+    onKoa(
+      fake,
+      (ctx) => void (ctx.body = webStream()),
+      reading(async (ctx) => isCopied || readWeb((ctx as Koa.Context).body)),
     ),
   'koa, a stream of Node': (fake, isCopied) =>
     onKoa(
@@ -279,6 +303,25 @@ describe('client: streams of paid routes', () => {
     try {
       await ask({ 'x-service-key': apiKey }).catch(() => {});
       assert.equal((await fake.consumer(apiKey).balance()).balance, 1);
+    } finally {
+      await end();
+    }
+  });
+
+  it('are paid for when the handler has sent them itself, with Koa', async () => {
+    const fake = new FakeFarebox();
+    const { apiKey } = fake.addConsumer({ balance: 1 });
+    const [ask, end] = await onKoa(fake, (ctx) => {
+      const body = Readable.from(['otters']);
+      ctx.body = body;
+      ctx.respond = false;
+      body.pipe(ctx.res);
+    });
+    try {
+      const response = await ask({ 'x-service-key': apiKey });
+      assert.deepEqual([response.status, await response.text()], [200, 'otters']);
+      assert.ok(response.headers.get('x-charge-id'));
+      assert.equal((await fake.consumer(apiKey).balance()).balance, 0);
     } finally {
       await end();
     }

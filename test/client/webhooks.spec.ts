@@ -54,12 +54,12 @@ describe('client: an event', () => {
     await refuses({ body, secret, headers: twice }, /no signature/);
   });
 
-  it('that was parsed already is an error that says so', async () => {
+  it('that was parsed already is refused, as one of a stranger whose body Express did not read, and the error says why', async () => {
     const headers = signed();
-    for (const parsed of [event, undefined, null]) {
-      const request = { body: parsed as unknown as string, headers, secret };
-      const isClear = { name: 'TypeError', message: /exactly as it arrived.*express\.raw/ };
-      await assert.rejects(verifyWebhook(request), isClear);
+    const bodies: readonly unknown[] = [event, {}, undefined, null];
+    for (const parsed of bodies) {
+      const request = { body: parsed as string, headers, secret };
+      await refuses(request, /exactly as it arrived.*express\.raw/);
     }
     const { buffer } = new TextEncoder().encode(body);
     const bytes = new Uint8Array(buffer);

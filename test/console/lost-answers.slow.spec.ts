@@ -95,6 +95,27 @@ describe('the console without an answer', function () {
     assert.equal(keys[0], keys[1]);
   });
 
+  it('pays under the same key when the request after a lost answer is one too many', async () => {
+    await window.enter(await harness.newAccount(0));
+    const keys: (string | undefined)[] = [];
+    const answers = [
+      { status: 500, json: UNKNOWN },
+      { status: 429, json: { error: { code: 'rate_limited', message: 'Too many requests' } } },
+    ];
+    await page.route('**/v1/checkout', async (route) => {
+      keys.push(keyOf(route));
+      await route.fulfill(answers[keys.length - 1] ?? { status: 402, json: DECLINED });
+    });
+    for (const said of ['The outcome is not known.', 'Too many requests.', 'The card was']) {
+      await button('Pay $25.00').click();
+      await page.getByText(said).waitFor();
+    }
+    assert.equal(new Set(keys).size, 1, keys.join(' '));
+    await button('Pay $25.00').click();
+    await until(async () => keys.length === 4);
+    assert.notEqual(keys[3], keys[0]);
+  });
+
   it('can pay again when somebody comes back from the checkout to the page as it was left', async () => {
     await window.enter(await harness.newAccount(0));
     const keys: (string | undefined)[] = [];

@@ -80,7 +80,8 @@ describe('examples: paid servers', () => {
       await once(upstream, 'listening');
       const { port } = upstream.address() as AddressInfo;
       const UPSTREAM_URL = `http://127.0.0.1:${port}`;
-      proxy = await start('llm-proxy.ts', { UPSTREAM_URL, UPSTREAM_KEY: 'sk-upstream' });
+      const settings = { UPSTREAM_URL, UPSTREAM_KEY: 'sk-upstream', UPSTREAM_MODEL: 'm' };
+      proxy = await start('llm-proxy.ts', settings);
     });
     afterEach(() => {
       upstream.closeAllConnections();
@@ -154,6 +155,48 @@ describe('examples: paid servers', () => {
       assert.equal((await ask({ body })).status, 200);
     });
 
+    for (const name of ['max_tokens', 'max_completion_tokens']) {
+      it(`holds and asks for no more than the caller wants to pay for, by ${name}`, async () => {
+        const few = await api.createAccount(0.01);
+        const maxima: unknown[] = [];
+        answerOf = async (response, asked) => {
+          maxima.push(asked['max_completion_tokens'], asked['max_tokens']);
+          say(response, piece('Otters'));
+          response.end('data: [DONE]\n\n');
+        };
+        for (const max of [16, 1_000_000]) {
+          const payer = max === 16 ? few : account;
+          const body = JSON.stringify({ model: 'm', messages: [], [name]: max });
+          const sent = { 'x-service-key': payer.consumerKey };
+          assert.equal((await ask({ body, headers: sent })).status, 200);
+        }
+        assert.deepEqual(maxima, [16, undefined, 4_096, undefined]);
+      });
+    }
+
+    it('passes on what changes the answer and costs no more, and nothing that does', async () => {
+      const free = {
+        frequency_penalty: 1,
+        parallel_tool_calls: false,
+        presence_penalty: 1,
+        reasoning_effort: 'low',
+        seed: 7,
+        stop: ['.'],
+        temperature: 0,
+      };
+      const dear = { service_tier: 'priority', web_search_options: {}, modalities: ['audio'] };
+      const passed: [string, unknown][] = [];
+      answerOf = async (response, asked) => {
+        passed.push(...Object.entries(asked).filter(([name]) => name in free || name in dear));
+        say(response, piece('Otters'));
+        response.end('data: [DONE]\n\n');
+      };
+      const messages = [{ role: 'developer', content: 'Be brief.' }];
+      const body = JSON.stringify({ model: 'm', messages, ...free, ...dear });
+      assert.equal((await ask({ body })).status, 200);
+      assert.deepEqual(Object.fromEntries(passed), free);
+    });
+
     it('is free when the model gives no answer', async () => {
       answerOf = async (response) => {
         response.writeHead(500).end();
@@ -179,6 +222,15 @@ describe('examples: paid servers', () => {
         assert.deepEqual(await books.holds(), []);
       });
     }
+
+    it('refuses another model, which may cost more than its prices', async () => {
+      answerOf = async (response) => void response.writeHead(500).end();
+      const body = JSON.stringify({ model: 'dear', messages: [{ role: 'user', content: 'Hi' }] });
+      const refused = await ask({ body });
+      assert.equal(refused.status, 400);
+      assert.match(await refused.text(), /for the model m,/);
+      assert.deepEqual(await books.holds(), []);
+    });
 
     it('refuses what is no conversation, before it holds anything', async () => {
       answerOf = async () => assert.fail('asked');

@@ -16,6 +16,7 @@ const AMOUNTS = [10, 25, 50, 100];
 const DOLLARS_MIN = 5;
 /** Longer than between two keys: the processor is asked for the tax on what was meant, not on each digit. */
 const TYPING_MS = 300;
+const TOO_MANY = 429;
 
 interface Paid {
   readonly sessionUrl?: string;
@@ -53,10 +54,10 @@ export function TopUpForm() {
       else await queries.invalidateQueries();
     },
     onError: (error) => {
-      // A refusal is final. After a lost connection the same key finds out what happened.
-      if (error instanceof ApiFailure && error.status >= 400 && error.status < 500) {
-        key.current = newIdempotencyKey();
-      }
+      // A refusal is final. After a lost connection the same key finds out what happened; too many requests are refused
+      // before that.
+      const isFinal = error instanceof ApiFailure && error.status >= 400 && error.status < 500;
+      if (isFinal && error.status !== TOO_MANY) key.current = newIdempotencyKey();
       void queries.invalidateQueries({ queryKey: ['top-ups'] });
     },
   });
