@@ -8,8 +8,8 @@ const HMAC = { name: 'HMAC', hash: 'SHA-256' };
 const TOLERANCE_SECONDS = 300;
 const PREFIX = 'whsec_';
 const PARSED =
-  'Farebox: body must be the body of the request exactly as it arrived, as a string or bytes: the signature is of these. ' +
-  'Take it before a JSON parser does, for example with express.raw({ type: "application/json" })';
+  'Farebox: body must be the body of the request exactly as it arrived, as a string or bytes, because the signature covers it. ' +
+  'Read it before a JSON parser does, for example with express.raw({ type: "application/json" })';
 
 export async function verifyWebhook({
   body,
@@ -56,7 +56,7 @@ function secretBytes(secret) {
   return bytes;
 }
 
-/** Also of another realm. */
+/** True also for bytes that were created in another realm. */
 function isBytes(body) {
   const kind = Object.prototype.toString.call(body);
   return ArrayBuffer.isView(body) || kind === '[object ArrayBuffer]';

@@ -112,7 +112,7 @@ const reading = (read: (body: unknown) => Promise<unknown>) => ({
 const read = (response: unknown) => (response as Response).text();
 const copied = (response: unknown) => (response as Response).clone().text();
 const answer = () => new Response('otters');
-/** In which a function for the cost reads the body, or a copy of it. */
+/** Routes whose `settle` reads the body, or a copy of it. */
 const COSTS: Readonly<
   Record<string, (fake: FakeFarebox, isCopied: boolean) => Promise<[Ask, () => unknown]>>
 > = {
@@ -224,7 +224,7 @@ describe('client: streams of paid routes', () => {
   });
 
   for (const [name, start] of Object.entries(COSTS)) {
-    it(`are not paid for when settle() reads them, but when it reads a copy: ${name}`, async () => {
+    it(`are paid for if settle() reads a copy of them, and not if it reads them: ${name}`, async () => {
       for (const [isCopied, balance] of [
         [false, 1],
         [true, 0.75],

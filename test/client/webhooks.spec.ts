@@ -54,7 +54,7 @@ describe('client: an event', () => {
     await refuses({ body, secret, headers: twice }, /no signature/);
   });
 
-  it('that was parsed already is an error that says so', async () => {
+  it('that was already parsed gets an error that says so', async () => {
     const headers = signed();
     for (const parsed of [event, undefined, null]) {
       const request = { body: parsed as unknown as string, headers, secret };
