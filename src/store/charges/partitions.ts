@@ -88,7 +88,7 @@ async function readNow(client: Client): Promise<number> {
 }
 
 async function findMissing(client: Client, nowMs: number): Promise<Month[]> {
-  // An archived month is not made again when the clock is months behind: nothing may be charged in it.
+  // The partitions of an archived month are not created again when the clock is months behind: nothing may be charged in it.
   const { rows } = await client.query<{ name: string }>(`
     select c.relname as name from pg_inherits i join pg_class c on c.oid = i.inhrelid
     where i.inhparent in ('farebox.charges'::regclass, 'farebox.holds'::regclass)

@@ -242,10 +242,10 @@ function entryError(
   }
 }
 
-/** What a charge needs is an amount. A lease has one, and lacks the price of a tool. */
+/** The message for a charge asks for an amount. A lease has an amount: it needs the price of the tool. */
 const WITHOUT_PRICE = {
   unknown_tool:
-    'The tool is not registered: take the lease with a price for it, as {"name": "...", "price": "0.02"}, or register it ' +
+    'The tool is not registered: take the lease with a price for it, such as {"name": "...", "price": "0.02"}, or register it ' +
     '(POST /v1/tools). Leases and charges can use at most 1,000 unregistered names.',
   tool_archived:
     'The tool is archived, so its registered price no longer applies: take a lease with a price for it, or unarchive it ' +
