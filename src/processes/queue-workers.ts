@@ -72,7 +72,7 @@ const STICKY_TIMEOUT = '2s';
 const SHUTDOWN_GRACE = '10s';
 
 export async function createQueueWorkers(deps: QueueWorkerDeps): Promise<Worker[]> {
-  const { config, database, log } = deps;
+  const { config, database } = deps;
   const { taskQueue } = config.temporal;
   const options = optionsOfAll(deps);
   const stripeActivities = createStripeActivities(deps);
