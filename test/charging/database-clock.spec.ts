@@ -134,7 +134,7 @@ describe("Postgres' clock", () => {
     }
   });
 
-  it('takes no charges in a month that is archived', async () => {
+  it('allows no charges in a month that is archived', async () => {
     const errors: unknown[] = [];
     const clock = new DatabaseClock(database, (error) => errors.push(error));
     await clock.start();
