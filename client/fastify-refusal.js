@@ -23,7 +23,7 @@ export function failHijacked(request, reply, error) {
   refuseRaw(reply.raw, {});
 }
 
-/** It failed, or cannot be sent. Fastify takes the status of a response of fetch only when it sends it. */
+/** It failed, or cannot be sent. Fastify takes the status of a fetch response only when it sends it. */
 export function cannotBePaid({ statusCode }, payload) {
   return isResponse(payload) ? hasFailed(payload) : statusCode >= 400 || isSpent(payload);
 }
