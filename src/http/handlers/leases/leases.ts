@@ -104,8 +104,8 @@ export async function postRenewal(
     case 'not_renewable':
       throw new ApiError(
         'lease_not_renewable',
-        'The lease is 24 hours old, already ends later, or a window of its budget has begun since it was placed. ' +
-          'Settle it and take a new one.',
+        'The lease is 24 hours old, or already ends later than you ask, or a window of its budget has begun or was set since ' +
+          'the lease was taken. Settle it and take a new one.',
       );
     case 'unknown_lease':
       throw unknownLease();
