@@ -1,4 +1,4 @@
-/** Charges get the time of Postgres, also after the machine of an API process was suspended. */
+/** Charges get the time of Postgres, even after the machine of an API process was suspended. */
 import assert from 'node:assert/strict';
 import {
   ClockArchivedError,

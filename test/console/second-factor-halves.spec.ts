@@ -61,7 +61,7 @@ describe('two-factor authentication, when the database fails halfway', () => {
     assert.equal(await sessionOf(cookiesOf(entered)), 200);
   });
 
-  it('has one secret, also when several tabs set it up at the same moment', async () => {
+  it('has one secret, even when several tabs set it up at the same moment', async () => {
     const email = 'tabs@example.com';
     await auth('/sign-up', { email });
     const token = await mailedToken(api.sql, email);

@@ -173,7 +173,7 @@ export async function postSettlement(
   return { status: 200, body: { results, lease: wireLease(lease) } };
 }
 
-/** 200 with the lease, also if it was already released or had nothing left. */
+/** 200 with the lease, even if it was already released or had nothing left. */
 export async function postLeaseRelease(
   api: Api,
   { caller, params }: Request,
