@@ -36,7 +36,7 @@ export async function verifyWebhook({
       return { id, ...JSON.parse(text) };
     }
   }
-  throw refusal('no signature is of this secret');
+  throw refusal('no signature matches this secret');
 }
 
 /** Of `Headers`, or of an object such as Node's, where a header that was sent twice may be an array. */

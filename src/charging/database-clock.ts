@@ -134,7 +134,7 @@ export class DatabaseClock {
     if (answeredAt - askedAt > READ_MS_MAX) {
       throw new Error('This process stood still while it read the clock of Postgres.');
     }
-    // Postgres' time, in whole milliseconds, is of any moment in between. The offset moves only if it cannot be right:
+    // Postgres' time, in whole milliseconds, may be that of any moment in between. The offset moves only if it cannot be right:
     // otherwise it would go back after an answer that took long, and a charge would get an earlier time than the last one.
     const lowestMs = databaseMs - answeredAt;
     const highestMs = databaseMs + 1 - askedAt;

@@ -64,7 +64,7 @@ function connected<T>(databaseUrl: string, work: (client: Client) => Promise<T>)
 }
 
 /**
- * One process at a time. The lock is of a transaction that does nothing else and stays open until its connection ends:
+ * One process at a time. The lock belongs to a transaction that does nothing else and stays open until its connection ends:
  * the work needs several, and a lock of the session would stay with a pooler. Undefined: another process moves rows.
  */
 async function takeTurn(client: Client): Promise<Turn | undefined> {
