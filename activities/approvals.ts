@@ -86,8 +86,8 @@ export function createApprovalActivities({ database, linkTo, send }: ApprovalDep
 }
 
 /**
- * As long as the approval has waited, between an hour and a day: where no worker has a mail server, each attempt is a line in the
- * log and an action, until the approval ends. So in seven days there are a dozen.
+ * As long as the approval has already waited, but at least an hour and at most a day. Each attempt costs a line in the log and an
+ * action in Temporal. So while no worker has a mail server, an approval of seven days costs only a dozen of each.
  */
 function retryMsWithoutServer({ createdAt }: Approval): number {
   const waitedMs = Date.now() - Date.parse(createdAt);

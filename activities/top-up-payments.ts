@@ -105,7 +105,7 @@ async function chargeSavedCard(deps: TopUpPaymentDeps, asked: TopUp): Promise<Ve
   return payBySavedCard(deps, topUp, earlier);
 }
 
-/** The intent that an earlier attempt made, as it is now; one that is late and was never confirmed is canceled first. */
+/** The current state of the intent that an earlier attempt made. If it is late and was never confirmed, it is canceled first. */
 async function earlierIntentOf(
   { stripe }: TopUpPaymentDeps,
   { paymentIntentId }: TopUp,

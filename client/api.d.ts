@@ -986,7 +986,7 @@ export interface DecisionReply {
   /** When it ended, in UTC, or null. */
   decidedAt: string | null;
   /**
-   * With `top_up`: send the cardholder here, because the bank wants the payment confirmed. Present only while it waits for that.
+   * With `top_up`: send the cardholder here, because the bank wants the payment confirmed. Present only while the payment waits for that.
    */
   sessionUrl?: string;
 }
@@ -2202,7 +2202,7 @@ export interface TopUpReply {
     | 'disputed'
     | 'charged_back';
   /**
-   * Send the cardholder here: the bank wants this payment confirmed. Present only while it waits for that.
+   * Send the cardholder here, because the bank wants this payment confirmed. Present only while the payment waits for that.
    */
   sessionUrl?: string;
 }

@@ -24,7 +24,7 @@ export function failHijacked(request, reply, error) {
   refuseRaw(reply.raw, {});
 }
 
-/** It failed, or cannot be sent. Fastify takes the status of a response of fetch only when it sends it. */
+/** It failed, or cannot be sent. Fastify takes the status of a fetch response only when it sends it. */
 export function cannotBePaid({ statusCode }, payload) {
   if (isResponse(payload)) return hasFailed(payload);
   return statusCode >= 400 || isSpent(payload) || isReadToEnd(payload);

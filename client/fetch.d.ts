@@ -10,7 +10,7 @@ import type { PaidOptions } from './paid.js';
  *
  * The consumer's key comes from the request; see `serviceKeyOf`.
  *
- * The handler may declare the request of your framework, such as `NextRequest`.
+ * The handler may declare your framework's request type, such as `NextRequest`.
  *
  * @example export const GET = paidRoute(farebox, { tool: 'search', price: '0.02' }, (request) => Response.json(...));
  */

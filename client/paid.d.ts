@@ -36,7 +36,10 @@ interface Priced<Input extends unknown[]> {
 interface Settled<Result> {
   price?: undefined;
   max: Amount;
-  /** Dollars; 0 is free. More than `max` is charged as `max`. Anything that is not an amount is not charged, and is a `billing_error`. Reads a copy of a body: `response.clone()`. */
+  /**
+   * Returns dollars; 0 is free. More than `max` is charged as `max`. For a result that is not an amount, nothing is charged, and the
+   * caller gets `billing_error`. To read the body of a response, read a copy: `response.clone()`.
+   */
   settle: Functions<[], Result>['settle'];
 }
 

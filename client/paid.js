@@ -33,7 +33,7 @@ export function checkPaid({ tool, price, max, settle, ...others } = {}) {
   if (ask) checkAsk(ask);
 }
 
-/** Of what is called with the handler, not before it. */
+/** Only for functions that take the handler as an argument: middleware runs before it. */
 export function checkHandler(handler) {
   if (typeof handler === 'function') return;
   throw new TypeError(
@@ -81,8 +81,8 @@ async function giveUp(farebox, request) {
 }
 
 const READ_BY_SETTLE =
-  'Farebox: settle() has read the body of the response, so that it cannot be sent; nothing was charged. ' +
-  'Read a copy of a response of fetch, such as await response.clone().json(), or put what the cost depends on into a header';
+  'Farebox: settle() read the body of the response, so the body can no longer be sent; nothing was charged. ' +
+  'Read a copy of a fetch response, as in await response.clone().json(), or put what the cost depends on in a header';
 
 /** If the answer to a hold is lost, the hold is never captured, so the caller is not charged. */
 function uncaptured(error) {
@@ -104,8 +104,8 @@ class Payment {
   }
 
   /**
-   * Captures the cost of the result, at most the held amount. Releases the hold if the cost is 0. `hasFailed(result)` tells
-   * of a body that `settle` has read: such a response cannot be sent any more.
+   * Captures the cost of the result, at most the held amount. Releases the hold if the cost is 0. `hasFailed(result)` is true
+   * if `settle` has read the body: such a response can no longer be sent.
    */
   async settle(result, hasFailed) {
     const { settle, onUnavailable } = this.#options;

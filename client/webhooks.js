@@ -9,8 +9,8 @@ const TOLERANCE_SECONDS = 300;
 const PREFIX = 'whsec_';
 /** Also when a stranger chose another Content-Type, for which Express reads no body. */
 const PARSED =
-  'The webhook cannot be verified: body must be the body of the request exactly as it arrived, as a string or bytes: the signature is of these. ' +
-  'Take it before a JSON parser does, for example with express.raw({ type: "application/json" })';
+  'The webhook cannot be verified: body must be the body of the request exactly as it arrived, as a string or bytes, because the signature covers it. ' +
+  'Read it before a JSON parser does, for example with express.raw({ type: "application/json" })';
 
 export async function verifyWebhook({
   body,
@@ -38,7 +38,7 @@ export async function verifyWebhook({
       return { id, ...JSON.parse(text) };
     }
   }
-  throw refusal('no signature is of this secret');
+  throw refusal('no signature matches this secret');
 }
 
 /** Of `Headers`, or of an object such as Node's, where a header that was sent twice may be an array. */
@@ -58,7 +58,7 @@ function secretBytes(secret) {
   return bytes;
 }
 
-/** Also of another realm. */
+/** True also for bytes that were created in another realm. */
 function isBytes(body) {
   const kind = Object.prototype.toString.call(body);
   return ArrayBuffer.isView(body) || kind === '[object ArrayBuffer]';

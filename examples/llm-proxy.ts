@@ -1,6 +1,6 @@
 /**
  * Sells a language model by the token: holds the most that an answer can cost, streams it, and captures what was
- * streamed, even when the caller leaves halfway. Speaks OpenAI's protocol on both sides, of text only.
+ * streamed, even when the caller leaves halfway. Speaks OpenAI's protocol on both sides, for text only.
  * Settings: FAREBOX_URL, FAREBOX_SECRET_KEY, UPSTREAM_URL, UPSTREAM_KEY, UPSTREAM_MODEL, PORT.
  */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
@@ -14,7 +14,7 @@ const MODEL = process.env['UPSTREAM_MODEL'];
 const INPUT = usd('3').per(1_000_000);
 const OUTPUT = usd('15').per(1_000_000);
 const OUTPUT_TOKENS_MAX = 4_096;
-/** Of the caller's request. Others, such as a search of the web, cost what these prices do not cover. */
+/** The fields of the caller's request that are passed on. Others, such as web search, have costs that these prices do not cover. */
 const PASSED_ON = new Set([
   'frequency_penalty',
   'logit_bias',
@@ -94,9 +94,9 @@ interface Asked {
 }
 
 /**
- * What of a request is passed on. Undefined unless it is a conversation of text with our model: another model has other
- * prices, and an image or a file is named by a URL or an id of a few bytes, and costs thousands of tokens, which would not be
- * held.
+ * The part of a request that is passed on. Undefined unless the request is for our model and all of its conversation is text.
+ * Another model has other prices. An image or a file is a URL or an id of a few bytes, but costs thousands of tokens, which
+ * would not be held.
  */
 function textOnly(conversation: string): { max_completion_tokens: number } | undefined {
   try {
@@ -122,7 +122,7 @@ function isText({ content, audio }: Message): boolean {
 }
 
 function refuseContent(response: ServerResponse): void {
-  const message = `The body must be JSON for the model ${MODEL}, with messages of text, without images, files and audio.`;
+  const message = `The body must be JSON for the model ${MODEL}, and its messages must be text, without images, files or audio.`;
   response.writeHead(400, { 'content-type': 'application/json' });
   response.end(JSON.stringify({ error: { code: 'unsupported_content', message } }));
 }

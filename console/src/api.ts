@@ -141,9 +141,9 @@ function afterSilence(idempotencyKey: string | undefined): string {
 }
 
 function sentenceOf(error: Answer): string {
-  // After a lost answer, somebody changed the form and sent it again: nobody here has seen an idempotency key.
+  // After a lost answer, somebody changed the form and sent it again. They know nothing of the idempotency key.
   if (error['code'] === 'idempotency_key_reused') {
-    return 'Your earlier request, with other values, has arrived. Look at what it did before you send this one.';
+    return 'Your earlier request, with different values, did arrive. Check what it did before you send this one.';
   }
   const message = (error['message'] as string | undefined) ?? 'Something went wrong.';
   return message.endsWith('.') ? message : `${message}.`;

@@ -9,7 +9,7 @@ import { listPage } from '../http/lists.ts';
 /** 2.9 % and 30 cents: Stripe's price for a card in the United States. */
 const FEE_RATE = 0.029;
 const FEE_FIXED_CENTS = 30;
-/** Stripe's fee for a dispute in the United States, also when it is won. */
+/** Stripe's fee for a dispute in the United States, even when it is won. */
 export const DISPUTE_FEE_CENTS = 1_500;
 
 export function chargeFee(amountCents: number): number {

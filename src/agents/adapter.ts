@@ -11,7 +11,7 @@ export interface AgentRequest {
   readonly callerId: string;
   /** `inv_…`, which is also the idempotency key. */
   readonly invocationId: string;
-  /** Of an earlier attempt. */
+  /** The task that an earlier attempt began. */
   readonly task?: AgentTask | undefined;
 }
 

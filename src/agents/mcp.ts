@@ -26,7 +26,7 @@ const ENDED_WITHIN_MS = 1_000;
  * megabyte would take more than ten seconds, in which the worker does nothing else, and gigabytes.
  */
 const VALUES_MAX = 5_000;
-/** Of the server, in one call. The SDK answers each in a request of its own; a server that is alive sends a ping at times. */
+/** The requests that a server may send in one call. The SDK answers each in its own request; a live server sends a ping at times. */
 const REQUESTS_MAX = 1_000;
 const STRUCTURE = 'structuredContent';
 

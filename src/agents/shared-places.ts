@@ -4,7 +4,7 @@
  * to those whose last call did not hang.
  */
 
-/** Of those that hung. The ones that hung longest ago are forgotten first. */
+/** How many accounts whose calls hung are remembered. Those that hung longest ago are forgotten first. */
 const REMEMBERED_MAX = 10_000;
 
 export class SharedPlaces {

@@ -55,7 +55,7 @@ export interface ToBeDecided {
 export class BudgetRulesCache {
   readonly #cache: FreshCache<Node>;
   readonly #clock: Pick<DatabaseClock, 'nowMs'>;
-  /** Of keys in memory, so that a charge need not look up each node of its path. */
+  /** The paths of keys in memory, so that a charge need not look up each node of its path. */
   readonly #paths = new WeakMap<Spend, KnownPath>();
 
   constructor(database: Database, changes: RecentChanges, clock: Pick<DatabaseClock, 'nowMs'>) {

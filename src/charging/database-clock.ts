@@ -48,8 +48,8 @@ export class ClockJumpError extends ClockError {
 }
 
 /**
- * PostgreSQL's clock is months behind, in a month that is archived. A charge of that month would be missing in its sums, and
- * nobody could list or refund it.
+ * PostgreSQL's clock is months behind, in a month that is archived. A charge with that time would be missing from the month's sums,
+ * and nobody could list or refund it.
  */
 export class ClockArchivedError extends ClockError {
   override readonly name = 'ClockArchivedError';
@@ -57,7 +57,7 @@ export class ClockArchivedError extends ClockError {
   constructor(nowMs: number, archivedBeforeMs: number) {
     super(
       `The clock of Postgres says ${new Date(nowMs).toISOString()}, but everything before ` +
-        `${new Date(archivedBeforeMs).toISOString()} is archived. Set the clock right.`,
+        `${new Date(archivedBeforeMs).toISOString()} is archived. Correct the clock.`,
     );
   }
 }
@@ -74,7 +74,7 @@ export class DatabaseClock {
   /** By how much Postgres' clock was set back since the listener was last called. Several short steps add up. */
   #setBackMs = 0;
   #onSetBack: ((byMs: number) => void) | undefined;
-  /** The end of the archived months, when Postgres was asked. */
+  /** The end of the archived months, as of the last reading. */
   #archivedBeforeMs = 0;
   /** Whether the last reading showed that one of the clocks is wrong. */
   #isWrong = false;
@@ -134,7 +134,7 @@ export class DatabaseClock {
     if (answeredAt - askedAt > READ_MS_MAX) {
       throw new Error('This process stood still while it read the clock of Postgres.');
     }
-    // Postgres' time, in whole milliseconds, is of any moment in between. The offset moves only if it cannot be right:
+    // Postgres' time, in whole milliseconds, may be that of any moment in between. The offset moves only if it cannot be right:
     // otherwise it would go back after an answer that took long, and a charge would get an earlier time than the last one.
     const lowestMs = databaseMs - answeredAt;
     const highestMs = databaseMs + 1 - askedAt;
@@ -162,7 +162,7 @@ export class DatabaseClock {
     } catch (thrown) {
       error = thrown;
     }
-    // After a jump that came with this very reading, the next one tells.
+    // If the clock jumped during this reading, the next reading decides.
     if (error instanceof ClockJumpError) return;
     if (error !== undefined && !this.#isWrong) this.#onError(error);
     this.#isWrong = error !== undefined;

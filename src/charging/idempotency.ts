@@ -22,7 +22,7 @@ interface KeyedCharge {
   readonly idempotencyKey: string | undefined;
 }
 
-/** Of a charge or a hold. Undefined without an idempotency key. */
+/** For a charge or a hold. Undefined without an idempotency key. */
 export function hashIdentity(
   { developer, body, idempotencyKey }: KeyedCharge,
   consumerId: string,

@@ -3,7 +3,7 @@ import type { Database } from '../store/database.ts';
 import { touchKeys, type KeyOwner } from '../store/accounts/api-keys.ts';
 
 const WRITE_EVERY_MS = 10_000;
-/** `touchKeys` writes a key's time once a minute. A key that was noted is noted again when that is over. */
+/** `touchKeys` writes a key's time once a minute. A key that was noted is noted again only after that minute. */
 const ROUNDS_APART = 7;
 
 /** The key in memory keeps when it was noted, because looking its id up in a set would cost each charge a microsecond. */
@@ -14,7 +14,7 @@ export class LastUsedRecorder {
   readonly #onError: (error: unknown) => void;
   readonly #timer: NodeJS.Timeout;
   #used = new Set<string>();
-  /** Counts the writes. A new key was noted in round 0, which counts as long ago. */
+  /** Counts the writes. A key that was never noted counts as noted in round 0, long enough ago. */
   #round = ROUNDS_APART;
 
   constructor(database: Database, onError: (error: unknown) => void) {

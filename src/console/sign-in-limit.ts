@@ -70,7 +70,7 @@ export function signInLimit({ count, forget, stateOf, settledStateOf, onFailed }
         if (path === SIGN_IN_PATH && state?.hasSecondFactor !== now?.hasSecondFactor) {
           await endNewSession(ctx, SECOND_FACTOR_CHANGED);
         }
-        // The secret of the answer was not stored: see migrations/functions/keep_confirmed_secret.sql.
+        // The secret in the response was not stored: see migrations/functions/keep_confirmed_secret.sql.
         if (path === SET_UP_PATH && now?.hasSecondFactor === true) {
           throw new APIError('BAD_REQUEST', ALREADY_ON);
         }
@@ -122,11 +122,11 @@ export function refuseUsedCode(uses: number): void {
   });
 }
 
-/** The code was of a secret that another window has replaced meanwhile. What is in the app now is worth nothing. */
+/** Another window has replaced the secret that the code belongs to, so the entry in the app no longer works. */
 export function refuseReplacedSecret(): never {
   throw new APIError('BAD_REQUEST', {
     code: 'SECRET_REPLACED',
-    message: 'Another window has set up two-factor authentication meanwhile. Start again.',
+    message: 'Two-factor authentication has since been set up in another window. Start again.',
   });
 }
 

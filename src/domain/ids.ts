@@ -44,7 +44,7 @@ export function hexOf(uuid: string): string {
   return `${uuid.slice(0, 8)}${uuid.slice(9, 13)}${uuid.slice(14, 18)}${uuid.slice(19, 23)}${uuid.slice(24)}`;
 }
 
-/** `('charge', 'chg_0190…')` to the UUID, or `undefined` when the id is of another kind or malformed. */
+/** `('charge', 'chg_0190…')` to the UUID, or `undefined` when the id has another kind or is malformed. */
 export function uuidOf(kind: IdKind, id: string): string | undefined {
   const prefix = PREFIXES[kind];
   if (!id.startsWith(`${prefix}_`)) return undefined;

@@ -6,7 +6,7 @@ import { NODATA, type LookupAddress, type LookupAllOptions } from 'node:dns';
 import { Resolver } from 'node:dns/promises';
 import { callbackify } from 'node:util';
 
-/** Of the first attempt and of each one, with two attempts: together half of the time for a connection. */
+/** Limits of the first attempt and of any attempt. Two attempts together take at most half of the time for a connection. */
 const ATTEMPT_MS = { timeout: 2_000, maxTimeout: 3_000, tries: 2 };
 
 export type LookupAll = (
@@ -15,7 +15,7 @@ export type LookupAll = (
   done: (error: NodeJS.ErrnoException | null, addresses: LookupAddress[]) => void,
 ) => void;
 
-/** By these nameservers; by default those of the system. */
+/** Asks these nameservers, by default those of the system. */
 export function nameResolver(servers?: readonly string[]): LookupAll {
   const resolver = new Resolver(ATTEMPT_MS);
   if (servers) resolver.setServers(servers);

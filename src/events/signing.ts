@@ -5,7 +5,7 @@
 import { createHmac, hkdfSync } from 'node:crypto';
 import { wireId } from '../domain/ids.ts';
 
-/** Of the endpoint, and of the master secret that it is derived from. */
+/** The numbers of the endpoint's secret and of the master secret that it is derived from. */
 export interface SecretNumbers {
   readonly secret: number;
   readonly master: number;

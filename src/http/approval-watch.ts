@@ -11,7 +11,7 @@ import type { Database } from '../store/database.ts';
 const LOOK_EVERY_MS = 300;
 /** Half of the connections that a process accepts. */
 const WAITING_MAX = 5_000;
-/** Of one account, so that the others can wait too. */
+/** For one account, so that the others can wait too. */
 const WAITING_OF_ACCOUNT_MAX = 2_000;
 
 interface Waiter {

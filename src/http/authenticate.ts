@@ -130,7 +130,7 @@ function asksAsDeveloper({ url = '' }: IncomingMessage): boolean {
   return new URLSearchParams(url.split('?')[1]).get('as') === 'developer';
 }
 
-/** By session, and not by key. */
+/** With a session, and not with a key. */
 export function isSignedIn({ keyId }: KeyOwner): boolean {
   return keyId === '';
 }

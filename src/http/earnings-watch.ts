@@ -19,7 +19,7 @@ const LOOK_EVERY_MS = 1_000;
 const BEAT_EVERY_MS = 15_000;
 /** A tenth of the connections that a process accepts. */
 const STREAMS_MAX = 1_000;
-/** Of one account: its people, with a few windows each. */
+/** For one account: its people, with a few windows each. */
 const STREAMS_OF_ACCOUNT_MAX = 50;
 
 interface Listener {

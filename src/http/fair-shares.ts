@@ -1,7 +1,7 @@
 /** The share of an API process that one account may use, so that a busy account slows down only itself. */
 import { AccountGate } from './account-gate.ts';
 
-/** Of the 8 connections for reads: two accounts that flood the API leave some for the others. */
+/** An account's share of the 8 connections for reads: two accounts that flood the API leave some for the others. */
 const READS = { weightMax: 2, waitMsMax: 2_000, waitingMax: 100 };
 
 /**
@@ -34,7 +34,7 @@ const CHANGES = { weightMax: 2, waitMsMax: 10_000, waitingMax: 500 };
 /** Their rows only: a request waits for Temporal and Stripe without a share. Those of a consumer lock one another. */
 const TOP_UPS = { weightMax: 2, waitMsMax: 5_000, waitingMax: 100 };
 
-/** By link, one at a time, so that its checkouts are counted exactly within a process. */
+/** For each link, one at a time, so that its checkouts are counted exactly within a process. */
 const LINKS = { weightMax: 1, waitMsMax: 15_000, waitingMax: 10 };
 
 /**

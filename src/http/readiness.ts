@@ -13,8 +13,8 @@ export interface ReadinessReport {
   /** `down` when it does not answer. Charges can be taken only when it is `up`. */
   readonly postgres: ServerState | 'down';
   /**
-   * `wrong` when this machine's clock is too far from Postgres', or has just jumped, or when Postgres' is in an archived
-   * month. No charges are made then.
+   * `wrong` when this machine's clock is too far from Postgres' clock or has just jumped, or when Postgres' clock is in an
+   * archived month. No charges are made then.
    */
   readonly clock: 'right' | 'wrong';
   readonly temporal: 'up' | 'down';

@@ -45,7 +45,7 @@ export interface Api extends ChargingDeps, LeaseDeps {
   readonly topUps: TopUps;
   readonly invocations: Invocations;
   readonly stripe: Stripe;
-  /** Of what Stripe reports. The endpoints of our own events use `webhookSigner`. */
+  /** For the webhooks that Stripe sends us. Those that we send use `webhookSigner`. */
   readonly stripeWebhook: WebhookDeps;
   readonly console: Console;
   readonly responses: ResponseRecorder;

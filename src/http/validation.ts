@@ -64,7 +64,7 @@ function invalid(errors: readonly ErrorObject[]): ApiError {
 
 const MEMBER_SHOWN_MAX = 40;
 
-/** Of a body that takes no members but its own; what is inside metadata has names of its owner's. */
+/** The name of a member that the body does not have. Undefined inside metadata, whose names its owner chooses. */
 function unknownMember(error: ErrorObject | undefined): string | undefined {
   const name: unknown = error?.params['additionalProperty'];
   const isShown = error?.instancePath === '' && typeof name === 'string';

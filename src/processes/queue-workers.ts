@@ -60,9 +60,9 @@ export interface QueueWorkerDeps
 
 /** The most concurrent calls to agents. Each may be slow and hold an answer of 1 MB in memory. */
 const AGENT_CALLS_MAX = 200;
-/** The part of these that accounts leave free whose last call hung. Otherwise some hundreds of them could take all. */
+/** How many of these stay free for other accounts than those whose last call hung. A few hundred of those could take them all. */
 const AGENT_CALLS_RESERVED = 50;
-/** The same beyond the shares of their accounts. These wait for one another. */
+/** The most concurrent calls beyond the shares of their accounts. These wait for one another. */
 const BUSY_AGENT_CALLS_MAX = 100;
 /** The most webhook endpoints that one worker sends to at once. Each may be slow. */
 const WEBHOOK_ENDPOINTS_MAX = 200;
@@ -91,7 +91,7 @@ export async function createQueueWorkers(deps: QueueWorkerDeps): Promise<Worker[
       ...options,
       taskQueue,
       workflowBundle: deps.workflowBundle,
-      // Runs of earlier releases have scheduled their calls of Stripe here.
+      // Runs of earlier releases have scheduled their calls to Stripe here.
       activities: { ...createLedgerActivities(deps), ...stripeActivities },
       stickyQueueScheduleToStartTimeout: STICKY_TIMEOUT,
     }),
@@ -126,7 +126,7 @@ export async function createQueueWorkers(deps: QueueWorkerDeps): Promise<Worker[
   ]);
 }
 
-/** Versions too, so that the steps of a pinned run also stay on its build. */
+/** They include the worker's version, so that the steps of a pinned run also stay on its build. */
 function optionsOfAll({ config, connection, buildId, tracing }: QueueWorkerDeps) {
   const { namespace, taskQueue, isVersioned, payloadKeys } = config.temporal;
   const dataConverter = dataConverterOf(payloadKeys);

@@ -74,7 +74,7 @@ export async function runWorker(
   );
   opened.defer(() => sweeper.stop());
   let abandonedRuns: number | undefined;
-  // Before Temporal is there: a worker that waits for it is worth watching.
+  // Before Temporal is up, because a worker that waits for it needs metrics too.
   const metrics = await startMetrics(config, log, database, () => abandonedRuns);
   opened.defer(() => metrics?.close());
 
@@ -99,7 +99,7 @@ export async function runWorker(
     workflowBundle: bundle,
     mailOwnersOfEndpoints: mailsOfEndpoints.sendOverdue,
   });
-  // Not before: it cannot be closed while workers hold it that never ran.
+  // Deferred only now: workers that were created and never ran would keep the connection from being closed.
   opened.defer(() => tunnel?.close());
   opened.defer(() => connection.close());
   opened.defer(followApiKey(connection, config.temporal));

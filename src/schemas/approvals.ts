@@ -108,12 +108,12 @@ export const ApprovalReply = Closed({
 });
 export type ApprovalReply = Static<typeof ApprovalReply>;
 
-/** What a decision is answered with. */
+/** The reply to a decision. */
 export const DecisionReply = Closed({
   ...ApprovalReply.properties,
   sessionUrl: Type.Optional(
     Text(
-      'With `top_up`: send the cardholder here, because the bank wants the payment confirmed. Present only while it waits for that.',
+      'With `top_up`: send the cardholder here, because the bank wants the payment confirmed. Present only while the payment waits for that.',
       'https://farebox.example/top-up/confirm?id=tu_1',
     ),
   ),

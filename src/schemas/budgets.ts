@@ -21,7 +21,7 @@ import {
 } from './shapes.ts';
 
 const NAME_MAX = 100;
-/** Of a list of tools or developers: each call is compared with all of them at once, in memory. */
+/** The length of a list of tools or developers: each call is compared with all of them at once, in memory. */
 const ALLOWED_MAX = 100;
 /** `dev_` and 32 digits, a slash, and a name of 100 characters. */
 const TOOL_MAX = 137;

@@ -2,7 +2,7 @@
 import { Type, type Static } from 'typebox';
 import { Closed, Id, PlainText } from './shapes.ts';
 
-/** Of the URL with everything beyond ASCII encoded, as it is stored. */
+/** The length of the URL as it is stored, with everything beyond ASCII encoded. */
 export const RETURN_URL_MAX = 2_000;
 
 const ReturnUrl = Type.Union([PlainText(RETURN_URL_MAX, 'https://example.com/chat'), Type.Null()], {

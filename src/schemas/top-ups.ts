@@ -51,7 +51,7 @@ export const TopUpReply = Closed({
   sessionUrl: Type.Optional({
     ...sessionUrl,
     description:
-      'Send the cardholder here: the bank wants this payment confirmed. Present only while it waits for that.',
+      'Send the cardholder here, because the bank wants this payment confirmed. Present only while the payment waits for that.',
     examples: ['https://farebox.example/top-up/confirm?id=tu_1'],
   }),
 });

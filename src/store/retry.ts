@@ -5,9 +5,9 @@
 import { sql } from './database.ts';
 
 export interface Retry {
-  /** Of the caller's idempotency key, within what the caller sees. */
+  /** A hash of the caller's idempotency key, within what the caller sees. */
   readonly keyHash: string;
-  /** Of what was asked for. */
+  /** A hash of what was asked for. */
   readonly requestHash: string;
 }
 

@@ -43,7 +43,7 @@ const SESSION_OPTIONS = {
   tcp_keepalives_count: 3,
   tcp_user_timeout: 15_000,
   ...USUAL,
-  // Of the search for agents.
+  // For the search for agents.
   'pg_trgm.similarity_threshold': 0.3,
   // Where `migrate` creates pg_trgm, or where providers have created it. The default names the schema of the role, which is
   // another one after a restore for another role.

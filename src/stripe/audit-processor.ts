@@ -73,7 +73,7 @@ export async function auditProcessor(
   return firstOf(offenders).map((each) => ({ part: 'processor', check: PROCESSOR_CHECK, ...each }));
 }
 
-/** Of everything that was created since then. */
+/** Reads everything that was created since then. */
 async function readBooks(stripe: Stripe, sinceMs: number): Promise<StripeBooks> {
   const page = {
     limit: 100,

@@ -118,7 +118,7 @@ interface Named {
   readonly metadata: Stripe.Metadata | null;
 }
 
-/** Of those that name the top-up, the one whose status comes first in `order`. */
+/** Among the objects that name the top-up, the one whose status comes first in `order`. */
 async function bestOf<T extends Named>(
   list: AsyncIterable<T>,
   topUpId: string,

@@ -29,7 +29,7 @@ const CALL_ATTEMPTS_MAX = 5;
 const PROBE_TIMEOUT_MS = 1_000;
 /** A process that has just started must connect first, which takes seconds on a busy machine. */
 export const CONNECT_TIMEOUT_MS = 10_000;
-/** Of a new connection, which may be far away and have TLS. */
+/** For a new connection, which may go far and use TLS. */
 const RENEWED_WITHIN_MS = 5_000;
 
 /** `tracing` of a process that makes traces. */

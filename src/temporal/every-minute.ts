@@ -1,4 +1,4 @@
-/** What a worker does again and again at Temporal for as long as it runs, beside its work. */
+/** The loop for what a worker keeps in order at Temporal, beside its work, for as long as it runs. */
 import type { TemporalClient } from './client.ts';
 import { pause } from './pause.ts';
 

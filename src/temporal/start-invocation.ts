@@ -11,7 +11,7 @@ export function invocationWorkflowId(temporal: Deployed, invocationId: string): 
   return workflowIdIn(temporal, 'invocation', wireId('invocation', invocationId));
 }
 
-/** Of an invocation that has not ended. Resolves when Temporal has accepted the workflow, which then calls the agent. */
+/** Starts the workflow of an invocation that has not ended. Resolves when Temporal has accepted it; it then calls the agent. */
 export async function startInvocation(
   temporal: TemporalClient,
   invocation: Invocation,

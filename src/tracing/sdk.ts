@@ -25,7 +25,7 @@ import { Tracing } from './tracing.ts';
 const LINKS_MAX = 256;
 /** Statements are parametrized, and the longest has 3,000 characters. */
 const TEXT_LENGTH_MAX = 2_000;
-/** Of one sending with its repeats. A process that stops waits for the last one. */
+/** For one send, with its repeats. A process that stops waits for the last send. */
 const TIMEOUT_MS = 3_000;
 /** People who debug look at a trace right after the request. */
 const SEND_EVERY_MS = 1_000;

@@ -1,4 +1,4 @@
-/** Charges get the time of Postgres, also after the machine of an API process was suspended. */
+/** Charges get the time of Postgres, even after the machine of an API process was suspended. */
 import assert from 'node:assert/strict';
 import {
   ClockArchivedError,
@@ -134,7 +134,7 @@ describe("Postgres' clock", () => {
     }
   });
 
-  it('takes no charges in a month that is archived', async () => {
+  it('allows no charges in a month that is archived', async () => {
     const errors: unknown[] = [];
     const clock = new DatabaseClock(database, (error) => errors.push(error));
     await clock.start();

@@ -38,7 +38,7 @@ describe('a flush', () => {
     assert.equal(size.max(30, 0), 200);
   });
 
-  it('is full-sized while all have many charges, also when one of them has just been answered', () => {
+  it('is full-sized while all have many charges, even when one of them has just been answered', () => {
     enter('a', 50, 0);
     for (let nowMs = 0; nowMs <= 2_000; nowMs += 10) {
       enter('b', 50, nowMs);

@@ -195,7 +195,7 @@ describe('FreshCache', () => {
     await until(async () => (await cache.load('b')) && cache.peek('b'));
   });
 
-  it('asks what changed since the last answer, also after a long outage', async () => {
+  it('asks what changed since the last answer, even after a long outage', async () => {
     using opened = open();
     const { breakDown, asked } = opened;
     await opened.changes.start();

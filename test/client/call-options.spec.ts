@@ -46,7 +46,7 @@ describe('client: a call by a fetch of the caller', () => {
     }
   }
 
-  it('ends when the caller aborts it, also if the fetch does not heed the signal', async () => {
+  it('ends when the caller aborts it, even if the fetch does not heed the signal', async () => {
     const farebox = new Farebox({ secretKey, baseUrl: 'http://farebox', fetch: deaf });
     const caller = new AbortController();
     const asked = raised(farebox.refund({ chargeId: 'chg_1' }, { signal: caller.signal }));

@@ -109,7 +109,7 @@ describe('client: a refusal', () => {
   });
 
   for (const missing of [undefined, '', null, 7, ['a', 'b']]) {
-    it(`raises invalid_api_key for ${inspect(missing)} as a key, also when run_unpaid`, async () => {
+    it(`raises invalid_api_key for ${inspect(missing)} as a key, even with run_unpaid`, async () => {
       await using api = await service(charged);
       const farebox = api.farebox({ onUnavailable: 'run_unpaid' });
       const error = await raised(farebox.charge({ ...search, apiKey: missing as string }));

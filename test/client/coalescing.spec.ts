@@ -344,7 +344,7 @@ describe('client: the answers to charges that shared a request', () => {
     assert.equal(api.seen.length, 1);
   });
 
-  it('are retried after their own timeout, also when others of the request wait longer', async () => {
+  it('are retried after their own timeout, even when others of the request wait longer', async () => {
     await using api = await service(silence, makeAll);
     const farebox = api.farebox({ timeoutMs: 60_000 });
     const caller = new AbortController();

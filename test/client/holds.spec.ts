@@ -50,7 +50,7 @@ describe('client: holds', () => {
     assert.equal(api.keys[0], api.keys[1]);
   });
 
-  it('are not captured when they are closed, also when the retry after a lost answer says so', async () => {
+  it('are not captured when they are closed, even when the retry after a lost answer says so', async () => {
     await using api = await service(
       droppedLine,
       refusal(409, 'hold_closed', { status: 'expired' }),

@@ -203,7 +203,7 @@ describe('client: the options of a paid call', () => {
     });
   }
 
-  it('are missing, or the handler is: the error says what belongs where', () => {
+  it('that are missing, like a missing handler, get an error that says what belongs where', () => {
     for (const of of Object.values(create)) {
       assert.throws(() => of(undefined as never), /name of its tool/);
     }

@@ -1,4 +1,4 @@
-/** Streams, and responses of fetch, that paid routes do not send: they are closed, with what they hold open, and not paid for. */
+/** Streams, and fetch responses, that paid routes do not send: they are closed, with what they hold open, and not paid for. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
@@ -62,7 +62,7 @@ const SITES: Readonly<
     const url = await app.listen({ port: 0, host: '127.0.0.1' });
     return [(headers) => fetch(url, { headers }), () => app.close()];
   },
-  'fastify, with a response of fetch': async (fake, _node, web) => {
+  'fastify, with a fetch response': async (fake, _node, web) => {
     const app = fastify();
     app.get('/', fastifyRoute(fake.farebox(), price), async () => new Response(web()));
     const url = await app.listen({ port: 0, host: '127.0.0.1' });
@@ -70,7 +70,7 @@ const SITES: Readonly<
   },
   koa: (fake, node) => onKoa(fake, (ctx) => void (ctx.body = node())),
   'koa, with a web stream': (fake, _node, web) => onKoa(fake, (ctx) => void (ctx.body = web())),
-  'koa, with a response of fetch': (fake, _node, web) =>
+  'koa, with a fetch response': (fake, _node, web) =>
     onKoa(fake, (ctx) => void (ctx.body = new Response(web()))),
   hono: async (fake, _node, web) => {
     const app = new Hono();
@@ -121,7 +121,7 @@ const webStream = () =>
   });
 /** Reads to the end, and leaves the stream unlocked. */
 const readWeb = (body: unknown) => text(body as ReadableStream);
-/** In which a function for the cost reads the body, or a copy of it. */
+/** Routes whose `settle` reads the body, or a copy of it. */
 const COSTS: Readonly<
   Record<string, (fake: FakeFarebox, isCopied: boolean) => Promise<[Ask, () => unknown]>>
 > = {
@@ -136,7 +136,7 @@ const COSTS: Readonly<
     app.get('/', honoRoute(fake.farebox(), options), answer);
     return [async (headers) => app.request('/', { headers }), () => {}];
   },
-  'fastify, a response of fetch': async (fake, isCopied) => {
+  'fastify, a fetch response': async (fake, isCopied) => {
     const app = fastify();
     app.get('/', fastifyRoute(fake.farebox(), reading(isCopied ? copied : read)), async () =>
       answer(),
@@ -144,7 +144,7 @@ const COSTS: Readonly<
     const url = await app.listen({ port: 0, host: '127.0.0.1' });
     return [(headers) => fetch(url, { headers }), () => app.close()];
   },
-  'koa, a response of fetch': (fake, isCopied) =>
+  'koa, a fetch response': (fake, isCopied) =>
     onKoa(
       fake,
       (ctx) => void (ctx.body = answer()),
@@ -165,7 +165,7 @@ const COSTS: Readonly<
       (ctx) => void (ctx.body = webStream()),
       reading(async (ctx) => isCopied || readWeb((ctx as Koa.Context).body)),
     ),
-  'koa, a stream of Node': (fake, isCopied) =>
+  'koa, a Node stream': (fake, isCopied) =>
     onKoa(
       fake,
       (ctx) => void (ctx.body = Readable.from(['otters'])),
@@ -202,9 +202,9 @@ describe('client: streams of paid routes', () => {
 
   /** Opens a body of one kind. */
   const bodies = {
-    'a stream of Node': (close: () => void) => new Readable({ read() {} }).once('close', close),
+    'a Node stream': (close: () => void) => new Readable({ read() {} }).once('close', close),
     'a web stream': (cancel: () => void) => new ReadableStream({ cancel }),
-    'a response of fetch': (cancel: () => void) => new Response(new ReadableStream({ cancel })),
+    'a fetch response': (cancel: () => void) => new Response(new ReadableStream({ cancel })),
   };
   for (const [kind, open] of Object.entries(bodies)) {
     for (const name of ['fastify', 'koa'] as const) {
@@ -248,7 +248,7 @@ describe('client: streams of paid routes', () => {
   });
 
   for (const [name, start] of Object.entries(COSTS)) {
-    it(`are not paid for when settle() reads them, but when it reads a copy: ${name}`, async () => {
+    it(`are paid for if settle() reads a copy of them, and not if it reads them: ${name}`, async () => {
       for (const [isCopied, balance] of [
         [false, 1],
         [true, 0.75],
@@ -279,7 +279,7 @@ describe('client: streams of paid routes', () => {
     'is a network error': () => Response.error(),
   };
   for (const [how, make] of Object.entries(failures)) {
-    it(`are not paid for when a response of fetch ${how}, with Fastify`, async () => {
+    it(`are not paid for when a fetch response ${how}, with Fastify`, async () => {
       const fake = new FakeFarebox();
       const { apiKey } = fake.addConsumer({ balance: 1 });
       const app = fastify();

@@ -55,7 +55,7 @@ const UNSENT: Record<
   },
 };
 
-/** By the parameter that the service names for the same mistake. */
+/** Keyed by the `param` that the service gives for the same mistake. */
 const MALFORMED: Record<string, () => Promise<unknown>> = {
   amount: () => farebox.charge({ apiKey, tool, amount }),
   limit: () => consumer.budgets.create(budget),

@@ -54,7 +54,7 @@ describe('client: an event', () => {
     await refuses({ body, secret, headers: twice }, /no signature/);
   });
 
-  it('that was parsed already is refused, as one of a stranger whose body Express did not read, and the error says why', async () => {
+  it('that was already parsed, or whose body Express did not read, is refused with an error that says so', async () => {
     const headers = signed();
     const bodies: readonly unknown[] = [event, {}, undefined, null];
     for (const parsed of bodies) {

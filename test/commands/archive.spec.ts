@@ -1,4 +1,4 @@
-/** `farebox archive` refuses to sum up a fault, and does not take for one what a clock that was set back leaves forever. */
+/** `farebox archive` refuses books with a wrong amount, but not those that show forever that a clock was set back. */
 import assert from 'node:assert/strict';
 import { DAY_MS, HOUR_MS } from '../../src/domain/durations.ts';
 import { wireId } from '../../src/domain/ids.ts';
@@ -47,7 +47,7 @@ describe('farebox archive', () => {
 
   const archive = () => farebox(['archive', '--month', OLD], { env: api.env });
 
-  /** It was three days ahead: a charge is behind a later one, and another one was refunded before its own time. */
+  /** The clock was three days ahead: one charge comes after a charge with a later time, and one was refunded before its own time. */
   async function clockWasSetBack(): Promise<void> {
     await charge(2_000_000, Date.now() - HOUR_MS);
     await charge(3_000_000, Date.now() - 3 * DAY_MS);
@@ -78,7 +78,7 @@ describe('farebox archive', () => {
     await addToSpent(-1);
   });
 
-  it('archives a month after the clock was set back, although doctor will always name what was made then', async () => {
+  it('archives a month after the clock was set back, although doctor will always name the charges made then', async () => {
     await clockWasSetBack();
     const parts = ['holds', 'budgets', 'charges', 'earnings'] as const;
     const findings = await auditLedger(harness.database, { parts });

@@ -50,7 +50,7 @@ describe('approvals in the console', function () {
     await window.enter(account, '/approvals');
     await page.getByText('Allow a call for $2.00?').waitFor();
     await page
-      .getByText('The call does not fit into the budget, which allows $1.00 in total.')
+      .getByText('The call costs more than the budget has left of its total of $1.00.')
       .waitFor();
     await page.getByText(reason).waitFor();
     await page.getByText('No request has ended yet.').waitFor();
@@ -116,7 +116,7 @@ describe('approvals in the console', function () {
     );
   });
 
-  it('says that a link of another account, as of test mode, leads to nothing here', async () => {
+  it('says so when a link belongs to another account, such as one of test mode', async () => {
     const other = await harness.newAccount(5);
     await window.enter(other);
     const budget = await makeBudget(harness.stack.api, account.consumerKey, { limit: 1 });

@@ -60,7 +60,7 @@ describe('the endpoints of the console', () => {
     assert.equal(answer.statusCode, 200);
   });
 
-  it('write only lines of JSON to the log, also when they refuse', async () => {
+  it('write only lines of JSON to the log, even when they refuse', async () => {
     const body = { token: 'none', newPassword: 'password1234' };
     const headers = { origin: api.url };
     const answer = await call(api, 'POST', '/console/auth/reset-password', { headers, body });

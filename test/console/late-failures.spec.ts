@@ -32,7 +32,7 @@ describe('a link to the console', () => {
     }
   };
 
-  it('that sets the first password leads to an account, also if that cannot be made at once', async () => {
+  it('that sets the first password leads to an account, even if that cannot be made at once', async () => {
     const email = 'first@example.com';
     const token = await tokenFor(email);
     const signIn = () => auth('/sign-in/email', { email, password: PASSWORD });

@@ -171,7 +171,7 @@ describe('the console without an answer', function () {
     await page.getByText('You can safely try again: it will happen only once.').waitFor();
     await page.getByLabel('Amount in dollars').fill('50');
     await button('Pay $50.00').click();
-    await page.getByText('Your earlier request, with other values, has arrived.').waitFor();
+    await page.getByText('Your earlier request, with different values, did arrive.').waitFor();
     await page.getByRole('link', { name: 'Pay now' }).waitFor();
   });
 
@@ -206,7 +206,7 @@ describe('the console without an answer', function () {
     );
   });
 
-  it('keeps the rest when a part of its code cannot be loaded, and says what to do', async () => {
+  it('keeps working when a part of its code cannot be loaded, and says what to do', async () => {
     const account = await harness.newAccount(20);
     await charge(harness.stack.api, account, { tool: 'search', amount: 2 });
     const [chart, usage] = ['**/assets/chart-*.js', '**/assets/usage-*.js'];

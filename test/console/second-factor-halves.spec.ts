@@ -61,7 +61,7 @@ describe('two-factor authentication, when the database fails halfway', () => {
     assert.equal(await sessionOf(cookiesOf(entered)), 200);
   });
 
-  it('has one secret, also when several tabs set it up at the same moment', async () => {
+  it('has one secret, even when several tabs set it up at the same moment', async () => {
     const email = 'tabs@example.com';
     await auth('/sign-up', { email });
     const token = await mailedToken(api.sql, email);
@@ -92,7 +92,7 @@ describe('two-factor authentication, when the database fails halfway', () => {
     it(`never asks for a code of a secret that nobody confirmed, when two tabs set it up and ${first} is first`, async () => {
       const email = `overlap-${first}@example.com`;
       const { cookie, secret } = await enrolled(email);
-      // Both have read the secret. Only the one that replaces it, or the one that confirms it, may succeed.
+      // Both have read the secret. Only one may succeed: the one that replaces it, or the one that confirms it.
       await api.sql.query('begin');
       await api.sql.query('select from console.two_factors for update');
       const requests = {

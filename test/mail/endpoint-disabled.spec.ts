@@ -1,4 +1,4 @@
-/** The mail about a webhook endpoint that was disabled: one each time, even if a process or the mail server is away. */
+/** The mail about a webhook endpoint that was disabled: one each time, even if a process or the mail server is down. */
 import assert from 'node:assert/strict';
 import { pino } from 'pino';
 import { wireId } from '../../src/domain/ids.ts';
@@ -32,7 +32,7 @@ describe('the mail about a webhook endpoint that was disabled', () => {
     server.mails.length = 0;
   });
 
-  it('says why, and is sent once by several workers', async () => {
+  it('says why, and is sent once even with several workers', async () => {
     const endpoint = await newEndpoint();
     await disable(endpoint, 'failing');
     await Promise.all([1, 2, 3].map(() => worker().sendOverdue()));
@@ -45,7 +45,7 @@ describe('the mail about a webhook endpoint that was disabled', () => {
     assert.match(text, /has not accepted an event for five days/);
   });
 
-  it('waits for a mail server that is away, for up to three days', async () => {
+  it('waits up to three days for a mail server that is down', async () => {
     await disable(await newEndpoint(), 'gone');
     await sendWhileAway();
     assert.equal(errors.length, 1);
@@ -64,7 +64,7 @@ describe('the mail about a webhook endpoint that was disabled', () => {
     assert.match(errors.at(-1) ?? '', /gave up on mails/);
   });
 
-  it('waits for a worker that has a mail server, for up to three days', async () => {
+  it('waits up to three days for a worker that has a mail server', async () => {
     await disable(await newEndpoint(), 'gone');
     await workerWith(undefined).sendOverdue();
     await worker().sendOverdue();
@@ -89,7 +89,7 @@ describe('the mail about a webhook endpoint that was disabled', () => {
     assert.equal(server.mails.length, 1);
   });
 
-  it('is sent once more when it was enabled, and was disabled again while the first mail was sent', async () => {
+  it('is sent again if the endpoint was enabled and disabled again while the first mail was being sent', async () => {
     const { database } = ledger;
     const endpoint = await newEndpoint();
     await disable(endpoint, 'gone');
@@ -102,7 +102,7 @@ describe('the mail about a webhook endpoint that was disabled', () => {
     assert.equal(server.mails.length, 1);
   });
 
-  it('is not retried when there is no such recipient', async () => {
+  it('is not retried if the recipient does not exist', async () => {
     const endpoint = await newEndpoint();
     await ledger.database.query(sql.typeAlias('nothing')`
       update farebox.accounts set email = 'nobody@refused.example' where id = ${endpoint.accountId}
@@ -113,7 +113,7 @@ describe('the mail about a webhook endpoint that was disabled', () => {
     assert.equal(await takeDisabled(ledger.database, 0), null);
   });
 
-  it('is not sent when the owner disabled, enabled or deleted it', async () => {
+  it('is not sent if the owner disabled, enabled or deleted the endpoint', async () => {
     const [own, again, deleted] = [await newEndpoint(), await newEndpoint(), await newEndpoint()];
     await enable(own, false);
     await disable(again, 'gone');

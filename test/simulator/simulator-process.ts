@@ -125,7 +125,7 @@ export class WebhookReceiver {
     return receiver;
   }
 
-  /** What it received. */
+  /** Forgets what it has received. */
   forget(): void {
     this.events.length = 0;
     this.refusals = 0;

@@ -38,7 +38,7 @@ describe("the simulator's webhooks", () => {
   });
   beforeEach(async () => {
     receiver.status = 200;
-    // What an earlier test left.
+    // Removes what an earlier test left.
     await simulator.control('POST', 'webhooks', { mode: 'drop', duplicate: 1, shuffle: false });
     await untilNothingIsOwed();
     receiver.forget();

@@ -23,8 +23,7 @@ const UNWANTED = [
 ];
 
 /**
- * A page of a test lives for seconds, and code that is compiled to run faster later would cost more than it saves: a sixth of
- * the renderer's time.
+ * A test's page lives for seconds, so optimizing its code would cost more than it saves: a sixth of the renderer's time.
  */
 const FOR_SHORT_LIVES = '--js-flags=--no-opt,--no-maglev';
 

@@ -62,7 +62,7 @@ export async function openConsole(options: StackOptions = {}): Promise<ConsoleHa
   };
 }
 
-/** Without animations: each frame of one is drawn by the processor, and half of what is drawn are such frames. */
+/** Without animations: the CPU draws every frame, and half of the frames would belong to animations. */
 const WINDOW = { locale: 'en-US', timezoneId: 'UTC', reducedMotion: 'reduce' } as const;
 
 interface Opened {

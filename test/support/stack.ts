@@ -266,8 +266,8 @@ export async function startSimulator(
 }
 
 /**
- * The only variables that our processes inherit from the run: the compile cache halves a start. No module is behind a link, and
- * a start that does not look for links takes a seventh less CPU time.
+ * The only variables that our processes get from the run. The compile cache halves the time of a start. No module is behind a
+ * link, and a start that does not look for links takes a seventh less CPU time.
  */
 function inherited(): Environment {
   const { PATH, HOME, NODE_COMPILE_CACHE } = process.env;

@@ -62,7 +62,7 @@ export async function startTraceReceiver({
   async function keep(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const body = await text(request);
     bodies.push(body);
-    // Not when they are asked for: tests ask many times.
+    // Read here and not in `spans()`, because tests call that many times.
     spans.push(...spansOf(body));
     if (status !== null) {
       response.writeHead(status, { 'content-type': 'application/json' }).end('{}');

@@ -74,7 +74,7 @@ export function ApprovalsPage() {
   );
 }
 
-/** Says so when the request that a link names is not among those below. */
+/** Says so if this account does not have the request that a link names. */
 function Linked({ id }: { readonly id: string }) {
   const { error } = useQuery({
     queryKey: ['approval', id],
@@ -83,7 +83,7 @@ function Linked({ id }: { readonly id: string }) {
   return error instanceof ApiFailure && error.status === 404 ? <Elsewhere /> : null;
 }
 
-/** In the words of the page behind the link in the email. */
+/** Says almost the same as the page behind the link in the email (`approval-page.ts`). */
 function questionOf({ code, scope, limit }: Approval): string {
   if (code === 'insufficient_balance') return 'Your balance does not cover the call.';
   if (code === 'approval_required') {
@@ -92,8 +92,8 @@ function questionOf({ code, scope, limit }: Approval): string {
   const allowed = usd(limit ?? 0);
   if (scope === 'per_call') return `The budget allows at most ${allowed} for one call.`;
   return scope === 'window'
-    ? `The call does not fit into the current window of the budget, which allows ${allowed}.`
-    : `The call does not fit into the budget, which allows ${allowed} in total.`;
+    ? `The call costs more than the budget has left in its current window, which allows ${allowed}.`
+    : `The call costs more than the budget has left of its total of ${allowed}.`;
 }
 
 function Question({ approval }: { readonly approval: Approval }) {

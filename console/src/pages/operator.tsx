@@ -38,7 +38,7 @@ const WAITING: Readonly<Record<string, string>> = {
   top_ups_disputed: 'Disputed top-ups',
   refunds: 'Refunds to be made at Stripe',
   outbox: 'Notices to workflows',
-  webhooks: 'Webhooks of Stripe to handle',
+  webhooks: 'Stripe webhooks to handle',
   events: 'Events to send',
   expired_holds: 'Expired holds to release',
   failing_endpoints: 'Failing webhook endpoints',

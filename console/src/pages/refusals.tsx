@@ -36,7 +36,7 @@ export function RefusalsPage() {
   return (
     <Page
       title="Refused calls"
-      intro="Calls with your live secret keys that were answered with an error. Nothing was charged for them."
+      intro="Calls with your live secret keys that got an error. Nothing was charged for them."
     >
       <Group gap="sm" align="flex-end">
         <SegmentedControl

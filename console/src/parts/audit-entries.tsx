@@ -19,7 +19,7 @@ export function AuditEntries({ path }: { readonly path: string }) {
       isEmpty={entries.length === 0}
       empty={
         <Empty icon={<IconHistory size={22} />} title="No entries">
-          No changes of access and no adjustments yet.
+          No changes to access and no adjustments yet.
         </Empty>
       }
     >

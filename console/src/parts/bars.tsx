@@ -7,7 +7,7 @@ import { ScrollTable } from './lists.tsx';
 import { Card } from './page.tsx';
 import { Money } from './values.tsx';
 
-// A chart that cannot be loaded takes nothing else with it: the table has the same numbers.
+// If the chart cannot be loaded, the rest of the page still works: the table has the same numbers.
 const Chart = lazy(() => import('./chart.tsx').catch(() => ({ default: NoChart })));
 
 function NoChart() {

@@ -9,12 +9,12 @@ import { usd } from '../format.ts';
 import { Card } from './page.tsx';
 import { Failed, Loaded } from './states.tsx';
 
-/** For a link that names nothing of the live account that is signed in. */
+/** For a link to something that the signed-in live account does not have. */
 export function Elsewhere() {
   return (
     <Alert color="gray" title="Not in this account" role="status">
-      This link belongs to another account, or to test mode, which the console does not show. Answer
-      a test request by the link in its email, or change a test budget by the API.
+      This link belongs to another account, or to test mode, which the console does not show. To
+      answer a test request, use the link in its email. To change a test budget, use the API.
     </Alert>
   );
 }

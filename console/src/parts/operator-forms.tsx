@@ -25,7 +25,7 @@ function useCorrection(
       await queries.invalidateQueries();
     },
     onError: (error) => {
-      // The earlier request has other values: this one is another change, if it is still wanted.
+      // The key belongs to an earlier request with different values. If this one is sent again, it is a new change.
       const isOther = error instanceof ApiFailure && error.code === 'idempotency_key_reused';
       if (isOther) key.current = newIdempotencyKey();
       return queries.invalidateQueries();

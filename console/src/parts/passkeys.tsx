@@ -32,7 +32,7 @@ export function Passkeys() {
           list.length === 0 ? (
             <Empty icon={<IconFingerprint size={22} />} title="No passkeys yet">
               A passkey signs you in with this device’s PIN, fingerprint or face, without a password
-              and a code.
+              or a code.
             </Empty>
           ) : (
             <ScrollTable

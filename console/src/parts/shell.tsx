@@ -104,7 +104,7 @@ export function Shell() {
       navbar={{ width: 240, breakpoint: 'md', collapsed: { mobile: !isOpen } }}
       padding={{ base: 'md', sm: 'xl' }}
     >
-      {/* An open navigation hides the content of a narrow window. */}
+      {/* In a narrow window, an open navigation hides the content. */}
       <a href="#content" className="skip" onClick={close}>
         Skip to content
       </a>

@@ -60,7 +60,7 @@ const OVERS: ReadonlyMap<string, string> = new Map([
   ['INVALID_TWO_FACTOR_COOKIE', OVER],
   [
     'CODE_ALREADY_USED',
-    'This code was already used. Type your password again, then the next code of your app.',
+    'This code was already used. Type your password again, then the next code from your app.',
   ],
 ]);
 

@@ -88,7 +88,7 @@ export function Loaded<T>({
   );
 }
 
-/** In place of a page whose code cannot be loaded, as in an outage, or fails. The navigation stays. */
+/** In place of a page whose code fails, or cannot be loaded, for example in an outage. The navigation stays. */
 export function PageFailed() {
   return (
     <Alert

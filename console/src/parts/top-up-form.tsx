@@ -14,7 +14,7 @@ import { Failed } from './states.tsx';
 
 const AMOUNTS = [10, 25, 50, 100];
 const DOLLARS_MIN = 5;
-/** Longer than between two keys: the processor is asked for the tax on what was meant, not on each digit. */
+/** Longer than the time between two keystrokes, so that the processor calculates the tax once, not after each digit. */
 const TYPING_MS = 300;
 const TOO_MANY = 429;
 

@@ -31,7 +31,7 @@ export const APPROVAL_OPERATIONS = {
     description:
       'Decides as the owner: with a consumer key or in the console. A spend key whose budget has `mayDelegate` decides for ' +
       'the budgets below its own, and never for itself. The first decision counts; the same decision again returns the same ' +
-      'approval. A `top_up` ends the approval once the balance covers the call. If the bank wants its payment confirmed, ' +
+      'approval. A `top_up` ends the approval once the balance covers the call. If the bank wants the payment confirmed, ' +
       'send the cardholder to `sessionUrl`.',
   },
 } as const satisfies Record<string, Operation>;

@@ -200,7 +200,7 @@ export const OPERATIONS = {
     summary: 'Get your earnings',
     description:
       'Returns what your tools earned, less refunds. `from` and `to` must be the beginning of a UTC ' +
-      'hour; with `interval=day`, of a UTC day. A series has up to 1,000 intervals. With `tool`, all sums are of that tool.',
+      'hour; with `interval=day`, of a UTC day. A series has up to 1,000 intervals. With `tool`, all sums are for that tool.',
   },
   streamEarnings: {
     tag: 'Earnings',

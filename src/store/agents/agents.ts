@@ -35,7 +35,7 @@ export async function findAgent(connection: Connection, agentId: string): Promis
   `);
 }
 
-/** Of one account. Limits the rows that it can write, and that every search ranks. */
+/** The most agents of one account. Limits the rows that it can write, and that every search ranks. */
 export const AGENTS_MAX = 1_000;
 
 const countRow = row(Type.Object({ count: Type.Integer(), isKnown: Type.Boolean() }));

@@ -23,7 +23,7 @@ type ExaminationAge = Static<typeof ExaminationAge>;
 
 /** Requested in the last hour, in the day before that, or earlier. */
 const TOP_UP_AGES = ['hour', 'day', 'older'] as const;
-/** Of the older ones, only these are counted: the other states are ends. */
+/** The states in which older top-ups are counted too: the others are final. */
 const UNSETTLED: readonly TopUpStatus[] = ['pending', 'disputed'];
 
 const TopUpCount = Type.Object({

@@ -8,7 +8,7 @@ import { sql } from '../database.ts';
 const keyOf = sql.fragment`substr(c.origin, 1, 4)::int4`;
 /** The hold that a charge captured, if any. */
 const holdOf = sql.fragment`case length(c.origin) when 22 then encode(substr(c.origin, 7), 'hex')::uuid end`;
-/** Of sums `s` and keys `k`. */
+/** Joins sums `s` and keys `k`. */
 const ofKey = sql.fragment`k.ledger = s.ledger and k.consumer_id = s.consumer_id and k.number = s.spend_key`;
 const keyNamed = sql.fragment`
   coalesce('key ' || k.id, 'key ' || s.spend_key || ' of consumer ' || s.consumer_id)

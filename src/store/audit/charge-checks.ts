@@ -173,8 +173,8 @@ export const CHARGE_CHECKS = {
 } as const;
 
 /**
- * What these find after Postgres' clock was set back stays forever, and no sum depends on it (docs/runbook.md). An archive
- * would otherwise refuse every month from then on.
+ * After Postgres' clock was set back, these find the same rows forever. No sum depends on what they find (docs/runbook.md). If an
+ * archive stopped for it, it would refuse every month from then on.
  */
 const OF_CLOCKS: readonly string[] = [
   'charges are in the order of their times',

@@ -4,7 +4,7 @@ import { micros, nullable, row, sql, type Connection } from '../database.ts';
 
 const Stuck = Type.Object({
   kind: Type.Enum(['top_up', 'refund', 'notice']),
-  /** Of a notice: its topic. */
+  /** For a notice, its topic. */
   detail: Type.String(),
   subjectId: Type.String(),
   accountId: nullable(Type.String()),

@@ -13,7 +13,7 @@ export const ARCHIVED_BEFORE = sql.fragment`coalesce(
   '-infinity'::timestamptz
 )`;
 
-/** Of transactions in which the end of the archived time must not move, and of the one that moves it. */
+/** For transactions in which the end of the archived time must not move, and for the one that moves it. */
 export const ARCHIVE_LOCK = sql.fragment`hashtext('farebox.archive')`;
 
 const clockRow = row(Type.Object({ nowMs: Type.Integer(), archivedBeforeMs: Type.Integer() }));

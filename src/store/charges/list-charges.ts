@@ -219,7 +219,7 @@ function idsBetween({ fromId, toId }: ChargeFilter, { beforeId }: Page): IdsBetw
 const earlierOf = (a: string, b: string) => (a < b ? a : b);
 const laterOf = (a: string, b: string) => (a < b ? b : a);
 
-/** Of all tools when `tool` is null. */
+/** Lists the charges of all tools when `tool` is null. */
 async function listBetween(
   connection: Connection,
   { developerNumber }: DeveloperRef,

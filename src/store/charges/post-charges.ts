@@ -97,7 +97,7 @@ export async function postFittingCharges(
   return posted(drafts, balances, receiptKey);
 }
 
-/** Of balances that a statement for fitting charges returned: undefined for what it left. */
+/** The outcomes for the balances that a statement for fitting charges returned: undefined for a charge that it left. */
 export function posted(
   drafts: readonly ChargeDraft[],
   balances: Fitting['balances'],

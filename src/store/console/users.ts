@@ -99,8 +99,8 @@ export async function findUserEmail(
 
 /**
  * In one transaction: if only half of it were stored, the owner would be asked for a code, and no code would be accepted. Earlier
- * sessions were not proven by a code, so they end. Those made meanwhile end where they are made, which waits for this. Returns
- * false, and does nothing, if the secret that the code was of was replaced or removed meanwhile.
+ * sessions were not proven by a code, so they end. A session that is made meanwhile is ended by the code that makes it, which waits
+ * for this. Does nothing and returns false if the code's secret was replaced or removed meanwhile.
  */
 export async function turnOnSecondFactor(
   database: Database,
@@ -108,7 +108,7 @@ export async function turnOnSecondFactor(
   secret: string,
 ): Promise<boolean> {
   return database.transaction(async (tx) => {
-    // As who turns it off does, first the person, then the secret.
+    // Locks first the person, then the secret, in the order in which turning it off does.
     await tx.query(sql.typeAlias('nothing')`
       select from console.users where id = ${userId} for no key update
     `);

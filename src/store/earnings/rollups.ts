@@ -202,7 +202,7 @@ async function rebuildEarnings(tx: Connection): Promise<void> {
   `);
 }
 
-/** Keeps those of archived months, too. */
+/** Keeps the sums of archived months, too. */
 async function rebuildKeySpending(tx: Connection): Promise<void> {
   await tx.query(sql.typeAlias('nothing')`
     delete from farebox.key_spending where span = 'all' or begins_at >= ${ARCHIVED_BEFORE}

@@ -59,7 +59,7 @@ const movementRow = row(StatementMovement);
 const refundsRow = row(ToolDayRefunds);
 const sumRow = row(Type.Object({ sum: Type.Integer() }));
 
-/** Of movements `m`. A refund that had to wait for credits has several; its first one, in `first`, has its tax. */
+/** The tax of movements `m`. A refund that had to wait for credits has several; its first one, in `first`, has the tax. */
 const TAX = sql.fragment`
   case when kind = 'top_up' then (select tax_micros from farebox.top_ups t where t.id = m.top_up_id)
     when kind in ('refund', 'refund_returned') and id in (select id from first) then (
@@ -69,7 +69,7 @@ const TAX = sql.fragment`
     else 0 end
 `;
 
-/** Of one kind in a month: there may be millions. Beyond this, a statement has their sums by day. */
+/** The movements of one kind in a month, which may be millions. Beyond this, a statement has their sums by day. */
 const LISTED_MAX = 1_000;
 
 export async function readConsumerStatement(

@@ -1,6 +1,6 @@
 /**
- * Mails that are owed to owners of webhook endpoints that were disabled because of their responses. The transaction that disables
- * one notes that (webhook-endpoints.ts). When the owner enables it again, or deletes it, nothing is owed any more.
+ * The mails that tell owners that a webhook endpoint was disabled because of its responses. The transaction that disables the
+ * endpoint notes that a mail is owed (webhook-endpoints.ts). Once the owner enables or deletes the endpoint, none is owed.
  */
 import { Type, type Static } from 'typebox';
 import { durationOf, row, sql, type Connection } from '../database.ts';
@@ -9,7 +9,7 @@ const DisabledEndpoint = Type.Object({
   id: Type.String(),
   url: Type.String(),
   reason: Type.Enum(['failing', 'gone']),
-  /** Of a test account's owner, the address of the live account. */
+  /** The owner's address. A test account has that of its live account. */
   email: Type.String(),
   /** As text, which keeps the microseconds. */
   triedAt: Type.String(),
@@ -18,7 +18,7 @@ export type DisabledEndpoint = Static<typeof DisabledEndpoint>;
 
 const disabledRow = row(DisabledEndpoint);
 
-/** Takes the one that was tried longest ago, if that is at least this long. No other process takes it for as long. */
+/** Takes the mail whose last attempt is the oldest, if it began at least this long ago. No other process takes it for as long. */
 export async function takeDisabled(
   connection: Connection,
   untriedForMs: number,
@@ -37,7 +37,7 @@ export async function takeDisabled(
   `);
 }
 
-/** The mail server has it, or will never accept it. Does nothing if it was enabled and disabled again meanwhile. */
+/** The mail server has the mail, or will never accept it. Does nothing if the endpoint was enabled and disabled again meanwhile. */
 export async function settleDisabled(
   connection: Connection,
   { id, triedAt }: DisabledEndpoint,
@@ -48,7 +48,7 @@ export async function settleDisabled(
   `);
 }
 
-/** Returns how many were owed for longer than this. */
+/** Drops the mails that have been owed for longer than this, and returns how many. */
 export async function dropDisabled(connection: Connection, owedForMs: number): Promise<number> {
   const { rowCount } = await connection.query(sql.typeAlias('nothing')`
     update farebox.webhook_endpoints set is_mail_due = false, mail_owed_at = null

@@ -227,7 +227,7 @@ export async function dropUnsendable(database: Database, id: string): Promise<vo
 
 /**
  * Drops waiting deliveries. Unless the owner did it, tells the account's other endpoints, and notes that the owner must
- * get a mail (disabled-mails.ts). Does nothing when it is not active, or has another `url` than the given one.
+ * get a mail (disabled-mails.ts). Does nothing if the endpoint is not active, or if its `url` is not the given one.
  */
 export async function disableWebhookEndpoint(
   tx: Transaction,

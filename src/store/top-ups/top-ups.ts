@@ -412,7 +412,7 @@ export async function recordPaymentIntent(
 
 /**
  * Fails a top-up whose row has this failure as evidence; others stay unchanged. Returns the state of automatic
- * top-ups, if this was one, also when it is repeated.
+ * top-ups, if this was one, even when it is repeated.
  */
 export async function failTopUp(
   database: Database,

@@ -78,7 +78,7 @@ describe('POST /register', () => {
     assert.deepEqual(await find('walrus'), []);
   });
 
-  it('keeps an account to a thousand agents, also when they come at once, and lets those change', async () => {
+  it('limits an account to a thousand agents, even when they come at once, and still lets them change', async () => {
     const crowded = await api.createAccount(0);
     await api.sql.query(
       `insert into farebox.agents (id, account_id, name, protocol, endpoint, description, capabilities,

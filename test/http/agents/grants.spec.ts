@@ -61,7 +61,7 @@ describe('grants', () => {
       assert.deepEqual(rest, { ...oneTime, status: 'active', uses: 0 });
     });
 
-    it('keeps an account to ten thousand active grants, also when they come at once', async () => {
+    it('limits an account to ten thousand active grants, even when they come at once', async () => {
       const crowded = await api.createAccount(0);
       await api.sql.query(
         `insert into farebox.grants (id, account_id, caller_id, target_agent_id, type, request_hash, expires_at)

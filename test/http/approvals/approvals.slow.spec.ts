@@ -223,7 +223,7 @@ describe('approvals', () => {
   });
 
   describe('a question', () => {
-    it('is asked once, also when it comes many times at the same moment', async () => {
+    it('is asked once, even when it comes many times at the same moment', async () => {
       const { spendKey } = await budgetWith({ limit: 1 });
       const answers = await Promise.all(
         Array.from({ length: 8 }, (_, n) =>

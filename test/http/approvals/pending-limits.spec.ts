@@ -17,7 +17,7 @@ describe('questions that wait for an owner', () => {
   });
   after(() => api?.stop());
 
-  it('are at most 50 of a budget and 200 of an account, also when many keys ask at once', async () => {
+  it('are at most 50 of a budget and 200 of an account, even when many keys ask at once', async () => {
     const account = await api.createAccount(100);
     /** Each key asks once at a time, about different amounts. */
     const askedOf = async (budgetId: string): Promise<Answer[]> => {

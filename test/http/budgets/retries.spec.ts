@@ -48,7 +48,7 @@ describe('the creation of budgets, spend keys and leases under an idempotency ke
     return budgets.length;
   };
 
-  it('makes one budget for one idempotency key, also when both requests come at once', async () => {
+  it('makes one budget for one idempotency key, even when both requests come at once', async () => {
     const body = { name: 'agent', limit: 5, expiresAt: new Date(Date.now() + 3_000).toISOString() };
     const answers = await Promise.all([1, 2, 3].map(() => askBudget(body, 'once')));
     const ids = new Set(answers.map((answer) => bodyOf(answer, 201, BudgetReply).id));
@@ -117,7 +117,7 @@ describe('the creation of budgets, spend keys and leases under an idempotency ke
     assertError(await ask(path, body, 'late'), 409, 'budget_closed');
   });
 
-  it('rolls a spend key once and shows the new one again, also after it was rolled', async () => {
+  it('rolls a spend key once and shows the new one again, even after it was rolled', async () => {
     const { id } = await makeBudget(api, key);
     const { id: first } = await makeKey(api, key, id, { name: 'session 18' });
     const path = `/v1/keys/${first}/roll`;

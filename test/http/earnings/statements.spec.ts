@@ -242,7 +242,7 @@ describe('/v1/statements/:month', () => {
     );
   });
 
-  it('counts every charge, also when neighbors in time changed places', async () => {
+  it('counts every charge, even when neighbors in time changed places', async () => {
     const [consumer] = (await harness.parties(1)) as [Party];
     await credit(consumer, 1_000_000, [monthAt(-3)]);
     const at = (timeMs: number, amount: number) => ({

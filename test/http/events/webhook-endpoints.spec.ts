@@ -149,7 +149,7 @@ describe('webhook endpoints', () => {
     assert.equal((await list())[0]?.url, URL);
   });
 
-  it('are at most ten of an account, also when they are made at once', async () => {
+  it('are at most ten of an account, even when they are made at once', async () => {
     const asked = Array.from({ length: WEBHOOK_ENDPOINTS_MAX + 3 }, () =>
       ask('POST', PATH, { url: URL }),
     );

@@ -76,7 +76,7 @@ describe('top-ups over HTTP', () => {
     );
   });
 
-  it('are open at most a hundred times for one consumer, also when they are asked for at once', async () => {
+  it('are open at most a hundred times for one consumer, even when they are asked for at once', async () => {
     const made = await createAccount(stack.env, 0);
     const ask = () =>
       call(stack.api, 'POST', '/v1/checkout', { key: made.consumerKey, body: { amount: 5 } });

@@ -8,7 +8,7 @@ import { row, sql } from '../../../src/store/database.ts';
 import { createTestAccount } from '../../support/accounts.ts';
 import { openTestLedger, type TestLedger } from '../../support/ledger.ts';
 
-/** A round takes ten seconds, and a time is written when the one before is more than a minute old. */
+/** A round takes ten seconds, and a time is written once the last written time is more than a minute old. */
 const ROUNDS_APART = 7;
 const ROUNDS = 10;
 

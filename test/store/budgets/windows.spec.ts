@@ -117,7 +117,7 @@ describe('the windows of budgets', () => {
     assert.equal((await charge(0, 1)).kind, 'limit_reached');
   });
 
-  it('that begin anew after the clock was set back let go of holds that an earlier one counted', async () => {
+  it('that begin again after the clock was set back let holds end that only an earlier window counted', async () => {
     const [, key] = harness.model.keys;
     const [node] = harness.model.nodes;
     assert.ok(node && key);

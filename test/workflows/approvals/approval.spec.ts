@@ -174,7 +174,7 @@ describe('the workflow of an approval', () => {
     assert.deepEqual(await harness.workflow(approvalId).result(), view);
   });
 
-  it('records the expiry, also when it was terminated', async () => {
+  it('records the expiry, even when it was terminated', async () => {
     const [mine, terminated] = [await harness.ask(spendKey), await harness.ask(spendKey)];
     const ids = [mine, terminated].map(({ id }) => id.slice('apr_'.length));
     await until(async () => {

@@ -136,7 +136,7 @@ describe('a top-up whose row lost the ids of its payment', () => {
     await isPaidOnce(topUp);
   });
 
-  it('expires when it is of a top-up link, and was never opened', async () => {
+  it('expires when it came from a top-up link and was never opened', async () => {
     const topUp = await takenUp('checkout', true);
     await timePasses(topUp);
     await asked(topUp);

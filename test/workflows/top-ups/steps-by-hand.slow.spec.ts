@@ -318,7 +318,7 @@ describe('a step of a top-up that is started by hand', function () {
     for (const { id } of [topUp, next]) await start('failTopUp', wireId('topUp', id), DECLINED);
   });
 
-  it('reads a declined payment as failed, also after the top-up has failed', async () => {
+  it('reads a declined payment as failed, even after the top-up has failed', async () => {
     const { topUp } = await declinedForEver(await harness.newConsumer());
     const id = wireId('topUp', topUp.id);
     const asked = async () => ((await execute('askProcessor', id)) as Verdict).kind;

@@ -160,7 +160,7 @@ describe('a credited top-up', () => {
     await until(() => found(topUp, 'TopUpStatus = "charged_back" and WaitingFor is null'));
   });
 
-  it('is restored when the dispute is won, also after it was lost', async () => {
+  it('is restored when the dispute is won, even after it was lost', async () => {
     const { payer, topUp, intent } = await paid(10, 6);
     await refund(topUp, 1_000_000);
     await settled(topUp, 'partially_refunded');

@@ -125,8 +125,8 @@ function questionOf({ code, budgetName, scope, limitMicros }: Approval): string 
   const limit = usd(limitMicros ?? 0);
   if (scope === 'per_call') return `At most ${limit} is allowed for one call from ${budget}.`;
   return scope === 'window'
-    ? `This call does not fit into the current window of ${budget}, which allows ${limit}.`
-    : `This call does not fit into ${budget}, which allows ${limit} in total.`;
+    ? `This call costs more than ${budget} has left in its current window, which allows ${limit}.`
+    : `This call costs more than ${budget} has left of its total of ${limit}.`;
 }
 
 async function answersOf(api: Api, approval: Approval, token: string): Promise<string> {

@@ -120,7 +120,7 @@ export async function postSecretRoll(
   };
 }
 
-/** Of the caller's account. */
+/** The endpoint in the path, if it belongs to the caller's account. */
 export function whichOf({ caller, params }: Pick<Request, 'caller' | 'params'>): WhichEndpoint {
   const id = idIn('webhookEndpoint', params);
   if (id === undefined) throw noSuch('webhook endpoint');

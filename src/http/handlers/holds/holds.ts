@@ -107,7 +107,7 @@ export function capturedCharge(api: Api, { caller }: Asking, decided: Decided): 
   };
 }
 
-/** 200 with the hold, also if it was already released. */
+/** 200 with the hold, even if it was already released. */
 export async function postRelease(api: Api, request: Request): Promise<Reply<HoldReply>> {
   const decided = await decide(api, request, releaseEntry(requestOf(request)));
   return replyOf(200, decided, releasedHold(request, decided));

@@ -104,8 +104,8 @@ export async function postRenewal(
     case 'not_renewable':
       throw new ApiError(
         'lease_not_renewable',
-        'The lease is 24 hours old, already ends later, or a window of its budget has begun since it was placed. ' +
-          'Settle it and take a new one.',
+        'The lease is 24 hours old, or already ends later than you ask, or a window of its budget has begun or was set since ' +
+          'the lease was taken. Settle it and take a new one.',
       );
     case 'unknown_lease':
       throw unknownLease();
@@ -173,7 +173,7 @@ export async function postSettlement(
   return { status: 200, body: { results, lease: wireLease(lease) } };
 }
 
-/** 200 with the lease, also if it was already released or had nothing left. */
+/** 200 with the lease, even if it was already released or had nothing left. */
 export async function postLeaseRelease(
   api: Api,
   { caller, params }: Request,
@@ -242,10 +242,10 @@ function entryError(
   }
 }
 
-/** What a charge needs is an amount. A lease has one, and lacks the price of a tool. */
+/** The message for a charge asks for an amount. A lease has an amount: it needs the price of the tool. */
 const WITHOUT_PRICE = {
   unknown_tool:
-    'The tool is not registered: take the lease with a price for it, as {"name": "...", "price": "0.02"}, or register it ' +
+    'The tool is not registered: take the lease with a price for it, such as {"name": "...", "price": "0.02"}, or register it ' +
     '(POST /v1/tools). Leases and charges can use at most 1,000 unregistered names.',
   tool_archived:
     'The tool is archived, so its registered price no longer applies: take a lease with a price for it, or unarchive it ' +

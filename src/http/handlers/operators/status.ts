@@ -56,7 +56,7 @@ export async function getOperatorStatus(api: Api): Promise<Reply<OperatorStatusR
   };
 }
 
-/** Of the top-up's payment, or of its refunds and disputes. */
+/** The workflow of the top-up's payment, or that of its refunds and disputes. */
 function workflowIdOf({ config }: Api, topUpId: string, isReversal: boolean): string {
   return (isReversal ? reversalsWorkflowId : topUpWorkflowId)(config.temporal, topUpId);
 }

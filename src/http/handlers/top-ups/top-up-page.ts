@@ -102,7 +102,7 @@ const CHECKOUTS_PER_LINK = 10;
 
 interface Attempt {
   readonly amount: Micros;
-  /** Of the idempotency keys of this link. */
+  /** The beginning of this link's idempotency keys. */
   readonly prefix: string;
   readonly attempt: string;
 }
