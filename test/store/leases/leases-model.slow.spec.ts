@@ -1,7 +1,7 @@
 /**
  * Leases at random nodes of random trees of budgets: placed, settled in batches that repeat numbers, renewed at other
  * prices, released, expired and refunded. Each step is decided as a plain model decides it, to the micro-dollar.
- * LEASE_STEPS says how many steps.
+ * LEASE_STEPS says how many steps there are at least.
  */
 import assert from 'node:assert/strict';
 import { hash, randomUUID } from 'node:crypto';
@@ -53,7 +53,7 @@ interface Asked {
 }
 
 describe('leases', function () {
-  this.timeout(60_000 + STEPS * 200);
+  this.timeout(60_000 + STEPS * 2_000);
   const random = new Random(SEED);
   let ledger: TestLedger;
   let database: Database;
@@ -78,7 +78,9 @@ describe('leases', function () {
   });
 
   it(`come to what a plain model says (${STEPS} steps, SEED=${SEED})`, async () => {
-    for (let step = 0; step < STEPS; step += 1) {
+    const missing = () => EXPECTED.filter((kind) => !seen.has(kind));
+    // An outcome may need more steps to come with some seeds.
+    for (let step = 0; step < STEPS || (missing().length > 0 && step < STEPS * 10); step += 1) {
       for (const { model } of harnesses) model.wave += 1;
       const dice = random.between(0, 99);
       if (dice < 25 || leases.length === 0) await place();
@@ -89,11 +91,7 @@ describe('leases', function () {
       else await random.pick(harnesses).turnWindows();
       for (const harness of harnesses) await harness.assertSame();
     }
-    assert.deepEqual(
-      EXPECTED.filter((kind) => !seen.has(kind)),
-      [],
-      'outcomes that never came',
-    );
+    assert.deepEqual(missing(), [], 'outcomes that never came');
     await rebuildRollups(database);
     assert.deepEqual(await auditLedger(database), []);
   });
