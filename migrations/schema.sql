@@ -1009,6 +1009,7 @@ create table farebox.reversals (
 );
 create index reversals_debt on farebox.reversals using btree (ledger, consumer_id) where (debt_micros > 0);
 create index reversals_id on farebox.reversals using btree (id);
+create index reversals_open on farebox.reversals using btree (top_up_id) where (status = 'open');
 create index reversals_requested on farebox.reversals using btree (updated_at) where (status = 'requested');
 create index reversals_top_up on farebox.reversals using btree (top_up_id);
 create constraint trigger reversals_audit_dismissal after update of dismissed_at on farebox.reversals deferrable initially deferred for each row when (old.dismissed_at is distinct from new.dismissed_at) execute function farebox.audit_change('warning.dismissed', 'consumer_id', 'amount_micros', 'top_up_id');
@@ -1273,6 +1274,7 @@ create table farebox.webhook_endpoints (
   constraint webhook_endpoints_status_known check (status = any (array['active', 'disabled']))
 );
 create index webhook_endpoints_account on farebox.webhook_endpoints using btree (account_id, id);
+create index webhook_endpoints_failing on farebox.webhook_endpoints using btree (failing_since) where ((status = 'active') and (failing_since is not null));
 create unique index webhook_endpoints_idempotency on farebox.webhook_endpoints using btree (idempotency_hash) where (idempotency_hash is not null);
 create index webhook_endpoints_mail_due on farebox.webhook_endpoints using btree (mail_noted_at) where is_mail_due;
 create trigger webhook_endpoints_arm_exhausted after insert on farebox.webhook_endpoints for each row execute function farebox.arm_exhausted();

@@ -125,3 +125,20 @@ export const statusText: Readonly<Record<string, string>> = {
   captured: 'Captured',
   released: 'Released',
 };
+
+/** How a top-up is paid. */
+export function paymentText({ method, automatic }: Payment): string {
+  return automatic ? 'Automatic, saved card' : METHODS[method];
+}
+
+interface Payment {
+  readonly method: keyof typeof METHODS;
+  readonly automatic: boolean;
+}
+
+const METHODS = {
+  checkout: 'Checkout',
+  direct: 'Saved card',
+  manual: 'Added manually',
+  test: 'Play money',
+} as const;

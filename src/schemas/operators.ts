@@ -193,6 +193,31 @@ export const OperatorStatusReply = Closed({
       what: Text('What is waiting.', 'outbox'),
       count: Count('How many.', 0),
       ageSeconds: Type.Number({ description: 'The age of the oldest.', examples: [0] }),
+      oldest: Type.Array(
+        Closed({
+          id: Text(
+            'The id of the top-up, the webhook endpoint, or what else it is about.',
+            'tu_01a1fd6455e57aa3b31e95f51a48130e',
+          ),
+          accountId: OrNull(Id('account', 'The account.'), 'Whose it is, or null.'),
+          detail: OrNull(
+            Text('How it is paid, what reverses it, or the topic of a notice.', 'checkout'),
+            'How a top-up is paid, what reverses it, or the topic of a notice; or null.',
+          ),
+          host: OrNull(
+            Text('The host of its URL.', 'hooks.example.com'),
+            'The host of a webhook endpoint, or null.',
+          ),
+          amount: OrNull(Dollars('Dollars.', 25), 'Its amount, or null.'),
+          since: TimeOf('Since when it waits.'),
+          ...links,
+        }),
+        {
+          description:
+            'At most 20 of them, the oldest first. Of `events`, the endpoints that they are for. Empty for `differences`, which are ' +
+            "listed below, and for the service's own work: `expired_holds` and `rollup`.",
+        },
+      ),
     }),
     { description: 'Work that is waiting.' },
   ),

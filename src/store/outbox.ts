@@ -11,7 +11,7 @@ import { durationOf, row, sql, type Connection, type Transaction } from './datab
  * one of its reversals, must ask Stripe. `auto_top_up`: the subject is a consumer, whose automatic top-up is due. `webhook_endpoint`: the endpoint has
  * something to send, or was changed or deleted.
  */
-const TOPICS = [
+export const TOPICS = [
   'grant',
   'invocation',
   'auto_top_up',

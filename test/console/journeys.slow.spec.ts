@@ -1,6 +1,7 @@
 /** What users do in the console, from the first visit on, in a real browser against a real stack. */
 import assert from 'node:assert/strict';
 import type { Locator, Page } from 'playwright-core';
+import type { TopUpReply } from '../../src/schemas/top-ups.ts';
 import { call, charge } from '../support/http.ts';
 import {
   copiedBy,
@@ -427,17 +428,22 @@ describe('the console', function () {
 
     const payer = await harness.newAccount(20);
     const { consumerKey: key, email } = payer;
+    const ask = async (method: string, path: string, rest: { body?: object } = {}) =>
+      (await call(harness.stack.api, method, path, { key, ...rest })).body as TopUpReply;
+    const { topUpId: pendingId } = await ask('POST', '/v1/checkout', { body: { amount: 15 } });
     await farebox(['account', 'consent', payer.consumerId, '--ceiling', '100'], harness.stack);
-    await call(harness.stack.api, 'POST', '/v1/top-up', { key, body: { amount: 10 } });
-    const balance = async () => {
-      const { body } = await call(harness.stack.api, 'GET', '/v1/balance', { key });
-      return (body as { balance: number }).balance;
-    };
-    await until(async () => (await balance()) === 30);
+    const { topUpId } = await ask('POST', '/v1/top-up', { body: { amount: 10 } });
+    await until(async () => (await ask('GET', '/v1/balance')).balance === 30);
     await charge(harness.stack.api, payer, { amount: 0.000125 });
     await page.getByRole('link', { name: 'Service' }).click();
     await page.getByText('Nothing is stuck.').waitFor();
     await page.getByText('No differences.').waitFor();
+    await button('Pending top-ups').click();
+    const pending = await openedDialog(page, 'Pending top-ups');
+    const row = pending.getByRole('row').filter({ hasText: pendingId });
+    await reads(row, /Checkout[^]*\$15\.00/);
+    await row.getByRole('link', { name: 'Account' }).click();
+    await heading(email).waitFor();
     await page.getByRole('link', { name: 'Accounts' }).click();
     const wanted = page.getByLabel('Email, id, top-up or Stripe id');
     await wanted.fill(email.slice(0, -4));
@@ -470,6 +476,7 @@ describe('the console', function () {
     await page.getByText(/ops@example.com adjusted by .* Charged twice/).waitFor();
 
     await page.getByRole('tab', { name: 'Top-ups' }).click();
+    await page.getByRole('row').filter({ hasText: topUpId }).getByText('Saved card').waitFor();
     await button('Refund').click();
     await openedDialog(page, 'Refund top-up');
     await form.getByLabel('Amount in dollars').fill('4');

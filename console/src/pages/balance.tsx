@@ -6,7 +6,7 @@ import { useSearch } from '@tanstack/react-router';
 import { useEffect, useRef } from 'react';
 import type { Budgets, TopUp, Usage } from '../answers.ts';
 import { read } from '../api.ts';
-import { decimalsOfAll, lasts, usd, utcDay } from '../format.ts';
+import { decimalsOfAll, lasts, paymentText, usd, utcDay } from '../format.ts';
 import { balanceRead, DAYS, keysRead, topUpsRead, usageByDayRead } from '../page-reads.ts';
 import { BarsCard } from '../parts/bars.tsx';
 import { PagedList, ScrollTable } from '../parts/lists.tsx';
@@ -242,7 +242,7 @@ function TopUpHistory() {
               <Table.Td>
                 <Time iso={topUp.createdAt} />
                 <Text size="xs" c="dimmed">
-                  {methodOf(topUp)}
+                  {paymentText(topUp)}
                 </Text>
               </Table.Td>
               <Table.Td>
@@ -272,14 +272,4 @@ function TopUpHistory() {
       </PagedList>
     </Card>
   );
-}
-
-function methodOf({ method, automatic }: TopUp): string {
-  if (automatic) return 'Automatic, saved card';
-  return {
-    checkout: 'Checkout',
-    direct: 'Saved card',
-    manual: 'Added manually',
-    test: 'Play money',
-  }[method];
 }

@@ -1,13 +1,14 @@
 /** The state of the service for operators: which parts answer, what is stuck, and what differs from Stripe. */
-import { Badge, Group, SimpleGrid, Stack, Table, Text } from '@mantine/core';
+import { Badge, Box, Group, SimpleGrid, Stack, Table, Text } from '@mantine/core';
 import { IconCircleCheck } from '@tabler/icons-react';
 import { useQuery } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import type { OperatorStatus } from '../answers.ts';
 import { read } from '../api.ts';
-import { decimalsOfAll, duration } from '../format.ts';
+import { decimalsOfAll } from '../format.ts';
 import { ScrollTable } from '../parts/lists.tsx';
 import { lacksSecondFactor, OutsideLinks, SecondFactorNote } from '../parts/operator.tsx';
+import { DIFFERENCES_ID, detailText, WaitingCounts } from '../parts/operator-waiting.tsx';
 import { Card, Page } from '../parts/page.tsx';
 import { Empty, Loaded } from '../parts/states.tsx';
 import { Money, Time } from '../parts/values.tsx';
@@ -33,19 +34,6 @@ export function OperatorPage() {
   );
 }
 
-const WAITING: Readonly<Record<string, string>> = {
-  top_ups_pending: 'Pending top-ups',
-  top_ups_disputed: 'Disputed top-ups',
-  refunds: 'Refunds to be made at Stripe',
-  outbox: 'Notices to workflows',
-  webhooks: 'Stripe webhooks to handle',
-  events: 'Events to send',
-  expired_holds: 'Expired holds to release',
-  failing_endpoints: 'Failing webhook endpoints',
-  differences: 'Differences from Stripe',
-  rollup: 'Earnings not yet rolled up',
-};
-
 function Status({ status }: { readonly status: OperatorStatus }) {
   const { postgres, temporal, waiting, reconciledUntil } = status;
   return (
@@ -61,29 +49,11 @@ function Status({ status }: { readonly status: OperatorStatus }) {
         </Card>
       </SimpleGrid>
       <Stuck items={status.stuck} />
-      <Differences differences={status.differences} />
+      <Box id={DIFFERENCES_ID}>
+        <Differences differences={status.differences} />
+      </Box>
       <SimpleGrid cols={{ base: 1, md: 2 }} spacing="lg">
-        <Card title="Waiting" flush>
-          <ScrollTable
-            label="Waiting"
-            minWidth={260}
-            head={
-              <>
-                <Table.Th>What</Table.Th>
-                <Table.Th className="money">Count</Table.Th>
-                <Table.Th className="money">Oldest</Table.Th>
-              </>
-            }
-          >
-            {waiting.map(({ what, count, ageSeconds }) => (
-              <Table.Tr key={what}>
-                <Table.Td>{WAITING[what] ?? what}</Table.Td>
-                <Table.Td className="money">{count.toLocaleString('en-US')}</Table.Td>
-                <Table.Td className="money">{count === 0 ? '–' : duration(ageSeconds)}</Table.Td>
-              </Table.Tr>
-            ))}
-          </ScrollTable>
-        </Card>
+        <WaitingCounts waiting={waiting} />
         <Examinations examinations={status.examinations} />
       </SimpleGrid>
     </>
@@ -136,7 +106,7 @@ function Stuck({ items }: { readonly items: OperatorStatus['stuck'] }) {
             <Table.Td>
               {STUCK[item.kind]}
               <Text size="xs" c="dimmed">
-                {item.detail}
+                {detailText(item.detail)}
                 {item.topUpId !== null && ` · ${item.topUpId}`}
               </Text>
             </Table.Td>

@@ -8,14 +8,14 @@ import type {
   OperatorMovements,
   OperatorTopUps,
 } from '../answers.ts';
-import { decimalsOfAll } from '../format.ts';
+import { decimalsOfAll, paymentText } from '../format.ts';
 import { AuditEntries } from './audit-entries.tsx';
 import { ChargeAmount } from './charges.tsx';
 import { PagedList, ScrollTable, usePages } from './lists.tsx';
 import { OutsideLinks } from './operator.tsx';
 import { Card } from './page.tsx';
 import { Empty } from './states.tsx';
-import { Money, Status, Time } from './values.tsx';
+import { Id, Money, Status, Time } from './values.tsx';
 
 interface ListsProps {
   readonly accountId: string;
@@ -143,8 +143,9 @@ function TopUps({ path, onRefund }: { readonly path: string } & Pick<ListsProps,
             <Table.Td>
               <Time iso={topUp.createdAt} />
               <Text size="xs" c="dimmed">
-                {topUp.automatic ? 'automatic' : topUp.method}
+                {paymentText(topUp)}
               </Text>
+              <Id id={topUp.id} />
             </Table.Td>
             <Table.Td data-label="Status">
               <Status status={topUp.status} />

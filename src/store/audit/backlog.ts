@@ -52,9 +52,33 @@ const ageRow = row(Type.Object({ ageSeconds: nullable(Type.Number()) }));
 const TOP_UP_DAYS = 40;
 
 /** A webhook writes a notice, which waits for its workflow like any other. */
-const OF_WEBHOOKS = sql.fragment`(topic in ('payment_reported', 'reversal_reported'))`;
+export const OF_WEBHOOKS = sql.fragment`(topic in ('payment_reported', 'reversal_reported'))`;
 
 const since = (ms: number) => idFloorOf(sql.fragment`now() - make_interval(secs => ${ms / 1_000})`);
+
+export const ARE_PENDING = sql.fragment`
+  status in ('pending', 'expired', 'failed', 'disputed') and status = 'pending' and id > ${since(TOP_UP_DAYS * DAY_MS)}
+`;
+
+/** By their reversals, which are few: a bank may dispute a payment of any age. It waits since the first that is open. */
+export const DISPUTED = sql.fragment`
+  (
+    select top_up_id, min(kind) as kind, sum(amount_micros)::int8 as amount_micros, min(created_at) as opened_at
+    from farebox.reversals where status = 'open' group by top_up_id
+  ) r join farebox.top_ups t on t.id = r.top_up_id and t.status = 'disputed'
+`;
+
+/**
+ * Deliveries `d` that are due, and not those that wait after a failure, or for an endpoint that fails: one that hangs takes hours
+ * to refuse a thousand.
+ */
+export const ARE_DUE = sql.fragment`
+  d.status = 'waiting' and d.next_attempt_at <= now() and not exists (
+    select from farebox.webhook_endpoints e where e.id = d.endpoint_id and e.failing_since is not null
+  )
+`;
+
+export const ARE_FAILING = sql.fragment`status = 'active' and failing_since is not null`;
 
 const ageOf = (time: Fragment) =>
   sql.fragment`greatest(0, coalesce(extract(epoch from now() - min(${time})), 0))::float8`;
@@ -67,12 +91,9 @@ export async function readBacklog(connection: Connection): Promise<Backlog> {
   const waiting = await connection.any(sql.type(waitingRow)`
     select 'top_ups_pending' as what, count(*) as count, ${ageOf(createdAt)} as "ageSeconds"
     from farebox.top_ups
-    where status in ('pending', 'expired', 'failed', 'disputed') and status = 'pending'
-      and id > ${since(TOP_UP_DAYS * DAY_MS)}
+    where ${ARE_PENDING}
     union all
-    -- By their reversals, which are few: a bank may dispute a payment of any age.
-    select 'top_ups_disputed', count(*), ${ageOf(createdAt)} from farebox.top_ups
-    where status = 'disputed' and id in (select top_up_id from farebox.reversals where status = 'open')
+    select 'top_ups_disputed', count(*), ${ageOf(sql.fragment`r.opened_at`)} from ${DISPUTED}
     union all
     select 'refunds', count(*), ${ageOf(createdAt)} from farebox.reversals where status = 'requested'
     union all
@@ -80,18 +101,14 @@ export async function readBacklog(connection: Connection): Promise<Backlog> {
     union all
     select 'webhooks', count(*), ${ageOf(createdAt)} from farebox.outbox where ${OF_WEBHOOKS}
     union all
-    -- Those that are due, and not those that wait after a failure, or for an endpoint that fails: one that hangs takes hours
-    -- to refuse a thousand.
     select 'events', count(*), ${ageOf(sql.fragment`next_attempt_at`)} from farebox.webhook_deliveries d
-    where status = 'waiting' and next_attempt_at <= now() and not exists (
-      select from farebox.webhook_endpoints e where e.id = d.endpoint_id and e.failing_since is not null
-    )
+    where ${ARE_DUE}
     union all
     -- Of flushes with holds whose time is over; a worker releases them within seconds.
     select 'expired_holds', count(*), ${ageOf(sql.fragment`due_at`)} from farebox.hold_expiries where due_at <= now()
     union all
     select 'failing_endpoints', count(*), ${ageOf(sql.fragment`failing_since`)}
-    from farebox.webhook_endpoints where status = 'active' and failing_since is not null
+    from farebox.webhook_endpoints where ${ARE_FAILING}
     union all
     select 'differences', count(*), ${ageOf(sql.fragment`since`)} from farebox.differences
     union all

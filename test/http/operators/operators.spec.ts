@@ -315,6 +315,62 @@ describe('operators', () => {
     await sql.query('delete from farebox.differences');
     await sql.query('delete from farebox.outbox where attempts = 9');
   });
+
+  it('get from each count to the oldest things counted, with links, and not to more than 20', async () => {
+    const topUpId = await topUp(10);
+    const uuid = topUpId.slice(3);
+    await sql.query(
+      `insert into farebox.outbox (topic, subject_id, attempts, next_attempt_at)
+       values ('reversal_reported', $1, 1, now() + interval '1 day'), ('grant', $1, 1, now() + interval '1 day'),
+         ('auto_top_up', $2, 1, now() + interval '1 day')`,
+      [uuid, account.consumerId.slice(4)],
+    );
+    await sql.query(
+      `insert into farebox.reversals (id, ledger, consumer_id, top_up_id, kind, status, amount_micros, processor_id)
+       select uuidv7(), ledger, consumer_id, id, kind, 'open', 4000000, 'test_' || kind
+       from farebox.top_ups, unnest('{dispute,warning}'::text[]) as kind where id = $1`,
+      [uuid],
+    );
+    await sql.query(`update farebox.top_ups set status = 'disputed' where id = $1`, [uuid]);
+    const { rows: endpoints } = await sql.query<{ id: string }>(
+      `insert into farebox.webhook_endpoints (id, account_id, url, secret_master, failing_since)
+       select uuidv7(), $1, 'https://hooks.example.com:8443/secret?token=1', 1, now() - n * interval '1 minute'
+       from generate_series(1, 25) as n returning replace(id::text, '-', '') as id`,
+      [accountId.slice(5)],
+    );
+    const { waiting } = await status();
+    const of = (what: string) => waiting.find((each) => each.what === what) ?? assert.fail(what);
+    for (const what of ['top_ups_pending', 'top_ups_disputed', 'refunds', 'failing_endpoints']) {
+      assert.equal(of(what).oldest.length, Math.min(of(what).count, 20), what);
+    }
+    const workflows = `${UI}/namespaces/${stack.env['TEMPORAL_NAMESPACE']}/workflows/`;
+    const [dispute] = of('top_ups_disputed').oldest;
+    assert.deepEqual(
+      [dispute?.id, dispute?.accountId, dispute?.detail, dispute?.amount, dispute?.temporalUrl],
+      [topUpId, accountId, 'dispute', 8, `${workflows}reversals%2F${topUpId}`],
+    );
+    const failing = of('failing_endpoints');
+    assert.equal(failing.count, 25);
+    const oldestId = `we_${endpoints.at(-1)?.id}`;
+    const [endpoint] = failing.oldest;
+    assert.deepEqual(
+      [endpoint?.id, endpoint?.accountId, endpoint?.host, endpoint?.temporalUrl],
+      [oldestId, accountId, 'hooks.example.com:8443', `${workflows}webhooks%2F${oldestId}`],
+    );
+    const noticed = (what: string) =>
+      of(what)
+        .oldest.filter(({ detail }) => detail !== 'webhook_endpoint')
+        .map(({ id, accountId: whose, detail }) => [detail, id, whose]);
+    assert.deepEqual(noticed('webhooks'), [['reversal_reported', topUpId, accountId]]);
+    assert.deepEqual(noticed('outbox'), [
+      ['grant', `gnt_${uuid}`, accountId],
+      ['auto_top_up', account.consumerId, accountId],
+    ]);
+    await sql.query('delete from farebox.outbox where attempts = 1');
+    await sql.query('delete from farebox.webhook_endpoints');
+    await sql.query('delete from farebox.reversals where top_up_id = $1', [uuid]);
+    await sql.query(`update farebox.top_ups set status = 'completed' where id = $1`, [uuid]);
+  });
 });
 
 function isReplay({ headers }: Answer): boolean {

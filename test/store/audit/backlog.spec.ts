@@ -2,9 +2,11 @@
 import assert from 'node:assert/strict';
 import { Client } from 'pg';
 import { readBacklog } from '../../../src/store/audit/backlog.ts';
+import { listWaiting } from '../../../src/store/audit/waiting.ts';
 import { credit } from '../../support/evidence.ts';
 import { openTestLedger, type TestLedger } from '../../support/ledger.ts';
 import { dispute, newPayer, processorId } from '../../support/payer.ts';
+import { nodesOf, plansOf } from '../query-plans.ts';
 
 describe('the backlog', () => {
   let ledger: TestLedger;
@@ -39,5 +41,53 @@ describe('the backlog', () => {
     assert.equal(await disputed(), 1);
     await payer.report(id, dispute(dp, 10_000_000, 'won'));
     assert.equal(await disputed(), 0);
+  });
+
+  it('lists the oldest of what it counts, by probes of indexes that hold only what waits', async () => {
+    const { database } = ledger;
+    const payer = await newPayer(database);
+    const disputedId = await payer.topUp(10_000_000);
+    await payer.report(disputedId, dispute(processorId('dp'), 3_000_000));
+    const pending = [await payer.open(1_000_000), await payer.open(2_000_000)];
+    await client.query(
+      `insert into farebox.reversals (id, ledger, consumer_id, top_up_id, kind, status, amount_micros, processor_id)
+       select uuidv7(), ledger, consumer_id, id, 'dispute', 'won', 1, 'won_' || n
+       from farebox.top_ups, generate_series(1, 5000) as n where id = $1`,
+      [disputedId],
+    );
+    await client.query(
+      `insert into farebox.webhook_endpoints (id, account_id, url, secret_master, failing_since)
+       select uuidv7(), $1, 'https://example.com/' || n, 1, case when n > 4997 then now() - n * interval '1 s' end
+       from generate_series(1, 5000) as n`,
+      [payer.accountId],
+    );
+    await client.query('analyze farebox.reversals, farebox.webhook_endpoints');
+    const listed = async (limit: number) =>
+      Object.groupBy(await listWaiting(database, limit), ({ what }) => what);
+    const { top_ups_pending, top_ups_disputed, failing_endpoints } = await listed(2);
+    assert.deepEqual(
+      top_ups_pending?.map(({ subjectId }) => subjectId),
+      pending,
+    );
+    assert.deepEqual(
+      top_ups_disputed?.map(({ subjectId, amountMicros }) => [subjectId, amountMicros]),
+      [[disputedId, 3_000_000]],
+    );
+    assert.deepEqual(
+      failing_endpoints?.map(({ url }) => url),
+      ['https://example.com/5000', 'https://example.com/4999'],
+    );
+    assert.equal((await listed(1))['top_ups_pending']?.length, 1);
+    const plans = await plansOf(database, client, (connection) => listWaiting(connection, 20));
+    const nodes = plans.flatMap(nodesOf);
+    const read = nodes.filter((node) => node['Actual Loops'] > 0 && node['Relation Name']);
+    for (const node of read) {
+      assert.ok(node['Actual Rows'] <= 20, `${node['Relation Name']}: ${node['Actual Rows']}`);
+      assert.ok((node['Rows Removed by Filter'] ?? 0) <= 20, node['Relation Name']);
+    }
+    const indexes = new Set(nodes.map((node) => node['Index Name']));
+    for (const index of ['reversals_open', 'webhook_endpoints_failing']) {
+      assert.ok(indexes.has(index), index);
+    }
   });
 });

@@ -7,33 +7,37 @@ import { readBacklog } from '../../../store/audit/backlog.ts';
 import { findWalkedUntil, listExaminations } from '../../../store/audit/last-findings.ts';
 import { listDifferences } from '../../../store/audit/reconciliation.ts';
 import { listStuck, type Stuck } from '../../../store/audit/stuck.ts';
+import { listWaiting } from '../../../store/audit/waiting.ts';
 import type { Reply } from '../../endpoint.ts';
 import type { Api } from '../../services.ts';
 import { reversalsWorkflowId } from '../../../temporal/start-reversals.ts';
 import { topUpWorkflowId } from '../../../temporal/start-top-up.ts';
 import { linksOf } from './links.ts';
+import { wireWaiting } from './waiting.ts';
 
 /** The most items of each kind on the page. */
 const LISTED_MAX = 50;
+/** Of what waits, which mostly needs nobody. */
+const WAITING_LISTED_MAX = 20;
 
 export async function getOperatorStatus(api: Api): Promise<Reply<OperatorStatusReply>> {
   const { database } = api;
-  const [readiness, backlog, stuck, differences, reconciledUntil, examinations] = await Promise.all(
-    [
+  const [readiness, backlog, things, stuck, differences, reconciledUntil, examinations] =
+    await Promise.all([
       api.readiness.check(),
       readBacklog(database),
+      listWaiting(database, WAITING_LISTED_MAX),
       listStuck(database, LISTED_MAX),
       listDifferences(database),
       findWalkedUntil(database),
       listExaminations(database),
-    ],
-  );
+    ]);
   return {
     status: 200,
     body: {
       postgres: readiness.postgres,
       temporal: readiness.temporal,
-      waiting: backlog.waiting.map(({ what, count, ageSeconds }) => ({ what, count, ageSeconds })),
+      waiting: wireWaiting(api, backlog.waiting, things),
       stuck: stuck.map((each) => wireStuck(api, each)),
       differences: differences.slice(0, LISTED_MAX).map((difference) => ({
         topUpId: wireId('topUp', difference.topUpId),
