@@ -61,6 +61,7 @@ describe('leases', function () {
   let harnesses: BudgetHarness[];
   const leases: ModelLease[] = [];
   const seen = new Set<string>();
+  const missing = () => EXPECTED.filter((kind) => !seen.has(kind));
 
   before(async () => {
     ledger = await openTestLedger(4);
@@ -78,7 +79,6 @@ describe('leases', function () {
   });
 
   it(`come to what a plain model says (${STEPS} steps, SEED=${SEED})`, async () => {
-    const missing = () => EXPECTED.filter((kind) => !seen.has(kind));
     // An outcome may need more steps to come with some seeds.
     for (let step = 0; step < STEPS || (missing().length > 0 && step < STEPS * 10); step += 1) {
       for (const { model } of harnesses) model.wave += 1;
