@@ -7,7 +7,7 @@ import type { OperatorStatus } from '../answers.ts';
 import { read } from '../api.ts';
 import { decimalsOfAll } from '../format.ts';
 import { ScrollTable } from '../parts/lists.tsx';
-import { lacksSecondFactor, OutsideLinks, SecondFactorNote } from '../parts/operator.tsx';
+import { lacksSecondFactor, OutsideLinks, SecondFactorNote, Things } from '../parts/operator.tsx';
 import { DIFFERENCES_ID, detailText, WaitingCounts } from '../parts/operator-waiting.tsx';
 import { Card, Page } from '../parts/page.tsx';
 import { Empty, Loaded } from '../parts/states.tsx';
@@ -85,43 +85,21 @@ const STUCK: Readonly<Record<string, string>> = {
 };
 
 function Stuck({ items }: { readonly items: OperatorStatus['stuck'] }) {
-  const decimals = decimalsOfAll(items.flatMap(({ amount }) => amount ?? []));
   return (
     <Problems title="Stuck" count={items.length} none="Nothing is stuck">
-      <ScrollTable
+      <Things
         label="Stuck"
-        stacks
-        minWidth={640}
-        head={
+        things={items}
+        nameOf={({ kind, detail, topUpId }) => (
           <>
-            <Table.Th>What</Table.Th>
-            <Table.Th>Since</Table.Th>
-            <Table.Th className="money">Amount</Table.Th>
-            <Table.Th>Open in</Table.Th>
+            {STUCK[kind]}
+            <Text size="xs" c="dimmed">
+              {detailText(detail)}
+              {topUpId !== null && ` · ${topUpId}`}
+            </Text>
           </>
-        }
-      >
-        {items.map((item, index) => (
-          <Table.Tr key={index}>
-            <Table.Td>
-              {STUCK[item.kind]}
-              <Text size="xs" c="dimmed">
-                {detailText(item.detail)}
-                {item.topUpId !== null && ` · ${item.topUpId}`}
-              </Text>
-            </Table.Td>
-            <Table.Td data-label="Since">
-              <Time iso={item.since} relative />
-            </Table.Td>
-            <Table.Td data-label="Amount" className="money">
-              {item.amount !== null && <Money dollars={item.amount} decimals={decimals} />}
-            </Table.Td>
-            <Table.Td data-label="Open in">
-              <OutsideLinks {...item} />
-            </Table.Td>
-          </Table.Tr>
-        ))}
-      </ScrollTable>
+        )}
+      />
     </Problems>
   );
 }

@@ -2,11 +2,11 @@
 import { Anchor, Modal, Stack, Table, Text } from '@mantine/core';
 import { useState } from 'react';
 import type { OperatorStatus } from '../answers.ts';
-import { decimalsOfAll, duration, paymentText, plural } from '../format.ts';
+import { duration, paymentText, plural } from '../format.ts';
 import { ScrollTable } from './lists.tsx';
-import { OutsideLinks } from './operator.tsx';
+import { Things } from './operator.tsx';
 import { Card } from './page.tsx';
-import { Id, Money, Time } from './values.tsx';
+import { Id } from './values.tsx';
 
 type Waiting = OperatorStatus['waiting'][number];
 
@@ -91,47 +91,19 @@ function What({ waiting, onShow }: { readonly waiting: Waiting; readonly onShow:
 
 function Oldest({ waiting }: { readonly waiting: Waiting }) {
   const { what, count, oldest } = waiting;
-  const decimals = decimalsOfAll(oldest.flatMap(({ amount }) => amount ?? []));
   if (oldest.length === 0) return <Text size="sm">None are waiting any more.</Text>;
   return (
     <Stack gap="sm">
-      <ScrollTable
+      <Things
         label={nameOf(waiting)}
-        stacks
-        minWidth={640}
-        head={
+        things={oldest}
+        nameOf={({ id, detail, host }) => (
           <>
-            <Table.Th>What</Table.Th>
-            <Table.Th>Since</Table.Th>
-            <Table.Th className="money">Amount</Table.Th>
-            <Table.Th>Open in</Table.Th>
+            <span className="breaks">{[detailText(detail), host].filter(Boolean).join(' · ')}</span>
+            <Id id={id} />
           </>
-        }
-      >
-        {oldest.map((thing, index) => (
-          <Table.Tr key={index}>
-            <Table.Td>
-              <span className="breaks">
-                {[detailText(thing.detail), thing.host].filter(Boolean).join(' · ')}
-              </span>
-              <Id id={thing.id} />
-            </Table.Td>
-            <Table.Td data-label="Since">
-              <Time iso={thing.since} relative />
-            </Table.Td>
-            <Table.Td data-label="Amount" className="money">
-              {thing.amount === null ? '–' : <Money dollars={thing.amount} decimals={decimals} />}
-            </Table.Td>
-            <Table.Td data-label="Open in">
-              <OutsideLinks
-                accountId={thing.accountId}
-                temporalUrl={thing.temporalUrl}
-                processorUrl={thing.processorUrl}
-              />
-            </Table.Td>
-          </Table.Tr>
-        ))}
-      </ScrollTable>
+        )}
+      />
       {what === 'events' ? (
         <Text size="sm" c="dimmed">
           The endpoints of {plural(count, 'event')}, by the oldest event.

@@ -1,7 +1,11 @@
-/** What the pages for operators share: the second factor that they ask for, and links to where the details are. */
-import { Alert, Anchor, Group, Text } from '@mantine/core';
+/** What the pages for operators share: the second factor that they ask for, a table, and links to where the details are. */
+import { Alert, Anchor, Group, Table, Text } from '@mantine/core';
 import { Link } from '@tanstack/react-router';
+import type { ReactNode } from 'react';
 import { ApiFailure } from '../api.ts';
+import { decimalsOfAll } from '../format.ts';
+import { ScrollTable } from './lists.tsx';
+import { Money, Time } from './values.tsx';
 
 export function lacksSecondFactor(error: Error | null): boolean {
   return error instanceof ApiFailure && error.code === 'second_factor_required';
@@ -25,6 +29,52 @@ interface LinksProps {
   readonly topUpId?: string | null;
   readonly temporalUrl: string | null;
   readonly processorUrl: string | null;
+}
+
+interface Thing extends LinksProps {
+  readonly since: string;
+  readonly amount: number | null;
+}
+
+interface ThingsProps<T> {
+  readonly label: string;
+  readonly things: readonly T[];
+  readonly nameOf: (thing: T) => ReactNode;
+}
+
+/** What waits or is stuck, a row each. */
+export function Things<T extends Thing>({ label, things, nameOf }: ThingsProps<T>) {
+  const decimals = decimalsOfAll(things.flatMap(({ amount }) => amount ?? []));
+  return (
+    <ScrollTable
+      label={label}
+      stacks
+      minWidth={640}
+      head={
+        <>
+          <Table.Th>What</Table.Th>
+          <Table.Th>Since</Table.Th>
+          <Table.Th className="money">Amount</Table.Th>
+          <Table.Th>Open in</Table.Th>
+        </>
+      }
+    >
+      {things.map((thing, index) => (
+        <Table.Tr key={index}>
+          <Table.Td>{nameOf(thing)}</Table.Td>
+          <Table.Td data-label="Since">
+            <Time iso={thing.since} relative />
+          </Table.Td>
+          <Table.Td data-label="Amount" className="money">
+            {thing.amount === null ? '–' : <Money dollars={thing.amount} decimals={decimals} />}
+          </Table.Td>
+          <Table.Td data-label="Open in">
+            <OutsideLinks {...thing} />
+          </Table.Td>
+        </Table.Tr>
+      ))}
+    </ScrollTable>
+  );
 }
 
 /** To the account, its workflow in the Temporal UI, and the payment in Stripe's dashboard, as far as they exist. */
