@@ -3,7 +3,7 @@
  * that (auto-top-ups.ts). When the owner sets them again, or removes them, the row is deleted, and nothing is owed any more.
  */
 import { Type, type Static } from 'typebox';
-import { row, sql, type Connection } from '../database.ts';
+import { durationOf, row, sql, type Connection } from '../database.ts';
 
 const TurnedOff = Type.Object({
   ledger: Type.Integer(),
@@ -29,7 +29,7 @@ export async function takeTurnedOff(
     where (a.ledger, a.consumer_id) = (
       select ledger, consumer_id from farebox.auto_top_ups
       where mail_owed_at is not null
-        and coalesce(mail_tried_at, '-infinity') <= now() - ${untriedForMs}::int8 * interval '1 ms'
+        and coalesce(mail_tried_at, '-infinity') <= now() - ${durationOf(untriedForMs)}
       order by mail_tried_at nulls first limit 1 for update skip locked
     ) and o.ledger = a.ledger and o.consumer_id = a.consumer_id
     returning a.ledger, a.consumer_id as "consumerId", o.email, a.reason, a.mail_tried_at::text as "triedAt"
@@ -51,7 +51,7 @@ export async function settleTurnedOff(
 export async function dropTurnedOff(connection: Connection, owedForMs: number): Promise<number> {
   const { rowCount } = await connection.query(sql.typeAlias('nothing')`
     update farebox.auto_top_ups set mail_owed_at = null
-    where mail_owed_at < now() - ${owedForMs}::int8 * interval '1 ms'
+    where mail_owed_at < now() - ${durationOf(owedForMs)}
   `);
   return rowCount;
 }
