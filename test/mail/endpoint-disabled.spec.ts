@@ -1,6 +1,5 @@
 /** The mail about a webhook endpoint that was disabled: one each time, even if a process or the mail server is down. */
 import assert from 'node:assert/strict';
-import { pino } from 'pino';
 import { wireId } from '../../src/domain/ids.ts';
 import type { DisabledReason } from '../../src/domain/webhook-endpoint.ts';
 import { endpointMails } from '../../src/mail/endpoint-disabled.ts';
@@ -13,33 +12,26 @@ import {
   makeWebhookEndpoint,
   type WhichEndpoint,
 } from '../../src/store/events/webhook-endpoints.ts';
-import { openTestLedger, type TestLedger } from '../support/ledger.ts';
-import { startMailServer } from '../support/mail-server.ts';
+import { openOwedMailTest, type OwedMailTest } from '../support/owed-mails.ts';
 import { newPayer } from '../support/payer.ts';
-import { choosePort } from '../support/ports.ts';
 
 describe('the mail about a webhook endpoint that was disabled', () => {
-  let ledger: TestLedger;
-  let server: Awaited<ReturnType<typeof startMailServer>>;
-  const errors: string[] = [];
+  let mails: OwedMailTest;
 
   before(async () => {
-    [ledger, server] = await Promise.all([openTestLedger(), startMailServer()]);
+    mails = await openOwedMailTest(endpointMails);
   });
-  after(() => Promise.all([ledger?.drop(), server?.stop()]));
-  afterEach(() => {
-    errors.length = 0;
-    server.mails.length = 0;
-  });
+  after(() => mails?.close());
+  afterEach(() => mails.forget());
 
   it('says why, and is sent once even with several workers', async () => {
     const endpoint = await newEndpoint();
     await disable(endpoint, 'failing');
-    await Promise.all([1, 2, 3].map(() => worker().sendOverdue()));
+    await Promise.all([1, 2, 3].map(() => mails.worker().sendOverdue()));
     await laterBy('1 hour');
-    await worker().sendOverdue();
-    assert.equal(server.mails.length, 1);
-    const text = server.mails[0]?.raw.replaceAll('=\r\n', '') ?? '';
+    await mails.worker().sendOverdue();
+    assert.equal(mails.sent.length, 1);
+    const text = mails.sent[0]?.raw.replaceAll('=\r\n', '') ?? '';
     assert.match(text, /^Subject: Your webhook endpoint at example\.com was disabled\r$/m);
     assert.ok(text.includes(wireId('webhookEndpoint', endpoint.id)));
     assert.match(text, /has not accepted an event for five days/);
@@ -47,50 +39,50 @@ describe('the mail about a webhook endpoint that was disabled', () => {
 
   it('waits up to three days for a mail server that is down', async () => {
     await disable(await newEndpoint(), 'gone');
-    await sendWhileAway();
-    assert.equal(errors.length, 1);
+    await mails.sendWhileDown();
+    assert.equal(mails.errors.length, 1);
     await laterBy('4 minutes');
-    await worker().sendOverdue();
-    assert.deepEqual(server.mails, []);
+    await mails.worker().sendOverdue();
+    assert.deepEqual(mails.sent, []);
     await laterBy('71 hours');
-    await worker().sendOverdue();
-    assert.equal(server.mails.length, 1);
+    await mails.worker().sendOverdue();
+    assert.equal(mails.sent.length, 1);
 
     await disable(await newEndpoint(), 'gone');
-    await sendWhileAway();
+    await mails.sendWhileDown();
     await laterBy('73 hours');
-    await worker().sendOverdue();
-    assert.equal(server.mails.length, 1);
-    assert.match(errors.at(-1) ?? '', /gave up on mails/);
+    await mails.worker().sendOverdue();
+    assert.equal(mails.sent.length, 1);
+    assert.match(mails.errors.at(-1) ?? '', /gave up on mails/);
   });
 
   it('waits up to three days for a worker that has a mail server', async () => {
     await disable(await newEndpoint(), 'gone');
-    await workerWith(undefined).sendOverdue();
-    await worker().sendOverdue();
-    assert.equal(server.mails.length, 1);
+    await mails.workerWithout().sendOverdue();
+    await mails.worker().sendOverdue();
+    assert.equal(mails.sent.length, 1);
 
     await disable(await newEndpoint(), 'gone');
     await laterBy('73 hours');
-    await workerWith(undefined).sendOverdue();
-    await worker().sendOverdue();
-    assert.equal(server.mails.length, 1);
+    await mails.workerWithout().sendOverdue();
+    await mails.worker().sendOverdue();
+    assert.equal(mails.sent.length, 1);
   });
 
   it('has three days from the first attempt when the previous release made it due', async () => {
     await disable(await newEndpoint(), 'gone');
-    await ledger.database.query(sql.typeAlias('nothing')`
+    await mails.database.query(sql.typeAlias('nothing')`
       update farebox.webhook_endpoints set mail_owed_at = null, mail_noted_at = now() - interval '1 year'
       where is_mail_due
     `);
-    await sendWhileAway();
+    await mails.sendWhileDown();
     await laterBy('71 hours');
-    await worker().sendOverdue();
-    assert.equal(server.mails.length, 1);
+    await mails.worker().sendOverdue();
+    assert.equal(mails.sent.length, 1);
   });
 
   it('is sent again if the endpoint was enabled and disabled again while the first mail was being sent', async () => {
-    const { database } = ledger;
+    const { database } = mails;
     const endpoint = await newEndpoint();
     await disable(endpoint, 'gone');
     const owed = await takeDisabled(database, 0);
@@ -98,19 +90,19 @@ describe('the mail about a webhook endpoint that was disabled', () => {
     await enable(endpoint, true);
     await disable(endpoint, 'gone');
     await settleDisabled(database, owed);
-    await worker().sendOverdue();
-    assert.equal(server.mails.length, 1);
+    await mails.worker().sendOverdue();
+    assert.equal(mails.sent.length, 1);
   });
 
   it('is not retried if the recipient does not exist', async () => {
     const endpoint = await newEndpoint();
-    await ledger.database.query(sql.typeAlias('nothing')`
+    await mails.database.query(sql.typeAlias('nothing')`
       update farebox.accounts set email = 'nobody@refused.example' where id = ${endpoint.accountId}
     `);
     await disable(endpoint, 'gone');
-    await worker().sendOverdue();
-    assert.equal(errors.length, 1);
-    assert.equal(await takeDisabled(ledger.database, 0), null);
+    await mails.worker().sendOverdue();
+    assert.equal(mails.errors.length, 1);
+    assert.equal(await takeDisabled(mails.database, 0), null);
   });
 
   it('is not sent if the owner disabled, enabled or deleted the endpoint', async () => {
@@ -119,29 +111,13 @@ describe('the mail about a webhook endpoint that was disabled', () => {
     await disable(again, 'gone');
     await enable(again, true);
     await disable(deleted, 'gone');
-    await deleteWebhookEndpoint(ledger.database, deleted);
-    await worker().sendOverdue();
-    assert.deepEqual(server.mails, []);
+    await deleteWebhookEndpoint(mails.database, deleted);
+    await mails.worker().sendOverdue();
+    assert.deepEqual(mails.sent, []);
   });
 
-  const worker = () => workerWith(server.urlFor('p@ss'));
-
-  const sendWhileAway = async () =>
-    workerWith(`smtp://127.0.0.1:${await choosePort()}`).sendOverdue();
-
-  function workerWith(smtpUrl: string | undefined) {
-    return endpointMails({
-      config: {
-        consoleUrl: 'https://console.example.com',
-        mail: { smtpUrl, from: 'Farebox <billing@example.com>', isKept: false },
-      },
-      database: ledger.database,
-      log: pino({ level: 'error' }, { write: (line) => void errors.push(line) }),
-    });
-  }
-
   async function newEndpoint(): Promise<WhichEndpoint> {
-    const { database } = ledger;
+    const { database } = mails;
     const { accountId } = await newPayer(database);
     const settings = { url: 'https://example.com/events', types: null, description: '' };
     const made = await makeWebhookEndpoint(database, accountId, 1, settings);
@@ -150,10 +126,10 @@ describe('the mail about a webhook endpoint that was disabled', () => {
   }
 
   const disable = ({ id }: WhichEndpoint, reason: DisabledReason) =>
-    ledger.database.transaction((tx) => disableWebhookEndpoint(tx, id, reason));
+    mails.database.transaction((tx) => disableWebhookEndpoint(tx, id, reason));
 
   const enable = (endpoint: WhichEndpoint, isEnabled: boolean) =>
-    changeWebhookEndpoint(ledger.database, endpoint, {
+    changeWebhookEndpoint(mails.database, endpoint, {
       url: undefined,
       types: undefined,
       description: undefined,
@@ -161,7 +137,7 @@ describe('the mail about a webhook endpoint that was disabled', () => {
     });
 
   const laterBy = (time: string) =>
-    ledger.database.query(sql.typeAlias('nothing')`
+    mails.database.query(sql.typeAlias('nothing')`
       update farebox.webhook_endpoints set mail_owed_at = mail_owed_at - ${time}::interval,
         mail_noted_at = mail_noted_at - ${time}::interval
     `);
