@@ -7,7 +7,7 @@ import { FareboxError } from './errors.js';
 const HMAC = { name: 'HMAC', hash: 'SHA-256' };
 const TOLERANCE_SECONDS = 300;
 const PREFIX = 'whsec_';
-/** Also if a stranger chose another Content-Type, for which Express reads no body. */
+/** A stranger can cause this too: Express reads no body if the Content-Type is not the expected one. */
 const PARSED =
   'The webhook cannot be verified: body must be the body of the request exactly as it arrived, as a string or bytes, because the signature covers it. ' +
   'Read it before a JSON parser does, for example with express.raw({ type: "application/json" })';

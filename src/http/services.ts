@@ -1,4 +1,4 @@
-/** The services that handlers use, created once by the composition root (processes/api.ts). */
+/** The services that handlers use, created once by the composition root (processes/api-services.ts). */
 import type { Logger } from 'pino';
 import type { Stripe } from 'stripe';
 import type { ChargingDeps } from '../charging/charge.ts';

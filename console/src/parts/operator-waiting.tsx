@@ -1,4 +1,4 @@
-/** What waits, counted, and behind each count the oldest of what was counted. */
+/** The counts of waiting work. Each opens a list of its oldest items. */
 import { Anchor, Modal, Stack, Table, Text } from '@mantine/core';
 import { useState } from 'react';
 import type { OperatorStatus } from '../answers.ts';
@@ -71,7 +71,7 @@ function nameOf({ what }: Waiting): string {
   return WAITING[what] ?? what;
 }
 
-/** A link to the things, if there are any. */
+/** The name of a count, as a link to its list if it has one. */
 function What({ waiting, onShow }: { readonly waiting: Waiting; readonly onShow: () => void }) {
   const name = nameOf(waiting);
   if (waiting.what === 'differences' && waiting.count > 0) {

@@ -42,7 +42,7 @@ interface ThingsProps<T> {
   readonly nameOf: (thing: T) => ReactNode;
 }
 
-/** What waits or is stuck, a row each. */
+/** A table of waiting or stuck items. */
 export function Things<T extends Thing>({ label, things, nameOf }: ThingsProps<T>) {
   const decimals = decimalsOfAll(things.flatMap(({ amount }) => amount ?? []));
   return (

@@ -5,7 +5,7 @@ export const OPERATOR_OPERATIONS = {
     summary: 'Get the state of the service',
     description:
       'Returns which parts of the service respond, what is waiting or stuck, what differs from the books of the payment processor, and ' +
-      'the last results of `farebox doctor`. What waits is counted, and the oldest are listed with links to the Temporal UI and to Stripe.',
+      'the last results of `farebox doctor`. Each count of waiting work lists its oldest items, with links to the Temporal UI and to Stripe.',
   },
   listAllAuditEntries: {
     tag: 'Operators',

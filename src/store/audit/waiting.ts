@@ -1,4 +1,4 @@
-/** Which things wait, of those that the backlog counts: the oldest of each kind. Only operators read this, on their page. */
+/** The oldest items of each kind that the backlog counts, for the operators' page. */
 import { Type, type Static } from 'typebox';
 import { micros, nullable, row, sql, type Connection } from '../database.ts';
 import { TOPICS } from '../outbox.ts';
@@ -7,7 +7,7 @@ import { ARE_DUE, ARE_FAILING, ARE_PENDING, DISPUTED, OF_WEBHOOKS } from './back
 const WaitingThing = Type.Object({
   /** As in the backlog. */
   what: Type.String(),
-  /** Of a notice that would be about it, which says what `subjectId` is, and which workflow it has. */
+  /** The topic of a notice about the item. It says what `subjectId` is, and which workflow the item has. */
   topic: Type.Enum(TOPICS),
   subjectId: Type.String(),
   accountId: nullable(Type.String()),

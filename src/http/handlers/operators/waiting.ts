@@ -1,4 +1,4 @@
-/** What waits, for operators: how much of each kind, and the oldest, with links to where the details are. */
+/** The waiting work that operators see: a count of each kind, and its oldest items with links to their details. */
 import { wireId, type IdKind } from '../../../domain/ids.ts';
 import { dollarsOf } from '../../../domain/money.ts';
 import type { OperatorStatusReply } from '../../../schemas/operators.ts';
