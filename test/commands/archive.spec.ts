@@ -17,6 +17,8 @@ import { farebox } from '../support/stack.ts';
 const NOW = new Date();
 const OLD_MS = Date.UTC(NOW.getUTCFullYear(), NOW.getUTCMonth() - 6);
 const OLD = new Date(OLD_MS).toISOString().slice(0, 7);
+const NEXT_MS = Date.UTC(NOW.getUTCFullYear(), NOW.getUTCMonth() - 5);
+const NEXT = new Date(NEXT_MS).toISOString().slice(0, 7);
 
 describe('farebox archive', () => {
   let api: TestApi;
@@ -45,7 +47,7 @@ describe('farebox archive', () => {
       consumer.consumer,
     ]);
 
-  const archive = () => farebox(['archive', '--month', OLD], { env: api.env });
+  const archive = (month = OLD) => farebox(['archive', '--month', month], { env: api.env });
 
   /** The clock was three days ahead: one charge comes after a charge with a later time, and one was refunded before its own time. */
   async function clockWasSetBack(): Promise<void> {
@@ -88,5 +90,30 @@ describe('farebox archive', () => {
     );
     assert.match(await archive(), new RegExp(`Archived 1 charges of ${OLD}`));
     assert.deepEqual(await auditLedger(harness.database, { parts }), findings);
+  });
+
+  it('archives a month in which one key made two charges only once one of them is refunded', async () => {
+    await charge(4_000_000, NEXT_MS + HOUR_MS);
+    await charge(4_000_000, NEXT_MS + 3 * DAY_MS);
+    while ((await rollUp(harness.database)).hasMore);
+    const { rows } = await api.sql.query<{ id: string }>(
+      `update farebox.charges set idempotency_hash = 1, request_fingerprint = 1
+        where amount_micros = 4000000 returning id`,
+    );
+    const refused =
+      /Nothing was archived: an idempotency key made at most one charge that is not refunded fails/;
+    await assert.rejects(archive(NEXT), refused);
+    const id = wireId('charge', (rows[0] ?? assert.fail()).id);
+    const refund = async (body: object) => {
+      const { status } = await call(api, 'POST', `/v1/charges/${id}/refund`, {
+        key: developer.developerKey,
+        body,
+      });
+      assert.equal(status, 201);
+    };
+    await refund({ amount: 1 });
+    await assert.rejects(archive(NEXT), refused);
+    await refund({});
+    assert.match(await archive(NEXT), new RegExp(`Archived 2 charges of ${NEXT}`));
   });
 });

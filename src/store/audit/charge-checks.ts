@@ -58,7 +58,14 @@ export const CHARGE_CHECKS = {
     ) c on c.month = m.month
     where (m.charges = c.charges and m.amount_micros = c.micros) is not true`,
 
-  'an idempotency key made at most one charge': madeTwiceByOneKey('charges'),
+  'an idempotency key made at most one charge that is not refunded': madeTwiceByOneKey(
+    'charges',
+    sql.fragment`exists (
+      select from farebox.charge_refunds r
+      where r.ledger = made.ledger and r.consumer_id = made.consumer_id and r.charge_id = made.id
+        and r.refunded_micros = r.charge_micros
+    )`,
+  ),
 
   'refunds of a charge follow each other and do not exceed it': sql.fragment`
     select 'charge ' || r.charge_id, 'took ' || coalesce(c.amount_micros::text, 'nothing') || ', a refund of '

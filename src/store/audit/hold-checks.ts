@@ -54,7 +54,17 @@ export const HOLD_CHECKS = {
     from farebox.holds h join farebox.accounts a on a.developer_number = h.developer
     where ${isTestLedger('h')} <> ${isTestLedger('a')} group by h.ledger, a.ledger`,
 
-  'an idempotency key placed at most one hold': madeTwiceByOneKey('holds'),
+  // A hold whose charges may be archived is not asked: the archive would not have begun while it was found.
+  'an idempotency key placed at most one hold that took money': madeTwiceByOneKey(
+    'holds',
+    sql.fragment`state <> 0 and (uuid_extract_timestamp(id) < ${ALL_CHARGES_SINCE} or captured_micros <= (
+      select coalesce(sum(r.amount_micros), 0)
+      from farebox.charges c join farebox.charge_refunds r
+        on r.ledger = c.ledger and r.consumer_id = c.consumer_id and r.charge_id = c.id
+      where c.ledger = made.ledger and c.consumer_id = made.consumer_id
+        and length(c.origin) = 22 and encode(substr(c.origin, 7), 'hex')::uuid = made.id
+    ))`,
+  ),
 
   'a lease is a hold, and what it held was settled, released or is still held': sql.fragment`
     select 'lease ' || coalesce(l.id, h.id), 'held ' || coalesce(h.amount_micros, 0) || ', settled '

@@ -4,7 +4,7 @@ import { TEST_ACCOUNT, TEST_DEVELOPER, type Plant } from '../planted-books.ts';
 const CONSUMER = 'a charge has a consumer';
 const SUM = 'spent is the sum of charges';
 const FOLLOW = 'charges follow each other without gap or overlap';
-const KEY = 'an idempotency key made at most one charge';
+const KEY = 'an idempotency key made at most one charge that is not refunded';
 const REFUNDS = 'refunds of a charge follow each other and do not exceed it';
 const CREDITED = 'charge refunds equal their credits';
 const ORDER = 'charges are in the order of their times';
@@ -182,6 +182,16 @@ export const CHARGE_PLANTS: readonly Plant[] = [
   {
     what: 'a key that made two charges',
     statements: [keyed(1, 1)],
+    finds: ({ consumer }) => [[KEY, `consumer ${consumer}`]],
+  },
+  {
+    what: 'a key that made two charges, one of which was refunded in full, which is how it is put right',
+    statements: [keyed(6, 1), ...refund(AN_HOUR_AGO, 1_000_000)],
+    finds: () => [],
+  },
+  {
+    what: 'a key that made two charges, one of which was refunded in part',
+    statements: [keyed(7, 1), ...refund(AN_HOUR_AGO, 400_000)],
     finds: ({ consumer }) => [[KEY, `consumer ${consumer}`]],
   },
   {

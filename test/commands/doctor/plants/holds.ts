@@ -7,7 +7,7 @@ const DUE = 'every open hold is scheduled to expire';
 const MODES = 'no hold is between a live and a test account';
 const LEASE = 'a lease is a hold, and what it held was settled, released or is still held';
 const LEASED = 'a charge of a lease is for one of its tools, and at most its price';
-const KEY = 'an idempotency key placed at most one hold';
+const KEY = 'an idempotency key placed at most one hold that took money';
 
 /** A hold of $1.00: its state, the amounts held and captured, the number of its charges, and its key. */
 const hold = (id: string, values: string) => `
@@ -32,6 +32,27 @@ const lease = (settled: string, released: string, charges: number) => [
 const ID = `':adjustment'::uuid`;
 
 const CHARGED = `(select amount_micros from farebox.charges where id = ':lastCharge')`;
+
+/** Schedules the consumer's holds, as each of them is when it is placed. */
+const EXPIRY = `
+  insert into farebox.hold_expiries (ledger, due_at, developers, holds)
+  select ledger, min(expires_at), array_agg(developer), array_agg(id) from farebox.holds
+  where consumer_id = ':consumer' group by ledger`;
+const capture = (charge: string, id: string) =>
+  `update farebox.charges set tool = 'search', developer = 1, origin = '\\x000000000000' || uuid_send(${id})
+    where id = '${charge}'`;
+/** Two holds of one key, which the two charges captured. */
+const capturedTwice = (key: number) => [
+  hold(`':manualCredit'::uuid`, `1, 0, 1000000, 1, ${key}`),
+  hold(ID, `1, 0, ${CHARGED}, 1, ${key}`),
+  capture(':firstCharge', `':manualCredit'::uuid`),
+  capture(':lastCharge', ID),
+];
+const refundOfFirst = (micros: number) =>
+  `insert into farebox.charge_refunds (id, ledger, consumer_id, charge_id, developer, tool, charge_micros,
+      amount_micros, refunded_micros, spent_micros)
+    select uuidv7(), ledger, consumer_id, id, developer, tool, amount_micros, ${micros}, ${micros}, spent_micros
+    from farebox.charges where id = ':firstCharge'`;
 
 export const HOLD_PLANTS: readonly Plant[] = [
   { what: 'nothing', statements: [], finds: () => [] },
@@ -85,24 +106,46 @@ export const HOLD_PLANTS: readonly Plant[] = [
     finds: ({ lastCharge }) => [[LEASED, `charge ${lastCharge}`]],
   },
   {
-    what: 'a key that placed two holds',
-    statements: [hold('uuidv7()', '2, 0, 0, 0, 7'), hold('uuidv7()', '2, 0, 0, 0, 7')],
+    what: 'a key that placed two holds that are open',
+    statements: [hold('uuidv7()', '0, 0, 0, 0, 7'), hold('uuidv7()', '0, 0, 0, 0, 7'), EXPIRY],
     finds: ({ consumer }) => [[KEY, `consumer ${consumer}`]],
   },
   {
     what: 'a key that placed two holds 60 days apart',
     statements: [
-      hold(`uuidv7('-60 days'::interval)`, '2, 0, 0, 0, 8'),
-      hold('uuidv7()', '2, 0, 0, 0, 8'),
+      hold(`uuidv7('-60 days'::interval)`, '0, 0, 0, 0, 8'),
+      hold('uuidv7()', '0, 0, 0, 0, 8'),
+      EXPIRY,
     ],
     finds: ({ consumer }) => [[KEY, `consumer ${consumer}`]],
   },
   {
     what: 'a key that placed another hold after 63 days, which is allowed',
     statements: [
-      hold(`uuidv7('-63 days'::interval)`, '2, 0, 0, 0, 9'),
-      hold('uuidv7()', '2, 0, 0, 0, 9'),
+      hold(`uuidv7('-63 days'::interval)`, '0, 0, 0, 0, 9'),
+      hold('uuidv7()', '0, 0, 0, 0, 9'),
+      EXPIRY,
     ],
+    finds: () => [],
+  },
+  {
+    what: 'a key that placed two holds, one of which was released, which is how it is put right',
+    statements: [hold('uuidv7()', '0, 0, 0, 0, 10'), hold('uuidv7()', '2, 0, 0, 0, 10'), EXPIRY],
+    finds: () => [],
+  },
+  {
+    what: 'a key that placed two holds, both of which were captured',
+    statements: capturedTwice(11),
+    finds: ({ consumer }) => [[KEY, `consumer ${consumer}`]],
+  },
+  {
+    what: 'a key that placed two holds that were captured, the charge of one of which was refunded in part',
+    statements: [...capturedTwice(12), refundOfFirst(400_000)],
+    finds: ({ consumer }) => [[KEY, `consumer ${consumer}`]],
+  },
+  {
+    what: 'a key that placed two holds that were captured, the charge of one of which was refunded, which is how it is put right',
+    statements: [...capturedTwice(13), refundOfFirst(1_000_000)],
     finds: () => [],
   },
 ];
