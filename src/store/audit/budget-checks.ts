@@ -172,7 +172,7 @@ export const BUDGET_CHECKS = {
         ${SPENT_BY_KEYS}
         union all
         select ledger, consumer_id, spend_key, developer, tool, minute, -amount_micros, -charges
-        from (${waitingSpending()}) w
+        from (${waitingSpending()}) w where minute >= ${ARCHIVED_BEFORE}
         union all
         select ledger, consumer_id, spend_key, developer, tool, begins_at, -amount_micros, -charges
         from farebox.key_spending where span = 'day' and begins_at >= ${ARCHIVED_BEFORE}

@@ -19,7 +19,7 @@ export const EARNINGS_CHECKS = {
         select *, ${MINUTE_MARK} as made, 0::int8 as marked from (${EARNED}) c
         union all
         select developer, tool, minute, -amount_micros, -charges, 0, ${MINUTE_MARK}
-        from farebox.earnings_tail
+        from farebox.earnings_tail where minute >= ${ARCHIVED_BEFORE}
         union all
         select developer, tool, begins_at, -amount_micros, -charges, 0, charged_minutes
         from farebox.earnings where span = 'hour' and begins_at >= ${ARCHIVED_BEFORE}
@@ -40,6 +40,9 @@ export const EARNINGS_CHECKS = {
         select developer, tool, date_trunc('month', uuid_extract_timestamp(id) at time zone 'UTC')::date,
           -amount_micros, 0, 0
         from farebox.charge_refunds where uuid_extract_timestamp(id) < ${ARCHIVED_BEFORE}
+        union all
+        select developer, tool, date_trunc('month', minute at time zone 'UTC')::date, -amount_micros, -charges, 0
+        from farebox.earnings_tail where minute < ${ARCHIVED_BEFORE}
         union all
         select developer, tool, date_trunc('month', begins_at at time zone 'UTC')::date, -amount_micros,
           -charges, (charged_minutes <> 0)::int

@@ -175,7 +175,10 @@ export async function rebuildRollups(database: Database): Promise<void> {
   });
 }
 
-/** Keeps the sums of archived months, whose charges are gone. */
+/**
+ * Keeps the sums of archived months, whose charges are gone. They contain nothing of the tail, not even a refund that a late clock
+ * dated in such a month.
+ */
 async function rebuildEarnings(tx: Connection): Promise<void> {
   await tx.query(sql.typeAlias('nothing')`
     delete from farebox.earnings where span = 'all' or begins_at >= ${ARCHIVED_BEFORE}
@@ -187,6 +190,7 @@ async function rebuildEarnings(tx: Connection): Promise<void> {
         ${EARNED}
         union all
         select developer, tool, minute, -amount_micros, -charges from farebox.earnings_tail
+        where minute >= ${ARCHIVED_BEFORE}
       ) e group by 1, 2, 3
     )
     insert into farebox.earnings
@@ -216,7 +220,7 @@ async function rebuildKeySpending(tx: Connection): Promise<void> {
         ${SPENT_BY_KEYS}
         union all
         select ledger, consumer_id, spend_key, developer, tool, minute, -amount_micros, -charges
-        from (${waitingSpending()}) w
+        from (${waitingSpending()}) w where minute >= ${ARCHIVED_BEFORE}
       ) e cross join lateral ${KEY_SPANS}
       union all
       select ledger, consumer_id, spend_key, developer, tool, begins_at, amount_micros, charges, 'all', '-infinity'
