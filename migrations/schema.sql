@@ -1411,6 +1411,7 @@ create table console.two_factors (
   constraint two_factors_user_id_fkey foreign key (user_id) references console.users(id) on delete cascade
 );
 create trigger two_factors_keep_confirmed before update on console.two_factors for each row when (old.verified and new.secret <> old.secret) execute function farebox.keep_confirmed_secret();
+create trigger two_factors_keep_used before delete on console.two_factors for each row when (old.verified) execute function farebox.keep_confirmed_secret();
 
 create table console.users (
   id uuid not null default gen_random_uuid(),

@@ -236,15 +236,17 @@ function beforeChanges(
     user: {
       update: {
         // The library changes the person and the secret one after the other, and a failure in between would lock the person
-        // out, or keep two-factor authentication off. So both are changed here, at once, before it changes them again.
+        // out, or keep two-factor authentication off. So both are changed here, at once, and it does not change the person
+        // again: another tab may have changed both meanwhile.
         before: async (_, ctx) => {
-          if (ctx?.path !== TOTP_PATH && ctx?.path !== TURN_OFF_PATH) return;
+          if (ctx?.path !== TOTP_PATH && ctx?.path !== TURN_OFF_PATH) return undefined;
           const { session } = ctx.context;
           if (!session) throw new Error('Two-factor authentication is changed in a session.');
           const { id } = session.user;
           if (ctx.path === TURN_OFF_PATH) {
             await turnOffSecondFactor(database, id);
-            return security.tell(id, 'second_factor_off');
+            security.tell(id, 'second_factor_off');
+            return CHANGED_ALREADY;
           }
           // Its own session ends too, and is replaced after this.
           const secret = secretIn(ctx.context);
@@ -252,11 +254,15 @@ function beforeChanges(
             refuseReplacedSecret();
           }
           security.tell(id, 'second_factor_on');
+          return CHANGED_ALREADY;
         },
       },
     },
   };
 }
+
+/** For the library: it leaves out what is undefined. */
+const CHANGED_ALREADY = { data: { twoFactorEnabled: undefined } };
 
 /** The library answers its own errors, even thrown ones. Here they become errors of ours. */
 function throwing(

@@ -155,6 +155,67 @@ describe('two-factor authentication, when the database fails halfway', () => {
     });
   }
 
+  it('locks nobody out when one tab turns it off while another one finishes turning it on', async () => {
+    const email = 'on-and-off@example.com';
+    const { cookie, secret } = await enrolled(email);
+    // The library stores again, as a second step, that it is on.
+    const release = await holdBack(
+      `exists (select from console.users where two_factor_enabled and email = '${email}')`,
+    );
+    const turnedOn = auth('/two-factor/verify-totp', { code: totp(secret) }, cookie);
+    await until(async () => (await countWaiting()) === 1);
+    const other = await signInWithCode(email, totp(secret, 1));
+    const off = await auth('/two-factor/disable', { password: PASSWORD }, other);
+    assert.equal(off.status, 200, JSON.stringify(off.body));
+    await release();
+    await turnedOn;
+    assert.equal(await sessionOf(cookiesOf(await enter(email))), 200);
+  });
+
+  it('locks nobody out when one tab turns it on again while another one finishes turning it off', async () => {
+    const email = 'off-and-on@example.com';
+    const { cookie, secret } = await enrolled(email);
+    const on = await auth('/two-factor/verify-totp', { code: totp(secret) }, cookie);
+    const renewed = cookiesOf(on);
+    // The library stores again, as a second step, that it is off, and then removes the secret again.
+    const release = await holdBack(
+      `not exists (select from console.users where two_factor_enabled and email = '${email}')`,
+    );
+    const turnedOff = auth('/two-factor/disable', { password: PASSWORD }, renewed);
+    await until(async () => (await countWaiting()) === 1);
+    const next = await enroll(renewed);
+    const again = await auth('/two-factor/verify-totp', { code: totp(next) }, renewed);
+    assert.equal(again.status, 200, JSON.stringify(again.body));
+    await release();
+    await turnedOff;
+    assert.equal(await sessionOf(await signInWithCode(email, totp(next, 1))), 200);
+  });
+
+  async function signInWithCode(email: string, code: string): Promise<string> {
+    const half = cookiesOf(await enter(email));
+    return cookiesOf(await auth('/two-factor/verify-totp', { code }, half));
+  }
+
+  /** The library's updates of people wait, before they lock a row, if the condition is true. Resolves with what ends that. */
+  async function holdBack(condition: string): Promise<() => Promise<void>> {
+    await api.sql.query('select pg_advisory_lock(7)');
+    await api.sql.query(`
+      create function console.hold_back() returns trigger language plpgsql as $$
+      begin
+        if current_query() like '%"users"%' and ${condition} then
+          perform pg_advisory_xact_lock_shared(7);
+        end if;
+        return null;
+      end $$;
+      create trigger hold_back before update on console.users
+        for each statement execute function console.hold_back();
+    `);
+    return async () => {
+      await api.sql.query('select pg_advisory_unlock(7)');
+      await api.sql.query('drop function console.hold_back() cascade');
+    };
+  }
+
   async function countWaiting(): Promise<number> {
     const { rows } = await api.sql.query<{ count: number }>(
       `select count(*)::integer as count from pg_stat_clear_snapshot(), pg_stat_activity

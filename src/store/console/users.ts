@@ -128,8 +128,8 @@ export async function turnOnSecondFactor(
 /** In one statement: if only half of it were stored, the old secret would keep the owner from setting up a new one. */
 export async function turnOffSecondFactor(connection: Connection, userId: string): Promise<void> {
   await connection.query(sql.typeAlias('nothing')`
-    with removed as (delete from console.two_factors where user_id = ${userId})
-    update console.users set two_factor_enabled = false where id = ${userId}
+    with turned_off as (update console.users set two_factor_enabled = false where id = ${userId} returning id)
+    delete from console.two_factors where user_id in (select id from turned_off)
   `);
 }
 
