@@ -48,7 +48,9 @@ export class Approvals {
     const path = `/v1/approvals/${idInPath(id)}/decide`;
     // Without a key of its own, a decision has that of its approval: sent again, also by another call of this, it pays once.
     const asked = { method: 'POST', path, body, idempotencyKey };
-    return (await this.#calls.write(asked, DECISION, options)).json;
+    const ownMs = decision === 'top_up' ? this.#calls.payMs : this.#calls.timeoutMs;
+    const { timeoutMs = ownMs, signal } = options ?? {};
+    return (await this.#calls.write(asked, DECISION, { timeoutMs, signal })).json;
   }
 
   /** Until it is decided or the time is over. An outage of the service meanwhile only costs time. */

@@ -5,17 +5,24 @@ import * as settings from './settings.js';
 import { failureOf, Transport } from './transport.js';
 
 const IDEMPOTENCY_KEY = /^[\x21-\x7e](?:[\x20-\x7e]{0,253}[\x21-\x7e])?$/;
+const TIMEOUT_MS = 5_000;
+/** The service waits for the payment, at each attempt, before it answers that it is pending: up to a minute (`TOP_UP_ANSWER_MS`). */
+const PAY_MS = 65_000;
 const JSON_TYPE = { 'Content-Type': 'application/json' };
 
 export class Calls {
   transport;
   timeoutMs;
+  /** Of a request that waits for a payment. */
+  payMs;
   #maxRetries;
 
-  constructor(key, { baseUrl, timeoutMs = 5_000, maxRetries = 2, fetch }) {
+  constructor(key, options) {
+    const { baseUrl, timeoutMs = TIMEOUT_MS, maxRetries = 2, fetch } = options;
     const url = settings.checkBaseUrl(baseUrl);
     this.transport = new Transport(url, key, settings.checkFetch(fetch));
     this.timeoutMs = settings.checkInteger('timeoutMs', timeoutMs, 1);
+    this.payMs = options.timeoutMs ?? PAY_MS;
     this.#maxRetries = settings.checkInteger('maxRetries', maxRetries, 0);
   }
 

@@ -8,18 +8,14 @@ import { publicReceipt } from './receipts.js';
 import * as settings from './settings.js';
 
 const TOP_UP = { noun: 'top-up', done: 'done', isDone: hasTopUpId };
-/** The service waits for the payment, at each attempt, before it answers that it is pending: up to a minute (`TOP_UP_ANSWER_MS`). */
-const PAY_MS = 65_000;
 
 export class FareboxConsumer {
   #calls;
-  #payMs;
 
   constructor(options = {}) {
     const env = globalThis.process?.env ?? {};
     const key = settings.checkConsumerKey(options.consumerKey ?? env.FAREBOX_CONSUMER_KEY);
     this.#calls = new Calls(key, { ...options, baseUrl: options.baseUrl ?? env.FAREBOX_URL });
-    this.#payMs = options.timeoutMs ?? PAY_MS;
     this.budgets = new Budgets(this.#calls);
     this.approvals = new Approvals(this.#calls);
   }
@@ -88,7 +84,7 @@ export class FareboxConsumer {
   async #pay(path, { amount, saveCard, idempotencyKey }, options) {
     const dollars = prepare(TOP_UP, () => amountToSend(amount));
     const body = { amount: dollars, ...(saveCard === true && { saveCard }) };
-    const { timeoutMs = this.#payMs, signal } = options ?? {};
+    const { timeoutMs = this.#calls.payMs, signal } = options ?? {};
     return this.#calls.post(path, { body, idempotencyKey }, TOP_UP, { timeoutMs, signal });
   }
 }

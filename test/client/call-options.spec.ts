@@ -97,26 +97,35 @@ describe('client: a call that pays', () => {
     assert.equal((await consumer.topUp({ amount: 5 })).status, 'pending');
   });
 
-  it('waits as long as an operator may let the service wait', async () => {
-    const sent = Promise.withResolvers<void>();
-    const { promise, resolve, reject } = Promise.withResolvers<Response>();
-    const fetch: FareboxOptions['fetch'] = (_, options) => {
-      options?.signal?.addEventListener('abort', () => reject(new Error('given up')));
-      sent.resolve();
-      return promise;
-    };
-    mock.timers.enable({ apis: ['setTimeout'] });
-    try {
-      const options = { consumerKey, baseUrl: 'https://farebox.example', maxRetries: 0, fetch };
-      const paying = new FareboxConsumer(options).topUp({ amount: 5 });
-      await sent.promise;
-      mock.timers.tick(TOP_UP_ANSWER_MS_MAX);
-      resolve(Response.json(paid, { status: 202 }));
-      assert.equal((await paying).status, 'pending');
-    } finally {
-      mock.timers.reset();
-    }
-  });
+  const payments: Readonly<
+    Record<string, (consumer: FareboxConsumer) => Promise<{ status: string }>>
+  > = {
+    'a top-up': (consumer) => consumer.topUp({ amount: 5 }),
+    'a decision to top up': (consumer) =>
+      consumer.approvals.decide('apr_1', { decision: 'top_up' }),
+  };
+  for (const [what, pay] of Object.entries(payments)) {
+    it(`waits for ${what} as long as an operator may let the service wait`, async () => {
+      const sent = Promise.withResolvers<void>();
+      const { promise, resolve, reject } = Promise.withResolvers<Response>();
+      const fetch: FareboxOptions['fetch'] = (_, options) => {
+        options?.signal?.addEventListener('abort', () => reject(new Error('given up')));
+        sent.resolve();
+        return promise;
+      };
+      mock.timers.enable({ apis: ['setTimeout'] });
+      try {
+        const options = { consumerKey, baseUrl: 'https://farebox.example', maxRetries: 0, fetch };
+        const paying = pay(new FareboxConsumer(options));
+        await sent.promise;
+        mock.timers.tick(TOP_UP_ANSWER_MS_MAX);
+        resolve(Response.json(paid, { status: 202 }));
+        assert.equal((await paying).status, 'pending');
+      } finally {
+        mock.timers.reset();
+      }
+    });
+  }
 
   it('ends within the timeout of the client, or of the call', async () => {
     await using api = await service(silence);
