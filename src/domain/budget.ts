@@ -37,21 +37,23 @@ export function numberOfWindowUnit(unit: WindowUnit | null): number {
   return unit === null ? 0 : WINDOW_UNITS.indexOf(unit) + 1;
 }
 
-/** When the calendar window that began then, in UTC, ends. */
-export function windowEnd(unit: WindowUnit, began: string): string {
-  const end = new Date(began);
+/** When the calendar window that contains this time, in UTC, ends. */
+export function windowEnd(unit: WindowUnit, at: string): string {
+  const end = new Date(at);
   switch (unit) {
     case 'hour':
-      end.setUTCHours(end.getUTCHours() + 1);
+      end.setUTCHours(end.getUTCHours() + 1, 0, 0, 0);
       break;
     case 'day':
-      end.setUTCDate(end.getUTCDate() + 1);
+      end.setUTCHours(24, 0, 0, 0);
       break;
     case 'week':
-      end.setUTCDate(end.getUTCDate() + 7);
+      // Weeks begin on Monday.
+      end.setUTCHours(24 * (7 - ((end.getUTCDay() + 6) % 7)), 0, 0, 0);
       break;
     case 'month':
-      end.setUTCMonth(end.getUTCMonth() + 1);
+      end.setUTCMonth(end.getUTCMonth() + 1, 1);
+      end.setUTCHours(0, 0, 0, 0);
       break;
   }
   return end.toISOString();

@@ -261,15 +261,16 @@ export async function setWindow(
   const unit = numberOfWindowUnit(window?.unit ?? null);
   const stays = sql.fragment`
     b.window_unit = ${unit}
-      and b.window_began between (farebox.windows_at(clock_timestamp()))[${unit}::int4] and clock_timestamp()
+      and b.window_began between (farebox.windows_at(n.at))[${unit}::int4] and n.at
   `;
   await tx.query(sql.typeAlias('nothing')`
+    with n as materialized (select clock_timestamp() as at)
     update farebox.budgets b set window_unit = ${unit}, window_limit_micros = ${window?.limitMicros ?? null},
       window_used_micros = case when ${stays} then b.window_used_micros else 0 end,
       window_used_at_limit_micros = case when ${stays} then b.window_used_micros else 0 end,
       window_from_micros = case when ${stays} then b.window_from_micros else c.spent_micros end,
-      window_began = case when ${stays} then b.window_began else clock_timestamp() end
-    from farebox.consumers c
+      window_began = case when ${stays} then b.window_began else n.at end
+    from farebox.consumers c cross join n
     where c.ledger = ${view.ledger} and c.id = ${view.consumerId}
       and b.ledger = c.ledger and b.consumer_id = c.id and b.number in ${numbers}
   `);

@@ -8,9 +8,9 @@ import { uuidFloor } from '../../../src/domain/ids.ts';
 import { asMicros } from '../../../src/domain/money.ts';
 import { auditLedger } from '../../../src/store/audit/ledger-checks.ts';
 import { findBudget } from '../../../src/store/budgets/budgets.ts';
-import { changeBudget } from '../../../src/store/budgets/change-budgets.ts';
+import { changeBudget, setWindow } from '../../../src/store/budgets/change-budgets.ts';
 import { refundCharge } from '../../../src/store/charges/refund-charge.ts';
-import type { Database } from '../../../src/store/database.ts';
+import { sql, type Database } from '../../../src/store/database.ts';
 import { expireHolds } from '../../../src/store/holds/expire-holds.ts';
 import { capturing, placeAll, placing, postEntries, releasing } from '../../support/hold-drafts.ts';
 import { openTestLedger, type TestLedger } from '../../support/ledger.ts';
@@ -63,6 +63,8 @@ describe('the windows of budgets', () => {
             const ends = windowEnd(unit, began.toISOString());
             const where = `${unit} of ${at.toISOString()}: ${began.toISOString()} to ${ends}`;
             assert.ok(began <= at && at < new Date(ends), where);
+            // Also of one that began later than its hour or day, because it was set then.
+            assert.equal(windowEnd(unit, at.toISOString()), ends, where);
             // The next one begins where this one ends.
             const next = await client.query<{ began: Date[] }>(
               'select farebox.windows_at($1) as began',
@@ -76,6 +78,24 @@ describe('the windows of budgets', () => {
       }
     });
   }
+
+  it('of several budgets that are set together begin at one time', async () => {
+    for (let count = 0; count < 3; count += 1) await harness.addNode(new Random(6), 2_000);
+    await database.transaction((tx) =>
+      setWindow(
+        tx,
+        harness.view,
+        sql.fragment`(select number from farebox.budgets where consumer_id = ${harness.view.consumerId})`,
+        { unit: 'month', limitMicros: asMicros(1_000) },
+      ),
+    );
+    const { rows } = await client.query(
+      `select count(distinct window_began)::int as times, count(*) > 1 as "areSeveral"
+       from farebox.budgets where consumer_id = $1`,
+      [harness.view.consumerId],
+    );
+    assert.deepEqual(rows, [{ times: 1, areSeveral: true }]);
+  });
 
   it('count and give back by what came before, not by the clocks of the processes that made the charges', async () => {
     const [node] = harness.model.nodes;
