@@ -85,12 +85,27 @@ function tellingOf(errors: readonly ErrorObject[]): ErrorObject | undefined {
   );
 }
 
+const NAMED: Readonly<Record<string, string>> = {
+  string: 'a string',
+  number: 'a number',
+  integer: 'an integer',
+  boolean: 'true or false',
+  array: 'an array',
+  object: 'an object',
+};
+
+const counted = (count: number, noun: string) => `${count} ${noun}${count === 1 ? '' : 's'}`;
+
 function problemOf(error: ErrorObject): string {
+  const params: Readonly<Record<string, unknown>> = error.params;
+  const limit = Number(params['limit']);
   switch (error.keyword) {
     case 'required':
       return 'is missing';
     case 'additionalProperties':
-      return error.instancePath === '' ? 'is not a field of this body' : (error.message ?? '');
+      return error.instancePath === ''
+        ? 'is not a field of this body'
+        : 'has a member whose name is not allowed';
     case LEVELS_MAX:
       return `may be nested at most ${error.schema as number} levels deep`;
     case 'pattern':
@@ -99,6 +114,31 @@ function problemOf(error: ErrorObject): string {
       const types = (error.schema as readonly { type?: string }[]).map(({ type }) => type ?? '');
       return `must be one of these types: ${types.join(', ')}`;
     }
+    case 'type':
+      return `must be ${NAMED[String(params['type'])] ?? String(params['type'])}`;
+    case 'enum':
+    case 'const': {
+      const allowed: readonly unknown[] = [
+        params['allowedValues'] ?? params['allowedValue'],
+      ].flat();
+      return `must be ${allowed.length > 1 ? 'one of: ' : ''}${allowed.join(', ')}`;
+    }
+    case 'minimum':
+      return `must be at least ${limit}`;
+    case 'maximum':
+      return `must be at most ${limit}`;
+    case 'minLength':
+      return `must have at least ${counted(limit, 'character')}`;
+    case 'maxLength':
+      return `must have at most ${counted(limit, 'character')}`;
+    case 'minItems':
+      return `must have at least ${counted(limit, 'item')}`;
+    case 'maxItems':
+      return `must have at most ${counted(limit, 'item')}`;
+    case 'maxProperties':
+      return `must have at most ${counted(limit, 'member')}`;
+    case 'uniqueItems':
+      return 'must not contain the same item twice';
     default:
       return error.message ?? 'is not valid';
   }

@@ -89,6 +89,32 @@ describe('POST /v1/charges: 400', () => {
     );
   });
 
+  it('says in plain words what to send', async () => {
+    const members = Object.fromEntries(Array.from({ length: 60 }, (_, place) => [`m${place}`, 1]));
+    assert.equal(await messageOf({ tool: 5 }), 'tool must be a string.');
+    assert.equal(await messageOf({ tool: '' }), 'tool must have at least 1 character.');
+    assert.equal(await messageOf({ metadata: [] }), 'metadata must be an object.');
+    assert.equal(
+      await messageOf({ metadata: { '': 1 } }),
+      'metadata has a member whose name is not allowed.',
+    );
+    assert.match(
+      await messageOf({ metadata: members }),
+      /^metadata must have at most \d+ members\.$/,
+    );
+    const batches = [
+      [[], 'charges must have at least 1 item.'],
+      [{}, 'charges must be an array.'],
+    ] as const;
+    for (const [charges, message] of batches) {
+      const { body } = await call(api, 'POST', '/v1/charges/batch', {
+        key: account.developerKey,
+        body: { charges },
+      });
+      assert.equal((body as { error: { message: string } }).error.message, message);
+    }
+  });
+
   const texts: readonly (readonly [amount: string, code: ErrorCode, param?: string])[] = [
     ['1e309', 'invalid_amount', 'amount'],
     ['-1e309', 'invalid_amount', 'amount'],
