@@ -12,6 +12,7 @@ import { startTestApi, type TestApi } from '../../support/api.ts';
 import { makeBudget, makeKey, spend, type Budget } from '../../support/budget-requests.ts';
 import { askHold } from '../../support/hold-requests.ts';
 import { assertError, bodyOf, call } from '../../support/http.ts';
+import { askLease } from '../../support/lease-requests.ts';
 import { until } from '../../support/stack.ts';
 import { testSideOf } from '../../support/test-mode.ts';
 
@@ -73,18 +74,20 @@ describe('GET /v1/budgets/:id/refusals', () => {
     return found[0]?.n;
   };
 
-  it('counts what the keys were refused, alone, in a batch and with a hold, by key and code', async () => {
+  it('counts what the keys were refused, alone, in a batch, with a hold and with a lease, by key and code', async () => {
     const [first, second] = [await newKey(), await newKey(budget.id, 'other agent')];
     for (const tool of ['search', 'search', 'fetch']) {
       assert.ok((await spend(api, seller, first.key, 5, { tool })).status >= 400);
     }
     const hold = { amount: 5, tool: 'search' };
     assert.equal((await askHold(api, { ...seller, consumerKey: first.key }, hold)).status, 402);
+    assert.equal((await askLease(api, seller, first.key)).status, 403);
     const charge = { apiKey: second.key, tool: 'search', amount: 5 };
     const body = { charges: [charge, charge, { apiKey: 7 }] };
     await call(api, 'POST', '/v1/charges/batch', { key: seller.developerKey, body });
     assert.equal((await spend(api, seller, first.key, 1, { tool: 'search' })).status, 201);
-    assert.deepEqual(await countsOf(owner.consumerKey, 6), [
+    assert.deepEqual(await countsOf(owner.consumerKey, 7), [
+      'agent: lease_not_allowed 1',
       'agent: spend_limit_reached 3',
       'agent: tool_not_allowed 1',
       'other agent: spend_limit_reached 2',
@@ -188,7 +191,8 @@ describe('GET /v1/budgets/:id/refusals', () => {
   it('stores no more keys of an account in an hour once a thousand are stored', async () => {
     const [known, late] = [await newKey(), await newKey()];
     const writing = recorder();
-    refuse(writing, known.key);
+    const now = Date.now();
+    refuse(writing, known.key, now);
     await writing.write();
     await api.sql.query(`
       insert into farebox.key_refusals (ledger, consumer_id, hour, spend_key, code, count, last_at)
@@ -196,8 +200,8 @@ describe('GET /v1/budgets/:id/refusals', () => {
       from generate_series(1, 999) n, (
         select ledger, consumer_id, hour from farebox.key_refusals order by last_at desc limit 1
       ) r`);
-    refuse(writing, known.key);
-    refuse(writing, late.key);
+    refuse(writing, known.key, now);
+    refuse(writing, late.key, now);
     await writing.stop();
     const found = await list(owner.consumerKey);
     assert.deepEqual(
