@@ -590,6 +590,23 @@ export interface BudgetChanges {
     [k: string]: string | number | boolean | null;
   } | null;
 }
+export interface BudgetRefusalsReply {
+  /** The id of the budget. */
+  budgetId: string;
+  /** By key and code, most frequent first, at most 200. */
+  refusals: {
+    /** The spend key. */
+    keyId: string;
+    /** Its name, or null. */
+    keyName: string | null;
+    /** The error code. */
+    code: string;
+    /** How often. */
+    count: number;
+    /** When it last happened. */
+    lastAt: string;
+  }[];
+}
 export interface BudgetReply {
   /** The id of the budget. */
   id: string;

@@ -2,6 +2,7 @@
 import type {
   BudgetBody,
   BudgetChanges,
+  BudgetRefusalsReply,
   BudgetReply,
   BudgetsReply,
   BudgetUsageReply,
@@ -68,6 +69,12 @@ export interface Budgets {
     },
     options?: CallOptions,
   ): List<BudgetUsageReply['usage'][number], BudgetUsageReply>;
+  /** What its keys and those below it were refused in the last hours, 24 by default, by key and code. */
+  refusals(
+    id: string,
+    filter?: { hours?: number | undefined },
+    options?: CallOptions,
+  ): Promise<BudgetRefusalsReply>;
   /** Only this reply contains the `key`, and that of a retry with the same `idempotencyKey`, which is random by default. */
   createKey(
     id: string,

@@ -47,6 +47,10 @@ export class Budgets {
     return listAt(this.#calls, path, 'usage', { by, from, to, limit }, options);
   }
 
+  refusals(id, { hours } = {}, options) {
+    return this.#calls.get(`/v1/budgets/${idInPath(id)}/refusals`, { hours }, options);
+  }
+
   createKey(id, { name, expiresAt, idempotencyKey } = {}, options) {
     const path = `/v1/budgets/${idInPath(id)}/keys`;
     return this.#calls.post(path, { body: { name, expiresAt }, idempotencyKey }, KEY, options);

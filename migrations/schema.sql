@@ -754,6 +754,21 @@ create index invocations_going_on on farebox.invocations using btree (heard_at) 
 create index invocations_grant on farebox.invocations using btree (grant_id);
 create index invocations_open_of_account on farebox.invocations using btree (account_id) where (status = any (array['pending', 'running']));
 
+-- Kept for 30 days. Once an account has a thousand rows in an hour, only these are counted up.
+create table farebox.key_refusals (
+  ledger smallint not null,
+  consumer_id uuid not null,
+  hour timestamp with time zone not null,
+  -- the number of the key, which may have ended. what names no spend key has no row.
+  spend_key integer not null,
+  code text not null,
+  count bigint not null,
+  last_at timestamp with time zone not null,
+  constraint key_refusals_pkey primary key (ledger, consumer_id, hour, spend_key, code),
+  constraint key_refusals_count_positive check (count > 0)
+);
+create index key_refusals_hour on farebox.key_refusals using btree (hour);
+
 -- A row for each spend key, developer, tool and UTC day with charges or refunds, and one for all time. Net of
 -- refunds, which count when they are made, so an amount may be negative.
 create table farebox.key_spending (

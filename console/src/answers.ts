@@ -53,7 +53,10 @@ export type {
   ReceiptKeysReply as ReceiptKeys,
   VerifyReply as Verified,
 } from '../../src/schemas/receipts.ts';
-export type { RefusalsReply as Refusals } from '../../src/schemas/refusals.ts';
+export type {
+  BudgetRefusalsReply as BudgetRefusals,
+  RefusalsReply as Refusals,
+} from '../../src/schemas/refusals.ts';
 export type {
   ConsumerStatementReply as ConsumerStatement,
   DeveloperStatementReply as DeveloperStatement,

@@ -4,6 +4,7 @@ import { BudgetsQuery, BudgetsReply } from '../schemas/budgets.ts';
 import { BudgetUsageFileQuery, BudgetUsageQuery, BudgetUsageReply } from '../schemas/budgets.ts';
 import { CloseBudgetBody, SpendKeyBody, SpendKeysReply } from '../schemas/budgets.ts';
 import { NewKeyReply } from '../schemas/keys.ts';
+import { BudgetRefusalsReply, RefusalsQuery } from '../schemas/refusals.ts';
 import { Id, PageQuery } from '../schemas/shapes.ts';
 import { csv, get, patch, post, type Endpoint } from './endpoint.ts';
 import {
@@ -15,6 +16,7 @@ import {
 } from './handlers/budgets/budgets.ts';
 import { getSpendKeys, postSpendKey } from './handlers/budgets/spend-keys.ts';
 import { exportBudgetUsage, getBudgetUsage } from './handlers/budgets/usage.ts';
+import { getBudgetRefusals } from './handlers/refusals/refusals.ts';
 
 const budgetParams = { id: Id('budget', 'The id of the budget.') };
 
@@ -79,6 +81,15 @@ export const BUDGET_ENDPOINTS: readonly Endpoint[] = [
     query: BudgetUsageFileQuery,
     errors: ['not_found'],
     handle: exportBudgetUsage,
+  }),
+  get('/v1/budgets/:id/refusals', {
+    operation: 'listBudgetRefusals',
+    role: 'payer',
+    params: budgetParams,
+    query: RefusalsQuery,
+    replies: { 200: BudgetRefusalsReply },
+    errors: ['not_found'],
+    handle: getBudgetRefusals,
   }),
   post('/v1/budgets/:id/keys', {
     operation: 'createSpendKey',

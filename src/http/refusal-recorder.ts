@@ -1,18 +1,21 @@
 /**
  * Gathers the refused requests of developers in memory and writes them together, off the path of charges: adding one costs
  * a look-up. Bounded: past a developer's share of an hour, tools are counted together, and developers past the first
- * thousand of an hour are not recorded. The metrics (RefusalCounts) count all of them.
+ * thousand of an hour are not recorded. The metrics (RefusalCounts) count all of them. Those that name a key to charge are
+ * also counted for the owner of the key (KeyRefusals).
  */
 import type { DatabaseClock } from '../charging/database-clock.ts';
 import { HOUR_MS } from '../domain/durations.ts';
 import type { ErrorCode } from '../domain/errors.ts';
 import type { Database } from '../store/database.ts';
+import { addKeyRefusals } from '../store/refusals/key-refusals.ts';
 import {
   addRefusals,
   deleteOldRefusals,
   REQUEST_IDS_MAX,
   type CountedRefusal,
 } from '../store/refusals/refusals.ts';
+import { KeyRefusals } from './key-refusals.ts';
 import { pairOf, toolWithin } from './tool-within.ts';
 
 const WRITE_EVERY_MS = 5_000;
@@ -24,6 +27,8 @@ interface Refusal {
   /** Empty: it concerns no registered tool. */
   readonly tool: string;
   readonly requestId: string;
+  /** SHA-256 of the key that was to pay, as hex, unless it is known not to be a spend key. */
+  readonly keyHash?: string | undefined;
 }
 
 interface Pending {
@@ -39,6 +44,7 @@ export class RefusalRecorder {
   readonly #clock: Pick<DatabaseClock, 'nowMs'>;
   readonly #onError: (error: unknown) => void;
   readonly #timer: NodeJS.Timeout;
+  readonly #ofKeys = new KeyRefusals();
   #pending = new Map<string, Pending>();
   /** The pairs of each developer in this hour. */
   #pairs = new Map<string, Set<string>>();
@@ -60,7 +66,8 @@ export class RefusalRecorder {
   add(refusal: Refusal, nowMs = this.#clock.nowMs()): void {
     const hourMs = nowMs - (nowMs % HOUR_MS);
     if (hourMs !== this.#hourMs) this.#beginHour(hourMs);
-    const { developerId, code, requestId } = refusal;
+    const { developerId, code, requestId, keyHash } = refusal;
+    if (keyHash !== undefined) this.#ofKeys.add({ developerId, code, keyHash }, hourMs, nowMs);
     const tool = this.#toolWithin(refusal);
     if (tool === undefined) return;
     const key = `${hourMs} ${developerId} ${code} ${tool}`;
@@ -83,8 +90,10 @@ export class RefusalRecorder {
   async write(): Promise<void> {
     const written = [...this.#pending.values()].map(counted);
     this.#pending = new Map();
+    const ofKeys = this.#ofKeys.take();
     try {
       if (written.length > 0) await addRefusals(this.#database, written);
+      if (ofKeys.length > 0) await addKeyRefusals(this.#database, ofKeys);
       if (!this.#isSwept) {
         this.#isSwept = true;
         await deleteOldRefusals(this.#database);

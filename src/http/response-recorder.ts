@@ -4,10 +4,11 @@
  */
 import type { Context, Middleware } from 'koa';
 import type { Logger } from 'pino';
+import { KEY_LENGTH_MAX } from '../domain/api-keys.ts';
 import type { ApiError, ErrorCode } from '../domain/errors.ts';
 import { wireId } from '../domain/ids.ts';
 import { TOOL_NAME_MAX } from '../schemas/shapes.ts';
-import type { KeyOwner } from '../store/accounts/api-keys.ts';
+import { hashOfKey, type KeyOwner } from '../store/accounts/api-keys.ts';
 import { ownerInMemory, type KeysInMemory } from './authenticate.ts';
 import { RefusalCounts } from './refusal-counts.ts';
 import { RefusalLog } from './refusal-log.ts';
@@ -61,7 +62,7 @@ export class ResponseRecorder {
     const caller = ownerInMemory(this.#keys, ctx.req);
     const { method } = ctx;
     this.#trace(requestIdOf(ctx), error, { method, route: tally.route }, caller);
-    this.#attribute(caller, requestIdOf(ctx), toolOf(ctx.state['body']), error);
+    this.#attribute(caller, requestIdOf(ctx), ctx.state['body'], error);
   }
 
   /**
@@ -83,7 +84,7 @@ export class ResponseRecorder {
       return;
     }
     this.#trace(requestId, error, request, caller);
-    this.#attribute(caller, requestId, toolOf(member), error);
+    this.#attribute(caller, requestId, member, error);
   }
 
   /** Records bytes that could not be parsed as a request. */
@@ -121,15 +122,25 @@ export class ResponseRecorder {
   #attribute(
     caller: KeyOwner | undefined,
     requestId: string,
-    named: string,
+    body: unknown,
     { code }: ApiError,
   ): void {
     if (caller?.kind !== 'developer') return;
+    const named = textIn(body, 'tool') ?? '';
     // An unregistered name may be anything, and so may that of a malformed member of a batch.
     const tool = code === 'unknown_tool' || !isToolName(named) ? '' : named;
     const { developerId } = caller;
     this.refusals.add(wireId('developer', developerId), tool, code);
-    this.#recorder.add({ developerId, code, tool, requestId });
+    this.#recorder.add({ developerId, code, tool, requestId, keyHash: this.#keyHashIn(body) });
+  }
+
+  /** Of a key that may be a spend key. One that has ended is not in memory, nor is one that never was. */
+  #keyHashIn(body: unknown): string | undefined {
+    const key = textIn(body, 'apiKey');
+    if (key === undefined || key.length > KEY_LENGTH_MAX) return undefined;
+    const hash = hashOfKey(key);
+    const isOther = (this.#keys.peek(hash)?.kind ?? 'spend') !== 'spend';
+    return isOther ? undefined : hash;
   }
 }
 
@@ -141,8 +152,9 @@ function count({ failed }: RouteTally, code: ErrorCode): void {
   failed.set(code, (failed.get(code) ?? 0) + 1);
 }
 
-/** The tool named in a charge's body, if the body is well formed. */
-function toolOf(body: unknown): string {
-  if (typeof body !== 'object' || body === null || !('tool' in body)) return '';
-  return typeof body.tool === 'string' ? body.tool : '';
+/** A field of a charge's body, if the body is well formed. */
+function textIn(body: unknown, field: 'tool' | 'apiKey'): string | undefined {
+  if (typeof body !== 'object' || body === null) return undefined;
+  const value = (body as Readonly<Record<string, unknown>>)[field];
+  return typeof value === 'string' ? value : undefined;
 }

@@ -1,6 +1,6 @@
-/** Schemas of what a developer's callers were refused. */
+/** Schemas of what a developer's callers were refused, and the spend keys of a consumer. */
 import { Type, type Static } from 'typebox';
-import { Closed, Count, Text, TimeOf } from './shapes.ts';
+import { Closed, Count, Id, OrNull, Text, TimeOf } from './shapes.ts';
 
 export const RefusalsQuery = Closed({
   hours: Type.Optional(
@@ -16,17 +16,19 @@ export const RefusalsQuery = Closed({
 });
 export type RefusalsQuery = Static<typeof RefusalsQuery>;
 
+const code = Text('The error code.', 'insufficient_balance');
+const counted = { count: Count('How often.', 3), lastAt: TimeOf('When it last happened.') };
+
 export const RefusalsReply = Closed({
   refusals: Type.Array(
     Closed({
-      code: Text('The error code.', 'insufficient_balance'),
+      code,
       tool: Type.Union([Type.String(), Type.Null()], {
         description:
           'The tool, or null. `(other)` after the first 50 pairs of code and tool in an hour.',
         examples: ['search'],
       }),
-      count: Count('How often.', 3),
-      lastAt: TimeOf('When it last happened.'),
+      ...counted,
       requestIds: Type.Array(Text('A request id.', 'req_01a1fd6455e57aa3b31e95f51a48130e'), {
         description: 'The ids of the last requests, newest first. Find them in the log.',
       }),
@@ -35,3 +37,17 @@ export const RefusalsReply = Closed({
   ),
 });
 export type RefusalsReply = Static<typeof RefusalsReply>;
+
+export const BudgetRefusalsReply = Closed({
+  budgetId: Id('budget', 'The id of the budget.'),
+  refusals: Type.Array(
+    Closed({
+      keyId: Id('key', 'The spend key.'),
+      keyName: OrNull(Type.String(), 'Its name, or null.'),
+      code,
+      ...counted,
+    }),
+    { description: 'By key and code, most frequent first, at most 200.' },
+  ),
+});
+export type BudgetRefusalsReply = Static<typeof BudgetRefusalsReply>;

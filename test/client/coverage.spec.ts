@@ -101,6 +101,7 @@ const METHODS: Readonly<Record<string, Call>> = {
   updateBudget: ({ consumer }, o) => consumer.budgets.update('x', {}, o),
   closeBudget: ({ consumer }, o) => consumer.budgets.close('x', {}, o),
   getBudgetUsage: ({ consumer }, o) => consumer.budgets.usage('x', {}, o),
+  listBudgetRefusals: ({ consumer }, o) => consumer.budgets.refusals('x', {}, o),
   createSpendKey: ({ consumer }, o) => consumer.budgets.createKey('x', {}, o),
   listSpendKeys: ({ consumer }, o) => consumer.budgets.keys('x', {}, o),
   rollKey: ({ consumer }, o) => consumer.budgets.rollKey('x', {}, o),

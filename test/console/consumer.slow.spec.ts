@@ -69,6 +69,29 @@ describe('the console for consumers', function () {
     await spending.getByText(`tool-${MANY}`).waitFor();
   });
 
+  it('shows what the keys of a budget were refused', async () => {
+    await open();
+    const { api } = harness.stack;
+    const account = await harness.newAccount(20);
+    const { id } = await makeBudget(api, account.consumerKey, { maxPerCall: 1 });
+    const { key } = await makeKey(api, account.consumerKey, id, { name: 'the agent' });
+    await window.enter(account, `/budgets?budget=${id}`);
+    const refused = page.locator('section', {
+      has: page.getByRole('heading', { name: 'Refused calls' }),
+    });
+    await refused.getByText('No call with a spend key of this budget was refused').waitFor();
+    await spend(api, account, key, 2);
+    await spend(api, account, key, 3);
+    const row = refused.getByRole('row', { name: 'spend_limit_reached the agent 2' });
+    await row.waitFor();
+    await refused.getByText('7 days').click();
+    await row.waitFor();
+    assert.equal(
+      await row.getByRole('link').getAttribute('href'),
+      '/docs/errors/spend_limit_reached',
+    );
+  });
+
   it('dates a statement by UTC days, as its months are, wherever it is read', async () => {
     await open({ timezoneId: AHEAD_OF_UTC });
     const account = await harness.newAccount(3);

@@ -174,6 +174,7 @@ export const ROUTES: Readonly<Record<string, Row>> = {
   'PATCH /v1/budgets/:id': { role: 'payer', body: () => ({ limit: 1 }), names: 'budget' },
   'POST /v1/budgets/:id/close': { role: 'payer', names: 'budget' },
   'GET /v1/budgets/:id/usage': { role: 'payer', names: 'budget' },
+  'GET /v1/budgets/:id/refusals': { role: 'payer', names: 'budget' },
   'GET /v1/budgets/:id/usage.csv': { role: 'payer', names: 'budget' },
   'POST /v1/budgets/:id/keys': { role: 'payer', body: () => ({}), names: 'budget' },
   'GET /v1/budgets/:id/keys': { role: 'payer', names: 'budget' },

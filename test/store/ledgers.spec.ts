@@ -30,6 +30,7 @@ const OF_A_LEDGER = new Set([
   'hold_expiries',
   'hold_extensions',
   'holds',
+  'key_refusals',
   'key_spending',
   'key_spending_tail',
   'leases',

@@ -18,6 +18,7 @@ import type { Budget, BudgetUsage } from '../answers.ts';
 import { write } from '../api.ts';
 import { decimalsOfAll, plural, utcDay } from '../format.ts';
 import { ChangeBudgetForm } from './budget-form.tsx';
+import { BudgetRefusalsCard } from './budget-refusals.tsx';
 import { KeyCard } from './keys.tsx';
 import { PagedList, ScrollTable, usePages } from './lists.tsx';
 import { Card } from './page.tsx';
@@ -89,6 +90,7 @@ export function BudgetDetails({
         snippet={(key) => <Snippets snippets={consumerSnippets(key, '/v1/budgets')} />}
       />
       <Spending budget={budget} />
+      <BudgetRefusalsCard budget={budget} />
     </>
   );
 }

@@ -45,9 +45,12 @@ export async function addRefusals(
   `);
 }
 
+/** Those of developers and those of keys. */
 export async function deleteOldRefusals(connection: Connection): Promise<void> {
+  const isOld = sql.fragment`hour < now() - make_interval(days => ${KEPT_DAYS})`;
   await connection.query(sql.typeAlias('nothing')`
-    delete from farebox.refusals where hour < now() - make_interval(days => ${KEPT_DAYS})
+    with of_keys as (delete from farebox.key_refusals where ${isOld})
+    delete from farebox.refusals where ${isOld}
   `);
 }
 
