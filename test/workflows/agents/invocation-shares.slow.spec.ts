@@ -1,8 +1,9 @@
-/** Agents of one account that hang leave places for the invocations of other accounts. */
+/** Agents of one account that hang delay neither its other agents, its top-ups nor the invocations of other accounts. */
 import assert from 'node:assert/strict';
 import { InvocationReply } from '../../../src/schemas/invocations.ts';
 import { createTestAccount } from '../../support/accounts.ts';
 import { bodyOf, call } from '../../support/http.ts';
+import { openCheckout, pay, topUpsOf } from '../../support/payments.ts';
 import { until } from '../../support/stack.ts';
 import {
   openAgentHarness,
@@ -10,9 +11,10 @@ import {
   type Invocation,
 } from '../../support/agent-harness.ts';
 
-/** More than all places of a worker together. */
-const HANGING = 320;
-/** 100 with the places for all, 100 with those of busy accounts. */
+/** More than one account's share of the places for all, which is 100. */
+const BEYOND_SHARE = 110;
+/** More than that share and the places of busy accounts, which are 100 too. */
+const HANGING = 210;
 const CALLED = 200;
 
 describe('invocations of agents that hang', () => {
@@ -24,21 +26,38 @@ describe('invocations of agents that hang', () => {
   });
   after(() => harness.close());
 
-  it('take no more than their account’s share, and another account’s is done meanwhile', async () => {
+  it('take no more than their account’s share; other agents, another account and a top-up do not wait', async () => {
     const hanging = await harness.agent('hanging', () => {});
     await harness.agent('quick');
     const expiresAt = new Date(Date.now() + 3_600_000).toISOString();
     const { id: grantId } = await harness.grant('hanging', { type: 'session', expiresAt });
     const body = { targetAgentId: 'hanging', grantId, capability: 'c', payload: {} };
-    await Promise.all(Array.from({ length: HANGING }, () => harness.post('/invoke', body)));
-    await until(() => hanging.calls.length >= CALLED, { timeoutMs: 240_000 });
+    const hang = (count: number) =>
+      Promise.all(Array.from({ length: count }, () => harness.post('/invoke', body)));
 
+    await hang(BEYOND_SHARE);
+    await until(() => hanging.calls.length === BEYOND_SHARE, { timeoutMs: 240_000 });
+    assert.equal((await harness.outcomeOf('quick')).status, 'succeeded');
+
+    await hang(HANGING - BEYOND_SHARE);
+    await until(() => hanging.calls.length >= CALLED, { timeoutMs: 240_000 });
     const startedAt = performance.now();
     assert.equal((await outcomeOfAnother('quick')).status, 'succeeded');
     assert.ok(performance.now() - startedAt < 60_000);
+    await topUp();
     await until(async () => (await waiting()) === HANGING - CALLED, { timeoutMs: 240_000 });
     assert.equal(hanging.calls.length, CALLED);
   }).timeout(600_000);
+
+  async function topUp(): Promise<void> {
+    const { stack, account } = harness;
+    const { topUpId, sessionUrl } = await openCheckout(stack.api, account, 25);
+    await pay(sessionUrl);
+    await until(async () => {
+      const topUps = await topUpsOf(stack.api, account);
+      return topUps.find(({ id }) => id === topUpId)?.status === 'completed';
+    });
+  }
 
   /** Invocations that have made no attempt. */
   async function waiting(): Promise<number> {
