@@ -13,6 +13,7 @@ import { buildConsole } from '../../src/embedded/console-build.ts';
 import { startTestApi, type TestApi } from '../support/api.ts';
 import { startBrowser } from '../support/browser.ts';
 import { openWindow, type Window } from '../support/console.ts';
+import { charge } from '../support/http.ts';
 import { closeNow, listenOnLoopback } from '../support/loopback.ts';
 import { onceARun } from '../support/once-a-run.ts';
 import { choosePort } from '../support/ports.ts';
@@ -98,7 +99,42 @@ describe('the console while one release replaces another', function () {
     assert.notEqual(await entry(), before);
     assert.equal(new URL(page.url()).pathname, '/console/budgets');
   });
+
+  it('shows every page when responses have members that its build does not know', async () => {
+    const account = await newer.createAccount(10);
+    await charge(newer, account, { tool: 'search', amount: 0.25 });
+    proxy.send([older.port]);
+    let extended = 0;
+    await page.route('**/v1/**', async (route) => {
+      const response = await route.fetch();
+      extended += 1;
+      await route.fulfill({ response, json: extend(await response.json()) });
+    });
+    await window.enter(account);
+    const links = page.getByRole('navigation').getByRole('link');
+    await links.last().waitFor();
+    for (const path of await links.evaluateAll((all) => all.map(({ href }) => href))) {
+      await page.goto(path);
+      await page.getByRole('heading', { level: 1 }).waitFor();
+      await page.getByLabel('Loading').first().waitFor({ state: 'detached' });
+      await page.waitForLoadState('networkidle');
+      assert.equal(await page.getByRole('alert').count(), 0, path);
+    }
+    assert.ok(extended > 0);
+    assert.deepEqual(window.problems, []);
+  });
 });
+
+/** Every object in it has one more member. */
+function extend(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(extend);
+  if (typeof value !== 'object' || value === null) return value;
+  const members = Object.entries(value).map(([name, each]) => {
+    // Its members are the names of tools.
+    return [name, name === 'byTool' ? each : extend(each)] as const;
+  });
+  return { ...Object.fromEntries(members), addedLater: { since: 'the next release' } };
+}
 
 /** This program, but the files of its console have other names, as after a change that all of them share. */
 async function linkWithOtherNames(): Promise<string> {
