@@ -43,6 +43,19 @@ describe('the console on a phone', function () {
     assert.equal(width, PHONE.viewport.width);
   }
 
+  it('shows every digit of a large balance', async () => {
+    const account = await harness.newAccount(1_000_000);
+    await charge(harness.stack.api, account, { tool: 'search', amount: 0.876544 });
+    await window.enter(account);
+    const balance = page.getByText('$999,999.123456', { exact: true }).first();
+    await balance.waitFor();
+    const [end, edge] = await balance.evaluate((amount) => {
+      const card = amount.closest('section') ?? amount;
+      return [amount, card].map((element) => element.getBoundingClientRect().right);
+    });
+    assert.ok((end ?? 0) < (edge ?? 0), `it ends at ${end}, and its card at ${edge}`);
+  });
+
   it('creates a budget, copies and revokes its key, decides about a call, and tops up', async () => {
     const account = await harness.newAccount(50);
     await window.enter(account);
