@@ -35,5 +35,7 @@ export const cssVariables: CSSVariablesResolver = () => ({
     '--mantine-color-placeholder': '#909296',
     '--console-ground': '#161719',
     '--mantine-color-error': '#ffa8a8',
+    // The dot of a badge, which the primary shade would make as dark as the badge.
+    '--mantine-color-gray-filled': 'var(--mantine-color-gray-6)',
   },
 });

@@ -4,6 +4,7 @@
  */
 import assert from 'node:assert/strict';
 import type { Locator, Page } from 'playwright-core';
+import { ask } from '../support/approval-requests.ts';
 import {
   closeUnblemished,
   openConsole,
@@ -157,6 +158,34 @@ describe('the console by keyboard', function () {
     await openedDialog(page, 'Revoke key');
     await choose(dialog().getByRole('button', { name: 'Revoke key' }));
     await page.getByText('Revoked', { exact: true }).waitFor();
+  });
+
+  it('copies the key of a budget, shows what it spent, and decides about a call', async () => {
+    const account = await harness.newAccount(5);
+    await window.context.grantPermissions(['clipboard-read', 'clipboard-write']);
+    await window.enter(account, '/budgets');
+    await choose(page.getByRole('button', { name: 'Create budget' }).first());
+    await openedDialog(page, 'Create budget');
+    await until(() => isFocused(dialog().getByLabel('Name')));
+    await page.keyboard.type('Agent');
+    await tabTo(dialog().getByLabel('Limit for one call'));
+    await page.keyboard.type('0.5');
+    await press('Enter');
+    await openedDialog(page, 'Your new key');
+    await choose(dialog().getByRole('button', { name: 'Copy key' }));
+    const consumerKey = await until(() => page.evaluate<string>('navigator.clipboard.readText()'));
+    await choose(dialog().getByRole('button', { name: 'Done' }));
+    await noDialog();
+    await charge(harness.stack.api, { ...account, consumerKey }, { tool: 'search', amount: 0.25 });
+    await ask(harness.stack.api, account, consumerKey, 0.75);
+    await page.reload();
+    await page.getByText('$0.25 in 1 charge').waitFor();
+    await tabTo(page.getByRole('radio', { name: 'Tool' }));
+    await press('ArrowRight');
+    await page.getByRole('region', { name: 'Spending' }).getByText('Agent').waitFor();
+    await choose(page.getByRole('link', { name: /^Approvals/ }));
+    await choose(page.getByRole('button', { name: 'Allow once' }));
+    await page.getByText('Allowed once').waitFor();
   });
 
   it('registers a tool, refunds a charge for it, and switches views by arrow keys', async () => {

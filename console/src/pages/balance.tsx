@@ -42,7 +42,7 @@ export function BalancePage() {
           <Loaded query={balance}>
             {({ balance: dollars, debt }) => (
               <>
-                <Text fz={40} fw={650} lh={1.15} aria-live="polite">
+                <Text fz="clamp(1.5rem, 7vw, 2.5rem)" fw={650} lh={1.15} aria-live="polite">
                   <Money dollars={dollars} />
                 </Text>
                 {debt > 0 && (

@@ -113,7 +113,7 @@ function Differences({ differences }: { readonly differences: OperatorStatus['di
       <ScrollTable
         label="Differences from Stripe"
         stacks
-        minWidth={720}
+        minWidth={640}
         head={
           <>
             <Table.Th>What</Table.Th>

@@ -96,9 +96,16 @@ function Details({ entry }: { readonly entry: Entry }) {
   );
 }
 
+/** Those that the forms of the console call something else. */
+const NAMES: Readonly<Record<string, string>> = {
+  ceiling: 'monthly limit',
+  consentCeiling: 'monthly limit',
+  maxPerCall: 'limit for one call',
+};
+
 /** `lastFour` becomes `last four`. */
 function nameOf(name: string): string {
-  return name.replaceAll(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
+  return NAMES[name] ?? name.replaceAll(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
 }
 
 const AMOUNTS = new Set([

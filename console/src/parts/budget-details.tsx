@@ -212,7 +212,7 @@ function Spending({ budget }: { readonly budget: Budget }) {
       }
     >
       {total && (
-        <Text px="lg" pb="sm">
+        <Text px={{ base: 'md', xs: 'lg' }} pb="sm">
           <Money dollars={total.spent} /> in {plural(total.charges, 'charge')}, net of refunds
         </Text>
       )}

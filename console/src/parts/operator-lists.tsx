@@ -127,7 +127,7 @@ function TopUps({ path, onRefund }: { readonly path: string } & Pick<ListsProps,
       <ScrollTable
         label="Top-ups"
         stacks
-        minWidth={720}
+        minWidth={640}
         head={
           <>
             <Table.Th>Time</Table.Th>

@@ -91,7 +91,7 @@ function What({ waiting, onShow }: { readonly waiting: Waiting; readonly onShow:
 
 function Oldest({ waiting }: { readonly waiting: Waiting }) {
   const { what, count, oldest } = waiting;
-  if (oldest.length === 0) return <Text size="sm">None are waiting any more.</Text>;
+  if (oldest.length === 0) return <Text size="sm">None are waiting anymore.</Text>;
   return (
     <Stack gap="sm">
       <Things

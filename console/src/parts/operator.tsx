@@ -81,7 +81,7 @@ export function Things<T extends Thing>({ label, things, nameOf }: ThingsProps<T
 export function OutsideLinks({ accountId, topUpId, temporalUrl, processorUrl }: LinksProps) {
   const query = accountId ?? topUpId;
   return (
-    <Group gap="sm" wrap="nowrap">
+    <Group gap="0 var(--mantine-spacing-sm)">
       {accountId != null ? (
         <Anchor
           size="sm"
@@ -112,7 +112,7 @@ export function Outside({ url, name }: { readonly url: string | null; readonly n
     return null;
   }
   return (
-    <Anchor size="sm" href={url} target="_blank" rel="noreferrer">
+    <Anchor size="sm" href={url} target="_blank" rel="noreferrer" style={{ whiteSpace: 'nowrap' }}>
       {name}
       <Text span size="xs" aria-hidden>
         {' '}

@@ -15,7 +15,7 @@ import { writeErrorOf } from '../answer-errors.ts';
 import { hasBody, readJson } from '../body.ts';
 import { invalidField } from '../invalid-field.ts';
 import { methodNotAllowed } from '../method-not-allowed.ts';
-import { redirectTo, requestIdOf } from '../respond.ts';
+import { redirectTo, requestIdOf, respond } from '../respond.ts';
 import type { Api } from '../services.ts';
 
 const BUILT = join(import.meta.dirname, '../../../console/.dist');
@@ -74,10 +74,29 @@ export function consolePages(api: Api): Middleware {
     }
     names ??= new Set(readdirSync(join(BUILT, 'assets')));
     const name = path.slice(ASSETS.length);
-    if (!names.has(name)) throw new ApiError('not_found', 'This path does not exist.');
+    if (!names.has(name)) return askAnother(ctx, name);
     const file = await fileOf(`assets/${name}`);
     send(ctx, file, extname(name), 'public, max-age=31536000, immutable');
   };
+}
+
+/** Browsers follow 20. If half of the processes have the file, one page in 65,000 misses it. */
+const TRIES_MAX = 16;
+
+/**
+ * While one release replaces another, another process may have the file, so the browser asks the same address again, on a new
+ * connection. For a file that no process has anymore, the last response is 404, and the page reloads as one of the new release.
+ */
+function askAnother(ctx: Context, name: string): void {
+  const tries = Number(ctx.query['tries'] ?? 0);
+  if (!/^[\w-]+\.\w+$/.test(name) || !(tries < TRIES_MAX)) {
+    throw new ApiError('not_found', 'This path does not exist.');
+  }
+  respond(ctx, 302, 'text/plain; charset=utf-8', '', {
+    Location: `${ASSETS}${name}?tries=${tries + 1}`,
+    'Cache-Control': 'no-store',
+    Connection: 'close',
+  });
 }
 
 function refuseOtherMethods({ method }: Context, accepted: readonly string[]): void {

@@ -1,0 +1,105 @@
+/** What an owner of agents does on a phone. Nothing slides sideways on the way, and no control is cut or wraps apart. */
+import assert from 'node:assert/strict';
+import type { Page } from 'playwright-core';
+import { ask } from '../support/approval-requests.ts';
+import {
+  copiedBy,
+  openForEach,
+  openedDialog,
+  type ConsoleHarness,
+  type Window,
+} from '../support/console.ts';
+import { charge } from '../support/http.ts';
+
+const PHONE = {
+  viewport: { width: 390, height: 844 },
+  isMobile: true,
+  hasTouch: true,
+  permissions: ['clipboard-read', 'clipboard-write'],
+};
+
+describe('the console on a phone', function () {
+  this.timeout(180_000);
+  let harness: ConsoleHarness;
+  let window: Window;
+  let page: Page;
+  openForEach(
+    (opened) => {
+      ({ harness, window, page } = opened);
+    },
+    { window: PHONE },
+  );
+
+  const button = (name: string | RegExp) => page.getByRole('button', { name }).first();
+
+  async function goTo(name: string): Promise<void> {
+    await button('Open navigation').tap();
+    await page.getByRole('link', { name, exact: true }).tap();
+    await page.getByRole('heading', { level: 1, name }).waitFor();
+  }
+
+  async function fits(): Promise<void> {
+    const width = await page.evaluate('document.documentElement.scrollWidth');
+    assert.equal(width, PHONE.viewport.width);
+  }
+
+  it('shows every digit of a large balance', async () => {
+    const account = await harness.newAccount(1_000_000);
+    await charge(harness.stack.api, account, { tool: 'search', amount: 0.876544 });
+    await window.enter(account);
+    const balance = page.getByText('$999,999.123456', { exact: true }).first();
+    await balance.waitFor();
+    const [end, edge] = await balance.evaluate((amount) => {
+      const card = amount.closest('section') ?? amount;
+      return [amount, card].map((element) => element.getBoundingClientRect().right);
+    });
+    assert.ok((end ?? 0) < (edge ?? 0), `it ends at ${end}, and its card at ${edge}`);
+  });
+
+  it('creates a budget, copies and revokes its key, decides about a call, and tops up', async () => {
+    const account = await harness.newAccount(50);
+    await window.enter(account);
+    await goTo('Budgets');
+    await button('Create budget').tap();
+    const form = await openedDialog(page, 'Create budget');
+    await form.getByLabel('Name').fill('Agent');
+    await form.getByLabel('Limit for one call').fill('0.5');
+    await button('Create budget and key').tap();
+    const shown = await openedDialog(page, 'Your new key');
+    const consumerKey = await copiedBy(page, 'Copy key');
+    const tops = await shown.getByRole('tab').evaluateAll((tabs) => {
+      return tabs.map((tab) => tab.getBoundingClientRect().top);
+    });
+    assert.equal(new Set(tops).size, 1, 'the tabs wrap');
+    await fits();
+    await button('Done').tap();
+
+    await charge(harness.stack.api, { ...account, consumerKey }, { tool: 'search', amount: 0.25 });
+    await page.reload();
+    await page.getByText('$0.25 in 1 charge').waitFor();
+    await fits();
+    await ask(harness.stack.api, account, consumerKey, 0.75);
+    await goTo('Approvals');
+    await page.getByRole('heading', { name: 'Allow a call for $0.75?' }).waitFor();
+    await fits();
+    await button('Allow once').tap();
+    await page.getByText('Allowed once').waitFor();
+
+    await goTo('Budgets');
+    await page.getByRole('link', { name: 'Agent' }).tap();
+    await button(/^Actions for Agent/).tap();
+    await page.getByRole('menuitem', { name: 'Revoke key' }).tap();
+    const revoke = await openedDialog(page, 'Revoke key');
+    await revoke.getByRole('button', { name: 'Revoke key' }).tap();
+    await page.getByText('Revoked', { exact: true }).waitFor();
+    await fits();
+
+    await goTo('Balance');
+    await fits();
+    await button('Pay $25.00').tap();
+    await page.waitForURL(`${harness.stack.simulator.url}/**`);
+    await page.locator('button').first().tap();
+    await page.getByText('$25.00 was added to your balance.').waitFor();
+    await fits();
+  });
+});
