@@ -237,7 +237,7 @@ describe('rollups', () => {
     assert.deepEqual(rows, [{ sum: '22002' }, { sum: '22002' }]);
   });
 
-  it('take many flushes of a few spend keys in one step, up to 100,000 charges, and fewer of many keys', async () => {
+  it('take many flushes of a few spend keys in one step, up to 200,000 charges, and fewer of many keys', async () => {
     const [consumer, developer] = (await harness.parties(2)) as [Party, Party];
     /** By 200 keys each, which are numbered from `firstOf` on, an expression of the number `f` of the flush. */
     const leave = (flushes: number, firstOf: string) =>
@@ -262,8 +262,8 @@ describe('rollups', () => {
     );
     const both = { sum: '24000', charges: 24_000 };
     assert.deepEqual(rows, [both, both]);
-    await leave(501, '0');
-    assert.deepEqual(await rollUp(harness.database), { moved: 500, hasMore: true });
+    await leave(1_001, '0');
+    assert.deepEqual(await rollUp(harness.database), { moved: 1_000, hasMore: true });
     assert.deepEqual(await rollUp(harness.database), { moved: 1, hasMore: false });
   });
 });
