@@ -114,8 +114,8 @@ describe('farebox doctor --only processor', () => {
         [
           less,
           [
-            `credited, and not paid at Stripe: Stripe 0, ledger 20000000 (${tooLittle})`,
             `${mismatch}: Stripe 19990000, ledger 0 (${tooLittle})`,
+            `credited, and not paid at Stripe: Stripe 0, ledger 20000000 (${tooLittle})`,
           ],
         ],
         [
