@@ -32,7 +32,7 @@ export function checkTool(param, name) {
 export function checkText(param, text, charsMax) {
   const rule = new RegExp(`${PRINTABLE}{1,${charsMax}}$`, 'u');
   if (typeof text === 'string' && rule.test(text)) return;
-  malformed(param, `must be printable text of 1 to ${charsMax} characters`);
+  malformed(param, `must be printable text of 1 to ${charsMax} characters, not all blank`);
 }
 
 /** The body of a hold. */
@@ -98,9 +98,9 @@ export function topUpOf(amount) {
 export function checkBudget({ name, window, expiresAt, metadata }) {
   if (name !== undefined) checkTool('name', name);
   if (window && !UNITS.includes(window.per)) {
-    malformed('window.per', `must be one of ${UNITS.join(', ')}`);
+    malformed('window.per', `must be one of: ${UNITS.join(', ')}`);
   }
-  if (window && window.limit === undefined) malformed('window.limit', 'is required');
+  if (window && window.limit === undefined) malformed('window.limit', 'is missing');
   if (expiresAt !== null) checkFuture(expiresAt);
   if (metadata !== null) checkMetadata(metadata);
 }

@@ -11,13 +11,15 @@ function isFlag(param, value) {
 
 function isDescription(param, value) {
   if (typeof value === 'string' && DESCRIPTION.test(value)) return;
-  malformed(param, 'must be text of at most 2000 characters, without NUL and lone surrogates');
+  malformed(param, 'must be text of at most 2000 characters, without NUL or unpaired surrogates');
 }
 
 function isWindow(param, value) {
-  const isObject = value === null || (typeof value === 'object' && !Array.isArray(value));
-  const isKnown = isObject && Object.keys(value ?? {}).every((name) => /^(per|limit)$/.test(name));
-  if (!isKnown) malformed(param, 'must be an object with per and limit');
+  if (typeof value !== 'object' || Array.isArray(value)) {
+    malformed(param, 'must be an object or null');
+  }
+  const unknown = Object.keys(value ?? {}).find((name) => !/^(per|limit)$/.test(name));
+  if (unknown !== undefined) malformed(`${param}.${unknown}`, 'is not a field of this body');
 }
 
 /** `limits`: the smallest and the largest number of names. */
@@ -38,7 +40,7 @@ function idOf(prefix) {
   const rule = new RegExp(`^${prefix}_[0-9a-f]{32}$`);
   return (param, value) => {
     if (typeof value === 'string' && rule.test(value)) return;
-    malformed(param, `must look like ${prefix}_...`);
+    malformed(param, `must be an id such as ${prefix}_01a1fd6455e57aa3b31e95f51a48130e`);
   };
 }
 
@@ -96,7 +98,7 @@ export function checkShape(route, body, query) {
 function checkMembers(rules, members, isClosed = false) {
   for (const [name, value] of members) {
     if (Object.hasOwn(rules, name)) rules[name](name, value);
-    else if (isClosed) malformed(name, 'is not a member of this body');
+    else if (isClosed) malformed(name, 'is not a field of this body');
   }
 }
 

@@ -24,11 +24,11 @@ export function brokenRule(metadata) {
     return { rule: `It may have at most ${MEMBERS_MAX} fields.` };
   }
   if (!members.every(([name]) => NAME.test(name))) {
-    return { rule: 'A name has 1 to 40 characters, without NUL and lone surrogates.' };
+    return { rule: 'A name has 1 to 40 characters, without NUL or unpaired surrogates.' };
   }
   const wrong = members.find(([, value]) => !isValue(value));
   const rule =
-    'A value is a number, a boolean, null, or text of up to 500 characters, without NUL and lone surrogates.';
+    'A value is a number, a boolean, null, or text of up to 500 characters, without NUL or unpaired surrogates.';
   return wrong && { rule, member: wrong[0] };
 }
 

@@ -1,11 +1,11 @@
 /** The ways in which Stripe's books and ours can differ about one top-up. */
 export const DIFFERENCES = {
-  not_credited: 'paid at the processor, and not credited',
-  not_paid: 'credited, and not paid at the processor',
-  payment_mismatch: 'the processor has a payment of another amount, currency or top-up',
-  paid_twice: 'the processor has more than one payment',
-  unknown_top_up: 'the processor has a payment for a top-up that the ledger does not know',
-  reversals: 'refunds or disputes are not the same at the processor and in the ledger',
+  not_credited: 'paid at Stripe, and not credited',
+  not_paid: 'credited, and not paid at Stripe',
+  payment_mismatch: 'Stripe has a payment of another amount, currency or top-up',
+  paid_twice: 'Stripe has more than one payment',
+  unknown_top_up: 'Stripe has a payment for a top-up that the ledger does not know',
+  reversals: 'refunds or disputes are not the same at Stripe and in the ledger',
 } as const;
 
 export type DifferenceKind = keyof typeof DIFFERENCES;

@@ -6,6 +6,7 @@ import type { ParsedUrlQuery } from 'node:querystring';
 import type { Static, TObject } from 'typebox';
 import type { ApiError } from '../domain/errors.ts';
 import { TIME_MS_MAX } from '../domain/ids.ts';
+import { MUST_BE } from '../schemas/shapes.ts';
 import { invalidField } from './invalid-field.ts';
 import { parseTime } from './iso-time.ts';
 
@@ -16,9 +17,9 @@ interface Parameter {
   /** Only dates and times have it. */
   readonly anyOf?: readonly unknown[];
   readonly pattern?: string;
+  readonly [MUST_BE]?: string;
   readonly minimum?: number;
   readonly maximum?: number;
-  readonly examples?: readonly unknown[];
 }
 
 const NAME_LENGTH_MAX = 40;
@@ -53,7 +54,7 @@ function single(query: ParsedUrlQuery, name: string): string | undefined {
 }
 
 function valueOf(name: string, parameter: Parameter, text: string): unknown {
-  const { type, anyOf, pattern, minimum = 0, maximum = 0, examples = [] } = parameter;
+  const { type, anyOf, pattern, minimum = 0, maximum = 0 } = parameter;
   if (type === 'integer') {
     const number = Number(text);
     if (/^\d{1,9}$/.test(text) && number >= minimum && number <= maximum) return number;
@@ -73,8 +74,8 @@ function valueOf(name: string, parameter: Parameter, text: string): unknown {
         '2026-01-31T09:30:00Z.',
     );
   }
-  if (pattern !== undefined && !new RegExp(pattern).test(text)) {
-    throw invalid(name, `must look like ${String(examples[0])}.`);
+  if (pattern !== undefined && !new RegExp(pattern, 'u').test(text)) {
+    throw invalid(name, `must be ${parameter[MUST_BE] ?? ''}.`);
   }
   return text;
 }

@@ -3,7 +3,7 @@ import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv';
 import type { Static, TSchema } from 'typebox';
 import { ApiError } from '../domain/errors.ts';
 import { isNestedDeeperThan } from '../domain/nesting.ts';
-import { LEVELS_MAX } from '../schemas/shapes.ts';
+import { LEVELS_MAX, MUST_BE } from '../schemas/shapes.ts';
 import { invalidAmount } from './amounts.ts';
 
 const ajv = new Ajv({
@@ -18,6 +18,8 @@ ajv.addKeyword({
   keyword: LEVELS_MAX,
   validate: (levels: number, value: unknown) => !isNestedDeeperThan(levels, value),
 });
+
+ajv.addKeyword(MUST_BE);
 
 /** The paths of members for which every error is reported as an invalid amount. */
 const MONEY =
@@ -64,10 +66,10 @@ function invalid(errors: readonly ErrorObject[]): ApiError {
 
 const MEMBER_SHOWN_MAX = 40;
 
-/** The name of a member that the body does not have. Undefined inside metadata, whose names its owner chooses. */
+/** The name of a member that an object may not have. Undefined inside metadata, whose names its owner chooses. */
 function unknownMember(error: ErrorObject | undefined): string | undefined {
   const name: unknown = error?.params['additionalProperty'];
-  const isShown = error?.instancePath === '' && typeof name === 'string';
+  const isShown = error?.parentSchema?.[MUST_BE] === undefined && typeof name === 'string';
   return isShown && name.length <= MEMBER_SHOWN_MAX ? name : undefined;
 }
 
@@ -91,10 +93,15 @@ const NAMED: Readonly<Record<string, string>> = {
   integer: 'an integer',
   boolean: 'true or false',
   array: 'an array',
+  null: 'null',
   object: 'an object',
 };
 
+const oneOf = new Intl.ListFormat('en-US', { type: 'disjunction' });
+
 const counted = (count: number, noun: string) => `${count} ${noun}${count === 1 ? '' : 's'}`;
+
+const named = (type: string) => NAMED[type] ?? type;
 
 function problemOf(error: ErrorObject): string {
   const params: Readonly<Record<string, unknown>> = error.params;
@@ -102,20 +109,23 @@ function problemOf(error: ErrorObject): string {
   switch (error.keyword) {
     case 'required':
       return 'is missing';
-    case 'additionalProperties':
-      return error.instancePath === ''
-        ? 'is not a field of this body'
-        : 'has a member whose name is not allowed';
     case LEVELS_MAX:
       return `may be nested at most ${error.schema as number} levels deep`;
     case 'pattern':
-      return 'does not have the required format';
+      return `must be ${String(error.parentSchema?.[MUST_BE])}`;
+    case 'additionalProperties': {
+      const mustBe: unknown = error.parentSchema?.[MUST_BE];
+      if (typeof mustBe === 'string') return `must be ${mustBe}`;
+      return unknownMember(error) === undefined
+        ? 'has a field that does not exist'
+        : 'is not a field of this body';
+    }
     case 'anyOf': {
-      const types = (error.schema as readonly { type?: string }[]).map(({ type }) => type ?? '');
-      return `must be one of these types: ${types.join(', ')}`;
+      const types = (error.schema as readonly { type: string }[]).map(({ type }) => named(type));
+      return `must be ${oneOf.format(types)}`;
     }
     case 'type':
-      return `must be ${NAMED[String(params['type'])] ?? String(params['type'])}`;
+      return `must be ${named(String(params['type']))}`;
     case 'enum':
     case 'const': {
       const allowed: readonly unknown[] = [

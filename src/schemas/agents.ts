@@ -1,6 +1,6 @@
 /** Schemas of agents and their discovery (legacy, specification section 4.4). */
 import { Type, type Static } from 'typebox';
-import { Closed, PlainText, PrintableText, Text, Timestamp } from './shapes.ts';
+import { Closed, Patterned, PlainText, PrintableText, Text, Timestamp } from './shapes.ts';
 
 const LIST_ITEMS_MAX = 50;
 
@@ -8,23 +8,28 @@ const LIST_ITEMS_MAX = 50;
 const Names = Type.Array(PrintableText(100, 'weather.forecast'), { maxItems: LIST_ITEMS_MAX });
 
 const agentFields = {
-  id: Type.String({
-    pattern: '^[A-Za-z0-9][A-Za-z0-9._:-]{0,99}$',
-    description: 'An id of your choice: 1 to 100 letters, digits and . _ : -',
-    examples: ['weather'],
-  }),
+  id: Patterned(
+    '^[A-Za-z0-9][A-Za-z0-9._:-]{0,99}$',
+    '1 to 100 letters, digits and . _ : -, beginning with a letter or a digit',
+    {
+      description: 'An id of your choice: 1 to 100 letters, digits and . _ : -',
+      examples: ['weather'],
+    },
+  ),
   name: PrintableText(100, 'Weather'),
-  protocol: Type.String({
-    pattern: '^[a-z0-9-]{1,30}$',
+  protocol: Patterned('^[a-z0-9-]{1,30}$', '1 to 30 lower-case letters, digits and -', {
     description:
       'How the agent is called, such as `mcp`, `a2a` or `http`: 1 to 30 lower-case letters, digits and -',
     examples: ['http'],
   }),
-  endpoint: Type.String({
-    pattern: '^[^\\s\\p{C}]{1,2000}$',
-    description: 'An http or https URL on a public address, without credentials.',
-    examples: ['https://weather.example.com/invoke'],
-  }),
+  endpoint: Patterned(
+    '^[^\\s\\p{C}]{1,2000}$',
+    'a URL of 1 to 2000 characters, without spaces or control characters',
+    {
+      description: 'An http or https URL on a public address, without credentials.',
+      examples: ['https://weather.example.com/invoke'],
+    },
+  ),
 };
 
 export const AgentBody = Type.Object({
@@ -44,19 +49,22 @@ export const AgentReply = Closed({
 });
 export type AgentReply = Static<typeof AgentReply>;
 
-const QUERY = {
-  pattern: '^(?=[\\s\\S]*\\S)[^\\u0000\\p{Cs}]*$',
-  minLength: 1,
-  maxLength: 1_000,
-  description: 'What you are looking for, in words: 1 to 1,000 characters, not all blank.',
-  examples: ['weather forecast'],
-};
+const Query = Patterned(
+  '^(?=[\\s\\S]*\\S)[^\\u0000\\p{Cs}]*$',
+  'text of 1 to 1000 characters, not all blank, without NUL or unpaired surrogates',
+  {
+    minLength: 1,
+    maxLength: 1_000,
+    description: 'What you are looking for, in words: 1 to 1,000 characters, not all blank.',
+    examples: ['weather forecast'],
+  },
+);
 
 export const TOP_K_MAX = 50;
 export const TOP_K_DEFAULT = 5;
 
 export const ResolveBody = Type.Object({
-  query: Type.String(QUERY),
+  query: Query,
   topK: Type.Optional(
     Type.Integer({
       minimum: 1,
@@ -69,7 +77,7 @@ export const ResolveBody = Type.Object({
 });
 export type ResolveBody = Static<typeof ResolveBody>;
 
-export const IntentBody = Type.Object({ query: Type.String(QUERY) });
+export const IntentBody = Type.Object({ query: Query });
 export type IntentBody = Static<typeof IntentBody>;
 
 const Share = (description: string, example: number) =>

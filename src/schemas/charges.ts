@@ -6,6 +6,7 @@ import {
   Dollars,
   DollarsAsked,
   Id,
+  MUST_BE,
   pageMarks,
   pageParameters,
   PlainText,
@@ -28,6 +29,7 @@ export const Metadata = Type.Record(
   {
     maxProperties: METADATA_MEMBERS_MAX,
     additionalProperties: false,
+    [MUST_BE]: 'an object whose names have 1 to 40 characters, without NUL or unpaired surrogates',
     description: `Up to ${METADATA_MEMBERS_MAX} fields of your own, with names of up to 40 characters. Farebox stores them with the charge, with numbers in double precision: send longer ones as strings.`,
     examples: [{ requestId: 'r-17' }],
   },

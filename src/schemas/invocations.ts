@@ -7,6 +7,7 @@ import {
   Count,
   FreeObject,
   Id,
+  Patterned,
   PrintableText,
   Text,
   TimeOf,
@@ -32,8 +33,7 @@ const Failure = Closed({
   message: Text('The reason, for people.', 'The agent did not respond in time.'),
 });
 const Sha256 = (description: string) =>
-  Type.String({
-    pattern: '^[0-9a-f]{64}$',
+  Patterned('^[0-9a-f]{64}$', '64 hexadecimal digits in lower case', {
     description,
     examples: ['9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08'],
   });

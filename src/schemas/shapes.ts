@@ -1,5 +1,12 @@
 /** Building blocks of the schemas. Every leaf has an example; the API reference builds its examples from these. */
-import { Type, type Static, type TObjectOptions, type TProperties, type TSchema } from 'typebox';
+import {
+  Type,
+  type Static,
+  type TObjectOptions,
+  type TProperties,
+  type TSchema,
+  type TStringOptions,
+} from 'typebox';
 import { idPattern, wireId, type IdKind } from '../domain/ids.ts';
 import { NESTING_MAX } from '../domain/nesting.ts';
 
@@ -25,6 +32,13 @@ export const Count = (description: string, example = 3) =>
 
 /** Our keyword for the most levels of arrays and objects; JSON Schema has none. */
 export const LEVELS_MAX = 'x-levelsMax';
+
+/** Our keyword for what a value must be, in words: the end of the sentence "It must be ...". A pattern says it in symbols. */
+export const MUST_BE = 'x-mustBe';
+
+/** Text of a form that needs words. */
+export const Patterned = (pattern: string, mustBe: string, options: TStringOptions = {}) =>
+  Type.String({ pattern, [MUST_BE]: mustBe, ...options });
 
 /** An object of the caller's own: any members, nested up to NESTING_MAX levels. */
 export const FreeObject = (description: string, example: Readonly<Record<string, unknown>>) =>
@@ -53,33 +67,40 @@ export const OrNull = <T extends TSchema>(
 export const Timestamp = TimeOf('When it was made, in UTC.');
 
 /** Any id of this kind. The example has the right form. */
-export const Id = (kind: IdKind, description: string) =>
-  Type.String({
-    pattern: idPattern(kind),
+export const Id = (kind: IdKind, description: string) => {
+  const example = wireId(kind, '01a1fd64-55e5-7aa3-b31e-95f51a48130e');
+  return Patterned(idPattern(kind), `an id such as ${example}`, {
     description,
-    examples: [wireId(kind, '01a1fd64-55e5-7aa3-b31e-95f51a48130e')],
+    examples: [example],
   });
+};
 
 /**
  * Any printable text that is not all blank: no control characters, line separators, unpaired surrogates, or marks of
  * writing direction, which would reorder adjacent text. Joiners are allowed, because emoji and some scripts need them.
  */
 export const PrintableText = (maxLength: number, example = 'search') =>
-  Type.String({
-    minLength: 1,
-    maxLength,
-    pattern:
-      '^(?=.*[^\\s\\p{Default_Ignorable_Code_Point}])' +
+  Patterned(
+    '^(?=.*[^\\s\\p{Default_Ignorable_Code_Point}])' +
       `[^\\p{Cc}\\p{Cs}\\p{Zl}\\p{Zp}\\p{Bidi_Control}]{1,${maxLength}}$`,
-    description: `Printable text of 1 to ${maxLength} characters, not all blank.`,
-    examples: [example],
-  });
+    `printable text of 1 to ${maxLength} characters, not all blank`,
+    {
+      minLength: 1,
+      maxLength,
+      description: `Printable text of 1 to ${maxLength} characters, not all blank.`,
+      examples: [example],
+    },
+  );
 
 export const ToolName = PrintableText(TOOL_NAME_MAX);
 
 /** Text that Postgres can store: no NUL, no unpaired surrogates. */
 export const PlainText = (maxLength: number, example = 'Searches the web.') =>
-  Type.String({ maxLength, pattern: '^[^\\u0000\\p{Cs}]*$', examples: [example] });
+  Patterned(
+    '^[^\\u0000\\p{Cs}]*$',
+    `text of at most ${maxLength} characters, without NUL or unpaired surrogates`,
+    { maxLength, examples: [example] },
+  );
 
 const LIMIT_MAX = 100;
 export const LIMIT_DEFAULT = 50;

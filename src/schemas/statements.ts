@@ -1,10 +1,9 @@
 /** Schemas of monthly statements. The listed amounts add up from the opening to the closing figure. */
 import { Type, type Static } from 'typebox';
-import { Closed, Count, Dollars, Id, Text, TimeOf, Timestamp, Word } from './shapes.ts';
+import { Closed, Count, Dollars, Id, Patterned, Text, TimeOf, Timestamp, Word } from './shapes.ts';
 
 /** The handler refuses malformed and future months, because it knows the time. */
-export const Month = Type.String({
-  pattern: '^\\d{4}-(0[1-9]|1[0-2])$',
+export const Month = Patterned('^\\d{4}-(0[1-9]|1[0-2])$', 'a month such as 2026-11', {
   description: 'A UTC month: the current or an earlier one.',
   examples: ['2026-11'],
 });

@@ -63,7 +63,7 @@ export async function auditProcessor(
       .filter(({ kind }) => kindsBefore.includes(kind))
       .map((found) => ({
         subject: `top-up ${topUpId}`,
-        detail: `${DIFFERENCES[found.kind]}: processor ${found.processorMicros}, ledger ${found.ledgerMicros} (${
+        detail: `${DIFFERENCES[found.kind]}: Stripe ${found.processorMicros}, ledger ${found.ledgerMicros} (${
           found.kind === 'reversals'
             ? detailOfClaims(later.get(topUpId) ?? [], shown)
             : payments.map(({ id }) => id).join(', ') || 'no payment'
@@ -136,7 +136,7 @@ function shownFor(booked: Booked | undefined, { reversals }: StripeBooks): Claim
 
 /** The claims that only one side has. */
 function detailOfClaims(recorded: readonly Claim[], shown: readonly Claim[]): string {
-  return `only at the processor: ${textOfOwn(shown, recorded)}; only in the ledger: ${textOfOwn(recorded, shown)}`;
+  return `only at Stripe: ${textOfOwn(shown, recorded)}; only in the ledger: ${textOfOwn(recorded, shown)}`;
 }
 
 function textOfOwn(own: readonly Claim[], others: readonly Claim[]): string {

@@ -86,6 +86,25 @@ describe('approvals in the console', function () {
     await until(async () => (await showApproval(api, first, waiting.id)).decision === 'deny');
   });
 
+  it('names the limit that an answer raises', async () => {
+    const { api } = harness.stack;
+    const { consumerKey: key } = account;
+    const limits = [
+      [{ limit: 1 }, 'New total limit, in dollars', '3'],
+      [{ window: { per: 'day', limit: 1 } }, 'New limit for each window, in dollars', '4'],
+      [{ maxPerCall: 1 }, 'New limit for one call, in dollars', '5'],
+    ] as const;
+    await window.enter(account, '/approvals');
+    for (const [limited, label, raised] of limits) {
+      const budget = await makeBudget(api, key, limited);
+      const { key: spendKey } = await makeKey(api, key, budget.id);
+      const { id } = await ask(api, account, spendKey, 2);
+      await page.getByLabel(label).fill(raised);
+      await page.getByRole('button', { name: 'Raise', exact: true }).click();
+      await until(async () => (await showApproval(api, spendKey, id)).raisedTo === Number(raised));
+    }
+  });
+
   it('raises the limit, or allows the developer, that a refusal links to', async () => {
     const { api } = harness.stack;
     const key = account.consumerKey;

@@ -147,7 +147,9 @@ describe('the console on bad days', function () {
     for (const bad of ['\u202Egpj.exe', 'two\u2067words', '\u200B']) {
       await name.fill(bad);
       await form.getByRole('button', { name: 'Register tool' }).click();
-      await form.getByText('name does not have the required format.').waitFor();
+      await form
+        .getByText('name must be printable text of 1 to 100 characters, not all blank.')
+        .waitFor();
       assert.equal(await name.inputValue(), bad);
       await name.fill('');
       await form.getByLabel('Description').click();

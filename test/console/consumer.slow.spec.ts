@@ -79,7 +79,7 @@ describe('the console for consumers', function () {
     const refused = page.locator('section', {
       has: page.getByRole('heading', { name: 'Refused calls' }),
     });
-    await refused.getByText('No call with a spend key of this budget was refused').waitFor();
+    await refused.getByText('No calls with spend keys of this budget were refused').waitFor();
     await spend(api, account, key, 2);
     await spend(api, account, key, 3);
     const row = refused.getByRole('row', { name: 'spend_limit_reached the agent 2' });

@@ -76,6 +76,17 @@ describe('a query string', () => {
     });
   }
 
+  it('says which form an id has', async () => {
+    const answer = await call(api, 'GET', '/v1/approvals?budgetId=dev_1', {
+      key: account.consumerKey,
+    });
+    const { error } = answer.body as { error: { message: string } };
+    assert.equal(
+      error.message,
+      'budgetId must be an id such as bdg_01a1fd6455e57aa3b31e95f51a48130e.',
+    );
+  });
+
   it('lists the known parameters when it refuses one', async () => {
     const answer = await call(api, 'GET', '/v1/top-ups?tool=a', { key: account.developerKey });
     const { error } = answer.body as { error: { message: string } };

@@ -6,7 +6,7 @@ import type { Endpoint } from '../../src/http/endpoint.ts';
 import { errorCodesOf } from '../../src/http/openapi/errors.ts';
 import { ENDPOINTS } from '../../src/http/routes.ts';
 import { ErrorReply } from '../../src/schemas/errors.ts';
-import { LEVELS_MAX } from '../../src/schemas/shapes.ts';
+import { LEVELS_MAX, MUST_BE } from '../../src/schemas/shapes.ts';
 import { keysIn } from './leaks.ts';
 
 interface Received {
@@ -24,6 +24,7 @@ const ajv = new Ajv({
 });
 // Only bodies have it, which are checked where they arrive.
 ajv.addKeyword(LEVELS_MAX);
+ajv.addKeyword(MUST_BE);
 const validators = new Map<TSchema, ValidateFunction>();
 
 /** Fails for an extra member as for a missing one: the schemas of replies are closed. */

@@ -123,7 +123,13 @@ function Question({ approval }: { readonly approval: Approval }) {
   );
 }
 
-function Answers({ approval: { id, code } }: { readonly approval: Approval }) {
+const LIMITS: Readonly<Record<NonNullable<Approval['scope']>, string>> = {
+  total: 'New total limit',
+  window: 'New limit for each window',
+  per_call: 'New limit for one call',
+};
+
+function Answers({ approval: { id, code, scope } }: { readonly approval: Approval }) {
   // The same in every tab, so that the question is paid for once. After a payment that failed, another one may be tried.
   const key = useRef(id);
   const queries = useQueryClient();
@@ -174,7 +180,7 @@ function Answers({ approval: { id, code } }: { readonly approval: Approval }) {
         >
           <Group align="flex-end" gap="sm">
             <TextInput
-              label="New limit in dollars"
+              label={`${LIMITS[scope ?? 'total']}, in dollars`}
               inputMode="decimal"
               maxLength={20}
               value={limit}

@@ -40,7 +40,7 @@ export function BudgetRefusalsCard({ budget }: { readonly budget: Budget }) {
         {({ refusals: found }) =>
           found.length === 0 ? (
             <Empty icon={<IconCircleCheck size={22} />} title="No refused calls">
-              No call with a spend key of this budget was refused in this period.
+              No calls with spend keys of this budget were refused in this period.
             </Empty>
           ) : (
             <RefusalTable refusals={found} />
@@ -60,8 +60,8 @@ function RefusalTable({ refusals }: Pick<BudgetRefusals, 'refusals'>) {
         <>
           <Table.Th>Error</Table.Th>
           <Table.Th>Key</Table.Th>
-          <Table.Th className="money">Count</Table.Th>
-          <Table.Th>Last</Table.Th>
+          <Table.Th className="money">Calls</Table.Th>
+          <Table.Th>Last refused</Table.Th>
         </>
       }
     >

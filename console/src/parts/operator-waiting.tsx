@@ -16,8 +16,8 @@ export const DIFFERENCES_ID = 'differences';
 const WAITING: Readonly<Record<string, string>> = {
   top_ups_pending: 'Pending top-ups',
   top_ups_disputed: 'Disputed top-ups',
-  refunds: 'Refunds to be made at Stripe',
-  outbox: 'Notices to workflows',
+  refunds: 'Refunds to make at Stripe',
+  outbox: 'Notices to deliver to workflows',
   webhooks: 'Stripe webhooks to handle',
   events: 'Events to send',
   expired_holds: 'Expired holds to release',
@@ -91,7 +91,7 @@ function What({ waiting, onShow }: { readonly waiting: Waiting; readonly onShow:
 
 function Oldest({ waiting }: { readonly waiting: Waiting }) {
   const { what, count, oldest } = waiting;
-  if (oldest.length === 0) return <Text size="sm">None are waiting anymore.</Text>;
+  if (oldest.length === 0) return <Text size="sm">Nothing is waiting anymore.</Text>;
   return (
     <Stack gap="sm">
       <Things
@@ -106,12 +106,12 @@ function Oldest({ waiting }: { readonly waiting: Waiting }) {
       />
       {what === 'events' ? (
         <Text size="sm" c="dimmed">
-          The endpoints of {plural(count, 'event')}, by the oldest event.
+          {plural(count, 'event')} in total. The endpoint with the oldest event comes first.
         </Text>
       ) : (
         count > oldest.length && (
           <Text size="sm" c="dimmed">
-            The oldest {oldest.length} of {count.toLocaleString('en-US')}.
+            These are the oldest {oldest.length} of {count.toLocaleString('en-US')}.
           </Text>
         )
       )}
@@ -128,7 +128,7 @@ const DETAILS: Readonly<Record<string, string>> = {
   warning: 'Fraud warning',
   requested: 'Not made at Stripe yet',
   top_up: 'New top-up',
-  auto_top_up: 'Automatic top-up to begin',
+  auto_top_up: 'Automatic top-up to start',
   payment_reported: 'Payment reported by Stripe',
   reversal_reported: 'Refund or dispute reported by Stripe',
   grant: 'Grant',

@@ -98,59 +98,51 @@ describe('farebox doctor --only processor', () => {
       [kept, known],
     );
 
-    const mismatch = 'the processor has a payment of another amount, currency or top-up';
-    const reversals = 'refunds or disputes are not the same at the processor and in the ledger';
+    const mismatch = 'Stripe has a payment of another amount, currency or top-up';
+    const reversals = 'refunds or disputes are not the same at Stripe and in the ledger';
     assert.deepEqual(
       await findings(),
       new Map([
-        [
-          unpaid,
-          ['credited, and not paid at the processor: processor 0, ledger 20000000 (no payment)'],
-        ],
+        [unpaid, ['credited, and not paid at Stripe: Stripe 0, ledger 20000000 (no payment)']],
         [
           twice,
           [
-            'the processor has more than one payment: processor 40000000, ledger 20000000 ' +
+            'Stripe has more than one payment: Stripe 40000000, ledger 20000000 ' +
               `(${paid.get(twice)}, ${second})`,
           ],
         ],
         [
           less,
           [
-            `credited, and not paid at the processor: processor 0, ledger 20000000 (${tooLittle})`,
-            `${mismatch}: processor 19990000, ledger 0 (${tooLittle})`,
+            `${mismatch}: Stripe 19990000, ledger 0 (${tooLittle})`,
+            `credited, and not paid at Stripe: Stripe 0, ledger 20000000 (${tooLittle})`,
           ],
         ],
         [
           uncredited,
-          [
-            `paid at the processor, and not credited: processor 20000000, ledger 0 (${paid.get(uncredited)})`,
-          ],
+          [`paid at Stripe, and not credited: Stripe 20000000, ledger 0 (${paid.get(uncredited)})`],
         ],
-        [one, [`${mismatch}: processor 20000000, ledger 0 (${paid.get(other)}, ${paid.get(one)})`]],
-        [
-          other,
-          [`${mismatch}: processor 20000000, ledger 0 (${paid.get(one)}, ${paid.get(other)})`],
-        ],
+        [one, [`${mismatch}: Stripe 20000000, ledger 0 (${paid.get(other)}, ${paid.get(one)})`]],
+        [other, [`${mismatch}: Stripe 20000000, ledger 0 (${paid.get(one)}, ${paid.get(other)})`]],
         [
           refunded,
           [
-            `${reversals}: processor 4000000, ledger 0 ` +
-              `(only at the processor: ${refund} made 4000000; only in the ledger: nothing)`,
+            `${reversals}: Stripe 4000000, ledger 0 ` +
+              `(only at Stripe: ${refund} made 4000000; only in the ledger: nothing)`,
           ],
         ],
         [
           disputed,
           [
-            `${reversals}: processor 0, ledger 1000000 ` +
-              '(only at the processor: nothing; only in the ledger: dp_gone lost 1000000)',
+            `${reversals}: Stripe 0, ledger 1000000 ` +
+              '(only at Stripe: nothing; only in the ledger: dp_gone lost 1000000)',
           ],
         ],
         [
           unknown,
           [
-            'the processor has a payment for a top-up that the ledger does not know: ' +
-              `processor 5000000, ledger 0 (${stray})`,
+            'Stripe has a payment for a top-up that the ledger does not know: ' +
+              `Stripe 5000000, ledger 0 (${stray})`,
           ],
         ],
       ]),
@@ -168,7 +160,7 @@ describe('farebox doctor --only processor', () => {
     );
     const newer = rows[0]?.id ?? '';
     const intent = await pay(newer);
-    const expected = `paid at the processor, and not credited: processor 20000000, ledger 0 (${intent})`;
+    const expected = `paid at Stripe, and not credited: Stripe 20000000, ledger 0 (${intent})`;
     assert.deepEqual(await findings('--since', since), new Map([[newer, [expected]]]));
     assert.ok((await findings()).size > 1);
     assert.deepEqual(await findings('--since', '2999-01-01'), new Map());

@@ -31,9 +31,9 @@ describe('the page of an approval', () => {
   });
 
   /** A question about a limit of $1.00, and the form that answers it. */
-  async function asked() {
+  async function asked(limited: Parameters<typeof makeBudget>[2] = { limit: 1 }) {
     const { consumerKey: key } = account;
-    const budget = await makeBudget(api, key, { limit: 1 });
+    const budget = await makeBudget(api, key, limited);
     const { id, expiresAt } = await ask(api, account, (await makeKey(api, key, budget.id)).key, 2);
     const { masterSecrets } = readConfig(api.env);
     const links = new ApprovalLinks(masterSecrets, lined.url);
@@ -44,11 +44,24 @@ describe('the page of an approval', () => {
       const answer = await fetch(`${lined.url}/approval`, { method: 'POST', body });
       return { status: answer.status, html: await answer.text() };
     };
-    return { decide, limit: async () => (await showBudget(api, key, budget.id)).limit };
+    const show = async () => (await fetch(link)).text();
+    return { show, decide, limit: async () => (await showBudget(api, key, budget.id)).limit };
   }
 
   /** Resolves when a session waits for a lock. */
   const waiting = () => until(async () => (await api.waitingBackend()) !== undefined);
+
+  it('names the limit that an answer raises', async () => {
+    const limits = [
+      [{ limit: 1 }, 'New total limit, in dollars'],
+      [{ window: { per: 'day', limit: 1 } }, 'New limit for each window, in dollars'],
+      [{ maxPerCall: 1 }, 'New limit for one call, in dollars'],
+    ] as const;
+    for (const [limited, label] of limits) {
+      const { show } = await asked(limited);
+      assert.ok((await show()).includes(`<label for="limit">${label}</label>`), label);
+    }
+  });
 
   it('does not say that nothing was changed when the commit may have succeeded', async () => {
     const { decide, limit } = await asked();

@@ -81,7 +81,7 @@ describe('POST /v1/charges: 400', () => {
   it('states the allowed types of a member, and the fault of a value with an allowed type', async () => {
     assert.equal(
       await messageOf({ metadata: { a: { b: 1 } } }),
-      'metadata.a must be one of these types: string, number, boolean, null.',
+      'metadata.a must be a string, a number, true or false, or null.',
     );
     assert.match(
       await messageOf({ metadata: { a: 'v'.repeat(501) } }),
@@ -96,7 +96,7 @@ describe('POST /v1/charges: 400', () => {
     assert.equal(await messageOf({ metadata: [] }), 'metadata must be an object.');
     assert.equal(
       await messageOf({ metadata: { '': 1 } }),
-      'metadata has a member whose name is not allowed.',
+      'metadata must be an object whose names have 1 to 40 characters, without NUL or unpaired surrogates.',
     );
     assert.match(
       await messageOf({ metadata: members }),

@@ -3,7 +3,7 @@
  * nothing happens when a mail scanner opens the link. It does not sign anyone in, and knows only the one approval.
  */
 import type { Context, Middleware } from 'koa';
-import { canAnswer } from '../../../domain/approval.ts';
+import { canAnswer, type ApprovalScope } from '../../../domain/approval.ts';
 import { ApiError } from '../../../domain/errors.ts';
 import { wireId } from '../../../domain/ids.ts';
 import { isTest } from '../../../domain/mode.ts';
@@ -129,6 +129,12 @@ function questionOf({ code, budgetName, scope, limitMicros }: Approval): string 
     : `This call costs more than ${budget} has left of its total of ${limit}.`;
 }
 
+const LIMITS: Readonly<Record<ApprovalScope, string>> = {
+  total: 'New total limit',
+  window: 'New limit for each window',
+  per_call: 'New limit for one call',
+};
+
 async function answersOf(api: Api, approval: Approval, token: string): Promise<string> {
   const form =
     '<form method="post" action="/approval">' +
@@ -148,7 +154,7 @@ async function answersOf(api: Api, approval: Approval, token: string): Promise<s
   }
   return (
     `${once}${button('always', 'Raise the limit just enough')}${form}` +
-    '<label for="limit">New limit in dollars</label><div class="row">' +
+    `<label for="limit">${LIMITS[approval.scope ?? 'total']}, in dollars</label><div class="row">` +
     '<input id="limit" name="limit" type="number" inputmode="decimal" min="0" step="any" required>' +
     `<button name="decision" value="raise">Raise</button></div></form>${deny}`
   );
