@@ -261,7 +261,7 @@ function beforeChanges(
   };
 }
 
-/** For the library: it leaves out what is undefined. */
+/** Tells the library to change nothing: it leaves out fields that are undefined. */
 const CHANGED_ALREADY = { data: { twoFactorEnabled: undefined } };
 
 /** The library answers its own errors, even thrown ones. Here they become errors of ours. */

@@ -1,5 +1,5 @@
 /**
- * Gathers the refused requests to charge keys until they are written. Bounded: callers choose which keys they name, so a
+ * Gathers the refused requests that name a key to charge until they are written. Bounded: callers choose which keys they name, so a
  * developer has a share of pairs of a key and a code in each write, and what exceeds it is not recorded.
  */
 import type { ErrorCode } from '../domain/errors.ts';

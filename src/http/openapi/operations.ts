@@ -66,7 +66,7 @@ export const OPERATIONS = {
     summary: 'List refused calls of a budget',
     description:
       'Returns how often developers were refused when they charged the spend keys of the budget, and of all budgets below ' +
-      'it: by key and error code. Keys that have ended are included. With a spend key, budgets below its own count only if ' +
+      'it, or asked for an approval with them: by key and error code. Keys that have ended are included. With a spend key, budgets below its own count only if ' +
       'its own has `mayDelegate`. Farebox keeps these figures for 30 days, by the hour. They may be a few seconds old.',
   },
   createSpendKey: {

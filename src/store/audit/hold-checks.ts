@@ -54,7 +54,7 @@ export const HOLD_CHECKS = {
     from farebox.holds h join farebox.accounts a on a.developer_number = h.developer
     where ${isTestLedger('h')} <> ${isTestLedger('a')} group by h.ledger, a.ledger`,
 
-  // A hold whose charges may be archived is not asked: the archive would not have begun while it was found.
+  // A hold whose charges may be archived counts as undone: a month is archived only if this check finds nothing.
   'an idempotency key placed at most one hold that took money': madeTwiceByOneKey(
     'holds',
     sql.fragment`state <> 0 and (uuid_extract_timestamp(id) < ${ALL_CHARGES_SINCE} or captured_micros <= (

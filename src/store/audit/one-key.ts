@@ -7,7 +7,7 @@ import { sql, type Fragment } from '../database.ts';
 
 export function madeTwiceByOneKey(noun: 'charges' | 'holds', isUndone: Fragment) {
   const table = sql.identifier(['farebox', noun]);
-  // Materialized, so that only the few rows with a key in common are asked whether they are undone.
+  // Materialized, so that the condition is evaluated only for the few rows that share a key.
   return sql.fragment`
     with made as materialized (
       select * from ${table}

@@ -15,7 +15,7 @@ import { cutByLots, PAID_BY_TOP_UPS } from './top-up-attribution.ts';
  * Rows per step: about a second of work at most. What rows share is written once per step, so the sums of a spend key that is
  * charged often cost little; a step of keys that are charged once ends after fewer of them. A flush with spend keys is one row of
  * many charges, so those flushes are also limited by their charges: the flush that reaches `SPENDS_PER_STEP` is the last.
- * Few large steps cost less than many small ones: with 10,000 keys, half as large steps write almost twice as many sums.
+ * Few large steps cost less than many small ones: with 10,000 keys, steps half as large write almost twice as many sums.
  */
 const EARNINGS_PER_STEP = 30_000;
 const KEYS_PER_STEP = 10_000;
@@ -177,7 +177,7 @@ export async function rebuildRollups(database: Database): Promise<void> {
 }
 
 /**
- * Keeps the sums of archived months, whose charges are gone. They contain nothing of the tail, not even a refund that a late clock
+ * Keeps the sums of archived months, whose charges are gone. They contain nothing of the tail, not even a refund that a clock that was behind
  * dated in such a month.
  */
 async function rebuildEarnings(tx: Connection): Promise<void> {

@@ -14,7 +14,10 @@ export interface CountedKeyRefusal {
   readonly lastAt: string;
 }
 
-/** Of one account. An agent that makes keys for itself could otherwise fill the table. */
+/**
+ * Of one account. An agent that makes keys for itself could otherwise fill the table. Processes that write at the same moment do
+ * not see each other's rows, and may exceed it by those.
+ */
 const ROWS_OF_HOUR_MAX = 1_000;
 
 /** In one order, so that two processes never wait for each other's rows. No two of them have the same key, hour and code. */
@@ -32,16 +35,23 @@ export async function addKeyRefusals(
       cross join lateral (
         select ledger, consumer_id, number from farebox.spend_keys where hash = decode(r.hash, 'hex') offset 0
       ) k
-    ), full_hours as materialized (
-      select ledger, consumer_id, hour from (select distinct ledger, consumer_id, hour from refused) h
-      where (select count(*) from farebox.key_refusals k
-        where (k.ledger, k.consumer_id, k.hour) = (h.ledger, h.consumer_id, h.hour)) >= ${ROWS_OF_HOUR_MAX}
+    ), hours as materialized (
+      select *, (select count(*) from farebox.key_refusals k
+        where (k.ledger, k.consumer_id, k.hour) = (h.ledger, h.consumer_id, h.hour)) as stored
+      from (select distinct ledger, consumer_id, hour from refused) h
+    ), ranked as (
+      select *, row_number() over (partition by ledger, consumer_id, hour, is_stored order by spend_key, code) as place
+      from (
+        select *, exists (select from farebox.key_refusals k
+          where (k.ledger, k.consumer_id, k.hour, k.spend_key, k.code)
+            = (r.ledger, r.consumer_id, r.hour, r.spend_key, r.code)) as is_stored
+        from refused r
+      ) r
     )
     insert into farebox.key_refusals (ledger, consumer_id, hour, spend_key, code, count, last_at)
-    select ledger, consumer_id, hour, spend_key, code, count, last_at from refused r
-    where (ledger, consumer_id, hour) not in (select ledger, consumer_id, hour from full_hours)
-      or exists (select from farebox.key_refusals k
-        where (k.ledger, k.consumer_id, k.hour, k.spend_key, k.code) = (r.ledger, r.consumer_id, r.hour, r.spend_key, r.code))
+    select ledger, consumer_id, hour, spend_key, code, count, last_at
+    from ranked join hours using (ledger, consumer_id, hour)
+    where is_stored or stored + place <= ${ROWS_OF_HOUR_MAX}
     order by ledger, consumer_id, hour, spend_key, code
     on conflict (ledger, consumer_id, hour, spend_key, code) do update set
       count = key_refusals.count + excluded.count,

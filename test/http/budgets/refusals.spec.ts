@@ -1,6 +1,7 @@
 /** What the spend keys of a budget were refused, as the owner who handed them out reads it. */
 import assert from 'node:assert/strict';
 import { HOUR_MS } from '../../../src/domain/durations.ts';
+import { uuidOf } from '../../../src/domain/ids.ts';
 import { KeyRefusals } from '../../../src/http/key-refusals.ts';
 import { RefusalRecorder } from '../../../src/http/refusal-recorder.ts';
 import { BudgetRefusalsReply } from '../../../src/schemas/refusals.ts';
@@ -208,5 +209,29 @@ describe('GET /v1/budgets/:id/refusals', () => {
       found.map(({ keyId, count }) => [keyId, count]),
       [[known.id, 2]],
     );
+  });
+
+  it('counts a refused request for an approval', async () => {
+    const { key } = await newKey();
+    const body = { apiKey: key, tool: 'search', amount: 1 };
+    const asked = await call(api, 'POST', '/v1/approvals', { key: seller.developerKey, body });
+    assertError(asked, 409, 'approval_not_needed');
+    assert.deepEqual(await countsOf(owner.consumerKey, 1), ['agent: approval_not_needed 1']);
+  });
+
+  it('stores a thousand rows of an account in an hour, even if one write has more', async () => {
+    const { id } = await newKey();
+    await api.sql.query(`
+      insert into farebox.spend_keys (id, hash, account_id, ledger, consumer_id, number, budget, path, last_four)
+      select uuidv7(), sha256(convert_to('many ' || n, 'UTF8')), account_id, ledger, consumer_id, 1000 + n, budget, path, 'xxxx'
+      from farebox.spend_keys, generate_series(1, 1100) n where id = '${uuidOf('key', id) ?? ''}'`);
+    const writing = recorder();
+    const before = (await rows()) ?? 0;
+    for (let n = 1; n <= 1_100; n += 1) {
+      const developerId = `01a1fd64-55e5-7aa3-b31e-95f51a4813${String(10 + (n % 10))}`;
+      refuse(writing, `many ${n}`, Date.now(), developerId);
+    }
+    await writing.stop();
+    assert.equal(await rows(), before + 1_000);
   });
 });
