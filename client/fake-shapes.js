@@ -18,8 +18,8 @@ function isWindow(param, value) {
   if (typeof value !== 'object' || Array.isArray(value)) {
     malformed(param, 'must be an object or null');
   }
-  const unknown = Object.keys(value ?? {}).find((name) => !/^(per|limit)$/.test(name));
-  if (unknown !== undefined) malformed(`${param}.${unknown}`, 'is not a field of this body');
+  const isKnown = Object.keys(value ?? {}).every((name) => /^(per|limit)$/.test(name));
+  if (!isKnown) malformed(param, 'has a field that does not exist');
 }
 
 /** `limits`: the smallest and the largest number of names. */

@@ -66,10 +66,10 @@ function invalid(errors: readonly ErrorObject[]): ApiError {
 
 const MEMBER_SHOWN_MAX = 40;
 
-/** The name of a member that an object may not have. Undefined inside metadata, whose names its owner chooses. */
+/** The name of a member that the body may not have. Undefined for a member of one of its objects. */
 function unknownMember(error: ErrorObject | undefined): string | undefined {
   const name: unknown = error?.params['additionalProperty'];
-  const isShown = error?.parentSchema?.[MUST_BE] === undefined && typeof name === 'string';
+  const isShown = error?.instancePath === '' && typeof name === 'string';
   return isShown && name.length <= MEMBER_SHOWN_MAX ? name : undefined;
 }
 

@@ -88,7 +88,7 @@ const refused: readonly (readonly [
     'additionalProperties',
     BUDGET,
     { name: 'a', window: { per: 'day', limit: 1, max: 2 } },
-    'window.max is not a field of this body.',
+    'window has a field that does not exist.',
   ],
   [
     'additionalProperties',
