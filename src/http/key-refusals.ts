@@ -40,7 +40,7 @@ export class KeyRefusals {
     pending.lastMs = nowMs;
   }
 
-  /** What was gathered since the last time. */
+  /** Returns the refusals gathered since the last call. */
   take(): CountedKeyRefusal[] {
     const taken = [...this.#pending.values()].map(counted);
     this.#pending = new Map();

@@ -1,4 +1,4 @@
-/** Schemas of what a developer's callers were refused, and the spend keys of a consumer. */
+/** Schemas of refused requests, as the developer sees them and as the owner of a spend key sees them. */
 import { Type, type Static } from 'typebox';
 import { Closed, Count, Id, OrNull, Text, TimeOf } from './shapes.ts';
 

@@ -271,6 +271,7 @@ describe('the console on bad days', function () {
     assert.ok(bytes > 50_000 && bytes < 250_000, `${bytes} bytes with gzip`);
     for (const path of [
       '/console/assets/none.js',
+      '/console/assets/none.js?tries=-Infinity',
       '/console/assets/../index.html',
       '/console/assets/%2e%2e%2findex.html',
     ]) {

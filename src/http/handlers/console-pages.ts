@@ -89,7 +89,7 @@ const TRIES_MAX = 16;
  */
 function askAnother(ctx: Context, name: string): void {
   const tries = Number(ctx.query['tries'] ?? 0);
-  if (!/^[\w-]+\.\w+$/.test(name) || !(tries < TRIES_MAX)) {
+  if (!/^[\w-]+\.\w+$/.test(name) || !(tries >= 0 && tries < TRIES_MAX)) {
     throw new ApiError('not_found', 'This path does not exist.');
   }
   respond(ctx, 302, 'text/plain; charset=utf-8', '', {

@@ -45,7 +45,7 @@ export async function addRefusals(
   `);
 }
 
-/** Those of developers and those of keys. */
+/** Deletes both kinds: refusals counted for developers, and those counted for the owners of keys. */
 export async function deleteOldRefusals(connection: Connection): Promise<void> {
   const isOld = sql.fragment`hour < now() - make_interval(days => ${KEPT_DAYS})`;
   await connection.query(sql.typeAlias('nothing')`
