@@ -1,4 +1,4 @@
-/** Which credentials of open streams, and of requests that waited, still work, in one statement. */
+/** Which credentials of open streams, exports and requests that waited still work, in one statement. */
 import { type Connection, idRow, sql } from '../database.ts';
 import { IS_ACTIVE } from './api-keys.ts';
 
