@@ -1,5 +1,6 @@
 /** Approvals that the holder of a key and the developer both ask for, and those for which somebody waits whose key ends meanwhile. */
 import assert from 'node:assert/strict';
+import { ASKS_OF_KEY_MAX } from '../../../src/domain/approval.ts';
 import { uuidOf } from '../../../src/domain/ids.ts';
 import { ApprovalWatch } from '../../../src/http/approval-watch.ts';
 import { ApprovalReply } from '../../../src/schemas/approvals.ts';
@@ -38,6 +39,32 @@ describe('an approval that the holder of the key has asked for', () => {
     const stranger = await api.createAccount(0);
     const path = `/v1/approvals/${asked.id}`;
     assert.equal((await call(api, 'GET', path, { key: stranger.developerKey })).status, 404);
+  });
+});
+
+describe('the questions of one developer', () => {
+  let api: TestApi;
+
+  before(async () => {
+    api = await startTestApi();
+  });
+  after(() => api?.stop());
+
+  it('leave room for those of the account itself, by the same key', async () => {
+    const owner = await api.createAccount(1);
+    const hostile = await api.createAccount(0);
+    const statuses: number[] = [];
+    for (let asked = 0; asked <= ASKS_OF_KEY_MAX; asked += 1) {
+      const body = { apiKey: owner.consumerKey, tool: 'search', amount: 10 + asked };
+      const { status } = await call(api, 'POST', '/v1/approvals', {
+        key: hostile.developerKey,
+        body,
+      });
+      statuses.push(status);
+    }
+    const made = Array.from({ length: ASKS_OF_KEY_MAX }, () => 201);
+    assert.deepEqual(statuses, [...made, 400]);
+    assert.equal((await ask(api, owner, owner.consumerKey, 5)).status, 'pending');
   });
 });
 
