@@ -311,7 +311,9 @@ export interface ApprovalReply {
   tool: string;
   /** Dollars of the call. */
   amount: number;
-  /** Text by the sender of the request, or null. Escape it before you show it. */
+  /**
+   * Text by the sender of the request, or null. Escape it before you show it. Null to developers if the holder of the key wrote it.
+   */
   reason: string | null;
   /** The holder of the key that was to pay, or the developer that was called. */
   askedBy: 'payer' | 'developer';
@@ -982,7 +984,9 @@ export interface DecisionReply {
   tool: string;
   /** Dollars of the call. */
   amount: number;
-  /** Text by the sender of the request, or null. Escape it before you show it. */
+  /**
+   * Text by the sender of the request, or null. Escape it before you show it. Null to developers if the holder of the key wrote it.
+   */
   reason: string | null;
   /** The holder of the key that was to pay, or the developer that was called. */
   askedBy: 'payer' | 'developer';

@@ -124,11 +124,11 @@ interface UsageOptions extends Common {
 
 async function usage(id: string, { by, from, to, json, dataDir }: UsageOptions): Promise<void> {
   await withDatabase(dataDir, async (database) => {
-    const place = await getPlace(database, id);
+    const node = { ...(await getPlace(database, id)), root: null };
     const range = { fromMs: from, toMs: to };
     for (let after: string | undefined, isFirst = true; ; isFirst = false) {
       const page = { limit: PAGE, after };
-      const { total, groups } = await readBudgetUsage(database, place, by, range, page);
+      const { total, groups } = await readBudgetUsage(database, node, by, range, page);
       const rows = groups.map(({ mark, name, spentMicros, charges }) => ({
         [by]: by === 'key' || by === 'developer' ? wireId(by, mark) : mark,
         ...(by === 'key' && { name }),

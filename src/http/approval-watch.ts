@@ -4,6 +4,7 @@
  */
 import type { Requester } from '../charging/batcher.ts';
 import { ApiError } from '../domain/errors.ts';
+import { findActiveCredentials, type Credential } from '../store/accounts/active-credentials.ts';
 import { findTellable, type Approval } from '../store/approvals/approval.ts';
 import { settleApprovals } from '../store/approvals/settle-approvals.ts';
 import type { Database } from '../store/database.ts';
@@ -16,6 +17,7 @@ const WAITING_OF_ACCOUNT_MAX = 2_000;
 
 interface Waiter {
   readonly accountId: string;
+  readonly credential: Credential;
   readonly requester: Requester;
   readonly untilMs: number;
   readonly wake: (approval: Approval | undefined) => void;
@@ -36,10 +38,14 @@ export class ApprovalWatch {
     this.#onError = onError;
   }
 
-  /** Resolves with the approval when it has ended and everybody has seen it; undefined: not in time. */
+  /**
+   * Resolves with the approval when it has ended and everybody has seen it; undefined: not in time, or the key or session of
+   * who waits has ended meanwhile.
+   */
   async wait(
     id: string,
     accountId: string,
+    credential: Credential,
     timeoutMs: number,
     requester: Requester,
   ): Promise<Approval | undefined> {
@@ -51,7 +57,7 @@ export class ApprovalWatch {
     const { promise, resolve: wake } = Promise.withResolvers<Approval | undefined>();
     const untilMs = performance.now() + timeoutMs;
     const waiters = this.#waiters.get(id) ?? new Set();
-    this.#waiters.set(id, waiters.add({ accountId, requester, untilMs, wake }));
+    this.#waiters.set(id, waiters.add({ accountId, credential, requester, untilMs, wake }));
     this.#timer ??= setTimeout(() => void this.#look(), LOOK_EVERY_MS);
     return promise;
   }
@@ -67,9 +73,8 @@ export class ApprovalWatch {
     const ids = [...this.#waiters.keys()];
     try {
       await settleApprovals(this.#database, { ids });
-      for (const approval of await findTellable(this.#database, ids)) {
-        this.#wake(approval.id, approval);
-      }
+      const ended = await findTellable(this.#database, ids);
+      if (ended.length > 0) await this.#tell(ended);
     } catch (error) {
       this.#onError(error);
     }
@@ -80,6 +85,17 @@ export class ApprovalWatch {
     }
     const mayStop = this.#waiters.size === 0 || this.#isStopped;
     this.#timer = mayStop ? undefined : setTimeout(() => void this.#look(), LOOK_EVERY_MS);
+  }
+
+  async #tell(ended: readonly Approval[]): Promise<void> {
+    const waiters = new Set(ended.flatMap(({ id }) => [...(this.#waiters.get(id) ?? [])]));
+    const credentials = [...waiters].map(({ credential }) => credential);
+    const active = await findActiveCredentials(this.#database, credentials);
+    for (const approval of ended) {
+      this.#wake(approval.id, approval, ({ credential }) => active.has(credential.id));
+      // Not those that came meanwhile: the next look tells them.
+      this.#wake(approval.id, undefined, (waiter) => waiters.has(waiter));
+    }
   }
 
   #wake(

@@ -9,11 +9,12 @@ import type { Requester } from '../charging/batcher.ts';
 import { whenKnown } from '../charging/maybe-promise.ts';
 import type { ErrorCode } from '../domain/errors.ts';
 import { NoQuery } from '../schemas/shapes.ts';
+import { findActiveCredentials } from '../store/accounts/active-credentials.ts';
 import type { KeyOwner } from '../store/accounts/api-keys.ts';
 import { takeTurn, takeTurnInSteps } from '../store/accounts/turns.ts';
 import type { Connection } from '../store/database.ts';
 import { writeErrorOf } from './answer-errors.ts';
-import { authenticate, type Role } from './authenticate.ts';
+import { authenticate, credentialOf, type Role } from './authenticate.ts';
 import type { Api } from './services.ts';
 import { BODY_BYTES_MAX, bodyBytesOf, hasBody, readJson } from './body.ts';
 import type { Share } from './fair-shares.ts';
@@ -195,7 +196,7 @@ export function scan<R extends Replies, Q extends TObject = typeof NoQuery>(
   });
 }
 
-/** A list as a downloadable file. */
+/** A list as a downloadable file. It takes as long as its client reads, so it breaks off when the key or session has ended. */
 export function csv<Q extends TObject = typeof NoQuery>(
   path: string,
   { handle, ...contract }: Exporting<Q>,
@@ -212,12 +213,23 @@ export function csv<Q extends TObject = typeof NoQuery>(
       await api.rateLimits.reads.count(caller.accountId);
       const request = new CheckedRequest(ctx, caller, undefined, read(ctx.query));
       await api.shares.exports.run(caller.accountId, 1, () =>
-        respondCsv(ctx, handle(api, request), (error) =>
+        respondCsv(ctx, whileActive(api, caller, handle(api, request)), (error) =>
           api.log.error({ err: error, requestId: requestIdOf(ctx) }, 'an export was aborted'),
         ),
       );
     },
   };
+}
+
+function whileActive({ database }: Api, caller: KeyOwner, whole: Export): Export {
+  async function* pages() {
+    for await (const page of whole.pages) {
+      yield page;
+      const active = await findActiveCredentials(database, [credentialOf(caller)]);
+      if (active.size === 0) throw new Error('the key or session of an export has ended');
+    }
+  }
+  return { ...whole, pages: pages() };
 }
 
 const readNoQuery = queryReader(NoQuery);

@@ -83,7 +83,7 @@ export const ApprovalReply = Closed({
   amount: Dollars('Dollars of the call.', 0.5),
   reason: OrNull(
     Type.String(),
-    'Text by the sender of the request, or null. Escape it before you show it.',
+    'Text by the sender of the request, or null. Escape it before you show it. Null to developers if the holder of the key wrote it.',
     'One more search is needed.',
   ),
   askedBy: Word(ASKERS, 'The holder of the key that was to pay, or the developer that was called.'),

@@ -1,8 +1,8 @@
-/** Which credentials of open streams still work, in one statement. Everything else authenticates each request. */
+/** Which credentials of open streams, exports and requests that waited still work, in one statement. */
 import { type Connection, idRow, sql } from '../database.ts';
 import { IS_ACTIVE } from './api-keys.ts';
 
-/** A key of an account, or a session of the console. */
+/** A key of an account, a spend key, or a session of the console. */
 export interface Credential {
   readonly kind: 'key' | 'session';
   readonly id: string;
@@ -21,6 +21,8 @@ export async function findActiveCredentials(
   const active = await connection.anyFirst(sql.type(idRow)`
     select id from farebox.api_keys
     where id = any (${ids('key')}) and ${IS_ACTIVE}
+    union all
+    select id from farebox.spend_keys where id = any (${ids('key')}) and ${IS_ACTIVE}
     union all
     select id from console.sessions where id = any (${ids('session')}) and expires_at > now()
   `);

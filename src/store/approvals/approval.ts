@@ -67,7 +67,8 @@ const approvalColumns = sql.fragment`
 
 /**
  * `payer`: the account's owner and keys see all of its approvals; a spend key sees those that it asked for, and with
- * `withBelow` those of budgets below its own. `developer`: those that its server asked for.
+ * `withBelow` those of budgets below its own. `developer`: one of its own calls, by its id. If the holder of the key has asked
+ * before, the developer gets the holder's approval.
  */
 export type ApprovalView =
   | (TreeView & { readonly kind: 'payer'; readonly spendKey: number })
@@ -86,7 +87,7 @@ export function isBelow({ root }: TreeView) {
 
 function isSeenBy(view: ApprovalView) {
   if (view.kind === 'developer') {
-    return sql.fragment`a.developer = ${view.developerNumber} and a.asked_by = 'developer'`;
+    return sql.fragment`a.developer = ${view.developerNumber}`;
   }
   const { ledger, consumerId, spendKey } = view;
   return sql.fragment`

@@ -9,11 +9,22 @@ import type { ConsumerRef } from '../balance/consumers.ts';
 import { ARCHIVED_BEFORE } from '../charges/archived.ts';
 import { micros, nullable, row, sql, timestampOf, type Connection } from '../database.ts';
 import { within, type HourRange } from '../earnings/earnings.ts';
+import type { TreeView } from './budgets.ts';
 import { waitingSpending } from './waiting-spending.ts';
 
 /** A node by its number in its consumer's tree. */
 export interface NodeRef extends ConsumerRef {
   readonly number: number;
+}
+
+/** A node with the view of who reads it. Sums count the keys of all nodes below it, whether or not the view shows those nodes. */
+export type SeenNode = NodeRef & Pick<TreeView, 'root'>;
+
+/** The keys that a reader of the node sees one by one: its own, and those of nodes below it that the view shows. */
+export function isKeyOf({ number, root }: SeenNode) {
+  return root === null || root.withBelow
+    ? sql.fragment`path @> array[${number}::int4]`
+    : sql.fragment`budget = ${number}`;
 }
 
 /** Net of refunds, which count when they are made. */
@@ -76,7 +87,7 @@ const groupRow = row(
 /** Keys and days newest first, tools by name, developers in the order in which they signed up. `after` is the last mark of the page before. */
 export async function readBudgetUsage(
   connection: Connection,
-  node: NodeRef,
+  node: SeenNode,
   group: UsageGroup,
   range: HourRange,
   { limit, after }: { readonly limit: number; readonly after?: string | undefined },
@@ -157,7 +168,7 @@ function waitingAt(
   groupedBy: 'tool' | 'developer',
 ) {
   return sql.fragment`
-    select t.spend_key as number, k.id, k.name, t.mark, t.begins_at, t.amount_micros, t.charges
+    select t.spend_key as number, k.id, k.name, k.path, k.budget, t.mark, t.begins_at, t.amount_micros, t.charges
     from (
       select spend_key, ${sql.identifier([groupedBy])}::text as mark, ${DAY_OF_TAIL} as begins_at,
         sum(amount_micros) as amount_micros, sum(charges) as charges
@@ -165,7 +176,7 @@ function waitingAt(
       group by 1, 2, 3
     ) t
     cross join lateral (
-      select id, name, path from farebox.spend_keys
+      select id, name, path, budget from farebox.spend_keys
       where ledger = ${ledger} and consumer_id = ${consumerId} and number = t.spend_key
       limit 1
     ) k
@@ -207,12 +218,8 @@ function developersPage(after: string | undefined, limit: number) {
  * By number, which is the order in which keys are created and listed. Keys are read in this order until the page is full, so the
  * sums of no key behind it are read.
  */
-function keysPage(
-  { ledger, consumerId, number }: NodeRef,
-  range: HourRange,
-  after: string | undefined,
-  limit: number,
-) {
+function keysPage(node: SeenNode, range: HourRange, after: string | undefined, limit: number) {
+  const { ledger, consumerId } = node;
   const ofConsumer = sql.fragment`ledger = ${ledger} and consumer_id = ${consumerId}`;
   const isAfter =
     after === undefined
@@ -228,9 +235,9 @@ function keysPage(
             and ${within(sql.fragment`begins_at`, range)}
           having count(*) > 0
         ) s
-        where ${ofConsumer} and path @> array[${number}::int4] and ${isAfter} order by number desc limit ${limit})
+        where ${ofConsumer} and ${isKeyOf(node)} and ${isAfter} order by number desc limit ${limit})
       union all
-      select number, id, name, amount_micros, charges from waiting where ${isAfter}
+      select number, id, name, amount_micros, charges from waiting where ${isKeyOf(node)} and ${isAfter}
     ) e
     group by number, id, name order by number desc limit ${limit}`;
 }
@@ -269,7 +276,7 @@ export interface KeyDaySpending extends Spent {
 /** By key, oldest first, then day, developer and tool: the order of the sums' own key. */
 export async function listKeyDays(
   connection: Connection,
-  node: NodeRef,
+  node: SeenNode,
   range: HourRange,
   { limit, after }: { readonly limit: number; readonly after?: KeyDaySpending | undefined },
 ): Promise<readonly KeyDaySpending[]> {
@@ -295,11 +302,11 @@ export async function listKeyDays(
   `);
 }
 
-function keysOf({ ledger, consumerId, number }: NodeRef) {
+function keysOf(node: SeenNode) {
   return sql.fragment`
     keys as (
       select number from farebox.spend_keys
-      where ledger = ${ledger} and consumer_id = ${consumerId} and path @> array[${number}::int4]
+      where ledger = ${node.ledger} and consumer_id = ${node.consumerId} and ${isKeyOf(node)}
     )`;
 }
 

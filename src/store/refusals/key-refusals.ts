@@ -1,7 +1,6 @@
 /** Refused requests to charge spend keys, counted by hour, key and code, for the owners of the keys. */
 import { Type, type Static } from 'typebox';
-import type { TreeView } from '../budgets/budgets.ts';
-import type { NodeRef } from '../budgets/usage.ts';
+import { isKeyOf, type SeenNode } from '../budgets/usage.ts';
 import { nullable, row, sql, type Connection } from '../database.ts';
 
 export interface CountedKeyRefusal {
@@ -70,19 +69,13 @@ export type KeyRefusals = Static<typeof KeyRefusals>;
 
 const keyRefusalsRow = row(KeyRefusals);
 
-/**
- * Of the keys of a node and, if the view shows them, of all nodes below it: by key and code, the most frequent first. Hours
- * count as in `listRefusals`.
- */
+/** Of the keys that a reader of the node sees: by key and code, the most frequent first. Hours count as in `listRefusals`. */
 export async function listKeyRefusals(
   connection: Connection,
-  { ledger, consumerId, number, root }: NodeRef & Pick<TreeView, 'root'>,
+  node: SeenNode,
   { hours, limit }: { readonly hours: number; readonly limit: number },
 ): Promise<readonly KeyRefusals[]> {
-  const isSeen =
-    root === null || root.withBelow
-      ? sql.fragment`path @> array[${number}::int4]`
-      : sql.fragment`budget = ${number}`;
+  const { ledger, consumerId } = node;
   return connection.any(sql.type(keyRefusalsRow)`
     select k.id as "keyId", k.name as "keyName", r.code, r.count, r.last_at as "lastAt"
     from (
@@ -94,7 +87,7 @@ export async function listKeyRefusals(
     ) r
     cross join lateral (
       select id, name from farebox.spend_keys
-      where ledger = ${ledger} and consumer_id = ${consumerId} and number = r.spend_key and ${isSeen}
+      where ledger = ${ledger} and consumer_id = ${consumerId} and number = r.spend_key and ${isKeyOf(node)}
       limit 1
     ) k
     order by r.count desc, k.id, r.code limit ${limit}

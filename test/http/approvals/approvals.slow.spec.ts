@@ -407,6 +407,10 @@ describe('approvals', () => {
       ] as const) {
         assertError(await tryDecide(api, key, id, body), 400, 'invalid_request', param);
       }
+      const perCall = await budgetWith({ maxPerCall: 1 });
+      const { id: large } = await ask(api, account, perCall.spendKey, 2);
+      const beyond = { decision: 'raise', limit: 1_000_000.01 };
+      assertError(await tryDecide(api, key, large, beyond), 400, 'invalid_amount', 'limit');
       await closeBudget(api, key, budget);
       assertError(await tryDecide(api, key, id, { decision: 'once' }), 409, 'budget_closed');
       assert.equal((await decide(api, key, id, 'deny')).status, 'denied');

@@ -211,6 +211,15 @@ describe('GET /v1/budgets/:id/usage', () => {
     // Without mayDelegate it does not see the budgets below as such, but what they took of its own.
     assert.equal((await usage(root.id, '', atRoot.key)).total.spent, 10);
     assertError(await ask(leaf.id, '', atRoot.key), 404, 'not_found');
+    const { total, usage: ofKeys } = await usage(root.id, '?by=key', atRoot.key);
+    assert.equal(total.spent, 10);
+    assert.deepEqual(
+      ofKeys.map(({ keyId, spent }) => [keyId, spent]),
+      [[atRoot.id, 3]],
+    );
+    const rows = await file(root.id, '', atRoot.key);
+    assert.ok(rows.length > 2);
+    assert.doesNotMatch(rows.join('\n'), new RegExp(atLeaf.id));
   });
 
   for (const [query, code, param] of [

@@ -39,7 +39,7 @@ export function postApprovalPage(api: Api): Middleware {
       return again(ctx, api, approval, token, 400, 'Choose one of the answers.');
     }
     try {
-      const answer = answerOf(decision, dollarsIn(form.get('limit')));
+      const answer = answerOf(approval, decision, dollarsIn(form.get('limit')));
       const decided = await decide(api, approval, answer, { kind: 'link', id: approval.id });
       respondPage(ctx, 200, ended(decided));
     } catch (error) {

@@ -16,6 +16,7 @@ import {
 } from '../../../store/approvals/approval.ts';
 import type { Decider } from '../../../store/approvals/decide-approval.ts';
 import { settleApprovals } from '../../../store/approvals/settle-approvals.ts';
+import { credentialOf } from '../../authenticate.ts';
 import type { Reply, Request } from '../../endpoint.ts';
 import { WAITS } from '../../fair-shares.ts';
 import { idIn, noSuch } from '../../look-ups.ts';
@@ -46,7 +47,8 @@ export async function getApproval(
   // The time in the queue was a part of the wait.
   const leftMs = Math.max(askedAt + wait * 1_000 - performance.now(), 0);
   const waitMs = isToldAlready(api, found) ? 0 : leftMs;
-  const decided = await api.approvals.wait(found.id, accountId, waitMs, request);
+  const credential = credentialOf(caller);
+  const decided = await api.approvals.wait(found.id, accountId, credential, waitMs, request);
   return { status: 200, body: wireApproval(api, caller, decided ?? found) };
 }
 
@@ -108,7 +110,7 @@ export function wireApproval(api: Api, reader: KeyOwner, approval: Approval): Ap
     developerId: wireId('developer', approval.developerId),
     tool: approval.tool,
     amount: dollarsOf(approval.amountMicros),
-    reason: approval.reason === '' ? null : approval.reason,
+    reason: mayRead(reader, approval) && approval.reason !== '' ? approval.reason : null,
     askedBy: approval.askedBy,
     decision: approval.decision,
     raisedTo: raisedToMicros === null ? null : dollarsOf(raisedToMicros),
@@ -124,4 +126,9 @@ export function wireApproval(api: Api, reader: KeyOwner, approval: Approval): Ap
 function maySeeBudget({ kind, spend }: KeyOwner, { budgetPath }: Approval): boolean {
   if (kind === 'developer') return false;
   return spend === null || (budgetPath?.includes(spend.path.at(-1) ?? 0) ?? false);
+}
+
+/** The holder of the key writes to the owner, not to the developer. */
+function mayRead({ kind }: KeyOwner, { askedBy }: Approval): boolean {
+  return kind !== 'developer' || askedBy === 'developer';
 }

@@ -23,7 +23,7 @@ import type { Actor } from '../../../store/audit/actor.ts';
 import { getCounters } from '../../../store/balance/consumers.ts';
 import { findByKey } from '../../../store/top-ups/top-ups.ts';
 import { credentialOf } from '../../authenticate.ts';
-import { amountOf, invalidAmount } from '../../amounts.ts';
+import { amountOf, CHARGEABLE, invalidAmount } from '../../amounts.ts';
 import { afterCommit } from '../../answer-errors.ts';
 import type { Reply, Request } from '../../endpoint.ts';
 import { invalidField } from '../../invalid-field.ts';
@@ -56,7 +56,7 @@ export async function postDecision(
           approval: await decide(
             api,
             approval,
-            answerOf(body.decision, body.limit),
+            answerOf(approval, body.decision, body.limit),
             credentialOf(caller),
           ),
         };
@@ -83,12 +83,15 @@ export async function decide(
 }
 
 export function answerOf(
+  { scope }: Approval,
   decision: Exclude<AnswerKind, 'top_up'>,
   limit: number | string | undefined,
 ): Answer {
   if (decision !== 'raise') return { kind: decision };
-  if (limit !== undefined) return { kind: decision, limitMicros: amountOf('limit', limit, LIMIT) };
-  throw invalidField('limit', 'limit is required with raise.');
+  if (limit === undefined) throw invalidField('limit', 'limit is required with raise.');
+  // As the budget itself accepts them.
+  const rule = scope === 'per_call' ? CHARGEABLE : LIMIT;
+  return { kind: decision, limitMicros: amountOf('limit', limit, rule) };
 }
 
 function demandFitting({ code }: Approval, { decision, limit, amount }: DecisionBody): void {

@@ -1,0 +1,109 @@
+/** Approvals that the holder of a key and the developer both ask for, and those for which somebody waits whose key ends meanwhile. */
+import assert from 'node:assert/strict';
+import { ASKS_OF_KEY_MAX } from '../../../src/domain/approval.ts';
+import { uuidOf } from '../../../src/domain/ids.ts';
+import { ApprovalWatch } from '../../../src/http/approval-watch.ts';
+import { ApprovalReply } from '../../../src/schemas/approvals.ts';
+import { createDatabase, type Database } from '../../../src/store/database.ts';
+import { startTestApi, type TestApi } from '../../support/api.ts';
+import { ask, decide, showApproval } from '../../support/approval-requests.ts';
+import { makeBudget, makeKey } from '../../support/budget-requests.ts';
+import { bodyOf, call } from '../../support/http.ts';
+
+describe('an approval that the holder of the key has asked for', () => {
+  let api: TestApi;
+
+  before(async () => {
+    api = await startTestApi();
+  });
+  after(() => api?.stop());
+
+  it('tells the developer who asks the same question the decision, and not what the holder wrote', async () => {
+    const owner = await api.createAccount(100);
+    const seller = await api.createAccount(0);
+    const { id } = await makeBudget(api, owner.consumerKey, { limit: 1 });
+    const { key: spendKey } = await makeKey(api, owner.consumerKey, id);
+    const asked = await ask(api, seller, spendKey, 2, { reason: 'For my tax return.' });
+    const body = { apiKey: spendKey, tool: 'search', amount: 2, reason: 'It is ready.' };
+    const same = await call(api, 'POST', '/v1/approvals', { key: seller.developerKey, body });
+    const { id: sameId, reason } = bodyOf(same, 200, ApprovalReply);
+    assert.deepEqual([sameId, reason], [asked.id, null]);
+
+    const waiting = showApproval(api, seller.developerKey, asked.id, 50);
+    await decide(api, owner.consumerKey, asked.id, 'once');
+    const told = await waiting;
+    assert.deepEqual([told.decision, told.reason], ['once', null]);
+    const { reason: own } = await showApproval(api, spendKey, asked.id);
+    assert.equal(own, 'For my tax return.');
+
+    const stranger = await api.createAccount(0);
+    const path = `/v1/approvals/${asked.id}`;
+    assert.equal((await call(api, 'GET', path, { key: stranger.developerKey })).status, 404);
+  });
+});
+
+describe('the questions of one developer', () => {
+  let api: TestApi;
+
+  before(async () => {
+    api = await startTestApi();
+  });
+  after(() => api?.stop());
+
+  it('leave room for those of the account itself, by the same key', async () => {
+    const owner = await api.createAccount(1);
+    const hostile = await api.createAccount(0);
+    const statuses: number[] = [];
+    for (let asked = 0; asked <= ASKS_OF_KEY_MAX; asked += 1) {
+      const body = { apiKey: owner.consumerKey, tool: 'search', amount: 10 + asked };
+      const { status } = await call(api, 'POST', '/v1/approvals', {
+        key: hostile.developerKey,
+        body,
+      });
+      statuses.push(status);
+    }
+    const made = Array.from({ length: ASKS_OF_KEY_MAX }, () => 201);
+    assert.deepEqual(statuses, [...made, 400]);
+    assert.equal((await ask(api, owner, owner.consumerKey, 5)).status, 'pending');
+  });
+});
+
+describe('waiting for an approval', () => {
+  let api: TestApi;
+  let database: Database;
+  let watch: ApprovalWatch;
+
+  before(async () => {
+    api = await startTestApi();
+    database = await createDatabase(api.databaseUrl, { maxPoolSize: 2, onError: () => {} });
+    watch = new ApprovalWatch(database, (error) => assert.fail(String(error)));
+  });
+  after(async () => {
+    watch?.stop();
+    await database?.end();
+    await api?.stop();
+  });
+
+  it('tells the decision to a key that works, and not to one that was revoked meanwhile', async () => {
+    const owner = await api.createAccount(100);
+    const budget = await makeBudget(api, owner.consumerKey, { limit: 1 });
+    const spendKey = await makeKey(api, owner.consumerKey, budget.id);
+    const other = await makeKey(api, owner.consumerKey, budget.id);
+    const asked = await ask(api, owner, spendKey.key, 2);
+    const id = uuidOf('approval', asked.id) ?? '';
+    const waitWith = (wire: string) => {
+      const credential = { kind: 'key', id: uuidOf('key', wire) ?? '' } as const;
+      return watch.wait(id, 'an account', credential, 50_000, { isAbandoned: () => false });
+    };
+    const waiting = [waitWith(spendKey.id), waitWith(other.id)];
+    const path = `/v1/keys/${spendKey.id}/revoke`;
+    const revoked = await call(api, 'POST', path, { key: owner.consumerKey });
+    assert.equal(revoked.status, 200);
+    await decide(api, owner.consumerKey, asked.id, 'deny');
+    const told = await Promise.all(waiting);
+    assert.deepEqual(
+      told.map((approval) => approval?.decision),
+      [undefined, 'deny'],
+    );
+  });
+});
