@@ -17,6 +17,7 @@ import {
   makeKey,
   showBudget,
 } from '../../support/budget-requests.ts';
+import { endAll } from '../../support/end-all.ts';
 import { askCapture, askExtension, askRelease, keyed } from '../../support/hold-requests.ts';
 import { assertError, assertErrorBody, bodyOf, call } from '../../support/http.ts';
 import {
@@ -51,11 +52,13 @@ describe('leases', () => {
     account = await api.createAccount(10);
     key = account.consumerKey;
   });
-  after(async () => {
-    await proveBooks(api.env, { processor: false });
-    await database.end();
-    await api.stop();
-  });
+  after(() =>
+    endAll(
+      () => proveBooks(api.env, { processor: false }),
+      () => database.end(),
+      () => api.stop(),
+    ),
+  );
 
   const balance = async () =>
     bodyOf(await call(api, 'GET', '/v1/balance', { key }), 200, BalanceReply).balance;
