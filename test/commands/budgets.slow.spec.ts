@@ -5,7 +5,7 @@ import { kindOfKey } from '../../src/domain/api-keys.ts';
 import { uuidOf } from '../../src/domain/ids.ts';
 import { createDatabase, type Database } from '../../src/store/database.ts';
 import { postFittingSpends } from '../../src/store/charges/post-spends.ts';
-import { postEntries } from '../../src/store/holds/post-hold-entries.ts';
+import { postFittingEntries } from '../../src/store/holds/post-hold-entries.ts';
 import { newDraft, RECEIPT_KEY, replayWindow } from '../support/charge-drafts.ts';
 import { createTestAccount, type TestAccount } from '../support/accounts.ts';
 import { createTestDatabase, farebox, type TestDatabase } from '../support/stack.ts';
@@ -129,7 +129,7 @@ describe('farebox budget and account keys', () => {
     );
     assert.equal(made?.kind, 'posted');
     const place = { ...draft(2_000_000), kind: 'place', seconds: 600 } as const;
-    const [held] = await postEntries(database, [place], RECEIPT_KEY, replayWindow());
+    const [held] = await postFittingEntries(database, [place], RECEIPT_KEY, replayWindow());
     assert.equal(held?.kind, 'done');
     assert.ok(number > 0);
     assert.deepEqual(await json('budget', 'usage', id), [

@@ -14,9 +14,9 @@ export type EntryOutcome = HoldOutcome | ChargeOutcome;
 
 /**
  * Decides the entries in order, in one commit. The caller ensures that no idempotency hash occurs twice. An entry that
- * would release money of a consumer with a debt has the outcome undefined: `settleEntries` decides it.
+ * would release money of a consumer with a debt has the outcome undefined: `postEntries` decides it.
  */
-export async function postEntries(
+export async function postFittingEntries(
   connection: Connection,
   entries: readonly LedgerEntry[],
   receiptKey: number,
@@ -27,7 +27,7 @@ export async function postEntries(
 }
 
 /** Decides them all, and repays the debts of their consumers from the money that they release, in one transaction. */
-export async function settleEntries(
+export async function postEntries(
   connection: Connection,
   entries: readonly LedgerEntry[],
   receiptKey: number,
