@@ -45,8 +45,8 @@ describe('an attack on budgets', () => {
     const text = made.key.slice('fare_ck_live_'.length, -6);
     const guesses = [
       // One character further, with a checksum that fits and with the old one.
-      composeKey('fare', 'consumer', bytesOf(next(text, 31))),
-      composeKey('fare', 'consumer', bytesOf(next(text, 0))),
+      composeKey('fare', 'consumer', bytesOf(next(text, 31)), 'live'),
+      composeKey('fare', 'consumer', bytesOf(next(text, 0)), 'live'),
       `fare_ck_live_${next(text, 31)}${made.key.slice(-6)}`,
       made.key.slice(0, -1),
       made.key.toLowerCase(),
