@@ -55,7 +55,12 @@ describe('the look-up of an earlier hold', () => {
       // This is what replayEntry sends.
       const again = { ...placing(consumer, 1), ...key };
       const later = replayWindow(nowMs + LATER_MS);
-      const [outcome] = await store.postFittingEntries(ledger.database, [again], RECEIPT_KEY, later);
+      const [outcome] = await store.postFittingEntries(
+        ledger.database,
+        [again],
+        RECEIPT_KEY,
+        later,
+      );
       assert.equal(outcome?.kind, 'replayed');
     }
     assert.deepEqual(found, [false, false, true]);

@@ -2,6 +2,10 @@
 import assert from 'node:assert/strict';
 import { endAll } from './end-all.ts';
 
+const fail = (what: string) => () => {
+  throw new Error(what);
+};
+
 describe('the end of a test file', () => {
   it('ends what was started, in order, and throws what a check found', async () => {
     const ended: string[] = [];
@@ -18,9 +22,6 @@ describe('the end of a test file', () => {
   });
 
   it('throws every failure', async () => {
-    const fail = (what: string) => () => {
-      throw new Error(what);
-    };
     await assert.rejects(endAll(fail('first'), fail('second')), /first\n.*second/);
   });
 

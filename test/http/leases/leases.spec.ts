@@ -68,15 +68,11 @@ describe('leases', () => {
   };
   /** Moves the whole lease this long into the past. */
   const age = async (id: string, interval: string) => {
-    const uuid = id.slice(4);
     await api.sql.query(
-      `update farebox.holds set expires_at = expires_at - $2::interval, placed_at = placed_at - $2::interval
+      `with aged as (update farebox.hold_expiries set due_at = due_at - $2::interval where $1 = any (holds))
+       update farebox.holds set expires_at = expires_at - $2::interval, placed_at = placed_at - $2::interval
        where id = $1`,
-      [uuid, interval],
-    );
-    await api.sql.query(
-      'update farebox.hold_expiries set due_at = due_at - $2::interval where $1 = any (holds)',
-      [uuid, interval],
+      [id.slice(4), interval],
     );
   };
 
