@@ -32,7 +32,7 @@ export async function addConsumers(ledger: Ledger, count: number, keysFile: stri
     await setTriggers(client, 'disable');
     for (let made = 0; made < count; made += CHUNK) {
       const keys = Array.from({ length: Math.min(CHUNK, count - made) }, () =>
-        composeKey('fare', 'consumer', randomBytes(64)),
+        composeKey('fare', 'consumer', randomBytes(64), 'live'),
       );
       await client.query(SIGN_UP, [ledger.consumerKeys.length + made, keys.map(hashOfKey)]);
       file.write(`\n${keys.join('\n')}`);

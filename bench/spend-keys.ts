@@ -38,7 +38,7 @@ export async function makeSpendKeys(
       select uuidv7(), b.ledger, b.consumer_id, b.number, array(select generate_series(1, b.number)), 'bench'
       from farebox.budgets b`);
     for (const [index, depth] of DEPTHS.entries()) {
-      const keys = Array.from({ length: CONSUMERS }, () => newKey('fare', 'consumer'));
+      const keys = Array.from({ length: CONSUMERS }, () => newKey('fare', 'consumer', 'live'));
       await client.query(
         `insert into farebox.spend_keys (id, hash, account_id, ledger, consumer_id, number, budget, path, last_four)
          select uuidv7(), decode(k.hash, 'hex'), a.id, c.ledger, c.id, $2::int, $2, array(select generate_series(1, $2)),
@@ -49,7 +49,7 @@ export async function makeSpendKeys(
       );
       await writeFile(files[index] ?? '', keys.join('\n'));
     }
-    const keys = Array.from({ length: HOT_KEYS }, () => newKey('fare', 'consumer'));
+    const keys = Array.from({ length: HOT_KEYS }, () => newKey('fare', 'consumer', 'live'));
     await client.query(
       `insert into farebox.spend_keys (id, hash, account_id, ledger, consumer_id, number, budget, path, last_four)
        select uuidv7(), decode(k.hash, 'hex'), a.id, c.ledger, c.id, k.n, 1, '{1}', 'mark'

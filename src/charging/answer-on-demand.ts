@@ -12,10 +12,8 @@ const LOOK_MS = 250;
 
 export async function answerOnDemand(
   { amountMicros }: { readonly amountMicros: number },
-  isFirst: boolean,
   requester: Requester,
 ): Promise<void> {
-  if (!isFirst) return;
   if (amountMicros === LOST_MICROS) {
     throw new ChargeFailure('outcome_unknown', 'In test mode, this amount loses the response.');
   }

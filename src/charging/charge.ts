@@ -108,8 +108,8 @@ function post(
   const { draft } = prepared;
   return batcher.post(draft, requester).then((outcome) => {
     const result = { kind: 'decided', draft, outcome } as const;
-    if (!isTest(draft)) return result;
-    return answerOnDemand(draft, outcome.kind === 'posted', requester).then(() => result);
+    if (outcome.kind !== 'posted' || !isTest(draft)) return result;
+    return answerOnDemand(draft, requester).then(() => result);
   });
 }
 

@@ -9,8 +9,8 @@ import type { ChargeEntry, LedgerEntry } from '../store/holds/decide-entries.ts'
 import type { HoldEntry, HoldOutcome } from '../store/holds/hold-entry.ts';
 import {
   findLockedHolds,
+  postFittingEntries,
   postEntries,
-  settleEntries,
   type EntryOutcome,
 } from '../store/holds/post-hold-entries.ts';
 import type { Requester } from './batcher.ts';
@@ -28,8 +28,8 @@ export function createEntryBatcher(deps: BatcherDeps): EntryBatcher {
   const batcher = createLedgerBatcher<LedgerEntry, EntryOutcome>(deps, {
     spanName: 'flush holds',
     payerOf: (entry) => ('consumerId' in entry ? entry.consumerId : entry.holdId),
-    execute: postEntries,
-    decide: settleEntries,
+    execute: postFittingEntries,
+    decide: postEntries,
     findLocked,
   });
   return batcher as unknown as EntryBatcher;

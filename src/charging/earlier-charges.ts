@@ -4,12 +4,13 @@
  */
 import type { KeyOwner } from '../store/accounts/api-keys.ts';
 import { findFormerKeyOwner, hashOfKey } from '../store/accounts/api-keys.ts';
+import type { Identity } from '../store/charges/identity.ts';
 import { findChargeByKey, type ChargeOutcome } from '../store/charges/post-charges.ts';
 import { isHoldKey } from '../store/holds/post-hold-entries.ts';
 import type { Database } from '../store/database.ts';
 import type { DatabaseClock } from './database-clock.ts';
 import { canPay } from './find-key-owner.ts';
-import { replayWindow, type Identity } from './idempotency.ts';
+import { replayWindow } from './idempotency.ts';
 import { REPLAY_DELAY_MS_MAX } from './limits.ts';
 
 export class EarlierCharges {

@@ -4,6 +4,7 @@ import { HOLD_SECONDS_DEFAULT } from '../domain/hold.ts';
 import { asMicros, type Micros } from '../domain/money.ts';
 import type { CaptureBody, ExtendBody, HoldBody } from '../schemas/holds.ts';
 import type { KeyOwner } from '../store/accounts/api-keys.ts';
+import { hasIdentity } from '../store/charges/identity.ts';
 import type { ChargeDraft } from '../store/charges/post-charges.ts';
 import type { ChargeRequest, ChargingDeps } from './charge.ts';
 import { findKeyOwner, type KeyDeps } from './find-key-owner.ts';
@@ -54,9 +55,7 @@ export async function replayEntry(
     { ...payer, ...asked, idempotencyHash: null, fingerprint: null },
     request,
   );
-  const { idempotencyHash, fingerprint } = entry;
-  if (idempotencyHash === null || fingerprint === null) return undefined;
-  return (await deps.earlier.hasHold({ idempotencyHash, fingerprint })) ? entry : undefined;
+  return hasIdentity(entry) && (await deps.earlier.hasHold(entry)) ? entry : undefined;
 }
 
 /** The owner of the key in a request that may be a retry, even if the key has ended since. */

@@ -7,14 +7,9 @@ import { hash } from 'node:crypto';
 import { HOLD_SECONDS_MAX } from '../domain/hold.ts';
 import { TIME_MS_MAX, uuidFloor, uuidTimeMs } from '../domain/ids.ts';
 import type { ChargeBody } from '../schemas/charges.ts';
+import type { Identity } from '../store/charges/identity.ts';
 import type { ReplayWindow } from '../store/charges/post-charges.ts';
 import { CLOCK_AHEAD_MS_MAX, IDEMPOTENCY_RETENTION_MS } from './limits.ts';
-
-/** As the ledger stores them: 22 and 10 hexadecimal digits. */
-export interface Identity {
-  readonly idempotencyHash: string;
-  readonly fingerprint: string;
-}
 
 interface KeyedCharge {
   readonly developer: { readonly developerId: string };

@@ -8,6 +8,7 @@ import { LEASE_SECONDS_DEFAULT } from '../domain/lease.ts';
 import { isSameMode } from '../domain/mode.ts';
 import type { Micros } from '../domain/money.ts';
 import type { KeyOwner } from '../store/accounts/api-keys.ts';
+import { hasIdentity } from '../store/charges/identity.ts';
 import type { Database } from '../store/database.ts';
 import { isHoldKey } from '../store/holds/post-hold-entries.ts';
 import { findLease, type Lease, type LeasedTool } from '../store/leases/lease.ts';
@@ -147,9 +148,7 @@ async function placedBefore(
   const nowMs = deps.clock.checkedNowMs();
   const replay = replayWindow(nowMs);
   const entry = entryOf(request, owner, nowMs);
-  const { idempotencyHash, fingerprint } = entry;
-  if (idempotencyHash === null || fingerprint === null) return undefined;
-  const isKnown = await isHoldKey(deps.leasePool, { idempotencyHash, fingerprint }, replay);
+  const isKnown = hasIdentity(entry) && (await isHoldKey(deps.leasePool, entry, replay));
   return isKnown ? placeLease(deps.leasePool, entry, [], deps.receiptKey, replay) : undefined;
 }
 

@@ -145,9 +145,9 @@ function parsePayload(
   const developerId = uuidOf('developer', String(payload['developerId']));
   if (!id || !consumerId || !developerId) return undefined;
   if (typeof tool !== 'string' || typeof createdAt !== 'string') return undefined;
-  if (!Number.isSafeInteger(micros)) return undefined;
+  if (typeof micros !== 'number' || !Number.isSafeInteger(micros)) return undefined;
   const isTest = livemode !== undefined;
-  return { id, consumerId, developerId, tool, amountMicros: micros as number, createdAt, isTest };
+  return { id, consumerId, developerId, tool, amountMicros: micros, createdAt, isTest };
 }
 
 /** The JSON object of an encoded payload; undefined when it is not one. */

@@ -1,7 +1,7 @@
 /** `farebox account adjust`: credits or debits a balance manually, with a reason. For operators. */
 import { InvalidArgumentError, type Command } from 'commander';
 import { wireId } from '../domain/ids.ts';
-import { dollarsOf, formatDollars, type Micros } from '../domain/money.ts';
+import { dollarsOf, formatDollars, LARGEST_AMOUNT, type Micros } from '../domain/money.ts';
 import { checkedKey } from '../http/idempotency-key-header.ts';
 import { adjustBalance } from '../store/balance/adjustments.ts';
 import { common, type Common } from './common-options.ts';
@@ -47,7 +47,7 @@ async function adjust(
       );
     }
     if (result.kind === 'too_much_credited') {
-      throw new CommandError("The account's lifetime credits would exceed $9,007,199,254.740991.");
+      throw new CommandError(`The account's lifetime credits would exceed ${LARGEST_AMOUNT}.`);
     }
     if (result.kind === 'key_reused') {
       throw new CommandError('This idempotency key belongs to another adjustment or a refund.');

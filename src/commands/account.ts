@@ -2,7 +2,7 @@
 import { InvalidArgumentError, type Command } from 'commander';
 import { isEmail } from '../domain/email.ts';
 import { wireId } from '../domain/ids.ts';
-import type { Micros } from '../domain/money.ts';
+import { asMicros, type Micros } from '../domain/money.ts';
 import {
   ACCOUNTS_AT_ONCE,
   createAccounts,
@@ -44,7 +44,7 @@ export function register(account: Command): void {
       '--balance <dollars>',
       'opening balance, recorded as a completed manual top-up',
       parseDollars,
-      0 as Micros,
+      asMicros(0),
     )
     .option('--count <n>', 'create this many accounts', countOf)
     .option('--from <n>', 'with --count: the number of the first one; default: 1', countOf)

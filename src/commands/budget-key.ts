@@ -1,6 +1,7 @@
 /** `farebox budget key …`: the spend keys of a budget. A key is shown once, when it is created. */
 import type { Command } from 'commander';
 import { wireId } from '../domain/ids.ts';
+import { modeOf } from '../domain/mode.ts';
 import { newKey } from '../store/accounts/accounts.ts';
 import { storedOf } from '../store/accounts/api-keys.ts';
 import { findPlaceOfKey, type Place } from '../store/budgets/find-tree.ts';
@@ -114,9 +115,9 @@ async function revoke(
   }).catch(ifLost(IF_REVOKED));
 }
 
-function freshKey(prefix: string, { accountId }: Place) {
-  const key = newKey(prefix, 'consumer');
-  return { key, stored: { ...storedOf(key), accountId } };
+function freshKey(prefix: string, place: Place) {
+  const key = newKey(prefix, 'consumer', modeOf(place));
+  return { key, stored: { ...storedOf(key), accountId: place.accountId } };
 }
 
 function shownOnce(made: MadeSpendKey, name: string | null, key: string) {

@@ -1,7 +1,7 @@
 /** Doctor's checks of Temporal: schedules, workflows that cannot continue, and builds without workers. */
 import { readScheduleConfig, readTemporalConfig } from '../config.ts';
 import type { environmentOf } from '../embedded/environment.ts';
-import { firstOf, type Finding } from '../store/audit/findings.ts';
+import { findingsOf, type Finding, type Offender } from '../store/audit/findings.ts';
 import { abandonedOf, describeDeployment, offenderOf } from '../temporal/builds.ts';
 import { CONNECT_TIMEOUT_MS, createTemporalClient } from '../temporal/client.ts';
 import { listFailingWorkflows } from '../temporal/failing-workflows.ts';
@@ -26,20 +26,19 @@ export async function auditTemporal(env: Environment): Promise<Finding[]> {
     const failing = await listFailingWorkflows(temporal);
     const abandoned = abandonedOf(await describeDeployment(temporal));
     return [
-      ...findingsOf(SCHEDULES_CHECK, missing, 'not found'),
-      ...findingsOf(WORKFLOWS_CHECK, failing, 'cannot continue; its history shows the error'),
-      ...firstOf(abandoned.map(offenderOf)).map((each) => ({
-        part: 'temporal' as const,
-        check: BUILDS_CHECK,
-        ...each,
-      })),
+      ...findingsOf('temporal', SCHEDULES_CHECK, missing.map(each('not found'))),
+      ...findingsOf(
+        'temporal',
+        WORKFLOWS_CHECK,
+        failing.map(each('cannot continue; its history shows the error')),
+      ),
+      ...findingsOf('temporal', BUILDS_CHECK, abandoned.map(offenderOf)),
     ];
   } finally {
     await temporal.close();
   }
 }
 
-function findingsOf(check: string, subjects: readonly string[], detail: string): Finding[] {
-  const offenders = subjects.map((subject) => ({ subject, detail }));
-  return firstOf(offenders).map((each) => ({ part: 'temporal', check, ...each }));
+function each(detail: string): (subject: string) => Offender {
+  return (subject) => ({ subject, detail });
 }

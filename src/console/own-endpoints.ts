@@ -11,7 +11,7 @@ import { EMAIL_LENGTH_MAX, EMAIL_PATTERN } from '../domain/email.ts';
 
 const Email = z.email({ pattern: EMAIL_PATTERN });
 
-export interface OwnEndpoints {
+export interface OwnEndpointDeps {
   /** Whether anybody may sign up; otherwise, only addresses that already have an account. */
   readonly mayCreate: (email: string) => Promise<boolean>;
   readonly isClosed: boolean;
@@ -25,58 +25,12 @@ export interface OwnEndpoints {
   readonly onError: (error: unknown) => void;
 }
 
-export function ownEndpoints(deps: OwnEndpoints) {
+export function ownEndpoints(deps: OwnEndpointDeps) {
   return {
     id: 'farebox',
     endpoints: {
-      startSignUp: createAuthEndpoint(
-        '/sign-up',
-        { method: 'POST', body: z.object({ email: Email.max(EMAIL_LENGTH_MAX) }) },
-        async (ctx) => {
-          if (deps.isClosed) throw ctx.error('FORBIDDEN', { message: 'Sign-up is closed.' });
-          const email = ctx.body.email.toLowerCase();
-          const { internalAdapter } = ctx.context;
-          const invite = async () => {
-            const known = await internalAdapter.findUserByEmail(email);
-            if (!known && !(await deps.mayCreate(email))) return;
-            if (!known) await internalAdapter.createUser(newUser(email), SOURCE);
-            await deps.sendLink(email);
-          };
-          // Not awaited: the reply and its timing must not reveal whether the address has an account.
-          void invite().catch(deps.onError);
-          return ctx.json({ status: true });
-        },
-      ),
-      useSignInLink: createAuthEndpoint(
-        '/sign-in-link',
-        { method: 'GET', query: z.object({ token: z.string().max(100) }) },
-        async (ctx) => {
-          const { token } = ctx.query;
-          const email = await deps.findLink(token);
-          if (email === null) throw ctx.redirect(USED);
-          const { internalAdapter } = ctx.context;
-          const found = await internalAdapter.findUserByEmail(email);
-          // A link is one factor: where a code is asked for, it does not stand in for the password.
-          const demandNoCode = async (userId: string, undo = async () => {}) => {
-            if (!(await deps.isCodeNeeded(userId))) return;
-            await undo();
-            await deps.useLink(token);
-            throw ctx.redirect('/console/sign-in?reason=two-factor');
-          };
-          if (found) await demandNoCode(found.user.id);
-          const user = found?.user ?? (await createPerson(internalAdapter, email));
-          const session = await internalAdapter.createSession(user.id);
-          // Turning it on ends only the sessions that are there.
-          await demandNoCode(user.id, () => internalAdapter.deleteSession(session.token));
-          // After everything that can fail, so that the link works until somebody is signed in.
-          if (!(await deps.useLink(token))) {
-            await internalAdapter.deleteSession(session.token);
-            throw ctx.redirect(USED);
-          }
-          await setSessionCookie(ctx, { session, user });
-          throw ctx.redirect('/console/');
-        },
-      ),
+      startSignUp: startSignUp(deps),
+      useSignInLink: useSignInLink(deps),
     },
     hooks: {
       before: [
@@ -97,6 +51,60 @@ export function ownEndpoints(deps: OwnEndpoints) {
       { pathMatcher: (path) => path === '/sign-in-link', window: 60, max: 20 },
     ],
   } satisfies BetterAuthPlugin;
+}
+
+function startSignUp(deps: OwnEndpointDeps) {
+  return createAuthEndpoint(
+    '/sign-up',
+    { method: 'POST', body: z.object({ email: Email.max(EMAIL_LENGTH_MAX) }) },
+    async (ctx) => {
+      if (deps.isClosed) throw ctx.error('FORBIDDEN', { message: 'Sign-up is closed.' });
+      const email = ctx.body.email.toLowerCase();
+      const { internalAdapter } = ctx.context;
+      const invite = async () => {
+        const known = await internalAdapter.findUserByEmail(email);
+        if (!known && !(await deps.mayCreate(email))) return;
+        if (!known) await internalAdapter.createUser(newUser(email), SOURCE);
+        await deps.sendLink(email);
+      };
+      // Not awaited: the reply and its timing must not reveal whether the address has an account.
+      void invite().catch(deps.onError);
+      return ctx.json({ status: true });
+    },
+  );
+}
+
+function useSignInLink(deps: OwnEndpointDeps) {
+  return createAuthEndpoint(
+    '/sign-in-link',
+    { method: 'GET', query: z.object({ token: z.string().max(100) }) },
+    async (ctx) => {
+      const { token } = ctx.query;
+      const email = await deps.findLink(token);
+      if (email === null) throw ctx.redirect(USED);
+      const { internalAdapter } = ctx.context;
+      const found = await internalAdapter.findUserByEmail(email);
+      // A link is one factor: where a code is asked for, it does not stand in for the password.
+      const demandNoCode = async (userId: string, undo = async () => {}) => {
+        if (!(await deps.isCodeNeeded(userId))) return;
+        await undo();
+        await deps.useLink(token);
+        throw ctx.redirect('/console/sign-in?reason=two-factor');
+      };
+      if (found) await demandNoCode(found.user.id);
+      const user = found?.user ?? (await createPerson(internalAdapter, email));
+      const session = await internalAdapter.createSession(user.id);
+      // Turning it on ends only the sessions that are there.
+      await demandNoCode(user.id, () => internalAdapter.deleteSession(session.token));
+      // After everything that can fail, so that the link works until somebody is signed in.
+      if (!(await deps.useLink(token))) {
+        await internalAdapter.deleteSession(session.token);
+        throw ctx.redirect(USED);
+      }
+      await setSessionCookie(ctx, { session, user });
+      throw ctx.redirect('/console/');
+    },
+  );
 }
 
 type People = AuthContext['internalAdapter'];

@@ -25,12 +25,7 @@ const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 const TAIL = new RegExp(`^[0-9A-Za-z]{${RANDOM_LENGTH + CHECKSUM_LENGTH}}$`);
 
 /** Builds a key from random bytes. Skips bytes of 248 and above, so all characters are equally likely. */
-export function composeKey(
-  prefix: string,
-  kind: KeyKind,
-  random: Uint8Array,
-  mode: Mode = 'live',
-): string {
+export function composeKey(prefix: string, kind: KeyKind, random: Uint8Array, mode: Mode): string {
   const infix = INFIXES.find(([, ofKind, ofMode]) => ofKind === kind && ofMode === mode)?.[0];
   if (infix === undefined) throw new RangeError(`there are no ${kind} keys in ${mode} mode`);
   let text = '';

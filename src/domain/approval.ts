@@ -15,6 +15,13 @@ export type ApprovalStatus = (typeof APPROVAL_STATUSES)[number];
 export const APPROVAL_SCOPES = ['total', 'window', 'per_call'] as const;
 export type ApprovalScope = (typeof APPROVAL_SCOPES)[number];
 
+/** What the owner enters to raise the limit, in the console and on the page behind the link in the mail. */
+export const RAISED_LIMIT_LABELS: Readonly<Record<ApprovalScope, string>> = {
+  total: 'New total limit, in dollars',
+  window: 'New limit for each window, in dollars',
+  per_call: 'New limit for one call, in dollars',
+};
+
 /** What an owner can answer. `top_up` pays from the saved card. */
 export const ANSWERS = ['once', 'always', 'raise', 'top_up', 'deny'] as const;
 export type AnswerKind = (typeof ANSWERS)[number];

@@ -16,6 +16,9 @@ export const CHARGE_MICROS_MAX = 1_000_000 * MICROS_PER_DOLLAR;
 /** A manual credit or adjustment: at most $10,000,000 at a time. */
 export const MANUAL_MICROS_MAX = 10_000_000 * MICROS_PER_DOLLAR;
 
+/** The largest amount that can be counted exactly, as text: 2^53 - 1 micro-dollars. */
+export const LARGEST_AMOUNT = '$9,007,199,254.740991';
+
 /** Brands an integer that is already in micro-dollars: a database column, a sum of micros. */
 export function asMicros(value: number): Micros {
   if (!Number.isSafeInteger(value)) throw new RangeError(`not a safe integer of micros: ${value}`);

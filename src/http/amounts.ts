@@ -1,6 +1,6 @@
 /** Amounts of money in requests: exact and within bounds, or refused with the field and the value. */
 import { ApiError } from '../domain/errors.ts';
-import { isChargeable, microsOfDollars, type Micros } from '../domain/money.ts';
+import { isChargeable, LARGEST_AMOUNT, microsOfDollars, type Micros } from '../domain/money.ts';
 
 export interface AmountRule {
   readonly accepts: (amount: Micros) => boolean;
@@ -23,6 +23,16 @@ export function invalidAmount(param: string, sent: unknown, mustBe: string): Api
   return new ApiError('invalid_amount', `${param} is ${shown(sent)}. It must be ${mustBe}.`, {
     param,
   });
+}
+
+export function balanceTooLarge(): ApiError {
+  return new ApiError(
+    'invalid_amount',
+    `The balance would exceed the maximum of ${LARGEST_AMOUNT}.`,
+    {
+      param: 'amount',
+    },
+  );
 }
 
 const SHOWN_MAX = 40;

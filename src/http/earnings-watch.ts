@@ -5,7 +5,7 @@
 import { DAY_MS } from '../domain/durations.ts';
 import { ApiError } from '../domain/errors.ts';
 import { wireId } from '../domain/ids.ts';
-import { asMicros, dollarsOf } from '../domain/money.ts';
+import { asMicros, dollarsOf, LARGEST_AMOUNT } from '../domain/money.ts';
 import type { LiveEarnings } from '../schemas/earnings.ts';
 import type { DatabaseClock } from '../charging/database-clock.ts';
 import type { KeyOwner } from '../store/accounts/api-keys.ts';
@@ -132,7 +132,7 @@ function textOf({ developerId }: KeyOwner, { total, today, charges }: LiveTotals
 /** Why the streams of one developer end: a number could not show its sums exactly. */
 function tooLarge(developerNumber: number): RangeError {
   return new RangeError(
-    `The earnings of developer number ${developerNumber} are more than $9,007,199,254.740991.`,
+    `The earnings of developer number ${developerNumber} are more than ${LARGEST_AMOUNT}.`,
   );
 }
 

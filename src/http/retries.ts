@@ -22,17 +22,15 @@ export function retryOf(
   };
 }
 
-export function keyReused(): ApiError {
-  return new ApiError(
-    'idempotency_key_reused',
-    'This Idempotency-Key was used for a request with another body; a new request needs a new key.',
-  );
+export function keyReused(
+  message = 'This Idempotency-Key was used for a request with another body; a new request needs a new key.',
+): ApiError {
+  return new ApiError('idempotency_key_reused', message);
 }
 
 /** The key that the first request made was derived from a master secret that is not in the settings any more. */
 export function cannotShowAgain(): ApiError {
-  return new ApiError(
-    'idempotency_key_reused',
+  return keyReused(
     'The key that this request made cannot be shown again, because the master secret was replaced since.',
   );
 }

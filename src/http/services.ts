@@ -9,7 +9,7 @@ import type { ReceiptSigner } from '../charging/receipts.ts';
 import type { Config } from '../config.ts';
 import type { ClosedCharges } from '../store/charges/closed-charges.ts';
 import type { Database } from '../store/database.ts';
-import type { Invocations } from '../invocations/request-invocation.ts';
+import type { RequestInvocationDeps } from '../invocations/request-invocation.ts';
 import type { TopUpLinks } from '../charging/top-up-links.ts';
 import type { Console } from '../console/console.ts';
 import type { ApprovalLinks } from '../charging/approval-links.ts';
@@ -20,7 +20,7 @@ import type { Share } from './fair-shares.ts';
 import type { RateLimits } from './rate-limits.ts';
 import type { Readiness } from './readiness.ts';
 import type { WebhookSigner } from '../events/signing.ts';
-import type { TopUps } from '../top-ups/request-top-up.ts';
+import type { RequestTopUpDeps } from '../top-ups/request-top-up.ts';
 import type { WebhookDeps } from '../stripe/webhook.ts';
 import type { Tracing } from '../tracing/tracing.ts';
 import type { ResponseRecorder } from './response-recorder.ts';
@@ -42,8 +42,8 @@ export interface Api extends ChargingDeps, LeaseDeps {
   readonly closedCharges: ClosedCharges;
   readonly publicReceipts: PublicReceipts;
   readonly webhookSigner: WebhookSigner;
-  readonly topUps: TopUps;
-  readonly invocations: Invocations;
+  readonly topUps: RequestTopUpDeps;
+  readonly invocations: RequestInvocationDeps;
   readonly stripe: Stripe;
   /** For the webhooks that Stripe sends us. Those that we send use `webhookSigner`. */
   readonly stripeWebhook: WebhookDeps;

@@ -17,7 +17,7 @@ import type { TemporalClient } from '../temporal/client.ts';
 import { awaitInvocation, startInvocation } from '../temporal/start-invocation.ts';
 import type { Semaphore } from './semaphore.ts';
 
-export interface Invocations {
+export interface RequestInvocationDeps {
   /** Connections for grants and invocations alone, so that no reads delay them. */
   readonly database: Database;
   readonly temporal: TemporalClient;
@@ -37,7 +37,7 @@ export const STARTS_AT_ONCE_MAX = 4;
  * `performance.now()`.
  */
 export async function requestInvocation(
-  deps: Invocations,
+  deps: RequestInvocationDeps,
   request: NewInvocation,
   byMs: number,
 ): Promise<AdmitResult> {
@@ -50,7 +50,7 @@ export async function requestInvocation(
 
 /** Starts the workflow and waits for its end, up to the deadline. The workflow continues without the caller. */
 async function carriedOut(
-  { database, temporal, starts, log }: Invocations,
+  { database, temporal, starts, log }: RequestInvocationDeps,
   invocation: Invocation,
   byMs: number,
 ): Promise<Invocation> {

@@ -31,40 +31,49 @@ export function registerWorker(
       readable.set((await read()) ? 1 : 0);
     },
   });
-  const labelNames = ['what'] as const;
-  const length = new Gauge({
-    name: 'farebox_backlog',
-    help: 'Waiting work: top-ups by status, refunds, notices, webhooks, events, failing endpoints, differences, rows to roll up.',
-    labelNames,
-    registers,
-    async collect() {
-      const backlog = await read();
-      length.reset();
-      for (const { what, count } of backlog?.waiting ?? []) length.set({ what }, count);
+  /** A gauge with a value for each item of the backlog that `show` sets. */
+  const list = <Label extends string>(
+    name: string,
+    help: string,
+    labelNames: readonly Label[],
+    show: (backlog: Backlog, gauge: Gauge<Label>) => void,
+  ) => {
+    const gauge = new Gauge({
+      name,
+      help,
+      labelNames,
+      registers,
+      async collect() {
+        const backlog = await read();
+        gauge.reset();
+        if (backlog) show(backlog, gauge);
+      },
+    });
+  };
+  list(
+    'farebox_backlog',
+    'Waiting work: top-ups by status, refunds, notices, webhooks, events, failing endpoints, differences, rows to roll up.',
+    ['what'],
+    ({ waiting }, gauge) => {
+      for (const { what, count } of waiting) gauge.set({ what }, count);
     },
-  });
-  const age = new Gauge({
-    name: 'farebox_backlog_oldest_age_seconds',
-    help: 'Age of the oldest waiting item; 0 if nothing waits.',
-    labelNames,
-    registers,
-    async collect() {
-      const backlog = await read();
-      age.reset();
-      for (const { what, ageSeconds } of backlog?.waiting ?? []) age.set({ what }, ageSeconds);
+  );
+  list(
+    'farebox_backlog_oldest_age_seconds',
+    'Age of the oldest waiting item; 0 if nothing waits.',
+    ['what'],
+    ({ waiting }, gauge) => {
+      for (const { what, ageSeconds } of waiting) gauge.set({ what }, ageSeconds);
     },
-  });
-  const topUps = new Gauge({
-    name: 'farebox_top_ups',
-    help: 'Top-ups through Stripe by state, and by age: hour, day (requested in it) or older. Settled ones are not counted as older.',
-    labelNames: ['state', 'age'],
-    registers,
-    async collect() {
-      const backlog = await read();
-      topUps.reset();
-      for (const { state, age, count } of backlog?.topUps ?? []) topUps.set({ state, age }, count);
+  );
+  list(
+    'farebox_top_ups',
+    'Top-ups through Stripe by state, and by age: hour, day (requested in it) or older. Settled ones are not counted as older.',
+    ['state', 'age'],
+    ({ topUps }, gauge) => {
+      for (const { state, age, count } of topUps) gauge.set({ state, age }, count);
     },
-  });
+  );
   const reconciliation = new Gauge({
     name: 'farebox_reconciliation_age_seconds',
     help: 'Time since the last complete comparison with Stripe. Absent before the first one.',
@@ -75,32 +84,22 @@ export function registerWorker(
       else reconciliation.set(seconds);
     },
   });
-  const findings = new Gauge({
-    name: 'farebox_doctor_findings',
-    help: 'Faults that the last run of each part of farebox doctor found. Absent before the first one.',
-    labelNames: ['part'],
-    registers,
-    async collect() {
-      const backlog = await read();
-      findings.reset();
-      for (const each of backlog?.examinations ?? []) {
-        findings.set({ part: each.part }, each.findings);
-      }
+  list(
+    'farebox_doctor_findings',
+    'Faults that the last run of each part of farebox doctor found. Absent before the first one.',
+    ['part'],
+    ({ examinations }, gauge) => {
+      for (const { part, findings } of examinations) gauge.set({ part }, findings);
     },
-  });
-  const examined = new Gauge({
-    name: 'farebox_doctor_age_seconds',
-    help: 'Time since the last run of each part of farebox doctor. Absent before the first one.',
-    labelNames: ['part'],
-    registers,
-    async collect() {
-      const backlog = await read();
-      examined.reset();
-      for (const { part, ageSeconds } of backlog?.examinations ?? []) {
-        examined.set({ part }, ageSeconds);
-      }
+  );
+  list(
+    'farebox_doctor_age_seconds',
+    'Time since the last run of each part of farebox doctor. Absent before the first one.',
+    ['part'],
+    ({ examinations }, gauge) => {
+      for (const { part, ageSeconds } of examinations) gauge.set({ part }, ageSeconds);
     },
-  });
+  );
   const abandoned = new Gauge({
     name: 'farebox_abandoned_workflows',
     help: 'Workflows pinned to a build that no worker runs, when this worker last looked. Absent until then.',

@@ -33,7 +33,7 @@ export type Notice = Static<typeof Notice>;
 
 const noticeRow = row(Notice);
 const runningRow = row(Type.Object({ isRunning: Type.Boolean() }));
-const idRow = row(Type.Pick(Notice, ['id']));
+const lockedRow = row(Type.Pick(Notice, ['id']));
 
 /** The ledger of a notice about a global row. */
 const NO_LEDGER = -1;
@@ -81,7 +81,7 @@ export async function takeNotices(
 
 /** Prevents other deliveries until the transaction ends. False: it was already delivered. */
 export async function lockNotice(tx: Transaction, id: number): Promise<boolean> {
-  const locked = await tx.maybeOne(sql.type(idRow)`
+  const locked = await tx.maybeOne(sql.type(lockedRow)`
     select id from farebox.outbox where id = ${id} for update
   `);
   return locked !== null;

@@ -3,7 +3,7 @@ import type { Stripe } from 'stripe';
 import { DIFFERENCES } from '../domain/difference.ts';
 import { HOUR_MS } from '../domain/durations.ts';
 import { uuidFloor, uuidOf } from '../domain/ids.ts';
-import { firstOf, type Finding } from '../store/audit/findings.ts';
+import { findingsOf, type Finding } from '../store/audit/findings.ts';
 import {
   findBooked,
   listBookedThroughProcessor,
@@ -70,7 +70,7 @@ export async function auditProcessor(
         })`,
       }));
   });
-  return firstOf(offenders).map((each) => ({ part: 'processor', check: PROCESSOR_CHECK, ...each }));
+  return findingsOf('processor', PROCESSOR_CHECK, offenders);
 }
 
 /** Reads everything that was created since then. */

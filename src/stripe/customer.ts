@@ -9,14 +9,14 @@ import {
 import { createCustomer } from './calls.ts';
 import { isCustomerMissing } from './errors.ts';
 
-interface Deps {
+interface CustomerDeps {
   readonly database: Database;
   readonly stripe: Stripe;
 }
 
 /** Replaces the customer and calls again if the processor does not know it. Its saved cards are gone with it. */
 export async function withCustomer<T>(
-  deps: Deps,
+  deps: CustomerDeps,
   accountId: string,
   call: (customerId: string) => Promise<T>,
 ): Promise<T> {
@@ -31,7 +31,7 @@ export async function withCustomer<T>(
   }
 }
 
-async function customerOf({ database, stripe }: Deps, accountId: string): Promise<string> {
+async function customerOf({ database, stripe }: CustomerDeps, accountId: string): Promise<string> {
   const known = await findProcessorCustomer(database, accountId);
   if (known !== null) return known;
   const created = await createCustomer(stripe, accountId);

@@ -21,7 +21,7 @@ import {
 import type { TemporalClient } from '../temporal/client.ts';
 import { startCheckout, startDirectTopUp } from '../temporal/start-top-up.ts';
 
-export interface TopUps {
+export interface RequestTopUpDeps {
   readonly database: Database;
   readonly temporal: TemporalClient;
   readonly log: Logger;
@@ -63,7 +63,7 @@ interface Replayable {
 
 /** Specification section 4.1, `POST /v1/top-up` and `POST /v1/checkout`. */
 export async function requestTopUp(
-  deps: TopUps,
+  deps: RequestTopUpDeps,
   request: TopUpRequest,
 ): Promise<TopUpResult & Replayable> {
   if (isTest(request.consumer)) return requestTestTopUp(deps, request);
@@ -86,7 +86,7 @@ export async function requestTopUp(
 }
 
 function inTurn<T>(
-  deps: TopUps,
+  deps: RequestTopUpDeps,
   { accountId }: TopUpRequest['consumer'],
   write: () => Promise<T>,
 ): Promise<T> {
@@ -95,7 +95,7 @@ function inTurn<T>(
 
 /** Starts the workflow of a row, and waits for its first answer. */
 async function begin(
-  deps: TopUps,
+  deps: RequestTopUpDeps,
   topUp: TopUp,
   method: TopUpRequest['method'],
 ): Promise<TopUpResult> {
@@ -116,7 +116,7 @@ async function begin(
 
 /** Play money: credited when this returns, or ended as the amount asks for. */
 async function requestTestTopUp(
-  deps: TopUps,
+  deps: RequestTopUpDeps,
   { consumer, method, amountMicros, idempotencyKey }: TopUpRequest,
 ): Promise<TopUpResult & Replayable> {
   // Only for the saved card: at checkout, the payer types in any card.

@@ -48,14 +48,19 @@ describe('the look-up of an earlier hold', () => {
       const key = newKey();
       const id = idsAt(endsMs + leftMs)(0, consumer.consumerId, randomUUID());
       const entry = { ...placing(consumer, 1_000), ...key, id };
-      await store.postEntries(ledger.database, [entry], RECEIPT_KEY, replayWindow(nowMs));
+      await store.postFittingEntries(ledger.database, [entry], RECEIPT_KEY, replayWindow(nowMs));
       const isFound = await earlier.hasHold(key);
       found.push(isFound);
       if (!isFound) continue;
       // This is what replayEntry sends.
       const again = { ...placing(consumer, 1), ...key };
       const later = replayWindow(nowMs + LATER_MS);
-      const [outcome] = await store.postEntries(ledger.database, [again], RECEIPT_KEY, later);
+      const [outcome] = await store.postFittingEntries(
+        ledger.database,
+        [again],
+        RECEIPT_KEY,
+        later,
+      );
       assert.equal(outcome?.kind, 'replayed');
     }
     assert.deepEqual(found, [false, false, true]);

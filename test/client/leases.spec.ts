@@ -8,6 +8,7 @@ import type { TestAccount } from '../support/accounts.ts';
 import { startTestApi, type TestApi } from '../support/api.ts';
 import { proveBooks } from '../support/books.ts';
 import { showBudget } from '../support/budget-requests.ts';
+import { endAll } from '../support/end-all.ts';
 import { startFaultyLine } from '../support/faulty-line.ts';
 import { makeLeasable, takeLease } from '../support/lease-requests.ts';
 import { until } from '../support/stack.ts';
@@ -30,11 +31,13 @@ describe('client: leases', () => {
     farebox = new Farebox({ secretKey: account.developerKey, baseUrl: api.url });
     settled = [];
   });
-  after(async () => {
-    await proveBooks(api.env, { processor: false });
-    await api.stop();
-    await rm(folder, { recursive: true, force: true });
-  });
+  after(() =>
+    endAll(
+      () => proveBooks(api.env, { processor: false }),
+      () => api.stop(),
+      () => rm(folder, { recursive: true, force: true }),
+    ),
+  );
 
   const leasable = (body: object = {}) => makeLeasable(api, account.consumerKey, { ...body });
   const optionsFor = (apiKey: string): LeaseOptions & { journal?: undefined } => ({

@@ -3,9 +3,9 @@ import assert from 'node:assert/strict';
 import { serviceKeyOf } from '@farebox/client';
 import { composeKey } from '../../src/domain/api-keys.ts';
 
-const key = composeKey('fare', 'consumer', new Uint8Array(64).fill(7));
-const other = composeKey('fare', 'consumer', new Uint8Array(64).fill(8));
-const secret = composeKey('fare', 'developer', new Uint8Array(64).fill(7));
+const key = composeKey('fare', 'consumer', new Uint8Array(64).fill(7), 'live');
+const other = composeKey('fare', 'consumer', new Uint8Array(64).fill(8), 'live');
+const secret = composeKey('fare', 'developer', new Uint8Array(64).fill(7), 'live');
 
 describe('client: the key of a request', () => {
   it('is X-Service-Key, of a Headers object', () => {

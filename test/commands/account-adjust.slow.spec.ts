@@ -7,6 +7,7 @@ import { createDatabase } from '../../src/store/database.ts';
 import { CuttingProxy } from '../client/cutting-proxy.ts';
 import { createAccount, type TestAccount } from '../support/accounts.ts';
 import { proveBooks } from '../support/books.ts';
+import { endAll } from '../support/end-all.ts';
 import {
   createTestDatabase,
   farebox,
@@ -28,11 +29,13 @@ describe('farebox account adjust', () => {
     await sql.connect();
     account = await createAccount(env, 10);
   });
-  after(async () => {
-    await proveBooks(env, { processor: false });
-    await sql?.end();
-    await database?.drop();
-  });
+  after(() =>
+    endAll(
+      () => proveBooks(env, { processor: false }),
+      () => sql?.end(),
+      () => database?.drop(),
+    ),
+  );
 
   const adjust = async (amount: string, reason = 'goodwill'): Promise<unknown> => {
     const args = ['account', 'adjust', account.consumerId, amount, '--reason', reason, '--json'];

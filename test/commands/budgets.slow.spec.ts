@@ -2,10 +2,14 @@
 import assert from 'node:assert/strict';
 import { Client } from 'pg';
 import { kindOfKey } from '../../src/domain/api-keys.ts';
-import { uuidOf } from '../../src/domain/ids.ts';
+import { uuidOf, wireId } from '../../src/domain/ids.ts';
+import { findAccount } from '../../src/store/accounts/accounts.ts';
+import { ensureTestAccount } from '../../src/store/accounts/test-accounts.ts';
 import { createDatabase, type Database } from '../../src/store/database.ts';
 import { postFittingSpends } from '../../src/store/charges/post-spends.ts';
-import { postEntries } from '../../src/store/holds/post-hold-entries.ts';
+import { postFittingEntries } from '../../src/store/holds/post-hold-entries.ts';
+import { makeBudget } from '../../src/store/budgets/change-budgets.ts';
+import { UNLIMITED } from '../support/budget-settings.ts';
 import { newDraft, RECEIPT_KEY, replayWindow } from '../support/charge-drafts.ts';
 import { createTestAccount, type TestAccount } from '../support/accounts.ts';
 import { createTestDatabase, farebox, type TestDatabase } from '../support/stack.ts';
@@ -129,7 +133,7 @@ describe('farebox budget and account keys', () => {
     );
     assert.equal(made?.kind, 'posted');
     const place = { ...draft(2_000_000), kind: 'place', seconds: 600 } as const;
-    const [held] = await postEntries(database, [place], RECEIPT_KEY, replayWindow());
+    const [held] = await postFittingEntries(database, [place], RECEIPT_KEY, replayWindow());
     assert.equal(held?.kind, 'done');
     assert.ok(number > 0);
     assert.deepEqual(await json('budget', 'usage', id), [
@@ -167,6 +171,19 @@ describe('farebox budget and account keys', () => {
   });
 
   const keys = (...args: string[]) => one('account', 'keys', account.email, ...args);
+
+  it('makes test keys for a budget of play money', async () => {
+    const { email } = await createTestAccount(created.url, 0);
+    const live = await findAccount(database, { email });
+    assert.ok(live);
+    const holder = await ensureTestAccount(database, live.id, 16);
+    const made = await makeBudget(database, { ...holder, root: null }, null, UNLIMITED);
+    assert.ok(made.kind === 'made', made.kind);
+    const key = await one('budget', 'key', 'create', wireId('budget', made.budget.id));
+    assert.match(String(key['key']), /^fare_ck_test_/);
+    const rolled = await one('budget', 'key', 'roll', String(key['id']));
+    assert.match(String(rolled['key']), /^fare_ck_test_/);
+  });
 
   it('closes the keys of an account and limits developers', async () => {
     assert.deepEqual(await keys(), { charge: 'open', developerDayLimit: null });

@@ -7,6 +7,7 @@ import { wireId } from '../../src/domain/ids.ts';
 import { asMicros } from '../../src/domain/money.ts';
 import { createAccounts } from '../../src/store/accounts/accounts.ts';
 import { proveBooks } from '../support/books.ts';
+import { endAll } from '../support/end-all.ts';
 import { startFaultyLine, type FaultyLine } from '../support/faulty-line.ts';
 import { openTestLedger, type TestLedger } from '../support/ledger.ts';
 import { newPayer, type Payer } from '../support/payer.ts';
@@ -43,12 +44,14 @@ describe('a command that loses its connection during the COMMIT', () => {
     payer = await newPayer(ledger.database);
     topUp = wireId('topUp', await payer.topUp(20_000_000));
   });
-  after(async () => {
-    await proveBooks(env, { processor: false });
-    await line?.stop();
-    await client?.end();
-    await ledger?.drop();
-  });
+  after(() =>
+    endAll(
+      () => proveBooks(env, { processor: false }),
+      () => line?.stop(),
+      () => client?.end(),
+      () => ledger?.drop(),
+    ),
+  );
 
   /** While a transaction that inserts into the table waits in its COMMIT, `damage` happens. Then it commits. */
   async function duringCommit<T>(

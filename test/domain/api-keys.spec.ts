@@ -9,7 +9,7 @@ const KINDS = ['consumer', 'developer', 'legacy'] as const satisfies readonly Ke
 const anyRandom = fc.uint8Array({ minLength: 64, maxLength: 64 }).filter(isEnough);
 const anyKey = fc
   .tuple(fc.constantFrom(...KINDS), anyRandom)
-  .map(([kind, random]) => ({ kind, key: composeKey('fare', kind, random) }));
+  .map(([kind, random]) => ({ kind, key: composeKey('fare', kind, random, 'live') }));
 const anyCharacter = fc.constantFrom(...BASE62.split(''), '_', '-', '.', ' ', 'é');
 /** Any UTF-16, including lone surrogates. */
 const anyText = fc.string({
@@ -25,9 +25,9 @@ function isEnough(random: Uint8Array): boolean {
 describe('keys', () => {
   it('have the prefix and marks of their kind, then 38 letters and digits', () => {
     const random = new Uint8Array(64).map((_, index) => index * 3);
-    assert.match(composeKey('fare', 'consumer', random), /^fare_ck_live_[0-9A-Za-z]{38}$/);
-    assert.match(composeKey('fare', 'developer', random), /^fare_sk_live_[0-9A-Za-z]{38}$/);
-    assert.match(composeKey('fare', 'legacy', random), /^fare_sk_[0-9A-Za-z]{38}$/);
+    assert.match(composeKey('fare', 'consumer', random, 'live'), /^fare_ck_live_[0-9A-Za-z]{38}$/);
+    assert.match(composeKey('fare', 'developer', random, 'live'), /^fare_sk_live_[0-9A-Za-z]{38}$/);
+    assert.match(composeKey('fare', 'legacy', random, 'live'), /^fare_sk_[0-9A-Za-z]{38}$/);
   });
 
   it('are recognized as the kind that they were created as', () => {
@@ -101,9 +101,12 @@ describe('keys', () => {
   });
 
   it('skip random bytes that would make some characters likelier than others', () => {
-    const plain = composeKey('fare', 'legacy', new Uint8Array(64).fill(7));
+    const plain = composeKey('fare', 'legacy', new Uint8Array(64).fill(7), 'live');
     const mixed = Uint8Array.from({ length: 64 }, (_, index) => (index % 2 === 0 ? 248 : 7));
-    assert.equal(composeKey('fare', 'legacy', mixed), plain);
-    assert.throws(() => composeKey('fare', 'legacy', new Uint8Array(64).fill(255)), RangeError);
+    assert.equal(composeKey('fare', 'legacy', mixed, 'live'), plain);
+    assert.throws(
+      () => composeKey('fare', 'legacy', new Uint8Array(64).fill(255), 'live'),
+      RangeError,
+    );
   });
 });

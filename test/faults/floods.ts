@@ -85,7 +85,7 @@ export function floodsOf(
       requests: some(() => ({
         method: 'GET',
         path: '/v1/balance',
-        key: composeKey('fare', 'consumer', randomBytes(64)),
+        key: composeKey('fare', 'consumer', randomBytes(64), 'live'),
       })),
     },
     {

@@ -107,6 +107,7 @@ const REFUSED: Readonly<
             ? role
             : 'developer',
         new Uint8Array(32),
+        'live',
       ),
     ),
   'a revoked key': (role, _, revoked) => sent(role, KEY_OF[role](revoked)),

@@ -35,7 +35,7 @@ describe('secrets', () => {
     secrets.set('the key that calls agents', harness.account.legacyKey);
     const { consumerKey, developerKey, legacyKey } = account;
     const session = await signIn(stack.api, stack.database.url, account.email);
-    const unknownKey = composeKey('fare', 'developer', new Uint8Array(32).fill(7));
+    const unknownKey = composeKey('fare', 'developer', new Uint8Array(32).fill(7), 'live');
     const keys = { consumerKey, developerKey, legacyKey, unknownKey };
     for (const [name, key] of Object.entries({ ...keys, session })) secrets.set(name, key);
     for (const name of ['MASTER_SECRET', 'STRIPE_SECRET_KEY', 'STRIPE_WEBHOOK_SECRET'] as const) {

@@ -189,7 +189,11 @@ export class Actor {
   async chargeWithBadKey(consumer: Consumer): Promise<void> {
     const request = this.#newCharge(consumer, this.#random.pick(this.#world.developers));
     // Well formed but unknown; a developer's; not a key at all.
-    const bad = [newKey('fare', 'consumer'), request.developer.developerKey, 'fare_ck_live_1'];
+    const bad = [
+      newKey('fare', 'consumer', 'live'),
+      request.developer.developerKey,
+      'fare_ck_live_1',
+    ];
     const apiKey = this.#random.pick(bad);
     const answer = await this.#service.charge(this.#random, { ...request, apiKey });
     this.#assertRefusal(answer, 401, 'invalid_api_key');
@@ -266,7 +270,7 @@ export class Actor {
   async rollKey(consumer: Consumer): Promise<void> {
     const { database } = this.#world;
     const old = consumer.apiKey;
-    const key = newKey('fare', 'consumer');
+    const key = newKey('fare', 'consumer', 'live');
     await database.transaction(async (tx) => {
       const stored = (await listKeys(tx, consumer.accountId)).find(
         ({ kind, lastFour, revokedAt }) =>

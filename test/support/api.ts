@@ -16,6 +16,7 @@ import {
   type Start,
 } from './stack.ts';
 import { createTestAccount, type TestAccount } from './accounts.ts';
+import { endAll } from './end-all.ts';
 
 /** What a request may change: equal before and after means that it did nothing. */
 export interface Books {
@@ -120,10 +121,11 @@ async function startTestApiOf<S extends Server>(
       assert.deepEqual(await books(), before);
       return result;
     },
-    stop: async () => {
-      await sql.end();
-      await Promise.all([first, ...others].map((server) => server.stop()));
-      await database.drop();
-    },
+    stop: () =>
+      endAll(
+        () => sql.end(),
+        ...[first, ...others].map((server) => () => server.stop()),
+        () => database.drop(),
+      ),
   };
 }

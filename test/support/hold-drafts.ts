@@ -53,7 +53,7 @@ export async function postEntries(
   database: Database,
   entries: readonly HoldEntry[],
 ): Promise<HoldOutcome[]> {
-  const outcomes = await store.postEntries(database, entries, RECEIPT_KEY, replayWindow());
+  const outcomes = await store.postFittingEntries(database, entries, RECEIPT_KEY, replayWindow());
   return Promise.all(
     outcomes.map(
       async (outcome, index) =>
@@ -63,7 +63,7 @@ export async function postEntries(
 }
 
 async function settle(database: Database, entry: HoldEntry | undefined) {
-  const [outcome] = await store.settleEntries(
+  const [outcome] = await store.postEntries(
     database,
     entry ? [entry] : [],
     RECEIPT_KEY,

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { composeKey } from '../../src/domain/api-keys.ts';
 import { findLeaks, keysIn } from './leaks.ts';
 
-const KEY = composeKey('fare', 'consumer', new Uint8Array(32).fill(9));
+const KEY = composeKey('fare', 'consumer', new Uint8Array(32).fill(9), 'live');
 const GIVEN = 'whsec_of_a_process_of_this_run';
 /** More than a stream reads at once. */
 const PIECE_BYTES = 70_000;

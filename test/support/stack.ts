@@ -15,6 +15,7 @@ import type { Logger } from 'pino';
 import { readConfig, type Config } from '../../src/config.ts';
 import { startChild } from '../../src/embedded/child.ts';
 import { createLog } from '../../src/processes/log.ts';
+import { endAll } from './end-all.ts';
 import { noteSecretsOf } from './leaks.ts';
 import { choosePort } from './ports.ts';
 import { ensureSearchAttributes } from '../../src/temporal/search-attributes.ts';
@@ -339,9 +340,7 @@ async function startStackOf<A extends Server, W extends Server>(
   options: StackOptions,
 ): Promise<Stack<A, W>> {
   const undo: (() => Promise<void>)[] = [];
-  const stop = async () => {
-    for (const step of undo.splice(0).toReversed()) await step();
-  };
+  const stop = () => endAll(...undo.splice(0).toReversed());
   const started = async <S extends Server>(server: Promise<S>): Promise<S> => {
     const running = await server;
     undo.push(() => running.stop());

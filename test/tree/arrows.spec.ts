@@ -47,7 +47,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   simulator: [],
   client: [],
   examples: [],
-  console: [],
+  console: ['src/domain'],
 };
 /** Workflows name activities by their types; at run time Temporal stands between them. */
 const MAY_IMPORT_TYPES: Readonly<Record<string, readonly string[]>> = {

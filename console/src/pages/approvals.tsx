@@ -5,6 +5,7 @@ import { IconCircleCheck } from '@tabler/icons-react';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useSearch } from '@tanstack/react-router';
 import { useRef, useState } from 'react';
+import { RAISED_LIMIT_LABELS } from '../../../src/domain/approval.ts';
 import type { Approval, Approvals, Decision } from '../answers.ts';
 import { ApiFailure, newIdempotencyKey, read, write } from '../api.ts';
 import { usd } from '../format.ts';
@@ -123,12 +124,6 @@ function Question({ approval }: { readonly approval: Approval }) {
   );
 }
 
-const LIMITS: Readonly<Record<NonNullable<Approval['scope']>, string>> = {
-  total: 'New total limit',
-  window: 'New limit for each window',
-  per_call: 'New limit for one call',
-};
-
 function Answers({ approval: { id, code, scope } }: { readonly approval: Approval }) {
   // The same in every tab, so that the question is paid for once. After a payment that failed, another one may be tried.
   const key = useRef(id);
@@ -180,7 +175,7 @@ function Answers({ approval: { id, code, scope } }: { readonly approval: Approva
         >
           <Group align="flex-end" gap="sm">
             <TextInput
-              label={`${LIMITS[scope ?? 'total']}, in dollars`}
+              label={RAISED_LIMIT_LABELS[scope ?? 'total']}
               inputMode="decimal"
               maxLength={20}
               value={limit}

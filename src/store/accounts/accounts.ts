@@ -82,9 +82,9 @@ async function insertChunk(
       accountId: randomUUIDv7(),
       consumerId,
       developerId: randomUUIDv7(),
-      consumerKey: newKey(defaults.keyPrefix, 'consumer'),
-      developerKey: newKey(defaults.keyPrefix, 'developer'),
-      legacyKey: newKey(defaults.keyPrefix, 'legacy'),
+      consumerKey: newKey(defaults.keyPrefix, 'consumer', 'live'),
+      developerKey: newKey(defaults.keyPrefix, 'developer', 'live'),
+      legacyKey: newKey(defaults.keyPrefix, 'legacy', 'live'),
     };
   });
   const ceiling = defaults.consentCeiling ?? null;
@@ -136,7 +136,7 @@ export async function createKey(
 }
 
 /** A new random key, in plain text. */
-export function newKey(prefix: string, kind: KeyKind, mode: Mode = 'live'): string {
+export function newKey(prefix: string, kind: KeyKind, mode: Mode): string {
   return composeKey(prefix, kind, randomBytes(64), mode);
 }
 

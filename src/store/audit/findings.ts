@@ -16,6 +16,11 @@ export interface Finding extends Offender {
 /** Per check: enough to see the problem. */
 export const OFFENDERS_MAX = 20;
 
+/** What a check that looks at more than rows found. */
+export function findingsOf(part: string, check: string, found: readonly Offender[]): Finding[] {
+  return firstOf(found).map((each) => ({ part, check, ...each }));
+}
+
 /** The first violations of a check, and their total number. */
 export function firstOf(found: readonly Offender[]): Omit<Finding, 'part' | 'check'>[] {
   return found

@@ -8,7 +8,7 @@ import type { ConsumerRef } from '../balance/consumers.ts';
 import { row, sql, type Connection, type Database } from '../database.ts';
 import { idFloorOf } from '../database-ids.ts';
 import type { HoldEntry } from '../holds/hold-entry.ts';
-import { settleEntries } from '../holds/post-hold-entries.ts';
+import { postEntries } from '../holds/post-hold-entries.ts';
 
 const OpenHold = Type.Object({
   id: Type.String(),
@@ -54,7 +54,7 @@ async function release(database: Database, open: readonly OpenHold[]): Promise<v
     idempotencyHash: null,
     fingerprint: null,
   }));
-  await settleEntries(database, entries, NO_RECEIPT, { fromId: uuidFloor(0), toId: uuidFloor(0) });
+  await postEntries(database, entries, NO_RECEIPT, { fromId: uuidFloor(0), toId: uuidFloor(0) });
 }
 
 /** Oldest first, without leases, which end by themselves. Reads the consumer's holds of one day. */

@@ -3,21 +3,20 @@
  * (post_fitting_charges.sql, post_charges.sql); this file adds up and passes arrays. list-charges.ts reads charges.
  */
 import { asMicros, type Micros } from '../../domain/money.ts';
+import { int2Array, int4Array, int8Array, textArray, uuidArray } from './binary-arrays.ts';
 import {
-  int2Array,
-  int4Array,
-  int8Array,
-  int8ArrayOfHex,
-  textArray,
-  uuidArray,
-} from './binary-arrays.ts';
+  identityColumns,
+  identityValues,
+  type OptionalIdentity,
+  type Identity,
+} from './identity.ts';
 import { Type } from 'typebox';
 import type { KeyOwner } from '../accounts/api-keys.ts';
 import type { ApprovalRequired, LimitReached } from '../budgets/budget.ts';
 import { micros, row, sql, unchecked, type Connection } from '../database.ts';
 
 /** A charge to be decided; ids are UUIDs. */
-export interface ChargeDraft {
+export interface ChargeDraft extends OptionalIdentity {
   /** Set when the draft is sent. */
   id: string;
   readonly ledger: number;
@@ -26,10 +25,6 @@ export interface ChargeDraft {
   readonly developerNumber: number;
   readonly tool: string;
   readonly amountMicros: Micros;
-  /** 22 hexadecimal digits of a hash of the idempotency key, the developer and the consumer. */
-  readonly idempotencyHash: string | null;
-  /** 10 hexadecimal digits of a hash of the request; null if and only if `idempotencyHash` is. */
-  readonly fingerprint: string | null;
   /** JSON text of a flat object, or null. */
   readonly metadata: string | null;
   /** The key that pays when it is a spend key; null for a key of the account. */
@@ -183,14 +178,12 @@ const outcomeByKeyRow = row(OutcomeByKey);
  */
 export async function findChargeByKey(
   connection: Connection,
-  key: { readonly idempotencyHash: string; readonly fingerprint: string },
+  key: Identity,
   replay: ReplayWindow,
 ): Promise<ChargeOutcome | null> {
+  const [hash, fingerprint] = identityValues(key);
   const found = await connection.maybeOne(sql.type(outcomeByKeyRow)`
-    with asked as (
-      select ('x' || ${key.idempotencyHash.slice(0, 16)})::bit(64)::int8 as hash,
-        ('x' || ${key.idempotencyHash.slice(16) + key.fingerprint})::bit(64)::int8 as fingerprint
-    )
+    with asked as (select ${hash} as hash, ${fingerprint} as fingerprint)
     select c.request_fingerprint = a.fingerprint as "isSame", c.id, c.amount_micros as "amountMicros",
       c.balance_micros as "balanceMicros", c.receipt_key as "receiptKey"
     from asked a cross join lateral (
@@ -219,10 +212,7 @@ export function chargeColumns(drafts: readonly ChargeDraft[]) {
     int4Array(drafts.map((d) => d.developerNumber)),
     textArray(drafts.map((d) => d.tool)),
     int8Array(drafts.map((d) => d.amountMicros)),
-    int8ArrayOfHex(drafts.map((d) => d.idempotencyHash && d.idempotencyHash.slice(0, 16))),
-    int8ArrayOfHex(
-      drafts.map((d) => d.idempotencyHash && d.idempotencyHash.slice(16) + (d.fingerprint ?? '')),
-    ),
+    ...identityColumns(drafts),
     textArray(drafts.map((d) => d.metadata)),
   ];
   return sql.join(

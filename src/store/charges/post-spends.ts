@@ -82,8 +82,8 @@ export async function postSpends(
 ): Promise<ChargeOutcome[]> {
   const entries = drafts.map((draft) => ({ ...draft, kind: 'charge' as const }));
   // No hold is released here, so no debt is repaid.
-  const rows = await decideEntries(connection, entries, receiptKey, replay, 'left');
-  return rows.map((found, index) => chargeOutcomeOf(found, drafts[index]?.developerId ?? ''));
+  const decided = await decideEntries(connection, entries, receiptKey, replay, 'left');
+  return decided.map(({ entry, found }) => chargeOutcomeOf(found, entry.developerId));
 }
 
 interface Node {

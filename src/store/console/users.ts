@@ -3,7 +3,16 @@ import { Type, type Static } from 'typebox';
 import type { KeyOwner } from '../accounts/api-keys.ts';
 import { createAccounts, findAccount, type AccountDefaults } from '../accounts/accounts.ts';
 import { asMicros } from '../../domain/money.ts';
-import { countRow, row, sql, type Connection, type Database, type Fragment } from '../database.ts';
+import {
+  countRow,
+  idRow,
+  nullable,
+  row,
+  sql,
+  type Connection,
+  type Database,
+  type Fragment,
+} from '../database.ts';
 import { lockName } from '../named-lock.ts';
 
 export type AccountOwner = Pick<
@@ -17,15 +26,14 @@ export type AccountOwner = Pick<
 
 const emailRow = row(Type.Object({ email: Type.String() }));
 const SignInState = Type.Object({
-  password: Type.Union([Type.String(), Type.Null()]),
+  password: nullable(Type.String()),
   hasSecondFactor: Type.Boolean(),
-  secret: Type.Union([Type.String(), Type.Null()]),
+  secret: nullable(Type.String()),
 });
 /** The hash of the password, whether a code is asked for, and the encrypted secret of the codes, which may not be confirmed yet. */
 export type SignInState = Static<typeof SignInState>;
 
 const signInRow = row(SignInState);
-const idRow = row(Type.Object({ id: Type.String() }));
 const factorRow = row(Type.Object({ hasSecondFactor: Type.Boolean() }));
 const ownerRow = row(
   Type.Object({

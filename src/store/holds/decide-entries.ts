@@ -4,14 +4,8 @@
  */
 import { OVER_MODES } from '../../domain/hold.ts';
 import type { LimitRow } from '../budgets/budget.ts';
-import {
-  int2Array,
-  int4Array,
-  int8Array,
-  int8ArrayOfHex,
-  textArray,
-  uuidArray,
-} from '../charges/binary-arrays.ts';
+import { int2Array, int4Array, int8Array, textArray, uuidArray } from '../charges/binary-arrays.ts';
+import { identityColumns } from '../charges/identity.ts';
 import type { ChargeDraft, ReplayWindow } from '../charges/post-charges.ts';
 import { sql, unchecked, type Connection } from '../database.ts';
 import type { HoldEntry, HoldOutcome } from './hold-entry.ts';
@@ -55,19 +49,25 @@ function overOf(entry: LedgerEntry): number {
  */
 type Owing = 'left' | 'decided';
 
+/** An entry with what was decided about it. */
+interface Decided<Entry extends LedgerEntry> {
+  readonly entry: Entry;
+  readonly found: EntryRow;
+}
+
 /** In the order of the entries, in one commit. The caller ensures that no idempotency hash occurs twice. */
-export async function decideEntries(
+export async function decideEntries<Entry extends LedgerEntry>(
   connection: Connection,
-  entries: readonly LedgerEntry[],
+  entries: readonly Entry[],
   receiptKey: number,
   replay: ReplayWindow,
   owing: Owing,
-): Promise<readonly EntryRow[]> {
+): Promise<readonly Decided<Entry>[]> {
   /** Holds that are placed, and charges. */
   const asked = <T>(read: (entry: ChargeDraft) => T, other: T) =>
-    entries.map((entry) => ('consumerId' in entry ? read(entry) : other));
+    entries.map((entry: LedgerEntry) => ('consumerId' in entry ? read(entry) : other));
   const captured = <T>(read: (entry: HoldEntry & { kind: 'capture' }) => T, other: T) =>
-    entries.map((entry) => (entry.kind === 'capture' ? read(entry) : other));
+    entries.map((entry: LedgerEntry) => (entry.kind === 'capture' ? read(entry) : other));
   const columns = [
     int2Array(entries.map(({ kind }) => KINDS[kind])),
     uuidArray(entries.map((entry) => ('id' in entry ? entry.id : NO_ID))),
@@ -81,10 +81,7 @@ export async function decideEntries(
     int4Array(entries.map((entry) => ('seconds' in entry ? entry.seconds : 0))),
     int2Array(captured(({ isFinal }) => Number(isFinal), 1)),
     int2Array(entries.map(overOf)),
-    int8ArrayOfHex(entries.map((e) => e.idempotencyHash && e.idempotencyHash.slice(0, 16))),
-    int8ArrayOfHex(
-      entries.map((e) => e.idempotencyHash && e.idempotencyHash.slice(16) + (e.fingerprint ?? '')),
-    ),
+    ...identityColumns(entries),
     textArray(entries.map((entry) => ('metadata' in entry ? entry.metadata : null))),
   ];
   const rows = await connection.any(sql.prepared('post_entries', unchecked<EntryRow>())`
@@ -95,8 +92,11 @@ export async function decideEntries(
       )},
       ${receiptKey}::int2, ${replay.fromId}::uuid, ${replay.toId}::uuid, ${owing === 'decided'}::boolean)
   `);
-  if (rows.length !== entries.length) {
-    throw new Error(`${entries.length} entries asked, ${rows.length} decided`);
-  }
-  return rows;
+  return entries.map((entry, index) => {
+    const found = rows[index];
+    if (found?.ord !== index + 1) {
+      throw new Error(`${entries.length} entries asked, ${rows.length} decided`);
+    }
+    return { entry, found };
+  });
 }

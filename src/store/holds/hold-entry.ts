@@ -2,12 +2,11 @@
 import type { OverMode } from '../../domain/hold.ts';
 import type { Micros } from '../../domain/money.ts';
 import type { ApprovalRequired, LimitReached } from '../budgets/budget.ts';
+import type { OptionalIdentity } from '../charges/identity.ts';
 import type { ChargeDraft } from '../charges/post-charges.ts';
 import type { Hold } from './hold.ts';
 
-/** The hash of an idempotency key and the fingerprint of the request, as in `ChargeDraft`. */
-type Identity = Pick<ChargeDraft, 'idempotencyHash' | 'fingerprint'>;
-export type OfHold = Identity &
+export type OfHold = OptionalIdentity &
   Pick<ChargeDraft, 'developerId' | 'developerNumber'> & { readonly holdId: string };
 
 /** A change to a hold; ids are UUIDs. */

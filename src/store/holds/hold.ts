@@ -29,7 +29,7 @@ export interface HoldRow {
   readonly expiresAt: string;
 }
 
-export function holdOf({ state, ...found }: HoldRow): Hold {
+export function holdOf<Row extends HoldRow>({ state, ...found }: Row): Hold & Omit<Row, 'state'> {
   const status = HOLD_STATUSES[state];
   if (status === undefined) throw new Error(`unknown state of a hold: ${state}`);
   return {

@@ -73,7 +73,7 @@ export async function listHolds(
         order by id desc limit ${left}
       `),
   );
-  return rows.map(holdOf) as StoredHold[];
+  return rows.map((found) => holdOf(found));
 }
 
 export async function findHold(
@@ -84,7 +84,7 @@ export async function findHold(
   const found = await connection.maybeOne(sql.type(holdRow)`
     select ${columns} from farebox.holds where ${ownedBy(owner)} and tool <> '' and id = ${id}
   `);
-  return found && (holdOf(found) as StoredHold);
+  return found && holdOf(found);
 }
 
 function ownedBy(owner: HoldOwner) {

@@ -2,6 +2,7 @@
 import { asMicros } from '../../domain/money.ts';
 import { repayDebts } from '../balance/debts.ts';
 import { approvalRequired, limitReached } from '../budgets/budget.ts';
+import { identityValues, type Identity } from '../charges/identity.ts';
 import type { ChargeOutcome, ReplayWindow } from '../charges/post-charges.ts';
 import { chargeOutcomeOf } from '../charges/post-spends.ts';
 import { type Connection, idRow, sql } from '../database.ts';
@@ -14,48 +15,48 @@ export type EntryOutcome = HoldOutcome | ChargeOutcome;
 
 /**
  * Decides the entries in order, in one commit. The caller ensures that no idempotency hash occurs twice. An entry that
- * would release money of a consumer with a debt has the outcome undefined: `settleEntries` decides it.
+ * would release money of a consumer with a debt has the outcome undefined: `postEntries` decides it.
  */
-export async function postEntries(
+export async function postFittingEntries(
   connection: Connection,
   entries: readonly LedgerEntry[],
   receiptKey: number,
   replay: ReplayWindow,
 ): Promise<(EntryOutcome | undefined)[]> {
-  const rows = await decideEntries(connection, entries, receiptKey, replay, 'left');
-  return outcomesOf(entries, rows);
+  const decided = await decideEntries(connection, entries, receiptKey, replay, 'left');
+  return decided.map(({ entry, found }) =>
+    found.outcome === 'owing' ? undefined : outcomeOfEntry(entry, found),
+  );
 }
 
 /** Decides them all, and repays the debts of their consumers from the money that they release, in one transaction. */
-export async function settleEntries(
+export async function postEntries(
   connection: Connection,
   entries: readonly LedgerEntry[],
   receiptKey: number,
   replay: ReplayWindow,
 ): Promise<EntryOutcome[]> {
   return connection.transaction(async (tx) => {
-    const rows = await decideEntries(tx, entries, receiptKey, replay, 'decided');
+    const decided = await decideEntries(tx, entries, receiptKey, replay, 'decided');
     const consumers = new Map(
-      rows
-        .filter(({ hold_id: holdId }) => holdId !== null)
-        .map(({ ledger, consumer }) => [consumer, { ledger, consumerId: consumer }]),
+      decided
+        .filter(({ found }) => found.hold_id !== null)
+        .map(({ found: { ledger, consumer } }) => [consumer, { ledger, consumerId: consumer }]),
     );
     if (consumers.size > 0) await repayDebts(tx, [...consumers.values()]);
-    return outcomesOf(entries, rows) as EntryOutcome[];
+    return decided.map(({ entry, found }) => outcomeOfEntry(entry, found));
   });
 }
 
 /** Whether the idempotency key has placed a hold, for this request or another. */
 export async function isHoldKey(
   connection: Connection,
-  key: { readonly idempotencyHash: string; readonly fingerprint: string },
+  key: Identity,
   replay: ReplayWindow,
 ): Promise<boolean> {
+  const [hash, fingerprint] = identityValues(key);
   const found = await connection.maybeOne(sql.type(idRow)`
-    with asked as (
-      select ('x' || ${key.idempotencyHash.slice(0, 16)})::bit(64)::int8 as hash,
-        ('x' || ${key.idempotencyHash.slice(16) + key.fingerprint})::bit(64)::int8 as fingerprint
-    )
+    with asked as (select ${hash} as hash, ${fingerprint} as fingerprint)
     select h.id from asked a cross join lateral (
       select id from farebox.holds
       where idempotency_hash = a.hash and (request_fingerprint # a.fingerprint) >> 40 = 0
@@ -89,21 +90,8 @@ export async function findLockedHolds(
   `);
 }
 
-function outcomesOf(
-  entries: readonly LedgerEntry[],
-  rows: readonly EntryRow[],
-): (EntryOutcome | undefined)[] {
-  const outcomes: (EntryOutcome | undefined)[] = entries.map(() => undefined);
-  for (const found of rows) {
-    const entry = entries[found.ord - 1];
-    if (found.outcome === 'owing') continue;
-    const developerId = entry && 'developerId' in entry ? entry.developerId : '';
-    outcomes[found.ord - 1] =
-      entry?.kind === 'charge'
-        ? chargeOutcomeOf(found, developerId)
-        : outcomeOf(found, developerId);
-  }
-  return outcomes;
+function outcomeOfEntry({ kind, developerId }: LedgerEntry, found: EntryRow): EntryOutcome {
+  return kind === 'charge' ? chargeOutcomeOf(found, developerId) : outcomeOf(found, developerId);
 }
 
 export function outcomeOf(found: EntryRow, developerId: string): HoldOutcome {

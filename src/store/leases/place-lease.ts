@@ -35,9 +35,9 @@ export async function placeLease(
   replay: ReplayWindow,
 ): Promise<PlacedLease> {
   return database.transaction(async (tx) => {
-    const [found] = await decideEntries(tx, [entry], receiptKey, replay, 'left');
-    if (!found) throw new Error('one entry asked, none decided');
-    const outcome = outcomeOf(found, entry.developerId);
+    const [decided] = await decideEntries(tx, [entry], receiptKey, replay, 'left');
+    if (!decided) throw new Error('one entry asked, none decided');
+    const outcome = outcomeOf(decided.found, entry.developerId);
     switch (outcome.kind) {
       case 'insufficient':
       case 'limit_reached':

@@ -6,6 +6,7 @@ import { Type } from 'typebox';
 import { HOLD_SECONDS_MAX } from '../../domain/hold.ts';
 import type { Micros } from '../../domain/money.ts';
 import { limitReached, type LimitReached } from '../budgets/budget.ts';
+import { hasIdentity, identityValues, type OptionalIdentity } from '../charges/identity.ts';
 import {
   nullable,
   row,
@@ -16,7 +17,7 @@ import {
 } from '../database.ts';
 import { findLease, type Lease } from './lease.ts';
 
-export interface Renewal {
+export interface Renewal extends OptionalIdentity {
   readonly developerNumber: number;
   /** A UUID. */
   readonly leaseId: string;
@@ -25,9 +26,6 @@ export interface Renewal {
   readonly seconds: number;
   /** In the order of the lease's tools. */
   readonly pricesMicros: readonly Micros[];
-  /** The hash of the idempotency key and the fingerprint of the request, as in `ChargeDraft`. */
-  readonly idempotencyHash: string | null;
-  readonly fingerprint: string | null;
 }
 
 export type RenewedLease =
@@ -81,10 +79,10 @@ export async function renewLease(database: Database, renewal: Renewal): Promise<
 export async function findRenewed(
   connection: Connection,
   lease: Lease,
-  { idempotencyHash, fingerprint }: Pick<Renewal, 'idempotencyHash' | 'fingerprint'>,
+  asked: OptionalIdentity,
 ): Promise<RenewedLease | null> {
-  if (idempotencyHash === null) return null;
-  const [hash, request] = identityOf(idempotencyHash, fingerprint);
+  if (!hasIdentity(asked)) return null;
+  const [hash, request] = identityValues(asked);
   const isSame = await connection.maybeOneFirst(sql.type(sameRow)`
     select request_fingerprint = ${request} as "isSame" from farebox.hold_extensions
     where hold_id = ${lease.id} and idempotency_hash = ${hash}
@@ -136,10 +134,8 @@ async function findRefusal(
   return passed ? limitReached(passed) : undefined;
 }
 
-async function renew(
-  tx: Transaction,
-  { developerNumber, leaseId, seconds, pricesMicros, idempotencyHash, fingerprint }: Renewal,
-): Promise<void> {
+async function renew(tx: Transaction, renewal: Renewal): Promise<void> {
+  const { developerNumber, leaseId, seconds, pricesMicros } = renewal;
   await tx.query(sql.typeAlias('nothing')`
     with held as (
       update farebox.holds set expires_at =
@@ -156,22 +152,10 @@ async function renew(
     from (select ${sql.array([...pricesMicros], 'int8')} as now) p
     where id = ${leaseId}
   `);
-  if (idempotencyHash === null) return;
-  const [hash, request] = identityOf(idempotencyHash, fingerprint);
+  if (!hasIdentity(renewal)) return;
+  const [hash, request] = identityValues(renewal);
   await tx.query(sql.typeAlias('nothing')`
     insert into farebox.hold_extensions (ledger, hold_id, idempotency_hash, request_fingerprint)
     select ledger, id, ${hash}, ${request} from farebox.leases where id = ${leaseId}
   `);
-}
-
-/** As the statement of holds stores them: 64 bits each. */
-function identityOf(idempotencyHash: string, fingerprint: string | null) {
-  return [
-    bitsOf(idempotencyHash.slice(0, 16)),
-    bitsOf(idempotencyHash.slice(16) + (fingerprint ?? '')),
-  ] as const;
-}
-
-function bitsOf(hex: string) {
-  return sql.fragment`(${`x${hex}`}::bit(64))::int8`;
 }

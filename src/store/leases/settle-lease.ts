@@ -2,19 +2,18 @@
 import { asMicros, type Micros } from '../../domain/money.ts';
 import { lockConsumer } from '../balance/consumers.ts';
 import { repayDebts } from '../balance/debts.ts';
-import { int8Array, int8ArrayOfHex, textArray, uuidArray } from '../charges/binary-arrays.ts';
+import { int8Array, textArray, uuidArray } from '../charges/binary-arrays.ts';
+import { identityColumns, type Identity } from '../charges/identity.ts';
 import type { ReplayWindow } from '../charges/post-charges.ts';
 import { sql, unchecked, type Database } from '../database.ts';
 import { findLease, type Lease } from './lease.ts';
 
 /** A call: a charge of the lease. Its idempotency key is its number. */
-export interface SettledEntry {
+export interface SettledEntry extends Identity {
   /** The UUID of the charge. */
   readonly id: string;
   readonly tool: string;
   readonly amountMicros: Micros;
-  readonly idempotencyHash: string;
-  readonly fingerprint: string;
   /** JSON. */
   readonly metadata: string | null;
 }
@@ -30,7 +29,7 @@ export interface Settlement {
   readonly isFinal: boolean;
 }
 
-export type EntryOutcome =
+export type SettledOutcome =
   | {
       /** `replayed`: settled before. */
       readonly kind: 'done' | 'replayed';
@@ -42,13 +41,17 @@ export type EntryOutcome =
   | { readonly kind: 'closed' | 'key_reused' | 'unknown_tool' };
 
 export type SettledLease =
-  | { readonly kind: 'settled'; readonly lease: Lease; readonly outcomes: readonly EntryOutcome[] }
+  | {
+      readonly kind: 'settled';
+      readonly lease: Lease;
+      readonly outcomes: readonly SettledOutcome[];
+    }
   | { readonly kind: 'fenced'; readonly lease: Lease }
   | { readonly kind: 'unknown_lease' };
 
 interface SettledRow {
   readonly ord: number;
-  readonly outcome: EntryOutcome['kind'];
+  readonly outcome: SettledOutcome['kind'];
   readonly charge_id: string;
   readonly amount: number;
   readonly signed_by: number;
@@ -66,10 +69,7 @@ export async function settleLease(
     uuidArray(entries.map(({ id }) => id)),
     textArray(entries.map(({ tool }) => tool)),
     int8Array(entries.map(({ amountMicros }) => amountMicros)),
-    int8ArrayOfHex(entries.map(({ idempotencyHash }) => idempotencyHash.slice(0, 16))),
-    int8ArrayOfHex(
-      entries.map(({ idempotencyHash, fingerprint }) => idempotencyHash.slice(16) + fingerprint),
-    ),
+    ...identityColumns(entries),
     textArray(entries.map(({ metadata }) => metadata)),
   ].map((column) => sql.binary(column));
   return database.transaction(async (tx) => {
@@ -87,7 +87,7 @@ export async function settleLease(
       await lockConsumer(tx, lease);
       await repayDebts(tx, [lease]);
     }
-    const outcomes: EntryOutcome[] = [];
+    const outcomes: SettledOutcome[] = [];
     for (const found of rows) outcomes[found.ord - 1] = outcomeOf(found);
     if (outcomes.length !== entries.length) {
       throw new Error(`${entries.length} entries settled, ${outcomes.length} decided`);
@@ -102,7 +102,7 @@ function outcomeOf({
   amount,
   signed_by,
   limit_micros,
-}: SettledRow): EntryOutcome {
+}: SettledRow): SettledOutcome {
   switch (outcome) {
     case 'done':
     case 'replayed':

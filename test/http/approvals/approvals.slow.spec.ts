@@ -13,6 +13,7 @@ import {
   showBudget,
   spend,
 } from '../../support/budget-requests.ts';
+import { endAll } from '../../support/end-all.ts';
 import { askHold } from '../../support/hold-requests.ts';
 import { assertError, bodyOf, call } from '../../support/http.ts';
 import { farebox, until, type Server } from '../../support/stack.ts';
@@ -31,10 +32,12 @@ describe('approvals', () => {
     account = await api.createAccount(100);
     key = account.consumerKey;
   });
-  after(async () => {
-    await proveBooks(api.env, { processor: false });
-    await api.stop();
-  });
+  after(() =>
+    endAll(
+      () => proveBooks(api.env, { processor: false }),
+      () => api.stop(),
+    ),
+  );
 
   /** A budget with these settings and a key for it. */
   const budgetWith = async (settings: object) => {

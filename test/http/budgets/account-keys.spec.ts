@@ -23,6 +23,7 @@ import {
   makeKey,
   spend,
 } from '../../support/budget-requests.ts';
+import { endAll } from '../../support/end-all.ts';
 import { askCapture, askHold, capture, place } from '../../support/hold-requests.ts';
 import { assertError, bodyOf, call, charge } from '../../support/http.ts';
 import { signIn } from '../../support/sessions.ts';
@@ -50,10 +51,12 @@ describe('the keys of an account', () => {
     const cookie = await signIn(api, api.databaseUrl, account.email);
     headers = { cookie, origin: api.url };
   });
-  after(async () => {
-    await proveBooks(api.env, { processor: false });
-    await api.stop();
-  });
+  after(() =>
+    endAll(
+      () => proveBooks(api.env, { processor: false }),
+      () => api.stop(),
+    ),
+  );
 
   const ask = (body: object) => call(api, 'PATCH', '/v1/account-keys', { headers, body });
   const set = async (body: object) => bodyOf(await ask(body), 200, AccountKeysReply);

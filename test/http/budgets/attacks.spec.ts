@@ -10,6 +10,7 @@ import type { TestAccount } from '../../support/accounts.ts';
 import { startTestApi, type TestApi } from '../../support/api.ts';
 import { proveBooks } from '../../support/books.ts';
 import { makeBudget, makeKey, showBudget, spend } from '../../support/budget-requests.ts';
+import { endAll } from '../../support/end-all.ts';
 import { askHold } from '../../support/hold-requests.ts';
 import { assertError, bodyOf, call } from '../../support/http.ts';
 import { until } from '../../support/stack.ts';
@@ -31,10 +32,12 @@ describe('an attack on budgets', () => {
     account = await api.createAccount(100);
     key = account.consumerKey;
   });
-  after(async () => {
-    await proveBooks(api.env, { processor: false });
-    await api.stop();
-  });
+  after(() =>
+    endAll(
+      () => proveBooks(api.env, { processor: false }),
+      () => api.stop(),
+    ),
+  );
 
   it('by keys that are guessed from a neighbor finds nothing', async () => {
     const { id } = await makeBudget(api, key);
@@ -42,8 +45,8 @@ describe('an attack on budgets', () => {
     const text = made.key.slice('fare_ck_live_'.length, -6);
     const guesses = [
       // One character further, with a checksum that fits and with the old one.
-      composeKey('fare', 'consumer', bytesOf(next(text, 31))),
-      composeKey('fare', 'consumer', bytesOf(next(text, 0))),
+      composeKey('fare', 'consumer', bytesOf(next(text, 31)), 'live'),
+      composeKey('fare', 'consumer', bytesOf(next(text, 0)), 'live'),
       `fare_ck_live_${next(text, 31)}${made.key.slice(-6)}`,
       made.key.slice(0, -1),
       made.key.toLowerCase(),

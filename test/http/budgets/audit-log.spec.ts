@@ -7,6 +7,7 @@ import { startTestApi, type TestApi } from '../../support/api.ts';
 import { ask, decide } from '../../support/approval-requests.ts';
 import { proveBooks } from '../../support/books.ts';
 import { changeBudget, closeBudget, makeBudget, makeKey } from '../../support/budget-requests.ts';
+import { endAll } from '../../support/end-all.ts';
 import { bodyOf, call, charge } from '../../support/http.ts';
 import { signIn } from '../../support/sessions.ts';
 import { until } from '../../support/stack.ts';
@@ -28,10 +29,12 @@ describe('the audit log of budgets', () => {
     const { keys } = bodyOf(await call(api, 'GET', '/v1/keys', { headers }), 200, KeysReply);
     byKey = { kind: 'key', id: keys.find(({ kind }) => kind === 'consumer')?.id };
   });
-  after(async () => {
-    await proveBooks(api.env, { processor: false });
-    await api.stop();
-  });
+  after(() =>
+    endAll(
+      () => proveBooks(api.env, { processor: false }),
+      () => api.stop(),
+    ),
+  );
 
   async function entries() {
     const answer = await call(api, 'GET', '/v1/audit-log?limit=100', { headers });

@@ -16,6 +16,7 @@ import {
   showBudget,
   spend,
 } from '../../support/budget-requests.ts';
+import { endAll } from '../../support/end-all.ts';
 import { assertError, bodyOf, call } from '../../support/http.ts';
 
 const NOTHING = `bdg_${'0'.repeat(32)}`;
@@ -32,10 +33,12 @@ describe('budgets', () => {
     account = await api.createAccount(10);
     key = account.consumerKey;
   });
-  after(async () => {
-    await proveBooks(api.env, { processor: false });
-    await api.stop();
-  });
+  after(() =>
+    endAll(
+      () => proveBooks(api.env, { processor: false }),
+      () => api.stop(),
+    ),
+  );
 
   const list = async (query = '') =>
     bodyOf(await call(api, 'GET', `/v1/budgets${query}`, { key }), 200, BudgetsReply);

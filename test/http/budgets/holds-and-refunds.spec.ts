@@ -18,6 +18,7 @@ import {
   showBudget,
   spend,
 } from '../../support/budget-requests.ts';
+import { endAll } from '../../support/end-all.ts';
 import {
   askCapture,
   askHold,
@@ -50,11 +51,13 @@ describe('budgets beside holds and refunds', () => {
     leaf = (await makeBudget(api, key, { parentId: root, window: { per: 'day', limit: 5 } })).id;
     spender = { ...account, consumerKey: (await makeKey(api, key, leaf)).key };
   });
-  after(async () => {
-    await proveBooks(api.env, { processor: false });
-    await database.end();
-    await api.stop();
-  });
+  after(() =>
+    endAll(
+      () => proveBooks(api.env, { processor: false }),
+      () => database.end(),
+      () => api.stop(),
+    ),
+  );
 
   /** In all at the root and at the leaf, and in the window of the leaf. */
   const used = async () => {

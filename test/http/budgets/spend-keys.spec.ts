@@ -19,6 +19,7 @@ import {
   showBudget,
   spend,
 } from '../../support/budget-requests.ts';
+import { endAll } from '../../support/end-all.ts';
 import { askHold, place } from '../../support/hold-requests.ts';
 import { assertError, bodyOf, call } from '../../support/http.ts';
 import { holdSpendKey } from '../../support/row-locks.ts';
@@ -41,10 +42,12 @@ describe('spend keys', () => {
     account = await api.createAccount(10);
     key = account.consumerKey;
   });
-  after(async () => {
-    await proveBooks(api.env, { processor: false });
-    await api.stop();
-  });
+  after(() =>
+    endAll(
+      () => proveBooks(api.env, { processor: false }),
+      () => api.stop(),
+    ),
+  );
 
   /** Of a cent, by the other process. */
   const status = async (spendKey: string) => (await spend(other, account, spendKey, 0.01)).status;

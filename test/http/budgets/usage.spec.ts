@@ -14,6 +14,7 @@ import { proveBooks } from '../../support/books.ts';
 import { makeBudget, makeKey, spend, type Budget } from '../../support/budget-requests.ts';
 import { newDraft, RECEIPT_KEY, replayWindow } from '../../support/charge-drafts.ts';
 import { openEarningsHarness, type EarningsHarness } from '../../support/earnings-harness.ts';
+import { endAll } from '../../support/end-all.ts';
 import { askCapture, askHold } from '../../support/hold-requests.ts';
 import { PlacedHoldReply } from '../../../src/schemas/holds.ts';
 import { assertError, bodyOf, call } from '../../support/http.ts';
@@ -74,11 +75,13 @@ describe('GET /v1/budgets/:id/usage', () => {
     );
     assert.equal((await askCapture(api, account, hold.id, { amount: 0.5 })).status, 201);
   });
-  after(async () => {
-    await proveBooks(api.env, { processor: false });
-    await harness.close();
-    await api.stop();
-  });
+  after(() =>
+    endAll(
+      () => proveBooks(api.env, { processor: false }),
+      () => harness.close(),
+      () => api.stop(),
+    ),
+  );
 
   interface Timed extends Pick<ChargeDraft, 'spend'> {
     readonly timeMs: number;

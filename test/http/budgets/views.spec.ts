@@ -7,6 +7,7 @@ import { startTestApi, type TestApi } from '../../support/api.ts';
 import { ask, showApproval, tryDecide } from '../../support/approval-requests.ts';
 import { proveBooks } from '../../support/books.ts';
 import { makeBudget, makeKey, spend } from '../../support/budget-requests.ts';
+import { endAll } from '../../support/end-all.ts';
 import { place } from '../../support/hold-requests.ts';
 import { assertError, bodyOf, call } from '../../support/http.ts';
 import { takeLease } from '../../support/lease-requests.ts';
@@ -26,10 +27,12 @@ describe('one spend key charged by two developers', () => {
     budgetId = (await makeBudget(api, owner.consumerKey, settings)).id;
     spendKey = (await makeKey(api, owner.consumerKey, budgetId, { name: 'Session 17' })).key;
   });
-  after(async () => {
-    await proveBooks(api.env, { processor: false });
-    await api.stop();
-  });
+  after(() =>
+    endAll(
+      () => proveBooks(api.env, { processor: false }),
+      () => api.stop(),
+    ),
+  );
 
   it('shows each developer its own charges, holds and leases, and nothing of the other or the budget', async () => {
     const seller = { ...owner, consumerKey: spendKey };

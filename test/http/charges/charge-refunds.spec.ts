@@ -11,6 +11,7 @@ import {
 import { UsageReply } from '../../../src/schemas/balance.ts';
 import { createDatabase } from '../../../src/store/database.ts';
 import { getReversalsVersion, recordReversals } from '../../../src/store/top-ups/reversals.ts';
+import { endAll } from '../../support/end-all.ts';
 import { dispute, processorId } from '../../support/payer.ts';
 import type { TestAccount } from '../../support/accounts.ts';
 import { startTestApi, type TestApi } from '../../support/api.ts';
@@ -33,10 +34,12 @@ describe('POST /v1/charges/:id/refund', () => {
   beforeEach(async () => {
     [consumer, developer] = [await api.createAccount(10), await api.createAccount(0)];
   });
-  after(async () => {
-    await proveBooks(api.env, { processor: false });
-    await api.stop();
-  });
+  after(() =>
+    endAll(
+      () => proveBooks(api.env, { processor: false }),
+      () => api.stop(),
+    ),
+  );
 
   const made = async (amount: number, tool = 'search') => {
     const { developerKey } = developer;

@@ -5,6 +5,7 @@ import type { TestAccount } from '../../support/accounts.ts';
 import { startTestApi, type TestApi } from '../../support/api.ts';
 import { proveBooks } from '../../support/books.ts';
 import { makeBudget, makeKey } from '../../support/budget-requests.ts';
+import { endAll } from '../../support/end-all.ts';
 import { bodyOf, call, charge } from '../../support/http.ts';
 import { askCapture, askHold, keyed, place, show } from '../../support/hold-requests.ts';
 
@@ -20,10 +21,12 @@ describe('POST /v1/charges/batch with holds', () => {
   beforeEach(async () => {
     account = await api.createAccount(10);
   });
-  after(async () => {
-    await proveBooks(api.env, { processor: false });
-    await api.stop();
-  });
+  after(() =>
+    endAll(
+      () => proveBooks(api.env, { processor: false }),
+      () => api.stop(),
+    ),
+  );
 
   async function post(members: readonly unknown[]) {
     const body = { charges: members };

@@ -11,6 +11,7 @@ import {
 import type { TestAccount } from '../../support/accounts.ts';
 import { startTestApi, type TestApi } from '../../support/api.ts';
 import { proveBooks } from '../../support/books.ts';
+import { endAll } from '../../support/end-all.ts';
 import { assertError, bodyOf, call } from '../../support/http.ts';
 import {
   askCapture,
@@ -38,10 +39,12 @@ describe('holds', () => {
   beforeEach(async () => {
     account = await api.createAccount(10);
   });
-  after(async () => {
-    await proveBooks(api.env, { processor: false });
-    await api.stop();
-  });
+  after(() =>
+    endAll(
+      () => proveBooks(api.env, { processor: false }),
+      () => api.stop(),
+    ),
+  );
 
   const balance = async () =>
     bodyOf(await call(api, 'GET', '/v1/balance', { key: account.consumerKey }), 200, BalanceReply)

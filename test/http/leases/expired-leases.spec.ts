@@ -4,6 +4,7 @@ import { createDatabase, type Database } from '../../../src/store/database.ts';
 import { expireHolds } from '../../../src/store/holds/expire-holds.ts';
 import { startTestApi, type TestApi } from '../../support/api.ts';
 import { proveBooks } from '../../support/books.ts';
+import { endAll } from '../../support/end-all.ts';
 import {
   askLeaseRelease,
   endAllLeases,
@@ -21,11 +22,13 @@ describe('leases that expire', () => {
     api = await startTestApi();
     database = await createDatabase(api.databaseUrl, { maxPoolSize: 2, onError: () => {} });
   });
-  after(async () => {
-    await proveBooks(api.env, { processor: false });
-    await database.end();
-    await api.stop();
-  });
+  after(() =>
+    endAll(
+      () => proveBooks(api.env, { processor: false }),
+      () => database.end(),
+      () => api.stop(),
+    ),
+  );
 
   it('are told to their developer once, in the form of the API; those that ended before are not', async () => {
     const account = await api.createAccount(10);

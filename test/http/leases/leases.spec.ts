@@ -17,6 +17,7 @@ import {
   makeKey,
   showBudget,
 } from '../../support/budget-requests.ts';
+import { endAll } from '../../support/end-all.ts';
 import { askCapture, askExtension, askRelease, keyed } from '../../support/hold-requests.ts';
 import { assertError, assertErrorBody, bodyOf, call } from '../../support/http.ts';
 import {
@@ -51,11 +52,13 @@ describe('leases', () => {
     account = await api.createAccount(10);
     key = account.consumerKey;
   });
-  after(async () => {
-    await proveBooks(api.env, { processor: false });
-    await database.end();
-    await api.stop();
-  });
+  after(() =>
+    endAll(
+      () => proveBooks(api.env, { processor: false }),
+      () => database.end(),
+      () => api.stop(),
+    ),
+  );
 
   const balance = async () =>
     bodyOf(await call(api, 'GET', '/v1/balance', { key }), 200, BalanceReply).balance;
@@ -65,15 +68,11 @@ describe('leases', () => {
   };
   /** Moves the whole lease this long into the past. */
   const age = async (id: string, interval: string) => {
-    const uuid = id.slice(4);
     await api.sql.query(
-      `update farebox.holds set expires_at = expires_at - $2::interval, placed_at = placed_at - $2::interval
+      `with aged as (update farebox.hold_expiries set due_at = due_at - $2::interval where $1 = any (holds))
+       update farebox.holds set expires_at = expires_at - $2::interval, placed_at = placed_at - $2::interval
        where id = $1`,
-      [uuid, interval],
-    );
-    await api.sql.query(
-      'update farebox.hold_expiries set due_at = due_at - $2::interval where $1 = any (holds)',
-      [uuid, interval],
+      [id.slice(4), interval],
     );
   };
 

@@ -5,6 +5,7 @@ import type { TestAccount } from '../../support/accounts.ts';
 import { startTestApi, type TestApi } from '../../support/api.ts';
 import { proveBooks } from '../../support/books.ts';
 import { changeBudget } from '../../support/budget-requests.ts';
+import { endAll } from '../../support/end-all.ts';
 import { assertError } from '../../support/http.ts';
 import { askRenewal, makeLeasable, takeLease } from '../../support/lease-requests.ts';
 
@@ -16,10 +17,12 @@ describe('a renewal of a lease', () => {
     api = await startTestApi();
     account = await api.createAccount(10);
   });
-  after(async () => {
-    await proveBooks(api.env, { processor: false });
-    await api.stop();
-  });
+  after(() =>
+    endAll(
+      () => proveBooks(api.env, { processor: false }),
+      () => api.stop(),
+    ),
+  );
 
   const taken = async (body: object) => {
     const { budgetId, spendKey } = await makeLeasable(api, account.consumerKey, { ...body });

@@ -18,6 +18,7 @@ import {
 import { TopUpReply } from '../../../src/schemas/top-ups.ts';
 import { createAccount, type TestAccount } from '../../support/accounts.ts';
 import { proveBooks } from '../../support/books.ts';
+import { endAll } from '../../support/end-all.ts';
 import { askHold } from '../../support/hold-requests.ts';
 import { assertError, bodyOf, call, charge, type Answer } from '../../support/http.ts';
 import { makeOperator, signIn } from '../../support/sessions.ts';
@@ -45,11 +46,13 @@ describe('operators', () => {
     account = await createAccount(stack.env, 20);
     accountId = (await find(account.email)).accounts[0]?.id ?? '';
   });
-  after(async () => {
-    await sql?.end();
-    if (stack) await proveBooks(stack.env);
-    await stack?.stop();
-  });
+  after(() =>
+    endAll(
+      () => sql?.end(),
+      () => stack && proveBooks(stack.env),
+      () => stack?.stop(),
+    ),
+  );
 
   async function sessionOf({ email }: TestAccount) {
     const cookie = await signIn(stack.api, stack.database.url, email);

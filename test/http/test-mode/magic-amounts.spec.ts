@@ -10,6 +10,7 @@ import { TopUpsReply } from '../../../src/schemas/top-ups.ts';
 import type { TestAccount } from '../../support/accounts.ts';
 import { startTestApi, type TestApi } from '../../support/api.ts';
 import { proveBooks } from '../../support/books.ts';
+import { endAll } from '../../support/end-all.ts';
 import { askHold } from '../../support/hold-requests.ts';
 import { assertError, bodyOf, call, charge, type Answer } from '../../support/http.ts';
 import { until } from '../../support/stack.ts';
@@ -32,10 +33,12 @@ describe('amounts that give an answer on demand', () => {
     // Even a charge that is refused notes the name of its tool.
     assert.equal((await charge(api, test)).status, 201);
   });
-  after(async () => {
-    await proveBooks(api.env, { processor: false });
-    await api.stop();
-  });
+  after(() =>
+    endAll(
+      () => proveBooks(api.env, { processor: false }),
+      () => api.stop(),
+    ),
+  );
 
   const topUp = (amount: number, headers = {}) =>
     call(api, 'POST', '/v1/top-up', { key: test.consumerKey, body: { amount }, headers });

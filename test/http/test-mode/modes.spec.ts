@@ -27,6 +27,7 @@ import type { TestAccount } from '../../support/accounts.ts';
 import { startTestApi, type TestApi } from '../../support/api.ts';
 import { proveBooks } from '../../support/books.ts';
 import { makeBudget, makeKey, spend } from '../../support/budget-requests.ts';
+import { endAll } from '../../support/end-all.ts';
 import { askCapture, askHold, place } from '../../support/hold-requests.ts';
 import { assertError, assertErrorBody, bodyOf, call, charge } from '../../support/http.ts';
 import { makeOperator, signIn, signInLink } from '../../support/sessions.ts';
@@ -51,10 +52,12 @@ describe('test mode', () => {
     test = await testSideOf(api, api.databaseUrl, live, 50);
     headers = { cookie: await signIn(api, api.databaseUrl, live.email), origin: api.url };
   });
-  after(async () => {
-    await proveBooks(api.env, { processor: false });
-    await api.stop();
-  });
+  after(() =>
+    endAll(
+      () => proveBooks(api.env, { processor: false }),
+      () => api.stop(),
+    ),
+  );
 
   const post = (path: string, key: string, body: object = {}, more = {}) =>
     call(api, 'POST', path, { key, body, headers: more });

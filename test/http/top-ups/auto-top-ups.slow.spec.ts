@@ -5,6 +5,7 @@ import { BalanceReply } from '../../../src/schemas/balance.ts';
 import { TopUpsReply } from '../../../src/schemas/top-ups.ts';
 import { createAccount, type TestAccount } from '../../support/accounts.ts';
 import { proveBooks } from '../../support/books.ts';
+import { endAll } from '../../support/end-all.ts';
 import { assertError, bodyOf, call } from '../../support/http.ts';
 import { farebox, startStack, until, type Stack } from '../../support/stack.ts';
 
@@ -18,10 +19,12 @@ describe('automatic top-ups', () => {
   beforeEach(async () => {
     account = await createAccount(stack.env, 15);
   });
-  after(async () => {
-    await proveBooks(stack.env);
-    await stack.stop();
-  });
+  after(() =>
+    endAll(
+      () => proveBooks(stack.env),
+      () => stack.stop(),
+    ),
+  );
 
   const charge = (amount: number) =>
     call(stack.api, 'POST', '/v1/charges', {

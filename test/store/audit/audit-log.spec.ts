@@ -28,7 +28,7 @@ describe('the audit log', () => {
   });
   after(() => ledger.drop());
 
-  const stored = () => storedForm(newKey('fare', 'developer'), 'developer', accountId);
+  const stored = () => storedForm(newKey('fare', 'developer', 'live'), 'developer', accountId);
   const newest = async (): Promise<AuditEntry> => {
     const [entry] = await listAuditEntries(ledger.database, { limit: 1 });
     assert.ok(entry);

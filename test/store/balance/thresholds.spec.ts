@@ -13,6 +13,7 @@ import type { Database } from '../../../src/store/database.ts';
 import { makeWebhookEndpoint } from '../../../src/store/events/webhook-endpoints.ts';
 import { newDraft, post } from '../../support/charge-drafts.ts';
 import { assertShape } from '../../support/contract.ts';
+import { endAll } from '../../support/end-all.ts';
 import { capturing, placing, postEntries, releasing } from '../../support/hold-drafts.ts';
 import { openTestLedger, type TestLedger } from '../../support/ledger.ts';
 import { dispute, newPayer, processorId, type Payer } from '../../support/payer.ts';
@@ -45,11 +46,13 @@ describe('thresholds of a balance', () => {
     await listen(payer);
     await setLowBalance(database, payer, asMicros(LOW));
   });
-  after(async () => {
-    assert.deepEqual(await auditLedger(database), []);
-    await client?.end();
-    await ledger?.drop();
-  });
+  after(() =>
+    endAll(
+      async () => assert.deepEqual(await auditLedger(database), []),
+      () => client?.end(),
+      () => ledger?.drop(),
+    ),
+  );
 
   it('make an event when a charge leaves less than one, in the form of the API', async () => {
     await payer.charge(500 * CENT);

@@ -13,7 +13,7 @@ import {
 } from '../../../src/store/charges/post-charges.ts';
 import { postFittingSpends, postSpends } from '../../../src/store/charges/post-spends.ts';
 import type { HoldEntry } from '../../../src/store/holds/hold-entry.ts';
-import { postEntries } from '../../../src/store/holds/post-hold-entries.ts';
+import { postFittingEntries } from '../../../src/store/holds/post-hold-entries.ts';
 import {
   newConsumers,
   newDraft,
@@ -179,7 +179,7 @@ describe('plans made on young tables', () => {
     }
     for (const [n, entries] of (await entriesOf(consumers)).entries()) {
       const run = (connection: Database) =>
-        postEntries(connection, entries, RECEIPT_KEY, replayWindow());
+        postFittingEntries(connection, entries, RECEIPT_KEY, replayWindow());
       plans.set(
         `holds ${n}: ${entries.map(({ kind }) => kind).join(', ')}`,
         await explaining.plansOf(run),
@@ -204,7 +204,7 @@ describe('plans made on young tables', () => {
     const [first] = (await newPayers(1)) as [Consumer];
     await postFittingCharges(database, drafts([first], 1), RECEIPT_KEY, replayWindow());
     const hold = await capturable(database, first, 10);
-    await postEntries(
+    await postFittingEntries(
       database,
       [{ ...extending(hold, 900), ...newKey() }],
       RECEIPT_KEY,

@@ -207,7 +207,7 @@ describe('events', () => {
   });
 
   it('tell keys as they are created, rolled and revoked, and never the key itself', async () => {
-    const key = newKey('fare', 'developer');
+    const key = newKey('fare', 'developer', 'live');
     const [id = ''] = await insertKeys(database, [storedForm(key, 'developer', payer.accountId)]);
     await expireKey(database, { id }, 3_600);
     await revokeKey(database, { id });
@@ -216,7 +216,7 @@ describe('events', () => {
     const budget = await makeBudget(database, view, null, RESEARCH);
     assert.ok(budget.kind === 'made');
     const spendKey = await makeSpendKey(database, payer, budget.budget.number, {
-      hash: storedForm(newKey('fare', 'consumer'), 'consumer', payer.accountId).hash,
+      hash: storedForm(newKey('fare', 'consumer', 'live'), 'consumer', payer.accountId).hash,
       lastFour: 'x9Qz',
       accountId: payer.accountId,
       name: 'agent',

@@ -17,7 +17,7 @@ import { placeLease } from '../../../src/store/leases/place-lease.ts';
 import { renewLease } from '../../../src/store/leases/renew-lease.ts';
 import {
   settleLease,
-  type EntryOutcome,
+  type SettledOutcome,
   type SettledEntry,
 } from '../../../src/store/leases/settle-lease.ts';
 import { RECEIPT_KEY, replayWindow } from '../../support/charge-drafts.ts';
@@ -259,13 +259,13 @@ const EXPECTED = [
 ];
 
 interface EntryShown {
-  readonly kind: EntryOutcome['kind'];
+  readonly kind: SettledOutcome['kind'];
   readonly id?: string;
   readonly amount?: number;
   readonly limit?: number;
 }
 
-function shown(outcome: EntryOutcome): EntryShown {
+function shown(outcome: SettledOutcome): EntryShown {
   const { kind } = outcome;
   if ('chargeId' in outcome) return { kind, id: outcome.chargeId, amount: outcome.amountMicros };
   return 'limitMicros' in outcome ? { kind, limit: outcome.limitMicros } : { kind };

@@ -16,6 +16,7 @@ import { changeConsent } from '../../../src/store/top-ups/monthly-ceiling.ts';
 import { row, sql, type Database } from '../../../src/store/database.ts';
 import { takeNotices, type Notice } from '../../../src/store/outbox.ts';
 import { admitTopUp, listTopUpsOf, type TopUp } from '../../../src/store/top-ups/top-ups.ts';
+import { endAll } from '../../support/end-all.ts';
 import { placeAll, placing, postEntries, releasing } from '../../support/hold-drafts.ts';
 import { openTestLedger, type TestLedger } from '../../support/ledger.ts';
 import { newPayer, type Payer } from '../../support/payer.ts';
@@ -41,10 +42,12 @@ describe('automatic top-ups in the database', () => {
     ({ database } = ledger);
   });
 
-  after(async () => {
-    assert.deepEqual(await auditLedger(database), []);
-    await ledger.drop();
-  });
+  after(() =>
+    endAll(
+      async () => assert.deepEqual(await auditLedger(database), []),
+      () => ledger.drop(),
+    ),
+  );
 
   it('are requested once, by the charge that leaves less than the threshold', async () => {
     const payer = await newAutoPayer();

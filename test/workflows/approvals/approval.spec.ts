@@ -7,6 +7,7 @@ import { ask, decide, showApproval } from '../../support/approval-requests.ts';
 import { openApprovalHarness, type ApprovalHarness } from '../../support/approval-harness.ts';
 import { proveBooks } from '../../support/books.ts';
 import { makeBudget, makeKey, showBudget, spend } from '../../support/budget-requests.ts';
+import { endAll } from '../../support/end-all.ts';
 import { startWorker, until, type Server } from '../../support/stack.ts';
 import { testSideOf } from '../../support/test-mode.ts';
 
@@ -46,11 +47,13 @@ describe('the workflow of an approval', () => {
     key = harness.account.consumerKey;
     ({ id: budget, spendKey } = await harness.budget());
   });
-  after(async () => {
-    await proveBooks(harness.stack.env, { processor: false });
-    await worker.stop();
-    await harness.close();
-  });
+  after(() =>
+    endAll(
+      () => proveBooks(harness.stack.env, { processor: false }),
+      () => worker.stop(),
+      () => harness.close(),
+    ),
+  );
 
   it('shows a pending approval to operators, without what others wrote', async () => {
     const { id } = await harness.ask(spendKey, { tool: 'secret tool', reason: 'secret reason' });

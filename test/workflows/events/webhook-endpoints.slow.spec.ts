@@ -17,6 +17,7 @@ import {
 import { createTemporalClient, type TemporalClient } from '../../../src/temporal/client.ts';
 import { createTestAccount, type TestAccount } from '../../support/accounts.ts';
 import { proveBooks } from '../../support/books.ts';
+import { endAll } from '../../support/end-all.ts';
 import { assertError, assertShape, bodyOf, call } from '../../support/http.ts';
 import { startReceiver, verify, type Receiver } from '../../support/receiver.ts';
 import { startStack, until, type Stack } from '../../support/stack.ts';
@@ -47,13 +48,15 @@ describe('webhook endpoints', () => {
     account = await createTestAccount(stack.database.url, 0);
     tool = await register(account);
   });
-  after(async () => {
-    await proveBooks(stack.env, { processor: false, only: ['schema', 'delivery', 'audit-log'] });
-    for (const receiver of receivers) await receiver.stop();
-    await temporal?.close();
-    await sql?.end();
-    await stack?.stop();
-  });
+  after(() =>
+    endAll(
+      () => proveBooks(stack.env, { processor: false, only: ['schema', 'delivery', 'audit-log'] }),
+      () => Promise.all(receivers.map((receiver) => receiver.stop())),
+      () => temporal?.close(),
+      () => sql?.end(),
+      () => stack?.stop(),
+    ),
+  );
 
   const ask = (method: string, path: string, body?: object, { developerKey: key } = account) =>
     call(stack.api, method, path, { key, body });

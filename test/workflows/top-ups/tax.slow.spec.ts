@@ -24,6 +24,7 @@ import { calculateTax } from '../../../src/stripe/tax.ts';
 import { idOf } from '../../../src/stripe/verdict.ts';
 import { reconcileNow } from '../../../src/temporal/reconcile-now.ts';
 import { proveBooks } from '../../support/books.ts';
+import { endAll } from '../../support/end-all.ts';
 import { payerOf, type Payer } from '../../support/payer.ts';
 import { until, type Server } from '../../support/stack.ts';
 import {
@@ -59,10 +60,12 @@ describe('a taxed top-up', () => {
     worker = await harness.startWorker();
   });
   afterEach(async () => assert.deepEqual(await auditLedger(harness.database), []));
-  after(async () => {
-    await proveBooks(harness.env);
-    await harness.close();
-  });
+  after(() =>
+    endAll(
+      () => proveBooks(harness.env),
+      () => harness.close(),
+    ),
+  );
 
   it('credits the net amount of a checkout, and has its tax and invoice in the books', async () => {
     const { payer, topUp, intent } = await paid(20);

@@ -6,6 +6,7 @@ import { requestRefund } from '../../../src/store/top-ups/request-refund.ts';
 import { admitTopUp } from '../../../src/store/top-ups/top-ups.ts';
 import { listCards } from '../../../src/stripe/cards.ts';
 import { proveBooks } from '../../support/books.ts';
+import { endAll } from '../../support/end-all.ts';
 import {
   openTopUpHarness,
   QUICK_RETRIES,
@@ -30,10 +31,12 @@ describe('a checkout of a top-up link', () => {
   beforeEach(async () => {
     consumer = await harness.newConsumer();
   });
-  after(async () => {
-    await proveBooks(harness.env);
-    await harness.close();
-  });
+  after(() =>
+    endAll(
+      () => proveBooks(harness.env),
+      () => harness.close(),
+    ),
+  );
 
   async function cardsOfOwner() {
     const customer = await findProcessorCustomer(harness.database, consumer.accountId);

@@ -10,6 +10,7 @@ import { requestRefund } from '../../../src/store/top-ups/request-refund.ts';
 import { getTopUp, type TopUp } from '../../../src/store/top-ups/top-ups.ts';
 import { reportReversal } from '../../../src/temporal/start-reversals.ts';
 import type { ReversalsProgress } from '../../../workflows/messages.ts';
+import { endAll } from '../../support/end-all.ts';
 import { payerOf, type Payer } from '../../support/payer.ts';
 import { proveBooks } from '../../support/books.ts';
 import { holdConsumer } from '../../support/row-locks.ts';
@@ -43,10 +44,12 @@ describe('a credited top-up', () => {
     worker = await harness.startWorkerProcess();
   });
   afterEach(async () => assert.deepEqual(await auditLedger(harness.database), []));
-  after(async () => {
-    await proveBooks(harness.env);
-    await harness.close();
-  });
+  after(() =>
+    endAll(
+      () => proveBooks(harness.env),
+      () => harness.close(),
+    ),
+  );
 
   it('is refunded by a command: from the balance at once, then at the processor', async () => {
     const { payer, topUp, intent } = await paid(10, 4.005);

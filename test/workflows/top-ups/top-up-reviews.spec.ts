@@ -4,6 +4,7 @@ import { Type } from 'typebox';
 import { row, sql } from '../../../src/store/database.ts';
 import type { TopUp } from '../../../src/store/top-ups/top-ups.ts';
 import { proveBooks } from '../../support/books.ts';
+import { endAll } from '../../support/end-all.ts';
 import { payerOf } from '../../support/payer.ts';
 import { control } from '../../support/payments.ts';
 import { until } from '../../support/stack.ts';
@@ -24,10 +25,12 @@ describe('a payment under review', () => {
     harness = await openTopUpHarness({ FIRST_ASK_MS: '3600000', ...QUICK_RETRIES });
     await harness.startWorker();
   });
-  after(async () => {
-    await proveBooks(harness.env);
-    await harness.close();
-  });
+  after(() =>
+    endAll(
+      () => proveBooks(harness.env),
+      () => harness.close(),
+    ),
+  );
 
   it('is spendable, also once it is approved, and its events wake nobody', async () => {
     const { payer, topUp, review } = await reviewed();

@@ -21,6 +21,7 @@ import { invalidField } from '../../invalid-field.ts';
 import { parseTime } from '../../iso-time.ts';
 import { idIn, noSuch } from '../../look-ups.ts';
 import { REPLAYED } from '../../respond.ts';
+import { keyReused } from '../../retries.ts';
 
 const DAYS_MAX = 30;
 /** One of ten thousand may end at any time. */
@@ -37,10 +38,7 @@ export async function postGrant(
   const known = await findKnownGrant(database, request);
   const result = known ?? (await makeGrant(api, request));
   if (result.kind === 'key_reused') {
-    throw new ApiError(
-      'idempotency_key_reused',
-      'This Idempotency-Key belongs to a grant with other terms.',
-    );
+    throw keyReused('This Idempotency-Key belongs to a grant with other terms.');
   }
   if (result.kind === 'too_many') {
     throw new ApiError(

@@ -15,6 +15,7 @@ import type { Api } from '../../services.ts';
 import type { Reply, Request } from '../../endpoint.ts';
 import { idIn, noSuch } from '../../look-ups.ts';
 import { REPLAYED } from '../../respond.ts';
+import { keyReused } from '../../retries.ts';
 import { RETRY_SECONDS } from './grants.ts';
 
 /** A payload may be larger than the bodies of other requests. */
@@ -61,10 +62,7 @@ export async function postInvocation(
         { param: 'grantId' },
       );
     case 'key_reused':
-      throw new ApiError(
-        'idempotency_key_reused',
-        'This Idempotency-Key belongs to an invocation with another request.',
-      );
+      throw keyReused('This Idempotency-Key belongs to an invocation with another request.');
     case 'admitted':
     case 'known':
       return {

@@ -3,11 +3,11 @@
  * nothing happens when a mail scanner opens the link. It does not sign anyone in, and knows only the one approval.
  */
 import type { Context, Middleware } from 'koa';
-import { canAnswer, type ApprovalScope } from '../../../domain/approval.ts';
+import { canAnswer, RAISED_LIMIT_LABELS } from '../../../domain/approval.ts';
 import { ApiError } from '../../../domain/errors.ts';
 import { wireId } from '../../../domain/ids.ts';
 import { isTest } from '../../../domain/mode.ts';
-import { formatDollars, microsOfDollars, type Micros } from '../../../domain/money.ts';
+import { asMicros, formatDollars, microsOfDollars } from '../../../domain/money.ts';
 import { findApproval, type Approval } from '../../../store/approvals/approval.ts';
 import { settleApprovals } from '../../../store/approvals/settle-approvals.ts';
 import { readBody } from '../../body.ts';
@@ -129,12 +129,6 @@ function questionOf({ code, budgetName, scope, limitMicros }: Approval): string 
     : `This call costs more than ${budget} has left of its total of ${limit}.`;
 }
 
-const LIMITS: Readonly<Record<ApprovalScope, string>> = {
-  total: 'New total limit',
-  window: 'New limit for each window',
-  per_call: 'New limit for one call',
-};
-
 async function answersOf(api: Api, approval: Approval, token: string): Promise<string> {
   const form =
     '<form method="post" action="/approval">' +
@@ -154,7 +148,7 @@ async function answersOf(api: Api, approval: Approval, token: string): Promise<s
   }
   return (
     `${once}${button('always', 'Raise the limit just enough')}${form}` +
-    `<label for="limit">${LIMITS[approval.scope ?? 'total']}, in dollars</label><div class="row">` +
+    `<label for="limit">${RAISED_LIMIT_LABELS[approval.scope ?? 'total']}</label><div class="row">` +
     '<input id="limit" name="limit" type="number" inputmode="decimal" min="0" step="any" required>' +
     `<button name="decision" value="raise">Raise</button></div></form>${deny}`
   );
@@ -180,5 +174,5 @@ function ended({ status, decision, raisedToMicros, amountMicros }: Approval): Ht
 }
 
 function usd(micros: number): string {
-  return formatDollars(micros as Micros);
+  return formatDollars(asMicros(micros));
 }

@@ -5,7 +5,7 @@
 import { BUDGET_DEPTH_MAX, BUDGETS_MAX, type WindowUnit } from '../../../domain/budget.ts';
 import { ApiError } from '../../../domain/errors.ts';
 import { uuidOf, wireId, uuidTime } from '../../../domain/ids.ts';
-import { dollarsOf, type Micros } from '../../../domain/money.ts';
+import { dollarsOf, LARGEST_AMOUNT, type Micros } from '../../../domain/money.ts';
 import type {
   BudgetBody,
   BudgetChanges,
@@ -46,7 +46,7 @@ import type { Api } from '../../services.ts';
 /** The largest possible balance. */
 export const LIMIT: AmountRule = {
   accepts: (amount) => amount >= 0,
-  says: 'at least 0 and at most $9,007,199,254.740991, with at most six decimals',
+  says: `at least 0 and at most ${LARGEST_AMOUNT}, with at most six decimals`,
 };
 
 /** What the caller sees, and the node of its spend key. */

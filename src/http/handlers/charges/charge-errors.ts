@@ -9,7 +9,7 @@ import { budgetError } from '../budgets/budget-errors.ts';
 /** The error of a charge, hold or lease that was refused. */
 export function refusalError(
   { config }: Pick<Api, 'config'>,
-  refusal: Exclude<ChargeRefusal, OnDemand> | { readonly kind: 'idempotency_key_reused' },
+  refusal: Exclude<ChargeRefusal, OnDemand>,
 ): ApiError {
   switch (refusal.kind) {
     case 'invalid_api_key':
@@ -54,11 +54,6 @@ export function refusalError(
     case 'lease_not_allowed':
     case 'approval_required':
       return budgetError(refusal, config.consoleUrl);
-    case 'idempotency_key_reused':
-      return new ApiError(
-        'idempotency_key_reused',
-        'This Idempotency-Key was used for a charge with another body; a new charge needs a new key.',
-      );
   }
 }
 

@@ -1,7 +1,7 @@
 /** Refunds of charges, by the developer that made the charge, in full or in part, until nothing is left. */
 import { ApiError } from '../../../domain/errors.ts';
 import { wireId, uuidTime } from '../../../domain/ids.ts';
-import { dollarsOf, formatDollars } from '../../../domain/money.ts';
+import { dollarsOf, formatDollars, LARGEST_AMOUNT } from '../../../domain/money.ts';
 import type { RefundBody, RefundReply } from '../../../schemas/charges.ts';
 import { refundCharge, type ChargeRefund } from '../../../store/charges/refund-charge.ts';
 import { amountOf, type AmountRule } from '../../amounts.ts';
@@ -10,6 +10,7 @@ import type { Reply, Request } from '../../endpoint.ts';
 import { idIn } from '../../look-ups.ts';
 import { refuseUnknownCharge } from '../../refuse-archived.ts';
 import { REPLAYED } from '../../respond.ts';
+import { keyReused } from '../../retries.ts';
 
 /** No maximum here: the charge's own amount is the limit. */
 const REFUNDABLE: AmountRule = {
@@ -36,14 +37,13 @@ export async function postChargeRefund(
     case 'unknown_charge':
       return refuseUnknownCharge(api, chargeId);
     case 'key_reused':
-      throw new ApiError(
-        'idempotency_key_reused',
+      throw keyReused(
         'This Idempotency-Key was used for a refund of another amount; a new refund needs a new key.',
       );
     case 'too_much_credited':
       throw new ApiError(
         'invalid_amount',
-        'The sum of all credits to the consumer would exceed $9,007,199,254.740991.',
+        `The sum of all credits to the consumer would exceed ${LARGEST_AMOUNT}.`,
       );
     case 'exceeds_charge': {
       const refundable = dollarsOf(result.refundable);

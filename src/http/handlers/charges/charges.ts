@@ -24,6 +24,7 @@ import { idIn } from '../../look-ups.ts';
 import { listPage } from '../../pagination.ts';
 import { refuseArchivedRange, refuseUnknownCharge } from '../../refuse-archived.ts';
 import { REPLAYED } from '../../respond.ts';
+import { keyReused } from '../../retries.ts';
 import { errorOnDemand, insufficientBalance, refusalError } from './charge-errors.ts';
 
 /** 201 with the receipt; `Idempotency-Replayed: true` when this key has already made the charge. */
@@ -41,6 +42,9 @@ export async function postCharge(
   };
 }
 
+const OTHER_CHARGE =
+  'This Idempotency-Key was used for a charge with another body; a new charge needs a new key.';
+
 /** The body of the 201; throws the ApiError of a refusal. */
 export function chargeReply(
   api: Api,
@@ -52,7 +56,7 @@ export function chargeReply(
   if (outcome.kind === 'insufficient') {
     throw insufficientBalance(api, draft, outcome.balanceMicros);
   }
-  if (outcome.kind === 'key_reused') throw refusalError(api, { kind: 'idempotency_key_reused' });
+  if (outcome.kind === 'key_reused') throw keyReused(OTHER_CHARGE);
   if (outcome.kind === 'key_closed') throw refusalError(api, { kind: 'invalid_api_key' });
   if (outcome.kind === 'limit_reached' || outcome.kind === 'approval_required') {
     throw refusalError(api, outcome);

@@ -44,7 +44,7 @@ async function prepare(api: Api, request: Request, member: AskedMember): Promise
       const { draft } = prepared;
       return async () => {
         const outcome = await api.entries.post({ ...draft, kind: 'charge' }, request);
-        if (isTest(draft)) await answerOnDemand(draft, outcome.kind === 'posted', request);
+        if (outcome.kind === 'posted' && isTest(draft)) await answerOnDemand(draft, request);
         return chargedMember(api, { kind: 'decided', draft, outcome });
       };
     }

@@ -31,6 +31,7 @@ import { wireCharge } from '../charges/charges.ts';
 import type { Api } from '../../services.ts';
 import type { Reply, Request } from '../../endpoint.ts';
 import { REPLAYED } from '../../respond.ts';
+import { keyReused } from '../../retries.ts';
 
 const CAPTURABLE: AmountRule = {
   accepts: isChargeable,
@@ -157,7 +158,7 @@ export async function decide(
   const outcome = await api.entries.post(entry, request);
   switch (outcome.kind) {
     case 'done':
-      if (entry.kind === 'place' && isTest(entry)) await answerOnDemand(entry, true, request);
+      if (entry.kind === 'place' && isTest(entry)) await answerOnDemand(entry, request);
       return outcome;
     case 'replayed':
       return outcome;
@@ -193,10 +194,7 @@ export async function decide(
     case 'unknown_hold':
       throw unknownHold();
     case 'key_reused':
-      throw new ApiError(
-        'idempotency_key_reused',
-        'This Idempotency-Key was used for a request with another body; a new request needs a new key.',
-      );
+      throw keyReused();
   }
 }
 

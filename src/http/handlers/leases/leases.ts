@@ -26,7 +26,7 @@ import type { PageQuery } from '../../../schemas/shapes.ts';
 import type { KeyOwner } from '../../../store/accounts/api-keys.ts';
 import type { HoldOwner } from '../../../store/holds/list-holds.ts';
 import { findLease, listLeases, type Lease } from '../../../store/leases/lease.ts';
-import type { EntryOutcome } from '../../../store/leases/settle-lease.ts';
+import type { SettledOutcome } from '../../../store/leases/settle-lease.ts';
 import { errorBody } from '../../answer-errors.ts';
 import { amountOf, CHARGEABLE } from '../../amounts.ts';
 import type { Reply, Request } from '../../endpoint.ts';
@@ -211,7 +211,7 @@ async function settle(api: Api, developer: KeyOwner, asked: Omit<SettleRequest, 
 }
 
 function entryError(
-  outcome: Exclude<EntryOutcome, { kind: 'done' | 'replayed' }>,
+  outcome: Exclude<SettledOutcome, { kind: 'done' | 'replayed' }>,
   lease: Lease,
 ): ApiError {
   switch (outcome.kind) {

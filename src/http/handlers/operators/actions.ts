@@ -19,10 +19,11 @@ import type {
 import { adjustBalance } from '../../../store/balance/adjustments.ts';
 import { requestRefund } from '../../../store/top-ups/request-refund.ts';
 import { findTopUp } from '../../../store/top-ups/top-ups.ts';
-import { amountOf, type AmountRule } from '../../amounts.ts';
+import { amountOf, balanceTooLarge, type AmountRule } from '../../amounts.ts';
 import type { Reply, Request } from '../../endpoint.ts';
 import { idIn, noSuch } from '../../look-ups.ts';
 import { REPLAYED } from '../../respond.ts';
+import { keyReused } from '../../retries.ts';
 import type { Api } from '../../services.ts';
 import { accountOf } from './accounts.ts';
 
@@ -62,15 +63,9 @@ export async function postAdjustment(
         { facts: { balance: dollarsOf(result.balance) } },
       );
     case 'too_much_credited':
-      throw new ApiError(
-        'invalid_amount',
-        'The balance would exceed the maximum of $9,007,199,254.740991.',
-        {
-          param: 'amount',
-        },
-      );
+      throw balanceTooLarge();
     case 'key_reused':
-      throw keyReused();
+      throw keyReused(OTHER_CHANGE);
   }
 }
 
@@ -116,18 +111,13 @@ export async function postTopUpRefund(
         { param: 'amount', facts: { refundable: dollarsOf(result.refundableMicros) } },
       );
     case 'key_reused':
-      throw keyReused();
+      throw keyReused(OTHER_CHANGE);
   }
 }
+
+const OTHER_CHANGE = 'This Idempotency-Key belongs to another change that you made.';
 
 /** Without a key, a request that is repeated is another change. */
 function authorOf({ caller, idempotencyKey = randomUUID() }: Request) {
   return { operatorAccountId: caller.accountId, idempotencyKey };
-}
-
-function keyReused(): ApiError {
-  return new ApiError(
-    'idempotency_key_reused',
-    'This Idempotency-Key belongs to another change that you made.',
-  );
 }

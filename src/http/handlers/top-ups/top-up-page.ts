@@ -70,8 +70,11 @@ export function postTopUpPage(api: Api): Middleware {
       );
     const amount = amountOf(api, form.get('amount') ?? '');
     if (amount === undefined) {
-      const most = usd(maxPayable(api));
-      return again(400, `Enter an amount of at least $5.00 and at most ${most}, in whole cents.`);
+      const [least, most] = [usd(CHECKOUT_MICROS_MIN), usd(maxPayable(api))];
+      return again(
+        400,
+        `Enter an amount of at least ${least} and at most ${most}, in whole cents.`,
+      );
     }
     const outcome = await openCheckout(api, holder, {
       amount,
@@ -263,7 +266,7 @@ function choice(
       `${form}<label for="other">Other amount in dollars</label><div class="row">` +
       `<input id="other" name="amount" type="number" inputmode="decimal" min="5" max="${max / MICROS_PER_DOLLAR}" step="0.01" required>` +
       '<button>Continue</button></div></form>' +
-      '<p class="quiet">At least $5.00. This link can only add money to one balance. It does not sign anyone in.</p>',
+      `<p class="quiet">At least ${usd(CHECKOUT_MICROS_MIN)}. This link can only add money to one balance. It does not sign anyone in.</p>`,
   };
 }
 

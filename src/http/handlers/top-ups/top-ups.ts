@@ -37,13 +37,14 @@ import {
   type TopUpRequest,
   type TopUpResult,
 } from '../../../top-ups/request-top-up.ts';
-import { amountOf, type AmountRule } from '../../amounts.ts';
+import { amountOf, balanceTooLarge, type AmountRule } from '../../amounts.ts';
 import { afterCommit, outcomeUnknown } from '../../answer-errors.ts';
 import type { Api } from '../../services.ts';
 import type { Reply, Request } from '../../endpoint.ts';
 import { idIn, noSuch } from '../../look-ups.ts';
 import { listPage } from '../../pagination.ts';
 import { REPLAYED } from '../../respond.ts';
+import { keyReused } from '../../retries.ts';
 import { confirmationUrlOf } from './confirm-page.ts';
 
 /** One of a hundred may be paid, or expire, at any time. */
@@ -172,10 +173,7 @@ function refusalOf(api: Api, refusal: Refusal, consumerId: string, amount: Micro
     case 'unknown':
       return outcomeUnknown(refusal.error);
     case 'key_reused':
-      return new ApiError(
-        'idempotency_key_reused',
-        'This Idempotency-Key was used for a top-up with another amount or method.',
-      );
+      return keyReused('This Idempotency-Key was used for a top-up with another amount or method.');
     case 'consent_required':
       return new ApiError(
         'consent_required',
@@ -189,13 +187,7 @@ function refusalOf(api: Api, refusal: Refusal, consumerId: string, amount: Micro
         { facts: { topUpUrl, left: dollarsOf(refusal.leftMicros) } },
       );
     case 'too_much_credited':
-      return new ApiError(
-        'invalid_amount',
-        'The balance would exceed the maximum of $9,007,199,254.740991.',
-        {
-          param: 'amount',
-        },
-      );
+      return balanceTooLarge();
     case 'too_many_open':
       return new ApiError(
         'rate_limited',
