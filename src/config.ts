@@ -304,7 +304,8 @@ function readTax(env: Environment): TaxConfig | undefined {
   if (mode !== 'off' && mode !== 'automatic') {
     throw new ConfigError('STRIPE_TAX must be off or automatic');
   }
-  const code = env['STRIPE_TAX_CODE'];
+  // docker-compose.yml passes an empty one on.
+  const code = env['STRIPE_TAX_CODE'] || undefined;
   if (code !== undefined && !/^txcd_\d+$/.test(code)) {
     throw new ConfigError(
       "STRIPE_TAX_CODE must be one of Stripe's tax codes, such as txcd_10000000",

@@ -1,6 +1,5 @@
 /** `farebox builds`: the builds of workflow code that Temporal knows, and where their runs continue. */
 import type { Command } from 'commander';
-import { readTemporalConfig } from '../config.ts';
 import { environmentOf } from '../embedded/environment.ts';
 import {
   abandonedOf,
@@ -11,10 +10,11 @@ import {
   type Build,
   type Deployment,
 } from '../temporal/builds.ts';
-import { createTemporalClient, type TemporalClient } from '../temporal/client.ts';
+import type { TemporalClient } from '../temporal/client.ts';
 import { dataDirOption } from './data-dir-option.ts';
 import { CommandError } from './database-command.ts';
 import { columns } from './output.ts';
+import { withTemporal } from './temporal-command.ts';
 
 const UNVERSIONED_NAME = 'unversioned';
 
@@ -30,13 +30,10 @@ export function register(command: Command): void {
     .option('--take-over <build>', 'continue the workflows pinned to this build on the current one')
     .addOption(dataDirOption())
     .action(async ({ dataDir, ...options }: BuildsOptions) => {
-      const temporal = createTemporalClient(readTemporalConfig(await environmentOf(dataDir)));
-      try {
+      await withTemporal(await environmentOf(dataDir), async (temporal) => {
         await change(temporal, options);
         process.stdout.write(report(await describeDeployment(temporal)));
-      } finally {
-        await temporal.close();
-      }
+      });
     });
 }
 

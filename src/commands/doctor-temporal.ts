@@ -1,12 +1,11 @@
 /** Doctor's checks of Temporal: schedules, workflows that cannot continue, and builds without workers. */
-import { readScheduleConfig, readTemporalConfig } from '../config.ts';
-import type { environmentOf } from '../embedded/environment.ts';
+import { readScheduleConfig } from '../config.ts';
+import type { Environment } from '../read-setting.ts';
 import { findingsOf, type Finding, type Offender } from '../store/audit/findings.ts';
 import { abandonedOf, describeDeployment, offenderOf } from '../temporal/builds.ts';
-import { CONNECT_TIMEOUT_MS, createTemporalClient } from '../temporal/client.ts';
 import { listFailingWorkflows } from '../temporal/failing-workflows.ts';
 import { listMissingSchedules, schedulesOf } from '../temporal/schedules.ts';
-import { CommandError } from './database-command.ts';
+import { withTemporal } from './temporal-command.ts';
 
 const SCHEDULES_CHECK = 'Temporal has the schedules';
 const WORKFLOWS_CHECK = 'no workflow fails in its code';
@@ -14,13 +13,8 @@ const BUILDS_CHECK = 'no workflow waits for a build that no worker runs';
 /** In the order in which they run. */
 export const TEMPORAL_CHECKS = [SCHEDULES_CHECK, WORKFLOWS_CHECK, BUILDS_CHECK] as const;
 
-type Environment = Awaited<ReturnType<typeof environmentOf>>;
-
 export async function auditTemporal(env: Environment): Promise<Finding[]> {
-  const temporal = createTemporalClient(readTemporalConfig(env));
-  try {
-    if (!(await temporal.isUp(CONNECT_TIMEOUT_MS)))
-      throw new CommandError('Temporal did not respond.');
+  return withTemporal(env, async (temporal) => {
     // Workers recreate a missing schedule within a minute.
     const missing = await listMissingSchedules(temporal, schedulesOf(readScheduleConfig(env)));
     const failing = await listFailingWorkflows(temporal);
@@ -34,9 +28,7 @@ export async function auditTemporal(env: Environment): Promise<Finding[]> {
       ),
       ...findingsOf('temporal', BUILDS_CHECK, abandoned.map(offenderOf)),
     ];
-  } finally {
-    await temporal.close();
-  }
+  });
 }
 
 function each(detail: string): (subject: string) => Offender {

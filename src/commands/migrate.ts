@@ -43,7 +43,13 @@ function endOnSignals(): void {
 
 async function registerSearchAttributes(env: Readonly<Record<string, string>>): Promise<void> {
   const config = readTemporalConfig(env);
-  const connection = await Connection.connect(connectionOptions(config));
+  const connection = await Connection.connect(connectionOptions(config)).catch((error: unknown) => {
+    throw new Error(
+      `Temporal did not respond at ${config.address}, so its search attributes may be missing. The database is migrated; ` +
+        'run farebox migrate again when Temporal is there.',
+      { cause: error },
+    );
+  });
   try {
     const { kind } = await ensureSearchAttributes(connection, config.namespace);
     if (kind === 'not_permitted') process.stdout.write(registerByHand(config.namespace));

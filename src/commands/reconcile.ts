@@ -3,7 +3,7 @@
  * not check. After a restore, while nothing else runs, it takes over what Stripe has and the ledger lost.
  */
 import type { Command } from 'commander';
-import { readStripeConfig, readTemporalConfig } from '../config.ts';
+import { readStripeConfig } from '../config.ts';
 import { DIFFERENCES } from '../domain/difference.ts';
 import { wireId } from '../domain/ids.ts';
 import { dollarsOf, formatDollarNumber } from '../domain/money.ts';
@@ -14,12 +14,12 @@ import { isRelayRunning } from '../store/outbox.ts';
 import { getTopUp } from '../store/top-ups/top-ups.ts';
 import { nothingYet, takeOverSince, type Progress } from '../stripe/after-restore.ts';
 import { createStripe } from '../stripe/calls.ts';
-import { CONNECT_TIMEOUT_MS, createTemporalClient } from '../temporal/client.ts';
 import { reconcileNow } from '../temporal/reconcile-now.ts';
 import type { Reconciliation } from '../../workflows/reconcile-top-ups.ts';
 import { dataDirOption } from './data-dir-option.ts';
 import { endProgress, inspect, showProgress } from './inspection.ts';
 import { CommandError, withDatabase } from './database-command.ts';
+import { withTemporal } from './temporal-command.ts';
 
 /** The first comparison of a large account takes minutes. */
 const TIMEOUT_MS = 600_000;
@@ -174,18 +174,15 @@ function count(number: number, noun: string): string {
 }
 
 async function runNow(dataDir: string): Promise<Reconciliation> {
-  const temporal = createTemporalClient(readTemporalConfig(await environmentOf(dataDir)));
   const signal = AbortSignal.timeout(TIMEOUT_MS);
   try {
-    if (!(await temporal.isUp(CONNECT_TIMEOUT_MS)))
-      throw new CommandError('Temporal did not respond.');
-    return await reconcileNow(temporal, signal);
+    return await withTemporal(await environmentOf(dataDir), (temporal) =>
+      reconcileNow(temporal, signal),
+    );
   } catch (error) {
     if (!signal.aborted) throw error;
     throw new CommandError(
       `Still running after ${TIMEOUT_MS / 60_000} minutes, and continues in the background. Is a worker running?`,
     );
-  } finally {
-    await temporal.close();
   }
 }

@@ -96,16 +96,23 @@ async function takeLock(client: Client, onWait: (holder: string) => void): Promi
   await client.query(`select pg_advisory_xact_lock(${key})`);
 }
 
-/** Throws when a migration that this release needs is missing. A newer release may have added more. */
+/**
+ * Throws when a migration or a function that this release needs is missing. A newer release may have added more, and may have
+ * dropped functions that this release no longer calls.
+ */
 export async function checkMigrated(databaseUrl: string): Promise<void> {
-  const released = await namesIn(DIRECTORY, NUMBERED);
+  const released = await listReleased();
   const url = withSessionOptions(databaseUrl, {});
   await withClient(url, { statementMsMax: CHECK_MS_MAX }, async (client) => {
     const applied = new Set((await appliedMigrations(client)).map(({ name }) => name));
-    const missing = released.filter((name) => !applied.has(name));
+    const missing = released.migrations.filter((name) => !applied.has(name));
+    if (missing.length === 0 && applied.size === released.migrations.length) {
+      const functions = new Set((await appliedFunctions(client)).map(({ name }) => name));
+      missing.push(...released.functions.filter((name) => !functions.has(name)).map(ofFunctions));
+    }
     if (missing.length === 0) return;
     throw new UnmigratedDatabaseError(
-      `The database lacks ${missing.length} of this release's migrations, the first of them ` +
+      `The database lacks ${missing.length} of this release's migrations and functions, the first of them ` +
         `${missing[0]}: run \`farebox migrate\`.`,
     );
   });
@@ -197,15 +204,13 @@ function refuseOtherHistory(applied: readonly Applied[], files: readonly SqlFile
 
 /** A function is applied when its text has not been applied before; the table keeps the hash of every text. */
 async function applyFunctions(client: Client, files: readonly SqlFile[]): Promise<string[]> {
-  const { rows } = await client.query<Applied & { is_newest: boolean }>(
-    `select name, hash, id = max(id) over (partition by name) as is_newest from farebox.functions`,
-  );
+  const rows = await appliedFunctions(client);
   const known = new Map(files.map(({ name, hash }) => [name, hash]));
   // A newer release has added these, or has replaced this release's text.
   const newer = rows.filter(
     ({ name, hash, is_newest }) => !known.has(name) || (!is_newest && known.get(name) === hash),
   );
-  refuseNewer([...new Set(newer.map(({ name }) => `functions/${name}`))]);
+  refuseNewer([...new Set(newer.map(({ name }) => ofFunctions(name)))]);
 
   const missing = files.filter(
     (file) => !rows.some((row) => row.name === file.name && row.hash === file.hash),
@@ -215,7 +220,19 @@ async function applyFunctions(client: Client, files: readonly SqlFile[]): Promis
     await client.query('insert into farebox.functions (name, hash) values ($1, $2)', [name, hash]);
   }
   if (missing.length > 0) await refuseOverloads(client);
-  return missing.map(({ name }) => `functions/${name}`);
+  return missing.map(({ name }) => ofFunctions(name));
+}
+
+async function appliedFunctions(client: Client): Promise<(Applied & { is_newest: boolean })[]> {
+  const { rows } = await client.query<Applied & { is_newest: boolean }>(
+    `select name, hash, id = max(id) over (partition by name) as is_newest from farebox.functions`,
+  );
+  return rows;
+}
+
+/** As messages name a function, beside migrations. */
+function ofFunctions(name: string): string {
+  return `functions/${name}`;
 }
 
 /** Replacing a function whose parameters changed would leave two of one name, and its calls ambiguous. */
@@ -238,7 +255,7 @@ function refuseNewer(names: readonly string[]): void {
   throw new NewerDatabaseError(
     `The database was written by a newer Farebox, which applied ${names.join(', ')}: run that ` +
       'release or a later one, because this one would damage the data. The release just before it also runs there, ' +
-      'without `farebox migrate`: see "Go back" in docs/self-hosting.md.',
+      'without `farebox migrate`: see "Roll back" in docs/self-hosting.md.',
   );
 }
 

@@ -106,10 +106,23 @@ export function withOwnTls(text: string): {
   };
 }
 
-/** PgBouncer refuses the settings above, unless it is told to drop them. */
+/** Of the network: nothing answers at the address, or its name is unknown. */
+const UNREACHABLE = /^E(CONNREFUSED|HOSTUNREACH|NETUNREACH|NOTFOUND|AI_AGAIN)$/;
+
+/**
+ * PgBouncer refuses the settings above, unless it is told to drop them. The error of a network names neither PostgreSQL nor the
+ * setting, and has no message where the name has several addresses.
+ */
 export function explainConnectFailure(error: unknown): unknown {
   for (let at = error; at instanceof Error; at = at.cause) {
     if (/unsupported startup parameter/.test(at.message)) return new PoolerError({ cause: error });
+    if ('code' in at && UNREACHABLE.test(String(at.code))) {
+      const each = at instanceof AggregateError ? (at.errors as Error[]) : [at];
+      const reasons = each.map(({ message }) => message).join('; ');
+      return new Error(`PostgreSQL cannot be reached at the address in DATABASE_URL: ${reasons}`, {
+        cause: error,
+      });
+    }
   }
   return error;
 }

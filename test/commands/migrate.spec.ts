@@ -104,6 +104,24 @@ describe('farebox migrate', () => {
     }
   }
 
+  it('says that Temporal is down and the database migrated, and builds that Temporal is down', async () => {
+    const away = { env: { ...env, TEMPORAL_ADDRESS: '127.0.0.1:9' } };
+    await assert.rejects(
+      farebox(['migrate'], away),
+      /Temporal did not respond at 127\.0\.0\.1:9, .*The database is migrated; run farebox migrate again/,
+    );
+    await assert.rejects(farebox(['builds'], away), /Temporal did not respond at 127\.0\.0\.1:9\./);
+  });
+
+  it('says that PostgreSQL is down, as other commands do', async () => {
+    for (const command of [['migrate'], ['account', 'list']]) {
+      await assert.rejects(
+        farebox(command, { env: { DATABASE_URL: 'postgres://farebox:x@127.0.0.1:9/farebox' } }),
+        /PostgreSQL cannot be reached at the address in DATABASE_URL: connect ECONNREFUSED 127\.0\.0\.1:9\n/,
+      );
+    }
+  });
+
   it('skips Temporal when no address is set', async () => {
     const { DATABASE_URL = '' } = env;
     assert.match(await farebox(['migrate'], { env: { DATABASE_URL } }), /up to date/);

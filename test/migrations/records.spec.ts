@@ -88,8 +88,19 @@ describe('a restored database', () => {
     );
     await assert.rejects(
       farebox(['api'], { env: env() }),
-      /lacks 1 of this release's migrations, the first of them \d{4}_\w+: run `farebox migrate`/,
+      /lacks 1 of this release's migrations and functions, the first of them \d{4}_\w+: run `farebox migrate`/,
     );
+  });
+
+  it('is refused by a process when it lacks a function, unless a newer release dropped it', async () => {
+    await open(createTestDatabase());
+    await client.query(`delete from farebox.functions where name = 'post_charges'`);
+    await assert.rejects(
+      checkMigrated(database.url),
+      /lacks 1 of this release's migrations and functions, the first of them functions\/post_charges: run/,
+    );
+    await client.query(`insert into farebox.migrations (name, hash) values ('9999_newer', 'x')`);
+    await checkMigrated(database.url);
   });
 
   it('is reported by doctor when functions are not recorded, or a number would be given twice', async () => {

@@ -1,8 +1,11 @@
-/** The commands that the documentation prints, against the command line: each exists, with its options and their values. */
+/**
+ * The commands that the documentation prints, against the command line: each exists, with its options and their values. And the
+ * sections of the documentation that messages name.
+ */
 import assert from 'node:assert/strict';
 import { globSync } from 'node:fs';
 import { Command, type Option } from 'commander';
-import { read, ROOT } from './sources.ts';
+import { read, ROOT, writtenFiles } from './sources.ts';
 
 const PAGES = ['README.md', ...globSync('docs/**/*.md', { cwd: ROOT })];
 /** In a block, or between backticks, as far as the next one or what the shell does with the output. */
@@ -36,6 +39,20 @@ describe('a command that the documentation prints', () => {
       it(`exists: ${text} (${page})`, () => check(program, text.match(WORD) ?? []));
     }
   }
+});
+
+describe('a section that a message names', () => {
+  const SECTION = /see "([^"]+)" in (docs\/[\w-]+\.md)/g;
+  const named = writtenFiles()
+    .filter((path) => path.startsWith('src/'))
+    .flatMap((path) => [...read(path).matchAll(SECTION)]);
+
+  it('is on its page', () => {
+    assert.ok(named.length > 0);
+    for (const [text, title, page = ''] of named) {
+      assert.match(read(page), new RegExp(`^#+ ${title}$`, 'm'), text);
+    }
+  });
 });
 
 function check(program: Command, words: readonly string[]): void {

@@ -1,7 +1,7 @@
 /** docker-compose.yml and Dockerfile: mistakes that an engine would accept. */
 import assert from 'node:assert/strict';
 import { parse } from 'yaml';
-import { readTemporalConfig } from '../../src/config.ts';
+import { readStripeConfig, readTemporalConfig } from '../../src/config.ts';
 import { LEAN_ENVIRONMENT, LEAN_NODE } from '../../src/embedded/parts.ts';
 import { PINGS } from '../../src/embedded/temporal.ts';
 import { read } from './sources.ts';
@@ -137,7 +137,7 @@ describe('docker-compose.yml', () => {
     );
   });
 
-  it('gives our processes the same build and payload settings, which start as they are in .env.example', () => {
+  it('gives our processes the same build, payload and tax settings, which start as they are in .env.example', () => {
     const listed = Object.fromEntries(
       [...read('.env.example').matchAll(/^([A-Z_]+)=(.*)$/gm)].map(([, name = '', value = '']) => [
         name,
@@ -145,10 +145,17 @@ describe('docker-compose.yml', () => {
       ]),
     );
     for (const name of ['migrate', 'api', 'worker']) {
-      const { WORKER_VERSIONING, TEMPORAL_PAYLOAD_KEYS } = services.get(name)?.environment ?? {};
+      const { WORKER_VERSIONING, TEMPORAL_PAYLOAD_KEYS, STRIPE_TAX, STRIPE_TAX_CODE } =
+        services.get(name)?.environment ?? {};
+      assert.equal(STRIPE_TAX, '${STRIPE_TAX:-off}');
+      assert.equal(STRIPE_TAX_CODE, '${STRIPE_TAX_CODE:-}');
       assert.equal(WORKER_VERSIONING, '${WORKER_VERSIONING:-off}');
       assert.equal(TEMPORAL_PAYLOAD_KEYS, '${TEMPORAL_PAYLOAD_KEYS:-}');
     }
+    const stripe = { ...listed, STRIPE_SECRET_KEY: 'sk_test_1', STRIPE_WEBHOOK_SECRET: 'whsec_1' };
+    assert.equal(readStripeConfig(stripe).tax, undefined);
+    const taxed = readStripeConfig({ ...stripe, STRIPE_TAX: 'automatic' });
+    assert.deepEqual(taxed.tax, { code: undefined });
     const { isVersioned, payloadKeys } = readTemporalConfig({
       ...listed,
       TEMPORAL_ADDRESS: 'temporal:7233',
