@@ -81,6 +81,10 @@ export function Loaded<T>({
 }) {
   if (query.data !== undefined) return children(query.data);
   if (query.error) return <Failed error={query.error} onRetry={() => void query.refetch()} />;
+  return <Loading />;
+}
+
+export function Loading() {
   return (
     <Center py="xl">
       <Loader size="sm" aria-label="Loading" />
