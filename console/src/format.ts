@@ -126,6 +126,21 @@ export const statusText: Readonly<Record<string, string>> = {
   released: 'Released',
 };
 
+/** Why a balance changed. A newer API may have a reason that this page does not know. */
+export function movementText(kind: string): string {
+  return MOVEMENTS[kind] ?? kind.replaceAll('_', ' ');
+}
+
+const MOVEMENTS: Readonly<Record<string, string>> = {
+  top_up: 'Top-up',
+  adjustment: 'Adjustment',
+  refund: 'Refund of a top-up',
+  refund_returned: 'Refund failed, credited again',
+  dispute: 'Dispute lost',
+  dispute_returned: 'Dispute won, credited again',
+  charge_refund: 'Refund of a charge',
+};
+
 /** How a top-up is paid. */
 export function paymentText({ method, automatic }: Payment): string {
   return automatic ? 'Automatic, saved card' : METHODS[method];

@@ -457,7 +457,7 @@ describe('security in the console', function () {
     await other.page.getByText('This session').waitFor();
     await other.page.getByRole('button', { name: 'Sign out everywhere else' }).click();
     await other.page
-      .getByRole('button', { name: 'Sign out', exact: true })
+      .getByRole('button', { name: /^Sign out (?!everywhere)/ })
       .waitFor({ state: 'detached' });
     await other.close();
     await window.go('/usage?tool=search');

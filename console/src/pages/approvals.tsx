@@ -11,6 +11,7 @@ import { ApiFailure, newIdempotencyKey, read, write } from '../api.ts';
 import { usd } from '../format.ts';
 import { PagedList, ScrollTable, usePages } from '../parts/lists.tsx';
 import { AllowDeveloper, Elsewhere, RaiseLimit } from '../parts/budget-limits.tsx';
+import { showFailure } from '../parts/show-failure.ts';
 import { Card, Page } from '../parts/page.tsx';
 import { Empty, Failed } from '../parts/states.tsx';
 import { Time } from '../parts/values.tsx';
@@ -145,6 +146,8 @@ function Answers({ approval: { id, code, scope } }: { readonly approval: Approva
     },
     onError: (error) => {
       if (error instanceof ApiFailure && error.status === 402) key.current = newIdempotencyKey();
+      // The question is gone once the list has been read again, and with it what is shown in it.
+      if (error instanceof ApiFailure && error.status === 409) showFailure(error.message);
     },
     onSettled: () => queries.invalidateQueries(),
   });
@@ -232,7 +235,9 @@ function PastTable({ approvals }: { readonly approvals: readonly Approval[] }) {
               </bdi>
               {budgetName !== null && (
                 <Text size="xs" c="dimmed">
-                  <bdi>{budgetName}</bdi>
+                  <bdi className="one-line" title={budgetName}>
+                    {budgetName}
+                  </bdi>
                 </Text>
               )}
             </div>

@@ -1,14 +1,15 @@
 /** Budgets as a tree, and the one that is chosen: what it allows, its spend keys and what they spent. */
-import { Anchor, Button, Modal, Stack, Table, Text } from '@mantine/core';
+import { Anchor, Button, Modal, Table, Text } from '@mantine/core';
 import { IconHierarchy, IconPlus } from '@tabler/icons-react';
 import { useQuery } from '@tanstack/react-query';
 import { Link, useNavigate, useSearch } from '@tanstack/react-router';
-import { useEffect, useRef, useState } from 'react';
+import { useState } from 'react';
 import type { Budget, Budgets, NewKey } from '../answers.ts';
 import { read } from '../api.ts';
 import { decimalsOfAll } from '../format.ts';
 import { BudgetDetails, BudgetState } from '../parts/budget-details.tsx';
 import { CreateBudgetForm } from '../parts/budget-form.tsx';
+import { Chosen, type Click } from '../parts/chosen.tsx';
 import { NewKeyModal } from '../parts/keys.tsx';
 import { PagedList, ScrollTable, usePages } from '../parts/lists.tsx';
 import { Card, Page } from '../parts/page.tsx';
@@ -21,11 +22,6 @@ const POLL_MS = 10_000;
 /** Where a new budget goes: below this one, or below the account. */
 interface Asked {
   readonly parentId: string | undefined;
-}
-
-/** A click on a budget in the list. Each click is a new object, so that a second click on the same budget has an effect. */
-interface Click {
-  readonly id: string;
 }
 
 export function BudgetsPage() {
@@ -50,7 +46,7 @@ export function BudgetsPage() {
         onCreate={() => setAsked({ parentId: undefined })}
       />
       {chosen !== undefined && (
-        <Chosen
+        <ChosenBudget
           key={chosen}
           id={chosen}
           click={click}
@@ -174,26 +170,18 @@ interface ChosenProps {
   readonly onAddBelow: () => void;
 }
 
-/** It is below the list, which may be long, so a click scrolls to it. */
-function Chosen({ id, click, onAddBelow }: ChosenProps) {
+function ChosenBudget({ id, click, onAddBelow }: ChosenProps) {
   const budget = useQuery({
     queryKey: ['budgets', id],
     queryFn: () => read<Budget>(`/v1/budgets/${encodeURIComponent(id)}`),
     refetchInterval: POLL_MS,
   });
-  const place = useRef<HTMLDivElement>(null);
-  const { isPending } = budget;
-  useEffect(() => {
-    if (isPending || click?.id !== id) return;
-    place.current?.scrollIntoView();
-    place.current?.focus({ preventScroll: true });
-  }, [isPending, click, id]);
   return (
-    <Stack ref={place} tabIndex={-1} gap="lg" className="chosen">
+    <Chosen click={!budget.isPending && click?.id === id ? click : undefined}>
       <Loaded query={budget}>
         {(data) => <BudgetDetails budget={data} onAddBelow={onAddBelow} />}
       </Loaded>
-    </Stack>
+    </Chosen>
   );
 }
 

@@ -13,6 +13,7 @@ import {
   ChargeSheet,
   ChargeTable,
   Field,
+  FindCharge,
   queryOf,
   type Charge,
 } from '../parts/charges.tsx';
@@ -54,8 +55,9 @@ export function DeveloperChargesPage() {
     >
       <ChargeFilters
         value={filter}
-        onChange={(search) => void navigate({ search: { ...search, ...kept } })}
+        onChange={(search) => void navigate({ search: { ...search, ...kept }, replace: true })}
       >
+        <FindCharge onFind={open} />
         {consumerId !== undefined && (
           <Button variant="light" onClick={() => void navigate({ search: filter })}>
             One consumer only · Show all

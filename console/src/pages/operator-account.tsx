@@ -5,7 +5,7 @@ import { useParams } from '@tanstack/react-router';
 import { useState } from 'react';
 import type { OperatorAccount, OperatorTopUps } from '../answers.ts';
 import { read } from '../api.ts';
-import { decimalsOfAll, usd } from '../format.ts';
+import { decimalsOfAll, movementText, usd } from '../format.ts';
 import { ScrollTable } from '../parts/lists.tsx';
 import { AdjustForm, RefundForm } from '../parts/operator-forms.tsx';
 import { AccountLists } from '../parts/operator-lists.tsx';
@@ -77,7 +77,10 @@ const KINDS: Readonly<Record<string, string>> = {
 function Books({ account }: { readonly account: OperatorAccount }) {
   const { movements, credited, spent, heldByHolds, heldByDisputes, openHolds, balance } = account;
   const lines: readonly (readonly [string, number])[] = [
-    ...movements.map(({ kind, count, amount }) => [`${KINDS[kind]} (${count})`, amount] as const),
+    ...movements.map(
+      ({ kind, count, amount }) =>
+        [`${KINDS[kind] ?? movementText(kind)} (${count})`, amount] as const,
+    ),
     ['Charges', -spent],
     [`Open holds (${openHolds})`, -heldByHolds],
     ...(heldByDisputes > 0 ? [['Open disputes', -heldByDisputes] as const] : []),

@@ -10,6 +10,7 @@ import {
   Table,
   Text,
   TextInput,
+  VisuallyHidden,
 } from '@mantine/core';
 import { notifications } from '@mantine/notifications';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
@@ -140,8 +141,14 @@ function SecondFactor() {
                     <CopyText value={secret} label="Copy secret" />
                   </Group>
                   <Alert color="orange" title="Backup codes">
-                    If you lose the app, each of these signs you in once:{' '}
-                    {enable.data.backupCodes.join(', ')}
+                    <Text size="sm" mb="xs">
+                      If you lose the app, each of these signs you in once:{' '}
+                      {enable.data.backupCodes.join(', ')}
+                    </Text>
+                    <CopyText
+                      value={enable.data.backupCodes.join('\n')}
+                      label="Copy backup codes"
+                    />
                   </Alert>
                   <TextInput
                     label="Code"
@@ -216,6 +223,7 @@ function Sessions() {
   });
   const endOthers = useMutation({
     mutationFn: () => auth('/revoke-other-sessions', {}),
+    onSuccess: () => notifications.show({ message: 'All other sessions were signed out.' }),
     onSettled: () => queries.invalidateQueries({ queryKey: ['sessions'] }),
   });
   return (
@@ -268,8 +276,14 @@ function Sessions() {
                     </Text>
                   ) : (
                     own !== undefined && (
-                      <Button size="xs" variant="default" onClick={() => end.mutate(session.token)}>
-                        Sign out
+                      <Button
+                        size="xs"
+                        variant="default"
+                        loading={end.isPending && end.variables === session.token}
+                        onClick={() => end.mutate(session.token)}
+                      >
+                        Sign out{' '}
+                        <VisuallyHidden>{browserOf(session.userAgent ?? '')}</VisuallyHidden>
                       </Button>
                     )
                   )}

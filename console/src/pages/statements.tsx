@@ -5,7 +5,7 @@ import { useNavigate, useSearch } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import type { ConsumerStatement, DeveloperStatement } from '../answers.ts';
 import { read } from '../api.ts';
-import { decimalsOfAll, plural, usd, utcDate } from '../format.ts';
+import { decimalsOfAll, movementText, plural, usd, utcDate } from '../format.ts';
 import { ScrollTable } from '../parts/lists.tsx';
 import { Card, Page } from '../parts/page.tsx';
 import { Loaded } from '../parts/states.tsx';
@@ -43,7 +43,7 @@ export function StatementsPage() {
       <Group gap="sm" align="flex-end">
         <Select
           label="Month"
-          data={months.map((value) => ({ value, label: nameOf(value) }))}
+          data={[...new Set([...months, month])].map((value) => ({ value, label: nameOf(value) }))}
           value={month}
           allowDeselect={false}
           onChange={(value) => void navigate({ search: { ...search, month: value ?? month } })}
@@ -80,9 +80,7 @@ function Lines({ lines }: { readonly lines: readonly Line[] }) {
     >
       {lines.map(({ key, what, amount }, index) => (
         <Table.Tr key={key} fw={index === 0 || index === lines.length - 1 ? 600 : undefined}>
-          <Table.Td>
-            <bdi className="breaks">{what}</bdi>
-          </Table.Td>
+          <Table.Td className="breaks">{what}</Table.Td>
           <Table.Td className="money">
             <Money dollars={amount} decimals={decimals} />
           </Table.Td>
@@ -92,16 +90,6 @@ function Lines({ lines }: { readonly lines: readonly Line[] }) {
   );
 }
 
-const KINDS: Readonly<Record<string, string>> = {
-  top_up: 'Top-up',
-  refund: 'Refund of a top-up',
-  refund_returned: 'Refund failed, credited again',
-  dispute: 'Dispute lost',
-  dispute_returned: 'Dispute won, credited again',
-  charge_refund: 'Refund of a charge',
-  adjustment: 'Adjustment',
-};
-
 function linesOf(statement: ConsumerStatement | DeveloperStatement): Line[] {
   if ('openingBalance' in statement) {
     return [
@@ -109,13 +97,13 @@ function linesOf(statement: ConsumerStatement | DeveloperStatement): Line[] {
       ...statement.movements.map(({ kind, amount, tax, createdAt }, index) => ({
         key: `movement-${index}`,
         what:
-          `${KINDS[kind] ?? kind.replaceAll('_', ' ')}, ${utcDate(createdAt)}` +
+          `${movementText(kind)}, ${utcDate(createdAt)}` +
           (tax === undefined ? '' : `, and ${usd(Math.abs(tax))} tax`),
         amount,
       })),
       ...statement.charges.map(({ tool, charges, amount }) => ({
         key: `tool-${tool}`,
-        what: `${tool}, ${plural(charges, 'charge')}`,
+        what: named(tool, plural(charges, 'charge')),
         amount: -amount,
       })),
       { key: 'closing', what: 'Closing balance', amount: statement.closingBalance },
@@ -125,16 +113,25 @@ function linesOf(statement: ConsumerStatement | DeveloperStatement): Line[] {
     { key: 'opening', what: 'Earned before this month', amount: statement.openingEarnings },
     ...statement.earned.map(({ day, tool, charges, amount }) => ({
       key: `${day}-${tool}`,
-      what: `${tool}, ${utcDate(day)}, ${plural(charges, 'charge')}`,
+      what: named(tool, utcDate(day), plural(charges, 'charge')),
       amount,
     })),
     ...statement.refunds.map(({ day, tool, refunds, amount }) => ({
       key: `refund-${day}-${tool}`,
-      what: `${tool}, ${utcDate(day)}, ${plural(refunds, 'refund')}`,
+      what: named(tool, utcDate(day), plural(refunds, 'refund')),
       amount: -amount,
     })),
     { key: 'closing', what: 'Earned in total', amount: statement.closingEarnings },
   ];
+}
+
+/** A name that runs right to left must not turn the words behind it. */
+function named(tool: string, ...words: readonly string[]): ReactNode {
+  return (
+    <>
+      <bdi>{tool}</bdi>, {words.join(', ')}
+    </>
+  );
 }
 
 function lastMonths(): string[] {

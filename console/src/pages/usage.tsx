@@ -5,19 +5,23 @@ import { useQuery } from '@tanstack/react-query';
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import type { PaidCharge, Usage } from '../answers.ts';
 import { read } from '../api.ts';
-import { ChargeFilters, ChargeSheet, ChargeTable, queryOf } from '../parts/charges.tsx';
+import {
+  ChargeFilters,
+  ChargeSheet,
+  ChargeTable,
+  FindCharge,
+  isChargeId,
+  queryOf,
+} from '../parts/charges.tsx';
 import { PagedList, usePages } from '../parts/lists.tsx';
 import { Card, Page } from '../parts/page.tsx';
 import { PaidBy } from '../parts/paid-by.tsx';
 import { Empty, Failed, Loaded } from '../parts/states.tsx';
 import { Money } from '../parts/values.tsx';
 
-/** Any other text in a link could lead to another route of the API. */
-const CHARGE_ID = /^chg_[0-9a-f]{32}$/;
-
 export function UsagePage() {
   const { charge: named, ...filter } = useSearch({ from: '/shell/usage' });
-  const charge = named !== undefined && CHARGE_ID.test(named) ? named : undefined;
+  const charge = named !== undefined && isChargeId(named) ? named : undefined;
   const navigate = useNavigate({ from: '/usage' });
   const query = queryOf(filter);
   const list = usePages<Usage>({
@@ -45,7 +49,9 @@ export function UsagePage() {
         </Button>
       }
     >
-      <ChargeFilters value={filter} onChange={(search) => void navigate({ search })} />
+      <ChargeFilters value={filter} onChange={(search) => void navigate({ search, replace: true })}>
+        <FindCharge onFind={open} />
+      </ChargeFilters>
       {one.error && !listed && <Failed error={one.error} />}
       <Card
         title="Charges"

@@ -7,6 +7,7 @@ import type { NewWebhookEndpoint, WebhookEndpoints } from '../answers.ts';
 import { read } from '../api.ts';
 import { useRetriedWrite } from '../retry-key.ts';
 import { EVENT_CHOICES } from '../parts/event-types.ts';
+import { Chosen, type Click } from '../parts/chosen.tsx';
 import { LowBalanceCard } from '../parts/low-balance.tsx';
 import { Card, Page } from '../parts/page.tsx';
 import { SecretModal } from '../parts/secret-modal.tsx';
@@ -24,9 +25,9 @@ export function WebhooksPage() {
   });
   const [isCreating, setIsCreating] = useState(false);
   const [secret, setSecret] = useState<string>();
-  const [loggedId, setLoggedId] = useState<string>();
+  const [click, setClick] = useState<Click>();
   // The endpoint as it is now: somebody may enable or delete it while its log is open.
-  const logged = endpoints.data?.webhookEndpoints.find(({ id }) => id === loggedId);
+  const logged = endpoints.data?.webhookEndpoints.find(({ id }) => id === click?.id);
   const shown = (made: string) => {
     setIsCreating(false);
     setSecret(made);
@@ -52,14 +53,18 @@ export function WebhooksPage() {
               <EndpointTable
                 endpoints={all}
                 onSecret={setSecret}
-                onLog={({ id }) => setLoggedId(id)}
-                onDeleted={() => setLoggedId(undefined)}
+                onLog={({ id }) => setClick({ id })}
+                onDeleted={() => setClick(undefined)}
               />
             )
           }
         </Loaded>
       </Card>
-      {logged && <WebhookLog key={logged.id} endpoint={logged} />}
+      {logged && (
+        <Chosen key={logged.id} click={click}>
+          <WebhookLog endpoint={logged} />
+        </Chosen>
+      )}
       <LowBalanceCard />
       <Modal opened={isCreating} onClose={() => setIsCreating(false)} title="Add endpoint">
         {isCreating && <CreateForm onMade={shown} />}

@@ -16,7 +16,7 @@ import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { Budget, BudgetUsage } from '../answers.ts';
 import { write } from '../api.ts';
-import { decimalsOfAll, plural, utcDay } from '../format.ts';
+import { decimalsOfAll, plural, utcDate } from '../format.ts';
 import { ChangeBudgetForm } from './budget-form.tsx';
 import { BudgetRefusalsCard } from './budget-refusals.tsx';
 import { KeyCard } from './keys.tsx';
@@ -96,7 +96,7 @@ export function BudgetDetails({
 }
 
 function Limits({ budget }: { readonly budget: Budget }) {
-  const { used, limit, window, maxPerCall, remaining, expiresAt } = budget;
+  const { used, limit, window, maxPerCall, maxLease, remaining, expiresAt } = budget;
   return (
     <>
       <Text>
@@ -124,9 +124,19 @@ function Limits({ budget }: { readonly budget: Budget }) {
           At most <Money dollars={maxPerCall} /> for one call
         </Text>
       )}
+      {maxLease !== null && (
+        <Text size="sm" c="dimmed">
+          At most <Money dollars={maxLease} /> for one lease
+        </Text>
+      )}
+      {budget.approveDevelopers && (
+        <Text size="sm" c="dimmed">
+          A developer needs your approval before its first charge
+        </Text>
+      )}
       {expiresAt !== null && (
         <Text size="sm" c="dimmed">
-          Works until <Time iso={expiresAt} />
+          {budget.status === 'expired' ? 'Expired on' : 'Works until'} <Time iso={expiresAt} />
         </Text>
       )}
     </>
@@ -149,9 +159,12 @@ function CloseForm({ budget, onDone }: { readonly budget: Budget; readonly onDon
   });
   return (
     <Stack gap="md">
-      <Text>
-        The keys of <b>{budget.name}</b> and of all budgets below it stop working within a second.
-        This cannot be undone.
+      <Text className="breaks">
+        The keys of{' '}
+        <b>
+          <bdi>{budget.name}</bdi>
+        </b>{' '}
+        and of all budgets below it stop working within a second. This cannot be undone.
       </Text>
       <Checkbox
         label="Release what running calls have reserved"
@@ -257,6 +270,6 @@ function nameOf({ tool, keyId, developerId, from }: Row): string {
 }
 
 function labelOf(each: Row): string {
-  if (each.from !== undefined) return `${utcDay(each.from)} (UTC)`;
+  if (each.from !== undefined) return `${utcDate(each.from)} (UTC)`;
   return each.keyName ?? nameOf(each);
 }

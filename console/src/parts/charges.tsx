@@ -9,6 +9,7 @@ import {
   Table,
   Text,
   TextInput,
+  type TextInputProps,
   UnstyledButton,
   VisuallyHidden,
 } from '@mantine/core';
@@ -45,6 +46,29 @@ function startOf(day: string, later = 0): string | undefined {
   return Number.isNaN(start.getTime()) ? undefined : start.toISOString();
 }
 
+interface DayProps extends Pick<TextInputProps, 'label' | 'min' | 'max'> {
+  readonly value: string;
+  readonly onDay: (day: string) => void;
+}
+
+/** While a year is typed, the field has the years 2, 20 and 202: they must neither be asked for nor undo the typing. */
+function DayInput({ value, onDay, ...limits }: DayProps) {
+  const [typed, setTyped] = useState(value);
+  useEffect(() => setTyped(value), [value]);
+  return (
+    <TextInput
+      {...limits}
+      type="date"
+      value={typed}
+      onChange={(event) => {
+        const day = event.currentTarget.value;
+        setTyped(day);
+        if (day === '' || day >= '1000') onDay(day);
+      }}
+    />
+  );
+}
+
 interface FilterProps {
   readonly value: ChargeFilter;
   readonly onChange: (filter: ChargeFilter) => void;
@@ -76,20 +100,13 @@ export function ChargeFilters({ value, onChange, children }: FilterProps) {
           onBlur={() => tool !== (value.tool ?? '') && change({ tool })}
         />
       </form>
-      <TextInput
+      <DayInput
         label="From"
-        type="date"
         max={value.to}
         value={value.from ?? ''}
-        onChange={(event) => change({ from: event.currentTarget.value })}
+        onDay={(from) => change({ from })}
       />
-      <TextInput
-        label="To"
-        type="date"
-        min={value.from}
-        value={value.to ?? ''}
-        onChange={(event) => change({ to: event.currentTarget.value })}
-      />
+      <DayInput label="To" min={value.from} value={value.to ?? ''} onDay={(to) => change({ to })} />
       {isFiltered && (
         <Button variant="subtle" onClick={() => onChange({})}>
           Clear
@@ -98,6 +115,38 @@ export function ChargeFilters({ value, onChange, children }: FilterProps) {
       {children}
     </Group>
   );
+}
+
+const CHARGE_ID = /^chg_[0-9a-f]{32}$/;
+
+/** Opens the charge that somebody else quotes. */
+export function FindCharge({ onFind }: { readonly onFind: (id: string) => void }) {
+  const [typed, setTyped] = useState('');
+  const [isRefused, setRefused] = useState(false);
+  const id = typed.trim();
+  return (
+    <form
+      onSubmit={(event) => {
+        event.preventDefault();
+        setRefused(!isChargeId(id));
+        if (isChargeId(id)) onFind(id);
+      }}
+    >
+      <TextInput
+        label="Charge ID"
+        placeholder="chg_…"
+        maxLength={100}
+        error={isRefused && !isChargeId(id) && 'Enter the whole ID: chg_ and 32 characters.'}
+        value={typed}
+        onChange={(event) => setTyped(event.currentTarget.value)}
+      />
+    </form>
+  );
+}
+
+/** Any other text in a link could lead to another route of the API. */
+export function isChargeId(text: string): boolean {
+  return CHARGE_ID.test(text);
 }
 
 interface TableProps {

@@ -3,7 +3,7 @@ import { Button, Group, Table } from '@mantine/core';
 import { useInfiniteQuery } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import { pagedRead, type PageOfList } from '../paged-read.ts';
-import { Failed } from './states.tsx';
+import { Failed, Loading } from './states.tsx';
 
 interface ScrollTableProps {
   readonly label: string;
@@ -74,19 +74,19 @@ interface PagedListProps {
   readonly children: ReactNode;
 }
 
-/** A paged list with its states: failed, empty, loaded, more to load. */
+/** A paged list with its states: loading, failed, empty, loaded, more to load. The next page fails where it would be. */
 export function PagedList({ list, isEmpty, empty, children }: PagedListProps) {
+  const more = () => void list.fetchNextPage();
+  const isOfNext = list.isFetchNextPageError;
   return (
     <>
-      {list.error && <Failed error={list.error} onRetry={() => void list.refetch()} />}
+      {list.isPending && <Loading />}
+      {list.error && !isOfNext && <Failed error={list.error} onRetry={() => void list.refetch()} />}
       {isEmpty ? list.data && empty : children}
-      {list.hasNextPage && (
+      {list.error && isOfNext && <Failed error={list.error} onRetry={more} />}
+      {list.hasNextPage && !isOfNext && (
         <Group justify="center" p="md">
-          <Button
-            variant="default"
-            loading={list.isFetchingNextPage}
-            onClick={() => void list.fetchNextPage()}
-          >
+          <Button variant="default" loading={list.isFetchingNextPage} onClick={more}>
             Load more
           </Button>
         </Group>

@@ -8,7 +8,7 @@ import type {
   OperatorMovements,
   OperatorTopUps,
 } from '../answers.ts';
-import { decimalsOfAll, paymentText } from '../format.ts';
+import { decimalsOfAll, movementText, paymentText } from '../format.ts';
 import { AuditEntries } from './audit-entries.tsx';
 import { ChargeAmount } from './charges.tsx';
 import { PagedList, ScrollTable, usePages } from './lists.tsx';
@@ -86,7 +86,7 @@ function Movements({ path }: { readonly path: string }) {
               <Time iso={createdAt} />
             </Table.Td>
             <Table.Td>
-              {SINGLE[kind]}
+              {movementText(kind)}
               {(reason ?? topUpId) !== null && (
                 <Text size="xs" c="dimmed" className="breaks">
                   {reason ?? topUpId}
@@ -102,16 +102,6 @@ function Movements({ path }: { readonly path: string }) {
     </PagedList>
   );
 }
-
-const SINGLE: Readonly<Record<string, string>> = {
-  top_up: 'Top-up',
-  adjustment: 'Adjustment',
-  refund: 'Refund of a top-up',
-  refund_returned: 'Refund failed, credited again',
-  dispute: 'Dispute lost',
-  dispute_returned: 'Dispute won, credited again',
-  charge_refund: 'Refund of a charge',
-};
 
 function TopUps({ path, onRefund }: { readonly path: string } & Pick<ListsProps, 'onRefund'>) {
   const list = usePages<OperatorTopUps>({

@@ -72,7 +72,9 @@ export function Card({ title, aside, children, flush = false }: CardProps) {
           gap="sm"
           {...(flush ? { className: 'flush-head' } : { mb: 'md' })}
         >
-          <Title order={2}>{title}</Title>
+          <Title order={2} className="breaks">
+            <bdi>{title}</bdi>
+          </Title>
           {aside}
         </Group>
       )}

@@ -11,6 +11,15 @@ import { Card } from './page.tsx';
 import { Failed, Loaded } from './states.tsx';
 import { Money } from './values.tsx';
 
+/** In dollars: the least that a card can pay, and the least balance that can be missing. */
+const PAYMENT_MIN = 0.5;
+const THRESHOLD_MIN = 0.01;
+
+/** What is wrong with the typed dollars, if anything is. */
+function problemOf(text: string, min: number): string | undefined {
+  return isPayable(text, min) ? undefined : `Enter ${usd(min)} to $999,999.99, in whole cents.`;
+}
+
 export function useConsent() {
   return useQuery(consentRead);
 }
@@ -187,7 +196,7 @@ function ConsentForm({
   const [limit, setLimit] = useState(String(ceiling ?? 100));
   const [hasAgreed, setAgreed] = useState(false);
   const give = useChange('/v1/consent', onDone);
-  const isValid = isPayable(limit, 0.5);
+  const isValid = isPayable(limit, PAYMENT_MIN);
   return (
     <form
       onSubmit={(event) => {
@@ -197,7 +206,12 @@ function ConsentForm({
       }}
     >
       <Stack gap="sm">
-        <DollarsInput label="Monthly limit in dollars" value={limit} onValue={setLimit} />
+        <DollarsInput
+          label="Monthly limit in dollars"
+          value={limit}
+          onValue={setLimit}
+          error={problemOf(limit, PAYMENT_MIN)}
+        />
         <Text size="sm" c="dimmed">
           {terms.text}
         </Text>
@@ -303,7 +317,10 @@ function AutoForm({
   const set = useChange('/v1/auto-top-up', onDone);
   const isTooMuch = Number(amount) > Number(month);
   const isValid =
-    isPayable(threshold, 0.01) && isPayable(amount, 0.5) && isPayable(month, 0.5) && !isTooMuch;
+    isPayable(threshold, THRESHOLD_MIN) &&
+    isPayable(amount, PAYMENT_MIN) &&
+    isPayable(month, PAYMENT_MIN) &&
+    !isTooMuch;
   return (
     <form
       onSubmit={(event) => {
@@ -318,14 +335,23 @@ function AutoForm({
             label="When the balance falls below"
             value={threshold}
             onValue={setThreshold}
+            error={problemOf(threshold, THRESHOLD_MIN)}
           />
-          <DollarsInput label="Add" value={amount} onValue={setAmount} />
+          <DollarsInput
+            label="Add"
+            value={amount}
+            onValue={setAmount}
+            error={problemOf(amount, PAYMENT_MIN)}
+          />
         </SimpleGrid>
         <DollarsInput
           label="At most per month"
           value={month}
           onValue={setMonth}
-          error={isTooMuch ? `Enter at least ${usd(Number(amount))}.` : undefined}
+          error={
+            problemOf(month, PAYMENT_MIN) ??
+            (isTooMuch ? `Enter at least ${usd(Number(amount))}.` : undefined)
+          }
         />
         {set.error && <Failed error={set.error} />}
         <Group gap="xs">

@@ -15,7 +15,6 @@ import {
   useMantineColorScheme,
 } from '@mantine/core';
 import { useDisclosure } from '@mantine/hooks';
-import { notifications } from '@mantine/notifications';
 import {
   IconBuildingStore,
   IconChartBar,
@@ -47,6 +46,7 @@ import { auth, isUnreachable, read, watchConnection } from '../api.ts';
 import { sessionRead } from '../page-reads.ts';
 import { forgetAccount } from '../session.ts';
 import { Brand } from './brand.tsx';
+import { showFailure } from './show-failure.ts';
 import { SignInAgain } from './sign-in-again.tsx';
 import { Loaded } from './states.tsx';
 
@@ -225,13 +225,12 @@ function ConnectionNote() {
   const queries = useQueryClient();
   useEffect(() => {
     if (!isAway) return undefined;
-    const timer = setInterval(() => {
-      void read('/v1/session').then(
-        () => queries.invalidateQueries(),
-        () => undefined,
-      );
-    }, RETRY_MS);
-    return () => clearInterval(timer);
+    const timer = setInterval(() => void read('/v1/session').catch(() => undefined), RETRY_MS);
+    return () => {
+      clearInterval(timer);
+      // Whichever request was the first to succeed.
+      void queries.invalidateQueries();
+    };
   }, [isAway, queries]);
   if (!isAway) return null;
   return (
@@ -268,7 +267,7 @@ function AccountMenu({ email }: { readonly email: string }) {
       await auth('/sign-out', {});
     } catch (error) {
       const message = `${(error as Error).message} You may still be signed in.`;
-      notifications.show({ color: 'red', message });
+      showFailure(message);
       return queries.invalidateQueries(sessionRead);
     }
     queries.clear();

@@ -81,6 +81,10 @@ export function Loaded<T>({
 }) {
   if (query.data !== undefined) return children(query.data);
   if (query.error) return <Failed error={query.error} onRetry={() => void query.refetch()} />;
+  return <Loading />;
+}
+
+export function Loading() {
   return (
     <Center py="xl">
       <Loader size="sm" aria-label="Loading" />
@@ -97,7 +101,10 @@ export function PageFailed() {
       title="This page could not be loaded"
       role="alert"
     >
-      <Text size="sm">Reload the page. If that does not help, try again in a few minutes.</Text>
+      <Text size="sm">
+        Reload the page. If that does not help, Farebox may be in the middle of an upgrade: try
+        again in a few minutes.
+      </Text>
       <Button size="xs" mt="sm" variant="default" onClick={() => window.location.reload()}>
         Reload
       </Button>

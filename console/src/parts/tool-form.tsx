@@ -15,6 +15,10 @@ interface FormProps {
 }
 
 export function ToolForm({ tool, isArchived, onDone }: FormProps) {
+  // As it was then: another tab may change it while the form is open.
+  const [opened] = useState(
+    tool && { description: tool.description, price: tool.price, archived: isArchived },
+  );
   const [name, setName] = useState(tool?.name ?? '');
   const [price, setPrice] = useState(tool?.price == null ? '' : String(tool.price));
   const [description, setDescription] = useState(tool?.description ?? '');
@@ -22,8 +26,7 @@ export function ToolForm({ tool, isArchived, onDone }: FormProps) {
   const save = useMutation({
     mutationFn: (archived: boolean) => {
       const fields = { description, price: price.trim() === '' ? null : Number(price) };
-      if (!tool) return write('/v1/tools', { name, ...fields });
-      const opened = { description: tool.description, price: tool.price, archived: isArchived };
+      if (!tool || !opened) return write('/v1/tools', { name, ...fields });
       const changes = changesOf(opened, { ...fields, archived });
       return write(`/v1/tools/${tool.id}`, changes, { method: 'PATCH' });
     },

@@ -1,6 +1,5 @@
 /** The table of webhook endpoints, with what can be done with each. */
 import { ActionIcon, Badge, Button, Group, Menu, Modal, Stack, Table, Text } from '@mantine/core';
-import { notifications } from '@mantine/notifications';
 import { IconDots } from '@tabler/icons-react';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
@@ -9,6 +8,7 @@ import { write } from '../api.ts';
 import { useRetriedWrite } from '../retry-key.ts';
 import { plural } from '../format.ts';
 import { ScrollTable } from './lists.tsx';
+import { showFailure } from './show-failure.ts';
 import { Failed } from './states.tsx';
 import { Time } from './values.tsx';
 
@@ -109,7 +109,7 @@ function Actions({ of: endpoint, onSecret, onLog, onDeleted }: ActionsProps) {
   const act = useMutation({
     mutationFn: async (work: () => Promise<unknown>) => work(),
     onSuccess: refresh,
-    onError: (error) => notifications.show({ color: 'red', message: error.message }),
+    onError: ({ message }) => showFailure(message),
   });
   const test = async () => {
     await write(`${path}/test`);

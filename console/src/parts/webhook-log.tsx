@@ -1,15 +1,15 @@
 /** What was sent to a webhook endpoint: each event with its last answer, and a way to send it again. */
-import { Badge, Button, Group, Modal, Stack, Table, Text } from '@mantine/core';
+import { Badge, Button, Group, Modal, Stack, Table, Text, VisuallyHidden } from '@mantine/core';
 import { notifications } from '@mantine/notifications';
 import { IconWebhook } from '@tabler/icons-react';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { Deliveries, WebhookEndpoint } from '../answers.ts';
 import { write } from '../api.ts';
-import { plural } from '../format.ts';
+import { localTime, plural } from '../format.ts';
 import { PagedList, ScrollTable, usePages } from './lists.tsx';
 import { Card } from './page.tsx';
-import { Empty } from './states.tsx';
+import { Empty, Failed } from './states.tsx';
 import { Id, Time } from './values.tsx';
 
 type Delivery = Deliveries['deliveries'][number];
@@ -23,10 +23,12 @@ export function WebhookLog({ endpoint }: { readonly endpoint: WebhookEndpoint })
   const list = usePages<Deliveries>({
     queryKey: ['deliveries', endpoint.id],
     path: `${path}?limit=20`,
-    pollMs: () => POLL_MS,
+    pollMs: (pages) => (pages.length > 1 ? false : POLL_MS),
   });
-  const [opened, setOpened] = useState<Delivery>();
+  const [chosen, setChosen] = useState<Delivery>();
   const deliveries = list.data?.pages.flatMap((page) => page.deliveries) ?? [];
+  // As it is now: it may be delivered while its details are open. Newer events may have moved it to another page.
+  const opened = deliveries.find(({ eventId }) => eventId === chosen?.eventId) ?? chosen;
   return (
     <Card title="Deliveries" flush aside={<Text className="breaks">{endpoint.url}</Text>}>
       <PagedList
@@ -68,21 +70,24 @@ export function WebhookLog({ endpoint }: { readonly endpoint: WebhookEndpoint })
               </Table.Td>
               <Table.Td visibleFrom="sm">{answerOf(delivery)}</Table.Td>
               <Table.Td ta="right">
-                <Button size="xs" variant="default" onClick={() => setOpened(delivery)}>
-                  Details
+                <Button size="xs" variant="default" onClick={() => setChosen(delivery)}>
+                  Details{' '}
+                  <VisuallyHidden>
+                    of {delivery.payload.type}, {localTime(delivery.payload.timestamp)}
+                  </VisuallyHidden>
                 </Button>
               </Table.Td>
             </Table.Tr>
           ))}
         </ScrollTable>
       </PagedList>
-      <Modal opened={opened !== undefined} onClose={() => setOpened(undefined)} title="Delivery">
+      <Modal opened={opened !== undefined} onClose={() => setChosen(undefined)} title="Delivery">
         {opened && (
           <Details
             delivery={opened}
             canSend={endpoint.status === 'active'}
             path={`${path}/${opened.eventId}/redeliver`}
-            onDone={() => setOpened(undefined)}
+            onDone={() => setChosen(undefined)}
           />
         )}
       </Modal>
@@ -112,7 +117,6 @@ function Details({ delivery, canSend, path, onDone }: DetailsProps) {
       notifications.show({ message: 'The event will be sent again.' });
       await queries.invalidateQueries({ queryKey: ['deliveries'] });
     },
-    onError: (error) => notifications.show({ color: 'red', message: error.message }),
   });
   return (
     <Stack gap="md">
@@ -131,6 +135,8 @@ function Details({ delivery, canSend, path, onDone }: DetailsProps) {
           Next attempt <Time iso={nextAttemptAt} />
         </Text>
       )}
+      {send.error && <Failed error={send.error} />}
+      {!canSend && <Text size="sm">Enable the endpoint to send the event again.</Text>}
       <Group justify="flex-end">
         <Button disabled={!canSend} loading={send.isPending} onClick={() => send.mutate()}>
           Send again
