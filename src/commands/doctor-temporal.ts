@@ -1,6 +1,6 @@
 /** Doctor's checks of Temporal: schedules, workflows that cannot continue, and builds without workers. */
 import { readScheduleConfig, readTemporalConfig } from '../config.ts';
-import type { environmentOf } from '../embedded/environment.ts';
+import type { Environment } from '../read-setting.ts';
 import { firstOf, type Finding } from '../store/audit/findings.ts';
 import { abandonedOf, describeDeployment, offenderOf } from '../temporal/builds.ts';
 import { CONNECT_TIMEOUT_MS, createTemporalClient } from '../temporal/client.ts';
@@ -13,8 +13,6 @@ const WORKFLOWS_CHECK = 'no workflow fails in its code';
 const BUILDS_CHECK = 'no workflow waits for a build that no worker runs';
 /** In the order in which they run. */
 export const TEMPORAL_CHECKS = [SCHEDULES_CHECK, WORKFLOWS_CHECK, BUILDS_CHECK] as const;
-
-type Environment = Awaited<ReturnType<typeof environmentOf>>;
 
 export async function auditTemporal(env: Environment): Promise<Finding[]> {
   const temporal = createTemporalClient(readTemporalConfig(env));
