@@ -2,6 +2,7 @@
 import { readLedgerConfig, type LedgerConfig } from '../config.ts';
 import { uuidOf } from '../domain/ids.ts';
 import { environmentOf } from '../embedded/environment.ts';
+import type { Environment } from '../read-setting.ts';
 import { findAccount, type Account } from '../store/accounts/accounts.ts';
 import { createDatabase, type Connection, type Database } from '../store/database.ts';
 import { isConnectionLost } from '../store/failures.ts';
@@ -21,12 +22,23 @@ interface Options {
   readonly silenceMsMax?: number | null;
 }
 
+type Work<T> = (database: Database, config: LedgerConfig) => Promise<T>;
+
 export async function withDatabase<T>(
   dataDir: string,
-  work: (database: Database, config: LedgerConfig) => Promise<T>,
+  work: Work<T>,
+  options: Options = {},
+): Promise<T> {
+  return withDatabaseOf(await environmentOf(dataDir), work, options);
+}
+
+/** `env`: the settings, already read. */
+export async function withDatabaseOf<T>(
+  env: Environment,
+  work: Work<T>,
   { silenceMsMax = SILENCE_MS_MAX }: Options = {},
 ): Promise<T> {
-  const config = readLedgerConfig(await environmentOf(dataDir));
+  const config = readLedgerConfig(env);
   const database = await createDatabase(config.databaseUrl, {
     maxPoolSize: 2,
     statementTimeoutMs: STATEMENT_TIMEOUT_MS,

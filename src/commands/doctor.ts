@@ -6,7 +6,7 @@ import { InvalidArgumentError, type Command } from 'commander';
 import { namesTemporal, readScheduleConfig, readStripeConfig } from '../config.ts';
 import { environmentOf } from '../embedded/environment.ts';
 import { parseTime } from '../http/iso-time.ts';
-import { readMasterSecrets } from '../read-setting.ts';
+import { readMasterSecrets, type Environment } from '../read-setting.ts';
 import { failureReason } from '../stripe/errors.ts';
 import type { Finding } from '../store/audit/findings.ts';
 import { recordExaminations } from '../store/audit/last-findings.ts';
@@ -20,10 +20,10 @@ import {
 import type { Database } from '../store/database.ts';
 import { dataDirOption } from './data-dir-option.ts';
 import { endProgress, inspect, showProgress } from './inspection.ts';
-import { withDatabase } from './database-command.ts';
+import { withDatabaseOf } from './database-command.ts';
 
-const PARTS = [...LEDGER_PARTS, 'temporal', 'processor'] as const;
-type Part = (typeof PARTS)[number];
+export const PARTS = [...LEDGER_PARTS, 'temporal', 'processor'] as const;
+export type Part = (typeof PARTS)[number];
 
 const HELP = `
 Parts:
@@ -73,7 +73,7 @@ async function examine({ json, only, processor, since, dataDir }: DoctorOptions)
   const parts = (only ?? PARTS).filter((part) => processor || isOfLedger(part));
   await inspect(
     { json },
-    () => findFaults(dataDir, parts, since),
+    async () => findFaults(await environmentOf(dataDir), parts, since),
     ({ findings, checks, error }) => {
       const ok = findings.length === 0;
       process.stdout.write(
@@ -94,12 +94,11 @@ interface Examination {
   readonly error?: { readonly message: string };
 }
 
-async function findFaults(
-  dataDir: string,
+export async function findFaults(
+  env: Environment,
   parts: readonly Part[],
-  sinceMs: number | undefined,
+  sinceMs?: number,
 ): Promise<Examination> {
-  const env = await environmentOf(dataDir);
   const settings = {
     receiptKeys: env['MASTER_SECRET'] ? [...readMasterSecrets(env).keys()] : undefined,
     reconcileEverySeconds: readScheduleConfig(env).reconcileEverySeconds,
@@ -123,11 +122,11 @@ async function findFaults(
       await store(database, whole, findings);
     }
   };
-  return withDatabase(dataDir, work, { silenceMsMax: null }).finally(endProgress);
+  return withDatabaseOf(env, work, { silenceMsMax: null }).finally(endProgress);
 }
 
 interface Examined {
-  readonly env: Record<string, string>;
+  readonly env: Environment;
   readonly settings: AuditSettings;
   readonly database: Database;
   readonly sinceMs: number | undefined;
@@ -177,7 +176,7 @@ function isOfLedger(part: Part): part is LedgerPart {
   return part !== 'temporal' && part !== 'processor';
 }
 
-function report(findings: readonly Finding[], checks: readonly string[]): string {
+export function report(findings: readonly Finding[], checks: readonly string[]): string {
   if (findings.length === 0) {
     return `All checks passed:\n${checks.map((check) => `  ${check}\n`).join('')}`;
   }

@@ -18,7 +18,7 @@ import { askHold, place } from '../support/hold-requests.ts';
 import { assertError, bodyOf, call, charge } from '../support/http.ts';
 import { askLease, askSettle, makeLeasable, takeLease } from '../support/lease-requests.ts';
 import { testSideOf } from '../support/test-mode.ts';
-import { startApiProcess, until } from '../support/stack.ts';
+import { startApiProcess, until, type ServerProcess } from '../support/stack.ts';
 
 const PRELOAD = join(import.meta.dirname, '../support/shiftable-clock.ts');
 const DAY_AND_HOUR_MS = 90_000_000;
@@ -27,11 +27,20 @@ const MONTH_AND_DAY_MS = 32 * 86_400_000;
 
 describe('a wrong clock', () => {
   let right: TestApi;
+  let minutesAhead: ServerProcess;
+  let minutesBehind: ServerProcess;
+  /** A day and an hour ahead while a test shifts it. */
+  let shiftable: ServerProcess;
 
   before(async () => {
     right = await startTestApi();
+    minutesAhead = await startApiProcess(shifted(4 * 60_000));
+    minutesBehind = await startApiProcess(shifted(-4 * 60_000));
+    shiftable = await startApiProcess(shifted(DAY_AND_HOUR_MS, { CLOCK_SHIFTS_LATER: 'true' }));
   });
-  after(() => right?.stop());
+  after(async () => {
+    for (const server of [shiftable, minutesBehind, minutesAhead, right]) await server?.stop();
+  });
 
   const shifted = (aheadMs: number, more: Readonly<Record<string, string>> = {}) => ({
     env: {
@@ -41,6 +50,11 @@ describe('a wrong clock', () => {
       ...more,
     },
   });
+
+  const shiftBack = async () => {
+    shiftable.kill('SIGUSR2');
+    await until(async () => (await call(shiftable, 'GET', '/readyz')).status === 200);
+  };
 
   for (const [aheadMs, words] of [
     [DAY_AND_HOUR_MS, /clock of this machine is 9000\d s ahead of/],
@@ -53,16 +67,11 @@ describe('a wrong clock', () => {
 
   it('does not show in the times of charges: they are those of Postgres', async () => {
     const account = await right.createAccount(10);
-    const minutesAhead = await startApiProcess(shifted(4 * 60_000));
-    try {
-      const fromMs = Date.now();
-      const { createdAt } = bodyOf(await charge(minutesAhead, account), 201, ChargeReply);
-      const atMs = Date.parse(createdAt);
-      // The measured clock of Postgres may be off by the time that a reading takes, on a busy machine.
-      assert.ok(atMs > fromMs - 60_000 && atMs < Date.now() + 60_000, createdAt);
-    } finally {
-      await minutesAhead.stop();
-    }
+    const fromMs = Date.now();
+    const { createdAt } = bodyOf(await charge(minutesAhead, account), 201, ChargeReply);
+    const atMs = Date.parse(createdAt);
+    // The measured clock of Postgres may be off by the time that a reading takes, on a busy machine.
+    assert.ok(atMs > fromMs - 60_000 && atMs < Date.now() + 60_000, createdAt);
   });
 
   it('completes no statement before its month is over', async () => {
@@ -130,79 +139,64 @@ describe('a wrong clock', () => {
     const account = await right.createAccount(0);
     const { consumerKey: key } = account;
     const test = await testSideOf(right, right.databaseUrl, account);
-    const process = await startApiProcess(shifted(-4 * 60_000));
-    try {
-      const before = await databaseTime();
-      const body = { amount: 10 };
-      const answer = await call(process, 'POST', '/v1/top-up', { key: test.consumerKey, body });
-      const { topUpId } = bodyOf(answer, 201, TopUpReply);
-      const budget = await makeBudget(process, key, { limit: 1 });
-      const spendKey = await makeKey(process, key, budget.id);
-      const approval = await ask(process, account, spendKey.key, 2);
-      for (const [kind, id] of [
-        ['topUp', topUpId],
-        ['budget', budget.id],
-        ['key', spendKey.id],
-        ['approval', approval.id],
-      ] as const) {
-        const { rows } = await right.sql.query<{ at: Date }>(
-          'select uuid_extract_timestamp($1::uuid) as at',
-          [uuidOf(kind, id)],
-        );
-        const at = rows[0]?.at.toISOString() ?? '';
-        assert.ok(at >= before && at <= (await databaseTime()), `${kind} of ${at}`);
-      }
-    } finally {
-      await process.stop();
+    const before = await databaseTime();
+    const body = { amount: 10 };
+    const answer = await call(minutesBehind, 'POST', '/v1/top-up', { key: test.consumerKey, body });
+    const { topUpId } = bodyOf(answer, 201, TopUpReply);
+    const budget = await makeBudget(minutesBehind, key, { limit: 1 });
+    const spendKey = await makeKey(minutesBehind, key, budget.id);
+    const approval = await ask(minutesBehind, account, spendKey.key, 2);
+    for (const [kind, id] of [
+      ['topUp', topUpId],
+      ['budget', budget.id],
+      ['key', spendKey.id],
+      ['approval', approval.id],
+    ] as const) {
+      const { rows } = await right.sql.query<{ at: Date }>(
+        'select uuid_extract_timestamp($1::uuid) as at',
+        [uuidOf(kind, id)],
+      );
+      const at = rows[0]?.at.toISOString() ?? '';
+      assert.ok(at >= before && at <= (await databaseTime()), `${kind} of ${at}`);
     }
   });
 
   it('ends no key and no budget before its time: 4 minutes ahead', async () => {
     const account = await right.createAccount(10);
     const { consumerKey: key } = account;
-    const process = await startApiProcess(shifted(4 * 60_000));
-    try {
-      const expiresAt = await databaseTime(120_000);
-      const lasting = await makeBudget(right, key);
-      const ending = await makeBudget(right, key, { expiresAt });
-      for (const { key: spendKey } of [
-        await makeKey(right, key, lasting.id, { expiresAt }),
-        await makeKey(right, key, ending.id),
-      ]) {
-        bodyOf(await spend(process, account, spendKey, 1), 201, ChargeReply);
-      }
-      await makeBudget(process, key, { expiresAt });
-    } finally {
-      await process.stop();
+    const expiresAt = await databaseTime(120_000);
+    const lasting = await makeBudget(right, key);
+    const ending = await makeBudget(right, key, { expiresAt });
+    for (const { key: spendKey } of [
+      await makeKey(right, key, lasting.id, { expiresAt }),
+      await makeKey(right, key, ending.id),
+    ]) {
+      bodyOf(await spend(minutesAhead, account, spendKey, 1), 201, ChargeReply);
     }
+    await makeBudget(minutesAhead, key, { expiresAt });
   });
 
   it('lets no key and no budget live longer: 4 minutes behind', async () => {
     const account = await right.createAccount(10);
     const { consumerKey: key } = account;
-    const process = await startApiProcess(shifted(-4 * 60_000));
-    try {
-      const expiresAt = await databaseTime(5_000);
-      const lasting = await makeBudget(right, key);
-      const ending = await makeBudget(right, key, { expiresAt });
-      const keys = [
-        await makeKey(right, key, lasting.id, { expiresAt }),
-        await makeKey(right, key, ending.id),
-      ];
-      for (const { key: spendKey } of keys) {
-        bodyOf(await spend(process, account, spendKey, 1), 201, ChargeReply);
-      }
-      // What the process takes for the time of Postgres may be late by the time that a reading takes.
-      await until(async () => (await databaseTime(-1_000)) > expiresAt);
-      for (const { key: spendKey } of keys) {
-        const answer = await spend(process, account, spendKey, 1);
-        assertError(answer, 401, 'invalid_api_key', 'apiKey');
-      }
-      const asked = await askBudget(process, key, { expiresAt });
-      assertError(asked, 400, 'invalid_request', 'expiresAt');
-    } finally {
-      await process.stop();
+    const expiresAt = await databaseTime(5_000);
+    const lasting = await makeBudget(right, key);
+    const ending = await makeBudget(right, key, { expiresAt });
+    const keys = [
+      await makeKey(right, key, lasting.id, { expiresAt }),
+      await makeKey(right, key, ending.id),
+    ];
+    for (const { key: spendKey } of keys) {
+      bodyOf(await spend(minutesBehind, account, spendKey, 1), 201, ChargeReply);
     }
+    // What the process takes for the time of Postgres may be late by the time that a reading takes.
+    await until(async () => (await databaseTime(-1_000)) > expiresAt);
+    for (const { key: spendKey } of keys) {
+      const answer = await spend(minutesBehind, account, spendKey, 1);
+      assertError(answer, 401, 'invalid_api_key', 'apiKey');
+    }
+    const asked = await askBudget(minutesBehind, key, { expiresAt });
+    assertError(asked, 400, 'invalid_request', 'expiresAt');
   });
 
   it('keeps a running process from leases, and from saying that a retry was not made', async () => {
@@ -212,23 +206,22 @@ describe('a wrong clock', () => {
     const lease = await takeLease(right, account, spendKey);
     const charged = await spend(right, account, spendKey, 1, {}, keyed);
     bodyOf(charged, 201, ChargeReply);
-    const process = await startApiProcess(shifted(DAY_AND_HOUR_MS, { CLOCK_SHIFTS_LATER: 'true' }));
     try {
-      process.kill('SIGUSR2');
-      await until(async () => (await charge(process, account, { amount: 0.01 })).status === 503);
+      shiftable.kill('SIGUSR2');
+      await until(async () => (await charge(shiftable, account, { amount: 0.01 })).status === 503);
       const answers = [
-        await askLease(process, account, spendKey),
-        await askLease(process, account, spendKey, {}, keyed),
-        await askSettle(process, account, lease.id, [{ sequence: 1 }]),
+        await askLease(shiftable, account, spendKey),
+        await askLease(shiftable, account, spendKey, {}, keyed),
+        await askSettle(shiftable, account, lease.id, [{ sequence: 1 }]),
       ];
       const path = `/v1/keys/${keyId}/revoke`;
       const key = account.consumerKey;
-      assert.equal((await call(process, 'POST', path, { key, body: {} })).status, 200);
+      assert.equal((await call(shiftable, 'POST', path, { key, body: {} })).status, 200);
       await until(async () => (await spend(right, account, spendKey, 1)).status === 401);
-      answers.push(await spend(process, account, spendKey, 1, {}, keyed));
+      answers.push(await spend(shiftable, account, spendKey, 1, {}, keyed));
       for (const answer of answers) assertError(answer, 503, 'service_unavailable');
     } finally {
-      await process.stop();
+      await shiftBack();
     }
   });
 
@@ -238,21 +231,20 @@ describe('a wrong clock', () => {
     await charge(right, account, { amount: 1 });
     const refused = await charge(right, account, { amount: 3 });
     const { topUpUrl } = (refused.body as { error: { topUpUrl: string } }).error;
-    const process = await startApiProcess(shifted(DAY_AND_HOUR_MS, { CLOCK_SHIFTS_LATER: 'true' }));
     try {
-      process.kill('SIGUSR2');
-      await until(async () => (await charge(process, account, { amount: 0.01 })).status === 503);
+      shiftable.kill('SIGUSR2');
+      await until(async () => (await charge(shiftable, account, { amount: 0.01 })).status === 503);
       const from = `${(await databaseTime()).slice(0, 10)}T00:00:00.000Z`;
-      const get = (path: string, key: string) => call(process, 'GET', path, { key });
+      const get = (path: string, key: string) => call(shiftable, 'GET', path, { key });
       const usage = await get(`/v1/usage/daily?from=${from}`, consumerKey);
       assert.deepEqual(bodyOf(usage, 200, UsageByDayReply).days, [{ from, spent: 1 }]);
       const earned = await get(`/v1/earnings?interval=day&from=${from}`, developerKey);
       const { todayEarnings, series } = bodyOf(earned, 200, EarningsReply);
       assert.deepEqual([todayEarnings, series?.length], [1, 1]);
-      const page = await fetch(`${process.url}/top-up${new URL(topUpUrl).search}`);
+      const page = await fetch(`${shiftable.url}/top-up${new URL(topUpUrl).search}`);
       assert.equal(page.status, 200);
       const headers = { 'x-service-key': legacyKey };
-      const ask = (path: string, body: object) => call(process, 'POST', path, { headers, body });
+      const ask = (path: string, body: object) => call(shiftable, 'POST', path, { headers, body });
       const agent = { id: 'clocks', name: 'clocks', protocol: 'https' };
       const endpoint = 'https://agent.example';
       const registered = await ask('/register', { ...agent, endpoint });
@@ -265,29 +257,24 @@ describe('a wrong clock', () => {
       });
       assert.equal(granted.status, 201, JSON.stringify(granted.body));
     } finally {
-      await process.stop();
+      await shiftBack();
     }
   });
 
   it('keeps a process from being ready, for as long as it makes no charges', async () => {
-    const process = await startApiProcess(shifted(DAY_AND_HOUR_MS, { CLOCK_SHIFTS_LATER: 'true' }));
     const readiness = async (status: number, clock: string) => {
       const answer = await until(async () => {
-        const each = await call(process, 'GET', '/readyz');
+        const each = await call(shiftable, 'GET', '/readyz');
         return each.status === status && each;
       });
       const { dependencies } = answer.body as { dependencies: Record<string, string> };
       assert.deepEqual([dependencies['postgres'], dependencies['clock']], ['up', clock]);
     };
-    try {
-      await readiness(200, 'right');
-      process.kill('SIGUSR2');
-      await readiness(503, 'wrong');
-      process.kill('SIGUSR2');
-      await readiness(200, 'right');
-    } finally {
-      await process.stop();
-    }
+    await readiness(200, 'right');
+    shiftable.kill('SIGUSR2');
+    await readiness(503, 'wrong');
+    shiftable.kill('SIGUSR2');
+    await readiness(200, 'right');
   });
 
   it('leaves no hold of a revoked key open: a day and two hours ahead', async () => {
@@ -325,38 +312,33 @@ describe('a wrong clock', () => {
 
   it('keeps a running process from charging; a retry elsewhere or later charges once', async () => {
     const account = await right.createAccount(10);
-    const process = await startApiProcess(shifted(DAY_AND_HOUR_MS, { CLOCK_SHIFTS_LATER: 'true' }));
-    try {
-      const keyed = (server: { readonly url: string }) =>
-        charge(server, account, {}, { 'idempotency-key': 'once' });
-      const first = bodyOf(await keyed(process), 201, ChargeReply);
-      process.kill('SIGUSR2');
-      const refused = await until(async () => {
-        const answer = await charge(process, account, { amount: 0.01 });
-        return answer.status === 503 && answer;
-      });
-      assertError(refused, 503, 'service_unavailable');
-      assert.match(JSON.stringify(refused.body), /The clock of this server is wrong/);
-      // A refusal costs no connection, which would have to be opened again.
-      const before = await connectionsMade();
-      for (let count = 1; count <= 20; count += 1) await charge(process, account, { amount: 0.01 });
-      const made = (await connectionsMade()) - before;
-      assert.ok(made < 5, `${made} connections for 20 refused charges`);
-      assert.equal((await keyed(process)).status, 503);
-      const unpriced = { tool: 'unpriced', amount: undefined };
-      for (const answer of [
-        // Refused, unless the key has made it before.
-        await charge(process, account, unpriced, { 'idempotency-key': 'other' }),
-        await askHold(process, account, unpriced, { 'idempotency-key': 'other' }),
-      ]) {
-        assertError(answer, 503, 'service_unavailable');
-      }
-      assert.deepEqual(bodyOf(await keyed(right), 201, ChargeReply), first);
-      process.kill('SIGUSR2');
-      await until(async () => (await keyed(process)).status === 201);
-      assert.deepEqual(bodyOf(await keyed(process), 201, ChargeReply), first);
-    } finally {
-      await process.stop();
+    const keyed = (server: { readonly url: string }) =>
+      charge(server, account, {}, { 'idempotency-key': 'once' });
+    const first = bodyOf(await keyed(shiftable), 201, ChargeReply);
+    shiftable.kill('SIGUSR2');
+    const refused = await until(async () => {
+      const answer = await charge(shiftable, account, { amount: 0.01 });
+      return answer.status === 503 && answer;
+    });
+    assertError(refused, 503, 'service_unavailable');
+    assert.match(JSON.stringify(refused.body), /The clock of this server is wrong/);
+    // A refusal costs no connection, which would have to be opened again.
+    const before = await connectionsMade();
+    for (let count = 1; count <= 20; count += 1) await charge(shiftable, account, { amount: 0.01 });
+    const made = (await connectionsMade()) - before;
+    assert.ok(made < 5, `${made} connections for 20 refused charges`);
+    assert.equal((await keyed(shiftable)).status, 503);
+    const unpriced = { tool: 'unpriced', amount: undefined };
+    for (const answer of [
+      // Refused, unless the key has made it before.
+      await charge(shiftable, account, unpriced, { 'idempotency-key': 'other' }),
+      await askHold(shiftable, account, unpriced, { 'idempotency-key': 'other' }),
+    ]) {
+      assertError(answer, 503, 'service_unavailable');
     }
+    assert.deepEqual(bodyOf(await keyed(right), 201, ChargeReply), first);
+    shiftable.kill('SIGUSR2');
+    await until(async () => (await keyed(shiftable)).status === 201);
+    assert.deepEqual(bodyOf(await keyed(shiftable), 201, ChargeReply), first);
   });
 });

@@ -24,7 +24,15 @@ import {
 import { openTopUpHarness, type Consumer, type TopUpHarness } from '../support/top-up-harness.ts';
 
 /** Without the comparison with Stripe, which is ahead of the dump, and without what workers have to do. */
-const PARTS = ['schema', 'balances', 'top-ups', 'holds', 'charges', 'earnings', 'audit-log'];
+const PARTS = [
+  'schema',
+  'balances',
+  'top-ups',
+  'holds',
+  'charges',
+  'earnings',
+  'audit-log',
+] as const;
 
 describe('a dump by pg_dump', function () {
   this.timeout(120_000);

@@ -32,7 +32,7 @@ const countRow = row(Type.Object({ count: Type.Integer() }));
 const DELAY_MS = 7_000;
 
 /** Without the comparison with Stripe, where a person is still to act, and what workers have to deliver. */
-const MONEY_PARTS = ['schema', 'balances', 'top-ups', 'charges', 'earnings'];
+const MONEY_PARTS = ['schema', 'balances', 'top-ups', 'charges', 'earnings'] as const;
 
 interface Outcome {
   readonly entered: readonly { topUpId: string; method: string; status: string; amount: number }[];

@@ -1,17 +1,19 @@
-/** The proof at the end of a test of faults: `farebox doctor` finds nothing. */
-import { farebox, type Environment } from './stack.ts';
+/**
+ * The proof at the end of a test: doctor finds nothing. It examines in this process, which takes a fraction of the CPU time
+ * of the command; `test/commands/doctor` tests the command.
+ */
+import { findFaults, PARTS, report, type Part } from '../../src/commands/doctor.ts';
+import type { Environment } from './stack.ts';
 
 /**
- * Throws, with doctor's output, unless the books are correct; against the processor too, by default. `only`: these
+ * Throws, with doctor's report, unless the books are correct; against the processor too, by default. `only`: these
  * parts alone, for a test that changed the schema itself.
  */
 export async function proveBooks(
   env: Environment,
-  { processor = true, only }: { processor?: boolean; only?: readonly string[] } = {},
+  { processor = true, only = PARTS }: { processor?: boolean; only?: readonly Part[] } = {},
 ): Promise<void> {
-  const args = ['doctor', ...(processor ? [] : ['--no-processor'])];
-  if (only) args.push('--only', only.join());
-  await farebox(args, { env }).catch((error: Error & { stdout?: string }) => {
-    throw new Error(error.stdout || error.message);
-  });
+  const parts = only.filter((part) => processor || (part !== 'temporal' && part !== 'processor'));
+  const { findings, checks, error } = await findFaults(env, parts);
+  if (findings.length > 0) throw new Error(report(findings, checks), { cause: error });
 }

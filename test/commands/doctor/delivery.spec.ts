@@ -1,5 +1,6 @@
 /** Doctor reports reconciliations that are late, and what Temporal lacks or cannot run. */
 import assert from 'node:assert/strict';
+import { findFaults } from '../../../src/commands/doctor.ts';
 import { readScheduleConfig, readTemporalConfig } from '../../../src/config.ts';
 import { createTemporalClient, type TemporalClient } from '../../../src/temporal/client.ts';
 import { ensureSchedules, schedulesOf } from '../../../src/temporal/schedules.ts';
@@ -10,7 +11,7 @@ describe('farebox doctor --only delivery', () => {
   it('reports an overdue reconciliation, once top-ups are old enough', async () => {
     const books = await openPlantedBooks(1);
     const late = async () =>
-      (await books.examine('--only', 'delivery')).findings.map(({ check, detail }) => [
+      (await findFaults(books.env, ['delivery'])).findings.map(({ check, detail }) => [
         check,
         detail,
       ]);
@@ -46,7 +47,7 @@ describe('farebox doctor --only temporal', () => {
 
   it('reports schedules that Temporal does not have', async () => {
     const missing = async () =>
-      (await books.examine('--only', 'temporal')).findings.map(({ subject }) => subject);
+      (await findFaults(books.env, ['temporal'])).findings.map(({ subject }) => subject);
     assert.deepEqual(await missing(), [
       'farebox/rollUpEarnings',
       'farebox/expireHolds',
@@ -68,7 +69,7 @@ describe('farebox doctor --only temporal', () => {
     // The schedules of the test above may start workflows in the same queue, whose tasks fail too.
     for (let failed = 0; failed < 5;) if ((await failTask(temporal)) === workflowId) failed += 1;
     await until(async () => {
-      const { findings } = await books.examine('--only', 'temporal');
+      const { findings } = await findFaults(books.env, ['temporal']);
       return findings.some(({ check, subject }) => {
         return check === 'no workflow fails in its code' && subject === workflowId;
       });

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { hash } from 'node:crypto';
 import { Client } from 'pg';
+import { findFaults, type Part } from '../../../src/commands/doctor.ts';
 import { HOUR_MS } from '../../../src/domain/durations.ts';
 import { uuidFloor, uuidOf } from '../../../src/domain/ids.ts';
 import type { Finding } from '../../../src/store/audit/findings.ts';
@@ -98,14 +99,13 @@ export async function rebuild(databaseUrl: string): Promise<void> {
 
 /** Plants each fault in its own consumer, and expects these findings of doctor and no others. */
 export async function expectFindings(
-  { accounts, plant, examine }: PlantedBooks,
-  part: string,
+  { accounts, env, plant }: PlantedBooks,
+  part: Part,
   plants: readonly Plant[],
 ): Promise<void> {
   for (const [index, { statements }] of plants.entries())
     await plant(at(accounts, index), statements);
-  const { findings } = await examine('--only', part);
-  const left = [...findings];
+  const left = [...(await findFaults(env, [part])).findings];
   for (const [index, { what, finds }] of plants.entries()) {
     for (const [check, subject] of finds(at(accounts, index))) {
       const found = left.findIndex((each) => each.check === check && each.subject === subject);
