@@ -116,7 +116,7 @@ export function prepare({ done }, make) {
 /** Refuses what a header cannot carry. The service checks everything else. */
 export function checkIdempotencyKey(key, param = 'idempotencyKey') {
   if (typeof key === 'string' && IDEMPOTENCY_KEY.test(key)) return;
-  const message = 'An idempotency key has 1 to 255 visible ASCII characters.';
+  const message = 'An idempotency key has 1 to 255 printable ASCII characters.';
   throw createError('invalid_idempotency_key', message, { param });
 }
 

@@ -64,9 +64,9 @@ interface ConnectionOptions {
   /** The URL of Farebox, such as `https://billing.example.com`. Default: `FAREBOX_URL`. */
   baseUrl?: string | undefined;
   /**
-   * How long one attempt may take. A call ends within `timeoutMs * (maxRetries + 1)`. Default 5000; 65000 for `topUp()` and
-   * `checkout()` of a consumer, which the service answers after ten seconds at the latest, or after up to 60 if its operator
-   * chose so.
+   * How long one attempt may take. A call ends within `timeoutMs * (maxRetries + 1)`. Default 5000; 65000 for `topUp()`,
+   * `checkout()` and the decision `top_up` of a consumer, which the service answers after ten seconds at the latest, or after
+   * up to 60 if its operator chose so.
    */
   timeoutMs?: number | undefined;
   /** How many attempts may follow the first one, all with the same idempotency key. Default 2. */
@@ -164,7 +164,7 @@ export interface ChargeRequest<Mode extends OnUnavailable = OnUnavailable> {
   metadata?: Readonly<Record<string, string | number | boolean | null>> | undefined;
   /**
    * Names this charge: another call with the same key and the same request finds the charge instead of making a second
-   * one. 1 to 255 visible ASCII characters. Default: a fresh UUID for each call. Never use a JSON-RPC request id, which
+   * one. 1 to 255 printable ASCII characters. Default: a fresh UUID for each call. Never use a JSON-RPC request id, which
    * starts again at 1 with each connection.
    */
   idempotencyKey?: string | undefined;
@@ -210,7 +210,7 @@ export interface RefundRequest {
   amount?: Amount | undefined;
   /**
    * Names this refund of this charge: another call with the same key and the same amount finds it instead of making a
-   * second one. 1 to 255 visible ASCII characters. Default: a fresh UUID for each call.
+   * second one. 1 to 255 printable ASCII characters. Default: a fresh UUID for each call.
    */
   idempotencyKey?: string | undefined;
 }

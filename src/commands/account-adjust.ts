@@ -78,6 +78,6 @@ export function keyOf(text: string): string {
   try {
     return checkedKey(text);
   } catch {
-    throw new InvalidArgumentError('It must be 1 to 255 visible ASCII characters.');
+    throw new InvalidArgumentError('It must be 1 to 255 printable ASCII characters.');
   }
 }

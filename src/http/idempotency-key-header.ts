@@ -1,4 +1,4 @@
-/** The `Idempotency-Key` header: visible ASCII of 1 to 255 characters, compared byte by byte, sent once. */
+/** The `Idempotency-Key` header: printable ASCII of 1 to 255 characters, compared byte by byte, sent once. */
 import type { IncomingMessage } from 'node:http';
 import { ApiError } from '../domain/errors.ts';
 
@@ -24,6 +24,6 @@ export function checkedKey(key: string): string {
 function invalid(): ApiError {
   return new ApiError(
     'invalid_idempotency_key',
-    'An idempotency key is 1 to 255 visible ASCII characters, sent once.',
+    'An idempotency key is 1 to 255 printable ASCII characters, sent once.',
   );
 }

@@ -188,7 +188,7 @@ describe('farebox account adjust', () => {
     for (const other of [keyedArgs('2', 'goodwill'), keyedArgs('1', 'another reason')]) {
       await assert.rejects(farebox(other, { env }), /belongs to another adjustment/);
     }
-    await assert.rejects(farebox(keyedArgs('1', 'goodwill', 'ümlaut'), { env }), /visible ASCII/);
+    await assert.rejects(farebox(keyedArgs('1', 'goodwill', 'ümlaut'), { env }), /printable ASCII/);
     assert.deepEqual(await movements(), before);
   });
 

@@ -36,7 +36,7 @@ const IDEMPOTENCY_KEY = {
   in: 'header',
   required: false,
   description:
-    'Makes the request happen once: send the same key to retry. 1 to 255 visible ASCII characters.',
+    'Makes the request happen once: send the same key to retry. 1 to 255 printable ASCII characters.',
   schema: {
     type: 'string',
     pattern: '^[\\x21-\\x7e]([\\x20-\\x7e]{0,253}[\\x21-\\x7e])?$',
