@@ -176,6 +176,8 @@ export async function openGround(): Promise<Ground> {
     const account = await createAccount(env, 0);
     const isReversed = way === 'refund' || way === 'dispute';
     const before = isReversed ? await direct(api, account) : undefined;
+    // Or the report of the payment could be what reaches the step, before anything is reversed.
+    if (before !== undefined) await settled(before);
     const held = await step.hold({ databaseUrl: postgres.url, simulator });
     const moved = before === undefined ? topUp(way, account) : reverse(way, before);
     moved.catch(() => {}); // awaited below
