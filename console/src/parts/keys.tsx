@@ -179,6 +179,7 @@ function KeyTable({
     <ScrollTable
       label={label}
       minWidth={280}
+      maxHeight={480}
       head={
         <>
           <Table.Th>Name</Table.Th>
