@@ -1,7 +1,7 @@
 /** Approvals in a real browser: the owner sees what is asked, answers, and raises a limit from the link of a refusal. */
 import assert from 'node:assert/strict';
 import { Client } from 'pg';
-import type { Page } from 'playwright-core';
+import type { Page, Request } from 'playwright-core';
 import { uuidOf } from '../../src/domain/ids.ts';
 import { createTestAccounts, type TestAccount } from '../support/accounts.ts';
 import { ask, decide, showApproval } from '../support/approval-requests.ts';
@@ -84,6 +84,22 @@ describe('approvals in the console', function () {
     await page.getByText('Allow a call for $77.00?').waitFor();
     await page.getByRole('button', { name: 'Deny' }).click();
     await until(async () => (await showApproval(api, first, waiting.id)).decision === 'deny');
+  });
+
+  it('does not read the answered questions again while more than one page of them is loaded', async () => {
+    const row = page.getByRole('region', { name: 'Past approvals' }).locator('tbody tr');
+    const reads: string[] = [];
+    const note = (request: Request) => reads.push(new URL(request.url()).search);
+    await window.go('/approvals');
+    await page.getByRole('button', { name: 'Load more' }).click();
+    await until(async () => (await row.count()) > 50);
+    page.on('request', note);
+    await until(() => reads.filter((search) => search.includes('status=pending')).length >= 3);
+    page.off('request', note);
+    assert.deepEqual(
+      reads.filter((search) => search.includes('limit=50')),
+      [],
+    );
   });
 
   it('names the limit that an answer raises', async () => {

@@ -4,9 +4,10 @@
  */
 import assert from 'node:assert/strict';
 import { cp, mkdtemp, readdir, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises';
-import { createServer, request } from 'node:http';
+import { createServer, request, type IncomingMessage, type ServerResponse } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { json } from 'node:stream/consumers';
 import type { Browser, Page } from 'playwright-core';
 import { startChild, type Child } from '../../src/embedded/child.ts';
 import { buildConsole } from '../../src/embedded/console-build.ts';
@@ -123,6 +124,24 @@ describe('the console while one release replaces another', function () {
     assert.ok(extended > 0);
     assert.deepEqual(window.problems, []);
   });
+
+  it('loads a page by itself once the responses have the members that it needs', async () => {
+    const account = await newer.createAccount(10);
+    proxy.send([newerPort]);
+    await window.enter(account);
+    for (const [name, member] of [
+      ['Budgets', 'budgets'],
+      ['Usage', 'charges'],
+      ['Keys', 'keys'],
+    ] as const) {
+      proxy.leaveOut(member);
+      await link(name).click();
+      await page.getByText('This page could not be loaded').waitFor();
+      proxy.leaveOut(undefined);
+      await heading(name).waitFor();
+      assert.equal(await page.getByRole('alert').count(), 0, name);
+    }
+  });
 });
 
 /** Every object in it has one more member. */
@@ -167,20 +186,34 @@ function otherName(name: string): string {
   });
 }
 
+/** Passes a JSON response on without its member of that name. */
+async function leaveOut(member: string, answer: IncomingMessage, outgoing: ServerResponse) {
+  const { [member]: _, ...rest } = (await json(answer)) as Record<string, unknown>;
+  outgoing.writeHead(answer.statusCode ?? 502, { 'content-type': 'application/json' });
+  outgoing.end(JSON.stringify(rest));
+}
+
 interface Alternator {
   readonly url: string;
   /** Each request goes to the next of these ports from now on, beginning with the first. */
   send(ports: readonly number[]): void;
+  /** Responses lack the member from now on, as those of an API that does not know it. */
+  leaveOut(member: string | undefined): void;
   stop(): Promise<void>;
 }
 
 async function startAlternator(): Promise<Alternator> {
   let ports: readonly number[] = [];
   let sent = 0;
+  let missing: string | undefined;
   const server = createServer((incoming, outgoing) => {
-    const { method, url: path, headers } = incoming;
+    const { method, url: path = '', headers } = incoming;
     const port = ports[sent++ % ports.length];
     const passed = request({ host: '127.0.0.1', port, method, path, headers }, (answer) => {
+      if (missing !== undefined && path.startsWith('/v1/')) {
+        void leaveOut(missing, answer, outgoing);
+        return;
+      }
       outgoing.writeHead(answer.statusCode ?? 502, answer.headers);
       answer.pipe(outgoing);
     });
@@ -193,6 +226,9 @@ async function startAlternator(): Promise<Alternator> {
     send: (next) => {
       ports = next;
       sent = 0;
+    },
+    leaveOut: (member) => {
+      missing = member;
     },
     stop: () => closeNow(server),
   };

@@ -9,7 +9,7 @@ import { RAISED_LIMIT_LABELS } from '../../../src/domain/approval.ts';
 import type { Approval, Approvals, Decision } from '../answers.ts';
 import { ApiFailure, newIdempotencyKey, read, write } from '../api.ts';
 import { usd } from '../format.ts';
-import { PagedList, ScrollTable, usePages } from '../parts/lists.tsx';
+import { PagedList, ScrollTable, usePages, whileOnePage } from '../parts/lists.tsx';
 import { AllowDeveloper, Elsewhere, RaiseLimit } from '../parts/budget-limits.tsx';
 import { showFailure } from '../parts/show-failure.ts';
 import { Card, Page } from '../parts/page.tsx';
@@ -23,13 +23,13 @@ export function ApprovalsPage() {
   const list = usePages<Approvals>({
     queryKey: ['approvals', 'all'],
     path: '/v1/approvals?limit=50',
-    pollMs: () => POLL_MS,
+    pollMs: whileOnePage(POLL_MS),
   });
   // On their own: one that waits may be older than every answer on a page of the list.
   const questions = usePages<Approvals>({
     queryKey: ['approvals', 'questions'],
     path: '/v1/approvals?status=pending&limit=100',
-    pollMs: () => POLL_MS,
+    pollMs: whileOnePage(POLL_MS),
   });
   const pending = questions.data?.pages.flatMap(({ approvals }) => approvals) ?? [];
   const all = list.data?.pages.flatMap(({ approvals }) => approvals) ?? [];

@@ -11,7 +11,7 @@ import { BudgetDetails, BudgetState } from '../parts/budget-details.tsx';
 import { CreateBudgetForm } from '../parts/budget-form.tsx';
 import { Chosen, type Click } from '../parts/chosen.tsx';
 import { NewKeyModal } from '../parts/keys.tsx';
-import { PagedList, ScrollTable, usePages } from '../parts/lists.tsx';
+import { PagedList, ScrollTable, usePages, whileOnePage } from '../parts/lists.tsx';
 import { Card, Page } from '../parts/page.tsx';
 import { consumerSnippets, Snippets } from '../parts/snippets.tsx';
 import { Empty, Loaded } from '../parts/states.tsx';
@@ -81,7 +81,7 @@ function Tree({
   const list = usePages<Budgets>({
     queryKey: ['budgets', 'tree'],
     path: '/v1/budgets?limit=100',
-    pollMs: (pages) => (pages.length <= 1 ? POLL_MS : false),
+    pollMs: whileOnePage(POLL_MS),
   });
   const budgets = list.data?.pages.flatMap((page) => page.budgets) ?? [];
   const decimals = decimalsOfAll(budgets.flatMap(({ used, remaining }) => [used, remaining ?? 0]));

@@ -17,7 +17,7 @@ import {
   queryOf,
   type Charge,
 } from '../parts/charges.tsx';
-import { PagedList, usePages } from '../parts/lists.tsx';
+import { PagedList, usePages, whileOnePage } from '../parts/lists.tsx';
 import { Card, Page } from '../parts/page.tsx';
 import { Empty, Failed } from '../parts/states.tsx';
 import { useRetriedWrite } from '../retry-key.ts';
@@ -30,7 +30,7 @@ export function DeveloperChargesPage() {
   const list = usePages<Charges>({
     queryKey: ['charges', query.toString()],
     path: `/v1/charges?limit=50&${query}`,
-    pollMs: (pages) => (pages.length > 1 ? false : 5_000),
+    pollMs: whileOnePage(5_000),
   });
   const charges = list.data?.pages.flatMap((page) => page.charges) ?? [];
   // A charge opened from the dashboard or a shared link may not be on a loaded page.

@@ -14,6 +14,10 @@ import { Empty, Loaded } from '../parts/states.tsx';
 import { Money, Time } from '../parts/values.tsx';
 
 const POLL_MS = 10_000;
+/** The API lists at most so much of a kind (`LISTED_MAX`). */
+const LISTED_MAX = 50;
+/** A long list leaves room for the cards below it. */
+const LIST_HEIGHT = 480;
 
 export function OperatorPage() {
   const status = useQuery({
@@ -90,6 +94,7 @@ function Stuck({ items }: { readonly items: OperatorStatus['stuck'] }) {
       <Things
         label="Stuck"
         things={items}
+        maxHeight={LIST_HEIGHT}
         nameOf={({ kind, detail, topUpId }) => (
           <>
             {STUCK[kind]}
@@ -112,6 +117,7 @@ function Differences({ differences }: { readonly differences: OperatorStatus['di
     <Problems title="Differences from Stripe" count={differences.length} none="No differences">
       <ScrollTable
         label="Differences from Stripe"
+        maxHeight={LIST_HEIGHT}
         stacks
         minWidth={640}
         head={
@@ -160,9 +166,19 @@ interface ProblemsProps {
 
 function Problems({ title, count, none, children }: ProblemsProps) {
   if (count > 0) {
+    const isPart = count >= LISTED_MAX;
     return (
-      <Card title={title} flush aside={<Badge color="red.9">{count}</Badge>}>
+      <Card
+        title={title}
+        flush
+        aside={<Badge color="red.9">{isPart ? `${LISTED_MAX}+` : count}</Badge>}
+      >
         {children}
+        {isPart && (
+          <Text size="sm" c="dimmed" p="md">
+            At most {LISTED_MAX} of each kind are listed, the oldest first.
+          </Text>
+        )}
       </Card>
     );
   }

@@ -13,7 +13,7 @@ import {
   isChargeId,
   queryOf,
 } from '../parts/charges.tsx';
-import { PagedList, usePages } from '../parts/lists.tsx';
+import { PagedList, usePages, whileOnePage } from '../parts/lists.tsx';
 import { Card, Page } from '../parts/page.tsx';
 import { PaidBy } from '../parts/paid-by.tsx';
 import { Empty, Failed, Loaded } from '../parts/states.tsx';
@@ -27,7 +27,7 @@ export function UsagePage() {
   const list = usePages<Usage>({
     queryKey: ['usage', query.toString()],
     path: `/v1/usage?limit=50&${query}`,
-    pollMs: (pages) => (pages.length > 1 ? false : 5_000),
+    pollMs: whileOnePage(5_000),
   });
   const charges = list.data?.pages.flatMap((page) => page.charges) ?? [];
   const open = (id: string | undefined) =>

@@ -88,7 +88,7 @@ function Details({ entry }: { readonly entry: Entry }) {
               />
             )}
           >
-            account
+            {entry.accountId}
           </Anchor>
         </>
       )}

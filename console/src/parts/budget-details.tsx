@@ -20,7 +20,7 @@ import { decimalsOfAll, plural, utcDate } from '../format.ts';
 import { ChangeBudgetForm } from './budget-form.tsx';
 import { BudgetRefusalsCard } from './budget-refusals.tsx';
 import { KeyCard } from './keys.tsx';
-import { PagedList, ScrollTable, usePages } from './lists.tsx';
+import { PagedList, ScrollTable, usePages, whileOnePage } from './lists.tsx';
 import { Card } from './page.tsx';
 import { consumerSnippets, Snippets } from './snippets.tsx';
 import { Failed } from './states.tsx';
@@ -200,7 +200,7 @@ function Spending({ budget }: { readonly budget: Budget }) {
   const list = usePages<BudgetUsage>({
     queryKey: ['budget-usage', budget.id, by],
     path: `${path}?by=${by}&limit=100`,
-    pollMs: (pages) => (pages.length > 1 ? false : POLL_MS),
+    pollMs: whileOnePage(POLL_MS),
   });
   const rows = list.data?.pages.flatMap((page) => page.usage) ?? [];
   // Of all pages.

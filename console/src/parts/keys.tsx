@@ -20,7 +20,7 @@ import type { Budget, Key, NewKey, SpendKeys } from '../answers.ts';
 import { write } from '../api.ts';
 import { keysRead } from '../page-reads.ts';
 import { useRetriedWrite } from '../retry-key.ts';
-import { PagedList, ScrollTable, usePages } from './lists.tsx';
+import { PagedList, ScrollTable, usePages, whileOnePage } from './lists.tsx';
 import { Card } from './page.tsx';
 import { SecretModal } from './secret-modal.tsx';
 import { Empty, Failed, Loaded } from './states.tsx';
@@ -138,7 +138,7 @@ function KeysOfBudget({ path, none, table }: ListProps & { readonly path: string
   const list = usePages<SpendKeys>({
     queryKey: ['keys', path],
     path: `${path}?limit=100`,
-    pollMs: (pages) => (pages.length > 1 ? false : POLL_MS),
+    pollMs: whileOnePage(POLL_MS),
   });
   const keys = list.data?.pages.flatMap((page) => page.keys) ?? [];
   return (
@@ -179,6 +179,7 @@ function KeyTable({
     <ScrollTable
       label={label}
       minWidth={280}
+      maxHeight={480}
       head={
         <>
           <Table.Th>Name</Table.Th>

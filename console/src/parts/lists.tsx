@@ -14,7 +14,7 @@ interface ScrollTableProps {
   readonly highlightOnHover?: boolean;
   /** On a phone each row is a block of lines instead: every cell but the first needs its heading as `data-label`. */
   readonly stacks?: boolean;
-  /** In pixels: a longer table scrolls. */
+  /** In pixels: a longer table scrolls, so that what is below it can be found. */
   readonly maxHeight?: number;
   /** The rows. */
   readonly children: ReactNode;
@@ -56,6 +56,11 @@ interface Source<Reply extends PageOfList> {
   readonly path: string;
   /** How soon to ask again, in milliseconds, given the pages loaded so far. */
   readonly pollMs?: (pages: readonly Reply[]) => number | false;
+}
+
+/** The `pollMs` of a list whose new entries are on its first page. While more pages are loaded, it is not read again. */
+export function whileOnePage(ms: number) {
+  return (pages: readonly PageOfList[]) => pages.length <= 1 && ms;
 }
 
 /** A list of the API, as the pages loaded so far. */

@@ -48,7 +48,8 @@ export function AdjustForm({
     onDone,
   );
   const value = Number(amount);
-  const isValid = /^-?\d+(\.\d{1,6})?$/.test(amount.trim()) && value !== 0 && reason.trim() !== '';
+  const isAmount = /^-?\d+(\.\d{1,6})?$/.test(amount.trim()) && value !== 0;
+  const isValid = isAmount && reason.trim() !== '';
   return (
     <form
       onSubmit={(event) => {
@@ -60,6 +61,11 @@ export function AdjustForm({
         <TextInput
           label="Amount in dollars"
           description="To debit the account, enter a negative amount."
+          error={
+            amount.trim() !== '' &&
+            !isAmount &&
+            'Enter an amount other than zero, with at most six decimals.'
+          }
           maxLength={20}
           data-autofocus
           value={amount}
@@ -109,6 +115,7 @@ export function RefundForm({
         <TextInput
           label="Amount in dollars"
           placeholder="The whole unspent amount"
+          error={!isAmount && 'Enter an amount in whole cents.'}
           maxLength={20}
           data-autofocus
           value={amount}

@@ -39,15 +39,17 @@ interface Thing extends LinksProps {
 interface ThingsProps<T> {
   readonly label: string;
   readonly things: readonly T[];
+  readonly maxHeight?: number;
   readonly nameOf: (thing: T) => ReactNode;
 }
 
 /** A table of waiting or stuck items. */
-export function Things<T extends Thing>({ label, things, nameOf }: ThingsProps<T>) {
+export function Things<T extends Thing>({ label, things, nameOf, ...rest }: ThingsProps<T>) {
   const decimals = decimalsOfAll(things.flatMap(({ amount }) => amount ?? []));
   return (
     <ScrollTable
       label={label}
+      {...rest}
       stacks
       minWidth={640}
       head={

@@ -12,9 +12,9 @@ import {
   Title,
 } from '@mantine/core';
 import { IconAlertTriangle } from '@tabler/icons-react';
-import type { UseQueryResult } from '@tanstack/react-query';
-import { Link } from '@tanstack/react-router';
-import type { ReactNode } from 'react';
+import { useQueryClient, type UseQueryResult } from '@tanstack/react-query';
+import { Link, useRouter } from '@tanstack/react-router';
+import { useEffect, type ReactNode } from 'react';
 import { ApiFailure } from '../api.ts';
 
 interface EmptyProps {
@@ -92,8 +92,24 @@ export function Loading() {
   );
 }
 
-/** In place of a page whose code fails, or cannot be loaded, for example in an outage. The navigation stays. */
+/** Answers of an older API, which lack members that the page needs, end with the upgrade. */
+const AGAIN_MS = 5_000;
+
+/**
+ * In place of a page whose code fails, or cannot be loaded, for example during an upgrade or in an outage. The navigation
+ * stays, and the page is tried again, with new answers, until it works.
+ */
 export function PageFailed() {
+  const queries = useQueryClient();
+  const router = useRouter();
+  useEffect(() => {
+    // If the page fails again, this alert is drawn anew, and with it the timer.
+    const timer = setTimeout(async () => {
+      await queries.refetchQueries();
+      await router.invalidate();
+    }, AGAIN_MS);
+    return () => clearTimeout(timer);
+  }, [queries, router]);
   return (
     <Alert
       color="red"
@@ -102,8 +118,8 @@ export function PageFailed() {
       role="alert"
     >
       <Text size="sm">
-        Reload the page. If that does not help, Farebox may be in the middle of an upgrade: try
-        again in a few minutes.
+        Farebox may be in the middle of an upgrade. We keep trying, and the page appears when it can
+        be loaded. If it does not appear in a few minutes, reload it.
       </Text>
       <Button size="xs" mt="sm" variant="default" onClick={() => window.location.reload()}>
         Reload

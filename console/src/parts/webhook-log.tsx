@@ -7,7 +7,7 @@ import { useState } from 'react';
 import type { Deliveries, WebhookEndpoint } from '../answers.ts';
 import { write } from '../api.ts';
 import { localTime, plural } from '../format.ts';
-import { PagedList, ScrollTable, usePages } from './lists.tsx';
+import { PagedList, ScrollTable, usePages, whileOnePage } from './lists.tsx';
 import { Card } from './page.tsx';
 import { Empty, Failed } from './states.tsx';
 import { Id, Time } from './values.tsx';
@@ -23,7 +23,7 @@ export function WebhookLog({ endpoint }: { readonly endpoint: WebhookEndpoint })
   const list = usePages<Deliveries>({
     queryKey: ['deliveries', endpoint.id],
     path: `${path}?limit=20`,
-    pollMs: (pages) => (pages.length > 1 ? false : POLL_MS),
+    pollMs: whileOnePage(POLL_MS),
   });
   const [chosen, setChosen] = useState<Delivery>();
   const deliveries = list.data?.pages.flatMap((page) => page.deliveries) ?? [];

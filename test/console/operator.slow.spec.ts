@@ -1,0 +1,100 @@
+/** The pages of operators, and the budget of many keys, when there is much of everything, on a phone. */
+import assert from 'node:assert/strict';
+import { Client } from 'pg';
+import type { Page } from 'playwright-core';
+import { createTestAccounts, type TestAccount } from '../support/accounts.ts';
+import { makeBudget, makeKey } from '../support/budget-requests.ts';
+import { openForEach, openedDialog, type ConsoleHarness, type Window } from '../support/console.ts';
+import { makeOperator } from '../support/sessions.ts';
+
+describe('the console with much to show', function () {
+  this.timeout(300_000);
+  let harness: ConsoleHarness;
+  let window: Window;
+  let page: Page;
+
+  openForEach(
+    (opened) => {
+      ({ harness, window, page } = opened);
+    },
+    { window: { viewport: { width: 390, height: 844 } } },
+  );
+
+  it('says that it lists only a part of 2,000 stuck top-ups, and shows what is below them', async () => {
+    const payer = await enterAsOperator('/balance');
+    await runSql(
+      `insert into farebox.top_ups (id, ledger, consumer_id, account_id, method, amount_micros, created_at, opened_at)
+       select uuidv7(), ledger, consumer_id, account_id, 'checkout', 15000000, past.at, past.at
+       from farebox.top_ups t, (select now() - interval '2 days' as at) past, generate_series(1, 2000)
+       where account_id = (select id from farebox.accounts where email = $1)`,
+      payer.email,
+    );
+    await window.go('/operator');
+    await page.getByText('50+').waitFor();
+    await page.getByText('At most 50 of each kind are listed, the oldest first.').waitFor();
+    const list = page.getByRole('region', { name: 'Stuck' });
+    assert.equal(await list.locator('tbody tr').count(), 50);
+    assert.ok(((await list.boundingBox())?.height ?? Number.NaN) < 844);
+  });
+
+  it('says in each field of a correction what to enter', async () => {
+    const { email } = await enterAsOperator('/balance');
+    await window.go(`/operator/accounts?query=${email}`);
+    await page.getByRole('link', { name: email }).click();
+    await page.getByRole('button', { name: 'Adjust balance' }).click();
+    const form = await openedDialog(page, 'Adjust balance');
+    const amount = form.getByLabel('Amount in dollars');
+    const hint = form.getByText('Enter an amount other than zero, with at most six decimals.');
+    await amount.fill('-1.5');
+    assert.equal(await hint.count(), 0);
+    await amount.fill('2.1234567');
+    await hint.waitFor();
+  });
+
+  it('names the account of each entry of the audit log by its id', async () => {
+    await createTestAccounts(harness.stack.database.url, 60, 1);
+    await enterAsOperator('/operator/audit-log');
+    const link = page.getByRole('region', { name: 'Audit log' }).getByRole('link').first();
+    const id = (await link.textContent()) ?? '';
+    assert.match(id, /^acct_/);
+    await link.click();
+    await page.getByRole('main').getByText(id, { exact: true }).waitFor();
+    assert.ok(page.url().endsWith(id));
+  });
+
+  it('keeps what a budget was spent on below its 300 keys', async () => {
+    const account = await harness.newAccount(10);
+    const { api } = harness.stack;
+    const { id } = await makeBudget(api, account.consumerKey, { limit: 5 });
+    for (let n = 0; n < 300; n += 1) await makeKey(api, account.consumerKey, id, { name: `${n}` });
+    await window.enter(account, `/budgets?budget=${id}`);
+    const list = page.getByRole('region', { name: 'Spend keys' });
+    await list.getByText('299', { exact: true }).waitFor();
+    assert.ok(((await list.boundingBox())?.height ?? Number.NaN) < 844);
+    await list.focus();
+    await page.keyboard.press('End');
+    await page.getByRole('button', { name: 'Load more' }).click();
+    await list.getByText('199', { exact: true }).waitFor();
+  });
+
+  async function enterAsOperator(path: string): Promise<TestAccount> {
+    const account = await harness.newAccount(10);
+    await window.enter(account);
+    const sql = await connect();
+    await makeOperator(sql, account.email).finally(() => sql.end());
+    if (path !== '/balance') await window.go(path);
+    return account;
+  }
+
+  async function runSql(text: string, ...values: readonly string[]): Promise<void> {
+    const sql = await connect();
+    await sql.query(text, [...values]).finally(() => sql.end());
+  }
+
+  async function connect(): Promise<Client> {
+    const { url } = harness.stack.database;
+    const sql = new Client({ connectionString: url, application_name: 'psql' });
+    await sql.connect();
+    return sql;
+  }
+});
