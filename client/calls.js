@@ -9,6 +9,8 @@ const TIMEOUT_MS = 5_000;
 /** The service waits for the payment, at each attempt, before it answers that it is pending: up to a minute (`TOP_UP_ANSWER_MS`). */
 const PAY_MS = 65_000;
 const JSON_TYPE = { 'Content-Type': 'application/json' };
+/** The deed of a read: it changes nothing, so its outcome is never unknown. */
+const READ = {};
 
 export class Calls {
   transport;
@@ -36,7 +38,7 @@ export class Calls {
   async get(path, query, options, isAnswer) {
     const search = new URLSearchParams(Object.entries(query ?? {}).filter(isGiven)).toString();
     const asked = { path: search ? `${path}?${search}` : path, isAnswer };
-    return (await this.#ask(asked, 'Farebox cannot be reached', options)).json;
+    return (await this.#ask(asked, READ, options)).json;
   }
 
   /**
@@ -86,11 +88,12 @@ export class Calls {
 
 /** The error of a call that did nothing, or whose outcome is unknown. */
 export function failed(answer, isUnknown, deed, idempotencyKey) {
-  if (typeof deed === 'string') return errorOf(answer, deed);
+  const reason = answer.isAborted ? 'The call was aborted' : 'Farebox cannot be reached';
+  if (deed === READ) return errorOf(answer, reason, { outcome: 'not_done' });
   const unavailable = isUnknown
-    ? `Farebox gave no answer, so the ${deed.noun} may have been made` +
+    ? `Farebox gave no response, so the ${deed.noun} may have been made` +
       (idempotencyKey === undefined ? '' : '; call again with the same idempotencyKey to find out')
-    : `Farebox cannot be reached; nothing was ${deed.done}`;
+    : `${reason}; nothing was ${deed.done}`;
   const outcome = isUnknown ? 'unknown' : `not_${deed.done}`;
   const told = isUnknown && answer.refused ? withLost(answer, deed) : answer;
   return errorOf(told, unavailable, { outcome, idempotencyKey });
@@ -99,7 +102,7 @@ export function failed(answer, isUnknown, deed, idempotencyKey) {
 /** The refusal of a retry, for example by a key that was revoked meanwhile, says nothing about the earlier attempt. */
 function withLost({ error, ...answer }, { noun }) {
   const { message = error.code } = error;
-  const lost = `An earlier attempt got no answer, so the ${noun} may have been made.`;
+  const lost = `An earlier attempt got no response, so the ${noun} may have been made.`;
   return { ...answer, error: { ...error, message: `${message} ${lost}` } };
 }
 
@@ -116,7 +119,8 @@ export function prepare({ done }, make) {
 /** Refuses what a header cannot carry. The service checks everything else. */
 export function checkIdempotencyKey(key, param = 'idempotencyKey') {
   if (typeof key === 'string' && IDEMPOTENCY_KEY.test(key)) return;
-  const message = 'An idempotency key has 1 to 255 printable ASCII characters.';
+  const message =
+    'An idempotency key is 1 to 255 printable ASCII characters, without spaces at either end.';
   throw createError('invalid_idempotency_key', message, { param });
 }
 

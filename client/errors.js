@@ -90,5 +90,10 @@ export function errorOf(
   const all = { ...error, holdStatus: error?.status, status, ...facts };
   if (refused) return createError(error.code, error.message ?? error.code, all, cause);
   const code = isAborted ? 'aborted' : 'service_unavailable';
-  return createError(code, `${unavailable} (${reason}).`, all, cause);
+  return createError(
+    code,
+    isAborted ? `${unavailable}.` : `${unavailable} (${reason}).`,
+    all,
+    cause,
+  );
 }

@@ -55,7 +55,7 @@ export class FakeApprovals {
     }[scope];
     const raised = decision === 'raise' ? microsOf('limit', limit) : used + micros;
     if (raised <= present) {
-      refuse('invalid_amount', 'limit is not above the present limit.', 'limit');
+      refuse('invalid_amount', 'limit must be more than the current limit.', 'limit');
     }
     const dollars = raised / 1_000_000;
     change(node, { [name]: scope === 'window' ? { ...node.window, limit: dollars } : dollars });

@@ -210,7 +210,10 @@ function postApproval(ledger, { body, payer: caller }) {
   const micros = amount === undefined ? ledger.priceOf(tool) : microsOf('amount', amount);
   const refusal = ledger.refusalOf(payer, { tool, micros });
   if (!refusal)
-    refuse('approval_not_needed', 'This call no longer needs an approval. Charge again.');
+    refuse(
+      'approval_not_needed',
+      'Nothing refuses this call, so it needs no approval. Charge again.',
+    );
   if (!(refusal.code in ANSWERS)) {
     refuse(refusal.code, refusal.message, refusal.param, refusal.facts);
   }

@@ -28,7 +28,8 @@ export class FakeLedger {
 
   consumerOf(apiKey, code = 'invalid_api_key') {
     return (
-      this.consumers.get(apiKey) ?? refuse(code, 'apiKey must be an active consumer key.', 'apiKey')
+      this.consumers.get(apiKey) ??
+      refuse(code, 'apiKey must be an active consumer key or spend key.', 'apiKey')
     );
   }
 
@@ -190,7 +191,7 @@ export class FakeLedger {
   #assertOpen(hold) {
     const status = this.stateOf(hold);
     if (status === 'open') return;
-    const message = `The hold is ${status}, so nothing is left to capture or release.`;
+    const message = `The hold is closed: its status is ${status}. Place a new hold.`;
     refuse('hold_closed', message, undefined, { status });
   }
 

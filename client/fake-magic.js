@@ -2,7 +2,7 @@
 import { refuse } from './fake-refusal.js';
 
 const MESSAGES = {
-  invalid_api_key: 'apiKey must be an active consumer key.',
+  invalid_api_key: 'apiKey must be an active consumer key or spend key.',
   spend_limit_reached: 'The budget allows no more in total.',
   rate_limited: 'Too many requests; try again shortly.',
   service_unavailable: 'Nothing was charged; try again shortly.',

@@ -65,7 +65,7 @@ interface ConnectionOptions {
   baseUrl?: string | undefined;
   /**
    * How long one attempt may take. A call ends within `timeoutMs * (maxRetries + 1)`. Default 5000; 65000 for `topUp()`,
-   * `checkout()` and the decision `top_up` of a consumer, which the service answers after ten seconds at the latest, or after
+   * `checkout()` and the decision `top_up` of a consumer, to which Farebox responds after ten seconds at the latest, or after
    * up to 60 if its operator chose so.
    */
   timeoutMs?: number | undefined;
@@ -76,7 +76,7 @@ interface ConnectionOptions {
 }
 
 export interface FareboxOptions<Mode extends OnUnavailable = 'fail'> extends ConnectionOptions {
-  /** The developer secret key. Default: the environment's `FAREBOX_SECRET_KEY`. */
+  /** Your developer key. Default: the environment's `FAREBOX_SECRET_KEY`. */
   secretKey?: string | undefined;
   /** Default `fail`. A refusal always throws, regardless of this setting. */
   onUnavailable?: Mode | undefined;
@@ -87,7 +87,7 @@ export interface FareboxOptions<Mode extends OnUnavailable = 'fail'> extends Con
   coalesce?: boolean | undefined;
   /**
    * The `keys` of `GET /v1/receipts/keys`: receipts are then verified without the network. They sign as well as verify,
-   * so keep them as secret as your secret key. Default: fetched when first needed.
+   * so keep them as secret as your developer key. Default: fetched when first needed.
    */
   receiptKeys?: readonly ReceiptKey[] | undefined;
 }
@@ -197,7 +197,7 @@ export interface Charge {
   createdAt: string;
   /**
    * Whether this idempotency key had already made the charge: in an earlier call, or in an attempt of this call whose
-   * answer was lost. Without your own key, it is always the latter.
+   * response was lost. Without your own key, it is always the latter.
    */
   replayed: boolean;
 }
@@ -240,7 +240,7 @@ export interface PublicReceiptKey {
 
 /**
  * Verifies that a public receipt (`POST /v1/receipts/public`) was signed by Farebox, and returns its contents. For
- * payers: it needs neither a secret key nor a request. Farebox signs a public receipt only for a charge or invocation
+ * payers: it needs neither a developer key nor a request. Farebox signs a public receipt only for a charge or invocation
  * that it has recorded.
  */
 export declare function verifyPublicReceipt(
@@ -307,7 +307,7 @@ export declare class Farebox<Mode extends OnUnavailable = 'fail'> {
   constructor(options?: FareboxOptions<Mode>);
 
   /**
-   * Charges a consumer (`POST /v1/charges`; concurrent calls share a request, each with its own answer). Run the tool
+   * Charges a consumer (`POST /v1/charges`; concurrent calls share a request, each with its own result). Run the tool
    * when it resolves with `paid: true`. Lost connections, timeouts and the statuses 409, 429, 500 and 503 are retried
    * with the same idempotency key, after a jittered pause or the time that `Retry-After` asks for.
    *
@@ -315,7 +315,7 @@ export declare class Farebox<Mode extends OnUnavailable = 'fail'> {
    * - `insufficient_balance`: with `balance`, `required`, `shortfall`, `topUpUrl`; nothing was charged;
    * - `invalid_api_key`: the consumer's key is missing, wrong or revoked;
    * - `mode_mismatch`: the consumer's key is a test key and yours is a live key, or the other way round;
-   * - `service_unavailable`: no answer; `outcome` says whether a charge may have been made;
+   * - `service_unavailable`: no response; `outcome` says whether a charge may have been made;
    * - any other code of the service, such as `invalid_amount` or `invalid_secret_key` (your own key).
    */
   charge<CallMode extends OnUnavailable = Mode>(
@@ -338,7 +338,7 @@ export declare class Farebox<Mode extends OnUnavailable = 'fail'> {
    * Throws FareboxError, by `code`:
    * - `refund_exceeds_charge`: with `refundable`, what is left of the charge; nothing was refunded;
    * - `not_found`: you made no such charge;
-   * - `service_unavailable`: no answer; `outcome` says whether a refund may have been made;
+   * - `service_unavailable`: no response; `outcome` says whether a refund may have been made;
    * - any other code of the service.
    */
   refund(request: RefundRequest, options?: CallOptions): Promise<Refund>;
@@ -380,7 +380,7 @@ export declare class Farebox<Mode extends OnUnavailable = 'fail'> {
    */
   lease(options: LeaseOptions & { journal: string }): Promise<Lease<Promise<LeasedCharge>>>;
   lease(options: LeaseOptions & { journal?: undefined }): Promise<Lease>;
-  /** The request id of the last answer: name it when you ask for help. */
+  /** The request id of the last response: name it when you ask for help. */
   readonly lastRequestId: string | undefined;
 
   /**
@@ -454,7 +454,7 @@ export declare class FareboxConsumer {
   findTopUp(id: string, options?: CallOptions): Promise<TopUpRecord>;
   readonly budgets: Budgets;
   readonly approvals: OwnerApprovals;
-  /** The request id of the last answer: name it when you ask for help. */
+  /** The request id of the last response: name it when you ask for help. */
   readonly lastRequestId: string | undefined;
 }
 

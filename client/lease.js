@@ -23,14 +23,14 @@ const RETRY_MS = 500;
 const CLOSE_MS = 8_000;
 /** If it is lost, the lease expires. */
 const RELEASE = { timeoutMs: 1_000 };
-/** A lease has to last much longer than the margin before its end. */
-const EXPIRES_IN_SECONDS_MIN = 5;
+/** A lease has to last much longer than the margin before its end, and lasts at most a day. */
+const EXPIRES_IN_SECONDS = [5, 86_400];
 const DECIMAL = /^\d{1,16}(?:\.\d{1,6})?$/;
 
 /** Takes the first lease. Before it, what a journal has of an earlier process is settled. */
 export async function openLease(leases, options) {
   const { expiresIn = 300, journal: path } = options;
-  checkInteger('expiresIn', expiresIn, EXPIRES_IN_SECONDS_MIN);
+  checkInteger('expiresIn', expiresIn, ...EXPIRES_IN_SECONDS);
   const journal = path === undefined ? undefined : await openJournal(path);
   const lease = new Lease(leases, { ...options, expiresIn }, journal);
   try {
@@ -357,7 +357,7 @@ class Lease {
           if (error.code === 'lease_fenced') slice.deadline = 0;
           throw error;
         } else if (!isUnavailable(error)) {
-          // Such as a revoked secret key: nothing more is decided, and what is decided may still be settled.
+          // Such as a revoked developer key: nothing more is decided, and what is decided may still be settled.
           slice.deadline = 0;
           if (elapsedMs() >= slice.expiresAt) return batch.map(() => ({ error }));
           await pause(RETRY_MS);
@@ -423,7 +423,7 @@ class Lease {
 function usedUp(message, refusal) {
   if (!refusal) return createError('lease_used_up', `${message}.`);
   const facts = { ...refusal, outcome: 'not_charged', idempotencyKey: undefined };
-  const why = refusal.outcome === 'unknown' ? 'Farebox gave no answer.' : refusal.message;
+  const why = refusal.outcome === 'unknown' ? 'Farebox gave no response.' : refusal.message;
   return createError(refusal.code, `${message}: ${why}`, facts, refusal);
 }
 

@@ -12,7 +12,7 @@ export interface LeaseOptions {
   tools: readonly LeasedTool[];
   /** Dollars of one lease. The next one is taken when half is used, so up to two are reserved. */
   amount: Amount;
-  /** Seconds that a lease lasts unless it is renewed, from 5. Default 300. */
+  /** Seconds that a lease lasts unless it is renewed, from 5 to 86,400. Default 300. */
   expiresIn?: number | undefined;
   /** Called with the results of each batch. */
   onSettled?: ((results: SettledCall[]) => void) | undefined;
@@ -72,7 +72,7 @@ export interface ClosedLease {
   unsettled: UnsettledCall[];
 }
 
-/** The service did not answer its settlement, so it may be settled or not. Settling it again charges it once. */
+/** Farebox did not respond to its settlement, so it may be settled or not. Settling it again charges it once. */
 export interface UnsettledCall {
   leaseId: string;
   sequence: number;

@@ -13,7 +13,7 @@ const TIMEOUT_MS = 300_000;
 const HOLD_MARGIN_SECONDS = 60;
 /** A hold lasts at most a day. */
 const TIMEOUT_MS_MAX = (86_400 - HOLD_MARGIN_SECONDS) * 1_000;
-const NO_ANSWER = 'Farebox did not answer in time; nothing was charged.';
+const NO_ANSWER = 'Farebox did not respond in time; nothing was charged.';
 /** A lost release only delays the return of the money until the hold expires. */
 const RELEASE = { timeoutMs: 1_000 };
 
@@ -145,7 +145,7 @@ class Payment {
   }
 }
 
-/** A refusal that comes before the key is looked up, such as that of a revoked secret key, does not tell of the capture. */
+/** A refusal that comes before the key is looked up, such as that of a revoked developer key, does not tell of the capture. */
 function unlessDecided(error) {
   return looksUp(error) ? error : Object.assign(error, { outcome: 'unknown' });
 }

@@ -15,7 +15,7 @@ const TO_CALLER = new Set([
   'call_timed_out',
 ]);
 
-/** Returns `{ status, error }`. Hides the server's own mistakes, such as a wrong secret key, from the caller. */
+/** Returns `{ status, error }`. Hides the server's own mistakes, such as a wrong developer key, from the caller. */
 export function refusalOf(error) {
   if (!TO_CALLER.has(error.code)) {
     const message = 'This call cannot be billed. Calling again will not help.';
@@ -70,7 +70,7 @@ export function explain(tool, error) {
       }
       // It may have run, and done what a second call would do again.
       return (
-        `${tool} gave no result: the billing service did not answer in time. ` +
+        `${tool} gave no result: the billing service did not respond in time. ` +
         (outcome === 'unknown' ? 'It may have been paid.' : 'Nothing was charged; try again later.')
       );
     default:

@@ -13,7 +13,7 @@ import type {
  * service does, which one suite holds both to, and has what charging needs: charges, refunds, holds, tools, earnings
  * and receipts; of consumers the balance, usage, budgets with their spend keys, approvals, and top-ups, which succeed without a
  * card. All else is `not_found`, leases among it.
- * It is in test mode: its keys are test keys, and the amounts that give an answer on demand (docs/test-mode.md) do so here.
+ * It is in test mode: its keys are test keys, and the amounts that trigger a response (docs/test-mode.md) do so here.
  *
  * @example
  * const fake = new FakeFarebox();
@@ -23,7 +23,7 @@ import type {
 export declare class FakeFarebox {
   readonly baseUrl: string;
   readonly secretKey: string;
-  /** While it is true, every request is answered 503: nothing happens. */
+  /** While it is true, every request gets 503: nothing happens. */
   isAway: boolean;
   /** A consumer and its key. */
   addConsumer(consumer?: { balance?: Amount | undefined }): { apiKey: string; consumerId: string };

@@ -15,7 +15,7 @@ export interface Tools {
     options?: CallOptions,
   ): List<ToolsReply['tools'][number], ToolsReply>;
   get(id: string, options?: CallOptions): Promise<ChangedToolReply>;
-  /** Throws `tool_exists`, with `toolId`, when the name is taken. Not retried when an answer is lost. */
+  /** Throws `tool_exists`, with `toolId`, when the name is taken. Not retried when a response is lost. */
   create(
     tool: { name: string; description?: string | undefined; price?: Amount | null | undefined },
     options?: CallOptions,

@@ -89,7 +89,7 @@ export function looksUp({ status, code }) {
 /** The caller gave up, before or after something was sent. */
 export function aborted(signal, isSent) {
   const cause = signal.reason;
-  return { isAborted: true, unknown: isSent, retryable: false, cause, reason: 'aborted' };
+  return { isAborted: true, unknown: isSent, retryable: false, cause };
 }
 
 function reasonOf(cause) {

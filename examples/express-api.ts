@@ -12,7 +12,7 @@ app.get('/prices', (_request, response) => {
   response.json({ '/dice': '$0.01' });
 });
 
-/** A request with invalid arguments is answered 400, and so is not paid for. */
+/** A request with invalid arguments gets 400, and so is not paid for. */
 app.get('/dice', paidRoute(farebox, { tool: 'dice', price: '0.01' }), (request, response) => {
   const sides = Number(request.query['sides'] ?? 6);
   if (!Number.isInteger(sides) || sides < 2) {

@@ -1,5 +1,5 @@
 /**
- * Sells a language model by the token: holds the most that an answer can cost, streams it, and captures what was
+ * Sells a language model by the token: holds the most that a response can cost, streams it, and captures what was
  * streamed, even when the caller leaves halfway. Speaks OpenAI's protocol on both sides, for text only.
  * Settings: FAREBOX_URL, FAREBOX_SECRET_KEY, UPSTREAM_URL, UPSTREAM_KEY, UPSTREAM_MODEL, PORT.
  */
@@ -134,7 +134,7 @@ async function stream(
   signal: AbortSignal,
   tokens: { input: number; output: number },
 ): Promise<void> {
-  // One answer: what is held does not pay for more.
+  // One response: what is held does not pay for more.
   const options = { stream: true, stream_options: { include_usage: true }, n: 1 };
   const streamed = await fetch(`${process.env['UPSTREAM_URL']}/chat/completions`, {
     method: 'POST',
@@ -187,7 +187,7 @@ async function settle(
   );
 }
 
-/** What the caller can do something about is theirs to see; a wrong secret key is not. */
+/** What the caller can do something about is theirs to see; a wrong developer key is not. */
 function refuse(response: ServerResponse, error: unknown): void {
   if (response.headersSent) return void response.destroy();
   const isCallers = FareboxError.isInstance(error) && TO_CALLER.has(error.code);

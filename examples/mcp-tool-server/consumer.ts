@@ -111,7 +111,7 @@ async function topUp() {
     body: new URLSearchParams({ card: CARD }),
     redirect: 'manual',
   });
-  assert(payment.status < 400, `the payment was answered ${payment.status}`);
+  assert(payment.status < 400, `the payment got ${payment.status}`);
 
   const deadline = Date.now() + CREDIT_TIMEOUT_MS;
   while ((await balance()) === before) {
@@ -134,7 +134,7 @@ async function farebox(method: string, path: string, body?: object): Promise<unk
     ...(body && { body: JSON.stringify(body) }),
   });
   const text = await response.text();
-  assert(response.ok, `${method} ${path} was answered ${response.status}: ${text}`);
+  assert(response.ok, `${method} ${path} got ${response.status}: ${text}`);
   return JSON.parse(text);
 }
 

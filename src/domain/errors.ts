@@ -11,12 +11,15 @@ export const ERRORS = {
     'The amount has more than six decimals or is out of range. Round it, or send a decimal string.',
   ],
   invalid_cursor: [400, 'The cursor is not a `nextCursor` of this list.'],
-  invalid_idempotency_key: [400, 'The Idempotency-Key header is empty, too long, or given twice.'],
+  invalid_idempotency_key: [
+    400,
+    'The Idempotency-Key is empty, too long, sent twice, not printable ASCII, or begins or ends with a space.',
+  ],
   invalid_signature: [400, 'The webhook is not signed by the payment processor, or it is too old.'],
   refund_exceeds_charge: [400, 'The refund exceeds what is left of the charge; see `refundable`.'],
   unknown_tool: [
     400,
-    'The tool is not registered and the charge has no amount. Register the tool.',
+    'The tool is not registered and the charge has no amount. Send an amount, or register the tool with a price.',
   ],
   tool_archived: [
     400,
@@ -28,7 +31,10 @@ export const ERRORS = {
   ],
   too_many_tools: [400, 'The account already has the maximum number of registered tools.'],
   invalid_api_key: [401, "The consumer's key is missing, invalid or revoked. Reject the call."],
-  invalid_secret_key: [401, "The developer's secret key is missing, invalid or revoked."],
+  invalid_secret_key: [
+    401,
+    'The developer key is missing, invalid or revoked. Send an active one.',
+  ],
   session_required: [401, 'The session has ended, or there is none. Sign in to the console.'],
   insufficient_balance: [402, 'The balance is too low for the charge. The consumer has to top up.'],
   spend_limit_reached: [
@@ -85,7 +91,7 @@ export const ERRORS = {
     'A request with this key is still running. Repeat it to get the outcome.',
   ],
   approval_closed: [409, 'The approval was already decided, or has expired; see `status`.'],
-  approval_not_needed: [409, 'This call no longer needs an approval. Charge again.'],
+  approval_not_needed: [409, 'Nothing refuses this call, so it needs no approval. Charge again.'],
   top_up_not_refundable: [409, 'Only a credited top-up without a dispute can be refunded.'],
   hold_closed: [409, 'The hold was captured or released, or it has expired; see `status`.'],
   lease_closed: [409, 'The lease is settled, released or expired; see `status`.'],

@@ -80,10 +80,7 @@ const REFUSALS: Readonly<Record<KeyRole, [ErrorCode, string]>> = {
     'invalid_api_key',
     'Send a consumer key, a spend key or a developer key: Authorization: Bearer <key>.',
   ],
-  developer: [
-    'invalid_secret_key',
-    'Send a developer secret key: Authorization: Bearer <secret key>.',
-  ],
+  developer: ['invalid_secret_key', 'Send a developer key: Authorization: Bearer <developer key>.'],
   legacy: ['invalid_api_key', 'Send a legacy key: X-Service-Key: <key>.'],
 };
 
@@ -111,7 +108,12 @@ async function sessionOwner(
   const owner = console.hasSession(request)
     ? await console.findCaller(request, isDeveloper ? 'developer' : 'consumer')
     : undefined;
-  if (!owner) throw new ApiError('session_required', 'Your session has ended. Sign in again.');
+  if (!owner) {
+    const message = console.hasSession(request)
+      ? 'Your session has ended. Sign in again.'
+      : 'This request needs a session of the console, and takes no key. Sign in to the console.';
+    throw new ApiError('session_required', message);
+  }
   if (role === 'operator') demandOperator(owner);
   return owner;
 }

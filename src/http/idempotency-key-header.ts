@@ -24,6 +24,6 @@ export function checkedKey(key: string): string {
 function invalid(): ApiError {
   return new ApiError(
     'invalid_idempotency_key',
-    'An idempotency key is 1 to 255 printable ASCII characters, sent once.',
+    'An idempotency key is 1 to 255 printable ASCII characters, without spaces at either end. Send it once.',
   );
 }

@@ -46,7 +46,7 @@ function invalid(errors: readonly ErrorObject[]): ApiError {
     return invalidAmount(path.slice(1).replaceAll('/', '.'), error?.data, mustBe);
   }
   if (path === '/apiKey') {
-    return new ApiError('invalid_api_key', 'apiKey must be an active consumer key.', {
+    return new ApiError('invalid_api_key', 'apiKey must be an active consumer key or spend key.', {
       param: 'apiKey',
     });
   }

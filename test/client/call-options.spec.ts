@@ -210,7 +210,10 @@ describe('client: a call with a signal', () => {
     const consumer = new FareboxConsumer({ consumerKey: search.apiKey, baseUrl: api.url });
     const refund = await raised(farebox.refund({ chargeId: 'chg_1' }, options));
     assert.deepEqual([refund.code, refund.outcome], ['aborted', 'not_refunded']);
-    assert.equal((await raised(consumer.balance(options))).code, 'aborted');
+    assert.equal(refund.message, 'The call was aborted; nothing was refunded.');
+    const read = await raised(consumer.balance(options));
+    assert.deepEqual([read.code, read.outcome], ['aborted', 'not_done']);
+    assert.equal(read.message, 'The call was aborted.');
     const caller = new AbortController();
     const listing = (async () => {
       for await (const _ of farebox.charges({}, { signal: caller.signal })) caller.abort();
@@ -265,7 +268,7 @@ describe('client: an error', () => {
     );
     assert.throws(
       () => new FareboxConsumer({ consumerKey: secretKey, baseUrl }),
-      (error: Error) => error instanceof TypeError && /secret key/.test(error.message),
+      (error: Error) => error instanceof TypeError && /developer key/.test(error.message),
     );
   });
 });

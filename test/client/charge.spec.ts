@@ -285,7 +285,7 @@ describe('client: an unavailable service', () => {
     assertHas(error, { code: 'invalid_api_key', outcome: 'unknown' });
     assert.match(
       error.message,
-      /An earlier attempt got no answer, so the charge may have been made\.$/,
+      /An earlier attempt got no response, so the charge may have been made\.$/,
     );
   });
 

@@ -257,7 +257,12 @@ describe('client: leases', () => {
   it('are refused with the reason, and nothing is taken', async () => {
     const { consumerKey } = account;
     await assert.rejects(farebox.lease(optionsFor(consumerKey)), { code: 'lease_not_allowed' });
-    await assert.rejects(farebox.lease({ ...optionsFor(consumerKey), expiresIn: 4 }), TypeError);
+    for (const expiresIn of [4, 86_401]) {
+      await assert.rejects(farebox.lease({ ...optionsFor(consumerKey), expiresIn }), {
+        name: 'TypeError',
+        message: 'Farebox: expiresIn must be an integer from 5 to 86400',
+      });
+    }
     const { spendKey } = await leasable({ limit: 0 });
     await assert.rejects(farebox.lease(optionsFor(spendKey)), { code: 'spend_limit_reached' });
   });

@@ -193,7 +193,7 @@ describe('client: paid routes', () => {
         const { error } = (await response.json()) as Refusal;
         const { code, outcome, message } = error;
         assert.deepEqual([code, outcome], ['service_unavailable', 'not_charged']);
-        assert.equal(message, 'Farebox did not answer in time; nothing was charged.');
+        assert.equal(message, 'Farebox did not respond in time; nothing was charged.');
         await until(async () => (await books.holds())[0] === 'released');
         assert.deepEqual([ran.times, await books.balance()], [0, 10]);
       });

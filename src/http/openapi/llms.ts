@@ -9,10 +9,10 @@ import type { Role } from '../authenticate.ts';
 
 const KEYS: Readonly<Record<Role | 'public', string>> = {
   consumer: 'consumer key',
-  developer: 'developer secret key',
-  either: 'consumer key or developer secret key',
+  developer: 'developer key',
+  either: 'consumer key or developer key',
   payer: 'consumer key or spend key',
-  asker: 'consumer key, spend key or developer secret key',
+  asker: 'consumer key, spend key or developer key',
   legacy: 'legacy key, in `X-Service-Key`',
   session: 'the console session',
   operator: 'the console session of an operator',

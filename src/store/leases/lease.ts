@@ -63,7 +63,7 @@ const columns = sql.fragment`
   l.id, l.ledger, l.consumer_id as "consumerId", a.developer_id as "developerId", h.amount_micros as "amountMicros",
   h.captured_micros as "settledMicros", l.released_micros as "releasedMicros", h.held_micros as "heldMicros",
   case when h.state = 0 and h.expires_at <= now() then 3 else h.state end as state,
-  greatest(0, floor(extract(epoch from h.expires_at - now()) * 1000))::int8 as "expiresInMs",
+  greatest(0, floor(extract(epoch from h.expires_at - clock_timestamp()) * 1000))::int8 as "expiresInMs",
   h.expires_at as "expiresAt", h.placed_at as "placedAt", l.fence, l.tools as names, l.prices,
   l.asked_prices as asked, h.spend_key as "spendKey", k.path
 `;

@@ -122,5 +122,8 @@ async function refusalOf(api: Api, call: Call): Promise<Refusing> {
   const { ledger, consumerId, spend } = payer;
   const found = await findRefusing(api.database, { ...call, ledger, consumerId, spend });
   if (found) return found;
-  throw new ApiError('approval_not_needed', 'This call no longer needs an approval. Charge again.');
+  throw new ApiError(
+    'approval_not_needed',
+    'Nothing refuses this call, so it needs no approval. Charge again.',
+  );
 }

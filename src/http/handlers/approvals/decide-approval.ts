@@ -23,7 +23,7 @@ import type { Actor } from '../../../store/audit/actor.ts';
 import { getCounters } from '../../../store/balance/consumers.ts';
 import { findByKey } from '../../../store/top-ups/top-ups.ts';
 import { credentialOf } from '../../authenticate.ts';
-import { amountOf, CHARGEABLE, invalidAmount } from '../../amounts.ts';
+import { amountOf, CHARGEABLE } from '../../amounts.ts';
 import { afterCommit } from '../../answer-errors.ts';
 import type { Reply, Request } from '../../endpoint.ts';
 import { invalidField } from '../../invalid-field.ts';
@@ -156,10 +156,10 @@ function errorOf(result: Exclude<Decided, { kind: 'decided' }>): ApiError {
       );
     }
     case 'not_a_raise':
-      return invalidAmount(
-        'limit',
-        'not above the present limit',
-        `more than ${formatDollars(result.limitMicros)}`,
+      return new ApiError(
+        'invalid_amount',
+        `limit must be more than ${formatDollars(result.limitMicros)}, the current limit.`,
+        { param: 'limit' },
       );
     case 'budget_closed':
       return new ApiError(

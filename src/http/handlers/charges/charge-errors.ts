@@ -13,9 +13,13 @@ export function refusalError(
 ): ApiError {
   switch (refusal.kind) {
     case 'invalid_api_key':
-      return new ApiError('invalid_api_key', 'apiKey must be an active consumer key.', {
-        param: 'apiKey',
-      });
+      return new ApiError(
+        'invalid_api_key',
+        'apiKey must be an active consumer key or spend key.',
+        {
+          param: 'apiKey',
+        },
+      );
     case 'account_keys_closed':
       return new ApiError(
         'account_keys_closed',
@@ -25,7 +29,7 @@ export function refusalError(
     case 'mode_mismatch':
       return new ApiError(
         'mode_mismatch',
-        'apiKey and the secret key have different modes: one is a test key, the other a live key.',
+        'apiKey and your developer key have different modes: one is a test key, the other a live key.',
         { param: 'apiKey' },
       );
     case 'invalid_amount':

@@ -25,7 +25,7 @@ import type {
 } from '../../../schemas/holds.ts';
 import type { Hold } from '../../../store/holds/hold.ts';
 import type { HoldEntry, HoldOutcome } from '../../../store/holds/hold-entry.ts';
-import { amountOf, type AmountRule } from '../../amounts.ts';
+import { amountOf, CHARGEABLE, type AmountRule } from '../../amounts.ts';
 import { errorOnDemand, insufficientBalance, refusalError } from '../charges/charge-errors.ts';
 import { wireCharge } from '../charges/charges.ts';
 import type { Api } from '../../services.ts';
@@ -35,9 +35,7 @@ import { keyReused } from '../../retries.ts';
 
 const CAPTURABLE: AmountRule = {
   accepts: isChargeable,
-  says:
-    'more than 0 and at most $1,000,000.00, with at most six decimals; to charge nothing, release the ' +
-    'hold',
+  says: `${CHARGEABLE.says}; to charge nothing, release the hold`,
 };
 
 export type Decided = Extract<HoldOutcome, { kind: 'done' | 'replayed' }>;
@@ -174,21 +172,19 @@ export async function decide(
       throw refusalError(api, { kind: 'invalid_api_key' });
     case 'exceeds_hold': {
       const remaining = dollarsOf(outcome.remainingMicros);
-      throw new ApiError(
-        'exceeds_hold',
-        `Only ${formatDollars(outcome.remainingMicros)} of the hold is left. Pass over: "cap" to charge just that, or ` +
-          'over: "overflow" to take the excess from the balance.',
-        { param: 'amount', facts: { remaining } },
-      );
+      const left = `Only ${formatDollars(outcome.remainingMicros)} of the hold is left`;
+      const message =
+        entry.kind === 'capture' && entry.over === 'overflow'
+          ? `${left}, and its key cannot be charged more. Pass over: "cap" to charge just that.`
+          : `${left}. Pass over: "cap" to charge just that, or over: "overflow" to take the excess from the balance.`;
+      throw new ApiError('exceeds_hold', message, { param: 'amount', facts: { remaining } });
     }
     case 'hold_closed': {
       const { status } = outcome.hold;
       throw new ApiError(
         'hold_closed',
-        `The hold is ${status}, so nothing is left to capture or release.`,
-        {
-          facts: { status },
-        },
+        `The hold is closed: its status is ${status}. Place a new hold.`,
+        { facts: { status } },
       );
     }
     case 'unknown_hold':

@@ -289,9 +289,13 @@ function refuseTwice(
 }
 
 function leaseClosed({ status }: Lease): ApiError {
-  return new ApiError('lease_closed', `The lease is ${status}, so nothing is left to charge.`, {
-    facts: { status },
-  });
+  return new ApiError(
+    'lease_closed',
+    `The lease is closed: its status is ${status}. Take a new lease.`,
+    {
+      facts: { status },
+    },
+  );
 }
 
 function fenced({ fence }: Lease): ApiError {
