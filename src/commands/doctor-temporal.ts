@@ -1,13 +1,13 @@
 /** Doctor's checks of Temporal: schedules, workflows that cannot continue, and builds without workers. */
 import { readScheduleConfig } from '../config.ts';
 import type { Environment } from '../read-setting.ts';
-import { findingsOf, type Finding, type Offender } from '../store/audit/findings.ts';
+import { findingsOf, type Finding } from '../store/audit/findings.ts';
 import { abandonedOf, describeDeployment, offenderOf } from '../temporal/builds.ts';
 import { listFailingWorkflows } from '../temporal/failing-workflows.ts';
-import { listMissingSchedules, schedulesOf } from '../temporal/schedules.ts';
+import { listIdleSchedules, schedulesOf } from '../temporal/schedules.ts';
 import { withTemporal } from './temporal-command.ts';
 
-const SCHEDULES_CHECK = 'Temporal has the schedules';
+const SCHEDULES_CHECK = 'Temporal has the schedules, and none is paused';
 const WORKFLOWS_CHECK = 'no workflow fails in its code';
 const BUILDS_CHECK = 'no workflow waits for a build that no worker runs';
 /** In the order in which they run. */
@@ -15,22 +15,25 @@ export const TEMPORAL_CHECKS = [SCHEDULES_CHECK, WORKFLOWS_CHECK, BUILDS_CHECK] 
 
 export async function auditTemporal(env: Environment): Promise<Finding[]> {
   return withTemporal(env, async (temporal) => {
-    // Workers recreate a missing schedule within a minute.
-    const missing = await listMissingSchedules(temporal, schedulesOf(readScheduleConfig(env)));
+    // Workers recreate a missing schedule within a minute, but leave a paused one paused.
+    const idle = await listIdleSchedules(temporal, schedulesOf(readScheduleConfig(env)));
     const failing = await listFailingWorkflows(temporal);
     const abandoned = abandonedOf(await describeDeployment(temporal));
     return [
-      ...findingsOf('temporal', SCHEDULES_CHECK, missing.map(each('not found'))),
+      ...findingsOf(
+        'temporal',
+        SCHEDULES_CHECK,
+        idle.map(({ id, reason }) => ({ subject: id, detail: reason })),
+      ),
       ...findingsOf(
         'temporal',
         WORKFLOWS_CHECK,
-        failing.map(each('cannot continue; its history shows the error')),
+        failing.map((subject) => ({
+          subject,
+          detail: 'cannot continue; its history shows the error',
+        })),
       ),
       ...findingsOf('temporal', BUILDS_CHECK, abandoned.map(offenderOf)),
     ];
   });
-}
-
-function each(detail: string): (subject: string) => Offender {
-  return (subject) => ({ subject, detail });
 }

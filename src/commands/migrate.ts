@@ -7,6 +7,7 @@ import { checkServer } from '../store/check-server.ts';
 import { migrate } from '../store/migrations.ts';
 import { ensureChargePartitions } from '../store/charges/partitions.ts';
 import { connectionOptions } from '../temporal/client.ts';
+import { checkNamespace } from '../temporal/namespace.ts';
 import { ensureSearchAttributes, registerByHand } from '../temporal/search-attributes.ts';
 import { dataDirOption } from './data-dir-option.ts';
 
@@ -51,6 +52,7 @@ async function registerSearchAttributes(env: Readonly<Record<string, string>>): 
     );
   });
   try {
+    await checkNamespace(connection, config);
     const { kind } = await ensureSearchAttributes(connection, config.namespace);
     if (kind === 'not_permitted') process.stdout.write(registerByHand(config.namespace));
   } finally {

@@ -6,6 +6,7 @@ import {
   createTemporalClient,
   type TemporalClient,
 } from '../temporal/client.ts';
+import { checkNamespace } from '../temporal/namespace.ts';
 import { CommandError } from './database-command.ts';
 
 export async function withTemporal<T>(
@@ -18,6 +19,7 @@ export async function withTemporal<T>(
     // Errors of later calls name no address.
     if (!(await temporal.isUp(CONNECT_TIMEOUT_MS)))
       throw new CommandError(`Temporal did not respond at ${config.address}.`);
+    await checkNamespace(temporal.client, config);
     return await work(temporal);
   } finally {
     await temporal.close();

@@ -13,6 +13,7 @@ import { serveMetrics } from '../metrics/serve-metrics.ts';
 import { ensureChargePartitions } from '../store/charges/partitions.ts';
 import { createTemporalClient } from '../temporal/client.ts';
 import { keepConnected } from '../temporal/keep-connected.ts';
+import { checkNamespace } from '../temporal/namespace.ts';
 import { startTracing } from '../tracing/start-tracing.ts';
 import { closePools, openApiPools } from './api-pools.ts';
 import { openServices } from './api-services.ts';
@@ -75,6 +76,10 @@ export async function runApi(config: Config, log: Logger): Promise<Running> {
     api.earnings.stop();
   });
   void keepConnected(temporal, log, stopping.signal);
+  // Charges need no Temporal, so this refuses no start.
+  void checkNamespace(temporal.client, config.temporal).catch((err: unknown) => {
+    if (!stopping.signal.aborted) log.warn({ err }, 'no workflow can be started at Temporal');
+  });
   const running = opened.move();
   return { port: server.port, stop: () => running.disposeAsync() };
 }

@@ -21,6 +21,7 @@ import { keepBuilds, UNVERSIONED } from '../temporal/builds.ts';
 import { createTemporalClient, followApiKey, type TemporalClient } from '../temporal/client.ts';
 import { connectWorker } from '../temporal/connect-worker.ts';
 import { keepConnected } from '../temporal/keep-connected.ts';
+import { checkNamespace } from '../temporal/namespace.ts';
 import { Relay } from '../temporal/relay.ts';
 import { installRuntime } from '../temporal/runtime.ts';
 import { keepSchedules, schedulesOf } from '../temporal/schedules.ts';
@@ -84,6 +85,7 @@ export async function runWorker(
     whenTemporalIsThere(() => connectWorker(config.temporal), log, signal),
   ]);
   const { connection, tunnel } = native;
+  await checkNamespace(connection, config.temporal);
   const buildId = isVersioned ? workflowBuildId() : UNVERSIONED;
   const mailDeps = { config, database, log };
   const mailsOfEndpoints = endpointMails(mailDeps);

@@ -109,14 +109,23 @@ export function withOwnTls(text: string): {
 /** Of the network: nothing answers at the address, or its name is unknown. */
 const UNREACHABLE = /^E(CONNREFUSED|HOSTUNREACH|NETUNREACH|NOTFOUND|AI_AGAIN)$/;
 
+/** Classes of SQLSTATE: a wrong user or password, and a database that does not exist. */
+const REFUSED = /^(28|3D)/;
+
 /**
  * PgBouncer refuses the settings above, unless it is told to drop them. The error of a network names neither PostgreSQL nor the
- * setting, and has no message where the name has several addresses.
+ * setting, and has no message where the name has several addresses. The error of a wrong password does not name the setting.
  */
 export function explainConnectFailure(error: unknown): unknown {
   for (let at = error; at instanceof Error; at = at.cause) {
     if (/unsupported startup parameter/.test(at.message)) return new PoolerError({ cause: error });
-    if ('code' in at && UNREACHABLE.test(String(at.code))) {
+    if (!('code' in at)) continue;
+    if (REFUSED.test(String(at.code))) {
+      return new Error(`PostgreSQL refused what is in DATABASE_URL: ${at.message}`, {
+        cause: error,
+      });
+    }
+    if (UNREACHABLE.test(String(at.code))) {
       const each = at instanceof AggregateError ? (at.errors as Error[]) : [at];
       const reasons = each.map(({ message }) => message).join('; ');
       return new Error(`PostgreSQL cannot be reached at the address in DATABASE_URL: ${reasons}`, {

@@ -152,22 +152,29 @@ export async function restoreSchedules(
   }
 }
 
-/** The ids of schedules that Temporal does not have. */
-export async function listMissingSchedules(
+/** A schedule that starts no workflows, and why. */
+interface IdleSchedule {
+  readonly id: string;
+  readonly reason: string;
+}
+
+/** The schedules that Temporal does not have, or that somebody paused. */
+export async function listIdleSchedules(
   temporal: TemporalClient,
   schedules: readonly Schedule[],
-): Promise<readonly string[]> {
-  const missing: string[] = [];
+): Promise<readonly IdleSchedule[]> {
+  const idle: IdleSchedule[] = [];
   for (const { workflow } of schedules) {
-    const scheduleId = scheduleIdOf(temporal, workflow);
+    const id = scheduleIdOf(temporal, workflow);
     try {
-      await temporal.client.schedule.getHandle(scheduleId).describe();
+      const { state } = await temporal.client.schedule.getHandle(id).describe();
+      if (state.paused) idle.push({ id, reason: `paused: ${state.note || 'without a note'}` });
     } catch (error) {
       if (!(error instanceof ScheduleNotFoundError)) throw error;
-      missing.push(scheduleId);
+      idle.push({ id, reason: 'not found' });
     }
   }
-  return missing;
+  return idle;
 }
 
 /** Whether this call created it. False: it already exists, possibly with other options. */

@@ -185,6 +185,22 @@ describe('farebox account and key', () => {
     assert.deepEqual(await low('--threshold', 'none'), [{ threshold: null }]);
   });
 
+  it('refuses automatic top-ups without a consent, as the console does', async () => {
+    const email = 'no-consent@example.com';
+    await json('account', 'create', '--email', email);
+    const limits = ['--threshold', '2', '--amount', '10', '--ceiling', '15'];
+    await assert.rejects(
+      json('account', 'auto-top-up', email, ...limits),
+      /The owner has not allowed payments from the saved card/,
+    );
+    assert.deepEqual(await json('account', 'auto-top-up', email), [
+      { status: 'off', reason: null },
+    ]);
+    assert.deepEqual(await json('account', 'auto-top-up', email, '--off'), [
+      { status: 'off', reason: null },
+    ]);
+  });
+
   it('writes every change to the audit log, with the command that made it', async () => {
     const email = 'audited@example.com';
     const [made] = await json('account', 'create', '--email', email, '--balance', '3');

@@ -96,8 +96,16 @@ describe(`the start of a process (SEED=${SEED})`, () => {
 
   it('is not tried again with a wrong password, database or host', async () => {
     for (const [name, value, reason] of [
-      ['password', 'wrong', /password authentication failed/],
-      ['pathname', '/absent', /database "absent" does not exist/],
+      [
+        'password',
+        'wrong',
+        /^Error: PostgreSQL refused what is in DATABASE_URL: password authentication failed/,
+      ],
+      [
+        'pathname',
+        '/absent',
+        /^Error: PostgreSQL refused what is in DATABASE_URL: database "absent" does not exist/,
+      ],
       ['hostname', 'absent.invalid', /ENOTFOUND/],
     ] as const) {
       const url = new URL(databaseUrl);

@@ -1,35 +1,63 @@
-/** A process that cannot start ends, so that its supervisor starts it again. */
+/** A process that cannot start ends, so that its supervisor starts it again, and says which setting is wrong. */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import {
   createTestDatabase,
+  farebox,
   startSimulator,
-  startWorkerProcess,
   testEnvironment,
+  type TestDatabase,
 } from '../support/stack.ts';
+import { choosePort } from '../support/ports.ts';
 
-describe('a worker that fails while it starts', () => {
-  it('ends with an error, though it is connected to Temporal', async () => {
-    const database = await createTestDatabase();
-    const simulator = await startSimulator();
-    try {
-      const env = { ...(await testEnvironment(database)), ...simulator.env };
-      const failed = startWorkerProcess({ env: { ...env, TEMPORAL_NAMESPACE: 'nowhere' } });
-      await assert.rejects(failed, /exit code 1/);
-    } finally {
-      await simulator.stop();
-      await database.drop();
+const CLI = join(import.meta.dirname, '../../src/cli.ts');
+
+describe('with a TEMPORAL_NAMESPACE that does not exist', () => {
+  const ADVICE =
+    /Temporal at \S+ has no namespace nowhere\. Correct TEMPORAL_NAMESPACE, or create the namespace/;
+  let database: TestDatabase;
+  let simulator: Awaited<ReturnType<typeof startSimulator>>;
+  let env: Readonly<Record<string, string>>;
+
+  before(async () => {
+    database = await createTestDatabase();
+    simulator = await startSimulator();
+    const found = { ...(await testEnvironment(database)), ...simulator.env };
+    env = { ...found, TEMPORAL_NAMESPACE: 'nowhere' };
+  });
+  after(async () => {
+    await simulator?.stop();
+    await database?.drop();
+  });
+
+  for (const command of ['worker', 'migrate', 'doctor --only temporal', 'reconcile', 'builds']) {
+    it(`farebox ${command} ends with an error that names the setting`, async () => {
+      await assert.rejects(farebox(command.split(' '), { env }), { stderr: ADVICE });
+    });
+  }
+
+  it('an API process starts, because charges work, and logs the setting', async () => {
+    const child = spawn(process.execPath, [CLI, 'api'], {
+      env: { PATH: process.env['PATH'], ...env, PORT: String(await choosePort()) },
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    const ended = once(child, 'exit');
+    let log = '';
+    for await (const chunk of child.stdout) {
+      log += String(chunk);
+      if (ADVICE.test(log) && /the API is listening/.test(log)) break;
     }
+    child.kill('SIGTERM');
+    assert.deepEqual(await ended, [0, null]);
   });
 });
 
 describe('an API process that waits for Postgres while it starts', () => {
   // Not by the system: that ends no process 1, such as that of a container without an init.
   it('ends by itself on SIGTERM', async () => {
-    const cli = join(import.meta.dirname, '../../src/cli.ts');
-    const child = spawn(process.execPath, [cli, 'api'], {
+    const child = spawn(process.execPath, [CLI, 'api'], {
       env: {
         PATH: process.env['PATH'],
         DATABASE_URL: 'postgres://127.0.0.1:9/farebox',

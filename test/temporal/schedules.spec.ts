@@ -5,7 +5,7 @@ import { readTemporalConfig } from '../../src/config.ts';
 import { createTemporalClient, type TemporalClient } from '../../src/temporal/client.ts';
 import {
   ensureSchedules,
-  listMissingSchedules,
+  listIdleSchedules,
   restoreSchedules,
   scheduleIdOf,
   type Schedule,
@@ -112,9 +112,9 @@ describe('a schedule', () => {
 
   it('is reported when it was deleted, and created again', async () => {
     await ensureSchedules(temporal, [ENTRY]);
-    assert.deepEqual(await listMissingSchedules(temporal, [ENTRY]), []);
+    assert.deepEqual(await listIdleSchedules(temporal, [ENTRY]), []);
     await handle().delete();
-    await until(async () => (await listMissingSchedules(temporal, [ENTRY])).length === 1);
+    await until(async () => (await listIdleSchedules(temporal, [ENTRY])).length === 1);
     await restoreSchedules(temporal, [ENTRY], pino({ level: 'silent' }));
     assert.equal((await handle().describe()).action.workflowType, 'countSheep');
   });

@@ -97,19 +97,35 @@ describe('the tree', () => {
     assert.deepEqual(untidy, []);
   });
 
-  it('links in its documents only to existing files', () => {
+  it('links in its documents only to existing files and headings', () => {
     const dead = files
       .filter((path) => path.endsWith('.md'))
       .flatMap((path) =>
-        [...read(path).matchAll(/\]\(([^)#\s]+)(#[^)]*)?\)/g)]
-          .map(([, target = '']) => target)
-          .filter((target) => !/^[a-z]+:/.test(target))
-          .filter((target) => !existsSync(join(ROOT, dirname(path), target)))
-          .map((target) => `${path}: ${target}`),
+        [...read(path).matchAll(/\]\(([^)#\s]*)(?:#([^)\s]+))?\)/g)]
+          .filter(([, target = '']) => !/^[a-z]+:/.test(target))
+          .filter(([, target = '', heading]) => {
+            const linked = target === '' ? path : join(dirname(path), target);
+            if (!existsSync(join(ROOT, linked))) return true;
+            return heading !== undefined && !headingsOf(linked).has(heading);
+          })
+          .map(([link]) => `${path}: ${link}`),
       );
     assert.deepEqual(dead, []);
   });
 });
+
+/** As GitHub and the documentation of the API make anchors of them. */
+function headingsOf(path: string): ReadonlySet<string> {
+  const titles = [...read(path).matchAll(/^#+ (.+)$/gm)].map(([, title = '']) => title);
+  return new Set(
+    titles.map((title) =>
+      title
+        .toLowerCase()
+        .replaceAll(/[^\w\- ]/g, '')
+        .replaceAll(' ', '-'),
+    ),
+  );
+}
 
 /** `path:line` of every line that matches. */
 function matches(files: readonly string[], pattern: RegExp): string[] {

@@ -45,20 +45,28 @@ describe('farebox doctor --only temporal', () => {
   });
   after(() => books?.close());
 
-  it('reports schedules that Temporal does not have', async () => {
-    const missing = async () =>
-      (await findFaults(books.env, ['temporal'])).findings.map(({ subject }) => subject);
-    assert.deepEqual(await missing(), [
-      'farebox/rollUpEarnings',
-      'farebox/expireHolds',
-      'farebox/ensurePartitions',
-      'farebox/pruneLogs',
-      'farebox/reconcileTopUps',
+  it('reports schedules that Temporal does not have, and those that are paused', async () => {
+    const idle = async () =>
+      (await findFaults(books.env, ['temporal'])).findings.map(({ subject, detail }) => [
+        subject,
+        detail,
+      ]);
+    assert.deepEqual(await idle(), [
+      ['farebox/rollUpEarnings', 'not found'],
+      ['farebox/expireHolds', 'not found'],
+      ['farebox/ensurePartitions', 'not found'],
+      ['farebox/pruneLogs', 'not found'],
+      ['farebox/reconcileTopUps', 'not found'],
     ]);
     const temporal = createTemporalClient(readTemporalConfig(books.env));
     await ensureSchedules(temporal, schedulesOf(readScheduleConfig(books.env)));
+    assert.deepEqual(await idle(), []);
+    const handle = temporal.client.schedule.getHandle('farebox/reconcileTopUps');
+    await handle.pause('Stripe asked us to');
+    assert.deepEqual(await idle(), [['farebox/reconcileTopUps', 'paused: Stripe asked us to']]);
+    await handle.unpause();
+    assert.deepEqual(await idle(), []);
     await temporal.close();
-    assert.deepEqual(await missing(), []);
   });
 
   it('reports workflows that cannot continue because their code fails', async () => {
