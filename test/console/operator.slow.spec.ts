@@ -81,14 +81,22 @@ describe('the console with much to show', function () {
     const account = await harness.newAccount(10);
     await window.enter(account);
     const sql = await connect();
-    await makeOperator(sql, account.email).finally(() => sql.end());
+    try {
+      await makeOperator(sql, account.email);
+    } finally {
+      await sql.end();
+    }
     if (path !== '/balance') await window.go(path);
     return account;
   }
 
   async function runSql(text: string, ...values: readonly string[]): Promise<void> {
     const sql = await connect();
-    await sql.query(text, [...values]).finally(() => sql.end());
+    try {
+      await sql.query(text, [...values]);
+    } finally {
+      await sql.end();
+    }
   }
 
   async function connect(): Promise<Client> {

@@ -104,9 +104,8 @@ export function PageFailed() {
   const router = useRouter();
   useEffect(() => {
     // If the page fails again, this alert is drawn anew, and with it the timer.
-    const timer = setTimeout(async () => {
-      await queries.refetchQueries();
-      await router.invalidate();
+    const timer = setTimeout(() => {
+      void queries.refetchQueries().then(() => router.invalidate());
     }, AGAIN_MS);
     return () => clearTimeout(timer);
   }, [queries, router]);
