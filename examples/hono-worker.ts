@@ -1,5 +1,5 @@
 /**
- * A Hono app with a route that costs by the length of its response, for anything that serves `fetch`: Workers, Bun,
+ * A Hono app with a route that is priced by the length of its response, for anything that serves `fetch`: Workers, Bun,
  * Deno, Node. Settings: FAREBOX_URL, FAREBOX_SECRET_KEY.
  */
 import { Farebox, usd } from '@farebox/client';
@@ -12,7 +12,7 @@ const perWord = usd('0.10').per(1_000);
 const farebox = new Farebox();
 const app = new Hono();
 
-/** The price of a thousand words is held; what is captured is that of the words of the response. */
+/** Holds the price of a thousand words, and captures that of the words in the response. */
 const paid = paidRoute(farebox, {
   tool: 'lorem',
   max: perWord.times(WORDS_MAX).round('up'),

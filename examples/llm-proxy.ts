@@ -187,7 +187,7 @@ async function settle(
   );
 }
 
-/** What the caller can do something about is theirs to see; a wrong developer key is not. */
+/** The caller sees the errors that the caller can mend. A wrong developer key is not one of them. */
 function refuse(response: ServerResponse, error: unknown): void {
   if (response.headersSent) return void response.destroy();
   const isCallers = FareboxError.isInstance(error) && TO_CALLER.has(error.code);

@@ -209,14 +209,19 @@ async function callUntilRefused(
   });
   const changedAt = performance.now();
   await change();
+  let afterMs: number | undefined;
   try {
     for (;;) {
-      lease.charge({ tool: 'search' });
+      try {
+        lease.charge({ tool: 'search' });
+      } catch (error) {
+        if (!FareboxError.isInstance(error)) throw error;
+        afterMs ??= performance.now() - changedAt;
+        // A lease may end before the response to its renewal says why it is refused.
+        if (error.code !== 'lease_used_up') return { code: error.code, afterMs };
+      }
       await delay(5);
     }
-  } catch (error) {
-    if (!FareboxError.isInstance(error)) throw error;
-    return { code: error.code, afterMs: performance.now() - changedAt };
   } finally {
     await lease.close();
   }
