@@ -2,7 +2,7 @@
 import { InvalidArgumentError, type Command } from 'commander';
 import { wireId } from '../domain/ids.ts';
 import { dollarsOf, formatDollars, LARGEST_AMOUNT, type Micros } from '../domain/money.ts';
-import { checkedKey } from '../http/idempotency-key-header.ts';
+import { checkedKey, KEY_FORM } from '../http/idempotency-key-header.ts';
 import { adjustBalance } from '../store/balance/adjustments.ts';
 import { common, type Common } from './common-options.ts';
 import { parseSignedDollars } from './dollars.ts';
@@ -78,6 +78,6 @@ export function keyOf(text: string): string {
   try {
     return checkedKey(text);
   } catch {
-    throw new InvalidArgumentError('It must be 1 to 255 printable ASCII characters.');
+    throw new InvalidArgumentError(`It must be ${KEY_FORM}.`);
   }
 }

@@ -223,10 +223,14 @@ export function csv<Q extends TObject = typeof NoQuery>(
 
 function whileActive({ database }: Api, caller: KeyOwner, whole: Export): Export {
   async function* pages() {
+    let isFirst = true;
     for await (const page of whole.pages) {
+      if (!isFirst) {
+        const active = await findActiveCredentials(database, [credentialOf(caller)]);
+        if (active.size === 0) throw new Error('the key or session of an export has ended');
+      }
+      isFirst = false;
       yield page;
-      const active = await findActiveCredentials(database, [credentialOf(caller)]);
-      if (active.size === 0) throw new Error('the key or session of an export has ended');
     }
   }
   return { ...whole, pages: pages() };

@@ -4,6 +4,9 @@ import { ApiError } from '../domain/errors.ts';
 
 const FORM = /^[\x21-\x7e](?:[\x20-\x7e]{0,253}[\x21-\x7e])?$/;
 
+/** The same in words. */
+export const KEY_FORM = '1 to 255 printable ASCII characters, without spaces at either end';
+
 export function idempotencyKeyOf(request: IncomingMessage): string | undefined {
   const key = request.headers['idempotency-key'];
   if (key === undefined) return undefined;
@@ -24,6 +27,6 @@ export function checkedKey(key: string): string {
 function invalid(): ApiError {
   return new ApiError(
     'invalid_idempotency_key',
-    'An idempotency key is 1 to 255 printable ASCII characters, without spaces at either end. Send it once.',
+    `An idempotency key is ${KEY_FORM}. Send it once.`,
   );
 }

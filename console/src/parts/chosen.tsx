@@ -1,4 +1,4 @@
-/** What was chosen in the list above it, which may be long: a click scrolls to it and moves the focus there. */
+/** Details of the row that was clicked in the list above. The list may be long, so the click scrolls to the details and focuses them. */
 import { Stack } from '@mantine/core';
 import { useEffect, useRef, type ReactNode } from 'react';
 

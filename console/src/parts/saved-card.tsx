@@ -15,7 +15,7 @@ import { Money } from './values.tsx';
 const PAYMENT_MIN = 0.5;
 const THRESHOLD_MIN = 0.01;
 
-/** What is wrong with the typed dollars, if anything is. */
+/** The error to show for an amount in dollars; undefined if it is valid. */
 function problemOf(text: string, min: number): string | undefined {
   return isPayable(text, min) ? undefined : `Enter ${usd(min)} to $999,999.99, in whole cents.`;
 }

@@ -1,6 +1,7 @@
 /** The OpenAPI 3.1 document: derived from the table of routes alone. */
 import type { TSchema } from 'typebox';
 import type { Endpoint } from '../endpoint.ts';
+import { KEY_FORM } from '../idempotency-key-header.ts';
 import { componentOf, components } from './components.ts';
 import { errorExamples, errorResponses } from './errors.ts';
 import { exampleOf } from './examples.ts';
@@ -35,8 +36,7 @@ const IDEMPOTENCY_KEY = {
   name: 'Idempotency-Key',
   in: 'header',
   required: false,
-  description:
-    'Makes the request happen once: send the same key to retry. 1 to 255 printable ASCII characters.',
+  description: `Makes the request happen once: send the same key to retry. The key is ${KEY_FORM}.`,
   schema: {
     type: 'string',
     pattern: '^[\\x21-\\x7e]([\\x20-\\x7e]{0,253}[\\x21-\\x7e])?$',
