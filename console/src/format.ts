@@ -16,10 +16,18 @@ export function usd(dollars: number, decimals = decimalsOf(dollars)): string {
   return `${dollars < 0 ? '\u2212' : ''}$${text}`;
 }
 
+/** In dollars: the most that a card can pay. */
+const PAYABLE_MAX = 999_999.99;
+
 /** Whether this is typed dollars in whole cents, from `min` to what a card can pay. */
 export function isPayable(text: string, min: number): boolean {
   const dollars = Number(text);
-  return /^\d+(\.\d{1,2})?$/.test(text.trim()) && dollars >= min && dollars <= 999_999.99;
+  return /^\d+(\.\d{1,2})?$/.test(text.trim()) && dollars >= min && dollars <= PAYABLE_MAX;
+}
+
+/** What to enter, when `isPayable` is false. */
+export function payableHint(min: number): string {
+  return `Enter ${usd(min)} to ${usd(PAYABLE_MAX)}, in whole cents.`;
 }
 
 /** How many decimals a column shows, so that its decimal points line up. */

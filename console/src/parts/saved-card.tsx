@@ -4,7 +4,7 @@ import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { Cards, CardSetup, Consent } from '../answers.ts';
 import { read, write } from '../api.ts';
-import { isPayable, localDay, usd } from '../format.ts';
+import { isPayable, payableHint, localDay, usd } from '../format.ts';
 import { consentRead } from '../page-reads.ts';
 import { DollarsInput } from './dollars-input.tsx';
 import { Card } from './page.tsx';
@@ -17,7 +17,7 @@ const THRESHOLD_MIN = 0.01;
 
 /** The error to show for an amount in dollars; undefined if it is valid. */
 function problemOf(text: string, min: number): string | undefined {
-  return isPayable(text, min) ? undefined : `Enter ${usd(min)} to $999,999.99, in whole cents.`;
+  return isPayable(text, min) ? undefined : payableHint(min);
 }
 
 export function useConsent() {

@@ -5,7 +5,7 @@ import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useEffect, useRef, useState } from 'react';
 import type { PaidTopUp, Quote } from '../answers.ts';
 import { ApiFailure, newIdempotencyKey, read, write } from '../api.ts';
-import { isPayable, usd } from '../format.ts';
+import { isPayable, payableHint, usd } from '../format.ts';
 import { DollarsInput } from './dollars-input.tsx';
 import { nameOfCard, useChargedCard, useConsent } from './saved-card.tsx';
 import { Card } from './page.tsx';
@@ -81,7 +81,7 @@ export function TopUpForm() {
   // The API knows the maximum, which is lower while tax is on.
   const { error: refusal } = quote;
   const isTooMuch = isValid && refusal instanceof ApiFailure && refusal.code === 'invalid_amount';
-  const problem = isTooMuch ? refusal.message : 'Enter $5.00 to $999,999.99, in whole cents.';
+  const problem = isTooMuch ? refusal.message : payableHint(DOLLARS_MIN);
   const tax = isValid ? quote.data?.tax : 0;
   // The checkout shows the tax before it is paid; the saved card is charged at once.
   const isBlind = way === 'direct' && tax === undefined;
