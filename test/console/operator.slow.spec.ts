@@ -58,6 +58,8 @@ describe('the console with much to show', function () {
     const id = (await link.textContent()) ?? '';
     assert.match(id, /^acct_/);
     await link.click();
+    // The log, which has the id on many lines, stays until the account's page is loaded.
+    await page.getByRole('button', { name: 'Adjust balance' }).waitFor();
     await page.getByRole('main').getByText(id, { exact: true }).waitFor();
     assert.ok(page.url().endsWith(id));
   });
