@@ -139,6 +139,11 @@ export class Batcher<Draft extends Batchable, Outcome> {
     return this.#flushSize.isShared(performance.now());
   }
 
+  /** Whether anybody charged within the last second. */
+  get isCharging(): boolean {
+    return this.#flushSize.isCharging(performance.now());
+  }
+
   /** Charges that wait for a flush. */
   get waiting(): number {
     const lanes = [...this.#lanes, this.#careful, this.#held];

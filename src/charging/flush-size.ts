@@ -21,6 +21,7 @@ export class FlushSize {
   /** Until when each developer counts as busy. */
   readonly #busy = new Map<string, number>();
   #sharedUntil = 0;
+  #lastChargeAt = Number.NEGATIVE_INFINITY;
 
   constructor(options: FlushSizeOptions) {
     this.#options = options;
@@ -31,6 +32,7 @@ export class FlushSize {
     const own = (this.#pending.get(developerId) ?? 0) + 1;
     this.#pending.set(developerId, own);
     this.#sum += 1;
+    this.#lastChargeAt = nowMs;
     const isAlone = own === this.#sum;
     if (own >= this.#options.shareMax) this.#noteBusy(developerId, nowMs);
     else if (!isAlone && !this.#wasBusy(developerId, nowMs)) {
@@ -54,6 +56,11 @@ export class FlushSize {
   /** Whether a light developer charges beside others, or did within the last second. */
   isShared(nowMs: number): boolean {
     return nowMs < this.#sharedUntil;
+  }
+
+  /** Whether anybody charged within the last second. */
+  isCharging(nowMs: number): boolean {
+    return nowMs - this.#lastChargeAt < REMEMBERED_MS;
   }
 
   #noteBusy(developerId: string, nowMs: number): void {

@@ -2,8 +2,8 @@
  * How much one account may have in progress at a time. Anything beyond that waits until the account's own work ends,
  * and takes neither connections nor event-loop time from others.
  */
+import { delayRefusal } from '../charging/delay-refusal.ts';
 import { ApiError } from '../domain/errors.ts';
-import { delayRefusal } from './rate-limits.ts';
 
 export interface AccountGateOptions {
   /**
@@ -14,7 +14,12 @@ export interface AccountGateOptions {
   readonly waitMsMax: number;
   /** Requests of one account that may wait. */
   readonly waitingMax: number;
+  /** How long the share of a piece of work rests after it, for each millisecond of it. At most `REST_MS_MAX` in all. */
+  readonly restFactor?: (() => number) | undefined;
 }
+
+/** Long enough for several charges of others, and short beside what a person who reads several lists waits for. */
+const REST_MS_MAX = 250;
 
 interface Waiting {
   readonly weight: number;
@@ -42,11 +47,19 @@ export class AccountGate {
     waitMs = this.#options.waitMsMax,
   ): Promise<T> {
     const entry = await this.#enter(accountId, weight, waitMs);
+    const began = performance.now();
     try {
       return await work();
     } finally {
-      this.#leave(accountId, entry, weight);
+      const restMs = this.#restMs(performance.now() - began);
+      if (restMs === 0) this.#leave(accountId, entry, weight);
+      else setTimeout(() => this.#leave(accountId, entry, weight), restMs).unref();
     }
+  }
+
+  #restMs(tookMs: number): number {
+    const factor = this.#options.restFactor?.() ?? 0;
+    return Math.min(REST_MS_MAX, tookMs * factor);
   }
 
   async #enter(accountId: string, weight: number, waitMs: number): Promise<Entry> {

@@ -313,10 +313,14 @@ export function post<B extends TSchema, R extends Replies, A extends TSchema = B
         };
         if (share === 'none') return answer();
         // A body is not read while it waits: it stays with its sender.
-        const weight = share === 'batches' ? bodyBytesOf(ctx.req) : 1;
+        const weight = isByBytes(share) ? bodyBytesOf(ctx.req) : 1;
         return api.shares[share].run(caller.accountId, weight, answer);
       }),
   };
+}
+
+function isByBytes(share: Share): boolean {
+  return share === 'batches' || share === 'settlements';
 }
 
 /** The counterpart of a POST for an existing object: omitted members are not changed. */

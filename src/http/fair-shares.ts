@@ -23,7 +23,7 @@ const REFUNDS = { weightMax: 2, waitMsMax: 5_000, waitingMax: 100 };
  */
 const BYTES_IN_PROGRESS_MAX = 256 * 1024;
 const BYTES_IN_PROGRESS_SHARED_MAX = 64 * 1024;
-const BATCHES = { waitMsMax: 5_000, waitingMax: 256 };
+const BATCHES_AND_SETTLEMENTS = { waitMsMax: 5_000, waitingMax: 256 };
 
 /**
  * What changes settings, tools, budgets, keys and the like, and answers from a few rows. Each has one of the connections
@@ -50,20 +50,40 @@ export type Share =
   | 'exports'
   | 'refunds'
   | 'batches'
+  | 'settlements'
   | 'changes'
   | 'topUps'
   | 'links';
 
-/** `isShared`: whether a developer with few charges charges beside others (charging/flush-size.ts). */
-export function createFairShares(isShared: () => boolean): Readonly<Record<Share, AccountGate>> {
-  const batchBytesMax = () => (isShared() ? BYTES_IN_PROGRESS_SHARED_MAX : BYTES_IN_PROGRESS_MAX);
+/**
+ * Work of an account that keeps a core busy is followed by a rest of this times its length, in which others charge. Only while
+ * there are such charges: nobody gains from the rest otherwise.
+ */
+const REST_FACTOR = 4;
+
+/** What the shares have to know of charging (charging/flush-size.ts). */
+interface ChargingNow {
+  /** Whether a developer with few charges charges beside others. */
+  readonly isShared: boolean;
+  readonly isCharging: boolean;
+}
+
+export function createFairShares(now: ChargingNow): Readonly<Record<Share, AccountGate>> {
+  const batchBytesMax = () => (now.isShared ? BYTES_IN_PROGRESS_SHARED_MAX : BYTES_IN_PROGRESS_MAX);
+  const restWhileShared = () => (now.isShared ? REST_FACTOR : 0);
+  const restWhileCharging = () => (now.isCharging ? REST_FACTOR : 0);
   return {
     reads: new AccountGate(READS),
-    scans: new AccountGate(SCANS),
+    scans: new AccountGate({ ...SCANS, restFactor: restWhileCharging }),
     waits: new AccountGate(WAITS),
     exports: new AccountGate(EXPORTS),
-    refunds: new AccountGate(REFUNDS),
-    batches: new AccountGate({ ...BATCHES, weightMax: batchBytesMax }),
+    refunds: new AccountGate({ ...REFUNDS, restFactor: restWhileCharging }),
+    batches: new AccountGate({
+      ...BATCHES_AND_SETTLEMENTS,
+      weightMax: batchBytesMax,
+      restFactor: restWhileShared,
+    }),
+    settlements: new AccountGate({ ...BATCHES_AND_SETTLEMENTS, weightMax: batchBytesMax }),
     changes: new AccountGate(CHANGES),
     topUps: new AccountGate(TOP_UPS),
     links: new AccountGate(LINKS),

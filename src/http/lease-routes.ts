@@ -57,7 +57,7 @@ export const LEASE_ENDPOINTS: readonly Endpoint[] = [
   post('/v1/leases/:id/settle', {
     operation: 'settleLease',
     role: 'developer',
-    share: 'batches',
+    share: 'settlements',
     params: leaseParams,
     body: SettlementBody,
     bodyBytesMax: BATCH_BYTES_MAX,

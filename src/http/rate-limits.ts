@@ -2,20 +2,9 @@
  * Limits requests per second, counted in the memory of this process: an account's reads, changes and refunds, and an
  * address's requests with a bad key. Charges have no such limit; they have fair shares (charging/fair-queue.ts).
  */
-import { setTimeout as delay } from 'node:timers/promises';
 import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible';
+import { delayRefusal } from '../charging/delay-refusal.ts';
 import { ApiError } from '../domain/errors.ts';
-
-/**
- * A refusal takes at least this long, so that a client that sends the next request as soon as the last is answered cannot keep
- * the process busy with refusals. The response tells it to wait for a second anyway.
- */
-const REFUSAL_MS = 1_000;
-
-/** Before a refusal. Hundreds of them at the same moment would hold the event loop for tens of milliseconds. */
-export function delayRefusal(): Promise<void> {
-  return delay(REFUSAL_MS * (1 + Math.random() / 2));
-}
 
 export interface RateLimitSettings {
   readonly readsPerSecond: number;

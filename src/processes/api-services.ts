@@ -56,7 +56,7 @@ export async function openServices(deps: ServiceDeps): Promise<Api> {
   const charging = await openCharging(deps, receipts.activeKey);
   const { batcher, keys } = charging;
   const stripe = createStripe(config.stripe, { tracing });
-  const shares = createFairShares(() => batcher.isShared);
+  const shares = createFairShares(batcher);
   const rollupFallback = startRollupFallback(database, warn('fallback rollup failed'));
   opened.defer(() => rollupFallback.stop());
   const refusals = new RefusalRecorder(database, clock, warn('could not record refusals'));

@@ -1,9 +1,10 @@
 /**
- * Every flood of floods.ts from 256 connections, for 10 seconds each. Before it, another developer charges alone for as
- * long; after it, while the same flood is sent to another process that only sends each body back (bare-server.ts), which says
- * what the machine itself costs. One line for each flood: the p99 of that developer's charges in the three, and the verdict. It
- * fails when that developer is refused. The ratio fails nothing: it depends on the machine's cores.
- * `npm run test:faults:floods -- [--seconds 10] [--connections 256] [--only "batches of 1,000"]`
+ * Every flood of floods.ts from 256 connections, in rounds of some seconds. In each round, another developer first charges
+ * alone for as long, then beside the flood, and then while the same flood is sent to another process that only sends each
+ * body back (bare-server.ts), which says what the machine itself costs. One line for each flood: the ratio of the p99 of that
+ * developer's charges beside the flood to the one alone, its median and those of all rounds. It fails when that developer
+ * is refused. The ratio fails nothing: it depends on the machine's cores.
+ * `npm run test:faults:floods -- [--seconds 10] [--rounds 1] [--connections 256] [--only "batches of 1,000"]`
  */
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -11,12 +12,12 @@ import { startChild } from '../../src/embedded/child.ts';
 import { LEAN_NODE } from '../../src/embedded/parts.ts';
 import { ChargeReply } from '../../src/schemas/charges.ts';
 import type { TestAccount } from '../support/accounts.ts';
-import { startTestApiProcesses } from '../support/api.ts';
+import { startTestApiProcesses, type TestApi } from '../support/api.ts';
 import { bodyOf, charge } from '../support/http.ts';
 import { choosePort } from '../support/ports.ts';
 import { mochaGlobalSetup, mochaGlobalTeardown } from '../support/setup.ts';
 import { WITH_RATE_LIMITS } from '../support/stack.ts';
-import { floodsOf, measure } from './floods.ts';
+import { FLOODS, floodsOf, measure } from './floods.ts';
 
 /** The bound on a charge's p99 in a flood, compared to without it. */
 const RATIO_MAX = 2;
@@ -24,6 +25,7 @@ const RATIO_MAX = 2;
 const { values } = parseArgs({
   options: {
     seconds: { type: 'string', default: '10' },
+    rounds: { type: 'string', default: '1' },
     connections: { type: 'string', default: '256' },
     only: { type: 'string' },
   },
@@ -36,13 +38,8 @@ const options = {
 await mochaGlobalSetup();
 try {
   const api = await startTestApiProcesses({ env: WITH_RATE_LIMITS, nodeFlags: LEAN_NODE });
-  const [attacker, poor, ...others] = await Promise.all(
-    Array.from({ length: 30 }, (_, index) => api.createAccount(index === 1 ? 1 : 10_000)),
-  );
-  // The flood fills one of the two lanes, so the victim has to be in the same.
-  const victim = others.find((other) => attacker && laneOf(other) === laneOf(attacker));
-  if (!attacker || !poor || !victim) throw new Error('no accounts');
-  const { id } = bodyOf(await charge(api, attacker, { amount: 1 }), 201, ChargeReply);
+  const victim = await api.createAccount(10_000);
+  const poor = await api.createAccount(1);
   const port = await choosePort();
   const bareUrl = `http://127.0.0.1:${port}`;
   const bare = await startChild({
@@ -54,23 +51,34 @@ try {
   });
   // Code that is compiled first is slow, and is not measured.
   await measure(api, victim, {}, options);
-  for (const flood of floodsOf(attacker, poor, id)) {
-    if (values.only !== undefined && values.only !== flood.name) continue;
-    const alone = await measure(api, victim, {}, options);
-    const flooded = await measure(api, victim, flood, options);
-    const { busyShare, answers } = flooded.attack;
-    const beside = await measure(api, victim, { ...flood, at: bareUrl }, options);
-    const refused = alone.refused + flooded.refused + beside.refused;
-    const ratio = flooded.p99Ms / alone.p99Ms;
+  for (const name of values.only === undefined ? FLOODS : [values.only]) {
+    const rounds = [];
+    for (let round = 0; round < Number(values.rounds); round += 1) {
+      const attacker = await createAttacker(api, victim);
+      const { id } = bodyOf(await charge(api, attacker, { amount: 1 }), 201, ChargeReply);
+      const flood = floodsOf(attacker, poor, id).find((each) => each.name === name);
+      if (!flood) throw new Error(`no flood is named ${name}`);
+      const alone = await measure(api, victim, {}, options);
+      const flooded = await measure(api, victim, flood, options);
+      const beside = await measure(api, victim, { ...flood, at: bareUrl }, options);
+      rounds.push({ alone, flooded, beside });
+    }
+    const refused = sumOf(
+      rounds.map(({ alone, flooded, beside }) => alone.refused + flooded.refused + beside.refused),
+    );
+    const ratios = rounds.map(({ alone, flooded }) => flooded.p99Ms / alone.p99Ms);
+    const ratio = medianOf(ratios);
     const verdict = refused > 0 ? 'REFUSED' : ratio > RATIO_MAX ? 'NOT MET' : 'met';
+    const all = (numbers: readonly number[], digits = 2) =>
+      numbers.map((each) => each.toFixed(digits)).join(', ');
     process.stdout.write(
-      `${flood.name}: p99 ${flooded.p99Ms.toFixed(1)} ms, alone ${alone.p99Ms.toFixed(1)} ms, ` +
-        `ratio ${ratio.toFixed(2)} (at most ${RATIO_MAX}), ${verdict}; ` +
-        `${beside.p99Ms.toFixed(1)} ms (${(beside.p99Ms / alone.p99Ms).toFixed(2)}) while it floods another process; ` +
-        `p50 ${flooded.p50Ms.toFixed(1)}, ${alone.p50Ms.toFixed(1)}, ${beside.p50Ms.toFixed(1)} ms; ` +
-        `${refused} of ${alone.charges + flooded.charges + beside.charges} refused; ` +
-        `the sender took ${Math.round(busyShare * 100)} % of a core; ` +
-        `answers to the flood ${JSON.stringify(answers)}, of the other process ${JSON.stringify(beside.attack.answers)}\n`,
+      `${name}: ratio ${ratio.toFixed(2)} (at most ${RATIO_MAX}), ${verdict}; of the rounds ${all(ratios)}; ` +
+        `of the other process ${all(rounds.map(({ alone, beside }) => beside.p99Ms / alone.p99Ms))}; ` +
+        `p99 alone ${all(rounds.map(({ alone }) => alone.p99Ms))} ms; ` +
+        `p50 ${all(rounds.map(({ flooded }) => flooded.p50Ms))} ms, alone ${all(rounds.map(({ alone }) => alone.p50Ms))} ms; ` +
+        `the sender took ${all(rounds.map(({ flooded }) => flooded.attack.busyShare))} of a core; ` +
+        `answers to the flood ${rounds.map(({ flooded }) => JSON.stringify(flooded.attack.answers)).join(', ')}; ` +
+        `${refused} refused\n`,
     );
     if (refused > 0) process.exitCode = 1;
   }
@@ -80,7 +88,25 @@ try {
   await mochaGlobalTeardown();
 }
 
+/** Whose floods fill the one of two lanes that the victim's charges wait in. */
+async function createAttacker(api: TestApi, victim: TestAccount): Promise<TestAccount> {
+  for (;;) {
+    const account = await api.createAccount(10_000);
+    if (laneOf(account) === laneOf(victim)) return account;
+  }
+}
+
 /** Of two lanes: as the batcher does it, by the last digits of the consumer. */
 function laneOf({ consumerId }: TestAccount): number {
   return Number.parseInt(consumerId.slice(-4), 16) % 2;
+}
+
+function medianOf(numbers: readonly number[]): number {
+  const sorted = numbers.toSorted((a, b) => a - b);
+  const middle = (sorted.length - 1) / 2;
+  return ((sorted[Math.floor(middle)] ?? 0) + (sorted[Math.ceil(middle)] ?? 0)) / 2;
+}
+
+function sumOf(numbers: readonly number[]): number {
+  return numbers.reduce((sum, each) => sum + each, 0);
 }

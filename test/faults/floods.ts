@@ -54,6 +54,18 @@ export interface FloodOptions {
   readonly forMs: number;
 }
 
+/** The names of all floods. */
+export const FLOODS = [
+  'new tool names, singly',
+  'new tool names, in batches',
+  'batches of 1,000',
+  'refused batches of 1,000',
+  'unknown keys',
+  'refunds',
+  'statements',
+  'readiness',
+] as const;
+
 /** `chargeId` is a charge of the attacker. `poor` has no balance. */
 export function floodsOf(
   attacker: TestAccount,
@@ -69,7 +81,7 @@ export function floodsOf(
   return [
     {
       name: 'new tool names, singly',
-      requests: some(() => post('/v1/charges', { ...member, tool: randomUUID() })),
+      requests: some(() => post('/v1/charges', { ...member, tool: randomUUID() }), 20_000),
     },
     {
       name: 'new tool names, in batches',
@@ -101,7 +113,7 @@ export function floodsOf(
 }
 
 /** Enough that repeated requests have left every cache of the process, or stay new for long. */
-const some = (one: () => FloodRequest) => Array.from({ length: 200 }, one);
+const some = (one: () => FloodRequest, length = 200) => Array.from({ length }, one);
 
 /** The victim charges one at a time: alone, or during a flood of the same process or of the one `at` another URL. */
 export async function measure(

@@ -1,9 +1,11 @@
 /** How long work waits for the share of its account. */
 import assert from 'node:assert/strict';
+import { setTimeout as delay } from 'node:timers/promises';
 import { ApiError } from '../../src/domain/errors.ts';
 import { AccountGate } from '../../src/http/account-gate.ts';
 
 const ACCOUNT = 'acc_1';
+const ONE_AT_A_TIME = { weightMax: 1, waitMsMax: 60_000, waitingMax: 10 };
 
 describe('the share of an account', () => {
   it('refuses work that waited too long, but not work that may wait longer', async () => {
@@ -18,5 +20,39 @@ describe('the share of an account', () => {
     unblock();
     await first;
     assert.equal(await patient, 'done');
+  });
+
+  it('rests after its work for a multiple of the time that the work took, and at most 250 ms', async () => {
+    const gate = new AccountGate({ ...ONE_AT_A_TIME, restFactor: () => 4 });
+    for (const [workMs, restMs] of [
+      [20, 80],
+      [200, 250],
+    ] as const) {
+      const first = gate.run(ACCOUNT, 1, async () => {
+        await delay(workMs);
+        return performance.now();
+      });
+      const second = gate.run(ACCOUNT, 1, async () => performance.now());
+      // Timers may fire a millisecond early.
+      assert.ok((await second) - (await first) >= restMs - 2);
+      await gate.run(ACCOUNT, 1, async () => undefined);
+    }
+  });
+
+  it('does not rest when there is nobody to rest for, and leaves other accounts alone', async () => {
+    let factor = 10_000;
+    const gate = new AccountGate({ ...ONE_AT_A_TIME, restFactor: () => factor });
+    const order: string[] = [];
+    const run = (account: string, name: string) =>
+      gate.run(account, 1, async () => {
+        await delay(1);
+        order.push(name);
+      });
+    await Promise.all([run(ACCOUNT, 'first'), run(ACCOUNT, 'after a rest'), run('acc_2', 'other')]);
+    assert.equal(order[2], 'after a rest');
+    factor = 0;
+    const began = performance.now();
+    for (let n = 0; n < 20; n += 1) await run('acc_3', `${n}`);
+    assert.ok(performance.now() - began < 20 * 250);
   });
 });

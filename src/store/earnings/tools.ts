@@ -49,7 +49,7 @@ export async function findPricedTools(
 }
 
 /** The most unregistered tool names per developer. Limits the rows that mistyped names create. */
-const UNREGISTERED_MAX = 1_000;
+export const UNREGISTERED_MAX = 1_000;
 
 /**
  * Records tool names that are charged before they are registered, in one statement. Returns those that exist now. The
