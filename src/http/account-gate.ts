@@ -14,12 +14,17 @@ export interface AccountGateOptions {
   readonly waitMsMax: number;
   /** Requests of one account that may wait. */
   readonly waitingMax: number;
-  /** How long the share of a piece of work rests after it, for each millisecond of it. At most `REST_MS_MAX` in all. */
-  readonly restFactor?: (() => number) | undefined;
+  /** After a piece of work, its share stays taken for so long, if more requests of the account wait. */
+  readonly rest?: Rest;
 }
 
-/** Long enough for several charges of others, and short beside what a person who reads several lists waits for. */
-const REST_MS_MAX = 250;
+export interface Rest {
+  /** Whether anybody would gain from it now. */
+  readonly isUseful: () => boolean;
+  /** How long it is for each millisecond of the work. */
+  readonly factor: number;
+  readonly msMax: number;
+}
 
 interface Waiting {
   readonly weight: number;
@@ -51,15 +56,16 @@ export class AccountGate {
     try {
       return await work();
     } finally {
-      const restMs = this.#restMs(performance.now() - began);
+      const restMs = this.#restMs(entry, performance.now() - began);
       if (restMs === 0) this.#leave(accountId, entry, weight);
       else setTimeout(() => this.#leave(accountId, entry, weight), restMs).unref();
     }
   }
 
-  #restMs(tookMs: number): number {
-    const factor = this.#options.restFactor?.() ?? 0;
-    return Math.min(REST_MS_MAX, tookMs * factor);
+  #restMs({ waiting }: Entry, tookMs: number): number {
+    const { rest } = this.#options;
+    if (!rest || waiting.size === 0 || !rest.isUseful()) return 0;
+    return Math.min(rest.msMax, tookMs * rest.factor);
   }
 
   async #enter(accountId: string, weight: number, waitMs: number): Promise<Entry> {
@@ -83,7 +89,7 @@ export class AccountGate {
     const timer = setTimeout(() => {
       queue.delete(waiting);
       reject(tooMany());
-    }, waitMs);
+    }, atDifferentTimes(waitMs));
     await promise.finally(() => clearTimeout(timer));
     return entry;
   }
@@ -104,6 +110,11 @@ export class AccountGate {
     const { weightMax } = this.#options;
     return entry.inProgress + weight <= (typeof weightMax === 'number' ? weightMax : weightMax());
   }
+}
+
+/** Hundreds of requests that began to wait at the same moment would otherwise be refused at the same moment. */
+function atDifferentTimes(waitMs: number): number {
+  return waitMs * (1 - Math.random() / 4);
 }
 
 export function tooMany(): ApiError {

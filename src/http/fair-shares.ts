@@ -56,10 +56,11 @@ export type Share =
   | 'links';
 
 /**
- * Work of an account that keeps a core busy is followed by a rest of this times its length, in which others charge. Only while
- * there are such charges: nobody gains from the rest otherwise.
+ * An account that always has more to do would keep a core busy. So there is a rest after each piece of its work, in which others
+ * charge. A batch keeps this process and Postgres busy; a person who reads many lists at once waits for the rests between them.
  */
-const REST_FACTOR = 4;
+const REST_OF_BATCHES = { factor: 9, msMax: 600 };
+const REST_OF_OTHERS = { factor: 4, msMax: 250 };
 
 /** What the shares have to know of charging (charging/flush-size.ts). */
 interface ChargingNow {
@@ -70,18 +71,17 @@ interface ChargingNow {
 
 export function createFairShares(now: ChargingNow): Readonly<Record<Share, AccountGate>> {
   const batchBytesMax = () => (now.isShared ? BYTES_IN_PROGRESS_SHARED_MAX : BYTES_IN_PROGRESS_MAX);
-  const restWhileShared = () => (now.isShared ? REST_FACTOR : 0);
-  const restWhileCharging = () => (now.isCharging ? REST_FACTOR : 0);
+  const rest = { ...REST_OF_OTHERS, isUseful: () => now.isCharging };
   return {
     reads: new AccountGate(READS),
-    scans: new AccountGate({ ...SCANS, restFactor: restWhileCharging }),
+    scans: new AccountGate({ ...SCANS, rest }),
     waits: new AccountGate(WAITS),
     exports: new AccountGate(EXPORTS),
-    refunds: new AccountGate({ ...REFUNDS, restFactor: restWhileCharging }),
+    refunds: new AccountGate({ ...REFUNDS, rest }),
     batches: new AccountGate({
       ...BATCHES_AND_SETTLEMENTS,
       weightMax: batchBytesMax,
-      restFactor: restWhileShared,
+      rest: { ...REST_OF_BATCHES, isUseful: () => now.isShared },
     }),
     settlements: new AccountGate({ ...BATCHES_AND_SETTLEMENTS, weightMax: batchBytesMax }),
     changes: new AccountGate(CHANGES),

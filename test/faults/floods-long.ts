@@ -69,14 +69,12 @@ try {
     const ratios = rounds.map(({ alone, flooded }) => flooded.p99Ms / alone.p99Ms);
     const ratio = medianOf(ratios);
     const verdict = refused > 0 ? 'REFUSED' : ratio > RATIO_MAX ? 'NOT MET' : 'met';
-    const all = (numbers: readonly number[], digits = 2) =>
-      numbers.map((each) => each.toFixed(digits)).join(', ');
     process.stdout.write(
-      `${name}: ratio ${ratio.toFixed(2)} (at most ${RATIO_MAX}), ${verdict}; of the rounds ${all(ratios)}; ` +
-        `of the other process ${all(rounds.map(({ alone, beside }) => beside.p99Ms / alone.p99Ms))}; ` +
-        `p99 alone ${all(rounds.map(({ alone }) => alone.p99Ms))} ms; ` +
-        `p50 ${all(rounds.map(({ flooded }) => flooded.p50Ms))} ms, alone ${all(rounds.map(({ alone }) => alone.p50Ms))} ms; ` +
-        `the sender took ${all(rounds.map(({ flooded }) => flooded.attack.busyShare))} of a core; ` +
+      `${name}: ratio ${ratio.toFixed(2)} (at most ${RATIO_MAX}), ${verdict}; of the rounds ${list(ratios)}; ` +
+        `of the other process ${list(rounds.map(({ alone, beside }) => beside.p99Ms / alone.p99Ms))}; ` +
+        `p99 alone ${list(rounds.map(({ alone }) => alone.p99Ms))} ms; ` +
+        `p50 ${list(rounds.map(({ flooded }) => flooded.p50Ms))} ms, alone ${list(rounds.map(({ alone }) => alone.p50Ms))} ms; ` +
+        `the sender took ${list(rounds.map(({ flooded }) => flooded.attack.busyShare))} of a core; ` +
         `answers to the flood ${rounds.map(({ flooded }) => JSON.stringify(flooded.attack.answers)).join(', ')}; ` +
         `${refused} refused\n`,
     );
@@ -99,6 +97,10 @@ async function createAttacker(api: TestApi, victim: TestAccount): Promise<TestAc
 /** Of two lanes: as the batcher does it, by the last digits of the consumer. */
 function laneOf({ consumerId }: TestAccount): number {
   return Number.parseInt(consumerId.slice(-4), 16) % 2;
+}
+
+function list(numbers: readonly number[]): string {
+  return numbers.map((each) => each.toFixed(2)).join(', ');
 }
 
 function medianOf(numbers: readonly number[]): number {

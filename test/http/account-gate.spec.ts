@@ -5,6 +5,7 @@ import { ApiError } from '../../src/domain/errors.ts';
 import { AccountGate } from '../../src/http/account-gate.ts';
 
 const ACCOUNT = 'acc_1';
+const REST = { factor: 4, msMax: 250 };
 const ONE_AT_A_TIME = { weightMax: 1, waitMsMax: 60_000, waitingMax: 10 };
 
 describe('the share of an account', () => {
@@ -22,8 +23,8 @@ describe('the share of an account', () => {
     assert.equal(await patient, 'done');
   });
 
-  it('rests after its work for a multiple of the time that the work took, and at most 250 ms', async () => {
-    const gate = new AccountGate({ ...ONE_AT_A_TIME, restFactor: () => 4 });
+  it('rests between two pieces of work for a multiple of the time that the first took, up to a limit', async () => {
+    const gate = new AccountGate({ ...ONE_AT_A_TIME, rest: { ...REST, isUseful: () => true } });
     for (const [workMs, restMs] of [
       [20, 80],
       [200, 250],
@@ -35,13 +36,13 @@ describe('the share of an account', () => {
       const second = gate.run(ACCOUNT, 1, async () => performance.now());
       // Timers may fire a millisecond early.
       assert.ok((await second) - (await first) >= restMs - 2);
-      await gate.run(ACCOUNT, 1, async () => undefined);
     }
   });
 
   it('does not rest when there is nobody to rest for, and leaves other accounts alone', async () => {
-    let factor = 10_000;
-    const gate = new AccountGate({ ...ONE_AT_A_TIME, restFactor: () => factor });
+    let isUseful = true;
+    const rest = { ...REST, factor: 10_000, isUseful: () => isUseful };
+    const gate = new AccountGate({ ...ONE_AT_A_TIME, rest });
     const order: string[] = [];
     const run = (account: string, name: string) =>
       gate.run(account, 1, async () => {
@@ -50,9 +51,10 @@ describe('the share of an account', () => {
       });
     await Promise.all([run(ACCOUNT, 'first'), run(ACCOUNT, 'after a rest'), run('acc_2', 'other')]);
     assert.equal(order[2], 'after a rest');
-    factor = 0;
     const began = performance.now();
-    for (let n = 0; n < 20; n += 1) await run('acc_3', `${n}`);
-    assert.ok(performance.now() - began < 20 * 250);
+    for (let n = 0; n < 20; n += 1) await run('acc_3', 'nobody waits');
+    isUseful = false;
+    await Promise.all(Array.from({ length: 10 }, () => run('acc_4', 'nobody charges')));
+    assert.ok(performance.now() - began < 10 * REST.msMax);
   });
 });
