@@ -115,7 +115,13 @@ describe('security in the console', function () {
     await log.getByText('name: Laptop').first().waitFor();
     await signOut();
     await button('Sign in with a passkey').click();
-    await page.getByText('Passkey not found').waitFor();
+    const unknown = page.getByText('Passkey not found');
+    await unknown.waitFor();
+    await page.getByLabel('Email').fill(account.email);
+    await page.getByLabel('Password', { exact: true }).fill('not the password');
+    await button('Sign in').click();
+    await page.getByRole('alert').filter({ hasText: 'Invalid email or password' }).waitFor();
+    assert.equal(await unknown.count(), 0, 'the failure of the passkey stays');
     const { rows } = await api.sql.query<{ action: string }>(
       `select action from farebox.audit_entries where action like 'passkey.%' order by number`,
     );
@@ -158,10 +164,12 @@ describe('security in the console', function () {
     await button('Set up').click();
     const secret = await page.locator('code').first().innerText();
     const note = await page.getByText('each of these signs you in once').innerText();
+    assert.match(note, /^Store these codes now: they are not shown again\./);
     const [backupCode = ''] = /\w{5}-\w{5}/.exec(note) ?? [];
     await page.getByLabel('Code', { exact: true }).fill(totp(secret));
     await button('Turn on').click();
     await page.getByText('Two-factor authentication is on.').waitFor();
+    await page.getByText('to get new backup codes, turn it off and set it up again').waitFor();
     return { secret, backupCode };
   }
 

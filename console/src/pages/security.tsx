@@ -142,8 +142,8 @@ function SecondFactor() {
                   </Group>
                   <Alert color="orange" title="Backup codes">
                     <Text size="sm" mb="xs">
-                      If you lose the app, each of these signs you in once:{' '}
-                      {enable.data.backupCodes.join(', ')}
+                      Store these codes now: they are not shown again. If you lose the app, each of
+                      these signs you in once: {enable.data.backupCodes.join(', ')}
                     </Text>
                     <CopyText
                       value={enable.data.backupCodes.join('\n')}
@@ -194,6 +194,12 @@ function SecondFactor() {
                     {isOn ? 'Turn off' : 'Set up'}
                   </Button>
                 </Group>
+                {isOn && (
+                  <Text size="sm" c="dimmed" mt="sm">
+                    To use another authenticator app, or to get new backup codes, turn it off and
+                    set it up again.
+                  </Text>
+                )}
               </form>
             )}
             {error && <Failed error={error} />}

@@ -21,7 +21,8 @@ export function useForm(send: () => Promise<void>) {
       {problem}
     </Alert>
   );
-  return { isBusy, note, submit: (event: FormEvent) => void submit(event) };
+  const forget = () => setProblem(undefined);
+  return { isBusy, note, forget, submit: (event: FormEvent) => void submit(event) };
 }
 
 interface EmailProps {
@@ -95,7 +96,13 @@ export function SignInForm({ email: known = '', note, children, onSignedIn }: Si
     await onSignedIn();
   });
   return (
-    <form onSubmit={form.submit}>
+    <form
+      onSubmit={(event) => {
+        // Another way is tried now.
+        passkey.forget();
+        form.submit(event);
+      }}
+    >
       <Stack gap="md" mt="md">
         {note}
         {code === undefined ? (
@@ -140,7 +147,10 @@ export function SignInForm({ email: known = '', note, children, onSignedIn }: Si
               variant="default"
               leftSection={<IconFingerprint size={18} />}
               loading={passkey.isBusy}
-              onClick={passkey.submit}
+              onClick={(event) => {
+                form.forget();
+                passkey.submit(event);
+              }}
             >
               Sign in with a passkey
             </Button>
