@@ -148,7 +148,7 @@ export type BatchMember =
         balance?: number;
         /** With `insufficient_balance`: the dollars needed. */
         required?: number;
-        /** With `insufficient_balance`: the dollars missing. */
+        /** With `insufficient_balance`: the dollars missing, not counting a debt. */
         shortfall?: number;
         /** A page where the consumer can top up. */
         topUpUrl?: string;
@@ -1248,7 +1248,7 @@ export interface ErrorReply {
     balance?: number;
     /** With `insufficient_balance`: the dollars needed. */
     required?: number;
-    /** With `insufficient_balance`: the dollars missing. */
+    /** With `insufficient_balance`: the dollars missing, not counting a debt. */
     shortfall?: number;
     /** A page where the consumer can top up. */
     topUpUrl?: string;
@@ -2005,7 +2005,7 @@ export interface SettlementReply {
           balance?: number;
           /** With `insufficient_balance`: the dollars needed. */
           required?: number;
-          /** With `insufficient_balance`: the dollars missing. */
+          /** With `insufficient_balance`: the dollars missing, not counting a debt. */
           shortfall?: number;
           /** A page where the consumer can top up. */
           topUpUrl?: string;

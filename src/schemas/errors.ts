@@ -14,7 +14,9 @@ const CODES = Object.keys(ERRORS) as ErrorCode[];
 const facts = {
   balance: Type.Optional(Dollars("With `insufficient_balance`: the consumer's balance.")),
   required: Type.Optional(Dollars('With `insufficient_balance`: the dollars needed.')),
-  shortfall: Type.Optional(Dollars('With `insufficient_balance`: the dollars missing.')),
+  shortfall: Type.Optional(
+    Dollars('With `insufficient_balance`: the dollars missing, not counting a debt.'),
+  ),
   topUpUrl: Type.Optional(
     Text('A page where the consumer can top up.', 'https://billing.example.com/top-up'),
   ),

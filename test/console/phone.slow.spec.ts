@@ -9,6 +9,7 @@ import {
   type ConsoleHarness,
   type Window,
 } from '../support/console.ts';
+import { place, show } from '../support/hold-requests.ts';
 import { charge } from '../support/http.ts';
 
 const PHONE = {
@@ -89,9 +90,13 @@ describe('the console on a phone', function () {
     await page.getByRole('link', { name: 'Agent' }).tap();
     await button(/^Actions for Agent/).tap();
     await page.getByRole('menuitem', { name: 'Revoke key' }).tap();
+    const spender = { ...account, consumerKey };
+    const hold = await place(harness.stack.api, spender, { amount: 0.5 });
     const revoke = await openedDialog(page, 'Revoke key');
+    await revoke.getByLabel('Release what running calls have reserved').tap();
     await revoke.getByRole('button', { name: 'Revoke key' }).tap();
     await page.getByText('Revoked', { exact: true }).waitFor();
+    assert.equal((await show(harness.stack.api, account, hold.id)).status, 'released');
     await fits();
 
     await goTo('Balance');

@@ -3,7 +3,6 @@ import {
   Anchor,
   Badge,
   Button,
-  Checkbox,
   Group,
   Modal,
   SegmentedControl,
@@ -22,6 +21,7 @@ import { BudgetRefusalsCard } from './budget-refusals.tsx';
 import { KeyCard } from './keys.tsx';
 import { PagedList, ScrollTable, usePages, whileOnePage } from './lists.tsx';
 import { Card } from './page.tsx';
+import { ReleaseHolds } from './release-holds.tsx';
 import { consumerSnippets, Snippets } from './snippets.tsx';
 import { Failed } from './states.tsx';
 import { Id, Money, Time } from './values.tsx';
@@ -166,12 +166,7 @@ function CloseForm({ budget, onDone }: { readonly budget: Budget; readonly onDon
         </b>{' '}
         and of all budgets below it stop working within a second. This cannot be undone.
       </Text>
-      <Checkbox
-        label="Release what running calls have reserved"
-        description="Otherwise, those calls can still be paid for."
-        checked={releaseHolds}
-        onChange={(event) => setReleaseHolds(event.currentTarget.checked)}
-      />
+      <ReleaseHolds value={releaseHolds} onChange={setReleaseHolds} />
       {close.error && <Failed error={close.error} />}
       <Group justify="flex-end">
         <Button variant="default" onClick={onDone}>

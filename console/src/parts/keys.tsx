@@ -22,6 +22,7 @@ import { keysRead } from '../page-reads.ts';
 import { useRetriedWrite } from '../retry-key.ts';
 import { PagedList, ScrollTable, usePages, whileOnePage } from './lists.tsx';
 import { Card } from './page.tsx';
+import { ReleaseHolds } from './release-holds.tsx';
 import { SecretModal } from './secret-modal.tsx';
 import { Empty, Failed, Loaded } from './states.tsx';
 import { Time } from './values.tsx';
@@ -387,9 +388,10 @@ function RollForm({ old, onMade }: { readonly old: Key; readonly onMade: (key: N
 }
 
 function RevokeForm({ old, onDone }: { readonly old: Key; readonly onDone: () => void }) {
+  const [releaseHolds, setReleaseHolds] = useState(false);
   const queries = useQueryClient();
   const revoke = useMutation({
-    mutationFn: () => write(`/v1/keys/${old.id}/revoke`),
+    mutationFn: () => write(`/v1/keys/${old.id}/revoke`, { releaseHolds }),
     onSuccess: () => {
       notifications.show({ message: 'The key was revoked.' });
       onDone();
@@ -402,6 +404,9 @@ function RevokeForm({ old, onDone }: { readonly old: Key; readonly onDone: () =>
         The key ending in <b>{old.lastFour}</b> stops working within a second. This cannot be
         undone.
       </Text>
+      {old.budgetId !== undefined && (
+        <ReleaseHolds value={releaseHolds} onChange={setReleaseHolds} />
+      )}
       {revoke.error && <Failed error={revoke.error} />}
       <Group justify="flex-end">
         <Button variant="default" onClick={onDone}>

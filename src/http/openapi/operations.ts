@@ -43,8 +43,8 @@ export const OPERATIONS = {
     tag: 'Budgets',
     summary: 'Close a budget',
     description:
-      'Ends the budget, all budgets below it and all their keys. You cannot undo this. Developers can still capture what open holds ' +
-      'reserve, unless you send `releaseHolds`. Closing the budget again changes nothing.',
+      'Ends the budget, all budgets below it and all their keys. You cannot undo this. Developers can still extend open holds, and capture ' +
+      'what they reserve, unless you send `releaseHolds`. Closing the budget again changes nothing.',
   },
   getBudgetUsage: {
     tag: 'Budgets',
@@ -360,8 +360,8 @@ export const OPERATIONS = {
     tag: 'Keys',
     summary: 'Revoke a key',
     description:
-      'The key stops working everywhere within a second. You cannot undo this. Developers can still capture what open holds by a ' +
-      'spend key reserve, unless you send `releaseHolds`.',
+      'The key stops working everywhere within a second. You cannot undo this. Developers can still extend open holds by the key, and ' +
+      'capture what they reserve. With `releaseHolds`, those of a spend key are released instead.',
   },
   createTool: {
     tag: 'Earnings',

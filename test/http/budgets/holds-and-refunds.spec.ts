@@ -23,6 +23,7 @@ import {
   askCapture,
   askHold,
   capture,
+  extend,
   keyed,
   place,
   release,
@@ -155,6 +156,17 @@ describe('budgets beside holds and refunds', () => {
     assert.equal(again.headers.get('idempotency-replayed'), 'true');
     assert.equal(bodyOf(again, 201, CaptureReply).id, first.id);
     assert.deepEqual(await used(), [1.5, 1.5, 1.5]);
+  });
+
+  it('let the hold of a revoked key be extended, to 24 hours after it was placed at most, and reserve no more', async () => {
+    const made = await makeKey(api, key, leaf);
+    const hold = await place(api, { ...account, consumerKey: made.key }, { amount: 2 });
+    bodyOf(await call(api, 'POST', `/v1/keys/${made.id}/revoke`, { key }), 200, KeyReply);
+    const { createdAt, expiresAt, remaining } = await extend(api, account, hold.id, 86_400);
+    assert.equal(Date.parse(expiresAt) - Date.parse(createdAt), 86_400_000);
+    assert.equal(remaining, 2);
+    assert.deepEqual(await used(), [2, 2, 2]);
+    await release(api, account, hold.id);
   });
 
   it('let a capture take no more than its hold once they would refuse a new charge', async () => {
