@@ -25,8 +25,10 @@ const REASONS: Readonly<Record<string, string>> = {
   card_expired: 'The saved card has expired.',
   no_saved_card: 'No card is saved.',
   payment_failed: 'The bank did not complete the payment.',
-  tax_address_missing: 'The address that the tax depends on is missing.',
-  invalid_amount: 'With tax, the payment exceeds the most that a card can be charged.',
+  tax_address_missing:
+    'The address that the tax depends on is missing: pay at checkout, which asks for it.',
+  invalid_amount:
+    'With tax, the payment exceeds the most that a card can be charged: choose a smaller amount.',
 };
 
 function autoTopUpsOffMail(recipient: string, reason: string, url: string): Mail {
@@ -36,7 +38,7 @@ function autoTopUpsOffMail(recipient: string, reason: string, url: string): Mail
     body:
       'Automatic top-ups failed, so Farebox turned them off for your account. The last failure: ' +
       `${REASONS[reason] ?? reason}\n\n` +
-      'Farebox no longer tops up your balance, and refuses charges that the balance does not cover. You can save a card when ' +
-      `you pay at checkout. Then turn automatic top-ups on again under Balance:\n\n${url}\n`,
+      'Farebox no longer tops up your balance, and refuses charges that the balance does not cover. You can use or save ' +
+      `another card under Balance. Then turn automatic top-ups on again there:\n\n${url}\n`,
   };
 }

@@ -24,7 +24,8 @@ export class PaymentMismatchError extends Error {
   override readonly name = 'PaymentMismatchError';
 }
 
-const CHECKOUT = 'Top up through the hosted checkout instead (POST /v1/checkout)';
+/** Owners read it in the console as well, where no request has a name. */
+const CHECKOUT = 'Top up through the hosted checkout instead';
 
 /** Why a top-up from the saved card failed. Each message tells the consumer what to do instead. */
 export const FAILURES = {

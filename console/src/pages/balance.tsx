@@ -22,17 +22,18 @@ const POLL_MS = 4_000;
 export function BalancePage() {
   const balance = useQuery({ ...balanceRead, refetchInterval: POLL_MS });
   const queries = useQueryClient();
-  const dollars = balance.data?.balance;
-  const shown = useRef(dollars);
+  // A top-up that repays a debt may change only the debt.
+  const money = balance.data && `${balance.data.balance}, ${balance.data.debt}`;
+  const shown = useRef(money);
   useEffect(() => {
     // The first balance comes with everything else.
-    const hasChanged = shown.current !== undefined && shown.current !== dollars;
-    shown.current = dollars;
+    const hasChanged = shown.current !== undefined && shown.current !== money;
+    shown.current = money;
     if (!hasChanged) return;
     for (const name of ['top-ups', 'usage-by-day', 'consent']) {
       void queries.invalidateQueries({ queryKey: [name] });
     }
-  }, [dollars, queries]);
+  }, [money, queries]);
   return (
     <Page title="Balance">
       <ReturnedTopUp />
@@ -251,6 +252,12 @@ function TopUpHistory() {
                   <Anchor href={topUp.sessionUrl} size="sm" ml="xs">
                     {topUp.method === 'direct' ? 'Confirm at your bank' : 'Pay now'}
                   </Anchor>
+                )}
+                {topUp.status === 'disputed' && (
+                  <Text size="xs" c="dimmed">
+                    The payment is disputed, or the bank suspects fraud. The amount in question
+                    cannot be spent until this is settled.
+                  </Text>
                 )}
                 {topUp.failure && (
                   <Text size="xs" c="dimmed">

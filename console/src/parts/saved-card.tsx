@@ -249,18 +249,27 @@ function AutoState({ consent: { ceiling, autoTopUp } }: { readonly consent: Cons
   );
 }
 
-const REASONS: Readonly<Record<string, string>> = {
+/** They wait without a failure. */
+const OBSTACLES: Readonly<Record<string, string>> = {
   consent_required: 'You have withdrawn your consent to payments from the saved card.',
   consent_ceiling_reached: 'The monthly limit of the saved card is reached.',
   ceiling_reached: 'The monthly limit of automatic top-ups is reached.',
-  card_declined: 'The card was declined.',
-  card_expired: 'The card has expired.',
   authentication_required: 'The bank wants you to confirm the payment. Open it under Top-ups.',
-  no_saved_card: 'No card is saved. Add one, or save one at checkout.',
+};
+
+const FAILURES: Readonly<Record<string, string>> = {
+  card_declined: 'The card was declined. Use or save another card.',
+  card_expired: 'The card has expired. Use or save another card.',
+  no_saved_card: 'No card is saved. Save one here or at checkout.',
   payment_failed: 'The bank did not complete the payment. Pay at checkout.',
   tax_address_missing: 'The address that the tax depends on is missing. Pay at checkout.',
   invalid_amount: 'The amount is too large. Choose a smaller one.',
 };
+
+/** What follows a failure that was not the last one. */
+const TRIED_AGAIN =
+  'After a pause, the next charge tries again; after three failures in a row, automatic top-ups turn off. ' +
+  'To end the pause, save these settings again.';
 
 function AutoPart({ consent }: { readonly consent: Consent }) {
   const [isChanging, setChanging] = useState(false);
@@ -288,7 +297,8 @@ function AutoPart({ consent }: { readonly consent: Consent }) {
       {reason !== null && (
         <Text size="sm" c="dimmed" role="status">
           {isOver ? 'Turned off: ' : 'Waiting: '}
-          {REASONS[reason] ?? reason}
+          {OBSTACLES[reason] ?? FAILURES[reason] ?? reason}
+          {!isOver && Object.hasOwn(FAILURES, reason) && ` ${TRIED_AGAIN}`}
         </Text>
       )}
       {off.error && <Failed error={off.error} />}
@@ -356,7 +366,7 @@ function AutoForm({
         {set.error && <Failed error={set.error} />}
         <Group gap="xs">
           <Button type="submit" variant="default" disabled={!isValid} loading={set.isPending}>
-            {autoTopUp ? 'Save' : 'Turn on'}
+            {autoTopUp && autoTopUp.status !== 'off' ? 'Save' : 'Turn on'}
           </Button>
           {autoTopUp && (
             <Button variant="subtle" onClick={onDone}>

@@ -110,10 +110,11 @@ describe('an automatic top-up', () => {
     // It looks for mails that are owed as soon as it starts.
     await harness.startWorker();
     const email = await findOwnerEmail(harness.database, consumer.accountId);
-    await until(async () => {
+    const { body } = await until(async () => {
       const mails = await listMails(harness.database);
       return mails.find(({ recipient, subject }) => recipient === email && OFF.test(subject));
     });
+    assert.match(body, /You can use or save another card under Balance/);
   });
 
   /** The step once more, as after a worker that was killed before it could report the result. */
