@@ -8,7 +8,6 @@ import {
   dollarsOf,
   formatDollars,
   isWholeCents,
-  MICROS_PER_DOLLAR,
   type Micros,
 } from '../../../domain/money.ts';
 import {
@@ -216,16 +215,8 @@ export function payableFrom(api: Pick<Api, 'config'>, min: Micros): AmountRule {
   const max = maxPayable(api);
   return {
     accepts: (amount) => isWholeCents(amount) && amount >= min && amount <= max,
-    says: `whole cents, from ${formatDollars(min)} to ${usd(max)}`,
+    says: `whole cents, from ${formatDollars(min)} to ${formatDollars(max)}`,
   };
-}
-
-/** $999,999.99, of whole cents. */
-export function usd(micros: number): string {
-  return (micros / MICROS_PER_DOLLAR).toLocaleString('en-US', {
-    style: 'currency',
-    currency: 'USD',
-  });
 }
 
 export function maxPayable({ config }: Pick<Api, 'config'>): Micros {
