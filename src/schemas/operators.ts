@@ -187,7 +187,10 @@ export const OperatorStatusReply = Closed({
     ['up', 'read_only', 'not_durable', 'down'],
     'Whether PostgreSQL responds. Farebox can charge only while it is `up`.',
   ),
-  temporal: Word(['up', 'down'], 'Whether Temporal responds.'),
+  temporal: Word(
+    ['up', 'no_namespace', 'down'],
+    'Whether Temporal responds, and has the namespace of TEMPORAL_NAMESPACE.',
+  ),
   waiting: Type.Array(
     Closed({
       what: Text('What is waiting.', 'outbox'),
