@@ -73,7 +73,7 @@ describe('automatic top-ups in the database', () => {
     assert.equal(await findAutoTopUp(database, payer), null);
   });
 
-  it('are not switched on, and stay as they are, without the consent of the owner', async () => {
+  it('are not switched on without the consent of the owner, nor changed', async () => {
     const payer = await newAutoPayer();
     await payer.charge(6 * DOLLAR);
     await changeConsent(database, payer.consumerId, { ceiling: null, givenBy: 'owner' });
