@@ -71,7 +71,10 @@ export function postTopUpPage(api: Api): Middleware {
       );
     const amount = amountOf(api, form.get('amount') ?? '');
     if (amount === undefined) {
-      const [least, most] = [formatDollars(asMicros(CHECKOUT_MICROS_MIN)), formatDollars(maxPayable(api))];
+      const [least, most] = [
+        formatDollars(asMicros(CHECKOUT_MICROS_MIN)),
+        formatDollars(maxPayable(api)),
+      ];
       return again(
         400,
         `Enter an amount of at least ${least} and at most ${most}, in whole cents.`,

@@ -28,7 +28,12 @@ import type {
   TopUpsReply,
 } from '../../../schemas/top-ups.ts';
 import { getCounters } from '../../../store/balance/consumers.ts';
-import { findTopUpOf, listTopUpsOf, type TopUp } from '../../../store/top-ups/top-ups.ts';
+import {
+  findTopUpOf,
+  listTopUpsOf,
+  type ListedTopUp,
+  type TopUp,
+} from '../../../store/top-ups/top-ups.ts';
 import { findProcessorCustomer } from '../../../store/top-ups/processor-customers.ts';
 import { calculateTax } from '../../../stripe/tax.ts';
 import {
@@ -243,11 +248,12 @@ export async function getTopUp(api: Api, { caller, params }: Request): Promise<R
   return { status: 200, body: wireTopUp(api, topUp) };
 }
 
-function wireTopUp(api: Api, topUp: TopUp): TopUpRecord {
+function wireTopUp(api: Api, topUp: ListedTopUp): TopUpRecord {
   const { failureCode, failureMessage } = topUp;
   return {
     id: wireId('topUp', topUp.id),
     amount: dollarsOf(topUp.amountMicros),
+    refunded: dollarsOf(topUp.refundedMicros),
     ...(topUp.isTaxed && { tax: isTaxKnown(topUp) ? dollarsOf(topUp.taxMicros) : null }),
     status: topUp.status,
     method: topUp.method,
