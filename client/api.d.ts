@@ -2171,6 +2171,8 @@ export interface TopUpRecord {
   id: string;
   /** Dollars credited or, while it is pending, requested. */
   amount: number;
+  /** Dollars of it refunded to the card so far, also by refunds in progress. */
+  refunded: number;
   /**
    * The tax in dollars, which is paid on top of `amount`. Null while it is unknown, because the checkout has yet to ask for the address.
    */

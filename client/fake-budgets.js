@@ -18,7 +18,11 @@ const SETTINGS = {
   expiresAt: null,
   metadata: null,
 };
-const SCOPES = { total: 'in total', window: 'in its current window', per_call: 'for one call' };
+const SAYS = {
+  total: (limit, left) => `The budget allows $${limit} in total; $${left} is left.`,
+  window: (limit, left) => `The budget allows $${limit} in its current window; $${left} is left.`,
+  per_call: (limit) => `The budget allows at most $${limit} for one call.`,
+};
 
 export class FakeBudgets {
   /** By id, in the order in which they were made. */
@@ -256,7 +260,7 @@ function limitReached(node, scope, limit, left) {
     code: 'spend_limit_reached',
     scope,
     limit,
-    message: `The budget allows $${limit / 1_000_000} ${SCOPES[scope]}; $${remaining} is left.`,
+    message: SAYS[scope](limit / 1_000_000, remaining),
     facts: { budgetId: node.id, scope, limit: limit / 1_000_000, remaining, resetsAt, raiseUrl },
   };
 }

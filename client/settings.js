@@ -32,7 +32,10 @@ export function checkBaseUrl(value) {
   if (!url || !/^https?:$/.test(url.protocol) || url.username || url.password) {
     throw new TypeError('Farebox: set FAREBOX_URL, or pass baseUrl, to the http(s) URL of Farebox');
   }
-  return url.origin + url.pathname.replace(/\/+$/, '');
+  const base = url.origin + url.pathname.replace(/\/+$/, '');
+  if (!base.endsWith('/v1')) return base;
+  const right = base.slice(0, -'/v1'.length);
+  throw new TypeError(`Farebox: write ${right} in FAREBOX_URL or baseUrl, without /v1`);
 }
 
 /** Beyond it, a timer fires at once. */

@@ -5,10 +5,8 @@
 import type { Command } from 'commander';
 import { wireId } from '../domain/ids.ts';
 import { dollarsOf, type Micros } from '../domain/money.ts';
-import type { Account } from '../store/accounts/accounts.ts';
-import type { Database } from '../store/database.ts';
 import { findAutoTopUp, setAutoTopUp, type AutoTopUp } from '../store/top-ups/auto-top-ups.ts';
-import { changeConsent, readConsent } from '../store/top-ups/monthly-ceiling.ts';
+import { changeConsent } from '../store/top-ups/monthly-ceiling.ts';
 import { common, type Common } from './common-options.ts';
 import { parseDollars, parseCardDollars, parsePositiveDollars } from './dollars.ts';
 import { CommandError, getAccount, ifLost, SAME_AGAIN, withDatabase } from './database-command.ts';
@@ -72,23 +70,19 @@ async function autoTopUp(who: string, options: AutoTopUpOptions): Promise<void> 
   const settings = settingsIn(options);
   const found = await withDatabase(options.dataDir, async (database) => {
     const account = await getAccount(database, who);
-    if (settings) await requireConsent(database, account);
-    if (settings !== undefined) await setAutoTopUp(database, account, settings);
+    if (
+      settings !== undefined &&
+      (await setAutoTopUp(database, account, settings)) === 'consent_required'
+    ) {
+      throw new CommandError(
+        'The owner has not allowed payments from the saved card, and automatic top-ups are part of them. The owner ' +
+          'allows them in the console, or you on behalf of the owner with farebox account consent.',
+      );
+    }
     return findAutoTopUp(database, account);
   }).catch(ifLost(settings === undefined ? undefined : SAME_AGAIN));
   const shown = shownOf(found);
   print(shown, options.json);
-}
-
-/** As in the console: without a consent, automatic top-ups would be on and never charge the card. */
-async function requireConsent(database: Database, { consumerId }: Account): Promise<void> {
-  const { ceiling } = await readConsent(database, consumerId);
-  if (ceiling === null) {
-    throw new CommandError(
-      'The owner has not allowed payments from the saved card, and automatic top-ups are part of them. The owner allows ' +
-        'them in the console, or you on behalf of the owner with farebox account consent.',
-    );
-  }
 }
 
 /** Null switches it off, undefined changes nothing. */

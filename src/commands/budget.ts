@@ -2,7 +2,7 @@
 import { Option, type Command } from 'commander';
 import { USAGE_GROUPS, type UsageGroup } from '../domain/budget.ts';
 import { wireId } from '../domain/ids.ts';
-import { dollarsOf, type Micros } from '../domain/money.ts';
+import { dollarsOf, formatDollars, type Micros } from '../domain/money.ts';
 import type { Budget } from '../store/budgets/budget.ts';
 import { getBudgetOfNumber, listBudgets } from '../store/budgets/budgets.ts';
 import {
@@ -197,7 +197,7 @@ function line(budget: Budget): Record<string, string | number | null> {
     limit: dollarsOrNull(budget.limitMicros),
     window:
       window &&
-      `${dollarsOf(window.usedMicros)} of ${dollarsOf(window.limitMicros)} a ${window.unit}`,
+      `${formatDollars(window.usedMicros)} of ${formatDollars(window.limitMicros)} a ${window.unit}`,
     remaining: dollarsOrNull(budget.remainingMicros),
   };
 }

@@ -5,7 +5,9 @@ type Values = Readonly<Record<string, Value>>;
 /** What would move the cursor, start a line or reorder text: a stranger's words, such as a response, must not act on a terminal. */
 const UNSHOWN = /[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]/gu;
 
+/** Numbers are amounts and counts: 1,234,567.5. */
 function textOf(value: Value | undefined): string {
+  if (typeof value === 'number') return value.toLocaleString('en-US', { maximumFractionDigits: 6 });
   return String(value ?? '-').replaceAll(
     UNSHOWN,
     (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,

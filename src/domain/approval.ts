@@ -41,7 +41,7 @@ export const ASK_SECONDS_MAX = 7 * 86_400;
 export const WAIT_SECONDS_MAX = 55;
 export const REASON_MAX = 500;
 
-/** Of one key: those that are pending and those of the last hour. Each is a mail to the owner. */
+/** Of one key, by its holder or by one developer: those that are pending and those of the last hour. Each is a mail to the owner. */
 export const ASKS_OF_KEY_MAX = 20;
 /** Pending ones of one budget, and of one account. */
 export const PENDING_OF_BUDGET_MAX = 50;

@@ -55,13 +55,14 @@ export function dollarsOf(value: Micros): number {
 }
 
 /**
- * For texts: `$10.00`, with the decimals beyond cents only when there are any: `$0.0215`. A sum of many accounts, which
+ * For texts: `$1,000.00`, with the decimals beyond cents only when there are any: `$0.0215`. A sum of many accounts, which
  * may be more than the largest safe integer, is a bigint.
  */
 export function formatDollars(value: Micros | bigint): string {
   const [dollars = '', decimals = ''] = decimalOf(value).replace('-', '').split('.');
   const shown = decimals.slice(0, 2) + decimals.slice(2).replace(/0+$/, '');
-  return `${value < 0 ? '-' : ''}$${dollars}.${shown}`;
+  const grouped = dollars.replace(/\B(?=(\d{3})+$)/g, ',');
+  return `${value < 0 ? '-' : ''}$${grouped}.${shown}`;
 }
 
 /** The same for a number of dollars, as workflows have it. */

@@ -8,8 +8,9 @@ import { findKeyOwner, type KeyDeps } from '../charging/find-key-owner.ts';
 import type { Console, SignedInOwner } from '../console/console.ts';
 import { KEY_LENGTH_MAX, kindOfKey } from '../domain/api-keys.ts';
 import { ApiError, type ErrorCode } from '../domain/errors.ts';
-import type { Credential } from '../store/accounts/active-credentials.ts';
+import { findActiveCredentials, type Credential } from '../store/accounts/active-credentials.ts';
 import type { KeyOwner } from '../store/accounts/api-keys.ts';
+import type { Connection } from '../store/database.ts';
 import type { LastUsedRecorder } from '../charging/last-used-recorder.ts';
 import { networkOf } from './client-network.ts';
 import type { RateLimits } from './rate-limits.ts';
@@ -62,6 +63,20 @@ async function refuse(
   throw new ApiError(...REFUSALS[role]);
 }
 
+/** For a request that may have waited for long: its key or session may have ended meanwhile. */
+export async function authenticateAgain(
+  database: Connection,
+  caller: KeyOwner,
+  role: KeyRole,
+): Promise<void> {
+  const active = await findActiveCredentials(database, [credentialOf(caller)]);
+  if (active.size > 0) return;
+  if (isSignedIn(caller)) throw new ApiError('session_required', SESSION_ENDED);
+  throw new ApiError(...REFUSALS[role]);
+}
+
+const SESSION_ENDED = 'Your session has ended. Sign in again.';
+
 export type KeysInMemory = Pick<KeyDeps['keys'], 'peek'>;
 
 /** The owner of the request's key, if known without a query; for the log. */
@@ -110,7 +125,7 @@ async function sessionOwner(
     : undefined;
   if (!owner) {
     const message = console.hasSession(request)
-      ? 'Your session has ended. Sign in again.'
+      ? SESSION_ENDED
       : 'This request needs a session of the console, and takes no key. Sign in to the console.';
     throw new ApiError('session_required', message);
   }

@@ -4,6 +4,7 @@
  */
 import { ClockError, type DatabaseClock } from '../charging/database-clock.ts';
 import { readServerState, type Database, type ServerState } from '../store/database.ts';
+import type { TemporalState } from '../temporal/namespace.ts';
 
 /** A dependency that does not answer in this time counts as down. */
 const PROBE_TIMEOUT_MS = 1_000;
@@ -17,20 +18,25 @@ export interface ReadinessReport {
    * archived month. No charges are made then.
    */
   readonly clock: 'right' | 'wrong';
-  readonly temporal: 'up' | 'down';
+  /** `no_namespace` when it does not have the namespace of the settings. */
+  readonly temporal: TemporalState;
 }
 
 export class Readiness {
   readonly #database: Database;
   readonly #clock: DatabaseClock;
-  readonly #isTemporalUp: () => Promise<boolean>;
+  readonly #readTemporal: (timeoutMs: number) => Promise<TemporalState>;
   #report: Promise<ReadinessReport> | undefined;
   #freshUntil = 0;
 
-  constructor(database: Database, clock: DatabaseClock, isTemporalUp: () => Promise<boolean>) {
+  constructor(
+    database: Database,
+    clock: DatabaseClock,
+    readTemporal: (timeoutMs: number) => Promise<TemporalState>,
+  ) {
     this.#database = database;
     this.#clock = clock;
-    this.#isTemporalUp = isTemporalUp;
+    this.#readTemporal = readTemporal;
   }
 
   /** At most one second old. */
@@ -44,14 +50,14 @@ export class Readiness {
   }
 
   async #probe(): Promise<ReadinessReport> {
-    const [postgres, isTemporalUp] = await Promise.all([
+    const [postgres, temporal] = await Promise.all([
       inTime(readServerState(this.#database)),
-      inTime(this.#isTemporalUp()),
+      inTime(this.#readTemporal(PROBE_TIMEOUT_MS)),
     ]);
     return {
       postgres: postgres ?? 'down',
       clock: isRight(this.#clock) ? 'right' : 'wrong',
-      temporal: isTemporalUp ? 'up' : 'down',
+      temporal: temporal ?? 'down',
     };
   }
 }

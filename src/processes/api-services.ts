@@ -36,6 +36,7 @@ import { findRecentChanges } from '../store/recent-changes.ts';
 import { createStripe } from '../stripe/calls.ts';
 import { isLiveKey } from '../stripe/webhook.ts';
 import type { TemporalClient } from '../temporal/client.ts';
+import { readTemporalState } from '../temporal/namespace.ts';
 import type { Tracing } from '../tracing/tracing.ts';
 import type { OpenedPools } from './api-pools.ts';
 
@@ -108,7 +109,9 @@ export async function openServices(deps: ServiceDeps): Promise<Api> {
     responses: new ResponseRecorder(log, keys, refusals),
     shares,
     rateLimits: createRateLimits(config.rateLimits),
-    readiness: new Readiness(lookUps, clock, () => temporal.isUp()),
+    readiness: new Readiness(lookUps, clock, (timeoutMs) =>
+      readTemporalState(temporal.client, timeoutMs),
+    ),
   };
 }
 

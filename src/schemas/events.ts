@@ -13,7 +13,8 @@ import { LeaseReply } from './leases.ts';
 import { Closed, Dollars, Id, Text, TimeOf, Timestamp, Word } from './shapes.ts';
 import { TopUpRecord } from './top-ups.ts';
 
-const { sessionUrl: _, ...topUpMembers } = TopUpRecord.properties;
+/** An event has neither a link nor a sum: each refund has events of its own. */
+const { sessionUrl: _, refunded: __, ...topUpMembers } = TopUpRecord.properties;
 const TopUpData = Closed(topUpMembers);
 
 const reversalData = (kind: IdKind, what: string) =>

@@ -116,6 +116,10 @@ export const OperatorTopUpsReply = Closed({
     Closed({
       id: Id('topUp', 'The id of the top-up.'),
       amount: Dollars('Dollars credited or, while it is pending, requested.', 25),
+      refunded: Dollars(
+        'Dollars of it refunded to the card so far, also by refunds in progress.',
+        0,
+      ),
       status: Word(TOP_UP_STATUSES, 'The state of the top-up.'),
       method: Word(TOP_UP_METHODS, 'How it is paid.'),
       automatic: Type.Boolean({ description: 'Whether a charge started it.', examples: [false] }),
@@ -187,7 +191,10 @@ export const OperatorStatusReply = Closed({
     ['up', 'read_only', 'not_durable', 'down'],
     'Whether PostgreSQL responds. Farebox can charge only while it is `up`.',
   ),
-  temporal: Word(['up', 'down'], 'Whether Temporal responds.'),
+  temporal: Word(
+    ['up', 'no_namespace', 'down'],
+    'Whether Temporal responds, and has the namespace of TEMPORAL_NAMESPACE.',
+  ),
   waiting: Type.Array(
     Closed({
       what: Text('What is waiting.', 'outbox'),

@@ -94,6 +94,7 @@ export type TopUpQuoteReply = Static<typeof TopUpQuoteReply>;
 export const TopUpRecord = Closed({
   id: topUpId,
   amount: Dollars('Dollars credited or, while it is pending, requested.', 10),
+  refunded: Dollars('Dollars of it refunded to the card so far, also by refunds in progress.', 0),
   tax: Type.Optional(tax),
   status: Status,
   method: Word(TOP_UP_METHODS, 'How it is paid.'),

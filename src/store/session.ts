@@ -112,6 +112,14 @@ const UNREACHABLE = /^E(CONNREFUSED|HOSTUNREACH|NETUNREACH|NOTFOUND|AI_AGAIN)$/;
 /** Classes of SQLSTATE: a wrong user or password, and a database that does not exist. */
 const REFUSED = /^(28|3D)/;
 
+/** PgBouncer has one SQLSTATE for all that it refuses, so its words tell what that is. */
+const REFUSED_BY_POOLER =
+  /authentication failed|no such (user|database)|(database|role) ".*" does not exist/;
+
+function isRefused({ code, message }: Error & { readonly code: unknown }): boolean {
+  return code === '08P01' ? REFUSED_BY_POOLER.test(message) : REFUSED.test(String(code));
+}
+
 /**
  * PgBouncer refuses the settings above, unless it is told to drop them. The error of a network names neither PostgreSQL nor the
  * setting, and has no message where the name has several addresses. The error of a wrong password does not name the setting.
@@ -120,7 +128,7 @@ export function explainConnectFailure(error: unknown): unknown {
   for (let at = error; at instanceof Error; at = at.cause) {
     if (/unsupported startup parameter/.test(at.message)) return new PoolerError({ cause: error });
     if (!('code' in at)) continue;
-    if (REFUSED.test(String(at.code))) {
+    if (isRefused(at)) {
       return new Error(`PostgreSQL refused what is in DATABASE_URL: ${at.message}`, {
         cause: error,
       });

@@ -355,6 +355,8 @@ describe('client: settings', () => {
     ['no secret key', { secretKey: '' }],
     ['a base URL that is none', { baseUrl: 'billing' }],
     ['a base URL that is not http', { baseUrl: 'file:///etc' }],
+    ['a base URL with the version of the API', { baseUrl: 'https://billing.example/v1' }],
+    ['a base URL with the version and a slash', { baseUrl: 'https://billing.example/pay/v1/' }],
     ['a base URL with a password', { baseUrl: 'http://a:b@billing' }],
     ['a time-out of nothing', { timeoutMs: 0 }],
     ['a time-out that no timer can wait', { timeoutMs: 2 ** 31 }],
@@ -367,4 +369,12 @@ describe('client: settings', () => {
       assert.throws(() => new Farebox(settings), TypeError);
     });
   }
+
+  it('say what to write instead of a base URL with the version of the API', () => {
+    const settings = { secretKey, baseUrl: 'https://billing.example/pay/v1/' };
+    assert.throws(
+      () => new Farebox(settings),
+      /write https:\/\/billing\.example\/pay in FAREBOX_URL or baseUrl, without \/v1$/,
+    );
+  });
 });

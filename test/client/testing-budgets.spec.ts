@@ -130,6 +130,7 @@ for (const [name, service] of Object.entries({ service: realService(), fake: fak
         remaining: 1.5,
       });
       assert.equal(perCall.resetsAt, undefined);
+      assert.match(perCall.message, /^The budget allows at most \$1\.50? for one call\.$/);
       const window = await raised(pay(key, 1.25));
       assert.partialDeepStrictEqual(factsOf(window), { scope: 'window', limit: 2, remaining: 1 });
       const beside = await keyOf((await make({ parentId: root.id })).id);

@@ -16,6 +16,11 @@ describe('the output of a command for people', () => {
     assert.equal(columns([values]), `id     ${'body'.padEnd(width)}  none\nevt_1  ${shown}  -\n`);
   });
 
+  it('writes amounts and counts with commas, exactly', () => {
+    assert.equal(table({ limit: 1_234_567.5 }), 'limit  1,234,567.5\n');
+    assert.equal(columns([{ used: 1_234_567.000001 }]), 'used\n1,234,567.000001\n');
+  });
+
   it('leaves every other text as it is', () => {
     const name = 'Zoë 👩‍🚀 שלום';
     assert.equal(table({ name, n: 1.5, yes: true }), `name  ${name}\nn     1.5\nyes   true\n`);

@@ -483,7 +483,7 @@ describe('the console', function () {
     await form.getByLabel('Reason').fill('Asked for it');
     await form.getByRole('button', { name: 'Refund' }).click();
     await books.getByText('$24.499875').waitFor();
-    await page.getByText('Partially refunded').waitFor();
+    await page.getByText('$4.00 refunded').waitFor();
   });
 
   it('shows nobody else the pages of operators', async () => {

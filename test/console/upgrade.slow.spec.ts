@@ -129,6 +129,8 @@ describe('the console while one release replaces another', function () {
     const account = await newer.createAccount(10);
     proxy.send([newerPort]);
     await window.enter(account);
+    let asked: string[] = [];
+    page.on('request', (each) => void asked.push(new URL(each.url()).pathname));
     for (const [name, member] of [
       ['Budgets', 'budgets'],
       ['Usage', 'charges'],
@@ -138,9 +140,12 @@ describe('the console while one release replaces another', function () {
       await link(name).click();
       await page.getByText('This page could not be loaded').waitFor();
       proxy.leaveOut(undefined);
+      asked = [];
       await heading(name).waitFor();
       assert.equal(await page.getByRole('alert').count(), 0, name);
     }
+    assert.ok(asked.includes('/v1/keys'));
+    assert.ok(!asked.includes('/v1/usage'), 'the page before is not read again');
   });
 });
 

@@ -113,16 +113,17 @@ describe('money', () => {
     );
   });
 
-  it('reads as dollars and cents in texts, with more decimals only where there are any', () => {
-    const texts = [0, 500_000, 10_000_000, 20_500, 1, -3_250_000].map((micros) =>
+  it('reads as dollars and cents in texts, with commas, and more decimals only where there are any', () => {
+    const texts = [0, 500_000, 10_000_000, 20_500, 1, -3_250_000, 1_234_567_500_000].map((micros) =>
       formatDollars(asMicros(micros)),
     );
-    assert.deepEqual(texts, ['$0.00', '$0.50', '$10.00', '$0.0205', '$0.000001', '-$3.25']);
+    const small = ['$0.00', '$0.50', '$10.00', '$0.0205', '$0.000001', '-$3.25'];
+    assert.deepEqual(texts, [...small, '$1,234,567.50']);
   });
 
   it('is exact in texts beyond the largest safe integer, as the sum of many accounts', () => {
     const texts = [2n ** 53n, -(2n ** 63n)].map(formatDollars);
-    assert.deepEqual(texts, ['$9007199254.740992', '-$9223372036854.775808']);
+    assert.deepEqual(texts, ['$9,007,199,254.740992', '-$9,223,372,036,854.775808']);
   });
 
   it('is written as a plain decimal of six places, exactly', () => {

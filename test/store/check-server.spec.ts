@@ -164,6 +164,27 @@ describe('the PostgreSQL of a start', () => {
       }
     });
 
+    it('names DATABASE_URL when it refuses the password, user or database', async () => {
+      const pooler = await startPgBouncer(testDatabase.url, { isStrict: true });
+      try {
+        await checkServer(pooler.pooledUrl);
+        for (const [part, value] of [
+          ['password', 'wrong'],
+          ['username', 'absent'],
+          ['pathname', '/absent'],
+        ] as const) {
+          const url = new URL(pooler.pooledUrl);
+          url[part] = value;
+          const open = () => createDatabase(url.href, { maxPoolSize: 1, onError: () => {} });
+          for (const start of [() => checkServer(url.href), open]) {
+            await assert.rejects(start, /^Error: PostgreSQL refused what is in DATABASE_URL: /);
+          }
+        }
+      } finally {
+        await pooler.stop();
+      }
+    });
+
     it('must have sessions whose defaults are those that ours would set', async () => {
       await set('datestyle', `'German'`);
       await set('array_nulls', 'off');

@@ -33,28 +33,33 @@ export interface PgBouncerOptions {
   readonly ignored?: string;
   /** How many statements that clients prepare by name it prepares in its sessions. Unset: it does not know of them. */
   readonly preparedMax?: number;
+  /** It takes no other user and password than those of `databaseUrl`, and knows no other database. */
+  readonly isStrict?: boolean;
   /** The sessions that all clients share. */
   readonly sessions?: number;
 }
 
 export async function startPgBouncer(
   databaseUrl: string,
-  { ignored = '', preparedMax, sessions = 20 }: PgBouncerOptions = {},
+  { ignored = '', preparedMax, isStrict = false, sessions = 20 }: PgBouncerOptions = {},
 ): Promise<PgBouncer> {
   const folder = await mkdtemp(join(tmpdir(), 'farebox-pgbouncer-'));
   const port = await choosePort();
   const { hostname, port: databasePort, username, password, pathname } = new URL(databaseUrl);
   const server = `host=${hostname} port=${databasePort} user=${username} password=${decodeURIComponent(password)}`;
   const file = join(folder, 'pgbouncer.ini');
+  const users = join(folder, 'users.txt');
+  await writeFile(users, `"${username}" "${decodeURIComponent(password)}"\n`);
   await writeFile(
     file,
     `[databases]
-* = ${server}
+${isStrict ? pathname.slice(1) : '*'} = ${server}
 [pgbouncer]
 listen_addr = 127.0.0.1
 listen_port = ${port}
 unix_socket_dir =
-auth_type = any
+auth_type = ${isStrict ? 'scram-sha-256' : 'any'}
+auth_file = ${users}
 pool_mode = transaction
 default_pool_size = ${sessions}
 max_client_conn = 500

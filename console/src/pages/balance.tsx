@@ -15,7 +15,7 @@ import { Empty, Loaded } from '../parts/states.tsx';
 import { SavedCardCards } from '../parts/saved-card.tsx';
 import { Steps } from '../parts/steps.tsx';
 import { TopUpForm } from '../parts/top-up-form.tsx';
-import { Money, Status, Time } from '../parts/values.tsx';
+import { Money, RefundableAmount, Status, Time } from '../parts/values.tsx';
 
 const POLL_MS = 4_000;
 
@@ -266,7 +266,11 @@ function TopUpHistory() {
                 )}
               </Table.Td>
               <Table.Td className="money">
-                <Money dollars={topUp.amount} decimals={decimals} />
+                <RefundableAmount
+                  amount={topUp.amount}
+                  refunded={topUp.refunded}
+                  decimals={decimals}
+                />
                 {!!topUp.tax && (
                   <Text size="xs" c="dimmed">
                     and {usd(topUp.tax)} tax

@@ -67,6 +67,7 @@ function Status({ status }: { readonly status: OperatorStatus }) {
 const STATES: Readonly<Record<string, string>> = {
   up: 'Up',
   down: 'Not responding',
+  no_namespace: 'No namespace',
   read_only: 'Read-only',
   not_durable: 'Not durable',
 };

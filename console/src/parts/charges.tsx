@@ -20,7 +20,7 @@ import type { Usage, Verified } from '../answers.ts';
 import { write } from '../api.ts';
 import { decimalsOfAll } from '../format.ts';
 import { ScrollTable } from './lists.tsx';
-import { CopyText, Id, Money, Time } from './values.tsx';
+import { CopyText, Id, Money, RefundableAmount, Time } from './values.tsx';
 
 export type Charge = Usage['charges'][number] & { readonly consumerId?: string };
 
@@ -183,31 +183,11 @@ export function ChargeTable({ charges, onOpen }: TableProps) {
             </bdi>
           </Table.Td>
           <Table.Td className="money">
-            <ChargeAmount amount={amount} refunded={refunded} decimals={decimals} />
+            <RefundableAmount amount={amount} refunded={refunded} decimals={decimals} />
           </Table.Td>
         </Table.Tr>
       ))}
     </ScrollTable>
-  );
-}
-
-interface ChargeAmountProps {
-  readonly amount: number;
-  readonly refunded: number;
-  readonly decimals: number;
-}
-
-/** A charge's amount and, below it, the refunded part, if any. */
-export function ChargeAmount({ amount, refunded, decimals }: ChargeAmountProps) {
-  return (
-    <>
-      <Money dollars={amount} decimals={decimals} />
-      {refunded > 0 && (
-        <Text size="xs" c="dimmed">
-          <Money dollars={refunded} /> refunded
-        </Text>
-      )}
-    </>
   );
 }
 

@@ -10,12 +10,11 @@ import type {
 } from '../answers.ts';
 import { decimalsOfAll, movementText, paymentText } from '../format.ts';
 import { AuditEntries } from './audit-entries.tsx';
-import { ChargeAmount } from './charges.tsx';
 import { PagedList, ScrollTable, usePages } from './lists.tsx';
 import { OutsideLinks } from './operator.tsx';
 import { Card } from './page.tsx';
 import { Empty } from './states.tsx';
-import { Id, Money, Status, Time } from './values.tsx';
+import { Id, Money, RefundableAmount, Status, Time } from './values.tsx';
 
 interface ListsProps {
   readonly accountId: string;
@@ -146,7 +145,11 @@ function TopUps({ path, onRefund }: { readonly path: string } & Pick<ListsProps,
               )}
             </Table.Td>
             <Table.Td data-label="Amount" className="money">
-              <Money dollars={topUp.amount} decimals={decimals} />
+              <RefundableAmount
+                amount={topUp.amount}
+                refunded={topUp.refunded}
+                decimals={decimals}
+              />
             </Table.Td>
             <Table.Td data-label="Open in">
               <OutsideLinks temporalUrl={topUp.temporalUrl} processorUrl={topUp.processorUrl} />
@@ -201,7 +204,7 @@ function Charges({ path }: { readonly path: string }) {
               </Text>
             </Table.Td>
             <Table.Td className="money">
-              <ChargeAmount amount={amount} refunded={refunded} decimals={decimals} />
+              <RefundableAmount amount={amount} refunded={refunded} decimals={decimals} />
             </Table.Td>
           </Table.Tr>
         ))}

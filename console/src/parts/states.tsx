@@ -105,7 +105,9 @@ export function PageFailed() {
   useEffect(() => {
     // If the page fails again, this alert is drawn anew, and with it the timer.
     const timer = setTimeout(() => {
-      void queries.refetchQueries().then(() => router.invalidate());
+      // What the page read is read again when it is drawn, and what other pages read, when they are opened.
+      queries.removeQueries({ type: 'inactive' });
+      void queries.refetchQueries({ type: 'active' }).then(() => router.invalidate());
     }, AGAIN_MS);
     return () => clearTimeout(timer);
   }, [queries, router]);

@@ -1,5 +1,5 @@
 /** Single values: money, times, ids, statuses, and text to copy. */
-import { ActionIcon, Badge, Button, CopyButton, Group, Tooltip } from '@mantine/core';
+import { ActionIcon, Badge, Button, CopyButton, Group, Text, Tooltip } from '@mantine/core';
 import { IconCheck, IconCopy } from '@tabler/icons-react';
 import { ago, localTime, statusText, usd } from '../format.ts';
 
@@ -87,5 +87,25 @@ export function Id({ id }: { readonly id: string }) {
       <span className="id breaks">{id}</span>
       <CopyIcon value={id} label="Copy ID" />
     </Group>
+  );
+}
+
+interface RefundableAmountProps {
+  readonly amount: number;
+  readonly refunded: number;
+  readonly decimals: number;
+}
+
+/** The amount of a charge or top-up and, below it, the refunded part, if any. */
+export function RefundableAmount({ amount, refunded, decimals }: RefundableAmountProps) {
+  return (
+    <>
+      <Money dollars={amount} decimals={decimals} />
+      {refunded > 0 && (
+        <Text size="xs" c="dimmed">
+          <Money dollars={refunded} /> refunded
+        </Text>
+      )}
+    </>
   );
 }

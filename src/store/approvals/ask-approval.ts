@@ -80,13 +80,9 @@ async function limitReachedBy(
   tx: Transaction,
   { accountId, spendKey, developerNumber, askedBy, budget }: Ask,
 ): Promise<'key' | 'budget' | 'account' | undefined> {
-  // Developers that ask for a key of the account are counted one by one, and apart from its owner, so that none of them uses up
-  // the limit.
-  const ofKey =
-    spendKey === 0
-      ? sql.fragment`
-          spend_key = 0 and asked_by = ${askedBy} and (asked_by = 'payer' or developer = ${developerNumber})`
-      : sql.fragment`spend_key = ${spendKey}`;
+  // Developers that see a key are counted one by one, and apart from its holder, so that none of them uses up the limit.
+  const ofKey = sql.fragment`
+    spend_key = ${spendKey} and asked_by = ${askedBy} and (asked_by = 'payer' or developer = ${developerNumber})`;
   const counts = await tx.one(sql.type(countsRow)`
     select count(*) filter (where ${ofKey}) as key,
       count(*) filter (where budget = ${budget} and status = 'pending') as budget,

@@ -10,7 +10,7 @@ import {
   type AutoTopUpState,
   type TopUpFailure,
 } from '../../domain/top-up.ts';
-import { lockConsent, obstacleTo } from './monthly-ceiling.ts';
+import { hasConsent, lockConsent, obstacleTo } from './monthly-ceiling.ts';
 import { lockConsumer, type ConsumerRef } from '../balance/consumers.ts';
 import {
   idRow,
@@ -96,13 +96,17 @@ export async function findAutoTopUpState(
   return found && { status: found.status, reason: found.reason };
 }
 
-/** Null turns them off. Only the owner changes them, never a consumer key. Each change resets the count of declines. */
+/**
+ * Null turns them off. Only the owner changes them, never a consumer key. Each change resets the count of declines. Without the
+ * owner's consent, they would be on and never charge the card. A withdrawal at the same time is as one that follows.
+ */
 export async function setAutoTopUp(
   connection: Connection,
   consumer: ConsumerRef,
   settings: AutoTopUpSettings | null,
-): Promise<void> {
+): Promise<'set' | 'consent_required'> {
   const { ledger, consumerId } = consumer;
+  if (settings && !(await hasConsent(connection, consumerId))) return 'consent_required';
   await connection.transaction(async (tx) => {
     await deleteNoticesOf(tx, 'auto_top_up', consumerId);
     await lockConsumer(tx, consumer);
@@ -119,6 +123,7 @@ export async function setAutoTopUp(
     }
     await switchAskingOn(tx, consumer);
   });
+  return 'set';
 }
 
 /** How often a top-up that a ceiling forbids is checked again: the month may be over. */

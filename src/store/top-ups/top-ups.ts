@@ -286,14 +286,29 @@ export async function getTopUp(connection: Connection, id: string): Promise<TopU
   `);
 }
 
+/** As its owner and operators see it. */
+export type ListedTopUp = Static<typeof ListedTopUp>;
+const ListedTopUp = Type.Object({
+  ...TopUp.properties,
+  /** By refunds that are made or requested. */
+  refundedMicros: micros,
+});
+const listedRow = row(ListedTopUp);
+const listedColumns = sql.fragment`
+  ${columns}, (
+    select coalesce(sum(r.amount_micros), 0)::int8 from farebox.reversals r
+    where r.top_up_id = top_ups.id and r.kind = 'refund' and r.status in ('requested', 'made')
+  ) as "refundedMicros"
+`;
+
 /** A consumer sees only its own. */
 export async function findTopUpOf(
   connection: Connection,
   consumerId: string,
   id: string,
-): Promise<TopUp | null> {
-  return connection.maybeOne(sql.type(topUpRow)`
-    select ${columns} from farebox.top_ups where id = ${id} and consumer_id = ${consumerId}
+): Promise<ListedTopUp | null> {
+  return connection.maybeOne(sql.type(listedRow)`
+    select ${listedColumns} from farebox.top_ups where id = ${id} and consumer_id = ${consumerId}
   `);
 }
 
@@ -302,11 +317,11 @@ export async function listTopUpsOf(
   connection: Connection,
   consumerId: string,
   page: { readonly limit: number; readonly beforeId?: string | undefined },
-): Promise<readonly TopUp[]> {
+): Promise<readonly ListedTopUp[]> {
   const before =
     page.beforeId === undefined ? sql.fragment`` : sql.fragment`and id < ${page.beforeId}`;
-  return connection.any(sql.type(topUpRow)`
-    select ${columns} from farebox.top_ups where consumer_id = ${consumerId} ${before}
+  return connection.any(sql.type(listedRow)`
+    select ${listedColumns} from farebox.top_ups where consumer_id = ${consumerId} ${before}
     order by id desc limit ${page.limit}
   `);
 }

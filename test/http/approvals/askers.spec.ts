@@ -3,12 +3,14 @@ import assert from 'node:assert/strict';
 import { ASKS_OF_KEY_MAX } from '../../../src/domain/approval.ts';
 import { uuidOf } from '../../../src/domain/ids.ts';
 import { ApprovalWatch } from '../../../src/http/approval-watch.ts';
+import { WAITS } from '../../../src/http/fair-shares.ts';
 import { ApprovalReply } from '../../../src/schemas/approvals.ts';
 import { createDatabase, type Database } from '../../../src/store/database.ts';
+import type { TestAccount } from '../../support/accounts.ts';
 import { startTestApi, type TestApi } from '../../support/api.ts';
 import { ask, decide, showApproval } from '../../support/approval-requests.ts';
 import { makeBudget, makeKey } from '../../support/budget-requests.ts';
-import { bodyOf, call } from '../../support/http.ts';
+import { assertError, bodyOf, call } from '../../support/http.ts';
 
 describe('an approval that the holder of the key has asked for', () => {
   let api: TestApi;
@@ -50,22 +52,28 @@ describe('the questions of one developer', () => {
   });
   after(() => api?.stop());
 
-  it('leave room for those of the account itself, by the same key', async () => {
-    const owner = await api.createAccount(1);
-    const hostile = await api.createAccount(0);
-    const statuses: number[] = [];
-    for (let asked = 0; asked <= ASKS_OF_KEY_MAX; asked += 1) {
-      const body = { apiKey: owner.consumerKey, tool: 'search', amount: 10 + asked };
-      const { status } = await call(api, 'POST', '/v1/approvals', {
-        key: hostile.developerKey,
-        body,
-      });
-      statuses.push(status);
-    }
-    const made = Array.from({ length: ASKS_OF_KEY_MAX }, () => 201);
-    assert.deepEqual(statuses, [...made, 400]);
-    assert.equal((await ask(api, owner, owner.consumerKey, 5)).status, 'pending');
-  });
+  for (const kind of ['consumer key', 'spend key'] as const) {
+    it(`leave room for those of the holder and of other developers, by the same ${kind}`, async () => {
+      const owner = await api.createAccount(1);
+      const [hostile, other] = [await api.createAccount(0), await api.createAccount(0)];
+      const { id } = await makeBudget(api, owner.consumerKey, { limit: 1 });
+      const spendKey = await makeKey(api, owner.consumerKey, id);
+      const apiKey = kind === 'spend key' ? spendKey.key : owner.consumerKey;
+      const askBy = async (developer: TestAccount, amount: number) => {
+        const body = { apiKey, tool: 'search', amount };
+        const key = developer.developerKey;
+        return (await call(api, 'POST', '/v1/approvals', { key, body })).status;
+      };
+      const statuses: number[] = [];
+      for (let asked = 0; asked <= ASKS_OF_KEY_MAX; asked += 1) {
+        statuses.push(await askBy(hostile, 10 + asked));
+      }
+      const made = Array.from({ length: ASKS_OF_KEY_MAX }, () => 201);
+      assert.deepEqual(statuses, [...made, 400]);
+      assert.equal((await ask(api, owner, apiKey, 5)).status, 'pending');
+      assert.equal(await askBy(other, 10), 201);
+    });
+  }
 });
 
 describe('waiting for an approval', () => {
@@ -82,6 +90,25 @@ describe('waiting for an approval', () => {
     watch?.stop();
     await database?.end();
     await api?.stop();
+  });
+
+  it('in a queue ends with the key, also in the share of the account', async () => {
+    const owner = await api.createAccount(100);
+    const budget = await makeBudget(api, owner.consumerKey, { limit: 1 });
+    const spendKey = await makeKey(api, owner.consumerKey, budget.id);
+    const asked = await ask(api, owner, spendKey.key, 2);
+    const path = `/v1/approvals/${asked.id}`;
+    await api.sql.query('begin');
+    await api.sql.query('lock table farebox.approvals in access exclusive mode');
+    const key = owner.consumerKey;
+    const first = Array.from({ length: WAITS.weightMax }, () => call(api, 'GET', path, { key }));
+    const queued = call(api, 'GET', `${path}?wait=50`, { key: spendKey.key });
+    // The key is in memory, and a process learns of the change later, so the request already waits.
+    const revoked = await call(api, 'POST', `/v1/keys/${spendKey.id}/revoke`, { key });
+    assert.equal(revoked.status, 200);
+    await api.sql.query('commit');
+    for (const { status } of await Promise.all(first)) assert.equal(status, 200);
+    assertError(await queued, 401, 'invalid_api_key');
   });
 
   it('tells the decision to a key that works, and not to one that was revoked meanwhile', async () => {

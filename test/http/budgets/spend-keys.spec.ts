@@ -4,6 +4,7 @@ import { BalanceReply } from '../../../src/schemas/balance.ts';
 import { BudgetsReply, SpendKeysReply } from '../../../src/schemas/budgets.ts';
 import { ChargeBatchReply } from '../../../src/schemas/charge-batches.ts';
 import { ChargeReply } from '../../../src/schemas/charges.ts';
+import type { ErrorReply } from '../../../src/schemas/errors.ts';
 import { KeyReply, NewKeyReply } from '../../../src/schemas/keys.ts';
 import type { TestAccount } from '../../support/accounts.ts';
 import { startTestApi, type TestApi } from '../../support/api.ts';
@@ -126,19 +127,16 @@ describe('spend keys', () => {
       });
       const { key: spendKey } = await makeKey(api, key, budget.id);
       const budgetId = budget.id;
-      assertError(
-        await spend(api, account, spendKey, 0.500001),
-        402,
-        'spend_limit_reached',
-        undefined,
-        {
-          budgetId,
-          scope: 'per_call',
-          limit: 0.5,
-          remaining: 0.5,
-          resetsAt: null,
-        },
-      );
+      const dear = await spend(api, account, spendKey, 0.500001);
+      assertError(dear, 402, 'spend_limit_reached', undefined, {
+        budgetId,
+        scope: 'per_call',
+        limit: 0.5,
+        remaining: 0.5,
+        resetsAt: null,
+      });
+      const { error } = dear.body as ErrorReply;
+      assert.equal(error.message, 'The budget allows at most $0.50 for one call.');
       const by = (developer: TestAccount, tool: string) =>
         spend(api, { ...account, developerKey: developer.developerKey }, spendKey, 0.1, { tool });
       assertError(await by(account, 'other'), 403, 'tool_not_allowed', 'tool', { budgetId });

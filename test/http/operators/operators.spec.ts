@@ -15,7 +15,7 @@ import {
   OperatorTopUpsReply,
   TopUpRefundReply,
 } from '../../../src/schemas/operators.ts';
-import { TopUpReply } from '../../../src/schemas/top-ups.ts';
+import { TopUpReply, TopUpsReply } from '../../../src/schemas/top-ups.ts';
 import { createAccount, type TestAccount } from '../../support/accounts.ts';
 import { proveBooks } from '../../support/books.ts';
 import { endAll } from '../../support/end-all.ts';
@@ -259,6 +259,9 @@ describe('operators', () => {
     assertError(await post(path, { amount: 7, reason }), 400, 'invalid_amount', 'amount', {
       refundable: 6,
     });
+    const own = await call(stack.api, 'GET', '/v1/top-up', { key: account.consumerKey });
+    const [listed] = bodyOf(own, 200, TopUpsReply).topUps;
+    assert.deepEqual([listed?.id, listed?.amount, listed?.refunded], [topUpId, 10, 4]);
     const rest = randomUUID();
     for (let n = 0; n < 2; n += 1) {
       assert.equal(bodyOf(await post(path, { reason }, rest), 201, TopUpRefundReply).amount, 6);
@@ -268,6 +271,7 @@ describe('operators', () => {
       return list.topUps[0]?.status === 'refunded';
     });
     const topUps = bodyOf(await get(`/accounts/${accountId}/top-ups`), 200, OperatorTopUpsReply);
+    assert.equal(topUps.topUps[0]?.refunded, 10);
     const byHand = await post(`/top-ups/${topUps.topUps.at(-1)?.id}/refund`, { reason });
     assertError(byHand, 409, 'top_up_not_refundable');
     assertError(await post(path, { reason }), 409, 'top_up_not_refundable');

@@ -20,6 +20,7 @@ import { row, sql, type Database } from '../../../src/store/database.ts';
 import { rebuildRollups, rollUp } from '../../../src/store/earnings/rollups.ts';
 import { requestRefund } from '../../../src/store/top-ups/request-refund.ts';
 import { setAutoTopUp } from '../../../src/store/top-ups/auto-top-ups.ts';
+import { changeConsent } from '../../../src/store/top-ups/monthly-ceiling.ts';
 import { newDraft } from '../../support/charge-drafts.ts';
 import { backUpLedger, openTestLedger, type TestLedger } from '../../support/ledger.ts';
 import {
@@ -156,7 +157,10 @@ class Year {
               amountMicros: asMicros(1_000_000),
               ceilingMicros: asMicros(9_000_000),
             };
-        return setAutoTopUp(database, payer, settings);
+        const ceiling = asMicros(9_000_000);
+        await changeConsent(database, payer.consumerId, { ceiling, givenBy: 'operator' });
+        await setAutoTopUp(database, payer, settings);
+        return;
       }
       case 'rollUp':
         await rollUp(database);

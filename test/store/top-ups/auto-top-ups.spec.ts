@@ -73,6 +73,17 @@ describe('automatic top-ups in the database', () => {
     assert.equal(await findAutoTopUp(database, payer), null);
   });
 
+  it('are not switched on without the consent of the owner, nor changed', async () => {
+    const payer = await newAutoPayer();
+    await payer.charge(6 * DOLLAR);
+    await changeConsent(database, payer.consumerId, { ceiling: null, givenBy: 'owner' });
+    const settings = { ...SETTINGS, amountMicros: asMicros(30 * DOLLAR) };
+    assert.equal(await setAutoTopUp(database, payer, settings), 'consent_required');
+    assert.equal((await findAutoTopUp(database, payer))?.amountMicros, SETTINGS.amountMicros);
+    assert.equal((await notices(payer)).length, 1);
+    assert.equal(await setAutoTopUp(database, payer, null), 'set');
+  });
+
   it('turn a notice into one top-up, under concurrent attempts', async () => {
     const payer = await newAutoPayer();
     const [notice] = await ask(payer);

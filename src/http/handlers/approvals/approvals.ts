@@ -16,7 +16,7 @@ import {
 } from '../../../store/approvals/approval.ts';
 import type { Decider } from '../../../store/approvals/decide-approval.ts';
 import { settleApprovals } from '../../../store/approvals/settle-approvals.ts';
-import { credentialOf } from '../../authenticate.ts';
+import { authenticateAgain, credentialOf } from '../../authenticate.ts';
 import type { Reply, Request } from '../../endpoint.ts';
 import { WAITS } from '../../fair-shares.ts';
 import { idIn, noSuch } from '../../look-ups.ts';
@@ -35,6 +35,7 @@ export async function getApproval(
   const { wait = 0 } = query;
   const askedAt = performance.now();
   const look = async () => {
+    await authenticateAgain(api.database, caller, 'asker');
     const view = await viewOf(api, caller);
     const seen = await getSeen(api, view, params);
     // For those that wait, the watch does this for all at once.

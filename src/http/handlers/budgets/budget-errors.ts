@@ -5,11 +5,12 @@ import type { LimitScope } from '../../../domain/budget.ts';
 import { wireId } from '../../../domain/ids.ts';
 import { dollarsOf, formatDollars } from '../../../domain/money.ts';
 
-const OF_SCOPE: Readonly<Record<LimitScope, string>> = {
-  total: 'in total',
-  window: 'in its current window',
-  per_call: 'for one call',
-  per_lease: 'for one lease',
+/** Nothing is used up of a limit for each call or lease, so nothing is left of it either. */
+const SAYS: Readonly<Record<LimitScope, (limit: string, left: string) => string>> = {
+  total: (limit, left) => `The budget allows ${limit} in total; ${left} is left.`,
+  window: (limit, left) => `The budget allows ${limit} in its current window; ${left} is left.`,
+  per_call: (limit) => `The budget allows at most ${limit} for one call.`,
+  per_lease: (limit) => `The budget allows at most ${limit} for one lease.`,
 };
 
 /**
@@ -31,7 +32,7 @@ export function budgetError(
       const [limit, remaining] = [refusal.limitMicros, refusal.remainingMicros].map(dollarsOf);
       return new ApiError(
         'spend_limit_reached',
-        `The budget allows ${formatDollars(refusal.limitMicros)} ${OF_SCOPE[scope]}; ${formatDollars(refusal.remainingMicros)} is left.`,
+        SAYS[scope](formatDollars(refusal.limitMicros), formatDollars(refusal.remainingMicros)),
         {
           facts: {
             budgetId,

@@ -131,6 +131,7 @@ export async function getTopUpsOfAccount(
   const topUps = rows.map((topUp) => ({
     id: wireId('topUp', topUp.id),
     amount: dollarsOf(topUp.amountMicros),
+    refunded: dollarsOf(topUp.refundedMicros),
     status: topUp.status,
     method: topUp.method,
     automatic: topUp.automatic,

@@ -90,7 +90,6 @@ export async function postAutoTopUp(
   if (amountMicros > ceilingMicros) {
     throw invalidAmount('ceiling', body.ceiling, 'at least the amount of one top-up');
   }
-  await requireConsent(api, caller);
   return changeAutoTopUp(api, caller, { thresholdMicros, amountMicros, ceilingMicros });
 }
 
@@ -107,18 +106,14 @@ function changeAutoTopUp(
   settings: AutoTopUpSettings | null,
 ): Promise<Reply<ConsentReply>> {
   return api.database.transaction(async (database) => {
-    await setAutoTopUp(database, caller, settings);
+    if ((await setAutoTopUp(database, caller, settings)) === 'consent_required') {
+      throw new ApiError(
+        'consent_required',
+        'Allow payments from your saved card first: automatic top-ups are part of them.',
+      );
+    }
     return getConsent({ database }, { caller });
   });
-}
-
-async function requireConsent(api: Api, { consumerId }: KeyOwner): Promise<void> {
-  const { ceiling } = await readConsent(api.database, consumerId);
-  if (ceiling !== null) return;
-  throw new ApiError(
-    'consent_required',
-    'Allow payments from your saved card first: automatic top-ups are part of them.',
-  );
 }
 
 const upTo = (max: Micros): AmountRule => ({

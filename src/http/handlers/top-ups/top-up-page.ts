@@ -9,6 +9,7 @@ import { uuidOf, wireId } from '../../../domain/ids.ts';
 import { isTest } from '../../../domain/mode.ts';
 import {
   asMicros,
+  formatDollars,
   MICROS_PER_DOLLAR,
   microsOfDollars,
   type Micros,
@@ -33,7 +34,7 @@ import { redirectTo } from '../../respond.ts';
 import { cookieOf } from '../../cookies.ts';
 import type { Api } from '../../services.ts';
 import { BRAND, escapeHtml, lookingAgain, respondPage, type HtmlPage } from '../html-pages.ts';
-import { checkoutUrlOf, maxPayable, payableFrom, usd } from './top-ups.ts';
+import { checkoutUrlOf, maxPayable, payableFrom } from './top-ups.ts';
 
 const FORM_BYTES_MAX = 8 * 1024;
 /** A little longer than a checkout can be paid. */
@@ -70,7 +71,10 @@ export function postTopUpPage(api: Api): Middleware {
       );
     const amount = amountOf(api, form.get('amount') ?? '');
     if (amount === undefined) {
-      const [least, most] = [usd(CHECKOUT_MICROS_MIN), usd(maxPayable(api))];
+      const [least, most] = [
+        formatDollars(asMicros(CHECKOUT_MICROS_MIN)),
+        formatDollars(maxPayable(api)),
+      ];
       return again(
         400,
         `Enter an amount of at least ${least} and at most ${most}, in whole cents.`,
@@ -261,12 +265,12 @@ function choice(
         ? 'this is test mode, so it is play money and nobody pays.</p>'
         : 'you pay on the next page.</p>') +
       (problem === undefined ? '' : `<p class="problem" role="alert">${escapeHtml(problem)}</p>`) +
-      `${form}<button class="main" name="amount" value="${dollars}">${isPlay ? 'Add' : 'Pay'} ${usd(suggested)}</button>` +
+      `${form}<button class="main" name="amount" value="${dollars}">${isPlay ? 'Add' : 'Pay'} ${formatDollars(asMicros(suggested))}</button>` +
       `<div class="amounts">${others.map(offer).join('')}</div></form>` +
       `${form}<label for="other">Other amount in dollars</label><div class="row">` +
       `<input id="other" name="amount" type="number" inputmode="decimal" min="5" max="${max / MICROS_PER_DOLLAR}" step="0.01" required>` +
       '<button>Continue</button></div></form>' +
-      `<p class="quiet">At least ${usd(CHECKOUT_MICROS_MIN)}. This link can only add money to one balance. It does not sign anyone in.</p>`,
+      `<p class="quiet">At least ${formatDollars(asMicros(CHECKOUT_MICROS_MIN))}. This link can only add money to one balance. It does not sign anyone in.</p>`,
   };
 }
 
@@ -294,7 +298,7 @@ function paid(topUp: TopUp | undefined, back: URL | undefined, looks: unknown): 
       isCard: true,
       ...reload,
       body:
-        `${BRAND}<h1>Payment processing</h1><p role="status">We add ${usd(topUp.amountMicros)} to your balance once it is ` +
+        `${BRAND}<h1>Payment processing</h1><p role="status">We add ${formatDollars(topUp.amountMicros)} to your balance once it is ` +
         `paid. A card takes a moment, a bank debit several days. You can close this page.</p>${link}`,
     };
   }
@@ -315,7 +319,7 @@ function paid(topUp: TopUp | undefined, back: URL | undefined, looks: unknown): 
     title: 'You can continue',
     isCard: true,
     body:
-      `${BRAND}<h1>You can continue</h1><p role="status">${usd(topUp.amountMicros)} was added to your balance. ` +
+      `${BRAND}<h1>You can continue</h1><p role="status">${formatDollars(topUp.amountMicros)} was added to your balance. ` +
       `${back ? 'Go back and run the tool again.' : 'Run the tool again. You can close this page.'}</p>${backLink(back)}`,
   };
 }

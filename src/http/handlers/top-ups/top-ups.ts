@@ -8,7 +8,6 @@ import {
   dollarsOf,
   formatDollars,
   isWholeCents,
-  MICROS_PER_DOLLAR,
   type Micros,
 } from '../../../domain/money.ts';
 import {
@@ -29,7 +28,12 @@ import type {
   TopUpsReply,
 } from '../../../schemas/top-ups.ts';
 import { getCounters } from '../../../store/balance/consumers.ts';
-import { findTopUpOf, listTopUpsOf, type TopUp } from '../../../store/top-ups/top-ups.ts';
+import {
+  findTopUpOf,
+  listTopUpsOf,
+  type ListedTopUp,
+  type TopUp,
+} from '../../../store/top-ups/top-ups.ts';
 import { findProcessorCustomer } from '../../../store/top-ups/processor-customers.ts';
 import { calculateTax } from '../../../stripe/tax.ts';
 import {
@@ -216,16 +220,8 @@ export function payableFrom(api: Pick<Api, 'config'>, min: Micros): AmountRule {
   const max = maxPayable(api);
   return {
     accepts: (amount) => isWholeCents(amount) && amount >= min && amount <= max,
-    says: `whole cents, from ${formatDollars(min)} to ${usd(max)}`,
+    says: `whole cents, from ${formatDollars(min)} to ${formatDollars(max)}`,
   };
-}
-
-/** $999,999.99, of whole cents. */
-export function usd(micros: number): string {
-  return (micros / MICROS_PER_DOLLAR).toLocaleString('en-US', {
-    style: 'currency',
-    currency: 'USD',
-  });
 }
 
 export function maxPayable({ config }: Pick<Api, 'config'>): Micros {
@@ -252,11 +248,12 @@ export async function getTopUp(api: Api, { caller, params }: Request): Promise<R
   return { status: 200, body: wireTopUp(api, topUp) };
 }
 
-function wireTopUp(api: Api, topUp: TopUp): TopUpRecord {
+function wireTopUp(api: Api, topUp: ListedTopUp): TopUpRecord {
   const { failureCode, failureMessage } = topUp;
   return {
     id: wireId('topUp', topUp.id),
     amount: dollarsOf(topUp.amountMicros),
+    refunded: dollarsOf(topUp.refundedMicros),
     ...(topUp.isTaxed && { tax: isTaxKnown(topUp) ? dollarsOf(topUp.taxMicros) : null }),
     status: topUp.status,
     method: topUp.method,

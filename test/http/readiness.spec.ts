@@ -1,0 +1,43 @@
+/** What `/readyz` says of Temporal, which charges do not need. */
+import assert from 'node:assert/strict';
+import { call } from '../support/http.ts';
+import {
+  createTestDatabase,
+  startApi,
+  testEnvironment,
+  type Environment,
+  type TestDatabase,
+} from '../support/stack.ts';
+
+describe('readiness', () => {
+  let database: TestDatabase;
+  let env: Environment;
+
+  before(async () => {
+    database = await createTestDatabase();
+    const stripe = {
+      STRIPE_API_BASE: 'http://127.0.0.1:9',
+      STRIPE_SECRET_KEY: 'sk_test_none',
+      STRIPE_WEBHOOK_SECRET: 'whsec_none',
+    };
+    env = { ...(await testEnvironment(database)), ...stripe };
+  });
+  after(() => database?.drop());
+
+  for (const [state, changes] of [
+    ['up', {}],
+    ['no_namespace', { TEMPORAL_NAMESPACE: 'absent' }],
+    ['down', { TEMPORAL_ADDRESS: '127.0.0.1:9' }],
+  ] as const) {
+    it(`is ready for charges while Temporal is ${state}, and says so`, async () => {
+      const api = await startApi({ env: { ...env, ...changes } });
+      try {
+        const { status, body } = await call(api, 'GET', '/readyz');
+        const dependencies = { postgres: 'up', clock: 'right', temporal: state };
+        assert.deepEqual([status, body], [200, { status: 'ready', dependencies }]);
+      } finally {
+        await api.stop();
+      }
+    });
+  }
+});
