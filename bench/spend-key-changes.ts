@@ -4,7 +4,7 @@
  * p99, or an ended one a second in any try. It writes nothing.
  */
 import { parseArgs } from 'node:util';
-import { startTestApi } from '../test/support/api.ts';
+import { startTestApiProcesses } from '../test/support/api.ts';
 import { closeBudget, makeBudget, makeKey, spend } from '../test/support/budget-requests.ts';
 import { call } from '../test/support/http.ts';
 import { mochaGlobalSetup, mochaGlobalTeardown } from '../test/support/setup.ts';
@@ -39,10 +39,10 @@ function say(kind: Kind, what: string, isMet: (p99Ms: number, maxMs: number) => 
 
 await mochaGlobalSetup();
 try {
-  const api = await startTestApi({ processes: 2 });
+  const api = await startTestApiProcesses({ servers: 2 });
   const account = await api.createAccount(1_000);
   const owner = account.consumerKey;
-  type Server = (typeof api.processes)[number];
+  type Server = (typeof api.servers)[number];
 
   /** The time of the first charge by a key that this process has not seen. */
   const works = async (server: Server, key: string): Promise<number> => {
@@ -61,10 +61,10 @@ try {
   };
   /** In both processes at once. */
   const measureEnd = async (kind: Kind, key: string, end: () => Promise<unknown>) => {
-    for (const server of api.processes) note('a new key', await works(server, key));
+    for (const server of api.servers) note('a new key', await works(server, key));
     await end();
     const since = performance.now();
-    const took = await Promise.all(api.processes.map((server) => ends(server, key, since)));
+    const took = await Promise.all(api.servers.map((server) => ends(server, key, since)));
     for (const ms of took) note(kind, ms);
   };
 

@@ -16,7 +16,7 @@ describe('tails while no worker runs', () => {
   let developer: Party;
 
   before(async () => {
-    api = await startTestApi({ processes: 2 });
+    api = await startTestApi({ servers: 2 });
     harness = await openEarningsHarness(api.databaseUrl);
     [developer] = (await harness.parties(1)) as [Party];
   });
@@ -31,7 +31,7 @@ describe('tails while no worker runs', () => {
     return bodyOf(answer, 200, EarningsReply).totalEarnings;
   };
 
-  it('are shortened by API processes once they are long, each row by one process', async () => {
+  it('are shortened by API servers once they are long, each row by one server', async () => {
     // As days of flushes would leave them.
     await harness.client.query(
       `insert into farebox.earnings_tail (ledger, developer, minute, tool, amount_micros, charges)

@@ -52,8 +52,8 @@ describe('budgets, while processes are killed', function () {
   const spenders: Spender[] = [];
 
   before(async () => {
-    api = await startTestApiProcesses({ processes: PROCESSES });
-    servers = [...api.processes];
+    api = await startTestApiProcesses({ servers: PROCESSES });
+    servers = [...api.servers];
     database = await createDatabase(api.databaseUrl, { maxPoolSize: 2, onError: () => {} });
     for (let n = 0; n < CONSUMERS; n += 1) {
       const tree: Tree = { account: await api.createAccount(1_000_000), nodes: [] };

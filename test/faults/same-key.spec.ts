@@ -1,4 +1,4 @@
-/** One idempotency key sent several times at once, to any process: one charge, the same answer for all. */
+/** One idempotency key sent several times at once, to any server: one charge, the same answer for all. */
 import assert from 'node:assert/strict';
 import { ChargeBatchReply } from '../../src/schemas/charge-batches.ts';
 import type { TestAccount } from '../support/accounts.ts';
@@ -29,7 +29,7 @@ describe('the same key at the same time', () => {
   let account: TestAccount;
 
   before(async () => {
-    api = await startTestApi({ processes: 2 });
+    api = await startTestApi({ servers: 2 });
   });
   beforeEach(async () => {
     account = await api.createAccount(10);
@@ -53,12 +53,12 @@ describe('the same key at the same time', () => {
     return bodyOf(answer, 200, ChargeBatchReply).results;
   };
 
-  /** Sends on both processes, and lets each statement wait for the consumer before either may continue. */
+  /** Sends to both servers, and lets each statement wait for the consumer before either may continue. */
   async function onBothAtOnce<T>(send: (server: Server) => Promise<T>): Promise<[T, T]> {
     // Both know its key and its tool, so that only the statement is left to wait for.
-    for (const server of api.processes) await charge(server, 'warm-up');
+    for (const server of api.servers) await charge(server, 'warm-up');
     const held = await holdConsumer(api.databaseUrl, account.consumerId);
-    const [one, other] = api.processes as readonly [Server, Server];
+    const [one, other] = api.servers as readonly [Server, Server];
     const both = Promise.all([send(one), send(other)]);
     await held.waited(2);
     await held.release();
@@ -78,7 +78,7 @@ describe('the same key at the same time', () => {
     assert.equal((await balance()).balance, 6);
   });
 
-  it('makes one charge of a hundred at once on one process', async () => {
+  it('makes one charge of a hundred at once on one server', async () => {
     const answers = await Promise.all(Array.from({ length: 100 }, () => charge(api, 'job 2')));
     assert.deepEqual(new Set(answers.map(({ status }) => status)), new Set([201]));
     assert.equal(new Set(answers.map((answer) => JSON.stringify(answer.body))).size, 1);
@@ -87,7 +87,7 @@ describe('the same key at the same time', () => {
     assert.equal((await balance()).balance, 6);
   });
 
-  it('makes one charge of two on two processes', async () => {
+  it('makes one charge of two on two servers', async () => {
     const answers = await onBothAtOnce((server) => charge(server, 'job 3'));
     assert.deepEqual(
       answers.map(({ status }) => status),
@@ -104,7 +104,7 @@ describe('the same key at the same time', () => {
     ['that fits', []],
     ['of which one charge does not fit', [1_000]],
   ] as const) {
-    it(`makes each charge once when two processes are sent the same batch, ${what}`, async () => {
+    it(`makes each charge once when two servers are sent the same batch, ${what}`, async () => {
       const keyed = ['a', 'b', 'c'].map((idempotencyKey) => ({ ...body(1), idempotencyKey }));
       const charges = [...tooMuch.map((amount) => body(amount)), ...keyed];
       const [one, other] = await onBothAtOnce((server) => batch(server, charges));

@@ -25,7 +25,7 @@ describe('limits', () => {
 
   before(async () => {
     api = await startTestApi({
-      processes: 2,
+      servers: 2,
       env: {
         READS_PER_SECOND: String(READS_PER_SECOND),
         CHANGES_PER_SECOND: '1',
@@ -195,10 +195,10 @@ describe('limits', () => {
         "select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'",
       );
       assert.equal(rows.length, 1);
-      const inOtherProcess = await call(api.processes[1] ?? api, 'GET', '/v1/charges', {
+      const atOtherServer = await call(api.servers[1] ?? api, 'GET', '/v1/charges', {
         key: account.developerKey,
       });
-      assertError(inOtherProcess, 429, 'rate_limited');
+      assertError(atOtherServer, 429, 'rate_limited');
       assert.equal((await call(api, 'GET', '/readyz')).status, 200);
       // Its own reads have to wait, and those that would wait too long are refused.
       const refused = (await Promise.all(lists)).filter(({ status }) => status === 429);

@@ -13,11 +13,15 @@ describe('two API processes', () => {
   let other: Server;
 
   before(async () => {
-    api = await startTestApi({ processes: 2 });
+    api = await startTestApi();
+    one = api;
+    other = await startApiProcess({ env: api.env });
     account = await api.createAccount(10);
-    [one, other] = api.processes as [Server, Server];
   });
-  after(() => api?.stop());
+  after(async () => {
+    await other?.stop();
+    await api?.stop();
+  });
 
   const charge = (server: Server, body: object) =>
     call(server, 'POST', '/v1/charges', {

@@ -29,8 +29,8 @@ export interface Books {
 }
 
 export type TestApi<S extends Server = Server> = S & {
-  /** All of them; the first is this one. */
-  readonly processes: readonly [S, ...S[]];
+  /** All of them; the first is this one. They share the database alone. */
+  readonly servers: readonly [S, ...S[]];
   readonly env: Environment;
   readonly databaseUrl: string;
   /** For looking at rows, and for holding locks. */
@@ -44,13 +44,13 @@ export type TestApi<S extends Server = Server> = S & {
 };
 
 interface TestApiOptions {
-  readonly processes?: number;
+  readonly servers?: number;
   readonly env?: Environment;
 }
 
-/** The first one in this process, others in processes of their own. */
+/** All in this process. */
 export function startTestApi(options: TestApiOptions = {}): Promise<TestApi> {
-  return startTestApiOf(startApi, startApiProcess, options);
+  return startTestApiOf(startApi, options);
 }
 
 /** All in processes of their own, which a test may kill. */
@@ -60,14 +60,12 @@ export function startTestApiProcesses({
 }: TestApiOptions & { readonly nodeFlags?: readonly string[] } = {}): Promise<
   TestApi<ServerProcess>
 > {
-  const start: Start<ServerProcess> = ({ env }) => startApiProcess({ env, nodeFlags });
-  return startTestApiOf(start, start, options);
+  return startTestApiOf(({ env }) => startApiProcess({ env, nodeFlags }), options);
 }
 
 async function startTestApiOf<S extends Server>(
-  startFirst: Start<S>,
-  startOther: Start<S>,
-  { processes = 1, env: more = {} }: TestApiOptions,
+  start: Start<S>,
+  { servers: count = 1, env: more = {} }: TestApiOptions,
 ): Promise<TestApi<S>> {
   const database = await createTestDatabase();
   const env: Environment = {
@@ -82,8 +80,8 @@ async function startTestApiOf<S extends Server>(
     ...more,
   };
   const [first, ...others] = await Promise.all([
-    startFirst({ env }),
-    ...Array.from({ length: processes - 1 }, () => startOther({ env })),
+    start({ env }),
+    ...Array.from({ length: count - 1 }, () => start({ env })),
   ]);
   const sql = new Client({ connectionString: database.url });
   await sql.connect();
@@ -100,7 +98,7 @@ async function startTestApiOf<S extends Server>(
   };
   return {
     ...first,
-    processes: [first, ...others],
+    servers: [first, ...others],
     env,
     databaseUrl: database.url,
     sql,

@@ -24,16 +24,16 @@ describe('keys', () => {
   let account: TestAccount;
 
   before(async () => {
-    api = await startTestApi({ processes: 2 });
+    api = await startTestApi({ servers: 2 });
   });
   beforeEach(async () => {
     account = await api.createAccount(10);
-    // Every process has both keys in memory.
+    // Every server has both keys in memory.
     for (const answer of await chargeEverywhere()) bodyOf(answer, 201, ChargeReply);
   });
   after(() => api.stop());
 
-  it('stop working in every process within a second of being revoked', async () => {
+  it('stop working on every server within a second of being revoked', async () => {
     const [payer, other] = [account, await api.createAccount(10)];
     const charged = { ...payer, developerKey: other.developerKey };
     for (const answer of await chargeEverywhere(charged)) bodyOf(answer, 201, ChargeReply);
@@ -86,7 +86,7 @@ describe('keys', () => {
   });
 
   function chargeEverywhere(who = account): Promise<Answer[]> {
-    return Promise.all(api.processes.map((process) => charge(process, who)));
+    return Promise.all(api.servers.map((server) => charge(server, who)));
   }
 
   async function command(...args: readonly string[]): Promise<Key> {

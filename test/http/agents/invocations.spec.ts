@@ -11,7 +11,7 @@ import { startTestApi, type TestApi } from '../../support/api.ts';
 import { assertError, bodyOf, call, type Answer } from '../../support/http.ts';
 import { until } from '../../support/stack.ts';
 
-/** Of each API process (src/processes/api.ts). */
+/** Of each API server (src/processes/api.ts). */
 const READ_CONNECTIONS = 8;
 
 /** The sample of the specification, except for the ids. */
@@ -29,7 +29,7 @@ describe('invocations while Temporal is away', () => {
   let stranger: TestAccount;
 
   before(async () => {
-    api = await startTestApi({ processes: 2 });
+    api = await startTestApi({ servers: 2 });
     [maker, caller] = [await api.createAccount(0), await api.createAccount(0)];
     stranger = await api.createAccount(0);
     await register(maker, 'target');
@@ -44,9 +44,9 @@ describe('invocations while Temporal is away', () => {
     body?: object,
     { legacyKey } = maker,
     headers: Headers = {},
-    process = 0,
+    server = 0,
   ) =>
-    call(api.processes[process] ?? api, 'POST', path, {
+    call(api.servers[server] ?? api, 'POST', path, {
       headers: { 'x-service-key': legacyKey, ...headers },
       body,
     });
@@ -123,7 +123,7 @@ describe('invocations while Temporal is away', () => {
     return rows[0]?.count ?? 0;
   }
 
-  it('of a one_time grant succeed once out of fifty, over all processes', async () => {
+  it('of a one_time grant succeed once out of fifty, over all servers', async () => {
     const grantId = await grant();
     const answers = await Promise.all(
       Array.from({ length: 50 }, (_, n) => post('/invoke', invocation(grantId), maker, {}, n % 2)),

@@ -25,8 +25,8 @@ describe('approvals', () => {
   let key: string;
 
   before(async () => {
-    api = await startTestApi({ processes: 2 });
-    other = api.processes[1] as Server;
+    api = await startTestApi({ servers: 2 });
+    other = api.servers[1] as Server;
   });
   beforeEach(async () => {
     account = await api.createAccount(100);
@@ -70,7 +70,7 @@ describe('approvals', () => {
       assert.equal((await waiting).decision, 'always');
       // Within two seconds on a machine that is not busy.
       assert.ok(Date.now() - decidedAt < 30_000, `told after ${Date.now() - decidedAt} ms`);
-      // Told only when every process has seen it.
+      // Told only when every server has seen it.
       assert.equal(await codeOf(spendKey, 1, other), 'paid');
       assert.deepEqual((await showBudget(api, key, id)).approvedDevelopers, [account.developerId]);
       await changeBudget(api, key, id, { approvedDevelopers: [] });
@@ -170,7 +170,7 @@ describe('approvals', () => {
       assert.equal(await codeOf(spendKey, 1.5), 'paid');
     });
 
-    it('of one call is lifted once or permanently, in every process', async () => {
+    it('of one call is lifted once or permanently, on every server', async () => {
       const { id, spendKey } = await budgetWith({ maxPerCall: 1 });
       const asked = await ask(api, account, spendKey, 2);
       assert.equal(asked.scope, 'per_call');

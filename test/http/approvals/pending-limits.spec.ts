@@ -13,7 +13,7 @@ describe('questions that wait for an owner', () => {
   let api: TestApi;
 
   before(async () => {
-    api = await startTestApi({ processes: 2 });
+    api = await startTestApi({ servers: 2 });
   });
   after(() => api?.stop());
 
@@ -24,7 +24,7 @@ describe('questions that wait for an owner', () => {
       const answers = await Promise.all(
         Array.from({ length: KEYS }, async (_, n) => {
           const { key } = await makeKey(api, account.consumerKey, budgetId);
-          const server = api.processes[n % 2] ?? api;
+          const server = api.servers[n % 2] ?? api;
           const own: Answer[] = [];
           for (let asks = 0; asks < ASKS_OF_KEY; asks += 1) {
             own.push(await tryAsk(server, account, key, 2 + asks));

@@ -41,8 +41,8 @@ describe('the keys of an account', () => {
   let headers: Readonly<Record<string, string>>;
 
   before(async () => {
-    api = await startTestApi({ processes: 2 });
-    other = api.processes[1] as Server;
+    api = await startTestApi({ servers: 2 });
+    other = api.servers[1] as Server;
     stranger = await api.createAccount(0);
   });
   beforeEach(async () => {
@@ -62,7 +62,7 @@ describe('the keys of an account', () => {
   const set = async (body: object) => bodyOf(await ask(body), 200, AccountKeysReply);
   const shown = async () =>
     bodyOf(await call(api, 'GET', '/v1/account-keys', { headers }), 200, AccountKeysReply);
-  /** By the account's own key, to one of two developers, through one of two processes. */
+  /** By the account's own key, to one of two developers, through one of two servers. */
   const pay = (amount: number, by = account, server: { readonly url: string } = api) =>
     charge(server, { ...by, consumerKey: key }, { amount, tool: 'search' });
   const balance = async () =>
@@ -76,7 +76,7 @@ describe('the keys of an account', () => {
     assert.deepEqual(await budgets(), []);
   });
 
-  it('that are closed pay nothing in any process, while spend keys still pay', async () => {
+  it('that are closed pay nothing on any server, while spend keys still pay', async () => {
     const { id } = await makeBudget(api, key, { limit: 5 });
     const { key: spendKey } = await makeKey(api, key, id);
     const made = { 'idempotency-key': `before ${id}` };

@@ -26,7 +26,7 @@ describe('an attack on budgets', () => {
   let key: string;
 
   before(async () => {
-    api = await startTestApi({ processes: 2 });
+    api = await startTestApi({ servers: 2 });
   });
   beforeEach(async () => {
     account = await api.createAccount(100);
@@ -85,7 +85,7 @@ describe('an attack on budgets', () => {
     const made: number[] = [];
     const charge = async (n: number): Promise<void> => {
       const isLate = performance.now() > closedAt;
-      const server = api.processes[n % 2] ?? api;
+      const server = api.servers[n % 2] ?? api;
       const { status } = await spend(server, account, spendKey, 0.05);
       assert.ok(!isLate || status === 401, `${status} after the root was closed`);
       if (status === 201) made.push(n);
@@ -113,7 +113,7 @@ describe('an attack on budgets', () => {
     const path = `/v1/charges/${chargeId}/refund`;
     const answers = await Promise.all(
       Array.from({ length: 12 }, (_, n) =>
-        call(api.processes[n % 2] ?? api, 'POST', path, {
+        call(api.servers[n % 2] ?? api, 'POST', path, {
           key: account.developerKey,
           body: n % 3 === 0 ? {} : { amount: 1.5 },
           headers: { 'idempotency-key': n < 6 ? 'the same' : `refund ${n}` },
@@ -126,7 +126,7 @@ describe('an attack on budgets', () => {
     assert.deepEqual([used, window?.used, remaining], [1, 1, 4]);
   });
 
-  it('by a key whose branch has ended is over in every process within a second', async () => {
+  it('by a key whose branch has ended is over on every server within a second', async () => {
     const root = await makeBudget(api, key, { mayDelegate: true });
     const middle = await makeBudget(api, key, { parentId: root.id });
     const leaf = await makeBudget(api, key, { parentId: middle.id });
@@ -137,7 +137,7 @@ describe('an attack on budgets', () => {
     ];
     const ends = async (keys: readonly string[]) => {
       const since = performance.now();
-      for (const server of api.processes) {
+      for (const server of api.servers) {
         for (const each of keys) {
           const isOver = async () => (await spend(server, account, each, 0.01)).status === 401;
           await until(isOver, { timeoutMs: ENDS_MS_MAX });
@@ -148,7 +148,7 @@ describe('an attack on budgets', () => {
       const tookMs = performance.now() - since;
       assert.ok(tookMs < ENDS_MS_MAX, `${tookMs} ms`);
     };
-    for (const server of api.processes) {
+    for (const server of api.servers) {
       for (const each of [revoked, ...below]) {
         assert.equal((await spend(server, account, each.key, 0.01)).status, 201);
       }
@@ -159,13 +159,13 @@ describe('an attack on budgets', () => {
     await ends(below.map((each) => each.key));
   });
 
-  it('has to be quick: a new key works at once in every process', async () => {
+  it('has to be quick: a new key works at once on every server', async () => {
     const { id } = await makeBudget(api, key);
     const took: number[] = [];
     for (let n = 0; n < 10; n += 1) {
       const { key: spendKey } = await makeKey(api, key, id);
       const since = performance.now();
-      const answer = await spend(api.processes[n % 2] ?? api, account, spendKey, 0.01);
+      const answer = await spend(api.servers[n % 2] ?? api, account, spendKey, 0.01);
       took.push(performance.now() - since);
       assert.equal(answer.status, 201);
     }

@@ -28,7 +28,7 @@ describe('the creation of budgets, spend keys and leases under an idempotency ke
   let key: string;
 
   before(async () => {
-    api = await startTestApi({ processes: 2 });
+    api = await startTestApi({ servers: 2 });
   });
   beforeEach(async () => {
     account = await api.createAccount(10);
@@ -89,11 +89,11 @@ describe('the creation of budgets, spend keys and leases under an idempotency ke
     assert.equal(new Set(ids).size, 3);
   });
 
-  it('makes one spend key and shows it again, in every process, even when it has ended', async () => {
+  it('makes one spend key and shows it again, on every server, even when it has ended', async () => {
     const { id } = await makeBudget(api, key);
     const path = `/v1/budgets/${id}/keys`;
     const body = { name: 'session 17' };
-    const other = api.processes[1]?.url;
+    const other = api.servers[1]?.url;
     const answers = await Promise.all(
       [api.url, other].map((server) => ask(path, body, 'key', key, server)),
     );

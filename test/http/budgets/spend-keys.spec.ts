@@ -1,4 +1,4 @@
-/** Spend keys: they can be charged within their budgets and read their own node, and nothing else, in every process. */
+/** Spend keys: they can be charged within their budgets and read their own node, and nothing else, on every server. */
 import assert from 'node:assert/strict';
 import { BalanceReply } from '../../../src/schemas/balance.ts';
 import { BudgetsReply, SpendKeysReply } from '../../../src/schemas/budgets.ts';
@@ -36,8 +36,8 @@ describe('spend keys', () => {
   let other: Server;
 
   before(async () => {
-    api = await startTestApi({ processes: 2 });
-    other = api.processes[1] as Server;
+    api = await startTestApi({ servers: 2 });
+    other = api.servers[1] as Server;
   });
   beforeEach(async () => {
     account = await api.createAccount(10);
@@ -50,7 +50,7 @@ describe('spend keys', () => {
     ),
   );
 
-  /** Of a cent, by the other process. */
+  /** Of a cent, by the other server. */
   const status = async (spendKey: string) => (await spend(other, account, spendKey, 0.01)).status;
   const act = (by: string, id: string, action: 'roll' | 'revoke', body: object = {}) =>
     call(api, 'POST', `/v1/keys/${id}/${action}`, { key: by, body });
@@ -324,7 +324,7 @@ describe('spend keys', () => {
     });
   }
 
-  it('work at once in every process', async () => {
+  it('work at once on every server', async () => {
     const { id } = await makeBudget(api, key);
     for (let n = 0; n < 5; n += 1) {
       const { key: spendKey } = await makeKey(api, key, id);
@@ -332,12 +332,12 @@ describe('spend keys', () => {
     }
   });
 
-  it('hold nothing once they are revoked with their holds, in any process and at any moment', async () => {
+  it('hold nothing once they are revoked with their holds, on any server and at any moment', async () => {
     const { id } = await makeBudget(api, key);
     for (let n = 0; n < 5; n += 1) {
       const { id: keyId, key: spendKey } = await makeKey(api, key, id);
       const by = { ...account, consumerKey: spendKey };
-      // The other process has the key in memory, and does not hear of its end for a moment.
+      // The other server has the key in memory, and does not hear of its end for a moment.
       const placed = until(async () => (await askHold(other, by, { amount: 0.01 })).status === 401);
       await place(other, by, { amount: 0.01 });
       const body = { releaseHolds: true };

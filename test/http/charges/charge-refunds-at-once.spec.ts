@@ -1,4 +1,4 @@
-/** Refunds beside everything else that moves the same money: charges, top-ups and roll-ups, in two processes. */
+/** Refunds beside everything else that moves the same money: charges, top-ups and roll-ups, on two servers. */
 import assert from 'node:assert/strict';
 import { asMicros } from '../../../src/domain/money.ts';
 import { ChargeReply, RefundReply } from '../../../src/schemas/charges.ts';
@@ -14,6 +14,7 @@ import type { TestAccount } from '../../support/accounts.ts';
 import { startTestApi, type TestApi } from '../../support/api.ts';
 import { proveBooks } from '../../support/books.ts';
 import { bodyOf, call, charge, type Answer } from '../../support/http.ts';
+import { until } from '../../support/stack.ts';
 
 const FIRST = 60;
 const asCharge = (answer: Answer) => bodyOf(answer, 201, ChargeReply);
@@ -29,7 +30,7 @@ describe('refunds of charges beside other traffic', () => {
   let developer: TestAccount;
 
   before(async () => {
-    api = await startTestApi({ processes: 2 });
+    api = await startTestApi({ servers: 2 });
     database = await createDatabase(api.databaseUrl, { maxPoolSize: 4, onError: () => {} });
     [consumer, developer] = [await api.createAccount(10), await api.createAccount(0)];
   });
@@ -77,7 +78,7 @@ describe('refunds of charges beside other traffic', () => {
     await proveBooks(api.env, { processor: false });
   });
 
-  const serverOf = (n: number) => api.processes[n % 2] ?? api;
+  const serverOf = (n: number) => api.servers[n % 2] ?? api;
   const read = (path: string, key: string) => call(api, 'GET', path, { key });
 
   async function post(n: number): Promise<Answer> {
@@ -85,11 +86,14 @@ describe('refunds of charges beside other traffic', () => {
     return charge(serverOf(n), account, { amount: (50_000 + n) / 1e6 });
   }
 
-  /** Sometimes a part, sometimes all that is left. */
+  /** Sometimes a part, sometimes all that is left; again when too many refunds wait. */
   async function giveBack(id: string, n: number): Promise<Answer> {
     const body = n % 7 === 0 ? {} : { amount: (10_000 + n) / 1e6 };
     const path = `/v1/charges/${id}/refund`;
-    return call(serverOf(n), 'POST', path, { key: developer.developerKey, body });
+    return until(async () => {
+      const answer = await call(serverOf(n), 'POST', path, { key: developer.developerKey, body });
+      return answer.status !== 429 && answer;
+    });
   }
 
   /** $1.00. */

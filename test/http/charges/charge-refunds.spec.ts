@@ -29,7 +29,7 @@ describe('POST /v1/charges/:id/refund', () => {
   let developer: TestAccount;
 
   before(async () => {
-    api = await startTestApi({ processes: 2 });
+    api = await startTestApi({ servers: 2 });
   });
   beforeEach(async () => {
     [consumer, developer] = [await api.createAccount(10), await api.createAccount(0)];
@@ -113,7 +113,7 @@ describe('POST /v1/charges/:id/refund', () => {
   it('never refunds more than the charge took, under concurrent requests', async () => {
     const { id } = await made(1);
     const answers = await Promise.all(
-      Array.from({ length: 50 }, (_, n) => ask(id, { amount: 0.03 }, {}, api.processes[n % 2])),
+      Array.from({ length: 50 }, (_, n) => ask(id, { amount: 0.03 }, {}, api.servers[n % 2])),
     );
     const refunds = answers.filter(({ status }) => status === 201);
     assert.equal(refunds.length, 33);
@@ -129,7 +129,7 @@ describe('POST /v1/charges/:id/refund', () => {
   it('refunds everything once, under concurrent requests', async () => {
     const { id } = await made(1);
     const answers = await Promise.all(
-      Array.from({ length: 50 }, (_, n) => ask(id, {}, {}, api.processes[n % 2])),
+      Array.from({ length: 50 }, (_, n) => ask(id, {}, {}, api.servers[n % 2])),
     );
     assert.equal(answers.filter(({ status }) => status === 201).length, 1);
     assert.equal(await balance(), 10);
@@ -184,7 +184,7 @@ describe('POST /v1/charges/:id/refund', () => {
       const body = bodyOf(first, 201, RefundReply);
       assert.equal(first.headers.get('idempotency-replayed'), null);
       await refund(id, { amount: 0.25 });
-      for (const server of api.processes) {
+      for (const server of api.servers) {
         const again = await ask(id, { amount: 0.5 }, key('once'), server);
         assert.deepEqual(bodyOf(again, 201, RefundReply), body);
         assert.equal(again.headers.get('idempotency-replayed'), 'true');
@@ -212,7 +212,7 @@ describe('POST /v1/charges/:id/refund', () => {
       const { id } = await made(1);
       const answers = await Promise.all(
         Array.from({ length: 20 }, (_, n) =>
-          ask(id, { amount: 0.01 }, key('race'), api.processes[n % 2]),
+          ask(id, { amount: 0.01 }, key('race'), api.servers[n % 2]),
         ),
       );
       const ids = answers.map((answer) => bodyOf(answer, 201, RefundReply).id);

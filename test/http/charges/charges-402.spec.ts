@@ -10,7 +10,7 @@ describe('POST /v1/charges: 402', () => {
   let api: TestApi;
 
   before(async () => {
-    api = await startTestApi({ processes: 2 });
+    api = await startTestApi({ servers: 2 });
   });
   after(() => api.stop());
 
@@ -59,11 +59,11 @@ describe('POST /v1/charges: 402', () => {
     assertInsufficient(await charge(api, account, { tool: 'dear', amount: undefined }), 1, 2);
   });
 
-  it('makes exactly the hundred covered charges of two hundred at once on two processes', async () => {
+  it('makes exactly the hundred covered charges of two hundred at once on two servers', async () => {
     const account = await api.createAccount(1);
     const answers = await Promise.all(
       Array.from({ length: 200 }, (_, n) =>
-        charge(api.processes[n % 2] ?? api, account, { amount: 0.01 }),
+        charge(api.servers[n % 2] ?? api, account, { amount: 0.01 }),
       ),
     );
     const made = answers.filter(({ status }) => status === 201);

@@ -14,7 +14,7 @@ describe('POST /v1/charges with an Idempotency-Key', () => {
   let keys = 0;
 
   before(async () => {
-    api = await startTestApi({ processes: 2 });
+    api = await startTestApi({ servers: 2 });
     account = await api.createAccount(100);
   });
   after(() => api.stop());
@@ -29,8 +29,8 @@ describe('POST /v1/charges with an Idempotency-Key', () => {
     assert.equal(first.headers.get('idempotency-replayed'), null);
     await charge(api, account);
     await api.changingNothing(async () => {
-      for (const process of api.processes) {
-        const again = await charge(process, account, {}, { 'idempotency-key': key });
+      for (const server of api.servers) {
+        const again = await charge(server, account, {}, { 'idempotency-key': key });
         assert.deepEqual(bodyOf(again, 201, ChargeReply), first.body);
         assert.equal(again.headers.get('idempotency-replayed'), 'true');
       }
@@ -122,7 +122,7 @@ describe('POST /v1/charges with an Idempotency-Key', () => {
     assert.equal(bodyOf(await keyed(key, {}, poor), 201, ChargeReply).balance, 0);
   });
 
-  it('makes one of eight simultaneous charges on two processes, and answers all alike', async () => {
+  it('makes one of eight simultaneous charges on two servers, and answers all alike', async () => {
     const key = newKey();
     const lock = new Client({ connectionString: api.databaseUrl });
     await lock.connect();
@@ -132,7 +132,7 @@ describe('POST /v1/charges with an Idempotency-Key', () => {
         account.consumerId.slice('cns_'.length),
       ]);
       const asked = Array.from({ length: 8 }, (_, n) =>
-        charge(api.processes[n % 2] ?? api, account, {}, { 'idempotency-key': key }),
+        charge(api.servers[n % 2] ?? api, account, {}, { 'idempotency-key': key }),
       );
       await until(async () => (await waitingForLocks()) === 2);
       await lock.query('commit');

@@ -13,7 +13,7 @@ describe('/v1/tools', () => {
   let account: TestAccount;
 
   before(async () => {
-    api = await startTestApi({ processes: 2 });
+    api = await startTestApi({ servers: 2 });
   });
   beforeEach(async () => {
     account = await api.createAccount(100);
@@ -146,7 +146,7 @@ describe('/v1/tools', () => {
     await fill(998, 'null');
     const statuses = await Promise.all(
       Array.from({ length: 8 }, async (_, n) => {
-        const server = api.processes[n % 2] ?? api;
+        const server = api.servers[n % 2] ?? api;
         const { developerKey: key } = account;
         const body = { name: `raced ${n}`, price: 1 };
         const { status } = await call(server, 'POST', '/v1/tools', { key, body });
@@ -270,16 +270,16 @@ describe('/v1/tools', () => {
     });
   });
 
-  it('charges a changed price in every process', async () => {
+  it('charges a changed price on every server', async () => {
     const { id } = await register({ name: 'search', price: 1 });
-    for (const server of api.processes) assert.equal(await priceAt(server, 'search'), 1);
+    for (const server of api.servers) assert.equal(await priceAt(server, 'search'), 1);
     for (const [price, outcome] of [
       [2, 2],
       [null, 'invalid_amount'],
     ] as const) {
       await change(id, { price });
       assert.equal(await priceAt(api, 'search'), outcome);
-      for (const server of api.processes) {
+      for (const server of api.servers) {
         await until(async () => (await priceAt(server, 'search')) === outcome);
       }
     }
@@ -302,7 +302,7 @@ describe('/v1/tools', () => {
   it('charges an archived tool by an amount, and not by its price', async () => {
     const { id } = await register({ name: 'old', price: 1 });
     await change(id, { archived: true });
-    const [here, there] = api.processes;
+    const [here, there] = api.servers;
     const byName = { tool: 'old', amount: undefined };
     const answer = await api.changingNothing(() => charge(here, account, byName));
     assertError(answer, 400, 'tool_archived', 'tool');

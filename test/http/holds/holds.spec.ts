@@ -34,7 +34,7 @@ describe('holds', () => {
   let account: TestAccount;
 
   before(async () => {
-    api = await startTestApi({ processes: 2 });
+    api = await startTestApi({ servers: 2 });
   });
   beforeEach(async () => {
     account = await api.createAccount(10);
@@ -154,12 +154,12 @@ describe('holds', () => {
       assert.equal(await balance(), 10);
     });
 
-    it('is placed once for an Idempotency-Key, in every process', async () => {
+    it('is placed once for an Idempotency-Key, on every server', async () => {
       const first = await askHold(api, account, {}, keyed('once'));
       assert.equal(first.headers.get('idempotency-replayed'), null);
       const body = bodyOf(first, 201, PlacedHoldReply);
       await place(api, account);
-      for (const server of api.processes) {
+      for (const server of api.servers) {
         const again = await askHold(server, account, {}, keyed('once'));
         assert.deepEqual(bodyOf(again, 201, PlacedHoldReply), body);
         assert.equal(again.headers.get('idempotency-replayed'), 'true');
@@ -196,7 +196,7 @@ describe('holds', () => {
     it('reserves no more than the balance, under concurrent requests', async () => {
       const answers = await Promise.all(
         Array.from({ length: 40 }, (_, n) =>
-          askHold(api.processes[n % 2] ?? api, account, { amount: 0.4 }),
+          askHold(api.servers[n % 2] ?? api, account, { amount: 0.4 }),
         ),
       );
       assert.equal(answers.filter(({ status }) => status === 201).length, 25);
@@ -307,11 +307,11 @@ describe('holds', () => {
       assert.deepEqual([status, remaining], ['expired', 0]);
     });
 
-    it('is made once for an Idempotency-Key, in every process, and names one hold', async () => {
+    it('is made once for an Idempotency-Key, on every server, and names one hold', async () => {
       const [one, other] = [await place(api, account), await place(api, account)];
       const body = { amount: 0.5, final: false };
       const first = await askCapture(api, account, one.id, body, keyed('c'));
-      for (const server of api.processes) {
+      for (const server of api.servers) {
         const again = await askCapture(server, account, one.id, body, keyed('c'));
         assert.equal(again.headers.get('idempotency-replayed'), 'true');
         assert.deepEqual(bodyOf(again, 201, CaptureReply), bodyOf(first, 201, CaptureReply));
