@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { Client } from 'pg';
 import { kindOfKey } from '../../src/domain/api-keys.ts';
 import { uuidOf } from '../../src/domain/ids.ts';
+import { createTestAccount } from '../support/accounts.ts';
 import { createTestDatabase, farebox, type TestDatabase } from '../support/stack.ts';
 
 type Printed = Readonly<Record<string, string | null>>;
@@ -89,8 +90,8 @@ describe('farebox account and key', () => {
   });
 
   it('lists, creates, rolls and revokes keys, and shows a key only once', async () => {
-    const [made] = await json('account', 'create', '--email', 'keys@example.com');
-    const [extra] = await json('key', 'create', made?.['consumerId'] ?? '', '--kind', 'consumer');
+    const { email, consumerId } = await createTestAccount(database.url, 0);
+    const [extra] = await json('key', 'create', consumerId, '--kind', 'consumer');
     // Keys that their owners create in the console have names.
     const sql = new Client({ connectionString: database.url });
     await sql.connect();
@@ -100,7 +101,7 @@ describe('farebox account and key', () => {
     await sql.end();
     const [rolled] = await json('key', 'roll', extra?.['id'] ?? '', '--overlap', '24h');
     await json('key', 'revoke', rolled?.['id'] ?? '');
-    const keys = await json('key', 'list', 'keys@example.com');
+    const keys = await json('key', 'list', email);
     assert.equal(keys.length, 5);
     const byId = new Map(keys.map((key) => [key['id'], key]));
     assert.notEqual(byId.get(extra?.['id'] ?? '')?.['expiresAt'], null);
@@ -176,9 +177,8 @@ describe('farebox account and key', () => {
   });
 
   it('sets, shows and removes the threshold of a low balance', async () => {
-    const [made] = await json('account', 'create', '--email', 'low@example.com', '--balance', '3');
-    const low = async (...args: string[]) =>
-      json('account', 'low-balance', made?.['consumerId'] ?? '', ...args);
+    const { consumerId } = await createTestAccount(database.url, 3);
+    const low = async (...args: string[]) => json('account', 'low-balance', consumerId, ...args);
     await assert.rejects(low('--threshold', '0'), /more than \$0/);
     assert.deepEqual(await low('--threshold', '2.5'), [{ threshold: 2.5 }]);
     assert.deepEqual(await low(), [{ threshold: 2.5 }]);
@@ -186,8 +186,7 @@ describe('farebox account and key', () => {
   });
 
   it('refuses automatic top-ups without a consent, as the console does', async () => {
-    const email = 'no-consent@example.com';
-    await json('account', 'create', '--email', email);
+    const { email } = await createTestAccount(database.url, 0);
     const limits = ['--threshold', '2', '--amount', '10', '--ceiling', '15'];
     await assert.rejects(
       json('account', 'auto-top-up', email, ...limits),
@@ -246,8 +245,8 @@ describe('farebox account and key', () => {
   });
 
   it('lists keys as a table with a line each', async () => {
-    await json('account', 'create', '--email', 'table@example.com');
-    const lines = (await farebox(['key', 'list', 'table@example.com'], env)).trim().split('\n');
+    const { email } = await createTestAccount(database.url, 0);
+    const lines = (await farebox(['key', 'list', email], env)).trim().split('\n');
     assert.match(lines[0] ?? '', /^id +kind +mode +name +lastFour +createdAt/);
     const kinds = new Set(lines.slice(1).map((line) => line.split(/\s+/)[1]));
     assert.deepEqual(kinds, new Set(['consumer', 'developer', 'legacy']));

@@ -1,4 +1,5 @@
 /** Clients that charge and pay while processes are replaced: none may see a failure. */
+import { setTimeout as delay } from 'node:timers/promises';
 import { Farebox } from '@farebox/client';
 import type { TestAccount } from './accounts.ts';
 import { openCheckout, pay } from './payments.ts';
@@ -7,6 +8,9 @@ import { until, type Server } from './stack.ts';
 export type Load = ReturnType<typeof startLoad>;
 
 const CLIENTS = 8;
+/** Some charges are always on their way, and the processes that start get most of the machine. */
+const CHARGE_PAUSE_MS = 20;
+const PAYMENT_PAUSE_MS = 200;
 
 /** Charges by our client, which retries as it always does, and checkouts that are paid. */
 export function startLoad(api: Pick<Server, 'url'>, charger: TestAccount, payer: TestAccount) {
@@ -30,12 +34,14 @@ export function startLoad(api: Pick<Server, 'url'>, charger: TestAccount, payer:
     while (!load.isStopped) {
       await farebox.charge({ apiKey: charger.consumerKey, tool: 'search', amount: 0.01 });
       load.charges += 1;
+      await delay(CHARGE_PAUSE_MS);
     }
   };
   const payOn = async () => {
     while (!load.isStopped) {
       const opened = await openCheckout(api, payer, 5).catch(undefinedIfCut);
       if (opened && (await pay(opened.sessionUrl))) load.payments += 1;
+      await delay(PAYMENT_PAUSE_MS);
     }
   };
   const all = Promise.all([...Array.from({ length: CLIENTS }, chargeOn), payOn()]);
