@@ -33,8 +33,10 @@ export const NAME_OF = `(element) => {
   return element.tagName + ' ' + text.trim().slice(0, 60) + ' #' + all.indexOf(element);
 }`;
 
+const CONTROLS = 'a[href], button, input, select, textarea, summary, [tabindex="0"]';
+
 /** Of several radio buttons, Tab reaches the chosen one. */
-const EXPECT_CONTROLS = `window.expected = [...document.querySelectorAll('a[href], button, input, select, textarea, summary, [tabindex="0"]')]
+const EXPECT_CONTROLS = `window.expected = [...document.querySelectorAll('${CONTROLS}')]
   .filter((element) => !element.disabled && element.tabIndex >= 0 && element.checkVisibility()
     && !(element.type === 'radio' && !element.checked));
 window.tabbed = new Set();`;
@@ -44,10 +46,14 @@ const MISSED = `window.expected
   .filter((element) => element.isConnected && !window.tabbed.has(element))
   .map(${NAME_OF})`;
 
-/** Compares each control, with what is beside and around it, to itself once Tab has left it. */
+/**
+ * Compares each control, with what is beside and around it, to itself once Tab has left it. Another control beside it does
+ * not count: it looks different because it has the focus then.
+ */
 const REACHED = `(() => {
   const nameOf = ${NAME_OF};
-  const lookOf = (element) => [element, element.nextElementSibling, element.parentElement, element.parentElement?.parentElement]
+  const besideOf = ({ nextElementSibling: next }) => (next?.matches('${CONTROLS}') ? null : next);
+  const lookOf = (element) => [element, besideOf(element), element.parentElement, element.parentElement?.parentElement]
     .filter((each) => each instanceof Element)
     .map((each) => getComputedStyle(each))
     .map(({ outlineStyle, outlineWidth, borderColor, boxShadow, left }) =>
