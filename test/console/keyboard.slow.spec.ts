@@ -1,6 +1,6 @@
 /**
- * The console without a mouse: Tab reaches every control of a page and shows where it is, dialogs keep the focus and give
- * it back, and the main tasks can be done with keys alone.
+ * The console without a mouse: dialogs keep the focus and give it back, and the main tasks can be done with keys alone.
+ * pictures.slow.spec.ts presses Tab on every page.
  */
 import assert from 'node:assert/strict';
 import type { Locator, Page } from 'playwright-core';
@@ -15,39 +15,16 @@ import {
 } from '../support/console.ts';
 import { call, charge } from '../support/http.ts';
 import { until } from '../support/stack.ts';
-import { useForAMonth, type UsedAccount } from './month-of-use.ts';
-
-/** More than any page has. */
-const TABS_MAX = 150;
-const PAGES = [
-  '/balance',
-  '/usage',
-  '/statements',
-  '/budgets',
-  '/approvals',
-  '/keys',
-  '/audit-log',
-  '/security',
-  '/developer',
-  '/developer/charges',
-  '/developer/refusals',
-  '/developer/tools',
-  '/developer/tools/:tool',
-  '/developer/top-ups',
-  '/developer/webhooks',
-  '/developer/settings',
-];
+import { NAME_OF, TABS_MAX } from './tab-order.ts';
 
 describe('the console by keyboard', function () {
   this.timeout(300_000);
   let harness: ConsoleHarness;
-  let used: UsedAccount;
   let window: Window;
   let page: Page;
 
   before(async () => {
     harness = await openConsole();
-    used = await useForAMonth(harness, 'maya@example.com');
   });
   after(() => harness?.close());
   beforeEach(async () => {
@@ -78,28 +55,6 @@ describe('the console by keyboard', function () {
     await tabTo(control);
     await press(key);
   }
-
-  it('reaches every control of every page by Tab, and shows where the focus is', async () => {
-    await window.enter(used);
-    const problems: string[] = [];
-    for (const path of PAGES) {
-      await window.go(path.replace(':tool', used.toolId));
-      await page.getByRole('heading', { level: 1 }).waitFor();
-      await page.getByLabel('Loading').first().waitFor({ state: 'detached' });
-      await page.waitForLoadState('networkidle');
-      await page.evaluate(EXPECT_CONTROLS);
-      let last: string | null = '';
-      for (let n = 0; n < TABS_MAX && last !== null; n += 1) {
-        await press('Tab');
-        const { name, hidden } = await page.evaluate<Reached>(REACHED);
-        if (hidden !== null) problems.push(`${path}: the focus is not visible on ${hidden}`);
-        last = name;
-      }
-      const missed = await page.evaluate<readonly string[]>(MISSED);
-      problems.push(...missed.map((name) => `${path}: Tab does not reach ${name}`));
-    }
-    assert.deepEqual(problems, []);
-  });
 
   it('skips the navigation, and opens a charge and gives the focus back', async () => {
     const account = await harness.newAccount(5);
@@ -275,31 +230,6 @@ describe('the console by keyboard', function () {
 
 const isFocused = (of: Locator) => of.evaluate((element) => element.matches(':focus'));
 
-interface Reached {
-  /** The control with the focus; null after the last one. */
-  readonly name: string | null;
-  /** The control that had the focus before, if it looked the same with it as without it. */
-  readonly hidden: string | null;
-}
-
-/** A control's name within its page. */
-const NAME_OF = `(element) => {
-  const text = element.getAttribute('aria-label') || element.textContent || element.value || element.id;
-  const all = [...document.querySelectorAll(element.tagName)];
-  return element.tagName + ' ' + text.trim().slice(0, 60) + ' #' + all.indexOf(element);
-}`;
-
-/** Of several radio buttons, Tab reaches the chosen one. */
-const EXPECT_CONTROLS = `window.expected = [...document.querySelectorAll('a[href], button, input, select, textarea, summary, [tabindex="0"]')]
-  .filter((element) => !element.disabled && element.tabIndex >= 0 && element.checkVisibility()
-    && !(element.type === 'radio' && !element.checked));
-window.tabbed = new Set();`;
-
-/** The controls that Tab has not reached, but for those that the page has replaced meanwhile. */
-const MISSED = `window.expected
-  .filter((element) => element.isConnected && !window.tabbed.has(element))
-  .map(${NAME_OF})`;
-
 /** The focused control, if it is outside the window or under the header. */
 const UNSEEN = `(() => {
   const nameOf = ${NAME_OF};
@@ -310,22 +240,4 @@ const UNSEEN = `(() => {
   const isUnder = element.closest('main') !== null && bottom <= header;
   const isOutside = right <= 0 || left >= innerWidth || bottom <= 0 || top >= innerHeight;
   return isUnder || isOutside ? nameOf(element) : '';
-})()`;
-
-/** Compares each control, with what is beside and around it, to itself once Tab has left it. */
-const REACHED = `(() => {
-  const nameOf = ${NAME_OF};
-  const lookOf = (element) => [element, element.nextElementSibling, element.parentElement, element.parentElement?.parentElement]
-    .filter((each) => each instanceof Element)
-    .map((each) => getComputedStyle(each))
-    .map(({ outlineStyle, outlineWidth, borderColor, boxShadow, left }) =>
-      [outlineStyle, outlineWidth, borderColor, boxShadow, left].join()).join(';');
-  const before = window.reached;
-  const element = document.activeElement === document.body ? undefined : document.activeElement;
-  // The parts of a date are one control.
-  const isLeft = before && before.element !== element && before.element.isConnected;
-  const hidden = isLeft && lookOf(before.element) === before.look ? nameOf(before.element) : null;
-  if (element) window.tabbed.add(element);
-  window.reached = element && { element, look: before?.element === element ? before.look : lookOf(element) };
-  return { name: element ? nameOf(element) : null, hidden };
 })()`;

@@ -1,7 +1,7 @@
 /**
  * Every page with a month of use, and those of an account with data that breaks layouts, at three widths: no page slides
- * sideways, no table is cut, axe finds nothing, in light and dark colors, the browser reports nothing, and no other host is
- * asked. `SCREENSHOTS=docs/screenshots` writes the pictures of the
+ * sideways, no table is cut, axe finds nothing, in light and dark colors, Tab reaches every control and shows where it is,
+ * the browser reports nothing, and no other host is asked. `SCREENSHOTS=docs/screenshots` writes the pictures of the
  * documentation.
  */
 import assert from 'node:assert/strict';
@@ -14,6 +14,7 @@ import { makeOperator } from '../support/sessions.ts';
 import { until } from '../support/stack.ts';
 import { useWithHardData } from './hard-data.ts';
 import { useForAMonth, type UsedAccount } from './month-of-use.ts';
+import { problemsOfTab } from './tab-order.ts';
 
 const SCHEMES = ['light', 'dark'] as const;
 const WIDTHS = [360, 768, 1440] as const;
@@ -61,6 +62,26 @@ const LONG_PAGES = PAGES.filter(([name]) =>
     'webhooks',
   ].includes(name),
 );
+
+/** Those of an account: Tab has to reach their controls. */
+const TABBED: ReadonlySet<string> = new Set([
+  'balance',
+  'usage',
+  'statements',
+  'budgets',
+  'approvals',
+  'keys',
+  'audit-log',
+  'security',
+  'developer',
+  'charges',
+  'refusals',
+  'tools',
+  'tool',
+  'top-ups',
+  'webhooks',
+  'settings',
+]);
 
 type StorageState = Awaited<ReturnType<Window['context']['storageState']>>;
 
@@ -111,7 +132,7 @@ describe('the pages of the console', function () {
 
   // The dark scheme has the same layout: its pictures are made only when they are kept.
   for (const colorScheme of process.env['SCREENSHOTS'] ? SCHEMES : SCHEMES.slice(0, 1)) {
-    it(`fit ${WIDTHS.join(', ')} pixels in ${colorScheme} colors`, async () => {
+    it(`fit ${WIDTHS.join(', ')} pixels in ${colorScheme} colors, and Tab reaches every control`, async () => {
       await look(paths(), { storageState, colorScheme });
     });
 
@@ -155,6 +176,8 @@ describe('the pages of the console', function () {
           if (width !== PHONE) continue;
           for (const problem of await violations(page)) found.push(`${path}: ${problem}`);
         }
+        if (!TABBED.has(name)) continue;
+        for (const problem of await problemsOfTab(page)) found.push(`${path}: ${problem}`);
       }
       assert.deepEqual(found, []);
       assert.deepEqual(window.problems, []);

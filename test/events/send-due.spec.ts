@@ -1,4 +1,4 @@
-/** When an endpoint counts as failing, and how events for one that has ended are dropped. */
+/** When an endpoint counts as failing, when there is more to send to it, and how events for one that has ended are dropped. */
 import assert from 'node:assert/strict';
 import { wireId } from '../../src/domain/ids.ts';
 import { sendDue } from '../../src/events/send-due.ts';
@@ -8,6 +8,7 @@ import { sql } from '../../src/store/database.ts';
 import {
   listDeliveries,
   listDueDeliveries,
+  nextDeliveryInMs,
   postTest,
   recordFailed,
 } from '../../src/store/events/deliveries.ts';
@@ -78,6 +79,17 @@ describe('an endpoint', () => {
       update farebox.webhook_endpoints set failing_since = now() where id = ${id}
     `);
     assert.equal(await due(), before - 1);
+  });
+
+  it('is left alone while nothing waits for it', async () => {
+    const { id, accountId } = await endpointIn(ledger);
+    assert.equal((await sendIn(ledger, id)).nextInMs, null);
+    const { id: eventId } = await postTest(ledger.database, { id, accountId }, {});
+    assert.equal(await nextDeliveryInMs(ledger.database, id), 0);
+    await ledger.database.query(sql.typeAlias('nothing')`
+      update farebox.webhook_deliveries set status = 'delivered', next_attempt_at = null where event_id = ${eventId}
+    `);
+    assert.equal(await nextDeliveryInMs(ledger.database, id), null);
   });
 
   it('that accepts an event once more is not disabled by another one that it refused meanwhile', async () => {

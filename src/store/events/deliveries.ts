@@ -47,7 +47,7 @@ export type DueDelivery = Static<typeof DueDelivery>;
 
 const deliveryRow = row(Delivery);
 const dueRow = row(DueDelivery);
-const waitRow = row(Type.Object({ waitMs: nullable(Type.Number()) }));
+const waitRow = row(Type.Object({ waitMs: Type.Number() }));
 const waitingRow = row(Type.Object({ isWaiting: Type.Boolean() }));
 const failingRow = row(Type.Object({ days: nullable(Type.Number()) }));
 
@@ -77,9 +77,11 @@ export async function nextDeliveryInMs(
   connection: Connection,
   endpointId: string,
 ): Promise<number | null> {
-  return connection.oneFirst(sql.type(waitRow)`
-    select greatest(0, ceil(extract(epoch from min(next_attempt_at) - clock_timestamp()) * 1000))::float8 as "waitMs"
+  // Without an aggregate: greatest would turn the minimum of no rows, null, into 0.
+  return connection.maybeOneFirst(sql.type(waitRow)`
+    select greatest(0, ceil(extract(epoch from next_attempt_at - clock_timestamp()) * 1000))::float8 as "waitMs"
     from farebox.webhook_deliveries where endpoint_id = ${endpointId} and status = 'waiting'
+    order by next_attempt_at limit 1
   `);
 }
 
