@@ -13,11 +13,14 @@ const NAMES_MAX = 1_000;
 /** How long new names of a developer that has too many are refused without asking the database. */
 const FULL_MS = 1_000;
 
-/** New names of a developer that are written at once. The others follow at this interval, ten in a statement. */
+/** New names of a developer that are written at once. The others follow at this interval, twenty in a statement. */
 const BURST = 50;
-const INTERVAL_MS = 4;
-const STATEMENT_INTERVAL_MS = 10 * INTERVAL_MS;
-/** As long as all names that a developer may leave unregistered take. A name that would wait longer is refused soon anyway. */
+const INTERVAL_MS = 2;
+const STATEMENT_INTERVAL_MS = 20 * INTERVAL_MS;
+/**
+ * As long as all names that a developer may leave unregistered take. A name that would wait longer is refused soon anyway, and in
+ * less than the client's timeout of 5 s.
+ */
 const WAIT_MS_MAX = UNREGISTERED_MAX * INTERVAL_MS;
 
 interface Waiting {

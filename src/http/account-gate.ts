@@ -14,7 +14,7 @@ export interface AccountGateOptions {
   readonly waitMsMax: number;
   /** Requests of one account that may wait. */
   readonly waitingMax: number;
-  /** After a piece of work, its share stays taken for so long, if more requests of the account wait. */
+  /** After a piece of work, its share stays taken for so long. The whole rest if `MANY_WAITING` requests of the account wait. */
   readonly rest?: Rest;
 }
 
@@ -25,6 +25,9 @@ export interface Rest {
   readonly factor: number;
   readonly msMax: number;
 }
+
+/** The rest grows with the requests that wait, up to so many: an account that has few of them has a short rest, or none. */
+const MANY_WAITING = 32;
 
 interface Waiting {
   readonly weight: number;
@@ -49,7 +52,7 @@ export class AccountGate {
     accountId: string,
     weight: number,
     work: () => Promise<T>,
-    waitMs = this.#options.waitMsMax,
+    waitMs = atDifferentTimes(this.#options.waitMsMax),
   ): Promise<T> {
     const entry = await this.#enter(accountId, weight, waitMs);
     const began = performance.now();
@@ -64,8 +67,8 @@ export class AccountGate {
 
   #restMs({ waiting }: Entry, tookMs: number): number {
     const { rest } = this.#options;
-    if (!rest || waiting.size === 0 || !rest.isUseful()) return 0;
-    return Math.min(rest.msMax, tookMs * rest.factor);
+    if (!rest?.isUseful()) return 0;
+    return Math.min(rest.msMax, tookMs * rest.factor) * Math.min(1, waiting.size / MANY_WAITING);
   }
 
   async #enter(accountId: string, weight: number, waitMs: number): Promise<Entry> {
@@ -89,20 +92,26 @@ export class AccountGate {
     const timer = setTimeout(() => {
       queue.delete(waiting);
       reject(tooMany());
-    }, atDifferentTimes(waitMs));
+      this.#admit(entry);
+    }, waitMs);
     await promise.finally(() => clearTimeout(timer));
     return entry;
   }
 
   #leave(accountId: string, entry: Entry, weight: number): void {
     entry.inProgress -= weight;
+    this.#admit(entry);
+    if (entry.inProgress === 0 && entry.waiting.size === 0) this.#accounts.delete(accountId);
+  }
+
+  /** Begins the work that waits, in order, while there is room. */
+  #admit(entry: Entry): void {
     for (const next of entry.waiting) {
       if (!this.#hasRoom(entry, next.weight)) break;
       entry.waiting.delete(next);
       entry.inProgress += next.weight;
       next.resolve();
     }
-    if (entry.inProgress === 0 && entry.waiting.size === 0) this.#accounts.delete(accountId);
   }
 
   #hasRoom(entry: Entry, weight: number): boolean {

@@ -2,11 +2,11 @@
 import assert from 'node:assert/strict';
 import { setTimeout as delay } from 'node:timers/promises';
 import { ApiError } from '../../src/domain/errors.ts';
-import { AccountGate } from '../../src/http/account-gate.ts';
+import { AccountGate, type Rest } from '../../src/http/account-gate.ts';
 
 const ACCOUNT = 'acc_1';
 const REST = { factor: 4, msMax: 250 };
-const ONE_AT_A_TIME = { weightMax: 1, waitMsMax: 60_000, waitingMax: 10 };
+const ONE_AT_A_TIME = { weightMax: 1, waitMsMax: 60_000, waitingMax: 50 };
 
 describe('the share of an account', () => {
   it('refuses work that waited too long, but not work that may wait longer', async () => {
@@ -24,19 +24,18 @@ describe('the share of an account', () => {
   });
 
   it('rests between two pieces of work for a multiple of the time that the first took, up to a limit', async () => {
-    const gate = new AccountGate({ ...ONE_AT_A_TIME, rest: { ...REST, isUseful: () => true } });
     for (const [workMs, restMs] of [
       [20, 80],
       [200, 250],
     ] as const) {
-      const first = gate.run(ACCOUNT, 1, async () => {
-        await delay(workMs);
-        return performance.now();
-      });
-      const second = gate.run(ACCOUNT, 1, async () => performance.now());
-      // Timers may fire a millisecond early.
-      assert.ok((await second) - (await first) >= restMs - 2);
+      assert.ok((await restMsOf({ workMs, waiting: 32 })) >= restMs);
     }
+  });
+
+  it('rests for less when few requests wait', async () => {
+    const rest = { factor: 10_000, msMax: 2_000 };
+    const restMs = await restMsOf({ workMs: 1, waiting: 1, rest });
+    assert.ok(restMs >= rest.msMax / 32 && restMs < rest.msMax, `${restMs}`);
   });
 
   it('does not rest when there is nobody to rest for, and leaves other accounts alone', async () => {
@@ -49,12 +48,48 @@ describe('the share of an account', () => {
         await delay(1);
         order.push(name);
       });
-    await Promise.all([run(ACCOUNT, 'first'), run(ACCOUNT, 'after a rest'), run('acc_2', 'other')]);
-    assert.equal(order[2], 'after a rest');
+    const flood = Array.from({ length: 33 }, () => run(ACCOUNT, 'of the flood'));
+    await run('acc_2', 'other');
+    assert.ok(order.filter((name) => name === 'of the flood').length < 33);
+    isUseful = false;
+    await Promise.all(flood);
     const began = performance.now();
     for (let n = 0; n < 20; n += 1) await run('acc_3', 'nobody waits');
-    isUseful = false;
-    await Promise.all(Array.from({ length: 10 }, () => run('acc_4', 'nobody charges')));
-    assert.ok(performance.now() - began < 10 * REST.msMax);
+    await Promise.all(Array.from({ length: 33 }, () => run('acc_4', 'nobody charges')));
+    assert.ok(performance.now() - began < 20 * REST.msMax);
+  });
+
+  it('begins what fits when a larger piece of work before it has waited too long', async () => {
+    const gate = new AccountGate({ weightMax: 3, waitMsMax: 60_000, waitingMax: 10 });
+    const { promise: blocked, resolve: unblock } = Promise.withResolvers<void>();
+    const first = gate.run(ACCOUNT, 2, () => blocked);
+    const large = gate.run(ACCOUNT, 2, async () => 'done', 20);
+    const small = gate.run(ACCOUNT, 1, async () => 'done');
+    await assert.rejects(large);
+    assert.equal(await small, 'done');
+    unblock();
+    await first;
   });
 });
+
+/** How long the first of many waiting requests waits after the work of `workMs`. Timers may fire a millisecond early. */
+async function restMsOf({
+  workMs,
+  waiting,
+  rest = REST,
+}: {
+  readonly workMs: number;
+  readonly waiting: number;
+  readonly rest?: Pick<Rest, 'factor' | 'msMax'>;
+}): Promise<number> {
+  const gate = new AccountGate({ ...ONE_AT_A_TIME, rest: { ...rest, isUseful: () => true } });
+  const first = gate.run(ACCOUNT, 1, async () => {
+    await delay(workMs);
+    return performance.now();
+  });
+  const others = Array.from({ length: waiting }, () =>
+    gate.run(ACCOUNT, 1, async () => performance.now()),
+  );
+  const [begins = 0] = await Promise.all(others);
+  return begins - (await first) + 2;
+}
