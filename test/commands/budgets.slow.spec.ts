@@ -102,7 +102,7 @@ describe('farebox budget and account keys', () => {
     assert.match(head ?? '', /^name +id +status +used +limit +window +remaining$/);
     assert.match(
       rows[0] ?? '',
-      new RegExp(`^project +${rootId} +active +0 +5 +0 of 2.5 a day +2.5$`),
+      new RegExp(`^project +${rootId} +active +0 +5 +\\$0.00 of \\$2.50 a day +2.5$`),
     );
     assert.match(rows[1] ?? '', new RegExp(`^  agent +${String(child['id'])} +active`));
     assert.match(rows[2] ?? '', new RegExp(`^beside +${String(beside['id'])} +active`));

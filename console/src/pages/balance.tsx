@@ -15,7 +15,7 @@ import { Empty, Loaded } from '../parts/states.tsx';
 import { SavedCardCards } from '../parts/saved-card.tsx';
 import { Steps } from '../parts/steps.tsx';
 import { TopUpForm } from '../parts/top-up-form.tsx';
-import { Money, RefundableAmount, Status, Time } from '../parts/values.tsx';
+import { Money, Status, Time } from '../parts/values.tsx';
 
 const POLL_MS = 4_000;
 
@@ -253,6 +253,11 @@ function TopUpHistory() {
                     {topUp.method === 'direct' ? 'Confirm at your bank' : 'Pay now'}
                   </Anchor>
                 )}
+                {topUp.refunded > 0 && (
+                  <Text size="xs" c="dimmed">
+                    {usd(topUp.refunded)} refunded
+                  </Text>
+                )}
                 {topUp.status === 'disputed' && (
                   <Text size="xs" c="dimmed">
                     The payment is disputed, or the bank suspects fraud. The amount in question
@@ -266,11 +271,7 @@ function TopUpHistory() {
                 )}
               </Table.Td>
               <Table.Td className="money">
-                <RefundableAmount
-                  amount={topUp.amount}
-                  refunded={topUp.refunded}
-                  decimals={decimals}
-                />
+                <Money dollars={topUp.amount} decimals={decimals} />
                 {!!topUp.tax && (
                   <Text size="xs" c="dimmed">
                     and {usd(topUp.tax)} tax

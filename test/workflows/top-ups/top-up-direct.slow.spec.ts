@@ -68,7 +68,7 @@ describe('a direct top-up', () => {
     const result = await harness.requestDirect(consumer, 12.5);
     assert.ok(result.kind === 'failed');
     assert.equal(result.failure.code, 'no_saved_card');
-    assert.match(result.failure.message, /POST \/v1\/checkout/);
+    assert.match(result.failure.message, /hosted checkout instead/);
     assert.deepEqual(await harness.books(consumer), NOTHING);
   });
 
@@ -242,7 +242,7 @@ describe('a direct top-up', () => {
       const result = await harness.requestDirect(consumer, 12.5, 'key');
       assert.ok(result.kind === 'failed');
       assert.equal(result.failure.code, code);
-      assert.match(result.failure.message, /POST \/v1\/checkout/);
+      assert.match(result.failure.message, /hosted checkout instead/);
       assert.deepEqual(await harness.paymentsOf(result.topUp), []);
       assert.deepEqual(await harness.books(consumer), NOTHING);
 
@@ -261,7 +261,7 @@ describe('a direct top-up', () => {
     const result = await harness.requestDirect(consumer, 12.5);
     assert.ok(result.kind === 'failed');
     assert.equal(result.failure.code, 'card_expired');
-    assert.match(result.failure.message, /POST \/v1\/checkout/);
+    assert.match(result.failure.message, /hosted checkout instead/);
     assert.deepEqual(await harness.books(consumer), NOTHING);
   });
 
@@ -297,7 +297,7 @@ describe('a direct top-up', () => {
       const result = await harness.requestDirect(consumer, 12.5);
       assert.ok(result.kind === 'failed', result.kind);
       assert.equal(result.failure.code, 'card_declined');
-      assert.match(result.failure.message, /does not accept this card any more.*\/v1\/checkout/);
+      assert.match(result.failure.message, /does not accept this card any more.*hosted checkout/);
       payments.push(result.topUp.paymentIntentId);
     }
     assert.equal(payments.filter((id) => id !== null).length, 1);
