@@ -57,10 +57,9 @@ export type Share =
 
 /**
  * An account that always has more to do would keep a core busy. So there is a rest after each piece of its work, in which others
- * charge. A batch keeps this process and Postgres busy; a person who reads many lists at once waits for the rests between them.
+ * charge.
  */
-const REST_OF_BATCHES = { factor: 9, msMax: 600 };
-const REST_OF_OTHERS = { factor: 4, msMax: 250 };
+const REST = { factor: 9, msMax: 600 };
 
 /** What the shares have to know of charging (charging/flush-size.ts). */
 interface ChargingNow {
@@ -71,7 +70,7 @@ interface ChargingNow {
 
 export function createFairShares(now: ChargingNow): Readonly<Record<Share, AccountGate>> {
   const batchBytesMax = () => (now.isShared ? BYTES_IN_PROGRESS_SHARED_MAX : BYTES_IN_PROGRESS_MAX);
-  const rest = { ...REST_OF_OTHERS, isUseful: () => now.isCharging };
+  const rest = { ...REST, isUseful: () => now.isCharging };
   return {
     reads: new AccountGate(READS),
     scans: new AccountGate({ ...SCANS, rest }),
@@ -81,7 +80,7 @@ export function createFairShares(now: ChargingNow): Readonly<Record<Share, Accou
     batches: new AccountGate({
       ...BATCHES_AND_SETTLEMENTS,
       weightMax: batchBytesMax,
-      rest: { ...REST_OF_BATCHES, isUseful: () => now.isShared },
+      rest: { ...REST, isUseful: () => now.isShared },
     }),
     settlements: new AccountGate({ ...BATCHES_AND_SETTLEMENTS, weightMax: batchBytesMax }),
     changes: new AccountGate(CHANGES),
