@@ -1,4 +1,7 @@
 /** Formats money and times. Amounts show all of their decimals: nothing is rounded. */
+import { MICROS_PER_DOLLAR } from '../../src/domain/money.ts';
+import { TOP_UP_MICROS_MAX } from '../../src/domain/top-up.ts';
+
 const DECIMALS_MAX = 6;
 
 /** How many decimals an amount needs, at least two. */
@@ -17,7 +20,7 @@ export function usd(dollars: number, decimals = decimalsOf(dollars)): string {
 }
 
 /** In dollars: the most that a card can pay. */
-const PAYABLE_MAX = 999_999.99;
+const PAYABLE_MAX = TOP_UP_MICROS_MAX / MICROS_PER_DOLLAR;
 
 /** Whether this is typed dollars in whole cents, from `min` to what a card can pay. */
 export function isPayable(text: string, min: number): boolean {

@@ -8,6 +8,7 @@
  */
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { median } from '../../bench/rounds.ts';
 import { startChild } from '../../src/embedded/child.ts';
 import { LEAN_NODE } from '../../src/embedded/parts.ts';
 import { ChargeReply } from '../../src/schemas/charges.ts';
@@ -67,7 +68,7 @@ try {
       rounds.map(({ alone, flooded, beside }) => alone.refused + flooded.refused + beside.refused),
     );
     const ratios = rounds.map(({ alone, flooded }) => flooded.p99Ms / alone.p99Ms);
-    const ratio = medianOf(ratios);
+    const ratio = median(ratios);
     const verdict = refused > 0 ? 'REFUSED' : ratio > RATIO_MAX ? 'NOT MET' : 'met';
     process.stdout.write(
       `${name}: ratio ${ratio.toFixed(2)} (at most ${RATIO_MAX}), ${verdict}; of the rounds ${list(ratios)}; ` +
@@ -101,12 +102,6 @@ function laneOf({ consumerId }: TestAccount): number {
 
 function list(numbers: readonly number[]): string {
   return numbers.map((each) => each.toFixed(2)).join(', ');
-}
-
-function medianOf(numbers: readonly number[]): number {
-  const sorted = numbers.toSorted((a, b) => a - b);
-  const middle = (sorted.length - 1) / 2;
-  return ((sorted[Math.floor(middle)] ?? 0) + (sorted[Math.ceil(middle)] ?? 0)) / 2;
 }
 
 function sumOf(numbers: readonly number[]): number {

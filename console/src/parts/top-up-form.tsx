@@ -3,6 +3,8 @@ import { Alert, Button, Checkbox, Chip, Group, SegmentedControl, Stack, Text } f
 import { useDebouncedValue } from '@mantine/hooks';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useEffect, useRef, useState } from 'react';
+import { CHECKOUT_MICROS_MIN } from '../../../src/domain/checkout.ts';
+import { MICROS_PER_DOLLAR } from '../../../src/domain/money.ts';
 import type { PaidTopUp, Quote } from '../answers.ts';
 import { ApiFailure, newIdempotencyKey, read, write } from '../api.ts';
 import { isPayable, payableHint, usd } from '../format.ts';
@@ -13,7 +15,7 @@ import { useSession } from './shell.tsx';
 import { Failed } from './states.tsx';
 
 const AMOUNTS = [10, 25, 50, 100];
-const DOLLARS_MIN = 5;
+const DOLLARS_MIN = CHECKOUT_MICROS_MIN / MICROS_PER_DOLLAR;
 /** Longer than the time between two keystrokes, so that the processor calculates the tax once, not after each digit. */
 const TYPING_MS = 300;
 const TOO_MANY = 429;
