@@ -38,7 +38,10 @@ async function callTool(call: number): Promise<boolean> {
   const error = Refusal.safeParse(meta).data?.['farebox/error'];
   if (error?.code !== 'insufficient_balance') throw new Error('the tool failed');
   const { shortfall, topUpUrl } = error;
-  return topUp(Math.max(shortfall, TOP_UP_DOLLARS), topUpUrl);
+  // A top-up repays a debt first, and is of whole cents. Amounts have at most six decimals.
+  const { debt } = await consumer.balance();
+  const cents = Math.ceil(Number(((shortfall + debt) * 100).toFixed(4)));
+  return topUp(Math.max(cents / 100, TOP_UP_DOLLARS), topUpUrl);
 }
 
 async function topUp(amount: number, topUpUrl: string): Promise<boolean> {

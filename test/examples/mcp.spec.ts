@@ -5,7 +5,8 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { createAccount, type TestAccount } from '../support/accounts.ts';
-import { call as ask, read } from '../support/http.ts';
+import { call as ask, charge, read } from '../support/http.ts';
+import { control } from '../support/payments.ts';
 import { choosePort } from '../support/ports.ts';
 import { startStack, until, type Stack } from '../support/stack.ts';
 import { startExample } from './start-example.ts';
@@ -204,6 +205,35 @@ describe('example: a paid MCP tool server', () => {
     assert.match(stdout, /topped up \$5: the balance is \$5, \$3 of the budget is left/);
     assert.match(stdout, /\$3 of the budget is left, and \$5 is needed. Pay at http/);
     assert.equal(await balanceOf(consumer), 1);
+  });
+
+  it('serves an agent that owes money, which its first top-up repays too', async () => {
+    assert(server && stack);
+    const consumer = await newConsumer(0);
+    const key = consumer.consumerKey;
+    const paid = await ask(stack.api, 'POST', '/v1/top-up', { key, body: { amount: 20 } });
+    assert.equal(paid.status, 201);
+    const spender = { ...consumer, developerKey: owner.developerKey };
+    assert.equal((await charge(stack.api, spender, { amount: 20 })).status, 201);
+    const { payments } = (await control(stack.simulator, 'payments')) as {
+      payments: readonly { payment_intent: string }[];
+    };
+    await control(stack.simulator, 'disputes', { payment_intent: payments.at(-1)?.payment_intent });
+    const debt = async () => (await read<{ debt: number }>(`${fareboxUrl}/v1/balance`, key)).debt;
+    await until(async () => (await debt()) === 20);
+    const { stdout } = await promisify(execFile)(process.execPath, [join(FOLDER, '../agent.ts')], {
+      env: {
+        FAREBOX_URL: fareboxUrl,
+        FAREBOX_CONSUMER_KEY: key,
+        MCP_URL: server.url.href,
+        BUDGET: '25',
+      },
+    });
+    assert.match(
+      stdout,
+      /^topped up \$22: the balance is \$2, \$3 of the budget is left\ncall 2: /,
+    );
+    assert.equal(await debt(), 0);
   });
 
   it('serves no agent whose budget is no number', async () => {
