@@ -7,6 +7,8 @@ import type { Stripe } from 'stripe';
 import { wireId } from '../src/domain/ids.ts';
 import { TOP_UP_MICROS_MAX } from '../src/domain/top-up.ts';
 import type { Verdict } from '../src/domain/verdict.ts';
+import type { ConsumerRef } from '../src/store/balance/consumers.ts';
+import type { Database } from '../src/store/database.ts';
 import { findAutoTopUpState } from '../src/store/top-ups/auto-top-ups.ts';
 import { hasConsent } from '../src/store/top-ups/monthly-ceiling.ts';
 import { isCardRefused } from '../src/store/top-ups/payment-evidence.ts';
@@ -129,10 +131,7 @@ async function payBySavedCard(
   if (!(await hasConsent(database, topUp.consumerId))) {
     return recordVerdict(deps, topUp, failedFor('consent_required'));
   }
-  // The owner has turned them off since.
-  if (topUp.automatic && !(await findAutoTopUpState(database, topUp))) {
-    return cancelPayment(deps, topUp);
-  }
+  if (topUp.automatic && (await areOff(database, topUp))) return cancelPayment(deps, topUp);
   const { customerId, cardId } = await withCustomer(deps, topUp.accountId, (customerId) =>
     cardOf(deps, topUp, customerId),
   );
@@ -162,6 +161,12 @@ async function payBySavedCard(
   if (!mayPay || stored.paymentIntentId !== intent.id) return ask(deps, stored);
   const confirmed = await calls.confirmIntent(stripe, intent.id, cardId);
   return recordVerdict(deps, stored, verdictOfIntent(confirmed, stored));
+}
+
+/** The owner, a dispute or a fraud warning has turned automatic top-ups off since this one was due. */
+async function areOff(database: Database, consumer: ConsumerRef): Promise<boolean> {
+  const state = await findAutoTopUpState(database, consumer);
+  return state === null || state.status === 'off';
 }
 
 function failedFor(code: Parameters<typeof failureOf>[0]): Verdict {

@@ -355,7 +355,7 @@ export interface BalanceReply {
     /** Whether automatic top-ups are on. */
     status: 'on' | 'waiting' | 'off';
     /**
-     * Why an automatic top-up is waiting, or why they were turned off: a code such as `card_declined`.
+     * Why an automatic top-up is waiting, or why they were turned off: a code such as `card_declined` or `payment_disputed`.
      */
     reason: string | null;
   };

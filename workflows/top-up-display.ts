@@ -99,7 +99,8 @@ function stateOf(topUp: Displayed): string {
 function nextOf(autoTopUp: AutoTopUpState | null): string {
   if (autoTopUp?.status === 'off') {
     return (
-      'Automatic top-ups of this consumer **turned themselves off**: the card was declined too often, or permanently.' +
+      'Automatic top-ups of this consumer **turned themselves off**: the card was declined too often, or permanently, or a' +
+      ' payment was disputed or reported as fraud.' +
       ' Only the owner can turn them on again (`farebox account auto-top-up`).'
     );
   }

@@ -71,9 +71,12 @@ export const OPEN_TOP_UPS_MAX = 100;
  */
 export const AUTO_TOP_UP_STATUSES = ['on', 'waiting', 'off'] as const;
 
+/** Why they turned themselves off without a failure: a payment may not be the cardholder's own. */
+export type SuspectReason = 'payment_disputed' | 'fraud_warning';
+
 export interface AutoTopUpState {
   readonly status: (typeof AUTO_TOP_UP_STATUSES)[number];
-  /** Why it waits or turned itself off: the code of the decline, or of the ceiling that it reached. */
+  /** Why it waits or turned itself off: the code of the decline, or of the ceiling that it reached, or a `SuspectReason`. */
   readonly reason: string | null;
 }
 

@@ -1,4 +1,5 @@
 /** Tells owners of accounts that their automatic top-ups have turned themselves off, before charges are refused. */
+import type { SuspectReason } from '../domain/top-up.ts';
 import {
   dropTurnedOff,
   settleTurnedOff,
@@ -20,7 +21,16 @@ export function autoTopUpMails(deps: OwedMailDeps): OwedMails<TurnedOff> {
   });
 }
 
-const REASONS: Readonly<Record<string, string>> = {
+const SUSPICIONS: Readonly<Record<SuspectReason, string>> = {
+  payment_disputed:
+    'A payment to your Farebox account was disputed, so Farebox turned automatic top-ups off. Ask the cardholder why ' +
+    'before you turn them on again.',
+  fraud_warning:
+    'A bank reported a payment to your Farebox account as possible fraud, so Farebox turned automatic top-ups off. Ask ' +
+    'the cardholder whether the payment was genuine before you turn them on again.',
+};
+
+const FAILURES: Readonly<Record<string, string>> = {
   card_declined: 'The bank declined the saved card.',
   card_expired: 'The saved card has expired.',
   no_saved_card: 'No card is saved.',
@@ -36,9 +46,19 @@ function autoTopUpsOffMail(recipient: string, reason: string, url: string): Mail
     recipient,
     subject: 'Automatic top-ups were turned off for your Farebox account',
     body:
-      'Automatic top-ups failed, so Farebox turned them off for your account. The last failure: ' +
-      `${REASONS[reason] ?? reason}\n\n` +
+      `${isSuspect(reason) ? SUSPICIONS[reason] : failedText(reason)}\n\n` +
       'Farebox no longer tops up your balance, and refuses charges that the balance does not cover. You can use or save ' +
       `another card under Balance. Then turn automatic top-ups on again there:\n\n${url}\n`,
   };
+}
+
+function isSuspect(reason: string): reason is SuspectReason {
+  return Object.hasOwn(SUSPICIONS, reason);
+}
+
+function failedText(reason: string): string {
+  return (
+    'Automatic top-ups failed, so Farebox turned them off for your account. The last failure: ' +
+    (FAILURES[reason] ?? reason)
+  );
 }

@@ -22,7 +22,8 @@ export type AutoTopUpBody = Static<typeof AutoTopUpBody>;
 const AutoTopUp = Closed({
   status: Word(AUTO_TOP_UP_STATUSES, 'Whether automatic top-ups are on.'),
   reason: Type.Union([Type.String(), Type.Null()], {
-    description: 'Why one waits, or why they were turned off: a code such as `card_declined`.',
+    description:
+      'Why one waits, or why they were turned off: a code such as `card_declined` or `payment_disputed`.',
     examples: [null],
   }),
   threshold: Dollars('A charge that leaves less than this starts a top-up.', 5),

@@ -108,6 +108,17 @@ export async function deleteNoticesOf(
   `);
 }
 
+/** Relays deliver those that were postponed now. */
+export async function hastenNotices(
+  connection: Connection,
+  topic: Topic,
+  subjectId: string,
+): Promise<void> {
+  await connection.query(sql.typeAlias('nothing')`
+    update farebox.outbox set next_attempt_at = now() where topic = ${topic} and subject_id = ${subjectId}
+  `);
+}
+
 export async function postponeNotice(
   connection: Connection,
   id: number,

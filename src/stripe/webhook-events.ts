@@ -32,7 +32,14 @@ const TOPICS: Readonly<Partial<Record<Stripe.Event['type'], Topic>>> = {
   'radar.early_fraud_warning.updated': 'reversal_reported',
 };
 
-export const WEBHOOK_EVENTS: readonly string[] = Object.keys(TOPICS);
+/** The hosted page attaches a card to the customer when it saves it, with or without a payment. */
+const CARD_SAVED = 'payment_method.attached' satisfies Stripe.Event['type'];
+
+export const WEBHOOK_EVENTS: readonly string[] = [...Object.keys(TOPICS), CARD_SAVED];
+
+export function isCardSaved(type: string, methodType: unknown): boolean {
+  return type === CARD_SAVED && methodType === 'card';
+}
 
 export function topicOf(type: string): ProcessorEvent['topic'] {
   return Object.hasOwn(TOPICS, type) ? TOPICS[type as Stripe.Event['type']] : undefined;

@@ -1,7 +1,7 @@
 /**
  * The processor's webhook (specification section 6): verifies the raw bytes, stores the event, acknowledges it. An event
  * is a nudge, never the truth: the workflow asks the processor what was paid. So only the event's id, type and subject are
- * read, which works with any API version.
+ * read, and the customer who saved a card, which works with any API version.
  */
 import { isUtf8 } from 'node:buffer';
 import { Stripe } from 'stripe';
@@ -9,7 +9,7 @@ import { uuidOf } from '../domain/ids.ts';
 import { isStorableText } from '../domain/storable-text.ts';
 import type { Database } from '../store/database.ts';
 import { recordProcessorEvent, type ProcessorEvent } from '../store/top-ups/processor-events.ts';
-import { topicOf } from './webhook-events.ts';
+import { isCardSaved, topicOf } from './webhook-events.ts';
 
 export interface WebhookDeps {
   readonly database: Database;
@@ -83,21 +83,24 @@ function eventIn(rawBody: Buffer, isLive: boolean): ProcessorEvent | undefined {
   if (id === undefined || type === undefined) return undefined;
   const object = membersOf(membersOf(event['data'])['object']);
   const objectId = nameOf(object['id']);
+  // Events of a connected account, or of the other mode, concern objects that our key cannot see.
+  const isOurs = !event['account'] && (event['livemode'] ?? isLive) === isLive;
   return {
     id,
     type,
     objectId,
     topUpId: uuidOf('topUp', nameOf(membersOf(object['metadata'])['top_up_id']) ?? ''),
-    paymentIntentId: object['object'] === 'payment_intent' ? objectId : paymentIntentOf(object),
-    // Events of a connected account, or of the other mode, concern payments that our key cannot see.
-    topic: event['account'] || (event['livemode'] ?? isLive) !== isLive ? undefined : topicOf(type),
+    paymentIntentId:
+      object['object'] === 'payment_intent' ? objectId : expandable(object['payment_intent']),
+    topic: isOurs ? topicOf(type) : undefined,
+    cardSavedBy:
+      isOurs && isCardSaved(type, object['type']) ? expandable(object['customer']) : undefined,
   };
 }
 
-/** The id of a payment intent that is given as an id or expanded. */
-function paymentIntentOf(object: Members): string | undefined {
-  const intent = object['payment_intent'];
-  return nameOf(intent) ?? nameOf(membersOf(intent)['id']);
+/** The id of an object that is given as an id or expanded. */
+function expandable(value: unknown): string | undefined {
+  return nameOf(value) ?? nameOf(membersOf(value)['id']);
 }
 
 type Members = Readonly<Record<string, unknown>>;

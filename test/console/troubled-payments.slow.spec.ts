@@ -90,13 +90,15 @@ describe('the console', function () {
     assert.equal(await balanceOf(api, account), 28.5);
   });
 
-  it('says what a dispute holds and what is owed, which an automatic top-up repays first', async () => {
+  it('says what a dispute holds and turns off, and what is owed, which an automatic top-up repays first', async () => {
     const { api, simulator } = harness.stack;
     const account = await harness.newAccount(0);
     const key = account.consumerKey;
     await window.enter(account);
     await allowPayments();
     await saveCard('4242 4242 4242 4242');
+    await page.getByLabel('Add', { exact: true }).fill('5');
+    await saveSettings('Turn on');
     assert.equal(
       (await call(api, 'POST', '/v1/top-up', { key, body: { amount: 20 } })).status,
       201,
@@ -108,8 +110,14 @@ describe('the console', function () {
     await control(simulator, 'disputes', { payment_intent: payments.at(-1)?.payment_intent });
     await page.getByText('You owe $4.00').waitFor();
     await page.getByText('The amount in question cannot be spent').waitFor();
+    assert.equal((await charge(api, account, { amount: 0.5 })).status, 402);
 
-    await page.getByLabel('Add', { exact: true }).fill('5');
+    await page.reload();
+    await page
+      .getByRole('status')
+      .filter({ hasText: 'Turned off: A payment was disputed. Ask the cardholder' })
+      .waitFor();
+    await button('Turn on again').click();
     await saveSettings('Turn on');
     assert.equal((await charge(api, account, { amount: 0.5 })).status, 402);
     await page.getByText('You owe $4.00').waitFor({ state: 'detached' });

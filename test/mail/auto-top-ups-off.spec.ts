@@ -10,7 +10,7 @@ import { recordUnpaid } from '../../src/store/top-ups/payment-evidence.ts';
 import { sql } from '../../src/store/database.ts';
 import { takeNotices } from '../../src/store/outbox.ts';
 import { openOwedMailTest, type OwedMailTest } from '../support/owed-mails.ts';
-import { newPayer, type Payer } from '../support/payer.ts';
+import { dispute, newPayer, processorId, warning, type Payer } from '../support/payer.ts';
 
 const FIVE = asMicros(5_000_000);
 const HUNDRED = asMicros(100_000_000);
@@ -46,6 +46,28 @@ describe('the mail that automatic top-ups turned themselves off', () => {
     await laterBy('1 hour');
     await mails.worker().sendOverdue();
     assert.equal(mails.sent.length, 1);
+  });
+
+  it('says that a payment was disputed, or reported as fraud', async () => {
+    for (const [reported, why] of [
+      [dispute(processorId('dp'), FIVE), /A payment to your Farebox account was disputed/],
+      [warning(processorId('dp'), FIVE), /A bank reported a payment .+ as possible fraud/],
+    ] as const) {
+      const payer = await newPayer(mails.database);
+      const topUp = await payer.topUp(FIVE);
+      await turnOn(payer);
+      await payer.report(topUp, reported);
+      await mails.worker().sendOverdue();
+      const text = mails.sent.at(-1)?.raw.replaceAll('=\r\n', '') ?? '';
+      assert.match(
+        text,
+        /^Subject: Automatic top-ups were turned off for your Farebox account\r$/m,
+      );
+      assert.match(text, why);
+      assert.doesNotMatch(text, /failed|last failure/);
+      assert.match(text, /https:\/\/console\.example\.com\/console\/balance/);
+    }
+    assert.equal(mails.sent.length, 2);
   });
 
   it('is sent once more when they were turned on and have turned themselves off again', async () => {
@@ -93,12 +115,16 @@ describe('the mail that automatic top-ups turned themselves off', () => {
   });
 
   async function newAutoPayer(): Promise<Payer> {
-    const { database } = mails;
-    const payer = await newPayer(database);
+    const payer = await newPayer(mails.database);
     await payer.topUp(FIVE);
+    await turnOn(payer);
+    return payer;
+  }
+
+  async function turnOn(payer: Payer): Promise<void> {
+    const { database } = mails;
     await changeConsent(database, payer.consumerId, { ceiling: HUNDRED, givenBy: 'operator' });
     await setAutoTopUp(database, payer, SETTINGS);
-    return payer;
   }
 
   /** A charge asks for a top-up, and the bank declines it. */

@@ -12,10 +12,15 @@ import { makeSpendKey } from '../../src/store/budgets/spend-keys.ts';
 import { createDatabase, type Database } from '../../src/store/database.ts';
 import { makeWebhookEndpoint } from '../../src/store/events/webhook-endpoints.ts';
 import { takeNotices } from '../../src/store/outbox.ts';
-import { setAutoTopUp, takeUpAutoTopUp } from '../../src/store/top-ups/auto-top-ups.ts';
+import {
+  chooseCard,
+  recordCardSaved,
+  setAutoTopUp,
+  takeUpAutoTopUp,
+} from '../../src/store/top-ups/auto-top-ups.ts';
 import { changeConsent } from '../../src/store/top-ups/monthly-ceiling.ts';
 import { UNLIMITED } from '../support/budget-settings.ts';
-import { newPayer, type Payer } from '../support/payer.ts';
+import { dispute, newPayer, processorId, type Payer } from '../support/payer.ts';
 import { createTestDatabase, until, type TestDatabase } from '../support/stack.ts';
 
 const ROUNDS = 12;
@@ -98,6 +103,16 @@ describe('changes at the same moment', function () {
       ceiling: asMicros(9_000 * DOLLAR),
       givenBy: 'operator',
     });
+  const choose = () => chooseCard(database, payer, `pm_${randomUUID()}`);
+  const save = async () => {
+    await watcher.query(
+      `update farebox.accounts set processor_customer_id = 'cus_1', processor_card_id = null`,
+    );
+    await watcher.query('update farebox.auto_top_ups set declines = 1');
+    await database.transaction((tx) => recordCardSaved(tx, 'cus_1'));
+  };
+  const disputeOne = async () =>
+    payer.report(await payer.topUp(DOLLAR), dispute(processorId('dp'), DOLLAR));
 
   for (const [name, pair] of [
     ['an endpoint is made and the account keys change', async () => [makeEndpoint, changeKeys]],
@@ -107,6 +122,9 @@ describe('changes at the same moment', function () {
       async () => [await takeUpOne(), changeKeys],
     ],
     ['a notice is taken up and the consent changes', async () => [await takeUpOne(), consent]],
+    ['a notice is taken up and a card is chosen', async () => [await takeUpOne(), choose]],
+    ['a notice is taken up and a card is saved', async () => [await takeUpOne(), save]],
+    ['a notice is taken up and a dispute opens', async () => [await takeUpOne(), disputeOne]],
   ] as const) {
     it(`end without a deadlock: ${name}`, async () => {
       const view = { ...payer, root: null };

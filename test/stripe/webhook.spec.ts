@@ -4,6 +4,8 @@ import { Type } from 'typebox';
 import { createStripe } from '../../src/stripe/calls.ts';
 import { recordWebhook, type WebhookDeps } from '../../src/stripe/webhook.ts';
 import { row, sql, type Database } from '../../src/store/database.ts';
+import { findAutoTopUp } from '../../src/store/top-ups/auto-top-ups.ts';
+import { recordProcessorCustomer } from '../../src/store/top-ups/processor-customers.ts';
 import { recordPaymentIntent } from '../../src/store/top-ups/top-ups.ts';
 import { newPayer } from '../support/payer.ts';
 import { openTestLedger, type TestLedger } from '../support/ledger.ts';
@@ -142,6 +144,39 @@ describe('the webhook of the payment processor', () => {
       assert.deepEqual((await find(id))?.topics, []);
     });
   }
+
+  it('ends the pause after a decline when a card is saved by a customer of ours', async () => {
+    const payer = await newPayer(database);
+    await recordProcessorCustomer(database, payer.accountId, 'cus_ours');
+    await database.query(sql.typeAlias('nothing')`
+      insert into farebox.auto_top_ups (ledger, consumer_id, threshold_micros, amount_micros, ceiling_micros,
+        status, reason, declines, not_before)
+      values (${payer.ledger}, ${payer.consumerId}, 1, 1, 1, 'waiting', 'card_declined', 1, 'infinity')
+    `);
+    const state = async () => (await findAutoTopUp(database, payer))?.status;
+    const card = { id: 'pm_1', object: 'payment_method', type: 'card', customer: 'cus_ours' };
+    const saved = (id: string, change: object = {}, members: object = {}) => {
+      const object = { ...card, ...change };
+      const attached = { id, type: 'payment_method.attached', data: { object } };
+      return JSON.stringify({ ...attached, ...members });
+    };
+    for (const other of [
+      saved('evt_card_1', { customer: 'cus_other' }),
+      saved('evt_card_2', { customer: null }),
+      saved('evt_card_3', { type: 'us_bank_account' }),
+      saved('evt_card_4', {}, { account: 'acct_connected' }),
+      saved('evt_card_5', {}, { livemode: true }),
+      saved('evt_card_6', {}, { type: 'payment_method.updated' }),
+    ]) {
+      assert.deepEqual(await post(other), { kind: 'stored' });
+      assert.equal(await state(), 'waiting', other);
+    }
+    assert.deepEqual(await post(saved('evt_card_7', { customer: { id: 'cus_ours' } })), {
+      kind: 'stored',
+    });
+    assert.equal(await state(), 'on');
+    assert.equal((await find('evt_card_7'))?.objectId, 'pm_1');
+  });
 
   it('refuses a body that is not UTF-8, with any signature', async () => {
     const good = event('evt_bytes', 'a.type', { name: '\uFFFD' });

@@ -135,6 +135,14 @@ export function dispute(
   return { kind: 'dispute', processorId, amountMicros: amountMicros as Micros, status };
 }
 
+export function warning(
+  processorId: string,
+  amountMicros: number,
+  status: 'open' | 'won' = 'open',
+): ReportedReversal {
+  return { kind: 'warning', processorId, amountMicros: amountMicros as Micros, status };
+}
+
 /** `re_…` or `dp_…` that no other test has. */
 export function processorId(kind: 're' | 'dp'): string {
   return `${kind}_${wireId('charge', randomUUID()).slice(4)}`;

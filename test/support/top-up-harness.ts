@@ -200,10 +200,18 @@ export async function openTopUpHarness(
       return answer.status;
     },
 
-    /** Onto the customer that an earlier top-up created at the processor, in any state. */
-    async saveCard(consumer: Consumer, card: string): Promise<void> {
+    /** Onto the customer that an earlier top-up created at the processor, in any state. Returns its `pm_...`. */
+    async saveCard(consumer: Consumer, card: string): Promise<string> {
       const customer = await findProcessorCustomer(database, consumer.accountId);
-      await stripe.paymentMethods.attach(card, { customer: customer ?? '' });
+      return (await stripe.paymentMethods.attach(card, { customer: customer ?? '' })).id;
+    },
+
+    /** Whether the webhook has stored an event about this object. */
+    async isReported(objectId: string): Promise<boolean> {
+      const count = await database.oneFirst(sql.type(countRow)`
+        select count(*) as count from farebox.processor_events where object_id = ${objectId}
+      `);
+      return count > 0;
     },
 
     /** Credits $10.00, and lets a charge that leaves less than the threshold top up $20.00. */

@@ -266,10 +266,17 @@ const FAILURES: Readonly<Record<string, string>> = {
   invalid_amount: 'The amount is too large. Choose a smaller one.',
 };
 
+/** They turned themselves off without a failure. */
+const SUSPICIONS: Readonly<Record<string, string>> = {
+  payment_disputed: 'A payment was disputed. Ask the cardholder why before you turn them on again.',
+  fraud_warning:
+    'A bank reported a payment as possible fraud. Ask the cardholder before you turn them on again.',
+};
+
 /** What follows a failure that was not the last one. */
 const TRIED_AGAIN =
   'After a pause, the next charge tries again; after three failures in a row, automatic top-ups turn off. ' +
-  'To end the pause, save these settings again.';
+  'To end the pause, use or save another card, or save these settings again.';
 
 function AutoPart({ consent }: { readonly consent: Consent }) {
   const [isChanging, setChanging] = useState(false);
@@ -297,7 +304,7 @@ function AutoPart({ consent }: { readonly consent: Consent }) {
       {reason !== null && (
         <Text size="sm" c="dimmed" role="status">
           {isOver ? 'Turned off: ' : 'Waiting: '}
-          {OBSTACLES[reason] ?? FAILURES[reason] ?? reason}
+          {OBSTACLES[reason] ?? SUSPICIONS[reason] ?? FAILURES[reason] ?? reason}
           {!isOver && Object.hasOwn(FAILURES, reason) && ` ${TRIED_AGAIN}`}
         </Text>
       )}

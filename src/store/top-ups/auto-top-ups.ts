@@ -8,6 +8,7 @@ import { Type, type Static } from 'typebox';
 import {
   AUTO_TOP_UP_STATUSES,
   type AutoTopUpState,
+  type SuspectReason,
   type TopUpFailure,
 } from '../../domain/top-up.ts';
 import { hasConsent, lockConsent, obstacleTo } from './monthly-ceiling.ts';
@@ -26,6 +27,7 @@ import { newIdOf } from '../database-ids.ts';
 import {
   deleteNotice,
   deleteNoticesOf,
+  hastenNotices,
   lockNotice,
   postNotice,
   postponeNotice,
@@ -67,7 +69,7 @@ const Due = Type.Object({
 });
 type Due = Static<typeof Due>;
 
-const stateRow = row(State);
+const consumerRow = row(Type.Object({ ledger: Type.Integer(), consumerId: Type.String() }));
 const autoTopUpRow = row(AutoTopUp);
 const dueRow = row(Due);
 
@@ -124,6 +126,49 @@ export async function setAutoTopUp(
     await switchAskingOn(tx, consumer);
   });
   return 'set';
+}
+
+/**
+ * The processor's customer has a new card, which is the one to be charged unless the owner has chosen another. Ends the pause
+ * after failures of the old one.
+ */
+export async function recordCardSaved(tx: Transaction, customerId: string): Promise<void> {
+  // Few consumers have automatic top-ups, fewer a failure.
+  const failed = await tx.maybeOne(sql.type(consumerRow)`
+    select a.ledger, a.consumer_id as "consumerId" from farebox.auto_top_ups a
+    join farebox.accounts o on o.ledger = a.ledger and o.consumer_id = a.consumer_id
+    where a.declines > 0 and o.processor_customer_id = ${customerId} and o.processor_card_id is null
+  `);
+  if (!failed) return;
+  await hastenNotices(tx, 'auto_top_up', failed.consumerId);
+  await forgetFailures(tx, failed);
+}
+
+/** The next top-ups charge this card. Ends the pause after failures of the one before. */
+export async function chooseCard(
+  connection: Connection,
+  consumer: ConsumerRef,
+  cardId: string,
+): Promise<void> {
+  await connection.transaction(async (tx) => {
+    // The notice before the account, as when it is taken up.
+    await hastenNotices(tx, 'auto_top_up', consumer.consumerId);
+    const { rowCount } = await tx.query(sql.typeAlias('nothing')`
+      update farebox.accounts set processor_card_id = ${cardId}
+      where consumer_id = ${consumer.consumerId} and processor_card_id is distinct from ${cardId}
+    `);
+    if (rowCount === 1) await forgetFailures(tx, consumer);
+  });
+}
+
+/** As if none had failed. A payment that waits for the cardholder still does. */
+async function forgetFailures(tx: Transaction, consumer: ConsumerRef): Promise<void> {
+  await lockConsumer(tx, consumer);
+  await tx.query(sql.typeAlias('nothing')`
+    update farebox.auto_top_ups set declines = 0, status = 'on', reason = null, not_before = now()
+    where ledger = ${consumer.ledger} and consumer_id = ${consumer.consumerId} and declines > 0
+      and status <> 'off' and reason is distinct from 'authentication_required'
+  `);
 }
 
 /** How often a top-up that a ceiling forbids is checked again: the month may be over. */
@@ -221,23 +266,20 @@ export type Ending =
 
 /**
  * Part of the transaction that ends an automatic top-up, after it locked the consumer. Counts declines, and turns
- * automatic top-ups off after the last one allowed, or restores the threshold. Null if the owner turned them off meanwhile.
+ * automatic top-ups off after the last one allowed, or restores the threshold. If they are off by now, they stay off. Null if
+ * the owner turned them off.
  */
 export async function recordAutoTopUpResult(
   tx: Transaction,
   consumer: ConsumerRef,
   ending: Ending,
 ): Promise<AutoTopUpState | null> {
-  const state = await countEnding(tx, consumer, ending);
+  await countEnding(tx, consumer, ending);
   await switchAskingOn(tx, consumer);
-  return state;
+  return findAutoTopUpState(tx, consumer);
 }
 
-async function countEnding(
-  tx: Transaction,
-  consumer: ConsumerRef,
-  ending: Ending,
-): Promise<AutoTopUpState | null> {
+async function countEnding(tx: Transaction, consumer: ConsumerRef, ending: Ending): Promise<void> {
   const { ledger, consumerId } = consumer;
   switch (ending.status) {
     case 'expired':
@@ -247,29 +289,44 @@ async function countEnding(
         where ledger = ${ledger} and consumer_id = ${consumerId} and status = 'waiting'
           and reason = 'authentication_required'
       `);
-      return findAutoTopUpState(tx, consumer);
+      return;
     case 'completed':
-      return tx.maybeOne(sql.type(stateRow)`
+      await tx.query(sql.typeAlias('nothing')`
         update farebox.auto_top_ups set declines = 0, status = 'on', reason = null, not_before = now()
         where ledger = ${ledger} and consumer_id = ${consumerId} and status <> 'off'
-        returning status, reason
       `);
+      return;
     case 'failed':
       // The card was not tried. The next charge asks again, and its notice waits for the consent.
       if (ending.failure.code === 'consent_required') {
         await setState(tx, consumer, 'waiting', 'consent_required');
-        return findAutoTopUpState(tx, consumer);
+        return;
       }
       const isLast = sql.fragment`declines + 1 >= ${ending.isFinal ? 1 : DECLINES_MAX}`;
-      return tx.maybeOne(sql.type(stateRow)`
+      await tx.query(sql.typeAlias('nothing')`
         update farebox.auto_top_ups set declines = declines + 1, reason = ${ending.failure.code},
           status = case when ${isLast} then 'off' else 'waiting' end,
           mail_owed_at = case when ${isLast} then now() end,
           not_before = now() + ${ending.retryMs}::int8 * 2 ^ declines * interval '1 ms'
         where ledger = ${ledger} and consumer_id = ${consumerId} and status <> 'off'
-        returning status, reason
       `);
   }
+}
+
+/**
+ * Turns them off as the last failure does, under the consumer's lock: the card may be stolen, and each payment with it may be
+ * disputed too. Until the owner turns them on again, no charge asks, and no top-up that waits charges the card.
+ */
+export async function turnOffSuspect(
+  tx: Transaction,
+  consumer: ConsumerRef,
+  reason: SuspectReason,
+): Promise<void> {
+  await tx.query(sql.typeAlias('nothing')`
+    update farebox.auto_top_ups set status = 'off', reason = ${reason}, mail_owed_at = now()
+    where ledger = ${consumer.ledger} and consumer_id = ${consumer.consumerId} and status <> 'off'
+  `);
+  await switchAskingOn(tx, consumer);
 }
 
 async function setState(

@@ -7,6 +7,7 @@ import { randomUUIDv7 } from 'node:crypto';
 import { Type, type Static } from 'typebox';
 import { asMicros, type Micros } from '../../domain/money.ts';
 import { micros, nullable, row, sql, type Connection, type Transaction } from '../database.ts';
+import { hastenNotices } from '../outbox.ts';
 
 const Taken = Type.Object({
   /** The sum of the month's direct top-ups, except those that took nothing. */
@@ -108,10 +109,7 @@ export async function changeConsent(
 ): Promise<void> {
   await connection.transaction(async (tx) => {
     // The notice before the account, as when it is taken up, which then reads the new ceiling.
-    await tx.query(sql.typeAlias('nothing')`
-      update farebox.outbox set next_attempt_at = now()
-      where topic = 'auto_top_up' and subject_id = ${consumerId}
-    `);
+    await hastenNotices(tx, 'auto_top_up', consumerId);
     await tx.query(sql.typeAlias('nothing')`
       with changed as (
         update farebox.accounts set consent_ceiling_micros = ${ceiling}

@@ -27,18 +27,6 @@ export async function findChosenCard(
   `);
 }
 
-/** Null: no card is chosen. */
-export async function chooseCard(
-  connection: Connection,
-  accountId: string,
-  cardId: string | null,
-): Promise<void> {
-  await connection.query(sql.typeAlias('nothing')`
-    update farebox.accounts set processor_card_id = ${cardId}
-    where id = ${accountId} and processor_card_id is distinct from ${cardId}
-  `);
-}
-
 /** Forgets the choice of a card that is not saved any more. */
 export async function forgetCard(
   connection: Connection,

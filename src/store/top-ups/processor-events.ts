@@ -1,9 +1,10 @@
 /**
  * The log of the payment processor's events. Each is stored before it is acknowledged, unique by its id, together
- * with the notice for the workflow of its top-up.
+ * with the notice for the workflow of its top-up, or with what a saved card changes.
  */
-import { sql, type Connection } from '../database.ts';
+import { countRow, sql, type Connection } from '../database.ts';
 import type { Topic } from '../outbox.ts';
+import { recordCardSaved } from './auto-top-ups.ts';
 
 export interface ProcessorEvent {
   readonly id: string;
@@ -14,14 +15,27 @@ export interface ProcessorEvent {
   readonly paymentIntentId: string | undefined;
   /** The topic of the notice for the top-up's workflow; undefined if events of this type do not affect it. */
   readonly topic: Extract<Topic, 'payment_reported' | 'reversal_reported'> | undefined;
+  /** The processor's customer who has saved a card; undefined if the event is about anything else. */
+  readonly cardSavedBy: string | undefined;
 }
 
-/** Stores the event once and, if it is about a top-up of ours, the notice, in the same statement. */
 export async function recordProcessorEvent(
   connection: Connection,
   event: ProcessorEvent,
 ): Promise<void> {
-  await connection.query(sql.typeAlias('nothing')`
+  const { cardSavedBy } = event;
+  if (cardSavedBy === undefined) {
+    await store(connection, event);
+    return;
+  }
+  await connection.transaction(async (tx) => {
+    if (await store(tx, event)) await recordCardSaved(tx, cardSavedBy);
+  });
+}
+
+/** Stores the event once and, if it is about a top-up of ours, the notice, in the same statement. False: it was stored before. */
+async function store(connection: Connection, event: ProcessorEvent): Promise<boolean> {
+  const stored = await connection.oneFirst(sql.type(countRow)`
     with about as materialized (
       select t.id, t.ledger from farebox.top_ups t
       where t.id = ${event.topUpId ?? null}::uuid
@@ -33,10 +47,13 @@ export async function recordProcessorEvent(
       select ${event.id}, ${event.type}, ${event.objectId ?? null}, (select id from about)
       on conflict (id) do nothing
       returning top_up_id
+    ), noted as (
+      insert into farebox.outbox (ledger, topic, subject_id)
+      select about.ledger, topic, about.id
+      from recorded join about on about.id = recorded.top_up_id, (values (${event.topic ?? null}::text)) as told (topic)
+      where topic is not null
     )
-    insert into farebox.outbox (ledger, topic, subject_id)
-    select about.ledger, topic, about.id
-    from recorded join about on about.id = recorded.top_up_id, (values (${event.topic ?? null}::text)) as told (topic)
-    where topic is not null
+    select count(*) as count from recorded
   `);
+  return stored === 1;
 }

@@ -15,6 +15,7 @@ import {
   type ReversalStatus,
   type WarningStatus,
 } from '../../domain/reversal.ts';
+import type { SuspectReason } from '../../domain/top-up.ts';
 import { lockConsumer } from '../balance/consumers.ts';
 import {
   type Connection,
@@ -29,6 +30,7 @@ import {
 import { newIdOf } from '../database-ids.ts';
 import { cover, repayDebts } from '../balance/debts.ts';
 import { addLot } from '../balance/lots.ts';
+import { turnOffSuspect } from './auto-top-ups.ts';
 
 /** A refund, dispute or fraud warning as read from the processor. */
 export type ReportedReversal = {
@@ -183,7 +185,14 @@ async function recordOne(tx: Transaction, owner: Owner, reported: ReportedRevers
     returning id
   `);
   await cover(tx, owner, id);
+  // Only here, once: after the owner has turned them on again, only another dispute or warning turns them off.
+  if (kind !== 'refund') await turnOffSuspect(tx, owner, SUSPECT_REASONS[kind]);
 }
+
+const SUSPECT_REASONS: Readonly<Record<'dispute' | 'warning', SuspectReason>> = {
+  dispute: 'payment_disputed',
+  warning: 'fraud_warning',
+};
 
 /** Null where there is no tax, as in rows of earlier releases. */
 export function grossOf(amountMicros: Micros, grossMicros: Micros): Micros | null {

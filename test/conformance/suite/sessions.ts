@@ -176,7 +176,10 @@ export function describeSessions(get: () => Target): void {
       const [session] = (await stripe.checkout.sessions.list({ customer })).data;
       assert.equal(session?.status, 'complete');
       const [card] = await listCards(stripe, customer);
-      assert.equal(card && (await findCard(stripe, customer, card.id)), 'saved');
+      assert.ok(card);
+      assert.equal(await findCard(stripe, customer, card.id), 'saved');
+      const attached = await eventOf(get(), 'payment_method.attached', card.id);
+      assert.equal((attached.data.object as Stripe.PaymentMethod).customer, customer);
       await eventOf(get(), 'checkout.session.completed', session.id);
     });
 

@@ -1,6 +1,9 @@
 /** What consumers read about themselves: the balance, and the filtered charges with their total. */
 import assert from 'node:assert/strict';
 import { createDatabase } from '../../../src/store/database.ts';
+import { asMicros } from '../../../src/domain/money.ts';
+import { setAutoTopUp } from '../../../src/store/top-ups/auto-top-ups.ts';
+import { changeConsent } from '../../../src/store/top-ups/monthly-ceiling.ts';
 import { recordReversals } from '../../../src/store/top-ups/reversals.ts';
 import { ChargeReply, ConsumerChargeReply } from '../../../src/schemas/charges.ts';
 import { BalanceReply, UsageReply } from '../../../src/schemas/balance.ts';
@@ -43,21 +46,29 @@ describe('GET /v1/balance', () => {
     assert.equal((await balanceOf(account)).balance, 3);
   });
 
-  it('shows spent money that refunds and disputes took as debt', async () => {
+  it('shows spent money that refunds and disputes took as debt, and that no top-up is automatic after a dispute', async () => {
     const account = await api.createAccount(5);
     await charge(api, account, { amount: 4.5 });
     const database = await createDatabase(api.databaseUrl, {
       maxPoolSize: 1,
       onError: () => {},
     });
-    const { rows } = await api.sql.query<{ id: string }>(
-      'select id from farebox.top_ups where consumer_id = $1',
+    const { rows } = await api.sql.query<{ id: string; ledger: number; consumerId: string }>(
+      'select id, ledger, consumer_id as "consumerId" from farebox.top_ups where consumer_id = $1',
       [account.consumerId.slice('cns_'.length)],
     );
-    await recordReversals(database, rows[0]?.id ?? '', 0, [dispute('dp_1', 5_000_000, 'lost')]);
+    const [topUp] = rows;
+    assert.ok(topUp);
+    const five = asMicros(5_000_000);
+    await changeConsent(database, topUp.consumerId, { ceiling: five, givenBy: 'operator' });
+    const settings = { thresholdMicros: five, amountMicros: five, ceilingMicros: five };
+    assert.equal(await setAutoTopUp(database, topUp, settings), 'set');
+    assert.deepEqual((await balanceOf(account)).autoTopUp, { status: 'on', reason: null });
+    await recordReversals(database, topUp.id, 0, [dispute('dp_1', five, 'lost')]);
     await database.end();
-    const { balance, debt } = await balanceOf(account);
+    const { balance, debt, autoTopUp } = await balanceOf(account);
     assert.deepEqual({ balance, debt }, { balance: 0, debt: 4.5 });
+    assert.deepEqual(autoTopUp, { status: 'off', reason: 'payment_disputed' });
   });
 
   it('is correct after every charge, of any amount', async () => {

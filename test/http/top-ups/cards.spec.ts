@@ -21,6 +21,9 @@ const TERMS = { termsVersion: CONSENT_TERMS.version };
 /** Needs the cardholder, unless it was set up. */
 const CAREFUL = '4000002500003155';
 
+/** Can be saved; each payment with it is declined. */
+const DECLINED = '4000000000000341';
+
 function submit(url: string, fields: Record<string, string>): Promise<Response> {
   return fetch(url, { method: 'POST', body: new URLSearchParams(fields) });
 }
@@ -73,10 +76,14 @@ describe('saved cards', () => {
     assert.equal((await submit(url, { card })).status, 200);
   }
 
-  /** Saved at a checkout by the payer's own choice, and not set up. */
-  async function saveAtCheckout(card: string): Promise<void> {
+  async function payAndSave(card: string): Promise<void> {
     const opened = bodyOf(await post('/v1/checkout', { amount: 5 }), 201, CheckoutReply);
     await submit(opened.sessionUrl ?? '', { card, save: 'true' });
+  }
+
+  /** Saved at a checkout by the payer's own choice, and not set up. */
+  async function saveAtCheckout(card: string): Promise<void> {
+    await payAndSave(card);
     await until(async () => (await balance()) === 5);
   }
 
@@ -300,5 +307,30 @@ describe('saved cards', () => {
     await until(async () => (await balance()) === 24);
     const after = bodyOf(await get('/v1/balance'), 200, BalanceReply).autoTopUp;
     assert.deepEqual([after?.status, after?.reason], ['on', null]);
+  });
+
+  async function state() {
+    const { autoTopUp } = bodyOf(await get('/v1/balance'), 200, BalanceReply);
+    return [autoTopUp.status, autoTopUp.reason];
+  }
+
+  it('that are saved after a decline are charged at once, without the pause', async () => {
+    const save = {
+      'on a page without a payment': setUp,
+      'at a checkout': payAndSave,
+    };
+    for (const [how, saveCard] of Object.entries(save)) {
+      ({ account, headers } = await owner());
+      await post('/v1/consent', { ceiling: 1_000, ...TERMS });
+      await setUp(DECLINED);
+      await post('/v1/auto-top-up', { threshold: 10, amount: 20, ceiling: 100 });
+      assert.equal((await charge(stack.api, account, { amount: 1 })).status, 402);
+      await until(async () => (await state())[0] === 'waiting');
+      assert.deepEqual(await state(), ['waiting', 'card_declined'], how);
+      assert.equal((await charge(stack.api, account, { amount: 1 })).status, 402);
+      await saveCard('4242424242424242');
+      await until(async () => (await balance()) >= 20);
+      assert.deepEqual(await state(), ['on', null], how);
+    }
   });
 });

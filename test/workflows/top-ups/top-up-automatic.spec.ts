@@ -7,6 +7,8 @@ import { listMails } from '../../../src/store/console/mails.ts';
 import { findAutoTopUp, setAutoTopUp } from '../../../src/store/top-ups/auto-top-ups.ts';
 import type { TopUp } from '../../../src/store/top-ups/top-ups.ts';
 import { findProcessorCustomer } from '../../../src/store/top-ups/processor-customers.ts';
+import { reportReversal } from '../../../src/temporal/start-reversals.ts';
+import { dispute, payerOf, processorId } from '../../support/payer.ts';
 import { until } from '../../support/stack.ts';
 import {
   openTopUpHarness,
@@ -83,20 +85,62 @@ describe('an automatic top-up', () => {
     assert.equal((await harness.automaticTopUps(consumer)).length, 3);
   });
 
-  it('charges nothing that was due while Stripe was away, if the owner has turned it off meanwhile', async () => {
-    const consumer = await newConsumer('pm_card_visa', { threshold: 10 });
-    const away = { method: 'GET', path: '/v1/payment_methods', kind: 'error', status: 503 };
-    await harness.control('faults', { ...away, times: 1_000 });
-    await harness.charge(consumer);
-    await until(async () => (await harness.faults())[0]!.times < 1_000);
-    await setAutoTopUp(harness.database, consumer, null);
-    await harness.forgetFaults();
-    const [topUp] = await harness.automaticTopUps(consumer);
-    assert.ok(topUp);
-    await harness.workflow(topUp.id).result();
-    assert.equal((await harness.topUp(topUp.id)).status, 'expired');
-    assert.deepEqual(await harness.paymentsOf(topUp), []);
-  });
+  for (const [who, turnOff] of [
+    ['the owner', (consumer: Consumer) => setAutoTopUp(harness.database, consumer, null)],
+    [
+      'a dispute',
+      async (consumer: Consumer) => {
+        const payer = payerOf(harness.database, consumer);
+        await payer.report(await payer.topUp(1_000_000), dispute(processorId('dp'), 1_000_000));
+      },
+    ],
+  ] as const) {
+    it(`charges nothing that was due while Stripe was away, if ${who} has turned it off meanwhile`, async () => {
+      const consumer = await newConsumer('pm_card_visa', { threshold: 10 });
+      const away = { method: 'GET', path: '/v1/payment_methods', kind: 'error', status: 503 };
+      await harness.control('faults', { ...away, times: 1_000 });
+      await harness.charge(consumer);
+      await until(async () => (await harness.faults())[0]!.times < 1_000);
+      const [due] = await harness.automaticTopUps(consumer);
+      assert.equal(due?.status, 'pending');
+      await turnOff(consumer);
+      await harness.forgetFaults();
+      const [topUp] = await harness.automaticTopUps(consumer);
+      assert.ok(topUp);
+      await harness.workflow(topUp.id).result();
+      assert.equal((await harness.topUp(topUp.id)).status, 'expired');
+      assert.deepEqual(await harness.paymentsOf(topUp), []);
+    });
+  }
+
+  for (const [card, reason, said] of [
+    ['pm_card_createDispute', 'payment_disputed', /payment .+ was disputed/],
+    ['pm_card_createIssuerFraudRecord', 'fraud_warning', /reported a payment .+ as possible fraud/],
+  ] as const) {
+    it(`turns itself off and says so after a payment with ${card}, until its owner turns it on again`, async () => {
+      const consumer = await newConsumer(card, { threshold: 10 });
+      await harness.charge(consumer);
+      const state = async () => {
+        const found = await findAutoTopUp(harness.database, consumer);
+        return [found?.status, found?.reason];
+      };
+      await until(async () => (await state())[0] === 'off');
+      assert.deepEqual(await state(), ['off', reason]);
+      assert.match((await mailTo(consumer)).body, said);
+      // The balance is too low again.
+      for (let n = 0; n < 9; n += 1) await harness.charge(consumer);
+      await until(async () => (await harness.waitingNotices()) === 0);
+      const [first, ...more] = await harness.automaticTopUps(consumer);
+      assert.deepEqual([first?.status, more], ['disputed', []]);
+
+      const found = await findAutoTopUp(harness.database, consumer);
+      assert.ok(found);
+      await setAutoTopUp(harness.database, consumer, found);
+      await reportReversal(harness.temporal, first!);
+      await until(async () => harness.isQuiet(first!));
+      assert.deepEqual(await state(), ['on', null]);
+    });
+  }
 
   it('turns itself off at the first decline that is permanent', async () => {
     const consumer = await newConsumer('pm_card_visa', { threshold: 10 });
@@ -107,15 +151,18 @@ describe('an automatic top-up', () => {
     await until(async () => (await harness.automaticTopUps(consumer))[0]?.status === 'failed');
     const found = await findAutoTopUp(harness.database, consumer);
     assert.deepEqual([found?.status, found?.reason], ['off', 'card_declined']);
+    assert.match((await mailTo(consumer)).body, /You can use or save another card under Balance/);
+  });
+
+  async function mailTo({ accountId }: Consumer) {
     // It looks for mails that are owed as soon as it starts.
     await harness.startWorker();
-    const email = await findOwnerEmail(harness.database, consumer.accountId);
-    const { body } = await until(async () => {
+    const email = await findOwnerEmail(harness.database, accountId);
+    return until(async () => {
       const mails = await listMails(harness.database);
       return mails.find(({ recipient, subject }) => recipient === email && OFF.test(subject));
     });
-    assert.match(body, /You can use or save another card under Balance/);
-  });
+  }
 
   /** The step once more, as after a worker that was killed before it could report the result. */
   async function failAgain(topUp: TopUp | undefined): Promise<unknown> {
@@ -136,7 +183,9 @@ describe('an automatic top-up', () => {
     const consumer = await harness.newConsumer();
     const failed = await harness.requestDirect(consumer, 1);
     assert.equal(failed.kind, 'failed');
-    await harness.saveCard(consumer, card);
+    const cardId = await harness.saveCard(consumer, card);
+    // A later report would end the pause after a decline.
+    await until(() => harness.isReported(cardId));
     await harness.topUpAutomatically(consumer, threshold);
     return consumer;
   }

@@ -10,10 +10,8 @@ import type { TopUpProgress } from '../../../workflows/messages.ts';
 import { until } from '../../support/stack.ts';
 import type { Micros } from '../../../src/domain/money.ts';
 import { changeConsent } from '../../../src/store/top-ups/monthly-ceiling.ts';
-import {
-  chooseCard,
-  findProcessorCustomer,
-} from '../../../src/store/top-ups/processor-customers.ts';
+import { chooseCard } from '../../../src/store/top-ups/auto-top-ups.ts';
+import { findProcessorCustomer } from '../../../src/store/top-ups/processor-customers.ts';
 import {
   openTopUpHarness,
   QUICK_RETRIES,
@@ -187,7 +185,7 @@ describe('a direct top-up', () => {
       return intent.payment_method;
     };
     assert.equal(await charged(), newest?.id);
-    await chooseCard(harness.database, consumer.accountId, older?.id ?? null);
+    await chooseCard(harness.database, consumer, older?.id ?? '');
     assert.equal(await charged(), older?.id);
     await harness.stripe.paymentMethods.detach(older?.id ?? '');
     assert.equal(await charged(), newest?.id);

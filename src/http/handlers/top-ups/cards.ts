@@ -2,8 +2,8 @@
 import { CONSENT_TERMS } from '../../../domain/consent-terms.ts';
 import { ApiError } from '../../../domain/errors.ts';
 import type { CardsReply, CardSetupReply } from '../../../schemas/cards.ts';
+import { chooseCard } from '../../../store/top-ups/auto-top-ups.ts';
 import {
-  chooseCard,
   findChosenCard,
   findProcessorCustomer,
   forgetCard,
@@ -59,14 +59,14 @@ async function listed(
   }
 }
 
-/** The next top-ups charge this card, whichever is saved later. */
+/** The next top-ups charge this card, whichever is saved later. After failures of another one, they do not wait any longer. */
 export async function postCardChoice(
   api: Api,
   { caller, params }: Request,
 ): Promise<Reply<CardsReply>> {
   const { customerId, cardId, state } = await findOwn(api, caller.accountId, params['id'] ?? '');
   if (state !== 'saved') throw noSuch('card');
-  await chooseCard(api.database, caller.accountId, cardId);
+  await chooseCard(api.database, caller, cardId);
   return listed(api, customerId, cardId);
 }
 
