@@ -30,13 +30,13 @@ describe('the console', function () {
     await button('Allow payments').click();
   }
 
-  async function saveCard(number: string): Promise<void> {
+  async function saveCard(number: string, brand = 'Visa'): Promise<void> {
     await button('Save a card').click();
     await page.waitForURL(`${harness.stack.simulator.url}/**`);
     await page.getByLabel('Card number').fill(number);
     await button('Save card').click();
     await page.waitForURL('**/console/balance**');
-    await page.getByRole('group', { name: `Visa •••• ${number.slice(-4)}` }).waitFor();
+    await page.getByRole('group', { name: `${brand} •••• ${number.slice(-4)}` }).waitFor();
   }
 
   /** Of automatic top-ups. */
@@ -90,6 +90,23 @@ describe('the console', function () {
     assert.equal(await balanceOf(api, account), 28.5);
   });
 
+  it('ends the pause after a decline when another card is used', async () => {
+    const { api } = harness.stack;
+    const account = await harness.newAccount(5);
+    await window.enter(account);
+    await allowPayments();
+    await saveCard('5555 5555 5555 4444', 'Mastercard');
+    await saveCard(DECLINED);
+    await saveSettings('Turn on');
+    await charge(api, account, { amount: 0.5 });
+    const state = page.getByRole('status').filter({ hasText: 'Waiting: The card was declined.' });
+    await state.waitFor();
+    await button('Use this card').click();
+    await state.waitFor({ state: 'detached' });
+    await charge(api, account, { amount: 0.5 });
+    await until(async () => (await balanceOf(api, account)) === 29);
+  });
+
   it('says what a dispute holds and turns off, and what is owed, which an automatic top-up repays first', async () => {
     const { api, simulator } = harness.stack;
     const account = await harness.newAccount(0);
@@ -112,7 +129,6 @@ describe('the console', function () {
     await page.getByText('The amount in question cannot be spent').waitFor();
     assert.equal((await charge(api, account, { amount: 0.5 })).status, 402);
 
-    await page.reload();
     await page
       .getByRole('status')
       .filter({ hasText: 'Turned off: A payment was disputed. Ask the cardholder' })

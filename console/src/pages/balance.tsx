@@ -22,18 +22,18 @@ const POLL_MS = 4_000;
 export function BalancePage() {
   const balance = useQuery({ ...balanceRead, refetchInterval: POLL_MS });
   const queries = useQueryClient();
-  // A top-up that repays a debt may change only the debt.
-  const money = balance.data && `${balance.data.balance}, ${balance.data.debt}`;
-  const shown = useRef(money);
+  // A top-up that repays a debt may change only the debt; a dispute or a new card, only the automatic top-ups.
+  const state = balance.data && JSON.stringify(balance.data);
+  const shown = useRef(state);
   useEffect(() => {
     // The first balance comes with everything else.
-    const hasChanged = shown.current !== undefined && shown.current !== money;
-    shown.current = money;
+    const hasChanged = shown.current !== undefined && shown.current !== state;
+    shown.current = state;
     if (!hasChanged) return;
     for (const name of ['top-ups', 'usage-by-day', 'consent']) {
       void queries.invalidateQueries({ queryKey: [name] });
     }
-  }, [money, queries]);
+  }, [state, queries]);
   return (
     <Page title="Balance">
       <ReturnedTopUp />
