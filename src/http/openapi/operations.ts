@@ -284,7 +284,8 @@ export const OPERATIONS = {
   chooseCard: {
     tag: 'Top-ups',
     summary: 'Choose a saved card',
-    description: 'Direct and automatic top-ups charge this card from now on.',
+    description:
+      'Direct and automatic top-ups charge this card from now on. Automatic top-ups that pause after a decline of another card continue.',
   },
   removeCard: {
     tag: 'Top-ups',
