@@ -209,8 +209,8 @@ for (const [name, service] of Object.entries({ service: realService(), fake: fak
       'too much metadata': { metadata: names(21) },
     })) {
       it(`refuses a charge and a hold with ${what}`, async () => {
-        for (const asked of [charge(changes), hold(changes)]) {
-          assert.deepEqual(await told(asked), ['invalid_request', 400, false]);
+        for (const ask of [charge, hold]) {
+          assert.deepEqual(await told(ask(changes)), ['invalid_request', 400, false]);
         }
         assert.equal(await balance(), 10);
       });
