@@ -630,7 +630,7 @@ export interface BudgetReply {
     per: 'hour' | 'day' | 'week' | 'month';
     /** Dollars that can be spent in each window. */
     limit: number;
-    /** Dollars spent in the current window. */
+    /** The same in the current window. */
     used: number;
     /** When the next window begins, in UTC. */
     resetsAt: string;
@@ -1515,7 +1515,7 @@ export interface KeyReply {
   expiresAt: string | null;
   /** When it was revoked, or null. */
   revokedAt: string | null;
-  /** When it was last used, or null. */
+  /** When it was last used, or null if no use is recorded yet. It may be a minute late. */
   lastUsedAt: string | null;
 }
 export interface KeysReply {

@@ -1,5 +1,5 @@
 /** Budgets and spend keys of a FakeFarebox, by the rules of the service: what counts where, and what refuses. */
-import { microsOf, newId, newKey, now } from './fake-values.js';
+import { formatDollars, microsOf, newId, newKey, now } from './fake-values.js';
 import { refuse } from './fake-refusal.js';
 
 const DEPTH_MAX = 6;
@@ -19,9 +19,9 @@ const SETTINGS = {
   metadata: null,
 };
 const SAYS = {
-  total: (limit, left) => `The budget allows $${limit} in total; $${left} is left.`,
-  window: (limit, left) => `The budget allows $${limit} in its current window; $${left} is left.`,
-  per_call: (limit) => `The budget allows at most $${limit} for one call.`,
+  total: (limit, left) => `The budget allows ${limit} in total; ${left} is left.`,
+  window: (limit, left) => `The budget allows ${limit} in its current window; ${left} is left.`,
+  per_call: (limit) => `The budget allows at most ${limit} for one call.`,
 };
 
 export class FakeBudgets {
@@ -252,7 +252,7 @@ function windowEnd(per) {
 }
 
 function limitReached(node, scope, limit, left) {
-  const remaining = Math.max(left, 0) / 1_000_000;
+  const remaining = Math.max(left, 0);
   const resetsAt = scope === 'window' ? new Date(windowEnd(node.window.per)).toISOString() : null;
   const raiseUrl = `https://fake.farebox.example/console/approvals?budget=${node.id}&scope=${scope}`;
   return {
@@ -260,8 +260,15 @@ function limitReached(node, scope, limit, left) {
     code: 'spend_limit_reached',
     scope,
     limit,
-    message: SAYS[scope](limit / 1_000_000, remaining),
-    facts: { budgetId: node.id, scope, limit: limit / 1_000_000, remaining, resetsAt, raiseUrl },
+    message: SAYS[scope](formatDollars(limit), formatDollars(remaining)),
+    facts: {
+      budgetId: node.id,
+      scope,
+      limit: limit / 1_000_000,
+      remaining: remaining / 1_000_000,
+      resetsAt,
+      raiseUrl,
+    },
   };
 }
 

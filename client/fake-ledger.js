@@ -3,7 +3,16 @@ import { FakeApprovals } from './fake-approvals.js';
 import { FakeBudgets, giveBack } from './fake-budgets.js';
 import { refuseOnDemand } from './fake-magic.js';
 import { refuse } from './fake-refusal.js';
-import { comparable, findMicros, microsOf, newId, newKey, newTool, now } from './fake-values.js';
+import {
+  comparable,
+  findMicros,
+  formatDollars,
+  microsOf,
+  newId,
+  newKey,
+  newTool,
+  now,
+} from './fake-values.js';
 
 const MICROS_PER_DOLLAR = 1_000_000;
 
@@ -80,7 +89,10 @@ export class FakeLedger {
     return this.once(['refund', chargeId], idempotencyKey, { asked }, () => {
       const left = charge.micros - charge.refunded;
       if (left === 0 || (asked ?? 0) > left) {
-        const message = `Only ${left / MICROS_PER_DOLLAR} of the charge is left to refund.`;
+        const message =
+          left === 0
+            ? 'The charge has been refunded in full.'
+            : `Only ${formatDollars(left)} of the charge is left to refund.`;
         const facts = { refundable: left / MICROS_PER_DOLLAR };
         refuse('refund_exceeds_charge', message, asked === null ? undefined : 'amount', facts);
       }
@@ -131,7 +143,7 @@ export class FakeLedger {
       const { tool, remaining } = hold;
       const asked = sent ?? remaining;
       if (asked > remaining && over === 'reject') {
-        const message = `Only ${remaining / MICROS_PER_DOLLAR} of the hold is left.`;
+        const message = `Only ${formatDollars(remaining)} of the hold is left.`;
         const facts = { remaining: remaining / MICROS_PER_DOLLAR };
         refuse('exceeds_hold', message, 'amount', facts);
       }
@@ -274,6 +286,6 @@ function refuseForBalance(consumer, left, micros) {
     (each) => each / MICROS_PER_DOLLAR,
   );
   const topUpUrl = `https://fake.farebox.example/top-up?link=${consumer.id}`;
-  const message = `The balance of $${balance} does not cover $${required}; the consumer has to top up.`;
+  const message = `The balance of ${formatDollars(left)} does not cover ${formatDollars(micros)}; the consumer has to top up.`;
   refuse('insufficient_balance', message, undefined, { balance, required, shortfall, topUpUrl });
 }

@@ -3,6 +3,12 @@ import { refuse } from './fake-refusal.js';
 
 const CHARGE_MICROS_MAX = 1_000_000_000_000;
 const MICROS_PER_DOLLAR = 1_000_000;
+/** As the service writes amounts: `$1,000.00`, and `$0.0215` where there is less than a cent. */
+const IN_TEXTS = new Intl.NumberFormat('en-US', {
+  style: 'currency',
+  currency: 'USD',
+  maximumFractionDigits: 6,
+});
 /** Parameters that may be $0. */
 const FROM_ZERO = new Set(['balance', 'limit', 'window.limit']);
 
@@ -25,6 +31,10 @@ export function findMicros(param, dollars, max = CHARGE_MICROS_MAX) {
     ? micros >= 0 && micros <= Number.MAX_SAFE_INTEGER
     : micros > 0 && micros <= max;
   return isExact && isAllowed ? micros : undefined;
+}
+
+export function formatDollars(micros) {
+  return IN_TEXTS.format(micros / MICROS_PER_DOLLAR);
 }
 
 /** What an idempotency key names of an amount and metadata: their form and order do not count. */

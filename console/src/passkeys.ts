@@ -42,7 +42,12 @@ export async function signInWithPasskey(): Promise<void> {
       }),
     }),
   );
-  await prove('/passkey/verify-authentication', { response });
+  await prove('/passkey/verify-authentication', { response }).catch((error: unknown) => {
+    if (!(error instanceof ApiFailure) || error.code !== 'PASSKEY_NOT_FOUND') throw error;
+    throw new Error(
+      'This passkey is not known here; it may have been removed. Sign in with your email and password, or with another passkey.',
+    );
+  });
 }
 
 async function ask(request: () => Promise<Credential | null>): Promise<unknown> {

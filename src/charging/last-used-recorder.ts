@@ -32,6 +32,11 @@ export class LastUsedRecorder {
 
   async write(): Promise<void> {
     this.#round += 1;
+    await this.flush();
+  }
+
+  /** Without waiting for the next round, so that a list of keys shows a key that this process has just accepted as used. */
+  async flush(): Promise<void> {
     if (this.#used.size === 0) return;
     const ids = [...this.#used];
     this.#used = new Set();

@@ -2,7 +2,7 @@
 import { Option, type Command } from 'commander';
 import { USAGE_GROUPS, type UsageGroup } from '../domain/budget.ts';
 import { wireId } from '../domain/ids.ts';
-import { dollarsOf, formatDollars, type Micros } from '../domain/money.ts';
+import { dollarsOf, type Micros } from '../domain/money.ts';
 import type { Budget } from '../store/budgets/budget.ts';
 import { getBudgetOfNumber, listBudgets } from '../store/budgets/budgets.ts';
 import {
@@ -171,9 +171,7 @@ function shown(budget: Budget): Record<string, string | number | boolean | null>
     status,
     limit: dollarsOrNull(limitMicros),
     used: dollarsOf(usedMicros),
-    window: window && window.unit,
-    windowLimit: window && dollarsOf(window.limitMicros),
-    windowUsed: window && dollarsOf(window.usedMicros),
+    ...ofWindow(window),
     remaining: dollarsOrNull(remainingMicros),
     maxPerCall: dollarsOrNull(budget.maxPerCallMicros),
     tools: budget.tools && budget.tools.join(', '),
@@ -195,10 +193,16 @@ function line(budget: Budget): Record<string, string | number | null> {
     status: budget.status,
     used: dollarsOf(budget.usedMicros),
     limit: dollarsOrNull(budget.limitMicros),
-    window:
-      window &&
-      `${formatDollars(window.usedMicros)} of ${formatDollars(window.limitMicros)} a ${window.unit}`,
+    ...ofWindow(window),
     remaining: dollarsOrNull(budget.remainingMicros),
+  };
+}
+
+function ofWindow(window: Budget['window']) {
+  return {
+    window: window && window.unit,
+    windowLimit: window && dollarsOf(window.limitMicros),
+    windowUsed: window && dollarsOf(window.usedMicros),
   };
 }
 

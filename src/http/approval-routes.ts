@@ -38,7 +38,7 @@ export const APPROVAL_ENDPOINTS: readonly Endpoint[] = [
   get('/v1/approvals/:id', {
     operation: 'getApproval',
     role: 'asker',
-    hasOwnShare: true,
+    share: 'none',
     params: approvalParams,
     query: WaitQuery,
     replies: { 200: ApprovalReply },

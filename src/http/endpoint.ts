@@ -6,7 +6,7 @@
 import type { Context, Middleware } from 'koa';
 import type { Static, TObject, TSchema } from 'typebox';
 import type { Requester } from '../charging/batcher.ts';
-import { whenKnown } from '../charging/maybe-promise.ts';
+import { whenKnown, type MaybePromise } from '../charging/maybe-promise.ts';
 import type { ErrorCode } from '../domain/errors.ts';
 import { NoQuery } from '../schemas/shapes.ts';
 import { findActiveCredentials } from '../store/accounts/active-credentials.ts';
@@ -82,8 +82,8 @@ export interface Endpoint extends Contract {
 
 interface Reading<R extends Replies, Q extends TObject> extends Contract {
   readonly role: Role;
-  /** It takes no share of the account's reads. Its handler has one of its own. */
-  readonly hasOwnShare?: true;
+  /** `reads` if not set. `none`: its handler has one of its own. */
+  readonly share?: 'reads' | 'scans' | 'none';
   readonly query?: Q;
   readonly replies: R;
   readonly handle: (api: Api, request: Request<undefined, Static<Q>>) => Promise<ReplyOf<R>>;
@@ -157,7 +157,7 @@ interface Acting<R extends Replies> extends Contract {
 
 export function get<R extends Replies, Q extends TObject = typeof NoQuery>(
   path: string,
-  { handle, hasOwnShare, ...contract }: Reading<R, Q>,
+  { handle, share = 'reads', ...contract }: Reading<R, Q>,
 ): Endpoint {
   const read = queryReader(contract.query ?? NoQuery) as (query: Context['query']) => Static<Q>;
   return {
@@ -167,12 +167,17 @@ export function get<R extends Replies, Q extends TObject = typeof NoQuery>(
     isWrite: false,
     middleware: (api) => async (ctx) => {
       const caller = await authenticate(api, ctx.req, contract.role);
-      const headers = await api.rateLimits.reads.count(caller.accountId);
-      const request = new CheckedRequest(ctx, caller, undefined, read(ctx.query));
-      const answer = () => handle(api, request);
-      const reply = await (hasOwnShare
+      const sinceMs = performance.now();
+      const { accountId } = caller;
+      const headers = await api.rateLimits.reads.count(accountId);
+      const query = read(ctx.query);
+      const answer = async () => {
+        const now = await callerNow(api, ctx, contract.role, caller, sinceMs);
+        return handle(api, new CheckedRequest(ctx, now, undefined, query));
+      };
+      const reply = await (share === 'none'
         ? answer()
-        : api.shares.reads.run(caller.accountId, 1, answer));
+        : api.shares[share].run(accountId, 1, answer));
       respondJson(ctx, withHeaders(headers, reply));
     },
   };
@@ -186,13 +191,11 @@ export function scan<R extends Replies, Q extends TObject = typeof NoQuery>(
   const take = inSteps ? takeTurnInSteps : takeTurn;
   return get<R, Q>(path, {
     ...contract,
-    hasOwnShare: true,
-    handle: (api, request) => {
-      const { accountId } = request.caller;
-      return api.shares.scans.run(accountId, 1, () =>
-        take(api.database, accountId, (database) => handle({ ...api, database }, request)),
-      );
-    },
+    share: 'scans',
+    handle: (api, request) =>
+      take(api.database, request.caller.accountId, (database) =>
+        handle({ ...api, database }, request),
+      ),
   });
 }
 
@@ -210,13 +213,17 @@ export function csv<Q extends TObject = typeof NoQuery>(
     isWrite: false,
     middleware: (api) => async (ctx) => {
       const caller = await authenticate(api, ctx.req, contract.role);
-      await api.rateLimits.reads.count(caller.accountId);
-      const request = new CheckedRequest(ctx, caller, undefined, read(ctx.query));
-      await api.shares.exports.run(caller.accountId, 1, () =>
-        respondCsv(ctx, whileActive(api, caller, handle(api, request)), (error) =>
+      const sinceMs = performance.now();
+      const { accountId } = caller;
+      await api.rateLimits.reads.count(accountId);
+      const query = read(ctx.query);
+      await api.shares.exports.run(accountId, 1, async () => {
+        const now = await callerNow(api, ctx, contract.role, caller, sinceMs);
+        const request = new CheckedRequest(ctx, now, undefined, query);
+        await respondCsv(ctx, whileActive(api, now, handle(api, request)), (error) =>
           api.log.error({ err: error, requestId: requestIdOf(ctx) }, 'an export was aborted'),
-        ),
-      );
+        );
+      });
     },
   };
 }
@@ -301,13 +308,16 @@ export function post<B extends TSchema, R extends Replies, A extends TSchema = B
     // Authentication comes first: unauthenticated callers learn nothing, and their bodies are never parsed.
     middleware: (api) => async (ctx) =>
       whenKnown(authenticate(api, ctx.req, contract.role), async (caller) => {
+        const sinceMs = performance.now();
         const headers = rate && (await api.rateLimits[rate].count(caller.accountId));
         const answer = async (): Promise<void> => {
           if (ctx.req.url?.includes('?')) readNoQuery(ctx.query);
           const isEmpty = contract.isBodyOptional && !hasBody(ctx.req);
           const body = validate(isEmpty ? {} : await readJson(ctx.req, bodyBytesMax));
           ctx.state['body'] = body;
-          const reply = await handle(api, new CheckedRequest(ctx, caller, body, undefined));
+          const known = callerNow(api, ctx, contract.role, caller, sinceMs);
+          const now = known instanceof Promise ? await known : known;
+          const reply = await handle(api, new CheckedRequest(ctx, now, body, undefined));
           if (repliesInSlices) return respondInSlices(ctx, reply);
           respondJson(ctx, headers ? withHeaders(headers, reply) : reply);
         };
@@ -342,9 +352,11 @@ export function act<R extends Replies>(path: string, route: Acting<R>): Endpoint
     isWrite: true,
     middleware: (api) => async (ctx) => {
       const caller = await authenticate(api, ctx.req, contract.role);
-      const answer = () => {
+      const sinceMs = performance.now();
+      const answer = async () => {
         readNoQuery(ctx.query);
-        return handle(api, new CheckedRequest(ctx, caller, undefined, {}));
+        const now = await callerNow(api, ctx, contract.role, caller, sinceMs);
+        return handle(api, new CheckedRequest(ctx, now, undefined, {}));
       };
       if (share === 'none') return respondJson(ctx, await answer());
       const headers = await api.rateLimits[share].count(caller.accountId);
@@ -357,6 +369,20 @@ export function act<R extends Replies>(path: string, route: Acting<R>): Endpoint
 /** A DELETE: as a POST without a body. */
 export function remove<R extends Replies>(path: string, route: Acting<R>): Endpoint {
   return { ...act(path, route), method: 'delete' };
+}
+
+/** With the time for which a key in memory is trusted, less than the second within which a key ends. */
+const WAIT_MS_MAX = 90;
+
+/** The caller of a request that may have waited, for its share or its body: its key or session may have ended meanwhile. */
+function callerNow(
+  api: Api,
+  { req }: Context,
+  role: Role,
+  caller: KeyOwner,
+  sinceMs: number,
+): MaybePromise<KeyOwner> {
+  return performance.now() - sinceMs > WAIT_MS_MAX ? authenticate(api, req, role) : caller;
 }
 
 function withHeaders(headers: RateLimitHeaders, reply: Reply<unknown, number>) {

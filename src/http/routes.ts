@@ -399,7 +399,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
   get('/v1/statements/:month', {
     operation: 'getStatement',
     role: 'either',
-    hasOwnShare: true,
+    share: 'none',
     params: monthParams,
     query: StatementQuery,
     replies: { 200: StatementReply },

@@ -144,7 +144,7 @@ export const BudgetReply = Closed({
     Closed({
       per: Unit,
       limit: Dollars('Dollars that can be spent in each window.', 5),
-      used: Dollars('Dollars spent in the current window.', 1.25),
+      used: Dollars('The same in the current window.', 1.25),
       resetsAt: TimeOf('When the next window begins, in UTC.', '2026-11-22T00:00:00.000Z'),
     }),
     'The limit for each hour, day, week or month, or null.',

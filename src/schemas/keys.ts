@@ -55,7 +55,10 @@ export const KeyReply = Closed({
   createdAt: Timestamp,
   expiresAt: OrNull(TimeOf('When it stops working.'), 'When it stops working, or null.'),
   revokedAt: OrNull(TimeOf('When it was revoked.'), 'When it was revoked, or null.'),
-  lastUsedAt: OrNull(TimeOf('When it was last used.'), 'When it was last used, or null.'),
+  lastUsedAt: OrNull(
+    TimeOf('When it was last used.'),
+    'When it was last used, or null if no use is recorded yet. It may be a minute late.',
+  ),
 });
 export type KeyReply = Static<typeof KeyReply>;
 

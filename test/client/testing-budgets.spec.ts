@@ -130,8 +130,9 @@ for (const [name, service] of Object.entries({ service: realService(), fake: fak
         remaining: 1.5,
       });
       assert.equal(perCall.resetsAt, undefined);
-      assert.match(perCall.message, /^The budget allows at most \$1\.50? for one call\.$/);
+      assert.equal(perCall.message, 'The budget allows at most $1.50 for one call.');
       const window = await raised(pay(key, 1.25));
+      assert.equal(window.message, 'The budget allows $2.00 in its current window; $1.00 is left.');
       assert.partialDeepStrictEqual(factsOf(window), { scope: 'window', limit: 2, remaining: 1 });
       const beside = await keyOf((await make({ parentId: root.id })).id);
       await pay(beside, 1.5);
@@ -141,6 +142,7 @@ for (const [name, service] of Object.entries({ service: realService(), fake: fak
         scope: 'total',
         remaining: 0.5,
       });
+      assert.equal(total.message, 'The budget allows $3.00 in total; $0.50 is left.');
       assert.deepEqual([await used(root.id), await used(leaf.id)], [2.5, 1]);
       assert.equal((await consumer.budgets.get(leaf.id)).remaining, 0.5);
       assert.equal((await consumer.balance()).balance, 7.5);

@@ -174,6 +174,7 @@ for (const [name, service] of Object.entries({ service: realService(), fake: fak
       const { code, status, type, required, shortfall } = error;
       assert.deepEqual([code, status, type], ['insufficient_balance', 402, 'payment_error']);
       assert.deepEqual([error.balance, required, shortfall], [10, 10.5, 0.5]);
+      assert.match(error.message, /^The balance of \$10\.00 does not cover \$10\.50;/);
       assert.match(error.topUpUrl ?? '', /\/top-up\?link=/);
       assert.match(error.requestId ?? '', /^req_[0-9a-f]{32}$/);
       assert.match(error.docUrl ?? '', /\/docs\/errors#insufficient_balance$/);
@@ -208,8 +209,8 @@ for (const [name, service] of Object.entries({ service: realService(), fake: fak
       'too much metadata': { metadata: names(21) },
     })) {
       it(`refuses a charge and a hold with ${what}`, async () => {
-        for (const asked of [charge(changes), hold(changes)]) {
-          assert.deepEqual(await told(asked), ['invalid_request', 400, false]);
+        for (const ask of [charge, hold]) {
+          assert.deepEqual(await told(ask(changes)), ['invalid_request', 400, false]);
         }
         assert.equal(await balance(), 10);
       });
@@ -298,8 +299,13 @@ for (const [name, service] of Object.entries({ service: realService(), fake: fak
       assert.deepEqual(await farebox.refund(part), { ...first, replayed: true });
       const error = await raised(farebox.refund({ chargeId, amount: 0.8 }));
       assert.deepEqual([error.code, error.refundable], ['refund_exceeds_charge', 0.75]);
+      assert.equal(error.message, 'Only $0.75 of the charge is left to refund.');
       assert.equal((await farebox.refund({ chargeId })).refunded, 1);
-      assert.equal((await raised(farebox.refund({ chargeId }))).refundable, 0);
+      const none = await raised(farebox.refund({ chargeId }));
+      assert.deepEqual(
+        [none.refundable, none.message],
+        [0, 'The charge has been refunded in full.'],
+      );
       assert.equal((await raised(farebox.refund({ chargeId: `chg_${ID}` }))).code, 'not_found');
       const { totalEarnings, byTool } = await farebox.earnings();
       assert.deepEqual([await balance(), totalEarnings, byTool['search'] ?? 0], [10, 0, 0]);
@@ -380,6 +386,7 @@ for (const [name, service] of Object.entries({ service: realService(), fake: fak
       await farebox.holds.capture({ holdId, amount: 0.5, final: false });
       const error = await raised(farebox.holds.capture({ holdId, amount: 3 }));
       assert.deepEqual([error.code, error.status, error.remaining], ['exceeds_hold', 402, 1.5]);
+      assert.match(error.message, /^Only \$1\.50 of the hold is left\./);
       assert.equal((await farebox.holds.capture({ holdId, amount: 3, over: 'cap' })).amount, 1.5);
       const { id: second } = await hold();
       const overflow = { holdId: second, amount: 3, over: 'overflow' } as const;

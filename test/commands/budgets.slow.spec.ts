@@ -99,11 +99,11 @@ describe('farebox budget and account keys', () => {
     );
     const beside = await one('budget', 'create', email, '--name', 'beside');
     const [head, ...rows] = (await farebox(['budget', 'list', email], env)).trim().split('\n');
-    assert.match(head ?? '', /^name +id +status +used +limit +window +remaining$/);
     assert.match(
-      rows[0] ?? '',
-      new RegExp(`^project +${rootId} +active +0 +5 +\\$0.00 of \\$2.50 a day +2.5$`),
+      head ?? '',
+      /^name +id +status +used +limit +window +windowLimit +windowUsed +remaining$/,
     );
+    assert.match(rows[0] ?? '', new RegExp(`^project +${rootId} +active +0 +5 +day +2.5 +0 +2.5$`));
     assert.match(rows[1] ?? '', new RegExp(`^  agent +${String(child['id'])} +active`));
     assert.match(rows[2] ?? '', new RegExp(`^beside +${String(beside['id'])} +active`));
     const set = (...args: string[]) => one('budget', 'set', rootId, ...args);

@@ -4,6 +4,7 @@ import { Client } from 'pg';
 import type { Page } from 'playwright-core';
 import { uuidOf } from '../../src/domain/ids.ts';
 import { makeBudget, makeKey, spend } from '../support/budget-requests.ts';
+import { place } from '../support/hold-requests.ts';
 import { call, charge } from '../support/http.ts';
 import {
   closeUnblemished,
@@ -67,6 +68,21 @@ describe('the console for consumers', function () {
     });
     await spending.getByRole('button', { name: 'Load more' }).click();
     await spending.getByText(`tool-${MANY}`).waitFor();
+  });
+
+  it('shows what the keys of a budget have spent or hold, and that they were used', async () => {
+    await open();
+    const { api } = harness.stack;
+    const account = await harness.newAccount(20);
+    const { id } = await makeBudget(api, account.consumerKey, { limit: 5 });
+    const { key } = await makeKey(api, account.consumerKey, id, { name: 'the agent' });
+    await spend(api, account, key, 1);
+    await place(api, { ...account, consumerKey: key }, { amount: 2 });
+    await window.enter(account, `/budgets?budget=${id}`);
+    await page.getByText('$3.00 spent or held of $5.00, $2.00 left').waitFor();
+    await page.getByText('$1.00 in 1 charge, net of refunds').waitFor();
+    await page.getByText('the agent').waitFor();
+    assert.equal(await page.getByText(/Never|No use recorded/).count(), 0);
   });
 
   it('shows what the keys of a budget were refused', async () => {

@@ -115,7 +115,9 @@ describe('security in the console', function () {
     await log.getByText('name: Laptop').first().waitFor();
     await signOut();
     await button('Sign in with a passkey').click();
-    const unknown = page.getByText('Passkey not found');
+    const unknown = page.getByText(
+      'Sign in with your email and password, or with another passkey.',
+    );
     await unknown.waitFor();
     await page.getByLabel('Email').fill(account.email);
     await page.getByLabel('Password', { exact: true }).fill('not the password');

@@ -3,6 +3,8 @@ import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { Client } from 'pg';
 import { parse } from 'yaml';
+import { PARTS } from '../../src/commands/doctor.ts';
+import { ERRORS } from '../../src/domain/errors.ts';
 import { idsAt, wireId } from '../../src/domain/ids.ts';
 import { choosePort } from '../support/ports.ts';
 import { createTestAccount, type TestAccount } from '../support/accounts.ts';
@@ -18,7 +20,7 @@ import {
   type Environment,
   type Server,
 } from '../support/stack.ts';
-import { read } from '../tree/sources.ts';
+import { headingsOf, read } from '../tree/sources.ts';
 
 /** The value of each series, by name and labels as Prometheus writes them. */
 type Scrape = ReadonlyMap<string, number>;
@@ -311,24 +313,30 @@ describe('metrics', () => {
     }
   });
 
-  it('include every name and every backlog that the dashboard and the alerts use', async () => {
+  it('include every name, label and value that the dashboard and the alerts use', async () => {
+    // A refusal and an examination, because a counter or list without entries shows no labels.
+    assert.equal((await charge(api, account, { amount: 500 })).status, 402);
+    await examine();
+    await until(async () => (await examined('findings')) !== undefined);
     const texts = [await textOf('api'), await textOf('worker')].join('\n');
     const names = new Set(
       [...texts.matchAll(/^# TYPE (\S+) (\S+)$/gm)].flatMap(([, name = '', type]) =>
         type === 'histogram' ? ['_bucket', '_sum', '_count'].map((end) => name + end) : [name],
       ),
     );
-    const backlogs = new Set([...texts.matchAll(/\bwhat="([a-z_]+)"/g)].map(([, what]) => what));
+    const values = valuesIn(texts);
     const asked = [...dashboardQueries(), ...alertRules().map(({ expr }) => expr)];
     assert.ok(asked.length > 25);
     for (const query of asked) {
       const used = [...query.matchAll(/\b(?:farebox|nodejs|process)_[a-z0-9_]+/g)];
       if (!query.startsWith('up{')) assert.ok(used.length > 0, query);
       for (const [name] of used) assert.ok(names.has(name), `${name} in ${query}`);
-      const whats = [...query.matchAll(/\bwhat=~?"([^"]+)"/g)].flatMap(([, what = '']) =>
-        what.split('|'),
-      );
-      for (const what of whats) assert.ok(backlogs.has(what), `${what} in ${query}`);
+      for (const { name, label, value } of labelsIn(query)) {
+        const known = values.get(`${name} ${label}`);
+        assert.ok(known, `${name} has no label ${label}: ${query}`);
+        const isKnown = value === undefined || known.has(value) || VALUES[label]?.has(value);
+        assert.ok(isKnown, `${label} is never ${value}: ${query}`);
+      }
     }
     const ours = [...names].filter((name) => /^farebox_.*(?<!_sum|_count)$/.test(name));
     const all = asked.join('\n');
@@ -341,9 +349,11 @@ describe('metrics', () => {
 });
 
 describe('deploy/alerts.yml', () => {
-  it('has a severity and a summary for each alert, and docs/operations.md says what to do', () => {
+  it('has a severity, a summary and a section of the documentation for each alert', () => {
     const docs = read('docs/operations.md');
     for (const { alert, labels, annotations } of alertRules()) {
+      const [page = '', heading = ''] = annotations.runbook.split('#');
+      assert.ok(headingsOf(page).has(heading), `${alert}: ${annotations.runbook}`);
       assert.match(labels.severity, /^(page|ticket)$/, alert);
       assert.ok(annotations.summary.length > 10, alert);
       assert.ok(docs.includes(`\`${alert}\``), `docs/operations.md has no ${alert}`);
@@ -355,7 +365,48 @@ interface AlertRule {
   readonly alert: string;
   readonly expr: string;
   readonly labels: { readonly severity: string };
-  readonly annotations: { readonly summary: string };
+  readonly annotations: { readonly summary: string; readonly runbook: string };
+}
+
+/** Values that the processes of this test do not have. */
+const VALUES: Readonly<Record<string, ReadonlySet<string>>> = {
+  outcome: new Set(Object.keys(ERRORS)),
+  part: new Set(PARTS),
+};
+/** Prometheus adds them. */
+const ADDED = new Set(['job', 'instance']);
+
+/** The values of each label, by metric and label. */
+function valuesIn(texts: string): ReadonlyMap<string, ReadonlySet<string>> {
+  const values = new Map<string, Set<string>>();
+  for (const [, name, labels = ''] of texts.matchAll(/^(\w+)\{(.+)\} \S+$/gm)) {
+    for (const [, label, value = ''] of labels.matchAll(/(\w+)="([^"]*)"/g)) {
+      const known = values.get(`${name} ${label}`) ?? new Set();
+      values.set(`${name} ${label}`, known.add(value));
+    }
+  }
+  return values;
+}
+
+interface UsedLabel {
+  readonly name: string;
+  readonly label: string;
+  /** Undefined where the query groups by the label. */
+  readonly value?: string;
+}
+
+function labelsIn(query: string): UsedLabel[] {
+  const selectors = [...query.matchAll(/\b((?:farebox|nodejs|process)_\w+)(?:\{([^}]*)\})?/g)];
+  const selected = selectors.flatMap(([, name = '', labels = '']) =>
+    [...labels.matchAll(/(\w+)(?:=|!=|=~)"([^"]*)"/g)].flatMap(([, label = '', text = '']) =>
+      text.split('|').map((value) => ({ name, label, value })),
+    ),
+  );
+  const groups = [...query.matchAll(/\bby \(([^)]*)\)/g)];
+  const grouped = groups.flatMap(([, labels = '']) =>
+    labels.split(', ').flatMap((label) => selectors.map(([, name = '']) => ({ name, label }))),
+  );
+  return [...selected, ...grouped].filter(({ label }) => !ADDED.has(label));
 }
 
 function alertRules(): AlertRule[] {

@@ -6,6 +6,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { inspect } from 'node:util';
 import type { Child } from '../../src/embedded/child.ts';
 import { randomPasswords } from '../../src/embedded/data-dir.ts';
 import { newDataFolder } from './data-folder.ts';
@@ -20,6 +21,22 @@ import { migrate } from '../../src/store/migrations.ts';
 let folder: string | undefined;
 let dataFolder: string | undefined;
 const started: Child[] = [];
+
+const unhandled: unknown[] = [];
+
+/**
+ * Mocha ignores rejections that nobody handles, although Node would end a process of ours, or of a user of the client. They are reported
+ * after the last test of a file, or of a run that is not parallel: a hook that fails between tests would end the run.
+ */
+export const mochaHooks = {
+  beforeAll(): void {
+    process.on('unhandledRejection', (reason) => unhandled.push(reason));
+  },
+  afterAll(): void {
+    const [first] = unhandled.splice(0);
+    if (first !== undefined) throw new Error(`a rejection was not handled: ${inspect(first)}`);
+  },
+};
 
 export async function mochaGlobalSetup(): Promise<void> {
   folder = await mkdtemp(join(tmpdir(), 'farebox-test-'));

@@ -29,6 +29,19 @@ export function read(path: string): string {
   return readFileSync(join(ROOT, path), 'utf8');
 }
 
+/** The anchors of a document, as GitHub and the documentation of the API make them of its headings. */
+export function headingsOf(path: string): ReadonlySet<string> {
+  const titles = [...read(path).matchAll(/^#+ (.+)$/gm)].map(([, title = '']) => title);
+  return new Set(
+    titles.map((title) =>
+      title
+        .toLowerCase()
+        .replaceAll(/[^\w\- ]/g, '')
+        .replaceAll(' ', '-'),
+    ),
+  );
+}
+
 export interface Import {
   /** The importing file. */
   readonly from: string;

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
-import { read, ROOT, writtenFiles } from './sources.ts';
+import { headingsOf, read, ROOT, writtenFiles } from './sources.ts';
 
 const LINES_MAX = 500;
 const SOURCE = /\.(tsx?|js|mjs|sql|lua|css)$/;
@@ -113,19 +113,6 @@ describe('the tree', () => {
     assert.deepEqual(dead, []);
   });
 });
-
-/** As GitHub and the documentation of the API make anchors of them. */
-function headingsOf(path: string): ReadonlySet<string> {
-  const titles = [...read(path).matchAll(/^#+ (.+)$/gm)].map(([, title = '']) => title);
-  return new Set(
-    titles.map((title) =>
-      title
-        .toLowerCase()
-        .replaceAll(/[^\w\- ]/g, '')
-        .replaceAll(' ', '-'),
-    ),
-  );
-}
 
 /** `path:line` of every line that matches. */
 function matches(files: readonly string[], pattern: RegExp): string[] {

@@ -100,7 +100,7 @@ function Limits({ budget }: { readonly budget: Budget }) {
   return (
     <>
       <Text>
-        <Money dollars={used} /> used
+        <Money dollars={used} /> spent or held
         {limit !== null && (
           <>
             {' '}

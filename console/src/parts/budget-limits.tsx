@@ -64,7 +64,7 @@ function limitOf({ limit, window, maxPerCall, maxLease, used }: Budget, scope: s
   if (scope === 'window' && window) {
     return {
       limit: window.limit,
-      text: `The limit is ${usd(window.limit)} per ${window.per}; ${usd(window.used)} is spent.`,
+      text: `The limit is ${usd(window.limit)} per ${window.per}; ${usd(window.used)} is spent or held.`,
       changeTo: (raised) => ({ window: { per: window.per, limit: raised } }),
     };
   }
@@ -84,7 +84,7 @@ function limitOf({ limit, window, maxPerCall, maxLease, used }: Budget, scope: s
   }
   return {
     limit: scope === 'total' ? limit : null,
-    text: `The limit is ${usd(limit ?? 0)} in total; ${usd(used)} is spent.`,
+    text: `The limit is ${usd(limit ?? 0)} in total; ${usd(used)} is spent or held.`,
     changeTo: (raised) => ({ limit: raised }),
   };
 }

@@ -29,6 +29,8 @@ import { Time } from './values.tsx';
 import { useSession } from './shell.tsx';
 
 const POLL_MS = 15_000;
+/** Each process records uses every few seconds, so a key may have been used already. */
+const NO_USE = 'No use recorded';
 
 interface KeysProps {
   readonly kind: Key['kind'];
@@ -207,7 +209,7 @@ function KeyTable({
             </Text>
             <Text size="xs" c="dimmed" hiddenFrom="xs">
               {key.lastUsedAt === null ? (
-                'Never used'
+                NO_USE
               ) : (
                 <>
                   Used <Time iso={key.lastUsedAt} relative />
@@ -219,7 +221,7 @@ function KeyTable({
             <Time iso={key.createdAt} relative />
           </Table.Td>
           <Table.Td visibleFrom="xs">
-            {key.lastUsedAt === null ? 'Never' : <Time iso={key.lastUsedAt} relative />}
+            {key.lastUsedAt === null ? NO_USE : <Time iso={key.lastUsedAt} relative />}
           </Table.Td>
           <Table.Td>
             <State of={key} />

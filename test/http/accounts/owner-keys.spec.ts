@@ -57,6 +57,14 @@ describe('keys of the signed-in owner', () => {
     assert.ok(!JSON.stringify(await list()).includes(made.key));
   });
 
+  it('show their last use at once', async () => {
+    const { key, id } = bodyOf(await post('/v1/keys', { kind: 'consumer' }), 201, NewKeyReply);
+    const lastUse = async () => (await list()).find((each) => each.id === id)?.lastUsedAt;
+    assert.equal(await lastUse(), null);
+    assert.equal(await balanceBy(key), 200);
+    assert.ok(await lastUse());
+  });
+
   it('are rolled with an overlap, in which both keys work', async () => {
     const old = bodyOf(
       await post('/v1/keys', { kind: 'consumer', name: 'laptop' }),

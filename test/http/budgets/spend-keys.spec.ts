@@ -310,6 +310,18 @@ describe('spend keys', () => {
     assert.ok(!JSON.stringify(listed.body).includes(made.key));
   });
 
+  it('show their last use at once', async () => {
+    const { id } = await makeBudget(api, key);
+    const { key: spendKey } = await makeKey(api, key, id);
+    const lastUse = async () => {
+      const listed = await call(api, 'GET', `/v1/budgets/${id}/keys`, { key });
+      return bodyOf(listed, 200, SpendKeysReply).keys[0]?.lastUsedAt;
+    };
+    assert.equal(await lastUse(), null);
+    assert.equal((await spend(api, account, spendKey, 0.01)).status, 201);
+    assert.ok(await lastUse());
+  });
+
   for (const body of [
     { name: '' },
     { name: 'x'.repeat(10_240) },

@@ -62,6 +62,7 @@ export async function getSession(api: Api, { caller }: Request): Promise<Reply<S
 
 /** Oldest first, including inactive keys. */
 export async function getKeys(api: Api, { caller }: Request): Promise<Reply<KeysReply>> {
+  await api.lastUsed.flush();
   const keys = await listKeys(api.database, caller.accountId);
   return { status: 200, body: { keys: keys.map(listed) } };
 }

@@ -73,6 +73,7 @@ export async function getSpendKeys(
 ): Promise<Reply<SpendKeysReply>> {
   const seen = await seenBy(api, caller);
   const budget = await changeable(api, seen, params);
+  await api.lastUsed.flush();
   const { rows, ...marks } = await listPage(query, 'key', (page) =>
     listSpendKeys(api.database, seen, budget.number, page),
   );

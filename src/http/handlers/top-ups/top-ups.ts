@@ -27,6 +27,7 @@ import type {
   TopUpReply,
   TopUpsReply,
 } from '../../../schemas/top-ups.ts';
+import type { KeyOwner } from '../../../store/accounts/api-keys.ts';
 import { getCounters } from '../../../store/balance/consumers.ts';
 import {
   findTopUpOf,
@@ -38,11 +39,13 @@ import { findProcessorCustomer } from '../../../store/top-ups/processor-customer
 import { calculateTax } from '../../../stripe/tax.ts';
 import {
   requestTopUp,
+  type RequestTopUpDeps,
   type TopUpRequest,
   type TopUpResult,
 } from '../../../top-ups/request-top-up.ts';
 import { amountOf, balanceTooLarge, type AmountRule } from '../../amounts.ts';
 import { afterCommit, outcomeUnknown } from '../../answer-errors.ts';
+import { authenticateAgain } from '../../authenticate.ts';
 import type { Api } from '../../services.ts';
 import type { Reply, Request } from '../../endpoint.ts';
 import { idIn, noSuch } from '../../look-ups.ts';
@@ -148,7 +151,7 @@ export async function paidFor(
   min: number,
 ): Promise<{ readonly topUp: TopUp; readonly isReplay: boolean }> {
   const amountMicros = amountOf('amount', body.amount, payableFrom(api, asMicros(min)));
-  const result = await requestTopUp(api.topUps, {
+  const result = await requestTopUp(inTurnOf(api, caller), {
     consumer: caller,
     method,
     amountMicros,
@@ -160,6 +163,18 @@ export async function paidFor(
     return { topUp: result.topUp, isReplay };
   }
   throw refusalOf(api, result, caller.consumerId, amountMicros);
+}
+
+/** The key or session may end while the request waits for its turn. */
+function inTurnOf(api: Api, caller: KeyOwner): RequestTopUpDeps {
+  return {
+    ...api.topUps,
+    inTurn: (accountId, write) =>
+      api.shares.topUps.run(accountId, 1, async () => {
+        await authenticateAgain(api.database, caller, 'consumer');
+        return write();
+      }),
+  };
 }
 
 type Refusal = Exclude<TopUpResult, { kind: 'completed' | 'pending' | 'expired' }>;
