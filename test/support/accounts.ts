@@ -4,7 +4,7 @@ import { readLedgerConfig } from '../../src/config.ts';
 import { wireId } from '../../src/domain/ids.ts';
 import { asMicros, microsOfDollars } from '../../src/domain/money.ts';
 import { createAccounts } from '../../src/store/accounts/accounts.ts';
-import { createDatabase } from '../../src/store/database.ts';
+import { keptPool } from './kept-pools.ts';
 import type { Environment } from './stack.ts';
 
 /** Ids as on the wire, keys in plain text. */
@@ -48,19 +48,14 @@ export async function createTestAccounts(
     email: `${randomUUID()}@example.com`,
     balance,
   }));
-  const database = await createDatabase(databaseUrl, { maxPoolSize: 1, onError: () => {} });
-  try {
-    const result = await createAccounts(database, requested, settings);
-    if (result.kind !== 'created') throw new Error(`${result.email} is taken`);
-    return result.accounts.map((account, index) => ({
-      email: requested[index]?.email ?? '',
-      consumerId: wireId('consumer', account.consumerId),
-      developerId: wireId('developer', account.developerId),
-      consumerKey: account.consumerKey,
-      developerKey: account.developerKey,
-      legacyKey: account.legacyKey,
-    }));
-  } finally {
-    await database.end();
-  }
+  const result = await createAccounts(await keptPool(databaseUrl), requested, settings);
+  if (result.kind !== 'created') throw new Error(`${result.email} is taken`);
+  return result.accounts.map((account, index) => ({
+    email: requested[index]?.email ?? '',
+    consumerId: wireId('consumer', account.consumerId),
+    developerId: wireId('developer', account.developerId),
+    consumerKey: account.consumerKey,
+    developerKey: account.developerKey,
+    legacyKey: account.legacyKey,
+  }));
 }

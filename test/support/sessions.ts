@@ -1,9 +1,9 @@
 /** Signing in to the console without a browser: by an operator's sign-in link, or through the sign-in endpoints. */
 import assert from 'node:assert/strict';
 import type { Client } from 'pg';
-import { createDatabase } from '../../src/store/database.ts';
 import { createSignInLink } from '../../src/store/console/sign-in-links.ts';
 import type { Answer } from './http.ts';
+import { keptPool } from './kept-pools.ts';
 import { noteSecret } from './leaks.ts';
 import { until } from './stack.ts';
 
@@ -18,14 +18,9 @@ export async function signInLink(
 }
 
 export async function createSignInLinkToken(databaseUrl: string, email: string): Promise<string> {
-  const database = await createDatabase(databaseUrl, { maxPoolSize: 1, onError: () => {} });
-  try {
-    const token = await createSignInLink(database, email, 3_600);
-    noteSecret(token);
-    return token;
-  } finally {
-    await database.end();
-  }
+  const token = await createSignInLink(await keptPool(databaseUrl), email, 3_600);
+  noteSecret(token);
+  return token;
 }
 
 /** What `farebox account promote` and an enrollment of two-factor authentication leave in the database. */

@@ -16,6 +16,7 @@ import { readConfig, type Config } from '../../src/config.ts';
 import { startChild } from '../../src/embedded/child.ts';
 import { createLog } from '../../src/processes/log.ts';
 import { endAll } from './end-all.ts';
+import { endKeptPool } from './kept-pools.ts';
 import { noteSecretsOf } from './leaks.ts';
 import { choosePort } from './ports.ts';
 import { ensureSearchAttributes } from '../../src/temporal/search-attributes.ts';
@@ -110,7 +111,8 @@ export async function createTestDatabase(): Promise<TestDatabase> {
 }
 
 /** A copy of a database that nobody is connected to. */
-export function copyTestDatabase(databaseUrl: string): Promise<TestDatabase> {
+export async function copyTestDatabase(databaseUrl: string): Promise<TestDatabase> {
+  await endKeptPool(databaseUrl);
   return createFrom(new URL(databaseUrl).pathname.slice(1));
 }
 
@@ -126,7 +128,13 @@ async function createFrom(templateName: string): Promise<TestDatabase> {
   );
   const url = new URL(given('TEST_POSTGRES_URL'));
   url.pathname = `/${name}`;
-  return { url: url.href, drop: () => administer(`drop database ${name} with (force)`) };
+  return {
+    url: url.href,
+    drop: async () => {
+      await endKeptPool(url.href);
+      await administer(`drop database ${name} with (force)`);
+    },
+  };
 }
 
 /** The same database as superuser, which Farebox never is: to look at it in ways that the application cannot. */
