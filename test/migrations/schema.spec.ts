@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { Client } from 'pg';
 import { read, writtenFiles } from '../tree/sources.ts';
 import { dumpSchema } from '../../src/store/audit/schema-dump.ts';
-import { openTestLedger, type TestLedger } from '../support/ledger.ts';
+import { openMigratedLedger, type TestLedger } from '../support/ledger.ts';
 
 /** Earlier ones are part of every database. */
 const LOCKS_SAID_FROM = '0045';
@@ -14,7 +14,7 @@ describe('migrations', () => {
   let client: Client;
 
   before(async () => {
-    ledger = await openTestLedger(1);
+    ledger = await openMigratedLedger();
     client = new Client({ connectionString: ledger.url });
     await client.connect();
   });

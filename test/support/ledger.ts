@@ -1,6 +1,11 @@
 /** A ledger for tests of the store: a separate database at the newest schema, and a pool of connections to it. */
 import { createDatabase, type Database } from '../../src/store/database.ts';
-import { copyTestDatabase, createTestDatabase, type TestDatabase } from './stack.ts';
+import {
+  copyTestDatabase,
+  createMigratedDatabase,
+  createTestDatabase,
+  type TestDatabase,
+} from './stack.ts';
 
 export interface TestLedger extends TestDatabase {
   readonly database: Database;
@@ -8,6 +13,10 @@ export interface TestLedger extends TestDatabase {
 
 export async function openTestLedger(maxPoolSize = 10): Promise<TestLedger> {
   return openLedger(await createTestDatabase(), maxPoolSize);
+}
+
+export async function openMigratedLedger(): Promise<TestLedger> {
+  return openLedger(await createMigratedDatabase(), 1);
 }
 
 /** Pools of connections to the database itself and to a copy of it, which is its backup. Ends the present one. */

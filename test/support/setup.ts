@@ -6,6 +6,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { Client } from 'pg';
 import { inspect } from 'node:util';
 import type { Child } from '../../src/embedded/child.ts';
 import { randomPasswords } from '../../src/embedded/data-dir.ts';
@@ -17,6 +18,8 @@ import { findTemporal } from '../../src/embedded/temporal-binary.ts';
 import { startTemporal } from '../../src/embedded/temporal.ts';
 import { ensureChargePartitions } from '../../src/store/charges/partitions.ts';
 import { migrate } from '../../src/store/migrations.ts';
+
+const TEMPLATE = 'farebox_started';
 
 /** For logs and programs; and for the data of servers. */
 let folder: string | undefined;
@@ -53,6 +56,7 @@ export async function mochaGlobalSetup(): Promise<void> {
     TEST_FOLDER: folder,
     TEST_DATA_FOLDER: dataFolder,
     TEST_POSTGRES_URL: postgres.url,
+    TEST_POSTGRES_TEMPLATE: TEMPLATE,
     TEST_POSTGRES_SUPERUSER_URL: postgres.superuserUrl,
     TEST_TEMPORAL_ADDRESS: temporal.address,
     TEST_TEMPORAL_UI_URL: temporal.uiUrl,
@@ -69,7 +73,7 @@ export async function mochaGlobalTeardown(): Promise<void> {
   if (leaks.length > 0) throw new Error(`secrets leaked:\n${leaks.join('\n')}`);
 }
 
-/** Its database is the template, which stack.ts copies. */
+/** With a database as migrations leave it, and one as a start leaves it; stack.ts copies them. */
 async function preparePostgres(folder: string, dataFolder: string): Promise<Postgres> {
   const postgres = await startPostgres({
     dataDir: join(dataFolder, 'postgres'),
@@ -83,8 +87,15 @@ async function preparePostgres(folder: string, dataFolder: string): Promise<Post
   });
   started.push(postgres);
   await migrate(postgres.url);
+  const superuser = new Client({ connectionString: postgres.superuserUrl });
+  await superuser.connect();
+  await superuser.query(`create database ${TEMPLATE} owner farebox template farebox`);
+  await superuser.end();
   // Otherwise each start on a copy would create them, which takes three times the CPU time of the copy.
-  await ensureChargePartitions(postgres.url, 'now');
+  await ensureChargePartitions(
+    Object.assign(new URL(postgres.url), { pathname: TEMPLATE }).href,
+    'now',
+  );
   return postgres;
 }
 

@@ -5,7 +5,7 @@ import { readTemporalConfig } from '../../src/config.ts';
 import { createTemporalClient, type TemporalClient } from '../../src/temporal/client.ts';
 import { scheduleIdOf } from '../../src/temporal/schedules.ts';
 import {
-  createTestDatabase,
+  createMigratedDatabase,
   startWorker,
   testEnvironment,
   until,
@@ -20,7 +20,7 @@ describe('the schedule of partitions', () => {
   let worker: Server;
 
   before(async () => {
-    database = await createTestDatabase();
+    database = await createMigratedDatabase();
     client = new Client({ connectionString: database.url });
     await client.connect();
     const env = {

@@ -10,7 +10,7 @@ import {
 import { createDatabase, type Database } from '../../../src/store/database.ts';
 import { ensureChargePartitions } from '../../../src/store/charges/partitions.ts';
 import { createTestAccount } from '../../support/accounts.ts';
-import { createTestDatabase, until, type TestDatabase } from '../../support/stack.ts';
+import { createMigratedDatabase, until, type TestDatabase } from '../../support/stack.ts';
 import { newConsumers, newDraft, post, type Consumer } from '../../support/charge-drafts.ts';
 import { startExplaining } from '../nested-plans.ts';
 import { blocksOf, partitionsRead, plansOf } from '../query-plans.ts';
@@ -25,7 +25,7 @@ describe('the partitions of charges', () => {
   let database: Database;
 
   beforeEach(async () => {
-    testDatabase = await createTestDatabase();
+    testDatabase = await createMigratedDatabase();
     client = new Client({ connectionString: testDatabase.url });
     await client.connect();
     database = await createDatabase(testDatabase.url, { maxPoolSize: 2, onError: () => {} });
