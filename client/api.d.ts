@@ -944,7 +944,7 @@ export interface ConsumerStatementReply {
     /** Dollars spent. */
     amount: number;
   }[];
-  /** The opening balance plus the movements, less the charges. */
+  /** The opening balance plus the movements, less the charges. It includes what is on hold. */
   closingBalance: number;
 }
 export interface DecisionBody {

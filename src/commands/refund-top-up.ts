@@ -73,7 +73,7 @@ function refusalOf(topUp: string, result: Exclude<RefundResult, { kind: 'request
     case 'no_payment':
       return `${topUp} was credited manually, so there is no payment to refund. Use \`farebox account adjust\`.`;
     case 'not_refundable':
-      return `${topUp} is ${result.status}. Only a credited top-up without a dispute or chargeback can be refunded.`;
+      return `${topUp} is ${result.status.replaceAll('_', ' ')}. Only a credited top-up without a dispute or chargeback can be refunded.`;
     case 'exceeds_unspent':
       return `Only ${formatDollars(result.refundableMicros)} of ${topUp} is unspent and can be refunded.`;
   }

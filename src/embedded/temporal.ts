@@ -21,6 +21,8 @@ export interface TemporalOptions {
   readonly uiPort: number;
   /** Dynamic configuration, in addition to `CLOSED` and `PINGS`. */
   readonly settings?: Readonly<Record<string, string>>;
+  /** More of the server's environment, for example of Go's memory. */
+  readonly ownEnv?: Environment;
 }
 
 export interface Temporal extends Child {
@@ -60,7 +62,7 @@ export async function startTemporal(options: TemporalOptions): Promise<Temporal>
   await stopLeftover(leftover, dataDir, 'SIGTERM');
   const address = `127.0.0.1:${port}`;
   // Without the caller's TEMPORAL_... settings, and without a profile from the home directory.
-  const env = { PATH: options.env['PATH'], HOME: dataDir };
+  const env = { PATH: options.env['PATH'], HOME: dataDir, ...options.ownEnv };
   const flags = {
     ip: '127.0.0.1',
     port,

@@ -120,6 +120,11 @@ export const OperatorTopUpsReply = Closed({
         'Dollars of it refunded to the card so far, also by refunds in progress.',
         0,
       ),
+      refundable: Type.Boolean({
+        description:
+          'Whether its unspent part can be refunded. A bank that suspects fraud does not prevent that, a dispute does.',
+        examples: [true],
+      }),
       status: Word(TOP_UP_STATUSES, 'The state of the top-up.'),
       method: Word(TOP_UP_METHODS, 'How it is paid.'),
       automatic: Type.Boolean({ description: 'Whether a charge started it.', examples: [false] }),

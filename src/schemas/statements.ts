@@ -62,7 +62,10 @@ export const ConsumerStatementReply = Closed({
     }),
     { description: 'Dollars spent, by tool.' },
   ),
-  closingBalance: Dollars('The opening balance plus the movements, less the charges.', 9.95),
+  closingBalance: Dollars(
+    'The opening balance plus the movements, less the charges. It includes what is on hold.',
+    9.95,
+  ),
 });
 export type ConsumerStatementReply = Static<typeof ConsumerStatementReply>;
 

@@ -254,8 +254,8 @@ function refuseNewer(names: readonly string[]): void {
   if (names.length === 0) return;
   throw new NewerDatabaseError(
     `The database was written by a newer Farebox, which applied ${names.join(', ')}: run that ` +
-      'release or a later one, because this one would damage the data. The release just before it also runs there, ' +
-      'without `farebox migrate`: see "Roll back" in docs/self-hosting.md.',
+      'release or a later one. This release has changed nothing. If it is the one just before that release, its ' +
+      'processes run on this database, without `farebox migrate`: see "Roll back" in docs/self-hosting.md.',
   );
 }
 

@@ -5,7 +5,9 @@ import type { Page } from 'playwright-core';
 import { createTestAccounts, type TestAccount } from '../support/accounts.ts';
 import { makeBudget, makeKey } from '../support/budget-requests.ts';
 import { openForEach, openedDialog, type ConsoleHarness, type Window } from '../support/console.ts';
+import { control, openCheckout, pay, topUpsOf } from '../support/payments.ts';
 import { makeOperator } from '../support/sessions.ts';
+import { until } from '../support/stack.ts';
 
 describe('the console with much to show', function () {
   this.timeout(300_000);
@@ -62,6 +64,30 @@ describe('the console with much to show', function () {
     await page.getByRole('button', { name: 'Adjust balance' }).waitFor();
     await page.getByRole('main').getByText(id, { exact: true }).waitFor();
     assert.ok(page.url().endsWith(id));
+  });
+
+  it('offers to refund a top-up that the bank suspects of fraud, and says how to keep it instead', async () => {
+    const { api, simulator } = harness.stack;
+    const account = await enterAsOperator('/balance');
+    const { email } = account;
+    await pay((await openCheckout(api, account, 20)).sessionUrl);
+    await until(async () => (await topUpsOf(api, account))[0]?.status === 'completed');
+    const { payments } = (await control(simulator, 'payments')) as {
+      payments: readonly { payment_intent: string }[];
+    };
+    const intent = { payment_intent: payments.at(-1)?.payment_intent };
+    await control(simulator, 'fraud-warnings', intent);
+    await window.go(`/operator/accounts?query=${email}`);
+    await page.getByRole('link', { name: email }).click();
+    await page.getByText('Open disputes and fraud warnings').waitFor();
+    await page.getByRole('tab', { name: 'Top-ups' }).click();
+    const list = page.getByRole('region', { name: 'Top-ups' });
+    await list.getByText('dismiss-warning tu_').waitFor();
+    await list.getByRole('button', { name: 'Refund' }).click();
+    const form = await openedDialog(page, 'Refund top-up');
+    await form.getByLabel('Reason').fill('Not the owner of the card');
+    await form.getByRole('button', { name: 'Refund' }).click();
+    await list.getByText('$20.00 refunded').waitFor();
   });
 
   it('keeps what a budget was spent on below its 300 keys', async () => {

@@ -20,6 +20,7 @@ const PAGES = [
   'docs/test-mode.md',
   'docs/webhooks.md',
   'docs/self-hosting.md',
+  'docs/accounts.md',
 ];
 /** The other pages with programs or commands, and why they are not followed here. */
 const NOT_FOLLOWED = {

@@ -6,8 +6,8 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { Client } from 'pg';
 import { inspect } from 'node:util';
+import { Client } from 'pg';
 import type { Child } from '../../src/embedded/child.ts';
 import { randomPasswords } from '../../src/embedded/data-dir.ts';
 import { newDataFolder } from './data-folder.ts';
@@ -109,10 +109,17 @@ async function prepareTemporal(
     dataDir: join(dataFolder, 'temporal'),
     logFile: join(folder, 'temporal.log'),
     env: process.env,
+    // It collects garbage less often: there is memory to spare.
+    ownEnv: { GOGC: '800' },
     port: await choosePort(),
     uiPort: await choosePort(),
-    // Tests start steps by hand, like an attacker would on a server that others use.
-    settings: { 'activity.enableStandalone': 'true' },
+    settings: {
+      // Tests start steps by hand, like an attacker would on a server that others use.
+      'activity.enableStandalone': 'true',
+      // Each namespace has a worker or two, so partitions of their task queues only pass tasks and polls on.
+      'matching.numTaskqueueReadPartitions': '1',
+      'matching.numTaskqueueWritePartitions': '1',
+    },
   });
   started.push(temporal);
   return { address: temporal.address, uiUrl: temporal.uiUrl, program };

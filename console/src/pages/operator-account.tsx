@@ -83,7 +83,7 @@ function Books({ account }: { readonly account: OperatorAccount }) {
     ),
     ['Charges', -spent],
     [`Open holds (${openHolds})`, -heldByHolds],
-    ...(heldByDisputes > 0 ? [['Open disputes', -heldByDisputes] as const] : []),
+    ...(heldByDisputes > 0 ? [['Open disputes and fraud warnings', -heldByDisputes] as const] : []),
   ];
   const decimals = decimalsOfAll([...lines.map(([, amount]) => amount), balance, credited]);
   return (

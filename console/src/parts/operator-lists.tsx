@@ -1,5 +1,5 @@
 /** An account for operators: its movements, top-ups, charges, holds and audit log. */
-import { Button, Table, Tabs, Text } from '@mantine/core';
+import { Button, Code, Table, Tabs, Text } from '@mantine/core';
 import { IconList } from '@tabler/icons-react';
 import type { ReactNode } from 'react';
 import type {
@@ -138,6 +138,12 @@ function TopUps({ path, onRefund }: { readonly path: string } & Pick<ListsProps,
             </Table.Td>
             <Table.Td data-label="Status">
               <Status status={topUp.status} />
+              {topUp.status === 'disputed' && topUp.refundable && (
+                <Text size="xs" c="dimmed">
+                  The bank suspects fraud. Refund it, or keep the payment:{' '}
+                  <Code>bin/farebox dismiss-warning {topUp.id}</Code>
+                </Text>
+              )}
               {topUp.failure !== null && (
                 <Text size="xs" c="dimmed">
                   {topUp.failure}
@@ -155,7 +161,7 @@ function TopUps({ path, onRefund }: { readonly path: string } & Pick<ListsProps,
               <OutsideLinks temporalUrl={topUp.temporalUrl} processorUrl={topUp.processorUrl} />
             </Table.Td>
             <Table.Td data-label="" ta="right">
-              {topUp.method !== 'manual' && REFUNDABLE.includes(topUp.status) && (
+              {topUp.refundable && (
                 <Button size="xs" variant="default" onClick={() => onRefund(topUp)}>
                   Refund
                 </Button>
@@ -167,8 +173,6 @@ function TopUps({ path, onRefund }: { readonly path: string } & Pick<ListsProps,
     </PagedList>
   );
 }
-
-const REFUNDABLE: readonly string[] = ['completed', 'partially_refunded'];
 
 function Charges({ path }: { readonly path: string }) {
   const list = usePages<OperatorCharges>({

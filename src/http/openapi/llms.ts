@@ -32,6 +32,7 @@ const GUIDES = {
   events: 'every type of event, with an example',
   python: 'a client generated from the OpenAPI document',
   'self-hosting': 'run Farebox in production',
+  accounts: 'pay developers, export data, close an account',
   settings: 'every setting',
   limits: 'every limit, and what happens beyond it',
 };

@@ -292,13 +292,21 @@ const ListedTopUp = Type.Object({
   ...TopUp.properties,
   /** By refunds that are made or requested. */
   refundedMicros: micros,
+  /** Unless nothing of it is unspent. A fraud warning calls for a refund, and a dispute prevents one. */
+  isRefundable: Type.Boolean(),
 });
 const listedRow = row(ListedTopUp);
 const listedColumns = sql.fragment`
   ${columns}, (
     select coalesce(sum(r.amount_micros), 0)::int8 from farebox.reversals r
     where r.top_up_id = top_ups.id and r.kind = 'refund' and r.status in ('requested', 'made')
-  ) as "refundedMicros"
+  ) as "refundedMicros",
+  method in ('checkout', 'direct') and (
+    status in ('completed', 'partially_refunded') or status = 'disputed' and not exists (
+      select from farebox.reversals r
+      where r.top_up_id = top_ups.id and r.kind = 'dispute' and r.status in ('open', 'lost')
+    )
+  ) as "isRefundable"
 `;
 
 /** A consumer sees only its own. */

@@ -21,6 +21,7 @@ import { proveBooks } from '../../support/books.ts';
 import { endAll } from '../../support/end-all.ts';
 import { askHold } from '../../support/hold-requests.ts';
 import { assertError, bodyOf, call, charge, type Answer } from '../../support/http.ts';
+import { control } from '../../support/payments.ts';
 import { makeOperator, signIn } from '../../support/sessions.ts';
 import { farebox, startStack, until, type Stack } from '../../support/stack.ts';
 
@@ -74,6 +75,19 @@ describe('operators', () => {
     const body = { amount };
     const answer = await call(stack.api, 'POST', '/v1/top-up', { key: account.consumerKey, body });
     return bodyOf(answer, 201, TopUpReply).topUpId;
+  };
+
+  const newest = async () => {
+    const answer = await get(`/accounts/${accountId}/top-ups`);
+    return bodyOf(answer, 200, OperatorTopUpsReply).topUps[0];
+  };
+  const intentOf = async (topUpId: string) => {
+    const uuid = topUpId.slice('tu_'.length);
+    const { rows } = await sql.query<{ intent: string }>(
+      'select payment_intent_id as intent from farebox.top_ups where id = $1',
+      [uuid],
+    );
+    return rows[0]?.intent;
   };
 
   it('are accounts that were promoted and use two-factor authentication: every route refuses others', async () => {
@@ -279,6 +293,23 @@ describe('operators', () => {
     assertError(unknown, 404, 'not_found');
     const { balance, actions } = await read();
     assert.deepEqual([balance, actions.length], [20, 2]);
+  });
+
+  it('see which top-ups they can refund: those that a bank suspects of fraud, not those that it disputes', async () => {
+    const becomes = (status: string) => until(async () => (await newest())?.status === status);
+    const topUpId = await topUp(10);
+    assert.equal((await newest())?.refundable, true);
+    const intent = await intentOf(topUpId);
+    await control(stack.simulator, 'fraud-warnings', { payment_intent: intent });
+    await becomes('disputed');
+    assert.equal((await newest())?.refundable, true);
+    const dispute = await control(stack.simulator, 'disputes', { payment_intent: intent });
+    await until(async () => (await newest())?.refundable === false);
+    const refund = await post(`/top-ups/${topUpId}/refund`, { reason: 'Asked for by mail' });
+    assertError(refund, 409, 'top_up_not_refundable');
+    const { id } = dispute as { id: string };
+    await control(stack.simulator, `disputes/${id}/close`, { status: 'won' });
+    await becomes('completed');
   });
 
   it('see which parts answer, what is stuck, what differs, and what doctor found last', async () => {

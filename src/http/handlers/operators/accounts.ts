@@ -132,6 +132,7 @@ export async function getTopUpsOfAccount(
     id: wireId('topUp', topUp.id),
     amount: dollarsOf(topUp.amountMicros),
     refunded: dollarsOf(topUp.refundedMicros),
+    refundable: topUp.isRefundable,
     status: topUp.status,
     method: topUp.method,
     automatic: topUp.automatic,

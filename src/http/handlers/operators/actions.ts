@@ -102,7 +102,7 @@ export async function postTopUpRefund(
     case 'not_refundable':
       throw new ApiError(
         'top_up_not_refundable',
-        `This top-up is ${result.status}. Only a credited one without a dispute can be refunded.`,
+        `This top-up is ${result.status.replaceAll('_', ' ')}. Only a credited one without a dispute can be refunded.`,
       );
     case 'exceeds_unspent':
       throw new ApiError(
