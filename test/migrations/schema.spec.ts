@@ -14,7 +14,7 @@ describe('migrations', () => {
   let client: Client;
 
   before(async () => {
-    ledger = await openMigratedLedger();
+    ledger = await openMigratedLedger(1);
     client = new Client({ connectionString: ledger.url });
     await client.connect();
   });

@@ -15,8 +15,9 @@ export async function openTestLedger(maxPoolSize = 10): Promise<TestLedger> {
   return openLedger(await createTestDatabase(), maxPoolSize);
 }
 
-export async function openMigratedLedger(): Promise<TestLedger> {
-  return openLedger(await createMigratedDatabase(), 1);
+/** As migrations leave it: without the partitions of months. */
+export async function openMigratedLedger(maxPoolSize: number): Promise<TestLedger> {
+  return openLedger(await createMigratedDatabase(), maxPoolSize);
 }
 
 /** Pools of connections to the database itself and to a copy of it, which is its backup. Ends the present one. */

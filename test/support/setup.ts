@@ -81,9 +81,13 @@ async function preparePostgres(folder: string, dataFolder: string): Promise<Post
     env: process.env,
     port: await choosePort(),
     passwords: randomPasswords(),
-    // Tests kill processes, not machines: what a process wrote survives that without fsync.
-    // They connect thousands of times, and nobody attacks their passwords.
-    settings: { fsync: 'off', max_connections: '300', scram_iterations: '1' },
+    settings: {
+      // Tests kill processes, not machines: what a process wrote survives that without fsync.
+      fsync: 'off',
+      max_connections: '300',
+      // They connect thousands of times, and nobody attacks their passwords.
+      scram_iterations: '1',
+    },
   });
   started.push(postgres);
   await migrate(postgres.url);

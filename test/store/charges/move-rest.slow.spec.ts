@@ -4,7 +4,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { Client } from 'pg';
 import { ensureChargePartitions } from '../../../src/store/charges/partitions.ts';
 import { newConsumers, newDraft, post, type Consumer } from '../../support/charge-drafts.ts';
-import { openTestLedger, type TestLedger } from '../../support/ledger.ts';
+import { openMigratedLedger, type TestLedger } from '../../support/ledger.ts';
 import { asSuperuser, until } from '../../support/stack.ts';
 
 const MISPLACED = 200_000;
@@ -18,7 +18,7 @@ describe('rows in the default partitions', () => {
   let consumer: Consumer;
 
   before(async () => {
-    ledger = await openTestLedger(2);
+    ledger = await openMigratedLedger(2);
     client = new Client({ connectionString: ledger.url });
     await client.connect();
     [consumer] = (await newConsumers(client, 1, 1_000_000_000)) as [Consumer];
@@ -107,7 +107,7 @@ describe('rows in a default partition', () => {
   let superuser: Client;
 
   before(async () => {
-    ledger = await openTestLedger(2);
+    ledger = await openMigratedLedger(2);
     [client, superuser] = [ledger.url, asSuperuser(ledger.url)].map(
       (connectionString) => new Client({ connectionString }),
     ) as [Client, Client];
