@@ -326,8 +326,7 @@ describe('the console', function () {
     await page.getByText('$1.75 in 2 charges, net of refunds').waitFor();
     const spending = page.getByRole('region', { name: 'Spending' });
     await reads(spending, /fetch\s+1\s+\$0\.50\s+search\s+1\s+\$1\.25/);
-    const groups = page.getByRole('radiogroup', { name: 'Show spending by' });
-    await groups.getByText('Key', { exact: true }).click();
+    await page.getByLabel('Show spending by').getByText('Key', { exact: true }).click();
     await spending.getByText('Agent', { exact: true }).waitFor();
 
     await button('Edit limits').click();
