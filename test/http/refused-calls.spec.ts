@@ -3,11 +3,12 @@ import assert from 'node:assert/strict';
 import { HOUR_MS } from '../../src/domain/durations.ts';
 import { RefusalsReply } from '../../src/schemas/refusals.ts';
 import { RefusalRecorder } from '../../src/http/refusal-recorder.ts';
-import { createDatabase, type Database } from '../../src/store/database.ts';
+import type { Database } from '../../src/store/database.ts';
 import { listRefusals } from '../../src/store/refusals/refusals.ts';
 import type { TestAccount } from '../support/accounts.ts';
 import { startTestApi, type TestApi } from '../support/api.ts';
 import { bodyOf, call, charge, type Answer } from '../support/http.ts';
+import { keptPool } from '../support/kept-pools.ts';
 import { until } from '../support/stack.ts';
 
 const rethrow = (error: unknown) => {
@@ -23,15 +24,12 @@ describe('refused requests of a developer', () => {
 
   before(async () => {
     api = await startTestApi();
-    database = await createDatabase(api.databaseUrl, { maxPoolSize: 1, onError: () => {} });
+    database = await keptPool(api.databaseUrl);
   });
   beforeEach(async () => {
     account = await api.createAccount(1);
   });
-  after(async () => {
-    await database?.end();
-    await api?.stop();
-  });
+  after(() => api?.stop());
 
   const list = async () => {
     const answer = await call(api, 'GET', '/v1/refusals', { key: account.developerKey });

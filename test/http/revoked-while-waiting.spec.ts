@@ -5,12 +5,12 @@ import { json } from 'node:stream/consumers';
 import { BalanceReply } from '../../src/schemas/balance.ts';
 import { createKey, findAccount } from '../../src/store/accounts/accounts.ts';
 import { revokeKey } from '../../src/store/accounts/api-keys.ts';
-import { createDatabase, type Database } from '../../src/store/database.ts';
+import type { Database } from '../../src/store/database.ts';
 import type { TestAccount } from '../support/accounts.ts';
 import { startTestApi, type TestApi } from '../support/api.ts';
 import { askKey, makeBudget } from '../support/budget-requests.ts';
-import { endAll } from '../support/end-all.ts';
 import { assertError, bodyOf, call } from '../support/http.ts';
+import { keptPool } from '../support/kept-pools.ts';
 import { holdConsumer } from '../support/row-locks.ts';
 import { until } from '../support/stack.ts';
 import { testSideOf } from '../support/test-mode.ts';
@@ -27,17 +27,12 @@ describe('a request whose key is revoked while it waits', () => {
 
   before(async () => {
     api = await startTestApi();
-    database = await createDatabase(api.databaseUrl, { maxPoolSize: 1, onError: () => {} });
+    database = await keptPool(api.databaseUrl);
   });
   beforeEach(async () => {
     account = await api.createAccount(10);
   });
-  after(() =>
-    endAll(
-      () => database.end(),
-      () => api.stop(),
-    ),
-  );
+  after(() => api.stop());
 
   async function anotherKey(kind: 'consumer' | 'developer'): Promise<Key> {
     const owner = await findAccount(database, { email: account.email });

@@ -2,8 +2,9 @@
 import assert from 'node:assert/strict';
 import { Type } from 'typebox';
 import { asMicros } from '../../src/domain/money.ts';
+import { auditLedger } from '../../src/store/audit/ledger-checks.ts';
 import { row, sql, type Database } from '../../src/store/database.ts';
-import { takeNotices, type Notice } from '../../src/store/outbox.ts';
+import { hastenNotices, takeNotices, type Notice } from '../../src/store/outbox.ts';
 import {
   findAutoTopUp,
   setAutoTopUp,
@@ -12,6 +13,8 @@ import {
 } from '../../src/store/top-ups/auto-top-ups.ts';
 import { changeConsent } from '../../src/store/top-ups/monthly-ceiling.ts';
 import { listTopUpsOf, type TopUp } from '../../src/store/top-ups/top-ups.ts';
+import { endAll } from './end-all.ts';
+import { openTestLedger } from './ledger.ts';
 import { newPayer, type Payer } from './payer.ts';
 
 export const DOLLAR = 1_000_000;
@@ -25,9 +28,21 @@ export const SETTINGS: AutoTopUpSettings = {
 
 const noticeRow = row(Type.Object({ topic: Type.String(), waitMs: Type.Integer() }));
 
-export type AutoTopUps = ReturnType<typeof autoTopUpsIn>;
+export type AutoTopUps = Awaited<ReturnType<typeof openAutoTopUps>>;
 
-export function autoTopUpsIn(database: Database) {
+/** In a ledger of their own, whose books `end` proves before it drops it. */
+export async function openAutoTopUps() {
+  const ledger = await openTestLedger();
+  const { database } = ledger;
+  const end = () =>
+    endAll(
+      async () => assert.deepEqual(await auditLedger(database), []),
+      () => ledger.drop(),
+    );
+  return { database, end, ...autoTopUpsIn(database) };
+}
+
+function autoTopUpsIn(database: Database) {
   return {
     newPayer: newAutoPayer,
     ask,
@@ -95,9 +110,7 @@ export function autoTopUpsIn(database: Database) {
     await database.query(sql.typeAlias('nothing')`
       update farebox.auto_top_ups set not_before = now() where consumer_id = ${consumerId}
     `);
-    await database.query(sql.typeAlias('nothing')`
-      update farebox.outbox set next_attempt_at = now() where subject_id = ${consumerId}
-    `);
+    await hastenNotices(database, 'auto_top_up', consumerId);
   }
 
   async function automatic({ consumerId }: Payer): Promise<readonly TopUp[]> {

@@ -15,7 +15,7 @@ export interface ProcessorEvent {
   readonly paymentIntentId: string | undefined;
   /** The topic of the notice for the top-up's workflow; undefined if events of this type do not affect it. */
   readonly topic: Extract<Topic, 'payment_reported' | 'reversal_reported'> | undefined;
-  /** The processor's customer who has saved a card; undefined if the event is about anything else. */
+  /** The processor's id of the customer that saved a card. Undefined for all other events. */
   readonly cardSavedBy: string | undefined;
 }
 

@@ -21,7 +21,6 @@ import {
 } from '../../../src/schemas/webhook-endpoints.ts';
 import { disableWebhookEndpoint } from '../../../src/store/events/webhook-endpoints.ts';
 import { takeDisabled } from '../../../src/store/events/disabled-mails.ts';
-import { createDatabase } from '../../../src/store/database.ts';
 import { rollUp } from '../../../src/store/earnings/rollups.ts';
 import type { TestAccount } from '../../support/accounts.ts';
 import { startTestApi, type TestApi } from '../../support/api.ts';
@@ -30,6 +29,7 @@ import { makeBudget, makeKey, spend } from '../../support/budget-requests.ts';
 import { endAll } from '../../support/end-all.ts';
 import { askCapture, askHold, place } from '../../support/hold-requests.ts';
 import { assertError, assertErrorBody, bodyOf, call, charge } from '../../support/http.ts';
+import { keptPool } from '../../support/kept-pools.ts';
 import { makeOperator, signIn, signInLink } from '../../support/sessions.ts';
 import { until } from '../../support/stack.ts';
 import { testSideOf, type TestSide } from '../../support/test-mode.ts';
@@ -289,9 +289,8 @@ describe('test mode', () => {
       await post('/v1/tools', test.developerKey, { name: 'priced', description: '', price: 0.1 });
       await charge(api, test, { apiKey: 'fare_ck_test_wrong' });
       assert.deepEqual(await liveBooks(), before);
-      const database = await createDatabase(api.databaseUrl, { maxPoolSize: 1, onError: () => {} });
+      const database = await keptPool(api.databaseUrl);
       assert.equal((await rollUp(database)).hasMore, false);
-      await database.end();
       assert.deepEqual(await liveBooks(), before);
       const earned = bodyOf(await get('/v1/earnings', test.developerKey), 200, EarningsReply);
       assert.equal(earned.byTool['play'], 4.5);
@@ -423,11 +422,10 @@ describe('test mode', () => {
       const { id } = bodyOf(made, 201, NewWebhookEndpointReply);
       const listed = await get('/v1/webhook-endpoints', live.developerKey);
       assert.deepEqual(bodyOf(listed, 200, WebhookEndpointsReply).webhookEndpoints, []);
-      const database = await createDatabase(api.databaseUrl, { maxPoolSize: 1, onError: () => {} });
+      const database = await keptPool(api.databaseUrl);
       const uuid = uuidOf('webhookEndpoint', id) ?? '';
       await database.transaction((tx) => disableWebhookEndpoint(tx, uuid, 'gone'));
       const owed = await takeDisabled(database, 0);
-      await database.end();
       assert.deepEqual([owed?.id, owed?.email, owed?.reason], [uuid, live.email, 'gone']);
     });
 

@@ -8,7 +8,6 @@ import { asMicros } from '../../../src/domain/money.ts';
 import { recordAuthenticationAsked } from '../../../src/store/top-ups/authentication.ts';
 import { recordProcessorCustomer } from '../../../src/store/top-ups/processor-customers.ts';
 import { recordProcessorEvent } from '../../../src/store/top-ups/processor-events.ts';
-import { auditLedger } from '../../../src/store/audit/ledger-checks.ts';
 import {
   chooseCard,
   findAutoTopUp,
@@ -16,37 +15,28 @@ import {
 } from '../../../src/store/top-ups/auto-top-ups.ts';
 import type { Database } from '../../../src/store/database.ts';
 import {
-  autoTopUpsIn,
   DECLINED,
   DOLLAR,
+  openAutoTopUps,
   SETTINGS,
   WITHDRAWN,
   type AutoTopUps,
 } from '../../support/auto-top-ups.ts';
-import { endAll } from '../../support/end-all.ts';
-import { openTestLedger, type TestLedger } from '../../support/ledger.ts';
 import { dispute, processorId, refund, warning, type Payer } from '../../support/payer.ts';
 import { credit, expire, fail } from '../../support/evidence.ts';
 
 const customerOf = ({ consumerId }: Payer) => `cus_${consumerId}`;
 
 describe('automatic top-ups', () => {
-  let ledger: TestLedger;
   let database: Database;
   let auto: AutoTopUps;
 
   before(async () => {
-    ledger = await openTestLedger();
-    ({ database } = ledger);
-    auto = autoTopUpsIn(database);
+    auto = await openAutoTopUps();
+    ({ database } = auto);
   });
 
-  after(() =>
-    endAll(
-      async () => assert.deepEqual(await auditLedger(database), []),
-      () => ledger.drop(),
-    ),
-  );
+  after(() => auto.end());
 
   describe('after a dispute or a fraud warning', () => {
     for (const [kind, reason, open] of [

@@ -3,7 +3,6 @@ import assert from 'node:assert/strict';
 import { HOUR_MS } from '../../../src/domain/durations.ts';
 import { asMicros } from '../../../src/domain/money.ts';
 import { adjustBalance } from '../../../src/store/balance/adjustments.ts';
-import { auditLedger } from '../../../src/store/audit/ledger-checks.ts';
 import {
   findAutoTopUp,
   setAutoTopUp,
@@ -13,35 +12,26 @@ import { changeConsent } from '../../../src/store/top-ups/monthly-ceiling.ts';
 import { sql, type Database } from '../../../src/store/database.ts';
 import { admitTopUp } from '../../../src/store/top-ups/top-ups.ts';
 import {
-  autoTopUpsIn,
   DECLINED,
   DOLLAR,
+  openAutoTopUps,
   SETTINGS,
   WITHDRAWN,
   type AutoTopUps,
 } from '../../support/auto-top-ups.ts';
-import { endAll } from '../../support/end-all.ts';
 import { placeAll, placing, postEntries, releasing } from '../../support/hold-drafts.ts';
-import { openTestLedger, type TestLedger } from '../../support/ledger.ts';
 import { credit, expire, fail } from '../../support/evidence.ts';
 
 describe('automatic top-ups in the database', () => {
-  let ledger: TestLedger;
   let database: Database;
   let auto: AutoTopUps;
 
   before(async () => {
-    ledger = await openTestLedger();
-    ({ database } = ledger);
-    auto = autoTopUpsIn(database);
+    auto = await openAutoTopUps();
+    ({ database } = auto);
   });
 
-  after(() =>
-    endAll(
-      async () => assert.deepEqual(await auditLedger(database), []),
-      () => ledger.drop(),
-    ),
-  );
+  after(() => auto.end());
 
   it('are requested once, by the charge that leaves less than the threshold', async () => {
     const payer = await auto.newPayer();
