@@ -671,7 +671,7 @@ export interface BudgetReply {
 export interface BudgetUsageReply {
   /** The id of the budget. */
   budgetId: string;
-  /** Of the whole range, not only this page. */
+  /** The sums of the whole range, not only of this page. */
   total: {
     /** Dollars charged, less refunds. A refund counts when it is made, so this may be negative. */
     spent: number;

@@ -8,7 +8,7 @@ const ASK = { noun: 'approval', done: 'done' };
 const DECISION = { noun: 'decision', done: 'done' };
 const ASKABLE = new Set(['approval_required', 'spend_limit_reached', 'insufficient_balance']);
 const WAIT_MS = 300_000;
-/** Of one request; the service accepts up to 55. */
+/** The wait of one request; the service accepts up to 55. */
 const WAIT_SECONDS = 30;
 /** Between attempts while the service is away. */
 const PAUSE_MS = 1_000;

@@ -15,7 +15,7 @@ const READ = {};
 export class Calls {
   transport;
   timeoutMs;
-  /** Of a request that waits for a payment. */
+  /** The timeout of a request that waits for a payment. */
   payMs;
   #maxRetries;
 
@@ -124,13 +124,13 @@ export function checkIdempotencyKey(key, param = 'idempotencyKey') {
   throw createError('invalid_idempotency_key', message, { param });
 }
 
-/** Of answers with a result for each of `count` parts of the request. One without all of them counts as lost. */
+/** Checks that an answer has a result for each of the `count` parts of the request. One without all of them counts as lost. */
 export function hasResults(count, isResult) {
   return ({ results }) =>
     Array.isArray(results) && results.length === count && results.every(isResult);
 }
 
-/** Of answers that have an id. */
+/** Checks that an answer has an id. */
 export function hasId({ id }) {
   return typeof id === 'string';
 }

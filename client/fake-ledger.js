@@ -192,7 +192,7 @@ export class FakeLedger {
     for (const hold of this.holds.values()) this.stateOf(hold);
   }
 
-  /** Of the keys that have ended. */
+  /** Releases the holds of keys that have ended. */
   releaseHoldsOf(isOf) {
     for (const hold of this.holds.values()) {
       if (hold.key && isOf(hold.key) && this.stateOf(hold) === 'open')

@@ -288,7 +288,7 @@ function matching(ledger, query) {
     .filter(({ createdAt }) => isInRange(createdAt));
 }
 
-/** Of the query's tool, or all, at any time. */
+/** The charges of the query's tool, or of all tools, at any time. */
 function ofTool(ledger, query) {
   const tool = query.get('tool');
   return [...ledger.charges.values()].filter((charge) => tool === null || charge.tool === tool);

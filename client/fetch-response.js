@@ -5,7 +5,7 @@ export function hasFailed({ status, body, bodyUsed }) {
   return status === 0 || status >= 400 || bodyUsed || body?.locked === true;
 }
 
-/** Of this or another realm, as frameworks accept it in place of a body. It has a status of its own. */
+/** Whether it is a Response of this or another realm, which frameworks accept in place of a body. It has a status of its own. */
 export function isResponse(body) {
   return Object.prototype.toString.call(body) === '[object Response]';
 }

@@ -82,7 +82,7 @@ export interface Holds {
     request: { holdId: string; expiresIn: number; idempotencyKey?: string | undefined },
     options?: CallOptions,
   ): Promise<Hold>;
-  /** Those that you placed, newest first, with their metadata. */
+  /** Lists the holds that you placed, newest first, with their metadata. */
   list(filter?: HoldsFilter, options?: CallOptions): List<ListedHold, HoldsReply>;
   get(id: string, options?: CallOptions): Promise<ListedHold>;
 }

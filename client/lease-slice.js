@@ -81,7 +81,7 @@ export class Slice {
     return this.sending;
   }
 
-  /** Of the calls without an answer, what names and explains them. */
+  /** The lease, sequence, tool, amount and metadata of each call that has no answer yet. */
   unsettled() {
     return [...this.sending, ...this.#full.flat(), ...this.#batch].map(
       ({ sequence, tool, micros, metadata }) => ({

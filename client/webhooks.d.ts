@@ -17,7 +17,7 @@ export interface WebhookRequest {
   body: string | Uint8Array;
   /** Names in any case. */
   headers: { get(name: string): string | null } | Record<string, string | string[] | undefined>;
-  /** Of the endpoint: `whsec_...`. */
+  /** The signing secret of the endpoint: `whsec_...`. */
   secret: string;
   /** How old the signature may be. Default: 300. */
   toleranceSeconds?: number | undefined;

@@ -41,7 +41,7 @@ export async function verifyWebhook({
   throw refusal('no signature matches this secret');
 }
 
-/** Of `Headers`, or of an object such as Node's, where a header that was sent twice may be an array. */
+/** Reads `Headers`, or an object such as Node's, where a header that was sent twice may be an array. */
 function readerOf(headers) {
   if (typeof headers.get === 'function') return (name) => headers.get(name);
   const entries = Object.entries(headers);

@@ -63,7 +63,7 @@ const COMMANDS: Readonly<Record<string, Listed>> = {
     load: () => import('./commands/refund-top-up.ts'),
   },
   'dismiss-warning': {
-    description: "lift the hold of the bank's fraud warnings on a top-up",
+    description: "release the money that a bank's fraud warning holds, and keep the payment",
     load: () => import('./commands/dismiss-warning.ts'),
   },
   doctor: {

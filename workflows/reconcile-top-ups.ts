@@ -89,7 +89,7 @@ export async function reconcileTopUps(begun?: Reconciliation): Promise<Reconcili
   return { ...progress, differing: await review(progress) };
 }
 
-/** Of runs that began in an earlier release; the earliest had no fraud warnings. */
+/** The stages of runs that began in an earlier release; the earliest had no fraud warnings. */
 function stagesBefore(): readonly Stage[] {
   return [UNSETTLED, ...(patched('fraud-warnings') ? WALKS : WALKS.slice(0, 3))];
 }

@@ -68,10 +68,10 @@ export const write = <T>(
 /** The sign-in endpoints, which Better Auth serves. */
 export const auth = <T>(path: string, body?: object): Promise<T> =>
   request<T>(body ? 'POST' : 'GET', `/console/auth${path}`, { body });
-/** The same for those that sign somebody in. */
+/** The same for requests that sign somebody in. */
 export const prove = <T>(path: string, body?: object): Promise<T> =>
   request<T>(body ? 'POST' : 'GET', `/console/auth${path}`, { body, waits: false });
-/** Whose session it is now. Fails when it has ended. */
+/** The session as it is now. Fails when it has ended. */
 export const readSession = (): Promise<Session> =>
   request<Session>('GET', '/v1/session', { waits: false });
 
@@ -104,7 +104,7 @@ async function request<T>(method: string, path: string, options: RequestOptions)
       : {}),
   }).catch(() => undefined);
   const answer = (await response?.json().catch(() => undefined)) as Answer | undefined;
-  // Of a success, the whole answer is needed: it may have a secret that is shown once.
+  // A success needs its whole answer: it may have a secret that is shown once.
   if (!response || AWAY.has(response.status) || (response.ok && answer === undefined)) {
     setUnreachable(true);
     throw new ApiFailure(0, {}, sentenceOfSilence(response?.status, method, idempotencyKey));

@@ -73,7 +73,7 @@ export const recentChargesRead = queryOptions({
 /** The first word of the keys of all those reads. */
 export const EARNINGS_BY_DAY = 'earnings-by-day';
 
-/** Of one tool, or of all. */
+/** The earnings of one tool, or of all. */
 export const earningsByDayRead = (days: number, tool?: string) =>
   queryOptions({
     queryKey: [EARNINGS_BY_DAY, days, tool],

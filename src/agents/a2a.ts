@@ -19,7 +19,7 @@ import {
 
 /** The errors of an agent that does not know the method or the version: -32600, -32601, -32009. */
 const NOT_UNDERSTOOD = new Set([-32600, -32601, -32009]);
-/** Those of an agent that no longer has the task (-32001), or that has been replaced by one of another version. */
+/** The errors of an agent that no longer has the task (-32001), or that was replaced by one of another version. */
 const LOST = new Set([-32001, ...NOT_UNDERSTOOD]);
 /** The interval between polls of a running task. */
 const POLL_MS_MIN = 100;

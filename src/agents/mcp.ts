@@ -22,8 +22,8 @@ const STREAM_AGAIN_MS = 1_000;
 /** A session that the server keeps is of no further use to anybody, and servers end idle ones themselves. */
 const ENDED_WITHIN_MS = 1_000;
 /**
- * Of a message, except in `structuredContent`, which the SDK takes as it is. It describes each wrong value in an error: those of a
- * megabyte would take more than ten seconds, in which the worker does nothing else, and gigabytes.
+ * The most values in a message, not counting `structuredContent`, which the SDK does not check. The SDK describes every wrong value
+ * in its error: for a megabyte of them, this blocks the worker for more than ten seconds and takes gigabytes.
  */
 const VALUES_MAX = 5_000;
 /** The requests that a server may send in one call. The SDK answers each in its own request; a live server sends a ping at times. */

@@ -211,7 +211,7 @@ export class Batcher<Draft extends Batchable, Outcome> {
     const batch: Waiting<Draft, Outcome>[] = [];
     const later: Waiting<Draft, Outcome>[] = [];
     const keys = new Set<string>();
-    /** Whose charges wait, by the request that asks for them. */
+    /** The payers whose charges wait, by request. */
     const behind = new Map<Requester, Set<string>>();
     while (batch.length < max) {
       const waiting = lane.queue.take();

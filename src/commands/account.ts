@@ -97,7 +97,7 @@ function emailsOf({ email, count, from = 1 }: CreateOptions): readonly string[] 
   return emails;
 }
 
-/** Those before are created and printed, and their keys are known. */
+/** The error of a run that stopped early. The accounts before are created, and their keys are printed. */
 function stoppedAfter(shown: number, options: CreateOptions, error: unknown): unknown {
   const { count, from = 1 } = options;
   const isLost = isConnectionLost(error);

@@ -184,7 +184,7 @@ function shown(budget: Budget): Record<string, string | number | boolean | null>
   };
 }
 
-/** Of the tree for people: indented below its parent. */
+/** A line of the tree for people, indented below its parent. */
 function line(budget: Budget): Record<string, string | number | null> {
   const { path, name, window } = budget;
   return {

@@ -1,7 +1,7 @@
 /** What the sign-in library reports, as lines of our log. */
 import type { Logger } from 'pino';
 
-/** Of what the library reports. Its own sentences have fewer characters. */
+/** The most characters of a report of the library. Its own sentences have fewer. */
 const LENGTH_MAX = 200;
 
 /**

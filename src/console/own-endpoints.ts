@@ -1,7 +1,7 @@
 /**
  * Endpoints that better-auth lacks: a sign-up that asks only for the address, and links that sign in once. Nobody has a
- * password before their address is verified, so nobody can set one for an address that is not theirs. And an answer of our
- * own to who forgot a password, because the library's takes longer for an address that has an account.
+ * password before their address is verified, so nobody can set one for an address that is not theirs. It also replaces the
+ * library's password reset, whose response time reveals whether an address has an account.
  */
 import type { AuthContext, BetterAuthPlugin } from 'better-auth';
 import { createAuthEndpoint, createAuthMiddleware } from 'better-auth/api';
@@ -109,7 +109,7 @@ function useSignInLink(deps: OwnEndpointDeps) {
 
 type People = AuthContext['internalAdapter'];
 
-/** Of two requests at once, one creates the person and both get it. */
+/** If two requests arrive at once, one creates the person and both get it. */
 async function createPerson(people: People, email: string) {
   try {
     return await people.createUser(newUser(email), SOURCE);

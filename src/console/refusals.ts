@@ -3,7 +3,7 @@ import { ApiError, type ErrorCode } from '../domain/errors.ts';
 
 /** `reason` is the library's own code: the console tells by it what to say. */
 export class SignInRefusal extends ApiError {
-  /** Of the response: cookies that end with the refusal. */
+  /** The cookies of the response that end with the refusal. */
   readonly cookies: readonly string[];
 
   constructor(code: ErrorCode, answer: LibraryError, { headers }: Response) {
@@ -23,7 +23,7 @@ interface LibraryError {
 
 /** What the library throws where the browser's answer is not one of a passkey. It takes that for its own failure. */
 const NO_FAILURES = new Set(['FAILED_TO_VERIFY_REGISTRATION']);
-/** Of the limits whose end the library does not tell, the longest: src/console/sign-in-limit.ts. */
+/** Used for `Retry-After` when the library does not say when a limit ends: the longest of our limits (sign-in-limit.ts). */
 const WAIT_SECONDS = 900;
 
 const CODES: ReadonlyMap<number, ErrorCode> = new Map([

@@ -113,7 +113,7 @@ async function endNewSession(
 export const TOTP_PATH = '/two-factor/verify-totp';
 export const TURN_OFF_PATH = '/two-factor/disable';
 
-/** Of two requests at once with the same right code, one signs in. The password has to be typed again: its proof is used up. */
+/** If two requests send the same right code at once, one signs in. The other has to send the password again: its proof is used up. */
 export function refuseUsedCode(uses: number): void {
   if (uses <= 1) return;
   throw new APIError('UNAUTHORIZED', {
@@ -132,7 +132,7 @@ export function refuseReplacedSecret(): never {
 
 type Attempt = Parameters<Parameters<typeof createAuthMiddleware>[0]>[0];
 
-/** Whose password is tried; undefined when none is. */
+/** The address whose password is tried; undefined if none is. */
 async function emailOf(ctx: Attempt): Promise<string | undefined> {
   if (!PASSWORDS.has(ctx.path)) return undefined;
   if (ctx.path !== SIGN_IN_PATH) return (await getSessionFromCtx(ctx))?.user.email;

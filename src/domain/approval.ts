@@ -37,13 +37,13 @@ export type Asker = (typeof ASKERS)[number];
 export const ASK_SECONDS_MIN = 60;
 export const ASK_SECONDS_DEFAULT = 86_400;
 export const ASK_SECONDS_MAX = 7 * 86_400;
-/** Of one request. Proxies commonly close a connection that is silent for a minute. */
+/** The longest wait of one request. Proxies commonly close a connection that is silent for a minute. */
 export const WAIT_SECONDS_MAX = 55;
 export const REASON_MAX = 500;
 
-/** Of one key, by its holder or by one developer: those that are pending and those of the last hour. Each is a mail to the owner. */
+/** The most requests for one key, by its holder or by one developer, pending or of the last hour. Each is a mail to the owner. */
 export const ASKS_OF_KEY_MAX = 20;
-/** Pending ones of one budget, and of one account. */
+/** The most pending requests of one budget, and of one account. */
 export const PENDING_OF_BUDGET_MAX = 50;
 export const PENDING_OF_ACCOUNT_MAX = 200;
 /** How long `once` can be used after the decision, in hours. As in functions/post_entries.sql. */

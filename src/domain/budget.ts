@@ -2,9 +2,9 @@
 
 /** Nodes from the root of a tree to its deepest leaf. */
 export const BUDGET_DEPTH_MAX = 6;
-/** Of one account, including closed ones: a node is never deleted. */
+/** The most budgets of one account, including closed ones: a node is never deleted. */
 export const BUDGETS_MAX = 100_000;
-/** Of one account, including revoked ones: charges name a key by its number. */
+/** The most spend keys of one account, including revoked ones: charges name a key by its number. */
 export const SPEND_KEYS_MAX = 1_000_000;
 
 /** Units of windows, in the order of their numbers in the database, which begin at 1. */

@@ -98,7 +98,7 @@ export const ERRORS = {
   lease_fenced: [409, 'The lease has since been renewed; see `fence` for the current number.'],
   lease_not_renewable: [
     409,
-    'The lease is 24 hours old, or already ends later than you ask, or a window of its budget has begun or was set since the lease was taken. Take a new one.',
+    'This lease cannot be renewed: it is 24 hours old, it already ends later than you ask, or a window of its budget has started or changed since it was taken. Settle it and take a new one.',
   ],
   budget_closed: [409, 'The budget is closed or expired, or one above it is.'],
   webhook_endpoint_disabled: [409, 'The webhook endpoint is disabled. Enable it first.'],

@@ -8,5 +8,5 @@ export type GrantType = (typeof GRANT_TYPES)[number];
 export const GRANT_STATUSES = ['active', 'used', 'revoked', 'expired'] as const;
 export type GrantStatus = (typeof GRANT_STATUSES)[number];
 
-/** Of one account. Each has a workflow, which waits for its end. */
+/** The most active grants of one account. Each has a workflow, which waits for its end. */
 export const ACTIVE_GRANTS_MAX = 10_000;

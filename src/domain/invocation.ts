@@ -5,7 +5,7 @@ import { jittered } from './retries.ts';
 export const INVOCATION_STATUSES = ['pending', 'running', 'succeeded', 'failed'] as const;
 export type InvocationStatus = (typeof INVOCATION_STATUSES)[number];
 
-/** Of one account. While Temporal is down, nothing else keeps its invocations from piling up. */
+/** The most open invocations of one account. While Temporal is down, nothing else keeps them from piling up. */
 export const OPEN_INVOCATIONS_MAX = 10_000;
 
 /** Error codes of attempts and invocations, with their meanings. */

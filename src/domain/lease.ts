@@ -4,7 +4,7 @@ export const LEASE_STATUSES = ['open', 'settled', 'released', 'expired'] as cons
 export type LeaseStatus = (typeof LEASE_STATUSES)[number];
 
 export const LEASE_SECONDS_DEFAULT = 300;
-/** Of one lease. */
+/** The most tools of one lease. */
 export const LEASED_TOOLS_MAX = 100;
 /** Entries of one settlement: one statement, during which the consumer's other charges wait. */
 export const SETTLED_MAX = 1_000;

@@ -80,7 +80,7 @@ export function isWholeCents(value: Micros): boolean {
   return value % MICROS_PER_CENT === 0;
 }
 
-/** Of an amount in whole cents. */
+/** The cents of an amount in whole cents. */
 export function centsOf(value: Micros): number {
   if (!isWholeCents(value)) throw new RangeError(`${value} micros are not whole cents`);
   return value / MICROS_PER_CENT;

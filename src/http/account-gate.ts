@@ -14,7 +14,7 @@ export interface AccountGateOptions {
   readonly waitMsMax: number;
   /** Requests of one account that may wait. */
   readonly waitingMax: number;
-  /** After a piece of work, its share stays taken for so long. The whole rest if `MANY_WAITING` requests of the account wait. */
+  /** How long a share stays taken after its work ends. It grows with the number of waiting requests, up to `MANY_WAITING`. */
   readonly rest?: Rest;
 }
 
@@ -26,7 +26,7 @@ export interface Rest {
   readonly msMax: number;
 }
 
-/** The rest grows with the requests that wait, up to so many: an account that has few of them has a short rest, or none. */
+/** The number of waiting requests at which the rest is the longest. An account with few of them has a short rest, or none. */
 const MANY_WAITING = 32;
 
 interface Waiting {

@@ -42,7 +42,7 @@ export function apiErrorOf(error: unknown): ApiError {
   if (error instanceof NoTurnError) return tooMany();
   if (error instanceof ClockError) {
     return unavailable(
-      'The clock of this server is wrong, or was a moment ago, so it makes no charges; try again shortly.',
+      "This server's clock is out of sync, so it makes no charges. Try again shortly.",
       error,
     );
   }

@@ -62,7 +62,7 @@ export class ApprovalWatch {
     return promise;
   }
 
-  /** Those that wait are answered at once, and so are later ones. */
+  /** Answers waiting requests at once, and later ones too. */
   stop(): void {
     this.#isStopped = true;
     clearTimeout(this.#timer);

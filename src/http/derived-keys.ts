@@ -17,7 +17,7 @@ const KEY_BYTES = 128;
 export interface KeyToShow {
   readonly kind: KeyKind;
   readonly mode: Mode;
-  /** Whose key it is, and of which sort: no other caller's request derives the same key. */
+  /** The owner and the sort of the key, so that no other caller's request derives the same key. */
   readonly owner: string;
 }
 

@@ -134,7 +134,7 @@ export class ResponseRecorder {
     this.#recorder.add({ developerId, code, tool, requestId, keyHash: this.#keyHashIn(body) });
   }
 
-  /** Of a key that may be a spend key. A key that has ended is not in memory, nor is one that never existed. */
+  /** The hash of a key that may be a spend key. A key that has ended, or never existed, is not in memory. */
   #keyHashIn(body: unknown): string | undefined {
     const key = textIn(body, 'apiKey');
     if (key === undefined || key.length > KEY_LENGTH_MAX) return undefined;

@@ -11,8 +11,8 @@ const STDOUT = 1;
 const TEXT_LENGTH_MAX = 4_000;
 
 /**
- * Of a process in a second. An outage of Postgres under load would write more than a megabyte, and the first lines say it
- * all.
+ * The most that a process logs in a second. An outage of Postgres under load would write more than a megabyte, and the
+ * first lines say it all.
  */
 const LOG_BYTES_PER_SECOND = 262_144;
 /** What other lines leave free for errors, which are rarer and matter more. */

@@ -223,7 +223,7 @@ const spent = {
 
 export const BudgetUsageReply = Closed({
   budgetId: Id('budget', 'The id of the budget.'),
-  total: Closed(spent, { description: 'Of the whole range, not only this page.' }),
+  total: Closed(spent, { description: 'The sums of the whole range, not only of this page.' }),
   usage: Type.Array(
     Closed({
       keyId: Type.Optional(Id('key', 'With `by=key`: the spend key.')),

@@ -17,7 +17,7 @@ export interface IdsBetween {
 }
 
 export const FIRST_ID = '00000000-0000-0000-0000-000000000000';
-/** Of a charge: the index has the first 8 bytes of ids as a signed number. Larger ones would be of the year 6429 and later. */
+/** The last id of a charge. The index has the first 8 bytes of ids as a signed number; larger ones are of the year 6429 and later. */
 export const LAST_ID = '7fffffff-ffff-7fff-bfff-ffffffffffff';
 
 /** Rows that one index has in the order of their ids. */

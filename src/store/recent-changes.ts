@@ -4,9 +4,9 @@ import { row, sql, type Connection } from './database.ts';
 
 const Change = Type.Object({
   kind: Type.Enum(['key', 'tool', 'budget']),
-  /** Of a tool its developer, of a budget its consumer. Empty for a key. */
+  /** The developer of a tool, or the consumer of a budget. Empty for a key. */
   owner: Type.String(),
-  /** Of a key its hash, of a tool its name, of a budget its number. */
+  /** The hash of a key, the name of a tool, or the number of a budget. */
   name: Type.String(),
 });
 

@@ -106,7 +106,7 @@ export function withOwnTls(text: string): {
   };
 }
 
-/** Of the network: nothing answers at the address, or its name is unknown. */
+/** Errors of the network: nothing answers at the address, or its name is unknown. */
 const UNREACHABLE = /^E(CONNREFUSED|HOSTUNREACH|NETUNREACH|NOTFOUND|AI_AGAIN)$/;
 
 /** Classes of SQLSTATE: a wrong user or password, and a database that does not exist. */

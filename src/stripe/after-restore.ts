@@ -107,7 +107,7 @@ async function adoptCustomers({ database, stripe }: Books, since: number): Promi
   }
 }
 
-/** Those that the ledger does not know: their consumers have the address, and may pay there still. */
+/** Takes over sessions that the ledger does not know. Their consumers have the address, and may still pay there. */
 async function takeOverSessions(run: Run, since: number): Promise<void> {
   const { database, stripe } = run;
   for await (const session of stripe.checkout.sessions.list({

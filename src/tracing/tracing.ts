@@ -1,6 +1,5 @@
 /**
- * Traces (OpenTelemetry), off by default. A process that makes none has no Tracing, and its parts then install nothing
- * that would look for one. Attributes hold our own words, ids and numbers: never keys, texts of callers, or values of
+ * Traces (OpenTelemetry), off by default. A process without traces has no Tracing object, and installs no hooks. Attributes hold our own words, ids and numbers: never keys, texts of callers, or values of
  * statements.
  */
 import {

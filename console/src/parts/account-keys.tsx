@@ -1,4 +1,4 @@
-/** What the consumer keys of the account may be charged: nothing, or so much by each developer in a day. */
+/** What the consumer keys of the account may be charged: nothing, or up to a daily limit for each developer. */
 import { Button, Group, Stack, Switch, Text } from '@mantine/core';
 import { notifications } from '@mantine/notifications';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';

@@ -96,7 +96,7 @@ function Details({ entry }: { readonly entry: Entry }) {
   );
 }
 
-/** Those that the forms of the console call something else. */
+/** The members that the console's forms call something else. */
 const NAMES: Readonly<Record<string, string>> = {
   ceiling: 'monthly limit',
   consentCeiling: 'monthly limit',

@@ -198,7 +198,7 @@ function Spending({ budget }: { readonly budget: Budget }) {
     pollMs: whileOnePage(POLL_MS),
   });
   const rows = list.data?.pages.flatMap((page) => page.usage) ?? [];
-  // Of all pages.
+  // The total of all pages.
   const total = list.data?.pages[0]?.total;
   return (
     <Card

@@ -38,7 +38,10 @@ export function readAccountKeys(
   `);
 }
 
-/** Absent members do not change, nor does an absent ceiling reset the developers' own limits. Takes effect everywhere within a second, as changes of keys do. */
+/**
+ * Changes only the members given. Without a new ceiling, the developers' own limits stay. Takes effect in every process within a
+ * second, as changes of keys do.
+ */
 export async function changeAccountKeys(
   database: Database,
   consumer: ConsumerRef,

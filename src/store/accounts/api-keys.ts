@@ -18,18 +18,18 @@ const KeyOwner = Type.Object({
   developerId: Type.String(),
   developerNumber: Type.Integer(),
   expiresAt: nullable(Type.String()),
-  /** Of a spend key: its number, and the numbers of the nodes from the root of its budget's tree to its own. */
+  /** For a spend key: its number, and the numbers of the nodes from the root of its budget's tree to its own. */
   spend: Type.Union([
     Type.Object({ number: Type.Integer(), path: Type.Array(Type.Integer()) }),
     Type.Null(),
   ]),
-  /** Of a consumer key of the account: whether it cannot be charged, or only within a budget for each developer. */
+  /** For a consumer key of the account: whether it cannot be charged, or only within a budget for each developer. */
   guard: Type.Union([Type.Literal('closed'), Type.Literal('by_developer'), Type.Null()]),
 });
 
 /** An active key and its owner. */
 export interface KeyOwner extends Static<typeof KeyOwner> {
-  /** Of a key in memory: the round in which its use was last noted (src/charging/last-used-recorder.ts). */
+  /** For a key in memory: the round in which its use was last noted (src/charging/last-used-recorder.ts). */
   notedIn?: number;
 }
 
@@ -95,7 +95,7 @@ export interface NewKey extends Stored {
   readonly accountId: string;
   /** What its owner calls it. */
   readonly name?: string | null;
-  /** Of the request that makes it. */
+  /** The request that makes the key, to recognize its repetition. */
   readonly retry?: Retry | undefined;
 }
 

@@ -7,7 +7,7 @@ import { listedRow, liveAccounts, type ListedAccount } from './list-accounts.ts'
 export type AccountClue =
   | { readonly kind: 'uuid'; readonly uuid: string }
   | { readonly kind: 'topUp'; readonly uuid: string }
-  /** Of the payment processor: a customer, a payment intent or a session. */
+  /** An id of the payment processor: a customer, a payment intent or a session. */
   | { readonly kind: 'processor'; readonly id: string }
   /** The beginning of an address. */
   | { readonly kind: 'email'; readonly start: string };

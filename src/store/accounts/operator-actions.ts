@@ -10,7 +10,7 @@ import { lockName } from '../named-lock.ts';
 
 export interface OperatorRequest {
   readonly operatorAccountId: string;
-  /** Whose balance it changes. */
+  /** The account whose balance changes. */
   readonly accountId: string;
   readonly idempotencyKey: string;
 }

@@ -47,7 +47,7 @@ export type Approval = Static<typeof Approval>;
 
 const approvalRow = row(Approval);
 
-/** Of a row `a`. An overdue approval counts as expired, even before that is recorded. */
+/** The columns of a row `a`. An overdue approval counts as expired, even before that is recorded. */
 const approvalColumns = sql.fragment`
   a.id, a.account_id as "accountId", a.ledger, a.consumer_id as "consumerId", a.spend_key as "spendKey",
   a.developer_id as "developerId", a.tool, a.amount_micros as "amountMicros", a.code, a.budget,
@@ -103,7 +103,7 @@ export async function findApproval(connection: Connection, id: string): Promise<
 }
 
 /**
- * Of these approvals, those whose answer may be sent: every process has seen the change that it made, which may take a
+ * Finds the approvals whose answer may be sent, because every process has seen the change that it made. That may take a
  * second (charging/fresh-cache.ts).
  */
 export async function findTellable(

@@ -14,7 +14,7 @@ export interface Refusing {
 }
 
 export interface RefusedCall extends ConsumerRef {
-  /** Of the spend key, the number and the nodes from the root to its own; null: a key of the account. */
+  /** The number of the spend key, and the nodes from the root to its own; null: a key of the account. */
   readonly spend: { readonly number: number; readonly path: readonly number[] } | null;
   readonly developerNumber: number;
   readonly developerId: string;

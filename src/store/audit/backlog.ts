@@ -35,7 +35,7 @@ type TopUpCount = Static<typeof TopUpCount>;
 
 export interface Backlog {
   readonly waiting: readonly Waiting[];
-  /** Those through Stripe, of every state and age, zero included. */
+  /** Top-ups through Stripe, by state and age, zero included. */
   readonly topUps: readonly TopUpCount[];
   /** Time since the last complete comparison with Stripe; null before the first one. */
   readonly reconciliationAgeSeconds: number | null;

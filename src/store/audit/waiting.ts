@@ -13,7 +13,7 @@ const WaitingThing = Type.Object({
   accountId: nullable(Type.String()),
   /** How a top-up is paid, what reverses it, the topic of a notice. Null: of an endpoint, its URL says more. */
   detail: nullable(Type.String()),
-  /** Of a webhook endpoint. */
+  /** The URL of a webhook endpoint. */
   url: nullable(Type.String()),
   amountMicros: nullable(micros),
   paymentIntentId: nullable(Type.String()),
@@ -25,8 +25,8 @@ export type WaitingThing = Static<typeof WaitingThing>;
 const thingRow = row(WaitingThing);
 
 /**
- * At most `limit` of each kind, the oldest first. Not those that are on the page anyway (differences), nor the service's own
- * work, which nobody looks up (minutes to roll up, holds to release). Of due events, the endpoints that they are for.
+ * At most `limit` of each kind, the oldest first. Leaves out differences, which the page lists separately, and internal work
+ * (minutes to roll up, holds to release). Lists due events by endpoint.
  */
 export async function listWaiting(
   connection: Connection,

@@ -44,7 +44,7 @@ export interface BudgetSettings {
   readonly expiresAt: string | null;
 }
 
-/** Of a budget that limits nothing. */
+/** The settings of a budget that limits nothing. */
 export const NO_LIMITS = {
   limitMicros: null,
   window: null,
@@ -249,8 +249,8 @@ function scopesOf(changes: Partial<BudgetSettings>): LimitScope[] {
 }
 
 /**
- * Of any number of nodes. Only a window of the same unit that is not over has counted anything that still counts. One that
- * begins later than now does not: Postgres' clock was set back, and it would last until then.
+ * Sets the window of any number of nodes. The count is kept only if the unit is the same and the window is still open. A window
+ * that begins in the future, because Postgres' clock was set back, is reset.
  */
 export async function setWindow(
   tx: Transaction,

@@ -21,7 +21,7 @@ import { insertBudget, NO_LIMITS, setWindow } from './change-budgets.ts';
 import { insertKey, nextKeyNumber } from './spend-keys.ts';
 
 const DeveloperBudget = Type.Object({
-  /** Of its spend key. */
+  /** The number of its spend key. */
   number: Type.Integer(),
   path: Type.Array(Type.Integer()),
   /** A UUID. */
@@ -41,7 +41,7 @@ export type FoundDeveloperBudget =
   /** The account can have no more budgets or keys, so the developer cannot be charged within the ceiling. */
   | { readonly kind: 'full' };
 
-/** Of one statement: a second on a busy machine, where a statement may take ten. An account may have 100,000. */
+/** The most windows in one statement. That takes a second on a busy machine, and a statement may take ten. An account may have 100,000. */
 const WINDOWS_AT_ONCE = 10_000;
 
 /** The account that is charged, and the developer that charges; ids are UUIDs. */
@@ -60,7 +60,7 @@ export async function findDeveloperBudget(
   return budget ? { kind: 'found', budget } : make(database, asked);
 }
 
-/** Of all developers that charged the account's keys. Each continues to count its day. The caller has locked the consumer. */
+/** Sets the limit of every developer that charged the account's keys. Each continues to count its day. The caller has locked the consumer. */
 export async function setDeveloperWindows(
   tx: Transaction,
   consumer: ConsumerRef,
@@ -116,7 +116,7 @@ async function make(database: Database, asked: DeveloperOfAccount): Promise<Foun
     if (inserted.kind === 'too_many') return { kind: 'full' };
     if (inserted.kind !== 'made') throw new Error(`a budget at the top was ${inserted.kind}`);
     const key = {
-      // Of no key at all.
+      // No key has this hash.
       hash: randomBytes(32).toString('hex'),
       lastFour: '',
       accountId,

@@ -6,7 +6,7 @@ const Place = Type.Object({
   ledger: Type.Integer(),
   consumerId: Type.String(),
   accountId: Type.String(),
-  /** Of the budget, or of the key's budget. */
+  /** The number of the budget, or of the key's budget. */
   number: Type.Integer(),
 });
 export type Place = Static<typeof Place>;

@@ -26,7 +26,7 @@ const AT_ONCE = 200;
 /** A release makes no charge to sign, and has no idempotency key to look up. */
 const NO_RECEIPT = 0;
 
-/** Of a spend key by its id, or of the keys of a node and below it by its number. */
+/** The holds of one spend key, by its id, or of all keys of a node and of the nodes below, by its number. */
 export type HoldsOf = { readonly keyId: string } | { readonly number: number };
 
 export async function releaseOpenHolds(

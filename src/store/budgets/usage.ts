@@ -34,12 +34,12 @@ interface Spent {
 }
 
 export interface BudgetUsage {
-  /** Of the whole range, not only this page. */
+  /** The sums of the whole range, not only of this page. */
   readonly total: Spent;
   /** `mark` is unique: a key's id, a tool's name, a developer's id, or a day as ISO 8601. */
   readonly groups: readonly (Spent & {
     readonly mark: string;
-    /** Of a key that has one. */
+    /** The name of a key, if it has one. */
     readonly name: string | null;
   })[];
 }
@@ -310,7 +310,7 @@ function keysOf(node: SeenNode) {
     )`;
 }
 
-/** Of the `keys`, by day, as rows of `spend_key, developer, tool, begins_at, amount_micros, charges`. */
+/** What the `keys` spent by day, as rows of `spend_key, developer, tool, begins_at, amount_micros, charges`. */
 function spentByDay({ ledger, consumerId }: NodeRef, range: HourRange) {
   return sql.fragment`
     select s.spend_key, s.developer, s.tool, s.begins_at, s.amount_micros, s.charges

@@ -5,7 +5,7 @@
 import { sql } from '../database.ts';
 import { int8ArrayOfHex } from './binary-arrays.ts';
 
-/** Of a request with an idempotency key. */
+/** The identity of a request with an idempotency key. */
 export interface Identity {
   /** 22 hexadecimal digits of a hash of the idempotency key and of what it names. */
   readonly idempotencyHash: string;

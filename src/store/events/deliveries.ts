@@ -20,14 +20,14 @@ import { FIRST_ID, LAST_ID, pageInSteps, type IdsBetween } from '../in-steps.ts'
 import { disableWebhookEndpoint, tellWorkflow } from './webhook-endpoints.ts';
 
 const Delivery = Type.Object({
-  /** Of the event, which an endpoint gets once. */
+  /** The id of the event, which an endpoint gets once. */
   id: Type.String(),
   type: Type.String(),
   /** JSON. */
   data: Type.String(),
   status: Type.Enum(DELIVERY_STATUSES),
   attempts: Type.Integer(),
-  /** Of the event. */
+  /** When the event was made. */
   createdAt: Type.String(),
   attemptedAt: nullable(Type.String()),
   nextAttemptAt: nullable(Type.String()),
@@ -59,7 +59,7 @@ const columns = sql.fragment`
 `;
 const deliveries = sql.fragment`farebox.webhook_deliveries d join farebox.events e on e.id = d.event_id`;
 
-/** Those that are due, the longest overdue first. */
+/** Lists due deliveries, the longest overdue first. */
 export async function listDueDeliveries(
   connection: Connection,
   endpointId: string,

@@ -58,7 +58,7 @@ const columns = sql.fragment`
   failing_since as "failingSince", created_at as "createdAt"
 `;
 
-/** Of one account: no other sees it. */
+/** An endpoint of one account. No other account sees it. */
 export interface WhichEndpoint {
   readonly id: string;
   readonly accountId: string;
@@ -190,7 +190,7 @@ async function enable(tx: Transaction, id: string): Promise<void> {
       mail_owed_at = null
     where id = ${id} and status = 'disabled'
   `);
-  // Of an event or a redelivery whose transaction did not see yet that it was disabled.
+  // A transaction that did not see yet that the endpoint was disabled may have added an event or a redelivery.
   if (rowCount > 0) await dropWaiting(tx, id);
 }
 

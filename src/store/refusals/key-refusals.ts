@@ -14,8 +14,8 @@ export interface CountedKeyRefusal {
 }
 
 /**
- * Of one account. An agent that makes keys for itself could otherwise fill the table. Processes that write at the same moment do
- * not see each other's rows, and may exceed it by those.
+ * The most rows of one account in an hour. An agent that makes keys for itself could otherwise fill the table. Processes that
+ * write at the same moment do not see each other's rows, and may exceed it by those.
  */
 const ROWS_OF_HOUR_MAX = 1_000;
 
@@ -69,7 +69,7 @@ export type KeyRefusals = Static<typeof KeyRefusals>;
 
 const keyRefusalsRow = row(KeyRefusals);
 
-/** Of the keys that a reader of the node sees: by key and code, the most frequent first. Hours count as in `listRefusals`. */
+/** Lists refusals by key and code, for the keys that a reader of the node sees, the most frequent first. Hours count as in `listRefusals`. */
 export async function listKeyRefusals(
   connection: Connection,
   node: SeenNode,

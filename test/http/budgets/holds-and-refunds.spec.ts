@@ -208,7 +208,7 @@ describe('budgets beside holds and refunds', () => {
     assert.deepEqual(await used(), [3.1, 3.1, 3.1]);
   });
 
-  it('that refuse a hold by now still answer its retry, since a refusal says that nothing was reserved', async () => {
+  it('answer the retry of a hold that they would refuse now, since a refusal says that nothing was reserved', async () => {
     const made = await makeKey(api, key, leaf);
     const by = { ...account, consumerKey: made.key };
     const first = bodyOf(await askHold(api, by, {}, keyed('made')), 201, PlacedHoldReply);
@@ -335,7 +335,7 @@ describe('budgets beside holds and refunds', () => {
     assert.deepEqual(await used(), [2, 2, 2]);
   });
 
-  it('get back nothing in a new window of a hold that an old one counted, but of its excess', async () => {
+  it('credit a new window only with the excess of a hold that an earlier window counted', async () => {
     const hold = await place(api, spender, { amount: 2 });
     const released = await place(api, spender, { amount: 1 });
     await turnWindows();

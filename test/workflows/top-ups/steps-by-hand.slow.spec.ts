@@ -241,7 +241,7 @@ describe('a step of a top-up that is started by hand', function () {
     assert.deepEqual(await harness.paymentsOf(topUp), []);
   });
 
-  it('charges a card that was declined five times within an hour no more, though the top-ups were admitted before', async () => {
+  it('stops charging a card after five declines within an hour, even for top-ups that were admitted before', async () => {
     const consumer = await harness.newConsumer();
     const paid = await openedRow('direct', consumer);
     for (const step of ['chargeSavedCard', 'creditTopUp']) {

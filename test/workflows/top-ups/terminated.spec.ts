@@ -83,7 +83,7 @@ describe('a workflow that is gone', () => {
     assert.equal((await harness.workflow('invocation', id).describe()).runId, runId);
   });
 
-  it('of an invocation is started again though it completed, when the row was restored to before the end', async () => {
+  it('of a completed invocation is started again when its row was restored to an earlier state', async () => {
     isUp = true;
     const agent = await flakyAgent('restored');
     const { id } = await harness.invoke('restored');

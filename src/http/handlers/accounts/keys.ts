@@ -146,7 +146,7 @@ function makeAnother(
   });
 }
 
-/** In a transaction that has locked the account and makes a key, and with it so many more active ones. */
+/** Refuses if the account would have too many active keys. Call it in the transaction that has locked the account. */
 async function refuseTooMany(
   { clock }: Api,
   tx: Transaction,

@@ -67,7 +67,7 @@ export async function seenBy(api: Api, caller: KeyOwner): Promise<Seen> {
   return { ledger, consumerId, root: { number, withBelow: own.mayDelegate }, own, by };
 }
 
-/** Of the budgets that it sees, a caller with a node of its own may change those below that node, if the node may delegate. */
+/** A caller with a node of its own may change the budgets below that node, if the node may delegate. */
 export async function changeable(api: Api, seen: Seen, params: Request['params']): Promise<Budget> {
   const budget = await getSeen(api, seen, params['id'] ?? '');
   if (seen.own && (!seen.own.mayDelegate || budget.id === seen.own.id)) throw notDelegated();

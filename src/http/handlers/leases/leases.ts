@@ -104,8 +104,8 @@ export async function postRenewal(
     case 'not_renewable':
       throw new ApiError(
         'lease_not_renewable',
-        'The lease is 24 hours old, or already ends later than you ask, or a window of its budget has begun or was set since ' +
-          'the lease was taken. Settle it and take a new one.',
+        'This lease cannot be renewed: it is 24 hours old, it already ends later than you ask, or a window of its budget has ' +
+          'started or changed since it was taken. Settle it and take a new one.',
       );
     case 'unknown_lease':
       throw unknownLease();

@@ -17,7 +17,7 @@ import { wireWaiting } from './waiting.ts';
 
 /** The most items of each kind on the page. */
 const LISTED_MAX = 50;
-/** Of what waits, which mostly needs nobody. */
+/** The most waiting items of each kind. Most of them need nobody. */
 const WAITING_LISTED_MAX = 20;
 
 export async function getOperatorStatus(api: Api): Promise<Reply<OperatorStatusReply>> {

@@ -1,6 +1,5 @@
 /**
- * The page where the cardholder confirms a payment that the bank does not accept without that. It leads to the bank's own
- * page and back. Anyone who knows the top-up's id may open it: it can only finish this payment, which needs the cardholder, and it
+ * The page where a cardholder confirms a payment, if the bank requires it. It leads to the bank's own page and back. Anyone who knows the top-up's id may open it: it can only finish this payment, which needs the cardholder, and it
  * shows nothing but the amount and its tax.
  */
 import type { Context, Middleware } from 'koa';
@@ -88,7 +87,7 @@ const UNKNOWN: HtmlPage = {
   body: `${BRAND}<h1>Nothing to confirm</h1><p>There is no payment to confirm at this address.</p>`,
 };
 
-/** None says that nothing was paid unless Stripe has just shown it: another tab may have paid, and a payment intent pays once. */
+/** Only `unpaid` says that nothing was paid: Stripe has just reported it. In the other cases another tab may have paid. */
 const PROBLEMS = {
   failed: 'The bank did not confirm the payment. Try again: you pay only once.',
   unpaid: 'The bank did not confirm the payment. Nothing was paid. Try again.',
