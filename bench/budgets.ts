@@ -24,7 +24,7 @@ const { values: options } = parseArgs({
 const CHARGES = Number(options.charges);
 const REQUESTS = Number(options.requests);
 const TARGET_P99_MS = 30;
-/** Of the median of the read of earnings that it is compared with, in the same run. */
+/** The most that a read may take, relative to the median of the read of earnings that it is compared with, in the same run. */
 const TARGET_RATIO = 1.5;
 const TARGET_BYTES = 300;
 const KEYS = 1_000;

@@ -204,7 +204,7 @@ try {
     ...positionals.map((name) => ({ name, folder: resolve(name), starts: [] as Side[] })),
   ];
   for (let number = 0; number < STARTS; number += 1) {
-    // Those that are compared start and are measured one after the other, each of them first as often as the other.
+    // The two checkouts start and are measured one after the other, each of them first as often as the other.
     for (const { folder, starts } of number % 2 === 0 ? checkouts : checkouts.toReversed())
       starts.push(await start(folder));
   }

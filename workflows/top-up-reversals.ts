@@ -28,7 +28,7 @@ export function listenForReversals(run: Run): void {
       run.reversalReported = true;
       run.steps.woken = true; // a reversal implies a payment
     },
-    { description: 'Of earlier releases. The workflow `reversals` has this signal now.' },
+    { description: 'Sent by earlier releases. The workflow `reversals` has this signal now.' },
   );
 }
 

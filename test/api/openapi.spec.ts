@@ -11,7 +11,7 @@ import { call } from '../support/http.ts';
 import { assertShape } from '../support/contract.ts';
 import { read } from '../tree/sources.ts';
 
-/** Of interest to those who have the repository. */
+/** Pages for people who have the repository. */
 const NOT_SERVED = new Set([
   '/ARCHITECTURE.md',
   '/CHANGELOG.md',
@@ -171,7 +171,7 @@ describe('the documentation as Markdown', () => {
   });
 });
 
-/** Of a page of Markdown: the paths of the pages in this server that it links to. Other files are in the repository only. */
+/** The paths of the pages in this server that a page of Markdown links to. Other files are in the repository only. */
 function linksOf(text: string, page: string): string[] {
   return [...text.matchAll(/\]\(([^)#\s]+)[^)]*\)/g)]
     .map(([, link = '']) => new URL(link, `http://here${page}`))

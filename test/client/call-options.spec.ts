@@ -86,7 +86,7 @@ describe('client: a call with its own timeout', () => {
 describe('client: a call that pays', () => {
   const consumerKey = 'fare_ck_live_x';
   const paid = { topUpId: 'tu_1', amount: 5, balance: 5, status: 'pending' };
-  /** Of the setting TOP_UP_ANSWER_MS. */
+  /** The largest value of the setting TOP_UP_ANSWER_MS. */
   const TOP_UP_ANSWER_MS_MAX = 60_000;
   const slow: Step = (response, request) =>
     void setTimeout(() => answer(202, paid)(response, request), 5_500);

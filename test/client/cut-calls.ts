@@ -15,7 +15,7 @@ import { CuttingProxy, type Cut } from './cutting-proxy.ts';
 const AT_ONCE = 32;
 /** A cut is noticed at once, so that only a cut, and no slow machine, decides about a call. */
 const TIMEOUT_MS = 30_000;
-/** Of the chunks that pass the proxy, a tenth: about a third of all calls meet a cut. */
+/** Cuts a tenth of the chunks that pass the proxy: about a third of all calls meet a cut. */
 const CUTS = { none: 27, before: 1, within: 1, after: 1 };
 /** What a handler does: it answers, or it fails in one of two ways. */
 const DEEDS = { answers: 6, settles: 2, refuses: 1, throws: 1 };

@@ -26,7 +26,7 @@ const fail = (): never => {
   throw ran.error;
 };
 
-/** Of a hold that is settled for less than it reserves. */
+/** A hold that is settled for less than it reserves. */
 const settled = { tool: 'search', max: 2, settle: () => '0.25' };
 const price = { tool: 'search', price: '0.5' };
 const unsettled = { tool: 'search', max: 2, settle: fail };

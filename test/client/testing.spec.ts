@@ -19,7 +19,7 @@ const told = async (asked: Promise<unknown>) => {
   return [code, status, outcome === 'unknown'];
 };
 
-/** Of the refusals of a top-up that are not the code itself. */
+/** The codes of refused top-ups whose reason is not the code itself. */
 const CODES: Readonly<Record<string, string>> = {
   consent_required: 'consent_required',
   consent_ceiling_reached: 'consent_ceiling_reached',

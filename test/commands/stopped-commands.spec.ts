@@ -10,7 +10,7 @@ import { createTestDatabase, farebox, until, type TestDatabase } from '../suppor
 
 const CLI = join(import.meta.dirname, '../../src/cli.ts');
 
-/** Of each command, a statement that takes as long as a test wants: it waits here, as it would read many charges. */
+/** For each command, a statement that takes as long as a test wants: it waits here, as it would read many charges. */
 const COMMANDS = [
   { args: ['doctor', '--only', 'charges'], slow: 'farebox.charges' },
   { args: ['rollup', 'rebuild'], slow: 'farebox.earnings_tail' },

@@ -26,7 +26,7 @@ interface DeclarationFile {
   readonly path: string;
   readonly declarations: ReadonlyMap<string, Declaration>;
   readonly imports: ReadonlyMap<string, Import>;
-  /** Of the class that makes the calls. */
+  /** The methods of the class that makes the calls. */
   readonly methods: ReadonlyMap<string, Method>;
 }
 

@@ -129,7 +129,7 @@ class Validators {
   }
 }
 
-/** Those of a list, or the one event. */
+/** The events of a list, or the one event. */
 function eventsIn(value: unknown): { readonly type: string }[] {
   const { data, object } = value as { object: string; data: { type: string }[] };
   return object === 'list' ? data : [value as { type: string }];

@@ -1,4 +1,4 @@
-/** Of the sign-in library's endpoints, only those that the console uses can be reached. */
+/** Only the endpoints of the sign-in library that the console uses can be reached. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';

@@ -16,7 +16,7 @@ import {
 import { startApi, until } from '../support/stack.ts';
 import { NASTY } from './hard-data.ts';
 
-/** Those that show names. */
+/** The pages that show names. */
 const NAMING = ['/usage', '/statements', '/developer', '/developer/charges', '/developer/tools'];
 const OUTSIDE = ['/sign-in', '/sign-up', '/set-password?token=x'];
 

@@ -113,7 +113,7 @@ describe('the console, while the database fails', () => {
   });
 });
 
-/** Of the statements on sessions that are sent meanwhile, the one of this number fails. */
+/** Makes one statement on sessions fail: of those that `work` sends, the one of this number. */
 async function whileFailing<T>(number: number, work: () => Promise<T>): Promise<T> {
   const query = Reflect.get(Client.prototype, 'query') as (...asked: unknown[]) => unknown;
   let seen = 0;

@@ -48,7 +48,7 @@ const PAGES = [
   ['operator-audit-log', '/operator/audit-log'],
 ] as const;
 
-/** Those that show names or amounts of the account. */
+/** The pages that show names or amounts of the account. */
 const LONG_PAGES = PAGES.filter(([name]) =>
   [
     'balance',
@@ -63,7 +63,7 @@ const LONG_PAGES = PAGES.filter(([name]) =>
   ].includes(name),
 );
 
-/** Those of an account: Tab has to reach their controls. */
+/** The pages of an account: Tab has to reach their controls. */
 const TABBED: ReadonlySet<string> = new Set([
   'balance',
   'usage',

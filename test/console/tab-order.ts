@@ -35,7 +35,7 @@ export const NAME_OF = `(element) => {
 
 const CONTROLS = 'a[href], button, input, select, textarea, summary, [tabindex="0"]';
 
-/** Of several radio buttons, Tab reaches the chosen one. */
+/** Tab reaches only the chosen one of several radio buttons. */
 const EXPECT_CONTROLS = `window.expected = [...document.querySelectorAll('${CONTROLS}')]
   .filter((element) => !element.disabled && element.tabIndex >= 0 && element.checkVisibility()
     && !(element.type === 'radio' && !element.checked));

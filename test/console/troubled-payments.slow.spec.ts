@@ -39,7 +39,7 @@ describe('the console', function () {
     await page.getByRole('group', { name: `${brand} •••• ${number.slice(-4)}` }).waitFor();
   }
 
-  /** Of automatic top-ups. */
+  /** Saves the settings of automatic top-ups. */
   async function saveSettings(name: string): Promise<void> {
     await button(name).click();
     await page.getByText('A charge that leaves less than $5.00').waitFor();

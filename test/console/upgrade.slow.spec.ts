@@ -186,7 +186,7 @@ function isPlain(path: string): boolean {
   return !path.endsWith('.br');
 }
 
-/** Of the same length: `keys-BZlBrKV3.js` becomes `keys-3VKrBlZB.js`. */
+/** Another name of the same length: `keys-BZlBrKV3.js` becomes `keys-3VKrBlZB.js`. */
 function otherName(name: string): string {
   return name.replace(/(.{8})(\.\w+)$/, (_, hash: string, extension: string) => {
     return Array.from(hash).toReversed().join('') + extension;

@@ -16,7 +16,7 @@ import { assertJson, assertLines, type Names } from './outputs.ts';
 import { blocksOf, type Block } from './pages.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
-/** Of the repository, as a reader has it. */
+/** The part of the repository that a reader has. */
 const IN_REACH = ['node_modules', 'bin', 'examples', 'package.json', '.env.example'];
 /** By language: the file of a program without a name, and what runs it. */
 const PROGRAMS: Readonly<Record<string, readonly [file: string, command: string]>> = {

@@ -8,7 +8,7 @@ const ROOT = join(import.meta.dirname, '../..');
 export interface Block {
   readonly language: string;
   readonly code: string;
-  /** Of its first line, in the page. */
+  /** The number of its first line in the page. */
   readonly line: number;
   /** From `<!-- not run: the reason -->` before it. */
   readonly notRunBecause: string | undefined;

@@ -24,7 +24,7 @@ export interface Spender {
 const RETRY_MS = 25;
 /** Refusals of requests that are to be sent again. */
 const BUSY = ['idempotency_key_in_use', 'rate_limited'];
-/** Of each caller; older ones are not refunded any more. */
+/** The most charges remembered for each caller; older ones are not refunded. */
 const REMEMBERED = 200;
 /** A few cents, so that limits are reached after some hundreds of charges. */
 const MICROS_MOST = 90_000;

@@ -87,7 +87,7 @@ try {
   await mochaGlobalTeardown();
 }
 
-/** Whose floods fill the one of two lanes that the victim's charges wait in. */
+/** An account whose floods fill the one of two lanes that the victim's charges wait in. */
 async function createAttacker(api: TestApi, victim: TestAccount): Promise<TestAccount> {
   for (;;) {
     const account = await api.createAccount(10_000);
@@ -95,7 +95,7 @@ async function createAttacker(api: TestApi, victim: TestAccount): Promise<TestAc
   }
 }
 
-/** Of two lanes: as the batcher does it, by the last digits of the consumer. */
+/** The lane of two, chosen as the batcher does it, by the last digits of the consumer. */
 function laneOf({ consumerId }: TestAccount): number {
   return Number.parseInt(consumerId.slice(-4), 16) % 2;
 }

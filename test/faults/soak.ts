@@ -26,7 +26,7 @@ const PEAK_CLIENTS = 64;
 const PEAK_MS = 15_000;
 const SAMPLES = 30;
 const TOP_UP_EVERY_MS = 3_000;
-/** Of the samples: a process's heap and the plans of its connections grow until then. */
+/** The part of the samples to leave out: a process's heap and the plans of its connections grow until then. */
 const WARM_UP_PART = 0.3;
 /** The mean of the last third of what comes after the warm-up, compared with the first third. */
 const MEMORY_GROWTH_MAX = 1.1;

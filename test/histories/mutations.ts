@@ -218,7 +218,7 @@ function historyOf(name: string): unknown {
   return JSON.parse(readFileSync(join(import.meta.dirname, `0.1.0/${name}.json`), 'utf8'));
 }
 
-/** Of the sources, with this mutation. */
+/** Bundles the sources with this mutation. */
 async function bundle({ file, from, to }: Mutation): Promise<{ readonly code: string }> {
   rmSync(COPY, { recursive: true, force: true });
   mkdirSync(join(COPY, 'src'), { recursive: true });

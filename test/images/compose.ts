@@ -27,7 +27,7 @@ export async function composeServices(): Promise<Readonly<Record<string, Compose
   return services;
 }
 
-/** Of the service `api`, with made-up values for what .env would hold. */
+/** The environment of the service `api`, with made-up values for what .env would hold. */
 export async function composeEnvironment(): Promise<Record<string, string>> {
   const { api } = await composeServices();
   const given: Record<string, string> = {

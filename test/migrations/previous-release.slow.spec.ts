@@ -43,7 +43,7 @@ describe(`the API of ${commit ?? 'the commit before'}, on the current schema`, f
   let stack: Stack<ServerProcess>;
   let previous: ServerProcess;
   let account: TestAccount;
-  /** Those that replaced the previous release. */
+  /** The processes that replaced the previous release. */
   let ours: readonly ServerProcess[] = [];
 
   before(async () => {

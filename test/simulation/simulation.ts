@@ -112,7 +112,7 @@ async function newAccounts(database: Database, name: string, count: number, bala
 
 async function registerTools(stack: Stack, developerKey: string): Promise<void> {
   for (const [name, micros] of PRICES) {
-    const body = { name, description: 'Of the simulation', price: dollarsOf(micros) };
+    const body = { name, description: 'A tool of the simulation', price: dollarsOf(micros) };
     const answer = await call(stack.api, 'POST', '/v1/tools', { key: developerKey, body });
     assert.equal(answer.status, 201);
   }

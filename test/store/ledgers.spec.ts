@@ -46,7 +46,7 @@ const OF_A_LEDGER = new Set([
   'webhook_deliveries',
 ]);
 
-/** Of accounts, keys, tools and agents, and what concerns the whole service. */
+/** Tables of accounts, keys, tools and agents, and of the whole service. */
 const GLOBAL = new Set([
   'accounts',
   'agent_words',

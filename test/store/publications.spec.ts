@@ -10,7 +10,7 @@ import { capturable, capturing, postEntries } from '../support/hold-drafts.ts';
 import { startOwnPostgres } from '../support/own-servers.ts';
 import { until } from '../support/stack.ts';
 
-/** Of every table that charges, holds and rollups write to: all of its rows, as one text. */
+/** All rows, as one text, of every table that charges, holds and rollups write to. */
 const CONTENTS = `
   select (select string_agg(t::text, ',' order by t::text) from farebox.consumers t) as consumers,
     (select string_agg(t::text, ',' order by t::text) from farebox.charges t) as charges,

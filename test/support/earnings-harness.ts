@@ -184,7 +184,7 @@ interface Figures {
   readonly byTool: ReadonlyMap<string, readonly (number | null)[]>;
   /** Micros and charges. */
   readonly tools: ReadonlyMap<string, readonly number[]>;
-  /** Of the hours at the edges of two days around midnight, which no whole day covers. */
+  /** What was earned in the hours at the edges of two days around midnight, which no whole day covers. */
   readonly aroundMidnight: number;
   readonly hours: readonly (readonly [beginsMs: number, micros: number, charges: number])[];
   readonly days: readonly (readonly [beginsMs: number, micros: number, charges: number])[];

@@ -13,7 +13,7 @@ export const INTERVENTIONS = [
 ] as const;
 export type Intervention = (typeof INTERVENTIONS)[number];
 
-/** Of a workflow that has ended, Temporal allows resets alone. `signal`: the one that the type accepts. */
+/** A workflow that has ended can only be reset. `signal`: the one that the type accepts. */
 export async function intervene(
   temporal: TemporalClient,
   handle: WorkflowHandle,
@@ -22,7 +22,7 @@ export async function intervene(
 ): Promise<void> {
   if (intervention.startsWith('reset')) {
     const { runId } = await handle.describe();
-    // Of this run: a report may start the next one meanwhile. A run that has just begun has no task yet.
+    // This run, not the next one, which a report may start meanwhile. A run that has just begun has no task yet.
     const run = temporal.client.workflow.getHandle(handle.workflowId, runId);
     const task = await until(async () => {
       const { events } = await run.fetchHistory();

@@ -6,7 +6,7 @@ import { promisify } from 'node:util';
 import { choosePort } from './ports.ts';
 
 const MODULE = join(import.meta.dirname, 'ports.ts');
-/** Of 10,000: without reservations, several would be chosen twice. */
+/** The ports that each chooses, out of 10,000: without reservations, several would be chosen twice. */
 const EACH = 200;
 
 describe('ports for the servers of tests', () => {

@@ -38,7 +38,7 @@ export async function startReceiver() {
   return {
     url: `http://127.0.0.1:${port}/events`,
     events,
-    /** Of the types, in order of arrival. */
+    /** The events of the types, in order of arrival. */
     received: (...types: string[]) => events.filter(({ payload }) => types.includes(payload.type)),
     respondWith(next: typeof respond = accept): void {
       respond = next;

@@ -70,7 +70,7 @@ export function cookiesOf({ headers }: Answer): string {
     .join('; ');
 }
 
-/** Of a sign-in endpoint. better-auth spells its content type differently. */
+/** The body of a sign-in endpoint's answer. better-auth spells its content type differently. */
 export function authBodyOf({ body }: Answer): unknown {
   return typeof body === 'string' ? JSON.parse(body) : body;
 }

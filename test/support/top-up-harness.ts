@@ -60,7 +60,7 @@ const booksRow = row(
 );
 const countRow = row(Type.Object({ count: Type.Integer() }));
 
-/** Of a workflow that never started. */
+/** Ignores the error of a workflow that never started. */
 function none(error: unknown): undefined {
   if (!(error instanceof WorkflowNotFoundError)) throw error;
 }
@@ -232,7 +232,7 @@ export async function openTopUpHarness(
       assert.equal(outcome?.kind, 'posted');
     },
 
-    /** Those that charges requested, oldest first. */
+    /** The top-ups that charges requested, oldest first. */
     async automaticTopUps(consumer: Consumer): Promise<readonly TopUp[]> {
       const topUps = await this.topUpsOf(consumer);
       return topUps.filter((topUp) => topUp.automatic).toReversed();

@@ -26,7 +26,7 @@ function newTrace(flags = '01') {
   return { traceId, spanId, headers: { traceparent: `00-${traceId}-${spanId}-${flags}` } };
 }
 
-/** Those that decided the request: its own, or one of another request of its batch, which it links. */
+/** The flushes that decided the request: its own, or one of another request of its batch, which it links. */
 function flushesOf(
   { spanId, links }: ReceivedSpan,
   flushes: readonly ReceivedSpan[],

@@ -19,7 +19,7 @@ type Server = { readonly url: string };
 interface Request {
   readonly method: 'GET' | 'POST';
   readonly path: string;
-  /** Of the caller. */
+  /** The key of the caller. */
   readonly key: string;
   readonly idempotencyKey?: string | undefined;
   readonly body?: object;

@@ -225,7 +225,7 @@ function refusalOf(answer: Answer, cents: number): Effect | undefined {
   return { kind: 'refusal', micros: cents * 10_000, balance: microsIn(member(answer, 'balance')) };
 }
 
-/** Of the body, or of its error. */
+/** A member of the body, or of its error. */
 function member({ body }: Answer, name: string): unknown {
   const { error } = body as { error?: Record<string, unknown> };
   return (error ?? (body as Record<string, unknown>))[name];

@@ -11,7 +11,7 @@ import { startTestApi, type TestApi } from '../../support/api.ts';
 import { assertError, bodyOf, call, type Answer } from '../../support/http.ts';
 import { until } from '../../support/stack.ts';
 
-/** Of each API server (src/processes/api.ts). */
+/** The connections for reads of each API server (src/processes/api.ts). */
 const READ_CONNECTIONS = 8;
 
 /** The sample of the specification, except for the ids. */

@@ -105,7 +105,7 @@ describe('the keys of an account', () => {
     }
   });
 
-  it('never exceed a developer's daily limit, even when many charges arrive at once', async () => {
+  it("never exceed a developer's daily limit, even when many charges arrive at once", async () => {
     assert.equal((await pay(7)).status, 201);
     await set({ developerDayLimit: 5 });
     const reached = async (server: { readonly url: string }) =>

@@ -41,7 +41,7 @@ describe('the audit log of budgets', () => {
     return bodyOf(answer, 200, AuditLogReply).entries;
   }
 
-  /** Of budgets and spend keys, oldest first. */
+  /** The entries about budgets and spend keys, oldest first. */
   async function logged() {
     return (await entries())
       .filter(({ action }) => /^(budget|spend_key|approval)/.test(action))

@@ -50,7 +50,7 @@ describe('spend keys', () => {
     ),
   );
 
-  /** Of a cent, by the other server. */
+  /** The status of a charge of a cent, by the other server. */
   const status = async (spendKey: string) => (await spend(other, account, spendKey, 0.01)).status;
   const act = (by: string, id: string, action: 'roll' | 'revoke', body: object = {}) =>
     call(api, 'POST', `/v1/keys/${id}/${action}`, { key: by, body });

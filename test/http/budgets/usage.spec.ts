@@ -33,7 +33,7 @@ describe('GET /v1/budgets/:id/usage', () => {
   let key: string;
   let [root, leaf, beside] = [] as unknown as [Budget, Budget, Budget];
   let [atRoot, atLeaf, atBeside] = [] as unknown as [Key, Key, Key];
-  /** Of the charges that are made now. */
+  /** The day of the charges that are made now. */
   let today: string;
 
   before(async () => {
@@ -234,7 +234,7 @@ describe('GET /v1/budgets/:id/usage', () => {
     ['?by=key&cursor=search', 'invalid_cursor', 'cursor'],
     ['?by=day&cursor=2026-02-31', 'invalid_cursor', 'cursor'],
     ['?cursor=%00', 'invalid_request', 'cursor'],
-    // Of nobody, as the key of another account would be.
+    // A key of nobody, as the key of another account would be.
     ['?by=key&cursor=key_01a1fd6455e57aa3b31e95f51a48130e', 'invalid_cursor', 'cursor'],
     ['?by=developer&cursor=dev_01a1fd6455e57aa3b31e95f51a48130e', 'invalid_cursor', 'cursor'],
   ] as const) {

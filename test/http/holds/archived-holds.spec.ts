@@ -44,7 +44,7 @@ describe('the holds of the months before an archived one', () => {
   let account: TestAccount;
   let spender: TestAccount;
   let budgetId: string;
-  /** Of what was moved to the past, by the name that it has here. */
+  /** The ids of what was moved to the past, by the name that it has here. */
   const ids: Record<string, string> = {};
 
   before(async () => {

@@ -132,7 +132,7 @@ describe('what agents received and returned long ago', () => {
   });
 
   it('is moved by the command, in as many steps as it takes', async () => {
-    // Of the one that is there.
+    // A row of the agent that exists.
     await api.sql.query(
       `insert into farebox.invocations
        select (jsonb_populate_record(i, jsonb_build_object(

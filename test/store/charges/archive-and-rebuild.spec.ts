@@ -114,7 +114,7 @@ describe('an archive beside a rebuild', () => {
     });
   }
 
-  /** Of the parts that compare sums. The second one may say that the spend key is planted. */
+  /** The findings of the parts that compare sums. The second one may say that the spend key is planted. */
   async function findings() {
     const found = await auditLedger(harness.database, { parts: ['earnings', 'budgets'] });
     return found.filter(({ part, check }) => part === 'earnings' || check.includes('daily'));

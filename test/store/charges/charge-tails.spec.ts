@@ -38,7 +38,7 @@ const anyLoad = fc.array(fc.array(anyCharge, { minLength: 1, maxLength: 8 }), { 
 /** By none, or by one of two spend keys of the only budget. */
 const anySpend = fc.record({ drawn: anyCharge, spendKey: fc.nat(2) });
 const anySpends = fc.array(fc.array(anySpend, { minLength: 1, maxLength: 8 }), { maxLength: 5 });
-/** Of each budget; a consumer has somewhat more. */
+/** The limit of each budget; a consumer has somewhat more. */
 const LIMIT = 12;
 
 describe('the tails of charges', () => {
@@ -103,7 +103,7 @@ describe('the tails of charges', () => {
         for (const batch of batches) {
           await spend(
             batch.map(({ drawn, spendKey }) => ({
-              // Of today and of the two days before.
+              // A charge of today or of the two days before.
               ...draftOf(consumers, { ...drawn, hour: 24 * drawn.hour }),
               spend: spendKey === 0 ? null : { number: spendKey, path: [1] },
             })),

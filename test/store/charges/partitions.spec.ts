@@ -16,7 +16,7 @@ import { startExplaining } from '../nested-plans.ts';
 import { blocksOf, partitionsRead, plansOf } from '../query-plans.ts';
 
 const NOVEMBER = Date.UTC(2026, 10, 21);
-/** Of the first account. */
+/** The developer of the first account. */
 const DEVELOPER = { developerNumber: 1 };
 
 describe('the partitions of charges', () => {

@@ -45,13 +45,13 @@ const HOT_TABLES = [
   'thresholds',
   'webhook_endpoints',
 ];
-/** Of a partition, the name of its table. */
+/** The table of a partition, by name. */
 const tableOf = (relation: string) => relation.replace(/_(\d.*|rest)$/, '');
 const GROWN_TO = 2_000;
 /** Each case is about three consumers and nine entries at most; a read of a whole table finds GROWN_TO rows. */
 const ROWS_READ_MAX = 9;
 const CREDITED_MICROS = 1_000_000;
-/** Of each consumer's budget, whose first mark is at 80 %. */
+/** The limit of each consumer's budget, whose first mark is at 80 %. */
 const LIMIT_MICROS = 100_000;
 
 interface Case {

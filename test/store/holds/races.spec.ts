@@ -26,7 +26,7 @@ import {
 const RACES = Number(process.env['HOLD_RACES'] ?? 4_000);
 const WAVE = 400;
 const CONSUMERS = 7;
-/** Of each hold. */
+/** The amount of each hold. */
 const MICROS = 1_000;
 /** Far more than all holds reserve. */
 const CREDIT = RACES * MICROS * 10;

@@ -39,7 +39,7 @@ const TOOLS = ['search', 'fetch'];
 interface ModelLease {
   readonly hold: ModelHold;
   readonly harness: BudgetHarness;
-  /** Of the tools: what the developer may ask for. */
+  /** The most that the developer may ask for, by tool. */
   readonly ceilings: Map<string, number>;
   readonly settled: Map<number, { tool: string; amount: number; chargeId: string }>;
   fence: number;

@@ -470,7 +470,7 @@ describe('a step of a top-up that is started by hand', function () {
       assert.equal(await start(name, ...input), 'done', name);
       assert.equal(await harness.database.oneFirst(WHOLE_LEDGER), before, name);
     }
-    // Those with an id begin after it; made-up input is refused or finds nothing.
+    // Steps with an id begin after it; made-up input is refused or finds nothing.
     for (const name of ['examineUnsettled', 'reviewDifferences', 'endWalk', 'walkPage']) {
       await start(name, 'made up');
       assert.equal(await harness.database.oneFirst(WHOLE_LEDGER), before, name);

@@ -342,7 +342,7 @@ describe('a taxed top-up', () => {
     return sorted(data.map(({ total }) => total));
   }
 
-  /** Of payments by the saved card. */
+  /** The invoices of payments by the saved card. */
   async function invoicesOf({ id }: Pick<TopUp, 'id'>): Promise<Stripe.Invoice[]> {
     const { data } = await harness.stripe.invoices.list({ limit: 100 });
     return data.filter(({ metadata }) => metadata?.['top_up_id'] === wireId('topUp', id));

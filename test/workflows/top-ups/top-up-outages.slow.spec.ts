@@ -10,7 +10,7 @@ import { holdConsumer } from '../../support/row-locks.ts';
 import { until } from '../../support/stack.ts';
 import { openTopUpHarness, type TopUpHarness } from '../../support/top-up-harness.ts';
 
-/** Of `temporal.api.enums.v1.TimeoutType`. */
+/** A value of `temporal.api.enums.v1.TimeoutType`. */
 const HEARTBEAT_TIMEOUT = 4;
 
 describe('a top-up and outages', () => {

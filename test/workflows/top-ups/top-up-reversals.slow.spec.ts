@@ -29,7 +29,7 @@ interface Paid {
   readonly intent: string;
 }
 
-/** Of the audit log, as `farebox audit --json` prints it. */
+/** An entry of the audit log, as `farebox audit --json` prints it. */
 interface Entry {
   readonly action: string;
   readonly details: { readonly topUpId?: string };

@@ -24,7 +24,7 @@ const setConsumer = (assignments: string) =>
 const keyed = (hash: number, fingerprint: number) =>
   `update farebox.charges set idempotency_hash = ${hash}, request_fingerprint = ${fingerprint}
     where consumer_id = ':consumer'`;
-/** Of the first charge; `id` is also its movement's. */
+/** A refund of the first charge; its movement has the same `id`. */
 const refund = (id: string, micros: number, more = {}) => {
   const { reason = `'chg_' || replace(':firstCharge', '-', '')`, refundedMicros = micros } =
     more as {
