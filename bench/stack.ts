@@ -2,7 +2,6 @@
  * The measured processes, on a temporary data directory: PostgreSQL as `npm start` runs it, with fsync, and API
  * processes.
  */
-import { randomBytes } from 'node:crypto';
 import { readFile, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -108,7 +107,8 @@ export function startApi(
     ...LEAN_ENVIRONMENT,
     DATABASE_URL: databaseUrl,
     SHARE_PORT: 'true',
-    MASTER_SECRET: randomBytes(32).toString('base64url'),
+    // The same each time, for one database.
+    MASTER_SECRET: 'a secret of the measured processes',
     // Charging needs neither, but an API process requires both.
     TEMPORAL_ADDRESS: '127.0.0.1:1',
     STRIPE_SECRET_KEY: 'sk_test_bench',

@@ -845,6 +845,17 @@ create table farebox.lots (
 );
 create index lots_position on farebox.lots using btree (ledger, consumer_id, from_micros);
 
+-- Which secret has which number in MASTER_SECRET. A secret that was removed keeps its row, so that no other
+-- takes its number.
+create table farebox.master_secrets (
+  number smallint not null,
+  -- derived from the secret, which cannot be derived from it.
+  fingerprint bytea not null,
+  since timestamp with time zone not null default now(),
+  constraint master_secrets_pkey primary key (number),
+  constraint master_secrets_fingerprint_is_sha256 check (octet_length(fingerprint) = 32)
+);
+
 -- The numbered files of migrations/ that were applied.
 create table farebox.migrations (
   name text not null,

@@ -29,7 +29,7 @@ import {
   url,
   type Environment,
 } from './read-setting.ts';
-import { refuseUnsafe } from './refuse-unsafe.ts';
+import { refuseAssumedConsent, refuseUnsafe } from './refuse-unsafe.ts';
 
 /** The ledger's settings: enough for commands that only need Postgres. */
 export interface LedgerConfig {
@@ -181,6 +181,7 @@ const SAMPLERS = [
 ] as const;
 
 export function readLedgerConfig(env: Environment): LedgerConfig {
+  refuseAssumedConsent(env);
   const ceiling = env['DEFAULT_CONSENT_CEILING'];
   return Object.freeze({
     databaseUrl: databaseUrl(env),

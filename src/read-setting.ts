@@ -152,7 +152,7 @@ export function hostAndPort(address: string): string {
 export function stripeKey(key: string): string {
   if (/^[sr]k_(test|live)_\S+$/.test(key)) return key;
   throw new ConfigError(
-    'STRIPE_SECRET_KEY must be a secret key of Stripe: sk_test_... or sk_live_...',
+    'STRIPE_SECRET_KEY must be a secret or restricted key of Stripe: sk_test_..., sk_live_..., rk_test_... or rk_live_...',
   );
 }
 

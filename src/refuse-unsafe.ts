@@ -45,6 +45,15 @@ export function refuseUnsafe(env: Environment): void {
   }
 }
 
+/** Apart from the others, because commands that create accounts need no other setting of theirs. */
+export function refuseAssumedConsent(env: Environment): void {
+  if (env['DEFAULT_CONSENT_CEILING'] !== undefined && isTrue(env, 'PRODUCTION')) {
+    throw new ConfigError(
+      'PRODUCTION is true, so DEFAULT_CONSENT_CEILING must not be set: nobody has agreed to these charges',
+    );
+  }
+}
+
 /** No password at all is fine: certificates and sockets need none. */
 function hasDefaultPassword(databaseUrl: string): boolean {
   const { username = '', password = '' } = URL.parse(databaseUrl) ?? {};

@@ -27,7 +27,8 @@ export function register(command: Command): void {
       });
       await writeNew(file, text);
       process.stdout.write(
-        `Wrote ${file}. Add ${NEEDED.join(' and ')}, and set BASE_URL and PUBLIC_ADDRESS.\n`,
+        `Wrote ${file}. Add ${NEEDED.join(' and ')}, and set BASE_URL and PUBLIC_ADDRESS.\n` +
+          'To send emails, set SMTP_URL and MAIL_FROM: without a mail server, nobody can sign up.\n',
       );
     });
 }

@@ -17,11 +17,13 @@ import {
   type UrlRefused,
 } from '../events/webhook-endpoints.ts';
 import { ensureTestAccount, findTestAccount } from '../store/accounts/test-accounts.ts';
+import type { Database } from '../store/database.ts';
 import {
   deleteWebhookEndpoint,
   listWebhookEndpoints,
   type WebhookEndpoint,
 } from '../store/events/webhook-endpoints.ts';
+import { keepMasterSecrets } from '../store/master-secrets.ts';
 import { nullIfNone, orNone } from './budget-arguments.ts';
 import { common, type Common } from './common-options.ts';
 import { CommandError, getAccount, ifLost, SAME_AGAIN, withDatabase } from './database-command.ts';
@@ -37,6 +39,11 @@ interface TypesOption {
 interface AddOptions extends Common, TypesOption {
   readonly description: string;
   readonly test: boolean;
+}
+
+interface EndpointRules {
+  readonly signer: WebhookSigner;
+  readonly allowPrivate: boolean;
 }
 
 interface SetOptions extends Common, TypesOption {
@@ -96,8 +103,7 @@ async function list(who: string, { test, json, dataDir }: Common & { readonly te
 
 async function add(who: string, url: string, options: AddOptions): Promise<void> {
   const { types = 'none', description, test, json, dataDir } = options;
-  const rules = await endpointRules(dataDir);
-  await withDatabase(dataDir, async (database, { ledgerCount }) => {
+  await withRules(dataDir, async (database, rules, ledgerCount) => {
     const { id } = await getAccount(database, who);
     const accountId = test ? (await ensureTestAccount(database, id, ledgerCount)).accountId : id;
     const settings = { url, types: nullIfNone(types), description };
@@ -127,8 +133,7 @@ async function set(id: string, options: SetOptions): Promise<void> {
   if (Object.values(changes).every((change) => change === undefined)) {
     throw new CommandError('No change was given. See `farebox webhook set --help`.');
   }
-  const rules = await endpointRules(dataDir);
-  await withDatabase(dataDir, async (database) => {
+  await withRules(dataDir, async (database, rules) => {
     const endpoint = await getEndpoint(database, id);
     const changed = await changeEndpoint(database, endpoint, changes, rules);
     if (changed.kind === 'url_refused') throw refusedUrl(changed);
@@ -141,8 +146,7 @@ async function roll(
   id: string,
   { overlap, json, dataDir }: Common & { readonly overlap: number },
 ): Promise<void> {
-  const { signer } = await endpointRules(dataDir);
-  await withDatabase(dataDir, async (database) => {
+  await withRules(dataDir, async (database, { signer }) => {
     const rolled = await rollSecret(database, await getEndpoint(database, id), overlap, signer);
     if (rolled.kind !== 'done') throw noSuchEndpoint(id);
     const { previousSecretUntil } = rolled.endpoint;
@@ -163,9 +167,19 @@ async function remove(id: string, { json, dataDir }: Common): Promise<void> {
 }
 
 /** The same as for the API: secrets are derived from its master secret, and its setting decides about private addresses. */
-async function endpointRules(dataDir: string) {
+async function withRules<T>(
+  dataDir: string,
+  work: (database: Database, rules: EndpointRules, ledgerCount: number) => Promise<T>,
+): Promise<T> {
   const { masterSecrets, allowPrivateEndpoints } = readEndpointConfig(await environmentOf(dataDir));
-  return { signer: new WebhookSigner(masterSecrets), allowPrivate: allowPrivateEndpoints };
+  const rules = {
+    signer: new WebhookSigner(masterSecrets),
+    allowPrivate: allowPrivateEndpoints,
+  };
+  return withDatabase(dataDir, async (database, { ledgerCount }) => {
+    await keepMasterSecrets(database, masterSecrets);
+    return work(database, rules, ledgerCount);
+  });
 }
 
 function refusedUrl({ problem }: UrlRefused): CommandError {

@@ -25,13 +25,19 @@ const REASONS = {
   gone: 'responded with 410 Gone, which means that it wants no more events',
 } as const;
 
-function endpointDisabledMail({ id, url, reason, email }: DisabledEndpoint): Mail {
+const BY_API = 'with PATCH /v1/webhook-endpoints/:id';
+const IN_CONSOLE = `in the console, under Webhooks, or ${BY_API}`;
+/** The console shows live endpoints only. */
+const WITH_TEST_KEY = `${BY_API} and a test key`;
+
+function endpointDisabledMail({ id, url, reason, email, isTest }: DisabledEndpoint): Mail {
+  const endpoint = `Your webhook endpoint${isTest ? ' for test mode' : ''}`;
   return {
     recipient: email,
-    subject: `Your webhook endpoint at ${new URL(url).host} was disabled`,
+    subject: `${endpoint} at ${new URL(url).host} was disabled`,
     body:
-      `Your webhook endpoint ${wireId('webhookEndpoint', id)} ${REASONS[reason]}. Farebox no longer sends events to it.\n\n` +
-      'You can enable it again in the console, under Webhooks, or with PATCH /v1/webhook-endpoints/:id. ' +
+      `${endpoint} (${wireId('webhookEndpoint', id)}) ${REASONS[reason]}. Farebox no longer sends events to it.\n\n` +
+      `You can enable it again ${isTest ? WITH_TEST_KEY : IN_CONSOLE}. ` +
       'Its delivery log lists the events that were not delivered, and lets you send them again.\n',
   };
 }

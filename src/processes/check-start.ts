@@ -2,15 +2,25 @@
 import type { Logger } from 'pino';
 import type { Config } from '../config.ts';
 import { checkServer } from '../store/check-server.ts';
+import { createDatabase } from '../store/database.ts';
+import { keepMasterSecrets } from '../store/master-secrets.ts';
 import { checkMigrated } from '../store/migrations.ts';
 import { keepProcessorMode } from '../store/processor-mode.ts';
 import { isLiveKey } from '../stripe/webhook.ts';
 
 /**
- * Throws when the PostgreSQL is unsuitable, the database is not migrated, or it belongs to Stripe keys of the other mode.
+ * Throws when the PostgreSQL is unsuitable, the database is not migrated, or it belongs to Stripe keys of the other mode or
+ * to other master secrets.
  */
-export async function checkStart({ databaseUrl, stripe }: Config, log: Logger): Promise<void> {
+export async function checkStart(config: Config, log: Logger): Promise<void> {
+  const { databaseUrl, stripe, masterSecrets } = config;
   for (const warning of await checkServer(databaseUrl)) log.warn(warning);
   await checkMigrated(databaseUrl);
-  await keepProcessorMode(databaseUrl, isLiveKey(stripe.secretKey));
+  const database = await createDatabase(databaseUrl, { maxPoolSize: 1, onError: () => {} });
+  try {
+    await keepProcessorMode(database, isLiveKey(stripe.secretKey));
+    await keepMasterSecrets(database, masterSecrets);
+  } finally {
+    await database.end();
+  }
 }

@@ -1,6 +1,6 @@
 /** Keeps the processor's test keys and live keys from meeting in one database. */
 import { Type } from 'typebox';
-import { createDatabase, row, sql } from './database.ts';
+import { row, sql, type Connection } from './database.ts';
 
 const modeRow = row(Type.Object({ isLive: Type.Boolean() }));
 
@@ -18,18 +18,13 @@ export class ProcessorModeError extends Error {
 }
 
 /** The first start decides the mode of a database. Throws a ProcessorModeError in the other mode. */
-export async function keepProcessorMode(databaseUrl: string, isLive: boolean): Promise<void> {
-  const database = await createDatabase(databaseUrl, { maxPoolSize: 1, onError: () => {} });
-  try {
-    // Concurrent first starts wait for each other here, so both read the row that won.
-    await database.query(sql.typeAlias('nothing')`
-      insert into farebox.processor_mode (is_live) values (${isLive}) on conflict do nothing
-    `);
-    const mode = await database.one(sql.type(modeRow)`
-      select is_live as "isLive" from farebox.processor_mode
-    `);
-    if (mode.isLive !== isLive) throw new ProcessorModeError(isLive);
-  } finally {
-    await database.end();
-  }
+export async function keepProcessorMode(connection: Connection, isLive: boolean): Promise<void> {
+  // Concurrent first starts wait for each other here, so both read the row that won.
+  await connection.query(sql.typeAlias('nothing')`
+    insert into farebox.processor_mode (is_live) values (${isLive}) on conflict do nothing
+  `);
+  const mode = await connection.one(sql.type(modeRow)`
+    select is_live as "isLive" from farebox.processor_mode
+  `);
+  if (mode.isLive !== isLive) throw new ProcessorModeError(isLive);
 }

@@ -26,7 +26,7 @@ describe('farebox init', () => {
     const said = await init('.env');
     assert.match(
       said,
-      /Add STRIPE_SECRET_KEY .*WEBHOOK_SECRET, and set BASE_URL and PUBLIC_ADDRESS\.\n/,
+      /Add STRIPE_SECRET_KEY .*WEBHOOK_SECRET, and set BASE_URL and PUBLIC_ADDRESS\.\nTo send emails, .*SMTP_URL and MAIL_FROM: .*nobody can sign up\.\n$/,
     );
     const settings = await settingsOf('.env');
     assert.deepEqual(Object.keys(settings), Object.keys(parseEnv(read('.env.example'))));

@@ -7,7 +7,7 @@ import { proveBooks } from '../support/books.ts';
 import { endAll } from '../support/end-all.ts';
 import { bodyOf, call, charge } from '../support/http.ts';
 import { signIn, signInLink } from '../support/sessions.ts';
-import { startStack, until, type Stack } from '../support/stack.ts';
+import { farebox, startStack, type Stack } from '../support/stack.ts';
 import { blocksOf } from './pages.ts';
 
 describe('docs/accounts.md', () => {
@@ -17,7 +17,7 @@ describe('docs/accounts.md', () => {
   let statements: readonly string[];
 
   before(async () => {
-    stack = await startStack({ env: { ROLL_UP_EVERY_SECONDS: '1' } });
+    stack = await startStack();
     sql = new Client({ connectionString: stack.database.url });
     await sql.connect();
     account = await createTestAccount(stack.database.url, 20);
@@ -43,12 +43,13 @@ describe('docs/accounts.md', () => {
     const query = (statements[0] ?? '')
       .replace('2026-11-01', next.toISOString().slice(0, 10))
       .replace('2026-10-01', `${month}-01`);
-    await until(async () => {
+    const earned = async () => {
       const { rows } = await sql.query<{ email: string; dollars: string }>(query);
-      return (
-        rows.length === 1 && rows[0]?.email === account.email && Number(rows[0].dollars) === 2.5
-      );
-    });
+      return rows.map(({ email, dollars }) => [email, Number(dollars)]);
+    };
+    assert.deepEqual(await earned(), [[account.email, 2.5]], 'before they are added up');
+    await farebox(['rollup', 'rebuild'], { env: stack.env });
+    assert.deepEqual(await earned(), [[account.email, 2.5]], 'after they are added up');
     const path = `/v1/statements/${month}`;
     const statement = bodyOf(await call(stack.api, 'GET', path, { key }), 200, StatementReply);
     assert.ok('closingEarnings' in statement);

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { wireId } from '../../src/domain/ids.ts';
 import type { DisabledReason } from '../../src/domain/webhook-endpoint.ts';
 import { endpointMails } from '../../src/mail/endpoint-disabled.ts';
+import { ensureTestAccount } from '../../src/store/accounts/test-accounts.ts';
 import { sql } from '../../src/store/database.ts';
 import { takeDisabled, settleDisabled } from '../../src/store/events/disabled-mails.ts';
 import {
@@ -35,6 +36,27 @@ describe('the mail about a webhook endpoint that was disabled', () => {
     assert.match(text, /^Subject: Your webhook endpoint at example\.com was disabled\r$/m);
     assert.ok(text.includes(wireId('webhookEndpoint', endpoint.id)));
     assert.match(text, /has not accepted an event for five days/);
+  });
+
+  it('leads to the console for a live endpoint, and to the API for one of test mode, which the console does not show', async () => {
+    const live = await newEndpoint();
+    const { accountId } = await ensureTestAccount(mails.database, live.accountId, 16);
+    const test = await newEndpoint(accountId);
+    for (const endpoint of [live, test]) await disable(endpoint, 'gone');
+    await mails.worker().sendOverdue();
+    const [ofLive, ofTest] = [live, test].map(({ id }) =>
+      mails.sent
+        .map(({ raw }) => raw.replaceAll('=\r\n', ''))
+        .find((text) => text.includes(wireId('webhookEndpoint', id))),
+    );
+    assert.match(ofLive ?? '', /^Subject: Your webhook endpoint at example\.com was disabled\r$/m);
+    assert.match(ofLive ?? '', /enable it again in the console/);
+    assert.match(
+      ofTest ?? '',
+      /^Subject: Your webhook endpoint for test mode at example\.com was disabled\r$/m,
+    );
+    assert.match(ofTest ?? '', /enable it again with PATCH \/v1\/webhook-endpoints\/:id/);
+    assert.doesNotMatch(ofTest ?? '', /in the console/);
   });
 
   it('waits up to three days for a mail server that is down', async () => {
@@ -116,9 +138,9 @@ describe('the mail about a webhook endpoint that was disabled', () => {
     assert.deepEqual(mails.sent, []);
   });
 
-  async function newEndpoint(): Promise<WhichEndpoint> {
+  async function newEndpoint(of?: string): Promise<WhichEndpoint> {
     const { database } = mails;
-    const { accountId } = await newPayer(database);
+    const accountId = of ?? (await newPayer(database)).accountId;
     const settings = { url: 'https://example.com/events', types: null, description: '' };
     const made = await makeWebhookEndpoint(database, accountId, 1, settings);
     assert.ok('endpoint' in made);

@@ -1,7 +1,7 @@
 /** PRODUCTION=true: a process that would be unsafe with real money does not start, and says why. */
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
-import { readConfig } from '../../src/config.ts';
+import { readConfig, readLedgerConfig } from '../../src/config.ts';
 import { farebox } from '../support/stack.ts';
 
 const RANDOM = randomBytes(32).toString('hex');
@@ -29,6 +29,7 @@ const UNSAFE: readonly (readonly [string, string | undefined, RegExp])[] = [
   ['STRIPE_API_BASE', 'https://api.stripe.com.example.com', /STRIPE_API_BASE must not be set/],
   ['DEV_MAIL', 'true', /DEV_MAIL must not be true/],
   ['SAVE_TEST_CARD', 'true', /SAVE_TEST_CARD must not be true/],
+  ['DEFAULT_CONSENT_CEILING', '500', /DEFAULT_CONSENT_CEILING must not be set: nobody has agreed/],
   ['MASTER_SECRET', 'change-me-change-me-change-me-change-me', /MASTER_SECRET looks like/],
   ['MASTER_SECRET', 'your-secret-key-base-hex-64-0123456789', /MASTER_SECRET looks like/],
   ['MASTER_SECRET', '0'.repeat(64), /MASTER_SECRET looks like/],
@@ -60,6 +61,12 @@ describe('production mode', () => {
   it('requires nothing when it is off', () => {
     const { PRODUCTION: _, BASE_URL: __, ...settings } = SAFE;
     assert.equal(readConfig(settings).baseUrl, 'http://127.0.0.1:8080');
+  });
+
+  it('refuses assumed consent in commands that create accounts', () => {
+    const { PRODUCTION, DATABASE_URL } = SAFE;
+    const env = { PRODUCTION, DATABASE_URL, DEFAULT_CONSENT_CEILING: '500' };
+    assert.throws(() => readLedgerConfig(env), /DEFAULT_CONSENT_CEILING must not be set/);
   });
 
   it('stops the start of an API and of a worker with that sentence', async () => {

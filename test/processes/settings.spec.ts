@@ -37,7 +37,7 @@ const INVALID: readonly (readonly [string, string, RegExp])[] = [
   [
     'STRIPE_SECRET_KEY',
     'pk_live_1',
-    /must be a secret key of Stripe: sk_test_\.\.\. or sk_live_\.\.\.$/,
+    /must be a secret or restricted key of Stripe: .* rk_test_\.\.\. or rk_live_\.\.\.$/,
   ],
   ['STRIPE_WEBHOOK_SECRET', ',', /must be whsec_/],
   ['BASE_URL', 'https://pay.example.com/?a=b', /no user, query or fragment/],

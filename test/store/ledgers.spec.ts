@@ -58,6 +58,7 @@ const GLOBAL = new Set([
   'examinations',
   'grants',
   'invocations',
+  'master_secrets',
   'operator_actions',
   'processor_events',
   'processor_mode',

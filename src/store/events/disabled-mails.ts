@@ -11,6 +11,7 @@ const DisabledEndpoint = Type.Object({
   reason: Type.Enum(['failing', 'gone']),
   /** The owner's address. A test account has that of its live account. */
   email: Type.String(),
+  isTest: Type.Boolean(),
   /** As text, which keeps the microseconds. */
   triedAt: Type.String(),
 });
@@ -33,6 +34,7 @@ export async function takeDisabled(
       order by mail_noted_at nulls first limit 1 for update skip locked
     ) and a.id = e.account_id
     returning e.id, e.url, e.disabled_reason as reason, coalesce(l.email, a.email) as email,
+      l.id is not null as "isTest",
       e.mail_noted_at::text as "triedAt"
   `);
 }
