@@ -61,145 +61,7 @@ export type BatchMember =
     }
   | {
       status: number;
-      error: {
-        /** The class of the error. */
-        type:
-          | 'invalid_request_error'
-          | 'authentication_error'
-          | 'payment_error'
-          | 'idempotency_error'
-          | 'rate_limit_error'
-          | 'api_error';
-        /** What went wrong. Branch on this. */
-        code:
-          | 'invalid_request'
-          | 'invalid_json'
-          | 'invalid_amount'
-          | 'invalid_cursor'
-          | 'invalid_idempotency_key'
-          | 'invalid_signature'
-          | 'refund_exceeds_charge'
-          | 'unknown_tool'
-          | 'tool_archived'
-          | 'too_many_approvals'
-          | 'too_many_tools'
-          | 'invalid_api_key'
-          | 'invalid_secret_key'
-          | 'session_required'
-          | 'insufficient_balance'
-          | 'spend_limit_reached'
-          | 'exceeds_lease'
-          | 'exceeds_hold'
-          | 'card_declined'
-          | 'tax_address_missing'
-          | 'authentication_required'
-          | 'card_expired'
-          | 'payment_failed'
-          | 'payment_too_late'
-          | 'declined_too_often'
-          | 'no_saved_card'
-          | 'foreign_origin'
-          | 'operator_required'
-          | 'second_factor_required'
-          | 'sign_in_refused'
-          | 'tool_not_allowed'
-          | 'developer_not_allowed'
-          | 'account_keys_closed'
-          | 'mode_mismatch'
-          | 'approval_required'
-          | 'lease_not_allowed'
-          | 'delegation_not_allowed'
-          | 'consent_required'
-          | 'consent_ceiling_reached'
-          | 'not_found'
-          | 'hold_not_found'
-          | 'lease_not_found'
-          | 'method_not_allowed'
-          | 'idempotency_key_in_use'
-          | 'approval_closed'
-          | 'approval_not_needed'
-          | 'top_up_not_refundable'
-          | 'hold_closed'
-          | 'lease_closed'
-          | 'lease_fenced'
-          | 'lease_not_renewable'
-          | 'budget_closed'
-          | 'webhook_endpoint_disabled'
-          | 'tool_exists'
-          | 'agent_exists'
-          | 'grant_not_active'
-          | 'charges_archived'
-          | 'payload_too_large'
-          | 'unsupported_media_type'
-          | 'idempotency_key_reused'
-          | 'rate_limited'
-          | 'internal_error'
-          | 'outcome_unknown'
-          | 'service_unavailable';
-        /** What went wrong, as a sentence for people. */
-        message: string;
-        /** The field that caused the error, such as `amount`. */
-        param?: string;
-        /** The page that explains the code. */
-        docUrl: string;
-        /** Quote it when you ask for help. The same as `X-Request-Id`. */
-        requestId: string;
-        /** With `insufficient_balance`: the consumer's balance. */
-        balance?: number;
-        /** With `insufficient_balance`: the dollars needed. */
-        required?: number;
-        /** With `insufficient_balance`: the dollars missing, not counting a debt. */
-        shortfall?: number;
-        /** A page where the consumer can top up. */
-        topUpUrl?: string;
-        /** With `spend_limit_reached`: the page of the console where the owner can raise the limit. */
-        raiseUrl?: string;
-        /**
-         * With `approval_required`: the page of the console where the owner can approve the developer.
-         */
-        approvalUrl?: string;
-        /** With `invalid_api_key` and `invalid_secret_key`: the page of the console with the keys. */
-        keysUrl?: string;
-        /** The top-up that failed. */
-        topUpId?: string;
-        /** With `consent_ceiling_reached`: the dollars left of the monthly limit. */
-        left?: number;
-        /** With `refund_exceeds_charge`: the dollars of the charge that can still be refunded. */
-        refundable?: number;
-        /**
-         * With `exceeds_hold` and `exceeds_lease`: the dollars left in it. With `spend_limit_reached`: the dollars left of the limit.
-         */
-        remaining?: number;
-        /**
-         * With `spend_limit_reached`, `approval_required` and `..._not_allowed`: the budget that refused.
-         */
-        budgetId?: string;
-        /** With `spend_limit_reached`: the limit. */
-        limit?: number;
-        /**
-         * With `spend_limit_reached`: whether the limit is the total, or that of the current window, of one call, or of one lease.
-         */
-        scope?: 'total' | 'window' | 'per_call' | 'per_lease';
-        /** With `spend_limit_reached`: when the window ends; null when the limit is not of a window. */
-        resetsAt?: string | null;
-        /** With `grant_not_active` and `..._closed`: the state of the grant, hold, lease or approval. */
-        status?:
-          | 'active'
-          | 'used'
-          | 'revoked'
-          | 'expired'
-          | 'open'
-          | 'captured'
-          | 'released'
-          | 'settled'
-          | 'pending'
-          | 'approved'
-          | 'denied';
-        /** With `lease_fenced`: the fence of the lease. */
-        fence?: number;
-        /** With `tool_exists`: the tool that has the name. */
-        toolId?: string;
-      };
+      error: ErrorDetail;
     };
 export type StatementReply = ConsumerStatementReply | DeveloperStatementReply;
 
@@ -405,6 +267,145 @@ export interface HoldReply {
   consumerId: string;
   /** The developer who placed the hold. */
   developerId: string;
+}
+export interface ErrorDetail {
+  /** The class of the error. */
+  type:
+    | 'invalid_request_error'
+    | 'authentication_error'
+    | 'payment_error'
+    | 'idempotency_error'
+    | 'rate_limit_error'
+    | 'api_error';
+  /** What went wrong. Branch on this. */
+  code:
+    | 'invalid_request'
+    | 'invalid_json'
+    | 'invalid_amount'
+    | 'invalid_cursor'
+    | 'invalid_idempotency_key'
+    | 'invalid_signature'
+    | 'refund_exceeds_charge'
+    | 'unknown_tool'
+    | 'tool_archived'
+    | 'too_many_approvals'
+    | 'too_many_tools'
+    | 'invalid_api_key'
+    | 'invalid_secret_key'
+    | 'session_required'
+    | 'insufficient_balance'
+    | 'spend_limit_reached'
+    | 'exceeds_lease'
+    | 'exceeds_hold'
+    | 'card_declined'
+    | 'tax_address_missing'
+    | 'authentication_required'
+    | 'card_expired'
+    | 'payment_failed'
+    | 'payment_too_late'
+    | 'declined_too_often'
+    | 'no_saved_card'
+    | 'foreign_origin'
+    | 'operator_required'
+    | 'second_factor_required'
+    | 'sign_in_refused'
+    | 'tool_not_allowed'
+    | 'developer_not_allowed'
+    | 'account_keys_closed'
+    | 'mode_mismatch'
+    | 'approval_required'
+    | 'lease_not_allowed'
+    | 'delegation_not_allowed'
+    | 'consent_required'
+    | 'consent_ceiling_reached'
+    | 'not_found'
+    | 'hold_not_found'
+    | 'lease_not_found'
+    | 'method_not_allowed'
+    | 'idempotency_key_in_use'
+    | 'approval_closed'
+    | 'approval_not_needed'
+    | 'top_up_not_refundable'
+    | 'hold_closed'
+    | 'lease_closed'
+    | 'lease_fenced'
+    | 'lease_not_renewable'
+    | 'budget_closed'
+    | 'webhook_endpoint_disabled'
+    | 'tool_exists'
+    | 'agent_exists'
+    | 'grant_not_active'
+    | 'charges_archived'
+    | 'payload_too_large'
+    | 'unsupported_media_type'
+    | 'idempotency_key_reused'
+    | 'rate_limited'
+    | 'internal_error'
+    | 'outcome_unknown'
+    | 'service_unavailable';
+  /** What went wrong, as a sentence for people. */
+  message: string;
+  /** The field that caused the error, such as `amount`. */
+  param?: string;
+  /** The page that explains the code. */
+  docUrl: string;
+  /** Quote it when you ask for help. The same as `X-Request-Id`. */
+  requestId: string;
+  /** With `insufficient_balance`: the consumer's balance. */
+  balance?: number;
+  /** With `insufficient_balance`: the dollars needed. */
+  required?: number;
+  /** With `insufficient_balance`: the dollars missing, not counting a debt. */
+  shortfall?: number;
+  /** A page where the consumer can top up. */
+  topUpUrl?: string;
+  /** With `spend_limit_reached`: the page of the console where the owner can raise the limit. */
+  raiseUrl?: string;
+  /**
+   * With `approval_required`: the page of the console where the owner can approve the developer.
+   */
+  approvalUrl?: string;
+  /** With `invalid_api_key` and `invalid_secret_key`: the page of the console with the keys. */
+  keysUrl?: string;
+  /** The top-up that failed. */
+  topUpId?: string;
+  /** With `consent_ceiling_reached`: the dollars left of the monthly limit. */
+  left?: number;
+  /** With `refund_exceeds_charge`: the dollars of the charge that can still be refunded. */
+  refundable?: number;
+  /**
+   * With `exceeds_hold` and `exceeds_lease`: the dollars left in it. With `spend_limit_reached`: the dollars left of the limit.
+   */
+  remaining?: number;
+  /**
+   * With `spend_limit_reached`, `approval_required` and `..._not_allowed`: the budget that refused.
+   */
+  budgetId?: string;
+  /** With `spend_limit_reached`: the limit. */
+  limit?: number;
+  /**
+   * With `spend_limit_reached`: whether the limit is the total, or that of the current window, of one call, or of one lease.
+   */
+  scope?: 'total' | 'window' | 'per_call' | 'per_lease';
+  /** With `spend_limit_reached`: when the window ends; null when the limit is not of a window. */
+  resetsAt?: string | null;
+  /** With `grant_not_active` and `..._closed`: the state of the grant, hold, lease or approval. */
+  status?:
+    | 'active'
+    | 'used'
+    | 'revoked'
+    | 'expired'
+    | 'open'
+    | 'captured'
+    | 'released'
+    | 'settled'
+    | 'pending'
+    | 'approved'
+    | 'denied';
+  /** With `lease_fenced`: the fence of the lease. */
+  fence?: number;
+  /** With `tool_exists`: the tool that has the name. */
+  toolId?: string;
 }
 export interface BatchedCapture {
   /** Captures a hold. */
@@ -1161,145 +1162,7 @@ export interface EarningsReply {
   }[];
 }
 export interface ErrorReply {
-  error: {
-    /** The class of the error. */
-    type:
-      | 'invalid_request_error'
-      | 'authentication_error'
-      | 'payment_error'
-      | 'idempotency_error'
-      | 'rate_limit_error'
-      | 'api_error';
-    /** What went wrong. Branch on this. */
-    code:
-      | 'invalid_request'
-      | 'invalid_json'
-      | 'invalid_amount'
-      | 'invalid_cursor'
-      | 'invalid_idempotency_key'
-      | 'invalid_signature'
-      | 'refund_exceeds_charge'
-      | 'unknown_tool'
-      | 'tool_archived'
-      | 'too_many_approvals'
-      | 'too_many_tools'
-      | 'invalid_api_key'
-      | 'invalid_secret_key'
-      | 'session_required'
-      | 'insufficient_balance'
-      | 'spend_limit_reached'
-      | 'exceeds_lease'
-      | 'exceeds_hold'
-      | 'card_declined'
-      | 'tax_address_missing'
-      | 'authentication_required'
-      | 'card_expired'
-      | 'payment_failed'
-      | 'payment_too_late'
-      | 'declined_too_often'
-      | 'no_saved_card'
-      | 'foreign_origin'
-      | 'operator_required'
-      | 'second_factor_required'
-      | 'sign_in_refused'
-      | 'tool_not_allowed'
-      | 'developer_not_allowed'
-      | 'account_keys_closed'
-      | 'mode_mismatch'
-      | 'approval_required'
-      | 'lease_not_allowed'
-      | 'delegation_not_allowed'
-      | 'consent_required'
-      | 'consent_ceiling_reached'
-      | 'not_found'
-      | 'hold_not_found'
-      | 'lease_not_found'
-      | 'method_not_allowed'
-      | 'idempotency_key_in_use'
-      | 'approval_closed'
-      | 'approval_not_needed'
-      | 'top_up_not_refundable'
-      | 'hold_closed'
-      | 'lease_closed'
-      | 'lease_fenced'
-      | 'lease_not_renewable'
-      | 'budget_closed'
-      | 'webhook_endpoint_disabled'
-      | 'tool_exists'
-      | 'agent_exists'
-      | 'grant_not_active'
-      | 'charges_archived'
-      | 'payload_too_large'
-      | 'unsupported_media_type'
-      | 'idempotency_key_reused'
-      | 'rate_limited'
-      | 'internal_error'
-      | 'outcome_unknown'
-      | 'service_unavailable';
-    /** What went wrong, as a sentence for people. */
-    message: string;
-    /** The field that caused the error, such as `amount`. */
-    param?: string;
-    /** The page that explains the code. */
-    docUrl: string;
-    /** Quote it when you ask for help. The same as `X-Request-Id`. */
-    requestId: string;
-    /** With `insufficient_balance`: the consumer's balance. */
-    balance?: number;
-    /** With `insufficient_balance`: the dollars needed. */
-    required?: number;
-    /** With `insufficient_balance`: the dollars missing, not counting a debt. */
-    shortfall?: number;
-    /** A page where the consumer can top up. */
-    topUpUrl?: string;
-    /** With `spend_limit_reached`: the page of the console where the owner can raise the limit. */
-    raiseUrl?: string;
-    /**
-     * With `approval_required`: the page of the console where the owner can approve the developer.
-     */
-    approvalUrl?: string;
-    /** With `invalid_api_key` and `invalid_secret_key`: the page of the console with the keys. */
-    keysUrl?: string;
-    /** The top-up that failed. */
-    topUpId?: string;
-    /** With `consent_ceiling_reached`: the dollars left of the monthly limit. */
-    left?: number;
-    /** With `refund_exceeds_charge`: the dollars of the charge that can still be refunded. */
-    refundable?: number;
-    /**
-     * With `exceeds_hold` and `exceeds_lease`: the dollars left in it. With `spend_limit_reached`: the dollars left of the limit.
-     */
-    remaining?: number;
-    /**
-     * With `spend_limit_reached`, `approval_required` and `..._not_allowed`: the budget that refused.
-     */
-    budgetId?: string;
-    /** With `spend_limit_reached`: the limit. */
-    limit?: number;
-    /**
-     * With `spend_limit_reached`: whether the limit is the total, or that of the current window, of one call, or of one lease.
-     */
-    scope?: 'total' | 'window' | 'per_call' | 'per_lease';
-    /** With `spend_limit_reached`: when the window ends; null when the limit is not of a window. */
-    resetsAt?: string | null;
-    /** With `grant_not_active` and `..._closed`: the state of the grant, hold, lease or approval. */
-    status?:
-      | 'active'
-      | 'used'
-      | 'revoked'
-      | 'expired'
-      | 'open'
-      | 'captured'
-      | 'released'
-      | 'settled'
-      | 'pending'
-      | 'approved'
-      | 'denied';
-    /** With `lease_fenced`: the fence of the lease. */
-    fence?: number;
-    /** With `tool_exists`: the tool that has the name. */
-    toolId?: string;
-  };
+  error: ErrorDetail;
 }
 export interface ExtendBody {
   /** Seconds from now until the hold expires. */
@@ -1918,145 +1781,7 @@ export interface SettlementReply {
          */
         sequence: number;
         status: number;
-        error: {
-          /** The class of the error. */
-          type:
-            | 'invalid_request_error'
-            | 'authentication_error'
-            | 'payment_error'
-            | 'idempotency_error'
-            | 'rate_limit_error'
-            | 'api_error';
-          /** What went wrong. Branch on this. */
-          code:
-            | 'invalid_request'
-            | 'invalid_json'
-            | 'invalid_amount'
-            | 'invalid_cursor'
-            | 'invalid_idempotency_key'
-            | 'invalid_signature'
-            | 'refund_exceeds_charge'
-            | 'unknown_tool'
-            | 'tool_archived'
-            | 'too_many_approvals'
-            | 'too_many_tools'
-            | 'invalid_api_key'
-            | 'invalid_secret_key'
-            | 'session_required'
-            | 'insufficient_balance'
-            | 'spend_limit_reached'
-            | 'exceeds_lease'
-            | 'exceeds_hold'
-            | 'card_declined'
-            | 'tax_address_missing'
-            | 'authentication_required'
-            | 'card_expired'
-            | 'payment_failed'
-            | 'payment_too_late'
-            | 'declined_too_often'
-            | 'no_saved_card'
-            | 'foreign_origin'
-            | 'operator_required'
-            | 'second_factor_required'
-            | 'sign_in_refused'
-            | 'tool_not_allowed'
-            | 'developer_not_allowed'
-            | 'account_keys_closed'
-            | 'mode_mismatch'
-            | 'approval_required'
-            | 'lease_not_allowed'
-            | 'delegation_not_allowed'
-            | 'consent_required'
-            | 'consent_ceiling_reached'
-            | 'not_found'
-            | 'hold_not_found'
-            | 'lease_not_found'
-            | 'method_not_allowed'
-            | 'idempotency_key_in_use'
-            | 'approval_closed'
-            | 'approval_not_needed'
-            | 'top_up_not_refundable'
-            | 'hold_closed'
-            | 'lease_closed'
-            | 'lease_fenced'
-            | 'lease_not_renewable'
-            | 'budget_closed'
-            | 'webhook_endpoint_disabled'
-            | 'tool_exists'
-            | 'agent_exists'
-            | 'grant_not_active'
-            | 'charges_archived'
-            | 'payload_too_large'
-            | 'unsupported_media_type'
-            | 'idempotency_key_reused'
-            | 'rate_limited'
-            | 'internal_error'
-            | 'outcome_unknown'
-            | 'service_unavailable';
-          /** What went wrong, as a sentence for people. */
-          message: string;
-          /** The field that caused the error, such as `amount`. */
-          param?: string;
-          /** The page that explains the code. */
-          docUrl: string;
-          /** Quote it when you ask for help. The same as `X-Request-Id`. */
-          requestId: string;
-          /** With `insufficient_balance`: the consumer's balance. */
-          balance?: number;
-          /** With `insufficient_balance`: the dollars needed. */
-          required?: number;
-          /** With `insufficient_balance`: the dollars missing, not counting a debt. */
-          shortfall?: number;
-          /** A page where the consumer can top up. */
-          topUpUrl?: string;
-          /** With `spend_limit_reached`: the page of the console where the owner can raise the limit. */
-          raiseUrl?: string;
-          /**
-           * With `approval_required`: the page of the console where the owner can approve the developer.
-           */
-          approvalUrl?: string;
-          /** With `invalid_api_key` and `invalid_secret_key`: the page of the console with the keys. */
-          keysUrl?: string;
-          /** The top-up that failed. */
-          topUpId?: string;
-          /** With `consent_ceiling_reached`: the dollars left of the monthly limit. */
-          left?: number;
-          /** With `refund_exceeds_charge`: the dollars of the charge that can still be refunded. */
-          refundable?: number;
-          /**
-           * With `exceeds_hold` and `exceeds_lease`: the dollars left in it. With `spend_limit_reached`: the dollars left of the limit.
-           */
-          remaining?: number;
-          /**
-           * With `spend_limit_reached`, `approval_required` and `..._not_allowed`: the budget that refused.
-           */
-          budgetId?: string;
-          /** With `spend_limit_reached`: the limit. */
-          limit?: number;
-          /**
-           * With `spend_limit_reached`: whether the limit is the total, or that of the current window, of one call, or of one lease.
-           */
-          scope?: 'total' | 'window' | 'per_call' | 'per_lease';
-          /** With `spend_limit_reached`: when the window ends; null when the limit is not of a window. */
-          resetsAt?: string | null;
-          /** With `grant_not_active` and `..._closed`: the state of the grant, hold, lease or approval. */
-          status?:
-            | 'active'
-            | 'used'
-            | 'revoked'
-            | 'expired'
-            | 'open'
-            | 'captured'
-            | 'released'
-            | 'settled'
-            | 'pending'
-            | 'approved'
-            | 'denied';
-          /** With `lease_fenced`: the fence of the lease. */
-          fence?: number;
-          /** With `tool_exists`: the tool that has the name. */
-          toolId?: string;
-        };
+        error: ErrorDetail;
       }
   )[];
   lease: LeaseReply;

@@ -200,7 +200,6 @@ create table farebox.archived_attribution (
   ledger smallint not null,
   constraint archived_attribution_pkey primary key (developer, top_up_id, ledger)
 );
-create trigger archived_attribution_say_ledger before insert on farebox.archived_attribution for each row when (new.ledger is null) execute function farebox.say_ledger();
 
 -- The archived charges of a month by consumer, developer and tool, before refunds of charges.
 create table farebox.archived_charges (
@@ -498,7 +497,6 @@ create table farebox.consents (
   constraint consents_given_by_known check (given_by = any (array['owner', 'operator'])),
   constraint consents_owner_agrees_to_terms check (given_by = 'operator' or ceiling_micros is null or terms_version is not null and terms is not null)
 );
-create trigger consents_say_ledger before insert on farebox.consents for each row when (new.ledger is null) execute function farebox.say_ledger();
 
 -- Balance = credited - spent - held. Only the key may be indexed: charges rely on in-place (HOT) updates.
 create table farebox.consumers (
@@ -655,7 +653,6 @@ create table farebox.hold_expiries (
   constraint hold_expiries_pkey primary key (ledger, id)
 ) with (autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=5000);
 create index hold_expiries_due on farebox.hold_expiries using btree (due_at);
-create trigger hold_expiries_say_ledger before insert on farebox.hold_expiries for each row when (new.ledger is null) execute function farebox.say_ledger();
 
 -- The idempotency keys that extended a hold, so that a repeated request does not extend it again.
 create table farebox.hold_extensions (
@@ -667,7 +664,6 @@ create table farebox.hold_extensions (
   ledger smallint not null,
   constraint hold_extensions_pkey primary key (hold_id, idempotency_hash, ledger)
 );
-create trigger hold_extensions_say_ledger before insert on farebox.hold_extensions for each row when (new.ledger is null) execute function farebox.say_ledger();
 
 -- Partitioned by month of the id, a UUIDv7, as charges are. Updates touch no indexed column, so they stay in
 -- place (HOT).
@@ -1138,7 +1134,6 @@ create table farebox.top_up_earnings (
   ledger smallint not null,
   constraint top_up_earnings_pkey primary key (developer, top_up_id, ledger)
 ) with (fillfactor=80);
-create trigger top_up_earnings_say_ledger before insert on farebox.top_up_earnings for each row when (new.ledger is null) execute function farebox.say_ledger();
 
 create table farebox.top_ups (
   id uuid not null,
@@ -1644,15 +1639,6 @@ create function farebox.post_fitting_charges(p_group_ledger smallint[], p_group_
   set enable_hashjoin=off
   set enable_mergejoin=off;
 
-create function farebox.post_fitting_spends(p_group_ledger smallint[], p_group_consumer uuid[], p_group_total bigint[], p_node_group integer[], p_node_number integer[], p_node_total bigint[], p_group integer[], p_through bigint[], p_spend_key integer[], p_id uuid[], p_developer integer[], p_tool text[], p_amount bigint[], p_idempotency bigint[], p_fingerprint bigint[], p_metadata text[], p_receipt_key smallint, p_replay_from uuid, p_replay_to uuid)
-  returns bigint[]
-  language plpgsql volatile
-  set plan_cache_mode=force_generic_plan
-  set enable_seqscan=off
-  set enable_bitmapscan=off
-  set enable_hashjoin=off
-  set enable_mergejoin=off;
-
 create function farebox.post_fitting_spends_2(p_group_ledger smallint[], p_group_consumer uuid[], p_group_total bigint[], p_node_group integer[], p_node_number integer[], p_node_total bigint[], p_group integer[], p_through bigint[], p_spend_key integer[], p_id uuid[], p_developer integer[], p_tool text[], p_amount bigint[], p_idempotency bigint[], p_fingerprint bigint[], p_metadata text[], p_receipt_key smallint, p_replay_from uuid, p_replay_to uuid)
   returns bigint[]
   language plpgsql volatile
@@ -1661,10 +1647,6 @@ create function farebox.post_fitting_spends_2(p_group_ledger smallint[], p_group
   set enable_bitmapscan=off
   set enable_hashjoin=off
   set enable_mergejoin=off;
-
-create function farebox.post_hold_entries(p_kind smallint[], p_id uuid[], p_hold uuid[], p_ledger smallint[], p_consumer uuid[], p_developer integer[], p_tool text[], p_amount bigint[], p_seconds integer[], p_final smallint[], p_over smallint[], p_idempotency bigint[], p_fingerprint bigint[], p_metadata text[], p_receipt_key smallint, p_replay_from uuid, p_replay_to uuid, p_settles_debts boolean)
-  returns table(ord integer, outcome text, charge_id uuid, amount bigint, balance bigint, signed_by smallint, hold_id uuid, ledger smallint, consumer uuid, tool text, hold_amount bigint, captured bigint, remaining bigint, state smallint, placed_at timestamp with time zone, expires_at timestamp with time zone)
-  language sql volatile;
 
 create function farebox.post_key_event()
   returns trigger
@@ -1692,10 +1674,6 @@ create function farebox.post_top_up_event()
   language plpgsql volatile;
 
 create function farebox.refuse_change()
-  returns trigger
-  language plpgsql volatile;
-
-create function farebox.say_ledger()
   returns trigger
   language plpgsql volatile;
 

@@ -8,8 +8,7 @@
 -- up to and including it, and the number of its spend key, 0 for a plain one; for each node that a charge counts at
 -- its group and what is added to it, no node twice; no idempotency key twice in one call.
 -- Returns the balance after each charge, null for those that it left.
--- What keys spent is one row of key_spending_tail. The statement of the release before, post_fitting_spends.sql, which leaves a
--- row for each key, stays until no process calls it.
+-- What keys spent is one row of key_spending_tail.
 create or replace function farebox.post_fitting_spends_2(
   p_group_ledger smallint[], p_group_consumer uuid[], p_group_total bigint[],
   p_node_group int[], p_node_number int[], p_node_total bigint[],

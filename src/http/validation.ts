@@ -3,7 +3,7 @@ import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv';
 import type { Static, TSchema } from 'typebox';
 import { ApiError } from '../domain/errors.ts';
 import { isNestedDeeperThan } from '../domain/nesting.ts';
-import { LEVELS_MAX, MUST_BE } from '../schemas/shapes.ts';
+import { IS_MONEY, LEVELS_MAX, MUST_BE } from '../schemas/shapes.ts';
 import { invalidAmount } from './amounts.ts';
 
 const ajv = new Ajv({
@@ -21,10 +21,6 @@ ajv.addKeyword({
 
 ajv.addKeyword(MUST_BE);
 
-/** The paths of members for which every error is reported as an invalid amount. */
-const MONEY =
-  /^\/(amount|price|limit|maxPerCall|window\/limit|maxLease|threshold|ceiling|developerDayLimit|entries\/\d+\/amount|tools\/\d+\/price)$/;
-
 /**
  * A function that gives a body its type, or throws a 400 that says what is wrong. The schema is compiled with its first
  * body.
@@ -41,7 +37,7 @@ export function bodyValidator<T extends TSchema>(schema: T): (body: unknown) => 
 function invalid(errors: readonly ErrorObject[]): ApiError {
   const error = tellingOf(errors);
   const path = error?.instancePath ?? '';
-  if (MONEY.test(path)) {
+  if (errors.some((each) => each.instancePath === path && isOfMoney(each))) {
     const mustBe = 'dollars, as a number or as a decimal string such as "0.02"';
     return invalidAmount(path.slice(1).replaceAll('/', '.'), error?.data, mustBe);
   }
@@ -63,6 +59,9 @@ function invalid(errors: readonly ErrorObject[]): ApiError {
     param === undefined ? {} : { param },
   );
 }
+
+const isOfMoney = ({ parentSchema }: ErrorObject) =>
+  parentSchema !== undefined && IS_MONEY in parentSchema;
 
 const MEMBER_SHOWN_MAX = 40;
 

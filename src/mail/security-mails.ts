@@ -12,11 +12,7 @@ import {
 } from '../store/console/owed-mails.ts';
 import { countPasskeys, findUserEmail } from '../store/console/users.ts';
 import { owedMails, type OwedMailDeps } from './owed-mails.ts';
-import { passkeyAddedMail } from './passkey-added.ts';
-import { passkeyRemovedMail } from './passkey-removed.ts';
-import { passwordSetMail } from './password-set.ts';
-import { secondFactorOffMail } from './second-factor-off.ts';
-import { secondFactorOnMail } from './second-factor-on.ts';
+import { SECURITY_MAIL_TEXTS } from './security-mail-texts.ts';
 import type { Mail } from './send.ts';
 
 export interface SecurityMails {
@@ -33,19 +29,8 @@ export function securityMails(deps: OwedMailDeps): SecurityMails {
   async function mailOf({ userId, kind }: OwedMail): Promise<Mail | null> {
     const recipient = await findUserEmail(database, userId);
     if (recipient === null) return null;
-    switch (kind) {
-      // Passkeys are kept, as they are where a password is only forgotten. An intruder may have added one.
-      case 'password_set':
-        return passwordSetMail(recipient, await countPasskeys(database, userId), url);
-      case 'passkey_added':
-        return passkeyAddedMail(recipient, url);
-      case 'passkey_removed':
-        return passkeyRemovedMail(recipient, url);
-      case 'second_factor_on':
-        return secondFactorOnMail(recipient, url);
-      case 'second_factor_off':
-        return secondFactorOffMail(recipient, url);
-    }
+    const { subject, bodyOf } = SECURITY_MAIL_TEXTS[kind];
+    return { recipient, subject, body: bodyOf(url, await countPasskeys(database, userId)) };
   }
 
   const mails = owedMails(deps, {

@@ -2,7 +2,16 @@
 import { Type, type Static } from 'typebox';
 import { AUTO_TOP_UP_STATUSES } from '../domain/top-up.ts';
 import { ListedCharge } from './charges.ts';
-import { Closed, Dollars, Id, pageMarks, TimeOf, timeRange, Word } from './shapes.ts';
+import {
+  Closed,
+  Dollars,
+  DollarsAskedOrNull,
+  Id,
+  pageMarks,
+  TimeOf,
+  timeRange,
+  Word,
+} from './shapes.ts';
 
 export const BalanceReply = Closed({
   balance: Dollars('Dollars that can be spent now.', 9.95),
@@ -49,12 +58,11 @@ export const UsageByDayReply = Closed({
 export type UsageByDayReply = Static<typeof UsageByDayReply>;
 
 export const LowBalanceBody = Closed({
-  threshold: Type.Union([Type.Number(), Type.String(), Type.Null()], {
-    description:
-      'A charge or hold that leaves less than this, in dollars, makes a `balance.low` event. A number, or a decimal ' +
+  threshold: DollarsAskedOrNull(
+    'A charge or hold that leaves less than this, in dollars, makes a `balance.low` event. A number, or a decimal ' +
       'string such as "5.00". Null: no event.',
-    examples: [5],
-  }),
+    5,
+  ),
 });
 export type LowBalanceBody = Static<typeof LowBalanceBody>;
 

@@ -9,6 +9,7 @@ import {
   Count,
   Dollars,
   DollarsAsked,
+  DollarsAskedOrNull,
   Id,
   OrNull,
   pageMarks,
@@ -31,10 +32,10 @@ const Unit = Word(
   'The calendar unit, in UTC. A week begins on Monday. The limit starts over with each unit.',
 );
 const limitAsked = (description: string, example: number) =>
-  Type.Union([Type.Number(), Type.String(), Type.Null()], {
-    description: `${description} A number, or a decimal string such as "0.05". Null: no limit.`,
-    examples: [example],
-  });
+  DollarsAskedOrNull(
+    `${description} A number, or a decimal string such as "0.05". Null: no limit.`,
+    example,
+  );
 
 const settings = {
   limit: Type.Optional(limitAsked('Dollars that can be spent in total.', 50)),

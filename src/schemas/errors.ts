@@ -81,21 +81,21 @@ const facts = {
   toolId: Type.Optional(Id('tool', 'With `tool_exists`: the tool that has the name.')),
 };
 
-export const ErrorReply = Closed({
-  error: Closed({
-    type: Word(ERROR_TYPES, 'The class of the error.'),
-    code: Word(CODES, 'What went wrong. Branch on this.'),
-    message: Text('What went wrong, as a sentence for people.', 'There is no such charge.'),
-    param: Type.Optional(Text('The field that caused the error, such as `amount`.', 'amount')),
-    docUrl: Text(
-      'The page that explains the code.',
-      'https://billing.example.com/docs/errors#not_found',
-    ),
-    requestId: Text(
-      'Quote it when you ask for help. The same as `X-Request-Id`.',
-      'req_01a1fd6455e57aa3b31e95f51a48130e',
-    ),
-    ...facts,
-  }),
+export const ErrorDetail = Closed({
+  type: Word(ERROR_TYPES, 'The class of the error.'),
+  code: Word(CODES, 'What went wrong. Branch on this.'),
+  message: Text('What went wrong, as a sentence for people.', 'There is no such charge.'),
+  param: Type.Optional(Text('The field that caused the error, such as `amount`.', 'amount')),
+  docUrl: Text(
+    'The page that explains the code.',
+    'https://billing.example.com/docs/errors#not_found',
+  ),
+  requestId: Text(
+    'Quote it when you ask for help. The same as `X-Request-Id`.',
+    'req_01a1fd6455e57aa3b31e95f51a48130e',
+  ),
+  ...facts,
 });
+
+export const ErrorReply = Closed({ error: ErrorDetail });
 export type ErrorReply = Static<typeof ErrorReply>;

@@ -1,7 +1,17 @@
 /** Schemas of keys, as their owner sees and creates them, and of the session. */
 import { Type, type Static } from 'typebox';
 import { MODES } from '../domain/mode.ts';
-import { Closed, Id, OrNull, PrintableText, Text, TimeOf, Timestamp, Word } from './shapes.ts';
+import {
+  Closed,
+  DollarsAskedOrNull,
+  Id,
+  OrNull,
+  PrintableText,
+  Text,
+  TimeOf,
+  Timestamp,
+  Word,
+} from './shapes.ts';
 
 const OVERLAP_SECONDS_MAX = 30 * 86_400;
 const Kind = Word(['consumer', 'developer', 'legacy'], 'What the key is for.');
@@ -70,12 +80,11 @@ const chargeable = Word(
 export const AccountKeysBody = Closed({
   charge: Type.Optional(chargeable),
   developerDayLimit: Type.Optional(
-    Type.Union([Type.Number(), Type.String(), Type.Null()], {
-      description:
-        'Dollars that one developer can charge to consumer keys of the account in a UTC day. A number, or a decimal string ' +
+    DollarsAskedOrNull(
+      'Dollars that one developer can charge to consumer keys of the account in a UTC day. A number, or a decimal string ' +
         'such as "0.05". Null: no limit. Setting it sets the limit of every developer.',
-      examples: [5],
-    }),
+      5,
+    ),
   ),
 });
 export type AccountKeysBody = Static<typeof AccountKeysBody>;

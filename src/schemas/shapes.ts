@@ -20,11 +20,23 @@ export const Closed = <T extends TProperties>(properties: T, options: TObjectOpt
 export const Dollars = (description: string, example = 0.05) =>
   Type.Number({ description, examples: [example] });
 
+/** Marks dollars in a request. A symbol, because JSON Schema and the OpenAPI document have no use for it. */
+export const IS_MONEY = Symbol('money');
+
 /** Dollars in a request. http/amounts.ts checks exactness and bounds. */
 export const DollarsAsked = (description: string, example = 0.05) =>
   Type.Union([Type.Number(), Type.String()], {
     description: `${description} A number, or a decimal string such as "0.05". At most six decimals.`,
     examples: [example],
+    [IS_MONEY]: true,
+  });
+
+/** Dollars in a request, or null. The description says what null means. */
+export const DollarsAskedOrNull = (description: string, example: number) =>
+  Type.Union([Type.Number(), Type.String(), Type.Null()], {
+    description,
+    examples: [example],
+    [IS_MONEY]: true,
   });
 
 export const Count = (description: string, example = 3) =>

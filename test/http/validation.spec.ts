@@ -2,8 +2,10 @@
 import assert from 'node:assert/strict';
 import type { TSchema } from 'typebox';
 import { ApiError } from '../../src/domain/errors.ts';
+import { exampleOf } from '../../src/http/openapi/examples.ts';
 import { ENDPOINTS } from '../../src/http/routes.ts';
 import { bodyValidator } from '../../src/http/validation.ts';
+import { BATCH_OPS } from '../../src/schemas/charge-batches.ts';
 import { MUST_BE } from '../../src/schemas/shapes.ts';
 
 type Json = Readonly<Record<string, unknown>>;
@@ -26,6 +28,9 @@ const bodies: ReadonlyMap<string, TSchema> = new Map(
   ),
 );
 
+/** The handler checks each member of a batch by its own operation. */
+const operations: readonly (readonly [op: string, body: TSchema])[] = Object.entries(BATCH_OPS);
+
 /** The schema and all schemas in it. */
 function schemasIn(schema: Json): readonly Json[] {
   const { properties, patternProperties, items, anyOf } = schema;
@@ -38,16 +43,44 @@ function schemasIn(schema: Json): readonly Json[] {
 
 const schemas = [...bodies.values()].flatMap((body) => schemasIn(body as Json));
 
-function messageOf(route: string, body: unknown): string {
-  const schema = bodies.get(route);
-  assert.ok(schema, `no such route: ${route}`);
+function refusalOf(schema: TSchema, body: unknown): ApiError | undefined {
   try {
     bodyValidator(schema)(body);
   } catch (error) {
-    if (error instanceof ApiError) return error.message;
+    if (error instanceof ApiError) return error;
     throw error;
   }
-  return 'accepted';
+  return undefined;
+}
+
+function messageOf(route: string, body: unknown): string {
+  const schema = bodies.get(route);
+  assert.ok(schema, `no such route: ${route}`);
+  return refusalOf(schema, body)?.message ?? 'accepted';
+}
+
+/** For each field of dollars in the schema: its path, and a value of the schema that has `true` in this field. */
+function wrongDollarsIn(schema: Json): readonly (readonly [path: string, value: unknown])[] {
+  const { properties = {}, required = [], items, anyOf = [] } = schema;
+  const types = (anyOf as readonly Json[]).map(({ type }) => type);
+  // Values of metadata may be numbers and strings too, but also true.
+  const isDollars = ['number', 'string'].every((type) => types.includes(type));
+  if (isDollars) return types.includes('boolean') ? [] : [['', true]];
+  const members = Object.entries(properties as Readonly<Record<string, Json>>);
+  const needed = members.filter(([name]) => (required as readonly string[]).includes(name));
+  const examples = needed.map(([name, member]) => [name, exampleOf(member)]);
+  return [
+    ...members.flatMap(([name, member]) =>
+      wrongDollarsIn(member).map(
+        ([path, value]) =>
+          [`.${name}${path}`, { ...Object.fromEntries(examples), [name]: value }] as const,
+      ),
+    ),
+    ...(items ? wrongDollarsIn(items as Json) : []).map(
+      ([path, value]) => [`.0${path}`, [value]] as const,
+    ),
+    ...(anyOf as readonly Json[]).flatMap(wrongDollarsIn),
+  ];
 }
 
 const CHARGE = 'post /v1/charges';
@@ -208,6 +241,21 @@ describe('the message for a body that is refused', () => {
     const tested = new Set([...refused.map(([keyword]) => keyword), ...NOT_CHECKED, 'const']);
     assert.deepEqual(
       [...used].filter((keyword) => !tested.has(keyword)),
+      [],
+    );
+  });
+
+  it('has the code invalid_amount for each field of dollars that is true', () => {
+    const checked = [...[...bodies].filter(([route]) => route !== BATCH), ...operations];
+    const refusals = checked.flatMap(([route, schema]) =>
+      wrongDollarsIn(schema as Json).map(([path, body]) => {
+        const { code, details } = refusalOf(schema, body) ?? {};
+        return `${route}: ${code} for ${details?.param}, wrong is ${path.slice(1)}`;
+      }),
+    );
+    assert.notDeepEqual(refusals, []);
+    assert.deepEqual(
+      refusals.filter((line) => !/: invalid_amount for (.+), wrong is \1$/.test(line)),
       [],
     );
   });

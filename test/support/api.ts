@@ -16,6 +16,7 @@ import {
   type Start,
 } from './stack.ts';
 import { createTestAccount, type TestAccount } from './accounts.ts';
+import { proveBooks } from './books.ts';
 import { endAll } from './end-all.ts';
 
 /** What a request may change: equal before and after means that it did nothing. */
@@ -51,6 +52,24 @@ interface TestApiOptions {
 /** All in this process. */
 export function startTestApi(options: TestApiOptions = {}): Promise<TestApi> {
   return startTestApiOf(startApi, options);
+}
+
+/**
+ * For the suite that calls this. The members are there from the first `before` hook of the suite on. After its last test, the
+ * books are proven, and everything is stopped.
+ */
+export function openTestApi(options: TestApiOptions = {}): TestApi {
+  const api = {} as TestApi;
+  before(async () => {
+    Object.assign(api, await startTestApi(options));
+  });
+  after(() =>
+    endAll(
+      () => proveBooks(api.env, { processor: false }),
+      () => api.stop(),
+    ),
+  );
+  return api;
 }
 
 /** All in processes of their own, which a test may kill. */

@@ -2,9 +2,8 @@
 import assert from 'node:assert/strict';
 import { ApprovalReply, ApprovalsReply } from '../../../src/schemas/approvals.ts';
 import type { TestAccount } from '../../support/accounts.ts';
-import { startTestApi, type TestApi } from '../../support/api.ts';
+import { openTestApi } from '../../support/api.ts';
 import { ask, decide, showApproval, tryAsk, tryDecide } from '../../support/approval-requests.ts';
-import { proveBooks } from '../../support/books.ts';
 import {
   changeBudget,
   closeBudget,
@@ -13,31 +12,23 @@ import {
   showBudget,
   spend,
 } from '../../support/budget-requests.ts';
-import { endAll } from '../../support/end-all.ts';
 import { askHold } from '../../support/hold-requests.ts';
 import { assertError, bodyOf, call } from '../../support/http.ts';
 import { farebox, until, type Server } from '../../support/stack.ts';
 
 describe('approvals', () => {
-  let api: TestApi;
+  const api = openTestApi({ servers: 2 });
   let other: Server;
   let account: TestAccount;
   let key: string;
 
-  before(async () => {
-    api = await startTestApi({ servers: 2 });
+  before(() => {
     other = api.servers[1] as Server;
   });
   beforeEach(async () => {
     account = await api.createAccount(100);
     key = account.consumerKey;
   });
-  after(() =>
-    endAll(
-      () => proveBooks(api.env, { processor: false }),
-      () => api.stop(),
-    ),
-  );
 
   /** A budget with these settings and a key for it. */
   const budgetWith = async (settings: object) => {

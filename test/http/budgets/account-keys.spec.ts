@@ -8,7 +8,7 @@ import { ChargeBatchReply } from '../../../src/schemas/charge-batches.ts';
 import { ChargeReply } from '../../../src/schemas/charges.ts';
 import { AccountKeysReply, KeysReply, NewKeyReply } from '../../../src/schemas/keys.ts';
 import type { TestAccount } from '../../support/accounts.ts';
-import { startTestApi, type TestApi } from '../../support/api.ts';
+import { openTestApi } from '../../support/api.ts';
 import {
   ask as askApproval,
   decide,
@@ -23,7 +23,6 @@ import {
   makeKey,
   spend,
 } from '../../support/budget-requests.ts';
-import { endAll } from '../../support/end-all.ts';
 import { askCapture, askHold, capture, place } from '../../support/hold-requests.ts';
 import { assertError, bodyOf, call, charge } from '../../support/http.ts';
 import { signIn } from '../../support/sessions.ts';
@@ -33,7 +32,7 @@ import { until, type Server } from '../../support/stack.ts';
 const SOON = { timeoutMs: 30_000 };
 
 describe('the keys of an account', () => {
-  let api: TestApi;
+  const api = openTestApi({ servers: 2 });
   let other: Server;
   let account: TestAccount;
   let stranger: TestAccount;
@@ -41,7 +40,6 @@ describe('the keys of an account', () => {
   let headers: Readonly<Record<string, string>>;
 
   before(async () => {
-    api = await startTestApi({ servers: 2 });
     other = api.servers[1] as Server;
     stranger = await api.createAccount(0);
   });
@@ -51,12 +49,6 @@ describe('the keys of an account', () => {
     const cookie = await signIn(api, api.databaseUrl, account.email);
     headers = { cookie, origin: api.url };
   });
-  after(() =>
-    endAll(
-      () => proveBooks(api.env, { processor: false }),
-      () => api.stop(),
-    ),
-  );
 
   const ask = (body: object) => call(api, 'PATCH', '/v1/account-keys', { headers, body });
   const set = async (body: object) => bodyOf(await ask(body), 200, AccountKeysReply);

@@ -7,10 +7,8 @@ import { BudgetReply } from '../../../src/schemas/budgets.ts';
 import { ChargeReply } from '../../../src/schemas/charges.ts';
 import { KeyReply } from '../../../src/schemas/keys.ts';
 import type { TestAccount } from '../../support/accounts.ts';
-import { startTestApi, type TestApi } from '../../support/api.ts';
-import { proveBooks } from '../../support/books.ts';
+import { openTestApi } from '../../support/api.ts';
 import { makeBudget, makeKey, showBudget, spend } from '../../support/budget-requests.ts';
-import { endAll } from '../../support/end-all.ts';
 import { askHold } from '../../support/hold-requests.ts';
 import { assertError, bodyOf, call } from '../../support/http.ts';
 import { until } from '../../support/stack.ts';
@@ -21,23 +19,14 @@ const ENDS_MS_MAX = 30_000;
 const WORKS_MS_MAX = 10_000;
 
 describe('an attack on budgets', () => {
-  let api: TestApi;
+  const api = openTestApi({ servers: 2 });
   let account: TestAccount;
   let key: string;
 
-  before(async () => {
-    api = await startTestApi({ servers: 2 });
-  });
   beforeEach(async () => {
     account = await api.createAccount(100);
     key = account.consumerKey;
   });
-  after(() =>
-    endAll(
-      () => proveBooks(api.env, { processor: false }),
-      () => api.stop(),
-    ),
-  );
 
   it('by keys that are guessed from a neighbor finds nothing', async () => {
     const { id } = await makeBudget(api, key);

@@ -3,25 +3,20 @@ import assert from 'node:assert/strict';
 import { AuditLogReply } from '../../../src/schemas/audit-log.ts';
 import { KeysReply, NewKeyReply } from '../../../src/schemas/keys.ts';
 import type { TestAccount } from '../../support/accounts.ts';
-import { startTestApi, type TestApi } from '../../support/api.ts';
+import { openTestApi } from '../../support/api.ts';
 import { ask, decide } from '../../support/approval-requests.ts';
-import { proveBooks } from '../../support/books.ts';
 import { changeBudget, closeBudget, makeBudget, makeKey } from '../../support/budget-requests.ts';
-import { endAll } from '../../support/end-all.ts';
 import { bodyOf, call, charge } from '../../support/http.ts';
 import { signIn } from '../../support/sessions.ts';
 import { until } from '../../support/stack.ts';
 
 describe('the audit log of budgets', () => {
-  let api: TestApi;
+  const api = openTestApi();
   let account: TestAccount;
   let key: string;
   let headers: Readonly<Record<string, string>>;
   let byKey: object;
 
-  before(async () => {
-    api = await startTestApi();
-  });
   beforeEach(async () => {
     account = await api.createAccount(100);
     key = account.consumerKey;
@@ -29,12 +24,6 @@ describe('the audit log of budgets', () => {
     const { keys } = bodyOf(await call(api, 'GET', '/v1/keys', { headers }), 200, KeysReply);
     byKey = { kind: 'key', id: keys.find(({ kind }) => kind === 'consumer')?.id };
   });
-  after(() =>
-    endAll(
-      () => proveBooks(api.env, { processor: false }),
-      () => api.stop(),
-    ),
-  );
 
   async function entries() {
     const answer = await call(api, 'GET', '/v1/audit-log?limit=100', { headers });

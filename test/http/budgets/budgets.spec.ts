@@ -3,8 +3,7 @@ import assert from 'node:assert/strict';
 import { uuidOf } from '../../../src/domain/ids.ts';
 import { BudgetReply, BudgetsReply } from '../../../src/schemas/budgets.ts';
 import type { TestAccount } from '../../support/accounts.ts';
-import { startTestApi, type TestApi } from '../../support/api.ts';
-import { proveBooks } from '../../support/books.ts';
+import { openTestApi } from '../../support/api.ts';
 import {
   askBudget,
   askChange,
@@ -16,29 +15,19 @@ import {
   showBudget,
   spend,
 } from '../../support/budget-requests.ts';
-import { endAll } from '../../support/end-all.ts';
 import { assertError, bodyOf, call } from '../../support/http.ts';
 
 const NOTHING = `bdg_${'0'.repeat(32)}`;
 
 describe('budgets', () => {
-  let api: TestApi;
+  const api = openTestApi();
   let account: TestAccount;
   let key: string;
 
-  before(async () => {
-    api = await startTestApi();
-  });
   beforeEach(async () => {
     account = await api.createAccount(10);
     key = account.consumerKey;
   });
-  after(() =>
-    endAll(
-      () => proveBooks(api.env, { processor: false }),
-      () => api.stop(),
-    ),
-  );
 
   const list = async (query = '') =>
     bodyOf(await call(api, 'GET', `/v1/budgets${query}`, { key }), 200, BudgetsReply);

@@ -3,36 +3,27 @@ import assert from 'node:assert/strict';
 import { ENDPOINTS } from '../../../src/http/routes.ts';
 import { ChargeReply } from '../../../src/schemas/charges.ts';
 import type { TestAccount } from '../../support/accounts.ts';
-import { startTestApi, type TestApi } from '../../support/api.ts';
+import { openTestApi } from '../../support/api.ts';
 import { ask, showApproval, tryDecide } from '../../support/approval-requests.ts';
-import { proveBooks } from '../../support/books.ts';
 import { makeBudget, makeKey, spend } from '../../support/budget-requests.ts';
-import { endAll } from '../../support/end-all.ts';
 import { place } from '../../support/hold-requests.ts';
 import { assertError, bodyOf, call } from '../../support/http.ts';
 import { takeLease } from '../../support/lease-requests.ts';
 
 describe('one spend key charged by two developers', () => {
-  let api: TestApi;
+  const api = openTestApi();
   let owner: TestAccount;
   let other: TestAccount;
   let spendKey: string;
   let budgetId: string;
 
   before(async () => {
-    api = await startTestApi();
     owner = await api.createAccount(100);
     other = await api.createAccount(0);
     const settings = { limit: 50, allowLeases: true, developers: null };
     budgetId = (await makeBudget(api, owner.consumerKey, settings)).id;
     spendKey = (await makeKey(api, owner.consumerKey, budgetId, { name: 'Session 17' })).key;
   });
-  after(() =>
-    endAll(
-      () => proveBooks(api.env, { processor: false }),
-      () => api.stop(),
-    ),
-  );
 
   it('shows each developer its own charges, holds and leases, and nothing of the other or the budget', async () => {
     const seller = { ...owner, consumerKey: spendKey };

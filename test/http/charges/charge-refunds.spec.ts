@@ -11,11 +11,9 @@ import {
 import { UsageReply } from '../../../src/schemas/balance.ts';
 import { createDatabase } from '../../../src/store/database.ts';
 import { getReversalsVersion, recordReversals } from '../../../src/store/top-ups/reversals.ts';
-import { endAll } from '../../support/end-all.ts';
 import { dispute, processorId } from '../../support/payer.ts';
 import type { TestAccount } from '../../support/accounts.ts';
-import { startTestApi, type TestApi } from '../../support/api.ts';
-import { proveBooks } from '../../support/books.ts';
+import { openTestApi } from '../../support/api.ts';
 import { assertError, bodyOf, call, charge, type Answer } from '../../support/http.ts';
 import { holdConsumer } from '../../support/row-locks.ts';
 import { until } from '../../support/stack.ts';
@@ -24,22 +22,13 @@ const key = (name: string) => ({ 'idempotency-key': name });
 
 /** There is no Temporal and no Stripe: refunds need neither. */
 describe('POST /v1/charges/:id/refund', () => {
-  let api: TestApi;
+  const api = openTestApi({ servers: 2 });
   let consumer: TestAccount;
   let developer: TestAccount;
 
-  before(async () => {
-    api = await startTestApi({ servers: 2 });
-  });
   beforeEach(async () => {
     [consumer, developer] = [await api.createAccount(10), await api.createAccount(0)];
   });
-  after(() =>
-    endAll(
-      () => proveBooks(api.env, { processor: false }),
-      () => api.stop(),
-    ),
-  );
 
   const made = async (amount: number, tool = 'search') => {
     const { developerKey } = developer;

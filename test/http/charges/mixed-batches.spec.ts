@@ -2,31 +2,20 @@
 import assert from 'node:assert/strict';
 import { ChargeBatchReply } from '../../../src/schemas/charge-batches.ts';
 import type { TestAccount } from '../../support/accounts.ts';
-import { startTestApi, type TestApi } from '../../support/api.ts';
-import { proveBooks } from '../../support/books.ts';
+import { openTestApi } from '../../support/api.ts';
 import { makeBudget, makeKey } from '../../support/budget-requests.ts';
-import { endAll } from '../../support/end-all.ts';
 import { bodyOf, call, charge } from '../../support/http.ts';
 import { askCapture, askHold, keyed, place, show } from '../../support/hold-requests.ts';
 
 type Member = Readonly<Record<string, unknown>>;
 
 describe('POST /v1/charges/batch with holds', () => {
-  let api: TestApi;
+  const api = openTestApi();
   let account: TestAccount;
 
-  before(async () => {
-    api = await startTestApi();
-  });
   beforeEach(async () => {
     account = await api.createAccount(10);
   });
-  after(() =>
-    endAll(
-      () => proveBooks(api.env, { processor: false }),
-      () => api.stop(),
-    ),
-  );
 
   async function post(members: readonly unknown[]) {
     const body = { charges: members };

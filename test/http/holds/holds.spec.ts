@@ -9,9 +9,7 @@ import {
   PlacedHoldReply,
 } from '../../../src/schemas/holds.ts';
 import type { TestAccount } from '../../support/accounts.ts';
-import { startTestApi, type TestApi } from '../../support/api.ts';
-import { proveBooks } from '../../support/books.ts';
-import { endAll } from '../../support/end-all.ts';
+import { openTestApi } from '../../support/api.ts';
 import { assertError, bodyOf, call } from '../../support/http.ts';
 import {
   askCapture,
@@ -30,21 +28,12 @@ const NOTHING = `hld_${'0'.repeat(32)}`;
 
 /** No worker runs: holds need none, and an overdue one stays reserved until a worker sweeps. */
 describe('holds', () => {
-  let api: TestApi;
+  const api = openTestApi({ servers: 2 });
   let account: TestAccount;
 
-  before(async () => {
-    api = await startTestApi({ servers: 2 });
-  });
   beforeEach(async () => {
     account = await api.createAccount(10);
   });
-  after(() =>
-    endAll(
-      () => proveBooks(api.env, { processor: false }),
-      () => api.stop(),
-    ),
-  );
 
   const balance = async () =>
     bodyOf(await call(api, 'GET', '/v1/balance', { key: account.consumerKey }), 200, BalanceReply)

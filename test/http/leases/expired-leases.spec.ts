@@ -1,10 +1,9 @@
 /** Leases that expire with money left: whom that is told, and how. */
 import assert from 'node:assert/strict';
-import { createDatabase, type Database } from '../../../src/store/database.ts';
+import type { Database } from '../../../src/store/database.ts';
 import { expireHolds } from '../../../src/store/holds/expire-holds.ts';
-import { startTestApi, type TestApi } from '../../support/api.ts';
-import { proveBooks } from '../../support/books.ts';
-import { endAll } from '../../support/end-all.ts';
+import { openTestApi } from '../../support/api.ts';
+import { keptPool } from '../../support/kept-pools.ts';
 import {
   askLeaseRelease,
   endAllLeases,
@@ -15,20 +14,12 @@ import {
 } from '../../support/lease-requests.ts';
 
 describe('leases that expire', () => {
-  let api: TestApi;
+  const api = openTestApi();
   let database: Database;
 
   before(async () => {
-    api = await startTestApi();
-    database = await createDatabase(api.databaseUrl, { maxPoolSize: 2, onError: () => {} });
+    database = await keptPool(api.databaseUrl);
   });
-  after(() =>
-    endAll(
-      () => proveBooks(api.env, { processor: false }),
-      () => database.end(),
-      () => api.stop(),
-    ),
-  );
 
   it('are told to their developer once, in the form of the API; those that ended before are not', async () => {
     const account = await api.createAccount(10);

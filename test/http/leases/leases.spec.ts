@@ -5,11 +5,10 @@ import { ChargesReply } from '../../../src/schemas/charges.ts';
 import { LeasesReply } from '../../../src/schemas/leases.ts';
 import { LEASED_TOOLS_MAX } from '../../../src/domain/lease.ts';
 import { ToolReply } from '../../../src/schemas/tools.ts';
-import { createDatabase, type Database } from '../../../src/store/database.ts';
+import type { Database } from '../../../src/store/database.ts';
 import { expireHolds } from '../../../src/store/holds/expire-holds.ts';
 import type { TestAccount } from '../../support/accounts.ts';
-import { startTestApi, type TestApi } from '../../support/api.ts';
-import { proveBooks } from '../../support/books.ts';
+import { openTestApi } from '../../support/api.ts';
 import {
   changeBudget,
   closeBudget,
@@ -17,9 +16,9 @@ import {
   makeKey,
   showBudget,
 } from '../../support/budget-requests.ts';
-import { endAll } from '../../support/end-all.ts';
 import { askCapture, askExtension, askRelease, keyed } from '../../support/hold-requests.ts';
 import { assertError, assertErrorBody, bodyOf, call } from '../../support/http.ts';
+import { keptPool } from '../../support/kept-pools.ts';
 import {
   askLease,
   askLeaseRelease,
@@ -39,26 +38,18 @@ const numbered = (from: number, to: number) =>
   Array.from({ length: to - from + 1 }, (_, n) => ({ sequence: from + n }));
 
 describe('leases', () => {
-  let api: TestApi;
+  const api = openTestApi();
   let database: Database;
   let account: TestAccount;
   let key: string;
 
   before(async () => {
-    api = await startTestApi();
-    database = await createDatabase(api.databaseUrl, { maxPoolSize: 2, onError: () => {} });
+    database = await keptPool(api.databaseUrl);
   });
   beforeEach(async () => {
     account = await api.createAccount(10);
     key = account.consumerKey;
   });
-  after(() =>
-    endAll(
-      () => proveBooks(api.env, { processor: false }),
-      () => database.end(),
-      () => api.stop(),
-    ),
-  );
 
   const balance = async () =>
     bodyOf(await call(api, 'GET', '/v1/balance', { key }), 200, BalanceReply).balance;

@@ -2,27 +2,18 @@
 import assert from 'node:assert/strict';
 import { uuidOf } from '../../../src/domain/ids.ts';
 import type { TestAccount } from '../../support/accounts.ts';
-import { startTestApi, type TestApi } from '../../support/api.ts';
-import { proveBooks } from '../../support/books.ts';
+import { openTestApi } from '../../support/api.ts';
 import { changeBudget } from '../../support/budget-requests.ts';
-import { endAll } from '../../support/end-all.ts';
 import { assertError } from '../../support/http.ts';
 import { askRenewal, makeLeasable, takeLease } from '../../support/lease-requests.ts';
 
 describe('a renewal of a lease', () => {
-  let api: TestApi;
+  const api = openTestApi();
   let account: TestAccount;
 
   before(async () => {
-    api = await startTestApi();
     account = await api.createAccount(10);
   });
-  after(() =>
-    endAll(
-      () => proveBooks(api.env, { processor: false }),
-      () => api.stop(),
-    ),
-  );
 
   const taken = async (body: object) => {
     const { budgetId, spendKey } = await makeLeasable(api, account.consumerKey, { ...body });

@@ -8,9 +8,7 @@ import { ChargeReply } from '../../../src/schemas/charges.ts';
 import { PlacedHoldReply } from '../../../src/schemas/holds.ts';
 import { TopUpsReply } from '../../../src/schemas/top-ups.ts';
 import type { TestAccount } from '../../support/accounts.ts';
-import { startTestApi, type TestApi } from '../../support/api.ts';
-import { proveBooks } from '../../support/books.ts';
-import { endAll } from '../../support/end-all.ts';
+import { openTestApi } from '../../support/api.ts';
 import { askHold } from '../../support/hold-requests.ts';
 import { assertError, bodyOf, call, charge, type Answer } from '../../support/http.ts';
 import { until } from '../../support/stack.ts';
@@ -22,23 +20,16 @@ const keyed = () => ({ 'idempotency-key': randomUUID() });
 const idOf = (body: unknown) => (body as { error: { topUpId: string } }).error.topUpId;
 
 describe('amounts that give an answer on demand', () => {
-  let api: TestApi;
+  const api = openTestApi();
   let live: TestAccount;
   let test: TestSide;
 
   before(async () => {
-    api = await startTestApi();
     live = await api.createAccount(20);
     test = await testSideOf(api, api.databaseUrl, live, 20);
     // Even a charge that is refused notes the name of its tool.
     assert.equal((await charge(api, test)).status, 201);
   });
-  after(() =>
-    endAll(
-      () => proveBooks(api.env, { processor: false }),
-      () => api.stop(),
-    ),
-  );
 
   const topUp = (amount: number, headers = {}) =>
     call(api, 'POST', '/v1/top-up', { key: test.consumerKey, body: { amount }, headers });

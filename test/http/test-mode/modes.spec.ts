@@ -23,10 +23,8 @@ import { disableWebhookEndpoint } from '../../../src/store/events/webhook-endpoi
 import { takeDisabled } from '../../../src/store/events/disabled-mails.ts';
 import { rollUp } from '../../../src/store/earnings/rollups.ts';
 import type { TestAccount } from '../../support/accounts.ts';
-import { startTestApi, type TestApi } from '../../support/api.ts';
-import { proveBooks } from '../../support/books.ts';
+import { openTestApi } from '../../support/api.ts';
 import { makeBudget, makeKey, spend } from '../../support/budget-requests.ts';
-import { endAll } from '../../support/end-all.ts';
 import { askCapture, askHold, place } from '../../support/hold-requests.ts';
 import { assertError, assertErrorBody, bodyOf, call, charge } from '../../support/http.ts';
 import { keptPool } from '../../support/kept-pools.ts';
@@ -40,24 +38,17 @@ const claimsOf = (receipt: string) =>
   JSON.parse(Buffer.from(receipt.split('.')[2] ?? '', 'base64url').toString()) as object;
 
 describe('test mode', () => {
-  let api: TestApi;
+  const api = openTestApi();
   let live: TestAccount;
   let test: TestSide;
   let headers: { cookie: string; origin: string };
 
   // Neither Temporal nor Stripe is there, and no worker: test mode needs none of them.
   before(async () => {
-    api = await startTestApi();
     live = await api.createAccount(10);
     test = await testSideOf(api, api.databaseUrl, live, 50);
     headers = { cookie: await signIn(api, api.databaseUrl, live.email), origin: api.url };
   });
-  after(() =>
-    endAll(
-      () => proveBooks(api.env, { processor: false }),
-      () => api.stop(),
-    ),
-  );
 
   const post = (path: string, key: string, body: object = {}, more = {}) =>
     call(api, 'POST', path, { key, body, headers: more });
