@@ -3,9 +3,10 @@
  * invoked. They contain hashes of the request and the result.
  */
 import type { Static } from 'typebox';
+import { isSameText } from '../signing/hmac.ts';
 import { uuidOf } from '../domain/ids.ts';
 import type { SignedInvocation } from '../schemas/invocations.ts';
-import { isSameText, type ReceiptSigner } from './receipts.ts';
+import type { ReceiptSigner } from './receipts.ts';
 
 /** Ids as on the wire. */
 export type InvocationSubject = Static<typeof SignedInvocation>;

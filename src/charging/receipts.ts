@@ -4,8 +4,9 @@
  * the last dot. Each developer has a key of its own, derived from the master secret of that key id, so
  * that a developer can verify offline and no developer can sign for another.
  */
-import { hash, hkdfSync, timingSafeEqual } from 'node:crypto';
+import { hkdfSync } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
+import { Hmac, isSameText } from '../signing/hmac.ts';
 import { uuidOf, uuidTimeMs, wireId } from '../domain/ids.ts';
 
 /** A charge with the values of its row; ids are UUIDs. */
@@ -41,8 +42,7 @@ export interface ReceiptClaim {
   readonly payload: Readonly<Record<string, unknown>>;
 }
 
-const BLOCK = 64;
-const DIGEST = 32;
+const KEY_BYTES = 32;
 const KEYS_MAX = 10_000;
 
 export class ReceiptSigner {
@@ -159,39 +159,7 @@ export function payloadOf(encoded: string): ReceiptClaim['payload'] | undefined 
   }
 }
 
-/** Compares receipts, or tokens of links, in constant time; hashing first makes the lengths equal. */
-export function isSameText(a: string, b: string): boolean {
-  return timingSafeEqual(hash('sha256', a, 'buffer'), hash('sha256', b, 'buffer'));
-}
-
 function deriveKey(secret: string, developerId: string): Buffer {
   const info = `farebox receipt ${developerId}`;
-  return Buffer.from(hkdfSync('sha256', secret, '', info, DIGEST));
-}
-
-/**
- * HMAC (RFC 2104) from two one-shot hashes. `createHmac` leaves a native object to the garbage collector
- * with each call, which in a busy server costs many times the hashing itself.
- */
-export class Hmac {
-  readonly #inner: Buffer;
-  readonly #outer: Buffer;
-
-  constructor(key: Buffer) {
-    const padded = Buffer.alloc(BLOCK);
-    key.copy(padded);
-    this.#inner = padded.map((byte) => byte ^ 0x36) as Buffer;
-    this.#outer = Buffer.alloc(BLOCK + DIGEST);
-    padded.map((byte) => byte ^ 0x5c).forEach((byte, index) => (this.#outer[index] = byte));
-  }
-
-  /** The digest of an ASCII text, as base64url. */
-  digest(text: string): string {
-    const message = Buffer.allocUnsafe(BLOCK + text.length);
-    this.#inner.copy(message);
-    message.write(text, BLOCK, 'latin1');
-    // As text, which costs a third as much as a Buffer.
-    this.#outer.write(hash('sha256', message, 'binary'), BLOCK, 'binary');
-    return hash('sha256', this.#outer, 'base64url');
-  }
+  return Buffer.from(hkdfSync('sha256', secret, '', info, KEY_BYTES));
 }

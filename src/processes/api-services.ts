@@ -4,7 +4,7 @@
  */
 import type { Logger } from 'pino';
 import { AccountKeyGuard } from '../charging/account-key-guard.ts';
-import { ApprovalLinks } from '../charging/approval-links.ts';
+import { ApprovalLinks } from '../signing/approval-links.ts';
 import type { Flush } from '../charging/batcher.ts';
 import { BudgetRulesCache } from '../charging/budget-rules.ts';
 import { createChargeBatcher } from '../charging/create-charge-batcher.ts';
@@ -17,7 +17,7 @@ import { ReceiptSigner } from '../charging/receipts.ts';
 import { RecentChanges } from '../charging/recent-changes.ts';
 import { startRollupFallback } from '../charging/rollup-fallback.ts';
 import { ToolPrices } from '../charging/tool-prices.ts';
-import { TopUpLinks } from '../charging/top-up-links.ts';
+import { TopUpLinks } from '../signing/top-up-links.ts';
 import type { Config } from '../config.ts';
 import { Console } from '../console/console.ts';
 import { WebhookSigner } from '../events/signing.ts';

@@ -21,7 +21,7 @@ import { createTopUpReversalActivities } from '../../activities/top-up-reversals
 import { createTopUpActivities } from '../../activities/top-ups.ts';
 import { createWebhookEndpointActivities } from '../../activities/webhook-endpoints.ts';
 import { SharedPlaces } from '../agents/shared-places.ts';
-import { ApprovalLinks } from '../charging/approval-links.ts';
+import { ApprovalLinks } from '../signing/approval-links.ts';
 import type { Config } from '../config.ts';
 import {
   agentTaskQueue,

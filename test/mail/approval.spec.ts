@@ -4,7 +4,7 @@ import { ApplicationFailure } from '@temporalio/activity';
 import { pino } from 'pino';
 import { Type } from 'typebox';
 import { createApprovalActivities } from '../../activities/approvals.ts';
-import { ApprovalLinks } from '../../src/charging/approval-links.ts';
+import { ApprovalLinks } from '../../src/signing/approval-links.ts';
 import { wireId } from '../../src/domain/ids.ts';
 import { asMicros } from '../../src/domain/money.ts';
 import { mailSender } from '../../src/mail/send.ts';

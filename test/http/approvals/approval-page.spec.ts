@@ -1,6 +1,6 @@
 /** The page behind the link in the mail about an approval, when the database fails. */
 import assert from 'node:assert/strict';
-import { ApprovalLinks } from '../../../src/charging/approval-links.ts';
+import { ApprovalLinks } from '../../../src/signing/approval-links.ts';
 import { readConfig } from '../../../src/config.ts';
 import { uuidOf } from '../../../src/domain/ids.ts';
 import type { TestAccount } from '../../support/accounts.ts';

@@ -1,6 +1,6 @@
 /** Tax on top-ups over HTTP: what it costs is shown before it is paid, in the list of top-ups and in the statement. */
 import assert from 'node:assert/strict';
-import { TopUpLinks } from '../../../src/charging/top-up-links.ts';
+import { TopUpLinks } from '../../../src/signing/top-up-links.ts';
 import { uuidOf } from '../../../src/domain/ids.ts';
 import { asMicros } from '../../../src/domain/money.ts';
 import { BalanceReply } from '../../../src/schemas/balance.ts';

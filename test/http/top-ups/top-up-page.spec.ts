@@ -1,7 +1,7 @@
 /** The page behind `topUpUrl`: what anyone with the link can do, and nothing else. */
 import assert from 'node:assert/strict';
 import { randomUUIDv7 } from 'node:crypto';
-import { TopUpLinks } from '../../../src/charging/top-up-links.ts';
+import { TopUpLinks } from '../../../src/signing/top-up-links.ts';
 import { uuidOf, wireId } from '../../../src/domain/ids.ts';
 import { asMicros } from '../../../src/domain/money.ts';
 import { DeveloperReply } from '../../../src/schemas/developers.ts';

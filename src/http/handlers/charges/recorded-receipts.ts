@@ -4,7 +4,8 @@
  */
 import type { Static } from 'typebox';
 import { verifyInvocation } from '../../../charging/invocation-receipts.ts';
-import { isSameText, receiptPayload } from '../../../charging/receipts.ts';
+import { receiptPayload } from '../../../charging/receipts.ts';
+import { isSameText } from '../../../signing/hmac.ts';
 import { uuidOf } from '../../../domain/ids.ts';
 import { dollarsOf } from '../../../domain/money.ts';
 import type { SignedInvocation } from '../../../schemas/invocations.ts';

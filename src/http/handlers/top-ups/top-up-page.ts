@@ -4,7 +4,7 @@
  */
 import { hash, randomUUID } from 'node:crypto';
 import type { Context, Middleware } from 'koa';
-import type { TopUpLink } from '../../../charging/top-up-links.ts';
+import type { TopUpLink } from '../../../signing/top-up-links.ts';
 import { uuidOf, wireId } from '../../../domain/ids.ts';
 import { isTest } from '../../../domain/mode.ts';
 import {

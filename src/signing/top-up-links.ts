@@ -13,7 +13,6 @@ import {
 } from '../domain/money.ts';
 import { CHECKOUT_MICROS_MIN } from '../domain/checkout.ts';
 import { TOP_UP_MICROS_MAX } from '../domain/top-up.ts';
-import type { DatabaseClock } from './database-clock.ts';
 import { FIELDS_AT, SignedTokens } from './signed-tokens.ts';
 
 export interface TopUpLink {
@@ -24,6 +23,11 @@ export interface TopUpLink {
   readonly expiresAtMs: number;
 }
 
+/** The clock of PostgreSQL, which also decides when a link has expired. */
+interface Clock {
+  nowMs(): number;
+}
+
 const LIFETIME_MS = 3_600_000;
 /** Key number, consumer, developer, cents, expiry in seconds. */
 const AT = { consumer: FIELDS_AT, developer: 18, cents: 34, expiry: 38, end: 42 } as const;
@@ -32,13 +36,9 @@ const NO_DEVELOPER = '00000000-0000-0000-0000-000000000000';
 export class TopUpLinks {
   readonly #consoleUrl: string;
   readonly #tokens: SignedTokens;
-  readonly #clock: Pick<DatabaseClock, 'nowMs'>;
+  readonly #clock: Clock;
 
-  constructor(
-    masterSecrets: ReadonlyMap<number, string>,
-    consoleUrl: string,
-    clock: Pick<DatabaseClock, 'nowMs'>,
-  ) {
+  constructor(masterSecrets: ReadonlyMap<number, string>, consoleUrl: string, clock: Clock) {
     this.#clock = clock;
     this.#consoleUrl = consoleUrl;
     this.#tokens = new SignedTokens(masterSecrets, 'farebox top-up link', AT.end);

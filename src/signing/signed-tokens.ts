@@ -4,7 +4,7 @@
  * purpose. So a token of one kind is never one of another kind.
  */
 import { hkdfSync } from 'node:crypto';
-import { Hmac, isSameText } from './receipts.ts';
+import { Hmac, isSameText } from './hmac.ts';
 
 /** Where the fields after the secret's number begin. */
 export const FIELDS_AT = 2;

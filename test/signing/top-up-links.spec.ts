@@ -1,7 +1,7 @@
 /** A top-up link returns exactly its contents, to the byte, for as long as its secret is kept. */
 import assert from 'node:assert/strict';
 import { randomUUIDv7 } from 'node:crypto';
-import { TopUpLinks } from '../../src/charging/top-up-links.ts';
+import { TopUpLinks } from '../../src/signing/top-up-links.ts';
 import { asMicros } from '../../src/domain/money.ts';
 
 const SECRETS = new Map([[1, 'a secret of at least thirty-two characters']]);
