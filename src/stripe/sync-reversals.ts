@@ -34,7 +34,8 @@ export async function syncReversals(
       const made = await makeRefund(stripe, paymentIntentId, refund);
       if (made.kind === 'made') return [made.reported];
       await failRefund(database, topUpId, refund.id, made.message);
-      return [];
+      // A fraud warning that the request dismissed is open again, and may be over by now.
+      return readReversals(stripe, paymentIntentId);
     });
   }
   const uninvoiced = await findWithoutInvoice(database, topUpId);

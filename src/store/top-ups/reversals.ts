@@ -223,7 +223,10 @@ export interface ReversalState {
   readonly failureMessage?: string;
 }
 
-/** Returns the amount that the reversal no longer claims, and covers its current claim. */
+/**
+ * Returns the amount that the reversal no longer claims, and covers its current claim. What a failed refund had lifted holds
+ * again in the same transaction, so that nothing can be spent in between.
+ */
 export async function become(
   tx: Transaction,
   owner: Owner,
@@ -243,6 +246,7 @@ export async function become(
     where id = ${before.id}
   `);
   if (!claimsTheSame) await cover(tx, owner, before.id);
+  if (status === 'failed' && before.status !== 'failed') await holdAgain(tx, owner, before.id);
 }
 
 /** Lifts the hold, and credits the amount taken again, as a new lot of the same top-up. */
@@ -281,7 +285,7 @@ export async function dismissFraudWarnings(
   });
 }
 
-/** Lifts the holds of a top-up's open fraud warnings permanently. Returns how many there were. */
+/** Lifts the holds of a top-up's open fraud warnings, even if they are reported again. Returns how many there were. */
 export async function dismissWarnings(tx: Transaction, owner: Owner): Promise<number> {
   const open = await tx.any(sql.type(reversalRow)`
     select ${reversalColumns} from farebox.reversals
@@ -294,6 +298,20 @@ export async function dismissWarnings(tx: Transaction, owner: Owner): Promise<nu
     `);
   }
   return open.length;
+}
+
+/**
+ * Opens the fraud warnings again that the request of this refund dismissed: both have the time of that transaction. What the
+ * processor says next about them counts.
+ */
+async function holdAgain(tx: Transaction, owner: Owner, refundId: string): Promise<void> {
+  const lifted = await tx.any(sql.type(reversalRow)`
+    update farebox.reversals set dismissed_at = null
+    where top_up_id = ${owner.topUpId} and kind = 'warning'
+      and dismissed_at = (select created_at from farebox.reversals where id = ${refundId})
+    returning ${reversalColumns}
+  `);
+  for (const warning of lifted) await become(tx, owner, warning, { ...warning, status: 'open' });
 }
 
 /** Ends every change of a reversal: repays debts and derives the top-up's status. */

@@ -222,6 +222,27 @@ describe('a credited top-up', () => {
     assert.deepEqual(await payer.money(), { balance: 0, held: 0, debt: 0 });
   });
 
+  it('is held by the warning again when its refund is refused, or fails at the bank', async () => {
+    const { payer, topUp, intent } = await paid(10, 6);
+    await harness.control('fraud-warnings', { payment_intent: intent });
+    await settled(topUp, 'disputed');
+    const before = await payer.money();
+    assert.deepEqual(before, { balance: 0, held: 4_000_000, debt: 6_000_000 });
+    const refused = { method: 'POST', path: '/v1/refunds', kind: 'error', status: 400 };
+    await harness.control('faults', refused);
+    await refund(topUp, 4_000_000);
+    await settled(topUp, 'disputed');
+    assert.deepEqual(await payer.money(), before);
+    assert.deepEqual(await refundsOf(intent), []);
+
+    await refund(topUp, 4_000_000);
+    await settled(topUp, 'partially_refunded');
+    const [made] = await refundsOf(intent);
+    await harness.control(`refunds/${made?.id}/fail`);
+    await settled(topUp, 'disputed');
+    assert.deepEqual(await payer.money(), before);
+  });
+
   it('is spendable once an operator has dismissed the warning, even if it is reported again', async () => {
     const { payer, topUp, intent } = await paid(10);
     const id = wireId('topUp', topUp.id);
