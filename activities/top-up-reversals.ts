@@ -14,12 +14,15 @@ import { rowIdOf } from './row-id.ts';
 export interface TopUpReversalDeps {
   readonly database: Database;
   readonly stripe: Stripe;
+  readonly warn: (message: string) => void;
 }
 
 export interface SyncedReversals {
   readonly status: TopUpStatus;
   readonly heldDollars: number;
   readonly debtDollars: number;
+  readonly open: readonly ('dispute' | 'warning')[];
+  readonly failedRefund: { readonly dollars: number; readonly message: string } | null;
 }
 
 export type TopUpReversalActivities = ReturnType<typeof createTopUpReversalActivities>;
@@ -37,8 +40,17 @@ export function createTopUpReversalActivities(deps: TopUpReversalDeps) {
         await syncReversals(deps, id, paymentIntentId);
       }
       const { status } = await getTopUp(deps.database, id);
-      const { heldMicros, debtMicros } = await getClaims(deps.database, id);
-      return { status, heldDollars: dollarsOf(heldMicros), debtDollars: dollarsOf(debtMicros) };
+      const { heldMicros, debtMicros, open, failedRefund } = await getClaims(deps.database, id);
+      return {
+        status,
+        heldDollars: dollarsOf(heldMicros),
+        debtDollars: dollarsOf(debtMicros),
+        open,
+        failedRefund: failedRefund && {
+          dollars: dollarsOf(failedRefund.amountMicros),
+          message: failedRefund.message,
+        },
+      };
     },
   };
 }

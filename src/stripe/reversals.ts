@@ -61,6 +61,7 @@ export function reportOfRefund(refund: Stripe.Refund): ReportedReversal {
     // A pending refund counts as made: the money has left, and returns if the refund fails.
     status: refund.status === 'failed' || refund.status === 'canceled' ? 'failed' : 'made',
     refundId: uuidOf('topUpRefund', refund.metadata?.['refund_id'] ?? ''),
+    failureMessage: refund.failure_reason?.replaceAll('_', ' '),
   };
 }
 

@@ -3,6 +3,7 @@
  * documents: the invoice of a taxed payment by the saved card, and the credit notes of refunds.
  */
 import type { Stripe } from 'stripe';
+import { wireId } from '../domain/ids.ts';
 import type { Database } from '../store/database.ts';
 import {
   findWithoutInvoice,
@@ -19,12 +20,19 @@ import {
 import { makeRefund, readReversals } from './reversals.ts';
 import { addCreditNote, makeInvoice } from './invoices.ts';
 
+interface Deps {
+  readonly database: Database;
+  readonly stripe: Stripe;
+  /** Says what Stripe refused: the workflow ends as if nothing had happened. */
+  readonly warn: (message: string) => void;
+}
+
 /**
  * Reads first, to learn what an earlier attempt did, and so that a refund that cannot be made now does not keep the rest
  * from being recorded.
  */
 export async function syncReversals(
-  { database, stripe }: { readonly database: Database; readonly stripe: Stripe },
+  { database, stripe, warn }: Deps,
   topUpId: string,
   paymentIntentId: string,
 ): Promise<void> {
@@ -33,6 +41,8 @@ export async function syncReversals(
     await record(database, topUpId, async () => {
       const made = await makeRefund(stripe, paymentIntentId, refund);
       if (made.kind === 'made') return [made.reported];
+      const [topUp, id] = [wireId('topUp', topUpId), wireId('topUpRefund', refund.id)];
+      warn(`Stripe refused the refund ${id} of ${topUp}: ${made.message}`);
       await failRefund(database, topUpId, refund.id, made.message);
       // A fraud warning that the request dismissed is open again, and may be over by now.
       return readReversals(stripe, paymentIntentId);

@@ -4,7 +4,7 @@
  * and derives the top-up's status from its reversals.
  */
 import { Type, type Static } from 'typebox';
-import { asMicros, type Micros } from '../../domain/money.ts';
+import type { Micros } from '../../domain/money.ts';
 import { netShare, type TakenShare } from '../../domain/tax.ts';
 import {
   CLAIMS,
@@ -20,6 +20,7 @@ import { lockConsumer } from '../balance/consumers.ts';
 import {
   type Connection,
   type Database,
+  type Fragment,
   idRow,
   micros,
   nullable,
@@ -43,6 +44,8 @@ export type ReportedReversal = {
       readonly status: Exclude<RefundStatus, 'requested'>;
       /** The UUID of our refund request, if there is one. */
       readonly refundId?: string | undefined;
+      /** Why it failed. */
+      readonly failureMessage?: string | undefined;
     }
   | { readonly kind: 'dispute'; readonly status: DisputeStatus }
   | { readonly kind: 'warning'; readonly status: WarningStatus }
@@ -79,7 +82,26 @@ const reversalRow = row(Reversal);
 const ownerRow = row(Owner);
 const versionRow = row(Type.Object({ version: Type.Integer() }));
 const takenRow = row(Type.Object({ netMicros: micros, grossMicros: micros }));
-const claimsRow = row(Type.Object({ held: Type.Integer(), debt: Type.Integer() }));
+
+export const FailedRefund = Type.Object({ amountMicros: micros, message: Type.String() });
+
+const Claims = Type.Object({
+  heldMicros: micros,
+  debtMicros: micros,
+  /** The kinds of those that are open. */
+  open: Type.Array(Type.Enum(['dispute', 'warning'])),
+  failedRefund: nullable(FailedRefund),
+});
+const claimsRow = row(Claims);
+
+/** The newest refund of a top-up that failed, since nobody else hears of it. */
+export const failedRefundOf = (topUpId: Fragment) => sql.fragment`(
+  select json_build_object('amountMicros', r.amount_micros,
+    'message', coalesce(r.failure_message, 'no reason given'))
+  from farebox.reversals r
+  where r.top_up_id = ${topUpId} and r.kind = 'refund' and r.status = 'failed'
+  order by r.id desc limit 1
+)`;
 
 export const reversalColumns = sql.fragment`
   id, kind, status, amount_micros as "amountMicros",
@@ -133,16 +155,21 @@ export async function recordReversals(
   });
 }
 
-/** The total that the reversals of a top-up hold and are owed. */
+/** The total that the reversals of a top-up hold and are owed, and what an operator may have to act on. */
 export async function getClaims(
   connection: Connection,
   topUpId: string,
-): Promise<{ readonly heldMicros: Micros; readonly debtMicros: Micros }> {
-  const { held, debt } = await connection.one(sql.type(claimsRow)`
-    select coalesce(sum(held_micros), 0) as held, coalesce(sum(debt_micros), 0) as debt
+): Promise<Static<typeof Claims>> {
+  return connection.one(sql.type(claimsRow)`
+    select coalesce(sum(held_micros), 0)::int8 as "heldMicros",
+      coalesce(sum(debt_micros), 0)::int8 as "debtMicros",
+      array(
+        select distinct kind from farebox.reversals
+        where top_up_id = ${topUpId} and status = 'open' order by kind
+      ) as open,
+      ${failedRefundOf(sql.fragment`${topUpId}`)} as "failedRefund"
     from farebox.reversals where top_up_id = ${topUpId}
   `);
-  return { heldMicros: asMicros(held), debtMicros: asMicros(debt) };
 }
 
 export async function findOwner(connection: Connection, topUpId: string): Promise<Owner | null> {
@@ -175,7 +202,11 @@ async function recordOne(tx: Transaction, owner: Owner, reported: ReportedRevers
     before?.grossMicros === grossMicros
       ? before.amountMicros
       : netShare(owner, grossMicros, await getTaken(tx, owner, kind, before?.id));
-  if (before) return become(tx, owner, before, { status, amountMicros, grossMicros, processorId });
+  if (before) {
+    const failureMessage = kind === 'refund' ? reported.failureMessage : undefined;
+    const state = { status, amountMicros, grossMicros, processorId, failureMessage };
+    return become(tx, owner, before, state);
+  }
   if (CLAIMS[status] === 'nothing' || amountMicros === 0) return;
   const id = await tx.oneFirst(sql.type(idRow)`
     insert into farebox.reversals
@@ -220,7 +251,7 @@ export interface ReversalState {
   readonly amountMicros: Micros;
   readonly grossMicros: Micros;
   readonly processorId: string | null;
-  readonly failureMessage?: string;
+  readonly failureMessage?: string | undefined;
 }
 
 /**

@@ -154,8 +154,10 @@ describe('a credited top-up', () => {
     assert.deepEqual(await payer.money(), { balance: 0, held: 4_000_000, debt: 6_000_000 });
     await until(() => found(topUp, 'TopUpStatus = "disputed" and ExecutionStatus = "Completed"'));
     const details = await detailsOf(topUp);
-    assert.match(details, /holds \\\\\$4\.00/);
+    assert.match(details, /\$4\.00 is on hold/);
     assert.match(details, /owes \\\\\$6\.00/);
+    assert.match(details, /A \*\*dispute\*\* is open\. To do: respond/);
+    assert.doesNotMatch(details, /fraud|No action needed/);
 
     await harness.control(`disputes/${dispute}/close`, { status: 'lost' });
     await settled(topUp, 'charged_back');
@@ -226,6 +228,8 @@ describe('a credited top-up', () => {
     const { payer, topUp, intent } = await paid(10, 6);
     await harness.control('fraud-warnings', { payment_intent: intent });
     await settled(topUp, 'disputed');
+    assert.match(await detailsOf(topUp), /dismiss-warning tu_/);
+    assert.doesNotMatch(await detailsOf(topUp), /dispute\*\*|No action needed/);
     const before = await payer.money();
     assert.deepEqual(before, { balance: 0, held: 4_000_000, debt: 6_000_000 });
     const refused = { method: 'POST', path: '/v1/refunds', kind: 'error', status: 400 };
@@ -234,6 +238,7 @@ describe('a credited top-up', () => {
     await settled(topUp, 'disputed');
     assert.deepEqual(await payer.money(), before);
     assert.deepEqual(await refundsOf(intent), []);
+    assert.match(await detailsOf(topUp), /refund of .+4\.00 failed.+An unknown error occurred\./);
 
     await refund(topUp, 4_000_000);
     await settled(topUp, 'partially_refunded');
@@ -241,6 +246,7 @@ describe('a credited top-up', () => {
     await harness.control(`refunds/${made?.id}/fail`);
     await settled(topUp, 'disputed');
     assert.deepEqual(await payer.money(), before);
+    assert.match(await detailsOf(topUp), /refund of .+4\.00 failed.+expired or canceled card/);
   });
 
   it('is spendable once an operator has dismissed the warning, even if it is reported again', async () => {
