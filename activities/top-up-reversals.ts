@@ -7,6 +7,7 @@ import { dollarsOf } from '../src/domain/money.ts';
 import type { TopUpStatus } from '../src/domain/top-up.ts';
 import { syncReversals } from '../src/stripe/sync-reversals.ts';
 import type { Database } from '../src/store/database.ts';
+import { listWithoutCreditNote } from '../src/store/top-ups/invoices.ts';
 import { getClaims } from '../src/store/top-ups/reversals.ts';
 import { getTopUp } from '../src/store/top-ups/top-ups.ts';
 import { rowIdOf } from './row-id.ts';
@@ -23,6 +24,7 @@ export interface SyncedReversals {
   readonly debtDollars: number;
   readonly open: readonly ('dispute' | 'warning')[];
   readonly failedRefund: { readonly dollars: number; readonly message: string } | null;
+  readonly unnoted: readonly string[];
 }
 
 export type TopUpReversalActivities = ReturnType<typeof createTopUpReversalActivities>;
@@ -41,6 +43,7 @@ export function createTopUpReversalActivities(deps: TopUpReversalDeps) {
       }
       const { status } = await getTopUp(deps.database, id);
       const { heldMicros, debtMicros, open, failedRefund } = await getClaims(deps.database, id);
+      const unnoted = await listWithoutCreditNote(deps.database, id);
       return {
         status,
         heldDollars: dollarsOf(heldMicros),
@@ -50,6 +53,7 @@ export function createTopUpReversalActivities(deps: TopUpReversalDeps) {
           dollars: dollarsOf(failedRefund.amountMicros),
           message: failedRefund.message,
         },
+        unnoted: unnoted.map(({ processorId }) => processorId),
       };
     },
   };

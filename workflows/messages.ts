@@ -75,6 +75,8 @@ export interface ReversalsView {
   readonly open?: readonly ('dispute' | 'warning')[];
   /** The newest refund that failed. */
   readonly failedRefund?: { readonly dollars: number; readonly message: string } | null;
+  /** The processor's ids of refunds that should have a credit note, and have none. */
+  readonly unnoted?: readonly string[];
 }
 
 export interface ReversalsProgress extends ReversalsView {

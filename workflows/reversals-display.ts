@@ -47,7 +47,7 @@ function claimsOf({ heldDollars, debtDollars }: Displayed): string {
 }
 
 /** What waits for an operator. Runs of earlier releases did not read it. */
-function toDoOf({ topUpId, open = [], failedRefund }: Displayed): readonly string[] {
+function toDoOf({ topUpId, open = [], failedRefund, unnoted = [] }: Displayed): readonly string[] {
   const toDo: string[] = [];
   if (open.includes('warning')) {
     toDo.push(
@@ -65,6 +65,12 @@ function toDoOf({ topUpId, open = [], failedRefund }: Displayed): readonly strin
       `A **refund of ${dollars(failedRefund.dollars)} failed**, and the amount was credited again:`,
       `> ${escaped(failedRefund.message)}`,
       'To do: if the refund is still due, request it again or pay it in another way.',
+    );
+  }
+  if (unnoted.length > 0) {
+    const refunds = unnoted.map((id) => `\`${id}\``).join(', ');
+    toDo.push(
+      `The processor refused a credit note for ${refunds}. To do: correct the invoice in its dashboard.`,
     );
   }
   return toDo;

@@ -2,11 +2,12 @@
  * Reads refunds and disputes at Stripe, and makes refunds. A refund has one idempotency key forever, made from its row's
  * id: if a response was lost, its outcome is found by reading, never with a new key.
  */
-import { Stripe } from 'stripe';
+import type { Stripe } from 'stripe';
 import { uuidOf, wireId } from '../domain/ids.ts';
 import { centsOf, microsOfCents, type Micros } from '../domain/money.ts';
 import type { DisputeStatus } from '../domain/reversal.ts';
 import type { ReportedReversal } from '../store/top-ups/reversals.ts';
+import { isRefusal } from './errors.ts';
 import { PaymentMismatchError } from './verdict.ts';
 
 export type MadeRefund =
@@ -45,10 +46,7 @@ export async function makeRefund(
     );
     return { kind: 'made', reported: reportOfRefund(made) };
   } catch (error) {
-    // Only a 400 certainly concerns this refund and had no effect.
-    const isRefusal =
-      error instanceof Stripe.errors.StripeInvalidRequestError && error.statusCode === 400;
-    if (!isRefusal) throw error;
+    if (!isRefusal(error)) throw error;
     return { kind: 'refused', message: error.message };
   }
 }

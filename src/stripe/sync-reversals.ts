@@ -17,6 +17,7 @@ import {
   recordReversals,
   type ReportedReversal,
 } from '../store/top-ups/reversals.ts';
+import { isRefusal } from './errors.ts';
 import { makeRefund, readReversals } from './reversals.ts';
 import { addCreditNote, makeInvoice } from './invoices.ts';
 
@@ -52,7 +53,14 @@ export async function syncReversals(
   const invoice = uninvoiced && (await makeInvoice(stripe, uninvoiced));
   if (invoice != null) await recordInvoice(database, topUpId, invoice);
   for (const { id, invoiceId, ...refund } of await listWithoutCreditNote(database, topUpId)) {
-    await recordCreditNote(database, id, await addCreditNote(stripe, invoiceId, refund));
+    try {
+      await recordCreditNote(database, id, await addCreditNote(stripe, invoiceId, refund));
+    } catch (error) {
+      if (!isRefusal(error)) throw error;
+      // Notes of refunds that failed stay, and together they may not exceed the invoice. The next run tries again.
+      const about = `${refund.processorId} on ${invoiceId} of ${wireId('topUp', topUpId)}`;
+      warn(`Stripe refused a credit note for ${about}: ${error.message}`);
+    }
   }
 }
 
