@@ -74,19 +74,21 @@ export function reportOfDispute(dispute: Stripe.Dispute): ReportedReversal {
 }
 
 /**
- * A warning concerns what is left of the payment, until Stripe says that nothing can be done any more: the payment is
- * refunded in full, or disputed. Its charge must be expanded. Empty: nothing was left when it came.
+ * A warning concerns what is left of the payment, until that is refunded in full, or disputed. Stripe then says that it is not
+ * actionable, and need not take that back when the refund fails, so the charge counts too. The charge must be expanded.
+ * Empty: nothing was left when the warning came.
  */
 export function reportOfWarning(warning: Stripe.Radar.EarlyFraudWarning): ReportedReversal[] {
-  const { id, actionable } = warning;
+  const { id } = warning;
   const charge = expandedChargeOf(warning);
+  const isOpen = warning.actionable || !(charge.refunded || charge.disputed);
   const amountMicros = microsOf({
     id,
-    amount: actionable ? charge.amount - charge.amount_refunded : charge.amount,
+    amount: isOpen ? charge.amount - charge.amount_refunded : charge.amount,
     currency: charge.currency,
   });
   if (amountMicros === 0) return [];
-  return [{ kind: 'warning', processorId: id, amountMicros, status: actionable ? 'open' : 'won' }];
+  return [{ kind: 'warning', processorId: id, amountMicros, status: isOpen ? 'open' : 'won' }];
 }
 
 /** An inquiry (`warning_…`) moves no money, so it counts as won. */

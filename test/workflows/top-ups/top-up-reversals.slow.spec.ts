@@ -249,6 +249,23 @@ describe('a credited top-up', () => {
     assert.match(await detailsOf(topUp), /refund of .+4\.00 failed.+expired or canceled card/);
   });
 
+  for (const refunded of ['by an operator', 'in the dashboard'] as const) {
+    it(`is held by the warning again when its full refund, made ${refunded}, fails`, async () => {
+      const { payer, topUp, intent } = await paid(10);
+      await harness.control('fraud-warnings', { payment_intent: intent });
+      await settled(topUp, 'disputed');
+      if (refunded === 'by an operator') await refund(topUp, 10_000_000);
+      else await harness.stripe.refunds.create({ payment_intent: intent });
+      await settled(topUp, 'refunded');
+      assert.deepEqual(await payer.money(), { balance: 0, held: 0, debt: 0 });
+      // Stripe calls the warning no longer actionable, since the payment was refunded in full.
+      const [made] = await refundsOf(intent);
+      await harness.control(`refunds/${made?.id}/fail`);
+      await settled(topUp, 'disputed');
+      assert.deepEqual(await payer.money(), { balance: 0, held: 10_000_000, debt: 0 });
+    });
+  }
+
   it('is spendable once an operator has dismissed the warning, even if it is reported again', async () => {
     const { payer, topUp, intent } = await paid(10);
     const id = wireId('topUp', topUp.id);
