@@ -7,6 +7,7 @@ import { dollarsOf } from '../src/domain/money.ts';
 import type { TopUpStatus } from '../src/domain/top-up.ts';
 import { syncReversals } from '../src/stripe/sync-reversals.ts';
 import type { Database } from '../src/store/database.ts';
+import { listWithoutCreditNote } from '../src/store/top-ups/invoices.ts';
 import { getClaims } from '../src/store/top-ups/reversals.ts';
 import { getTopUp } from '../src/store/top-ups/top-ups.ts';
 import { rowIdOf } from './row-id.ts';
@@ -14,12 +15,16 @@ import { rowIdOf } from './row-id.ts';
 export interface TopUpReversalDeps {
   readonly database: Database;
   readonly stripe: Stripe;
+  readonly warn: (message: string) => void;
 }
 
 export interface SyncedReversals {
   readonly status: TopUpStatus;
   readonly heldDollars: number;
   readonly debtDollars: number;
+  readonly open: readonly ('dispute' | 'warning')[];
+  readonly failedRefund: { readonly dollars: number; readonly message: string } | null;
+  readonly unnoted: readonly string[];
 }
 
 export type TopUpReversalActivities = ReturnType<typeof createTopUpReversalActivities>;
@@ -37,8 +42,19 @@ export function createTopUpReversalActivities(deps: TopUpReversalDeps) {
         await syncReversals(deps, id, paymentIntentId);
       }
       const { status } = await getTopUp(deps.database, id);
-      const { heldMicros, debtMicros } = await getClaims(deps.database, id);
-      return { status, heldDollars: dollarsOf(heldMicros), debtDollars: dollarsOf(debtMicros) };
+      const { heldMicros, debtMicros, open, failedRefund } = await getClaims(deps.database, id);
+      const unnoted = await listWithoutCreditNote(deps.database, id);
+      return {
+        status,
+        heldDollars: dollarsOf(heldMicros),
+        debtDollars: dollarsOf(debtMicros),
+        open,
+        failedRefund: failedRefund && {
+          dollars: dollarsOf(failedRefund.amountMicros),
+          message: failedRefund.message,
+        },
+        unnoted: unnoted.map(({ processorId }) => processorId),
+      };
     },
   };
 }

@@ -1009,7 +1009,8 @@ create table farebox.reversals (
   failure_message text,
   created_at timestamp with time zone not null default now(),
   updated_at timestamp with time zone not null default now(),
-  -- when an operator decided that a fraud warning holds nothing. it never holds again.
+  -- when an operator decided that a fraud warning holds nothing, or requested a refund, which has the same time as
+  -- created_at. it never holds again, unless that refund fails.
   dismissed_at timestamp with time zone,
   -- the amount at the processor, with tax. null: there was no tax, so it is amount_micros.
   gross_micros bigint,
@@ -1034,7 +1035,7 @@ create index reversals_id on farebox.reversals using btree (id);
 create index reversals_open on farebox.reversals using btree (top_up_id) where (status = 'open');
 create index reversals_requested on farebox.reversals using btree (updated_at) where (status = 'requested');
 create index reversals_top_up on farebox.reversals using btree (top_up_id);
-create constraint trigger reversals_audit_dismissal after update of dismissed_at on farebox.reversals deferrable initially deferred for each row when (old.dismissed_at is distinct from new.dismissed_at) execute function farebox.audit_change('warning.dismissed', 'consumer_id', 'amount_micros', 'top_up_id');
+create constraint trigger reversals_audit_dismissal after update of dismissed_at on farebox.reversals deferrable initially deferred for each row when (new.dismissed_at is not null and old.dismissed_at is distinct from new.dismissed_at) execute function farebox.audit_change('warning.dismissed', 'consumer_id', 'amount_micros', 'top_up_id');
 create constraint trigger reversals_audit_request after insert on farebox.reversals deferrable initially deferred for each row when (new.kind = 'refund' and new.status = 'requested') execute function farebox.audit_change('refund.requested', 'consumer_id', 'amount_micros', 'top_up_id');
 create trigger reversals_event_insert after insert on farebox.reversals for each row execute function farebox.post_reversal_event();
 create trigger reversals_event_update after update of status on farebox.reversals for each row when (old.status <> new.status) execute function farebox.post_reversal_event();

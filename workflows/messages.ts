@@ -71,6 +71,12 @@ export interface ReversalsView {
   /** The amounts that its refunds and disputes hold, and that the consumer owes for them. */
   readonly heldDollars: number;
   readonly debtDollars: number;
+  /** The kinds of those that are open. */
+  readonly open?: readonly ('dispute' | 'warning')[];
+  /** The newest refund that failed. */
+  readonly failedRefund?: { readonly dollars: number; readonly message: string } | null;
+  /** The processor's ids of refunds that should have a credit note, and have none. */
+  readonly unnoted?: readonly string[];
 }
 
 export interface ReversalsProgress extends ReversalsView {

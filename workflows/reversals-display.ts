@@ -31,18 +31,49 @@ function stateOf(run: Displayed): string {
     return stuckDetails(stuck, 'Requested refunds are not made twice.');
   }
   if (!ended) return 'Reading the refunds and disputes of the top-up at the processor.';
-  return `The top-up is **${status}**. ${claimsOf(run)}No action needed.`;
+  const state = `The top-up is **${status}**. ${claimsOf(run)}`;
+  const toDo = toDoOf(run);
+  return toDo.length === 0 ? `${state}No action needed.` : [state.trim(), ...toDo].join('\n\n');
 }
 
 /** What they hold, and what the consumer owes for them. */
 function claimsOf({ heldDollars, debtDollars }: Displayed): string {
-  const held =
-    heldDollars > 0
-      ? `An open dispute **holds ${escaped(formatDollarNumber(heldDollars))}** until it is decided. `
-      : '';
+  const held = heldDollars > 0 ? `**${dollars(heldDollars)} is on hold**. ` : '';
   const debt =
     debtDollars > 0
-      ? `The consumer **owes ${escaped(formatDollarNumber(debtDollars))}**, which the next credits repay. `
+      ? `The consumer **owes ${dollars(debtDollars)}**, which the next credits repay. `
       : '';
   return held + debt;
 }
+
+/** What waits for an operator. Runs of earlier releases did not read it. */
+function toDoOf({ topUpId, open = [], failedRefund, unnoted = [] }: Displayed): readonly string[] {
+  const toDo: string[] = [];
+  if (open.includes('warning')) {
+    toDo.push(
+      'The bank suspects **fraud**. To do: refund the top-up, or dismiss the warning with' +
+        ` \`farebox dismiss-warning ${topUpId}\`.`,
+    );
+  }
+  if (open.includes('dispute')) {
+    toDo.push(
+      "A **dispute** is open. To do: respond in the processor's dashboard before its deadline.",
+    );
+  }
+  if (failedRefund) {
+    toDo.push(
+      `A **refund of ${dollars(failedRefund.dollars)} failed**, and the amount was credited again:`,
+      `> ${escaped(failedRefund.message)}`,
+      'To do: if the refund is still due, request it again or pay it in another way.',
+    );
+  }
+  if (unnoted.length > 0) {
+    const refunds = unnoted.map((id) => `\`${id}\``).join(', ');
+    toDo.push(
+      `The processor refused a credit note for ${refunds}. To do: correct the invoice in its dashboard.`,
+    );
+  }
+  return toDo;
+}
+
+const dollars = (amount: number): string => escaped(formatDollarNumber(amount));

@@ -54,7 +54,7 @@ async function refund(
     json
       ? `${JSON.stringify(asked)}\n`
       : `${table(asked)}\nRemoved from the balance. Its workflow reversals refunds it through Stripe.\n` +
-          'If that fails, the amount is credited again.\n',
+          'If that fails, the amount is credited again, and the console and the workflow say why.\n',
   );
 }
 

@@ -199,7 +199,11 @@ function createStripeActivities({ config, database, stripe, temporal, log }: Act
       tax: config.stripe.tax,
       tellOwner: confirmTopUpMailer({ config, database, log }),
     }),
-    ...createTopUpReversalActivities({ database, stripe }),
+    ...createTopUpReversalActivities({
+      database,
+      stripe,
+      warn: (message) => log.warn(message),
+    }),
     ...createReconciliationActivities({
       database,
       stripe,

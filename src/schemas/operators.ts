@@ -88,6 +88,7 @@ export const AccountReply = Closed({
       amount: Dollars('Dollars, signed for an adjustment.', 5),
       topUpId: OrNull(Id('topUp', 'The top-up.'), 'The top-up that was refunded, or null.'),
       reason: Text('Why.', 'Goodwill after an outage.'),
+      failure: OrNull(Type.String(), 'Why the refund failed, or null.'),
       operator: Text('Who did it.', 'ops@example.com'),
       createdAt: Timestamp,
     }),
@@ -129,6 +130,13 @@ export const OperatorTopUpsReply = Closed({
       method: Word(TOP_UP_METHODS, 'How it is paid.'),
       automatic: Type.Boolean({ description: 'Whether a charge started it.', examples: [false] }),
       failure: OrNull(Type.String(), 'Why it failed, or null.'),
+      failedRefund: OrNull(
+        Closed({
+          amount: Dollars('Dollars, which the account can spend again.', 4),
+          failure: Text('Why.', 'expired or canceled card'),
+        }),
+        'The newest refund of it that failed, or null.',
+      ),
       createdAt: Timestamp,
       completedAt: OrNull(TimeOf('When it was credited.'), 'When it was credited, or null.'),
       ...links,

@@ -42,7 +42,9 @@ export interface Progress {
   readonly entered: Set<string>;
 }
 
-interface Run extends Books, Progress {}
+interface Run extends Books, Progress {
+  readonly warn: (message: string) => void;
+}
 
 /** A refund may fail, and a dispute may change, long after it was made. */
 const REVERSALS_CHANGE_WITHIN_SECONDS = 60 * 86_400;
@@ -60,7 +62,7 @@ export async function takeOverSince(
   say: (what: string) => void,
   progress = nothingYet(),
 ): Promise<TakenOver> {
-  const run: Run = { ...books, ...progress };
+  const run: Run = { ...books, ...progress, warn: say };
   const { database } = run;
   const since = Math.floor(Date.parse(await getRestoreStart(database)) / 1_000);
   const until = Math.floor((await readClock(database)) / 1_000);

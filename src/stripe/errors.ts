@@ -32,6 +32,13 @@ export function mayHaveTakenEffect(error: unknown): boolean {
   return !isOfStripe(error) || error.statusCode === undefined || error.statusCode >= 500;
 }
 
+/** Whether Stripe refused this call for what it asks, without effect. No other status says that. */
+export function isRefusal(error: unknown): error is Stripe.errors.StripeInvalidRequestError {
+  return (
+    isOfStripe(error) && error.type === 'StripeInvalidRequestError' && error.statusCode === 400
+  );
+}
+
 /** Whether Stripe refused a call because it does not know the customer: deleted, or of another Stripe account. */
 export function isCustomerMissing(error: unknown): boolean {
   return isMissing(error) && error.param === 'customer';

@@ -8,6 +8,7 @@ import { wireId } from '../domain/ids.ts';
 import { centsOf, formatDollars, microsOfCents, type Micros } from '../domain/money.ts';
 import { DESCRIPTION } from './calls.ts';
 import { isMissing } from './errors.ts';
+import { idOf } from './verdict.ts';
 
 export interface Invoiceable {
   /** The top-up's UUID. */
@@ -132,18 +133,18 @@ function nameOf(taxType: string): string {
   return (taxType.charAt(0).toUpperCase() + taxType.slice(1)).replaceAll('_', ' ');
 }
 
-/** Adds the credit note of a refund to the invoice, once, and returns its id. */
+/** Adds the credit note of a refund to the invoice, unless it has one, and returns its id. */
 export async function addCreditNote(
   stripe: Stripe,
   invoiceId: string,
   refund: { readonly processorId: string; readonly grossMicros: Micros },
 ): Promise<string> {
   const { processorId, grossMicros } = refund;
-  for await (const { id, metadata } of stripe.creditNotes.list({
+  for await (const { id, refunds } of stripe.creditNotes.list({
     invoice: invoiceId,
     limit: 100,
   })) {
-    if (metadata?.['refund_id'] === processorId) return id;
+    if (refunds.some(({ refund: noted }) => idOf(noted) === processorId)) return id;
   }
   const amount = centsOf(grossMicros);
   const note = await stripe.creditNotes.create(
@@ -151,7 +152,6 @@ export async function addCreditNote(
       invoice: invoiceId,
       amount,
       refunds: [{ type: 'refund', refund: processorId, amount_refunded: amount }],
-      metadata: { refund_id: processorId },
     },
     { idempotencyKey: `${processorId}/credit-note` },
   );

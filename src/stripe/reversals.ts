@@ -2,11 +2,12 @@
  * Reads refunds and disputes at Stripe, and makes refunds. A refund has one idempotency key forever, made from its row's
  * id: if a response was lost, its outcome is found by reading, never with a new key.
  */
-import { Stripe } from 'stripe';
+import type { Stripe } from 'stripe';
 import { uuidOf, wireId } from '../domain/ids.ts';
 import { centsOf, microsOfCents, type Micros } from '../domain/money.ts';
 import type { DisputeStatus } from '../domain/reversal.ts';
 import type { ReportedReversal } from '../store/top-ups/reversals.ts';
+import { isRefusal } from './errors.ts';
 import { PaymentMismatchError } from './verdict.ts';
 
 export type MadeRefund =
@@ -45,10 +46,7 @@ export async function makeRefund(
     );
     return { kind: 'made', reported: reportOfRefund(made) };
   } catch (error) {
-    // Only a 400 certainly concerns this refund and had no effect.
-    const isRefusal =
-      error instanceof Stripe.errors.StripeInvalidRequestError && error.statusCode === 400;
-    if (!isRefusal) throw error;
+    if (!isRefusal(error)) throw error;
     return { kind: 'refused', message: error.message };
   }
 }
@@ -61,6 +59,7 @@ export function reportOfRefund(refund: Stripe.Refund): ReportedReversal {
     // A pending refund counts as made: the money has left, and returns if the refund fails.
     status: refund.status === 'failed' || refund.status === 'canceled' ? 'failed' : 'made',
     refundId: uuidOf('topUpRefund', refund.metadata?.['refund_id'] ?? ''),
+    failureMessage: refund.failure_reason?.replaceAll('_', ' '),
   };
 }
 
@@ -75,19 +74,21 @@ export function reportOfDispute(dispute: Stripe.Dispute): ReportedReversal {
 }
 
 /**
- * A warning concerns what is left of the payment, until Stripe says that nothing can be done any more: the payment is
- * refunded in full, or disputed. Its charge must be expanded. Empty: nothing was left when it came.
+ * A warning concerns what is left of the payment, until that is refunded in full, or disputed. Stripe then says that it is not
+ * actionable, and need not take that back when the refund fails, so the charge counts too. The charge must be expanded.
+ * Empty: nothing was left when the warning came.
  */
 export function reportOfWarning(warning: Stripe.Radar.EarlyFraudWarning): ReportedReversal[] {
-  const { id, actionable } = warning;
+  const { id } = warning;
   const charge = expandedChargeOf(warning);
+  const isOpen = warning.actionable || !(charge.refunded || charge.disputed);
   const amountMicros = microsOf({
     id,
-    amount: actionable ? charge.amount - charge.amount_refunded : charge.amount,
+    amount: isOpen ? charge.amount - charge.amount_refunded : charge.amount,
     currency: charge.currency,
   });
   if (amountMicros === 0) return [];
-  return [{ kind: 'warning', processorId: id, amountMicros, status: actionable ? 'open' : 'won' }];
+  return [{ kind: 'warning', processorId: id, amountMicros, status: isOpen ? 'open' : 'won' }];
 }
 
 /** An inquiry (`warning_…`) moves no money, so it counts as won. */

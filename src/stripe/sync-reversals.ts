@@ -3,6 +3,7 @@
  * documents: the invoice of a taxed payment by the saved card, and the credit notes of refunds.
  */
 import type { Stripe } from 'stripe';
+import { wireId } from '../domain/ids.ts';
 import type { Database } from '../store/database.ts';
 import {
   findWithoutInvoice,
@@ -16,15 +17,23 @@ import {
   recordReversals,
   type ReportedReversal,
 } from '../store/top-ups/reversals.ts';
+import { isRefusal } from './errors.ts';
 import { makeRefund, readReversals } from './reversals.ts';
 import { addCreditNote, makeInvoice } from './invoices.ts';
+
+interface Deps {
+  readonly database: Database;
+  readonly stripe: Stripe;
+  /** Says what Stripe refused: the workflow ends as if nothing had happened. */
+  readonly warn: (message: string) => void;
+}
 
 /**
  * Reads first, to learn what an earlier attempt did, and so that a refund that cannot be made now does not keep the rest
  * from being recorded.
  */
 export async function syncReversals(
-  { database, stripe }: { readonly database: Database; readonly stripe: Stripe },
+  { database, stripe, warn }: Deps,
   topUpId: string,
   paymentIntentId: string,
 ): Promise<void> {
@@ -33,15 +42,25 @@ export async function syncReversals(
     await record(database, topUpId, async () => {
       const made = await makeRefund(stripe, paymentIntentId, refund);
       if (made.kind === 'made') return [made.reported];
+      const [topUp, id] = [wireId('topUp', topUpId), wireId('topUpRefund', refund.id)];
+      warn(`Stripe refused the refund ${id} of ${topUp}: ${made.message}`);
       await failRefund(database, topUpId, refund.id, made.message);
-      return [];
+      // A fraud warning that the request dismissed is open again, and may be over by now.
+      return readReversals(stripe, paymentIntentId);
     });
   }
   const uninvoiced = await findWithoutInvoice(database, topUpId);
   const invoice = uninvoiced && (await makeInvoice(stripe, uninvoiced));
   if (invoice != null) await recordInvoice(database, topUpId, invoice);
   for (const { id, invoiceId, ...refund } of await listWithoutCreditNote(database, topUpId)) {
-    await recordCreditNote(database, id, await addCreditNote(stripe, invoiceId, refund));
+    try {
+      await recordCreditNote(database, id, await addCreditNote(stripe, invoiceId, refund));
+    } catch (error) {
+      if (!isRefusal(error)) throw error;
+      // Notes of refunds that failed stay, and together they may not exceed the invoice. The next run tries again.
+      const about = `${refund.processorId} on ${invoiceId} of ${wireId('topUp', topUpId)}`;
+      warn(`Stripe refused a credit note for ${about}: ${error.message}`);
+    }
   }
 }
 

@@ -90,6 +90,30 @@ describe('the console with much to show', function () {
     await list.getByText('$20.00 refunded').waitFor();
   });
 
+  it('says on the account that a refund failed, and why', async () => {
+    const { api, simulator } = harness.stack;
+    const account = await enterAsOperator('/balance');
+    await pay((await openCheckout(api, account, 20)).sessionUrl);
+    await until(async () => (await topUpsOf(api, account))[0]?.status === 'completed');
+    const refused = { method: 'POST', path: '/v1/refunds', kind: 'error', status: 400 };
+    await control(simulator, 'faults', refused);
+    await window.go(`/operator/accounts?query=${account.email}`);
+    await page.getByRole('link', { name: account.email }).click();
+    await page.getByRole('tab', { name: 'Top-ups' }).click();
+    const list = page.getByRole('region', { name: 'Top-ups' });
+    await list.getByRole('button', { name: 'Refund' }).click();
+    const form = await openedDialog(page, 'Refund top-up');
+    await form.getByLabel('Amount in dollars').fill('4');
+    await form.getByLabel('Reason').fill('Asked for it');
+    await form.getByRole('button', { name: 'Refund' }).click();
+    await page.getByText('Stripe is asked to refund $4.00 to the card.').waitFor();
+    await until(async () => (await topUpsOf(api, account))[0]?.refunded === 0);
+    await page.reload();
+    await page.getByText(/Asked for it The refund failed: An unknown error occurred\./).waitFor();
+    await page.getByRole('tab', { name: 'Top-ups' }).click();
+    await list.getByText('A refund of $4.00 failed: An unknown error occurred.').waitFor();
+  });
+
   it('keeps what a budget was spent on below its 300 keys', async () => {
     const account = await harness.newAccount(10);
     const { api } = harness.stack;

@@ -51,7 +51,7 @@ describe('the mail that automatic top-ups turned themselves off', () => {
   it('says that a payment was disputed, or reported as fraud', async () => {
     for (const [reported, why] of [
       [dispute(processorId('dp'), FIVE), /A payment to your Farebox account was disputed/],
-      [warning(processorId('dp'), FIVE), /A bank reported a payment .+ as possible fraud/],
+      [warning(processorId('issfr'), FIVE), /A bank reported a payment .+ as possible fraud/],
     ] as const) {
       const payer = await newPayer(mails.database);
       const topUp = await payer.topUp(FIVE);

@@ -143,7 +143,7 @@ export function warning(
   return { kind: 'warning', processorId, amountMicros: amountMicros as Micros, status };
 }
 
-/** `re_…` or `dp_…` that no other test has. */
-export function processorId(kind: 're' | 'dp'): string {
+/** `re_…`, `dp_…` or `issfr_…` that no other test has. */
+export function processorId(kind: 're' | 'dp' | 'issfr'): string {
   return `${kind}_${wireId('charge', randomUUID()).slice(4)}`;
 }

@@ -138,10 +138,11 @@ function Facts({ account }: { readonly account: OperatorAccount }) {
             Owes <Money dollars={debt} /> for refunds and disputes.
           </Text>
         )}
-        {account.actions.map(({ createdAt: at, kind, amount, reason, operator }) => (
+        {account.actions.map(({ createdAt: at, kind, amount, reason, failure, operator }) => (
           <Text key={at} size="sm" c="dimmed" className="breaks">
             <Time iso={at} />: {operator} {kind === 'refund' ? 'refunded' : 'adjusted by'}{' '}
             <Money dollars={amount} />. {reason}
+            {failure !== null && ` The refund failed: ${failure}`}
           </Text>
         ))}
       </Stack>

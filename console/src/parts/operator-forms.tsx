@@ -94,7 +94,7 @@ export function RefundForm({
   const [reason, setReason] = useState('');
   const refund = useCorrection(
     `/v1/operator/top-ups/${topUp.id}/refund`,
-    ({ amount: refunded }) => `${usd(refunded)} goes back to the card.`,
+    ({ amount: refunded }) => `Stripe is asked to refund ${usd(refunded)} to the card.`,
     onDone,
   );
   const isAmount = amount.trim() === '' || /^\d+(\.\d{1,2})?$/.test(amount.trim());
@@ -110,7 +110,7 @@ export function RefundForm({
       <Stack gap="sm">
         <Alert color="blue">
           The money leaves the balance now and returns to the card that paid {usd(topUp.amount)}. If
-          Stripe refuses, it is credited again.
+          the refund fails, the money is credited again, and the list of top-ups says why.
         </Alert>
         <TextInput
           label="Amount in dollars"

@@ -8,7 +8,7 @@ import type {
   OperatorMovements,
   OperatorTopUps,
 } from '../answers.ts';
-import { decimalsOfAll, movementText, paymentText } from '../format.ts';
+import { decimalsOfAll, movementText, paymentText, usd } from '../format.ts';
 import { AuditEntries } from './audit-entries.tsx';
 import { PagedList, ScrollTable, usePages } from './lists.tsx';
 import { OutsideLinks } from './operator.tsx';
@@ -147,6 +147,11 @@ function TopUps({ path, onRefund }: { readonly path: string } & Pick<ListsProps,
               {topUp.failure !== null && (
                 <Text size="xs" c="dimmed">
                   {topUp.failure}
+                </Text>
+              )}
+              {topUp.failedRefund !== null && (
+                <Text size="xs" c="dimmed" className="breaks">
+                  A refund of {usd(topUp.failedRefund.amount)} failed: {topUp.failedRefund.failure}
                 </Text>
               )}
             </Table.Td>

@@ -36,6 +36,8 @@ const Action = Type.Object({
   amountMicros: micros,
   topUpId: nullable(Type.String()),
   reason: Type.String(),
+  /** Why the refund failed. */
+  failure: nullable(Type.String()),
   createdAt: Type.String(),
 });
 export type OperatorAction = Static<typeof Action>;
@@ -45,7 +47,10 @@ const sameRow = row(Type.Object({ isSame: Type.Boolean() }));
 
 const columns = sql.fragment`
   a.id, o.email as "operatorEmail", a.kind, a.amount_micros as "amountMicros",
-  a.top_up_id as "topUpId", a.reason, a.created_at as "createdAt"
+  a.top_up_id as "topUpId", a.reason, a.created_at as "createdAt", (
+    select coalesce(r.failure_message, 'no reason given') from farebox.reversals r
+    where r.id = a.id and r.status = 'failed'
+  ) as failure
 `;
 
 /** Grants or withdraws the rights of an operator, from the next request on. */

@@ -215,7 +215,7 @@ export async function noteWaitingRefunds(
   return rowCount;
 }
 
-/** Records that the processor refused the refund, and credits the amount again, once. */
+/** Records that the processor refused the refund, and credits the amount again, once. Then read the reversals again. */
 export async function failRefund(
   database: Database,
   topUpId: string,

@@ -4,7 +4,7 @@
  * and derives the top-up's status from its reversals.
  */
 import { Type, type Static } from 'typebox';
-import { asMicros, type Micros } from '../../domain/money.ts';
+import type { Micros } from '../../domain/money.ts';
 import { netShare, type TakenShare } from '../../domain/tax.ts';
 import {
   CLAIMS,
@@ -20,6 +20,7 @@ import { lockConsumer } from '../balance/consumers.ts';
 import {
   type Connection,
   type Database,
+  type Fragment,
   idRow,
   micros,
   nullable,
@@ -43,6 +44,8 @@ export type ReportedReversal = {
       readonly status: Exclude<RefundStatus, 'requested'>;
       /** The UUID of our refund request, if there is one. */
       readonly refundId?: string | undefined;
+      /** Why it failed. */
+      readonly failureMessage?: string | undefined;
     }
   | { readonly kind: 'dispute'; readonly status: DisputeStatus }
   | { readonly kind: 'warning'; readonly status: WarningStatus }
@@ -79,7 +82,26 @@ const reversalRow = row(Reversal);
 const ownerRow = row(Owner);
 const versionRow = row(Type.Object({ version: Type.Integer() }));
 const takenRow = row(Type.Object({ netMicros: micros, grossMicros: micros }));
-const claimsRow = row(Type.Object({ held: Type.Integer(), debt: Type.Integer() }));
+
+export const FailedRefund = Type.Object({ amountMicros: micros, message: Type.String() });
+
+const Claims = Type.Object({
+  heldMicros: micros,
+  debtMicros: micros,
+  /** The kinds of those that are open. */
+  open: Type.Array(Type.Enum(['dispute', 'warning'])),
+  failedRefund: nullable(FailedRefund),
+});
+const claimsRow = row(Claims);
+
+/** The newest refund of a top-up that failed, since nobody else hears of it. */
+export const failedRefundOf = (topUpId: Fragment) => sql.fragment`(
+  select json_build_object('amountMicros', r.amount_micros,
+    'message', coalesce(r.failure_message, 'no reason given'))
+  from farebox.reversals r
+  where r.top_up_id = ${topUpId} and r.kind = 'refund' and r.status = 'failed'
+  order by r.id desc limit 1
+)`;
 
 export const reversalColumns = sql.fragment`
   id, kind, status, amount_micros as "amountMicros",
@@ -133,16 +155,21 @@ export async function recordReversals(
   });
 }
 
-/** The total that the reversals of a top-up hold and are owed. */
+/** The total that the reversals of a top-up hold and are owed, and what an operator may have to act on. */
 export async function getClaims(
   connection: Connection,
   topUpId: string,
-): Promise<{ readonly heldMicros: Micros; readonly debtMicros: Micros }> {
-  const { held, debt } = await connection.one(sql.type(claimsRow)`
-    select coalesce(sum(held_micros), 0) as held, coalesce(sum(debt_micros), 0) as debt
+): Promise<Static<typeof Claims>> {
+  return connection.one(sql.type(claimsRow)`
+    select coalesce(sum(held_micros), 0)::int8 as "heldMicros",
+      coalesce(sum(debt_micros), 0)::int8 as "debtMicros",
+      array(
+        select distinct kind from farebox.reversals
+        where top_up_id = ${topUpId} and status = 'open' order by kind
+      ) as open,
+      ${failedRefundOf(sql.fragment`${topUpId}`)} as "failedRefund"
     from farebox.reversals where top_up_id = ${topUpId}
   `);
-  return { heldMicros: asMicros(held), debtMicros: asMicros(debt) };
 }
 
 export async function findOwner(connection: Connection, topUpId: string): Promise<Owner | null> {
@@ -175,7 +202,11 @@ async function recordOne(tx: Transaction, owner: Owner, reported: ReportedRevers
     before?.grossMicros === grossMicros
       ? before.amountMicros
       : netShare(owner, grossMicros, await getTaken(tx, owner, kind, before?.id));
-  if (before) return become(tx, owner, before, { status, amountMicros, grossMicros, processorId });
+  if (before) {
+    const failureMessage = kind === 'refund' ? reported.failureMessage : undefined;
+    const state = { status, amountMicros, grossMicros, processorId, failureMessage };
+    return become(tx, owner, before, state);
+  }
   if (CLAIMS[status] === 'nothing' || amountMicros === 0) return;
   const id = await tx.oneFirst(sql.type(idRow)`
     insert into farebox.reversals
@@ -220,10 +251,13 @@ export interface ReversalState {
   readonly amountMicros: Micros;
   readonly grossMicros: Micros;
   readonly processorId: string | null;
-  readonly failureMessage?: string;
+  readonly failureMessage?: string | undefined;
 }
 
-/** Returns the amount that the reversal no longer claims, and covers its current claim. */
+/**
+ * Returns the amount that the reversal no longer claims, and covers its current claim. What a failed refund had lifted holds
+ * again in the same transaction, so that nothing can be spent in between.
+ */
 export async function become(
   tx: Transaction,
   owner: Owner,
@@ -243,6 +277,7 @@ export async function become(
     where id = ${before.id}
   `);
   if (!claimsTheSame) await cover(tx, owner, before.id);
+  if (status === 'failed' && before.status !== 'failed') await holdAgain(tx, owner, before.id);
 }
 
 /** Lifts the hold, and credits the amount taken again, as a new lot of the same top-up. */
@@ -281,7 +316,7 @@ export async function dismissFraudWarnings(
   });
 }
 
-/** Lifts the holds of a top-up's open fraud warnings permanently. Returns how many there were. */
+/** Lifts the holds of a top-up's open fraud warnings, even if they are reported again. Returns how many there were. */
 export async function dismissWarnings(tx: Transaction, owner: Owner): Promise<number> {
   const open = await tx.any(sql.type(reversalRow)`
     select ${reversalColumns} from farebox.reversals
@@ -294,6 +329,20 @@ export async function dismissWarnings(tx: Transaction, owner: Owner): Promise<nu
     `);
   }
   return open.length;
+}
+
+/**
+ * Opens the fraud warnings again that the request of this refund dismissed: both have the time of that transaction. What the
+ * processor says next about them counts.
+ */
+async function holdAgain(tx: Transaction, owner: Owner, refundId: string): Promise<void> {
+  const lifted = await tx.any(sql.type(reversalRow)`
+    update farebox.reversals set dismissed_at = null
+    where top_up_id = ${owner.topUpId} and kind = 'warning'
+      and dismissed_at = (select created_at from farebox.reversals where id = ${refundId})
+    returning ${reversalColumns}
+  `);
+  for (const warning of lifted) await become(tx, owner, warning, { ...warning, status: 'open' });
 }
 
 /** Ends every change of a reversal: repays debts and derives the top-up's status. */

@@ -14,6 +14,7 @@ import {
 } from '../../domain/top-up.ts';
 import { findAutoTopUpState, recordAutoTopUpResult, type Ending } from './auto-top-ups.ts';
 import { leftOfMonth, lockConsent } from './monthly-ceiling.ts';
+import { FailedRefund, failedRefundOf } from './reversals.ts';
 import { lockConsumer } from '../balance/consumers.ts';
 import { lockName } from '../named-lock.ts';
 import { postNotice } from '../outbox.ts';
@@ -294,6 +295,7 @@ const ListedTopUp = Type.Object({
   refundedMicros: micros,
   /** Unless nothing of it is unspent. A fraud warning calls for a refund, and a dispute prevents one. */
   isRefundable: Type.Boolean(),
+  failedRefund: nullable(FailedRefund),
 });
 const listedRow = row(ListedTopUp);
 const listedColumns = sql.fragment`
@@ -306,7 +308,7 @@ const listedColumns = sql.fragment`
       select from farebox.reversals r
       where r.top_up_id = top_ups.id and r.kind = 'dispute' and r.status in ('open', 'lost')
     )
-  ) as "isRefundable"
+  ) as "isRefundable", ${failedRefundOf(sql.fragment`top_ups.id`)} as "failedRefund"
 `;
 
 /** A consumer sees only its own. */

@@ -312,6 +312,39 @@ describe('operators', () => {
     await becomes('completed');
   });
 
+  it('see that a refund failed, and why, when Stripe refused it or its bank did later', async () => {
+    const topUpId = await topUp(10);
+    assert.equal((await newest())?.failedRefund, null);
+    const refused = { method: 'POST', path: '/v1/refunds', kind: 'error', status: 400 };
+    await control(stack.simulator, 'faults', refused);
+    const path = `/top-ups/${topUpId}/refund`;
+    bodyOf(await post(path, { amount: 4, reason: 'First' }), 201, TopUpRefundReply);
+    await until(async () => (await newest())?.failedRefund != null);
+    const first = (await newest())?.failedRefund;
+    assert.deepEqual([first?.amount, first?.failure], [4, 'An unknown error occurred.']);
+
+    bodyOf(await post(path, { amount: 3, reason: 'Second' }), 201, TopUpRefundReply);
+    const made = async () => {
+      const { rows } = await sql.query<{ id: string }>(
+        `select processor_id as id from farebox.reversals where top_up_id = $1 and status = 'made'`,
+        [topUpId.slice('tu_'.length)],
+      );
+      return rows[0]?.id;
+    };
+    await until(async () => (await made()) !== undefined);
+    await control(stack.simulator, `refunds/${await made()}/fail`, {});
+    await until(async () => (await newest())?.failedRefund?.amount === 3);
+    assert.equal((await newest())?.failedRefund?.failure, 'expired or canceled card');
+    const { actions } = await read();
+    assert.deepEqual(
+      actions.slice(0, 2).map(({ reason, failure }) => [reason, failure]),
+      [
+        ['Second', 'expired or canceled card'],
+        ['First', 'An unknown error occurred.'],
+      ],
+    );
+  });
+
   it('see which parts answer, what is stuck, what differs, and what doctor found last', async () => {
     const topUpId = await topUp(10);
     const before = await status();

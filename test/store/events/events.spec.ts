@@ -137,7 +137,7 @@ describe('events', () => {
     await payer.report(id, dispute(dp, 10_000_000));
     await payer.report(id, dispute(dp, 10_000_000));
     await payer.report(id, dispute(dp, 10_000_000, 'won'));
-    const warning = { kind: 'warning', processorId: `issfr_${randomUUID()}` } as const;
+    const warning = { kind: 'warning', processorId: processorId('issfr') } as const;
     const warned = { ...warning, amountMicros: asMicros(1_000_000) };
     await payer.report(other, { ...warned, status: 'open' });
     await payer.report(other, { ...warned, status: 'won' });

@@ -14,9 +14,17 @@ import {
   noteWaitingRefunds,
   requestRefund,
 } from '../../../src/store/top-ups/request-refund.ts';
+import { dismissFraudWarnings } from '../../../src/store/top-ups/reversals.ts';
 import { openTestLedger, type TestLedger } from '../../support/ledger.ts';
 import { holdConsumer } from '../../support/row-locks.ts';
-import { dispute, newPayer, processorId, refund, type Payer } from '../../support/payer.ts';
+import {
+  dispute,
+  newPayer,
+  processorId,
+  refund,
+  warning,
+  type Payer,
+} from '../../support/payer.ts';
 
 const countRow = row(Type.Object({ count: Type.Integer() }));
 
@@ -182,6 +190,49 @@ describe('a refund', () => {
     assert.deepEqual(await payer.money(), { balance: 5_000_000, held: 0, debt: 0 });
   });
 
+  it('that fails, refused or later, lets the fraud warning that it lifted hold the money again', async () => {
+    const topUp = await payer.topUp(10_000_000);
+    await payer.charge(6_000_000);
+    const issfr = processorId('issfr');
+    await payer.report(topUp, warning(issfr, 10_000_000));
+    const held = await payer.money();
+    assert.deepEqual(held, { balance: 0, held: 4_000_000, debt: 6_000_000 });
+    for (const fails of ['refused', 'later'] as const) {
+      const { refundId } = await requested(topUp);
+      assert.deepEqual(await payer.money(), { balance: 0, held: 0, debt: 0 });
+      const re = processorId('re');
+      if (fails === 'refused') {
+        for (let n = 0; n < 2; n += 1) await failRefund(database, topUp, refundId, 'no funds');
+      } else {
+        await payer.report(topUp, refund(re, 4_000_000, 'made', refundId));
+        await payer.report(topUp, refund(re, 4_000_000, 'failed', refundId));
+      }
+      assert.deepEqual(await payer.money(), held, fails);
+      assert.equal(await payer.statusOf(topUp), 'disputed');
+    }
+    await payer.report(topUp, warning(issfr, 10_000_000, 'won'));
+    assert.deepEqual(await payer.money(), { balance: 4_000_000, held: 0, debt: 0 });
+    const dismissals = await dismissalsLogged();
+    assert.equal(dismissals, 2, 'a dismissal that is undone is not another one');
+  });
+
+  it('that fails leaves a fraud warning dismissed that an operator, or another refund, dismissed', async () => {
+    const topUp = await payer.topUp(10_000_000);
+    const issfr = processorId('issfr');
+    await payer.report(topUp, warning(issfr, 10_000_000));
+    await requested(topUp, 1_000_000);
+    const second = await requested(topUp, 2_000_000);
+    await failRefund(database, topUp, second.refundId, 'no funds');
+    assert.deepEqual(await payer.money(), { balance: 9_000_000, held: 0, debt: 0 });
+
+    const other = await payer.topUp(5_000_000);
+    await payer.report(other, warning(processorId('issfr'), 5_000_000));
+    assert.equal(await dismissFraudWarnings(database, other), 1);
+    const { refundId } = await requested(other);
+    await failRefund(database, other, refundId, 'no funds');
+    assert.deepEqual(await payer.money(), { balance: 14_000_000, held: 0, debt: 0 });
+  });
+
   it('is made once with the key of a command, which no other refund or adjustment can use', async () => {
     const [topUp, other] = [await payer.topUp(10_000_000), await payer.topUp(10_000_000)];
     const [keyed, adjusted] = [{ idempotencyKey: randomUUID() }, { idempotencyKey: randomUUID() }];
@@ -272,6 +323,13 @@ describe('a refund', () => {
     const result = await ask(topUp, amountMicros);
     assert.ok(result.kind === 'requested', result.kind);
     return { ...result, amountMicros: asMicros(result.amountMicros) };
+  }
+
+  function dismissalsLogged(): Promise<number> {
+    return database.oneFirst(sql.type(countRow)`
+      select count(*) as count from farebox.audit_entries
+      where action = 'warning.dismissed' and account_id = ${payer.accountId}
+    `);
   }
 
   function notices(topUp: string): Promise<number> {

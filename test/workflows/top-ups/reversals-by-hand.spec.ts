@@ -50,7 +50,11 @@ describe('reversals of a top-up that is not credited yet', () => {
       connection: workers.connection,
       namespace,
       taskQueue: stripeTaskQueue(taskQueue),
-      activities: createTopUpReversalActivities({ database, stripe }),
+      activities: createTopUpReversalActivities({
+        database,
+        stripe,
+        warn: (message) => assert.fail(message),
+      }),
     });
     const handle = await temporal.client.workflow.start('reversals', {
       workflowId: reversalsWorkflowId(temporal, id),

@@ -23,6 +23,7 @@ import { listCards } from '../../../src/stripe/cards.ts';
 import { calculateTax } from '../../../src/stripe/tax.ts';
 import { idOf } from '../../../src/stripe/verdict.ts';
 import { reconcileNow } from '../../../src/temporal/reconcile-now.ts';
+import { reportReversal } from '../../../src/temporal/start-reversals.ts';
 import { proveBooks } from '../../support/books.ts';
 import { endAll } from '../../support/end-all.ts';
 import { payerOf, type Payer } from '../../support/payer.ts';
@@ -231,6 +232,28 @@ describe('a taxed top-up', () => {
     await harness.control(`refunds/${data[0]?.id}/fail`);
     await settled(topUp, 'completed');
     assert.equal((await payer.money()).balance, 20_000_000);
+    assert.doesNotMatch(await detailsOf(topUp), /credit note/);
+
+    await requestRefund(harness.database, topUp.id, undefined);
+    await settled(topUp, 'refunded');
+    assert.equal((await payer.money()).balance, 0);
+    assert.deepEqual(await refundsOf(intent), [2_178, 2_178]);
+    // The first note cannot be voided, so Stripe refuses another one, and an operator corrects it there.
+    assert.deepEqual(await notesOf(topUp), [2_178]);
+    assert.match(await detailsOf(topUp), /refused a credit note for .+re_/);
+  });
+
+  it('has the credit note that somebody made in the dashboard, and no other one', async () => {
+    const { topUp, intent } = await paid(20);
+    await harness.control('webhooks', { mode: 'drop' });
+    const refund = await harness.stripe.refunds.create({ payment_intent: intent, amount: 500 });
+    const refunds = [{ type: 'refund' as const, refund: refund.id, amount_refunded: 500 }];
+    const invoice = await invoiceOf(topUp);
+    await harness.stripe.creditNotes.create({ invoice, amount: 500, refunds });
+    await harness.control('webhooks', { mode: 'deliver' });
+    await reportReversal(harness.temporal, topUp);
+    await settled(topUp, 'partially_refunded');
+    assert.deepEqual(await notesOf(topUp), [500]);
   });
 
   it('is held without the tax by a dispute, a fraud warning or both, and never twice', async () => {
@@ -357,6 +380,10 @@ describe('a taxed top-up', () => {
     assert.equal(client_reference_id, wireId('topUp', id));
     assert.ok(typeof invoice === 'string');
     return invoice;
+  }
+
+  async function detailsOf(topUp: TopUp): Promise<string> {
+    return JSON.stringify(await harness.reversals(topUp.id).query('__temporal_workflow_metadata'));
   }
 
   function disputesOf({ id }: TopUp): Promise<number> {

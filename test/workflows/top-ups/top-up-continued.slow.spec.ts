@@ -70,6 +70,9 @@ describe('a top-up with a long history', () => {
       status: 'disputed',
       heldDollars: 10,
       debtDollars: 0,
+      open: ['dispute'],
+      failedRefund: null,
+      unnoted: [],
     });
   });
 });

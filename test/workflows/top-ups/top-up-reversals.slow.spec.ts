@@ -154,8 +154,10 @@ describe('a credited top-up', () => {
     assert.deepEqual(await payer.money(), { balance: 0, held: 4_000_000, debt: 6_000_000 });
     await until(() => found(topUp, 'TopUpStatus = "disputed" and ExecutionStatus = "Completed"'));
     const details = await detailsOf(topUp);
-    assert.match(details, /holds \\\\\$4\.00/);
+    assert.match(details, /\$4\.00 is on hold/);
     assert.match(details, /owes \\\\\$6\.00/);
+    assert.match(details, /A \*\*dispute\*\* is open\. To do: respond/);
+    assert.doesNotMatch(details, /fraud|No action needed/);
 
     await harness.control(`disputes/${dispute}/close`, { status: 'lost' });
     await settled(topUp, 'charged_back');
@@ -221,6 +223,48 @@ describe('a credited top-up', () => {
     await settled(topUp, 'partially_refunded');
     assert.deepEqual(await payer.money(), { balance: 0, held: 0, debt: 0 });
   });
+
+  it('is held by the warning again when its refund is refused, or fails at the bank', async () => {
+    const { payer, topUp, intent } = await paid(10, 6);
+    await harness.control('fraud-warnings', { payment_intent: intent });
+    await settled(topUp, 'disputed');
+    assert.match(await detailsOf(topUp), /dismiss-warning tu_/);
+    assert.doesNotMatch(await detailsOf(topUp), /dispute\*\*|No action needed/);
+    const before = await payer.money();
+    assert.deepEqual(before, { balance: 0, held: 4_000_000, debt: 6_000_000 });
+    const refused = { method: 'POST', path: '/v1/refunds', kind: 'error', status: 400 };
+    await harness.control('faults', refused);
+    await refund(topUp, 4_000_000);
+    await settled(topUp, 'disputed');
+    assert.deepEqual(await payer.money(), before);
+    assert.deepEqual(await refundsOf(intent), []);
+    assert.match(await detailsOf(topUp), /refund of .+4\.00 failed.+An unknown error occurred\./);
+
+    await refund(topUp, 4_000_000);
+    await settled(topUp, 'partially_refunded');
+    const [made] = await refundsOf(intent);
+    await harness.control(`refunds/${made?.id}/fail`);
+    await settled(topUp, 'disputed');
+    assert.deepEqual(await payer.money(), before);
+    assert.match(await detailsOf(topUp), /refund of .+4\.00 failed.+expired or canceled card/);
+  });
+
+  for (const refunded of ['by an operator', 'in the dashboard'] as const) {
+    it(`is held by the warning again when its full refund, made ${refunded}, fails`, async () => {
+      const { payer, topUp, intent } = await paid(10);
+      await harness.control('fraud-warnings', { payment_intent: intent });
+      await settled(topUp, 'disputed');
+      if (refunded === 'by an operator') await refund(topUp, 10_000_000);
+      else await harness.stripe.refunds.create({ payment_intent: intent });
+      await settled(topUp, 'refunded');
+      assert.deepEqual(await payer.money(), { balance: 0, held: 0, debt: 0 });
+      // Stripe calls the warning no longer actionable, since the payment was refunded in full.
+      const [made] = await refundsOf(intent);
+      await harness.control(`refunds/${made?.id}/fail`);
+      await settled(topUp, 'disputed');
+      assert.deepEqual(await payer.money(), { balance: 0, held: 10_000_000, debt: 0 });
+    });
+  }
 
   it('is spendable once an operator has dismissed the warning, even if it is reported again', async () => {
     const { payer, topUp, intent } = await paid(10);

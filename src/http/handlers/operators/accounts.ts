@@ -89,13 +89,14 @@ export async function getAccount(api: Api, { params }: Request): Promise<Reply<A
       })),
       consentCeiling: consentCeilingMicros === null ? null : dollarsOf(consentCeilingMicros),
       processorUrl: customerUrlOf(api, customerId),
-      actions: actions.map(({ kind, amountMicros, topUpId, reason, operatorEmail, createdAt }) => ({
-        kind,
-        amount: dollarsOf(amountMicros),
-        topUpId: topUpId && wireId('topUp', topUpId),
-        reason,
-        operator: operatorEmail,
-        createdAt,
+      actions: actions.map((action) => ({
+        kind: action.kind,
+        amount: dollarsOf(action.amountMicros),
+        topUpId: action.topUpId && wireId('topUp', action.topUpId),
+        reason: action.reason,
+        failure: action.failure,
+        operator: action.operatorEmail,
+        createdAt: action.createdAt,
       })),
     },
   };
@@ -137,6 +138,10 @@ export async function getTopUpsOfAccount(
     method: topUp.method,
     automatic: topUp.automatic,
     failure: topUp.failureMessage,
+    failedRefund: topUp.failedRefund && {
+      amount: dollarsOf(topUp.failedRefund.amountMicros),
+      failure: topUp.failedRefund.message,
+    },
     createdAt: topUp.createdAt,
     completedAt: topUp.completedAt,
     ...(topUp.method === 'manual'
