@@ -2,7 +2,7 @@
  * `npm run test:python`: follows docs/python.md through a proxy that loses the responses to the first charge: one is a
  * proxy's own, the next is none. Needs Python 3.10 or newer with venv; pip installs what the page says.
  */
-import { createServer } from 'node:http';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { buffer } from 'node:stream/consumers';
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -33,7 +33,7 @@ try {
 /** Ends with this process. */
 async function startLossyProxy(target: string): Promise<string> {
   let charges = 0;
-  const proxy = createServer(async (request, response) => {
+  const pass = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const { method = 'GET', url = '', headers } = request;
     const body = await buffer(request);
     const { host: _, connection: __, 'content-length': ___, ...passed } = headers;
@@ -47,7 +47,8 @@ async function startLossyProxy(target: string): Promise<string> {
     if (url === '/v1/charges' && charges === 1) response.writeHead(502).end('<h1>Bad Gateway</h1>');
     else if (url === '/v1/charges' && charges === 2) response.destroy();
     else response.writeHead(answer.status, { 'content-type': 'application/json' }).end(text);
-  });
+  };
+  const proxy = createServer((request, response) => void pass(request, response));
   await new Promise<void>((resolve) => {
     proxy.listen(0, '127.0.0.1', resolve);
   });
