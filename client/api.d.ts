@@ -365,7 +365,9 @@ export interface ErrorDetail {
    * With `approval_required`: the page of the console where the owner can approve the developer.
    */
   approvalUrl?: string;
-  /** With `invalid_api_key` and `invalid_secret_key`: the page of the console with the keys. */
+  /**
+   * With `invalid_api_key` and `invalid_secret_key`: the page of the console where the owner creates such a key. For the key of a caller, it is the page of budgets and spend keys.
+   */
   keysUrl?: string;
   /** The top-up that failed. */
   topUpId?: string;

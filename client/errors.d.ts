@@ -44,7 +44,7 @@ export declare class FareboxError extends Error {
   readonly shortfall: number | undefined;
   /** With `insufficient_balance`: the page where the consumer can top up. */
   readonly topUpUrl: string | undefined;
-  /** With `invalid_api_key` and `invalid_secret_key`: the page of the console where a key is made. */
+  /** With `invalid_api_key` and `invalid_secret_key`: the page of the console where such a key is made: a spend key for a caller. */
   readonly keysUrl: string | undefined;
   /** With `spend_limit_reached`: the page where the owner can raise the limit. */
   readonly raiseUrl: string | undefined;

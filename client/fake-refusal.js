@@ -42,10 +42,11 @@ const TYPES = {
   503: 'api_error',
 };
 
-const KEY_PAGES = {
-  invalid_api_key: '/console/keys',
-  invalid_secret_key: '/console/developer/settings',
-};
+function keyPageOf(code, param) {
+  if (code === 'invalid_secret_key') return '/console/developer/settings';
+  if (code !== 'invalid_api_key') return undefined;
+  return param === 'apiKey' ? '/console/budgets' : '/console/keys';
+}
 
 export class FakeRefusal extends Error {
   constructor(code, message, param, facts) {
@@ -53,7 +54,7 @@ export class FakeRefusal extends Error {
     this.status = STATUSES[code];
     const type = TYPES[this.status] ?? 'invalid_request_error';
     const docUrl = `https://fake.farebox.example/docs/errors#${code}`;
-    const keyPage = KEY_PAGES[code];
+    const keyPage = keyPageOf(code, param);
     const keysUrl = keyPage && `https://fake.farebox.example${keyPage}`;
     const extra = { ...(param && { param }), ...(keysUrl && { keysUrl }), ...facts };
     this.error = { type, code, message, docUrl, ...extra };

@@ -61,6 +61,6 @@ export class Holds {
 export function checkApiKey(apiKey) {
   if (typeof apiKey === 'string' && apiKey !== '') return;
   const message =
-    'The consumer key is missing, or the request carries more than one. Send it once, in the header X-Service-Key.';
+    "The consumer's key is missing, or the request carries more than one. Send it once, in the header X-Service-Key.";
   throw createError('invalid_api_key', message, { status: 401, param: 'apiKey' });
 }

@@ -468,7 +468,7 @@ export interface PricedFarebox<Tool extends string, Mode extends OnUnavailable =
 
 /**
  * The consumer's key in a request to a tool server: `X-Service-Key`, or else an `Authorization: Bearer` token that
- * looks like a consumer key. `undefined` when there is none, or when the header was sent twice.
+ * looks like a consumer's key. `undefined` when there is none, or when the header was sent twice.
  *
  * @param headers a Headers object, or node's `request.headers` (names in lower case)
  */

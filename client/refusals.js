@@ -50,8 +50,8 @@ export function explain(tool, error) {
       );
     case 'invalid_api_key':
       return (
-        `${tool} is a paid tool. The X-Service-Key header must carry the user's Farebox consumer ` +
-        `key; it is missing or not valid.${keysUrl ? ` The user can make one at ${keysUrl}.` : ''} ` +
+        `${tool} is a paid tool. The X-Service-Key header must carry a Farebox spend key of the user; ` +
+        `it is missing or not valid.${keysUrl ? ` The user can make one at ${keysUrl}.` : ''} ` +
         'Calling again without it will fail.'
       );
     case 'account_keys_closed':
@@ -61,7 +61,7 @@ export function explain(tool, error) {
       );
     case 'mode_mismatch':
       return (
-        `${tool} did not run: the tool and the Farebox consumer key are of different modes, live and test. ` +
+        `${tool} did not run: the tool and the user's Farebox key are of different modes, live and test. ` +
         'Calling again with this key will fail.'
       );
     case 'service_unavailable':

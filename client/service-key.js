@@ -1,6 +1,6 @@
 /**
  * Reads the consumer's key from a request to a tool server (specification sections 4.3 and 5). Some MCP hosts cannot
- * send X-Service-Key, so a bearer token that looks like a consumer key also counts.
+ * send X-Service-Key, so a bearer token that looks like a consumer's key also counts.
  */
 const BEARER = /^bearer +(\S+)$/i;
 const CONSUMER_KEY = /^[a-z]{2,12}_ck_(?:live|test)_[0-9A-Za-z]{38}$/;

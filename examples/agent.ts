@@ -1,6 +1,7 @@
 /**
  * An agent that pays for its tools: it understands a refusal, tops itself up from the saved card within a budget of
- * its own, and calls again. Settings: FAREBOX_URL, FAREBOX_CONSUMER_KEY, MCP_URL, BUDGET (dollars).
+ * its own, and calls again. Tools get the spend key, which can do nothing else. The consumer key, which can also charge
+ * the card, goes to Farebox alone. Settings: FAREBOX_URL, FAREBOX_CONSUMER_KEY, FAREBOX_SPEND_KEY, MCP_URL, BUDGET (dollars).
  */
 import { FareboxConsumer, FareboxError } from '@farebox/client';
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
@@ -14,7 +15,7 @@ const Refusal = z.object({
 });
 
 const consumer = new FareboxConsumer();
-const headers = { 'X-Service-Key': process.env['FAREBOX_CONSUMER_KEY'] ?? '' };
+const headers = { 'X-Service-Key': process.env['FAREBOX_SPEND_KEY'] ?? '' };
 let budget = Number(process.env['BUDGET'] ?? 10);
 // No amount exceeds NaN, so such a budget would have no end.
 if (Number.isNaN(budget)) throw new Error('BUDGET must be a number of dollars, such as 10');

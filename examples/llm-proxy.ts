@@ -1,6 +1,7 @@
 /**
- * Sells a language model by the token: holds the most that a response can cost, streams it, and captures what was
- * streamed, even when the caller leaves halfway. Speaks OpenAI's protocol on both sides, for text only.
+ * Sells a language model by the token: holds the most that a response can cost, streams it, and captures what its
+ * `usage` says. A caller who leaves early pays for the whole response, because the model has it too. A response
+ * without `usage` is free. Speaks OpenAI's protocol on both sides, for text only.
  * Settings: FAREBOX_URL, FAREBOX_SECRET_KEY, UPSTREAM_URL, UPSTREAM_KEY, UPSTREAM_MODEL, PORT.
  */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
@@ -14,6 +15,8 @@ const MODEL = process.env['UPSTREAM_MODEL'];
 const INPUT = usd('3').per(1_000_000);
 const OUTPUT = usd('15').per(1_000_000);
 const OUTPUT_TOKENS_MAX = 4_096;
+/** Longer than any response takes: after the hold has expired, nothing can be captured. */
+const HOLD_SECONDS = 3_600;
 /** The fields of the caller's request that are passed on. Others, such as web search, have costs that these prices do not cover. */
 const PASSED_ON = new Set([
   'frequency_penalty',
@@ -54,25 +57,23 @@ function costOf(inputTokens: number, outputTokens: number) {
 const server = createServer((request, response) => void answer(request, response));
 
 async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
-  const caller = new AbortController();
-  response.once('close', () => caller.abort());
   try {
     const conversation = await text(request);
     const asked = textOnly(conversation);
     if (!asked) return refuseContent(response);
     const { max_completion_tokens: outputTokensMax } = asked;
-    // No token of text is shorter than a byte.
-    const inputTokens = Buffer.byteLength(conversation);
     const hold = await farebox.holds.place({
       apiKey: serviceKeyOf(request.headers),
       tool: 'chat',
-      amount: costOf(inputTokens, outputTokensMax),
+      // No token of text is shorter than a byte.
+      amount: costOf(Buffer.byteLength(conversation), outputTokensMax),
+      expiresIn: HOLD_SECONDS,
     });
-    const tokens = { input: inputTokens, output: 0 };
+    const tokens = { input: 0, output: 0 };
     try {
-      await stream(asked, response, caller.signal, tokens);
+      await stream(asked, response, tokens);
     } catch (error) {
-      if (!caller.signal.aborted) process.stderr.write(`upstream: ${String(error)}\n`);
+      process.stderr.write(`upstream: ${String(error)}\n`);
     }
     await settle(hold.id, tokens, response);
   } catch (error) {
@@ -127,13 +128,16 @@ function refuseContent(response: ServerResponse): void {
   response.end(JSON.stringify({ error: { code: 'unsupported_content', message } }));
 }
 
-/** Passes on what the model says, and counts it in `tokens`. */
-async function stream(
-  asked: object,
-  response: ServerResponse,
-  signal: AbortSignal,
-  tokens: { input: number; output: number },
-): Promise<void> {
+interface Tokens {
+  input: number;
+  output: number;
+}
+
+/**
+ * Passes on what the model says, and sets `tokens` to what it used, which comes last. So it reads to the end, even when
+ * nobody listens any more: Node drops what is written for a caller who has left.
+ */
+async function stream(asked: object, response: ServerResponse, tokens: Tokens): Promise<void> {
   // One response: what is held does not pay for more.
   const options = { stream: true, stream_options: { include_usage: true }, n: 1 };
   const streamed = await fetch(`${process.env['UPSTREAM_URL']}/chat/completions`, {
@@ -143,7 +147,6 @@ async function stream(
       'content-type': 'application/json',
     },
     body: JSON.stringify({ ...asked, ...options }),
-    signal,
   });
   if (!streamed.ok || !streamed.body) throw new Error(`status ${streamed.status}`);
   response.writeHead(200, { 'content-type': 'text/event-stream' });
@@ -152,28 +155,26 @@ async function stream(
     response.write(part);
     const lines = (line + part).split('\n');
     line = lines.pop() ?? '';
-    for (const data of lines) count(data, tokens);
+    for (const data of lines) readUsage(data, tokens);
   }
+  if (tokens.input + tokens.output === 0)
+    throw new Error('the response has no usage, so it is free');
 }
 
-/** Each piece, of text or of a tool's call, is a token; the last one says exactly how many there were. */
-function count(line: string, tokens: { input: number; output: number }): void {
+function readUsage(line: string, tokens: Tokens): void {
   if (!line.startsWith('data: {')) return;
-  const { choices, usage } = JSON.parse(line.slice('data: '.length)) as {
-    choices?: { delta?: { content?: string; tool_calls?: unknown[] } }[];
+  const { usage } = JSON.parse(line.slice('data: '.length)) as {
     usage?: { prompt_tokens: number; completion_tokens: number } | null;
   };
-  const { content, tool_calls: calls } = choices?.[0]?.delta ?? {};
-  if (content || calls) tokens.output += 1;
   if (usage) Object.assign(tokens, { input: usage.prompt_tokens, output: usage.completion_tokens });
 }
 
 async function settle(
   holdId: string,
-  { input, output }: { input: number; output: number },
+  { input, output }: Tokens,
   response: ServerResponse,
 ): Promise<void> {
-  if (output === 0) {
+  if (input + output === 0) {
     await farebox.holds.release({ holdId });
     if (!response.headersSent) response.writeHead(502);
     response.end();

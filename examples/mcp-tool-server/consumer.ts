@@ -1,6 +1,6 @@
 /**
- * A consumer's day: uses a paid MCP tool until the balance is used up, is refused, tops up through the hosted checkout,
- * continues. Settings: FAREBOX_URL, CONSUMER_KEY, MCP_URL. Exits with 1 when a check fails.
+ * A consumer's day: creates a spend key, uses a paid MCP tool until the balance is used up, is refused, tops up through
+ * the hosted checkout, continues. Settings: FAREBOX_URL, CONSUMER_KEY, MCP_URL. Exits with 1 when a check fails.
  */
 import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -18,6 +18,8 @@ const TEXT = `An otter is a mammal that lives in the water. Most otters eat fish
   sleeps on its back and holds the hand of another otter, so that the water does not part them.
   It is raining today.`;
 
+const Budget = z.object({ id: z.string() });
+const SpendKey = z.object({ key: z.string() });
 const Balance = z.object({ balance: z.number() });
 const Checkout = z.object({ sessionUrl: z.url(), topUpId: z.string() });
 const Usage = z.object({ charges: z.array(z.object({ id: z.string(), receipt: z.string() })) });
@@ -49,7 +51,7 @@ const client = new Client(
 );
 await client.connect(
   new StreamableHTTPClientTransport(mcpUrl, {
-    requestInit: { headers: { 'X-Service-Key': consumerKey } },
+    requestInit: { headers: { 'X-Service-Key': await createSpendKey() } },
   }),
 );
 say(`Connected to ${mcpUrl.href}. The balance is ${await balance()} USD.`);
@@ -67,6 +69,12 @@ const listed = usage.charges.find(({ id }) => id === charge.id);
 assert.equal(listed?.receipt, charge.receipt, 'the usage list shows another receipt');
 say(`The usage list has ${charge.id} with the same receipt:\n${charge.receipt}`);
 await client.close();
+
+/** The tool server gets a key that can only spend. The consumer key could also charge the saved card. */
+async function createSpendKey(): Promise<string> {
+  const { id } = Budget.parse(await farebox('POST', '/v1/budgets', { name: 'Text tools' }));
+  return SpendKey.parse(await farebox('POST', `/v1/budgets/${id}/keys`, {})).key;
+}
 
 /** Calls the tool until the balance is too low. Returns the refusal. */
 async function useUntilRefused() {

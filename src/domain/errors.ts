@@ -53,7 +53,10 @@ export const ERRORS = {
     402,
     'The saved card was declined too often within an hour, and was not charged. Pay at checkout.',
   ],
-  no_saved_card: [402, 'No card is saved yet. The first checkout saves one.'],
+  no_saved_card: [
+    402,
+    'No card is saved yet. Save one in the console, or at a checkout with `saveCard`.',
+  ],
   foreign_origin: [403, 'A change with a session cookie must come from a page of the console.'],
   operator_required: [
     403,

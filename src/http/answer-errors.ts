@@ -3,7 +3,7 @@ import type { Context, Middleware } from 'koa';
 import type { Logger } from 'pino';
 import { ChargeFailure } from '../charging/charge-failure.ts';
 import { ClockError } from '../charging/database-clock.ts';
-import { ApiError, errorTypeOf, type ErrorCode } from '../domain/errors.ts';
+import { ApiError, errorTypeOf } from '../domain/errors.ts';
 import type { ErrorReply } from '../schemas/errors.ts';
 import { PoolBusyError } from '../store/bounded-pool.ts';
 import { isConnectionLost, isDatabaseUnavailable } from '../store/failures.ts';
@@ -130,15 +130,19 @@ function sendError(ctx: Context, error: ApiError, baseUrl: string): void {
   respondJson(ctx, { status: error.status, body, headers });
 }
 
-/** The pages of the console where an owner gets a key, for the errors that ask for one. */
-const KEY_PAGES: Readonly<Partial<Record<ErrorCode, string>>> = {
-  invalid_api_key: '/console/keys',
-  invalid_secret_key: '/console/developer/settings',
-};
+/**
+ * The page of the console where an owner gets the key that an error asks for. A tool server, which sends the key of its
+ * caller as `apiKey`, gets a spend key.
+ */
+function keyPageOf({ code, details }: ApiError): string | undefined {
+  if (code === 'invalid_secret_key') return '/console/developer/settings';
+  if (code !== 'invalid_api_key') return undefined;
+  return details.param === 'apiKey' ? '/console/budgets' : '/console/keys';
+}
 
 export function errorBody(error: ApiError, baseUrl: string, requestId: string): ErrorReply {
   const { param, facts } = error.details;
-  const keyPage = KEY_PAGES[error.code];
+  const keyPage = keyPageOf(error);
   return {
     error: {
       type: errorTypeOf(error.code),

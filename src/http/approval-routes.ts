@@ -7,6 +7,7 @@ import { get, post, type Endpoint } from './endpoint.ts';
 import { getApproval, getApprovals } from './handlers/approvals/approvals.ts';
 import { postApproval } from './handlers/approvals/ask-approval.ts';
 import { postDecision } from './handlers/approvals/decide-approval.ts';
+import { DIRECT_TOP_UP_ERRORS } from './handlers/top-ups/top-ups.ts';
 
 const approvalParams = { id: Id('approval', 'The id of the approval.') };
 
@@ -57,15 +58,7 @@ export const APPROVAL_ENDPOINTS: readonly Endpoint[] = [
       'invalid_amount',
       'approval_closed',
       'budget_closed',
-      'card_declined',
-      'authentication_required',
-      'card_expired',
-      'payment_failed',
-      'payment_too_late',
-      'declined_too_often',
-      'no_saved_card',
-      'consent_required',
-      'consent_ceiling_reached',
+      ...DIRECT_TOP_UP_ERRORS,
     ],
     isIdempotent: true,
     handle: postDecision,

@@ -56,7 +56,12 @@ import { exportStatement, getStatement } from './handlers/earnings/statements.ts
 import { getTool, getTools, patchTool, postTool } from './handlers/earnings/tools.ts';
 import { getRefusals } from './handlers/refusals/refusals.ts';
 import { getDeveloperTopUps } from './handlers/top-ups/developer-top-ups.ts';
-import { getTopUp, getTopUpQuote, listTopUps } from './handlers/top-ups/top-ups.ts';
+import {
+  DIRECT_TOP_UP_ERRORS,
+  getTopUp,
+  getTopUpQuote,
+  listTopUps,
+} from './handlers/top-ups/top-ups.ts';
 import { postCheckout, postTopUp } from './handlers/top-ups/top-ups.ts';
 import { CONSOLE_ENDPOINTS } from './console-routes.ts';
 
@@ -254,19 +259,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
     role: 'consumer',
     body: TopUpBody,
     replies: { 201: TopUpReply, 202: TopUpReply },
-    errors: [
-      'invalid_amount',
-      'card_declined',
-      'authentication_required',
-      'tax_address_missing',
-      'card_expired',
-      'payment_failed',
-      'payment_too_late',
-      'declined_too_often',
-      'no_saved_card',
-      'consent_required',
-      'consent_ceiling_reached',
-    ],
+    errors: DIRECT_TOP_UP_ERRORS,
     isIdempotent: true,
     handle: postTopUp,
   }),

@@ -34,8 +34,8 @@ const facts = {
   ),
   keysUrl: Type.Optional(
     Text(
-      'With `invalid_api_key` and `invalid_secret_key`: the page of the console with the keys.',
-      'https://billing.example.com/console/keys',
+      'With `invalid_api_key` and `invalid_secret_key`: the page of the console where the owner creates such a key. For the key of a caller, it is the page of budgets and spend keys.',
+      'https://billing.example.com/console/budgets',
     ),
   ),
   topUpId: Type.Optional(Id('topUp', 'The top-up that failed.')),

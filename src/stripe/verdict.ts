@@ -42,6 +42,8 @@ export const FAILURES = {
   payment_failed: `The bank did not complete the payment. ${CHECKOUT}.`,
 } as const;
 
+export const FAILURE_CODES = Object.keys(FAILURES) as (keyof typeof FAILURES)[];
+
 export function failureOf(code: keyof typeof FAILURES): TopUpFailure {
   return { code, message: FAILURES[code] };
 }

@@ -163,11 +163,14 @@ describe('client: paid MCP tools', () => {
         assert.deepEqual(await books.holds(), []);
       });
 
-      it('name the page where a key is made when the key is not valid', async () => {
+      it('name the page where a spend key is made when the key is not valid', async () => {
         await open();
         const { text, error } = await call('search', { 'x-service-key': 'fare_ck_live_x' });
-        assert.match(text, /make one at http:.*\/console\/keys\. Calling again/);
-        assert.match(String(error?.['keysUrl']), /\/console\/keys$/);
+        assert.match(
+          text,
+          /a Farebox spend key of the user; .*make one at http:.*\/console\/budgets\. Calling again/,
+        );
+        assert.match(String(error?.['keysUrl']), /\/console\/budgets$/);
       });
 
       it('show no caller what is wrong with the server’s own key', async () => {

@@ -9,6 +9,7 @@ import { call, charge } from '../support/http.ts';
 import {
   closeUnblemished,
   openConsole,
+  openedDialog,
   type ConsoleHarness,
   type Window,
 } from '../support/console.ts';
@@ -41,6 +42,14 @@ describe('the console for consumers', function () {
   const open = async (options?: Parameters<ConsoleHarness['open']>[0]) => {
     window = await harness.open(options);
     ({ page } = window);
+  };
+  /** Of the code that is shown with a new key. */
+  const tabsOfNewKey = async () => {
+    await page.getByRole('button', { name: 'Create key', exact: true }).click();
+    const create = await openedDialog(page, 'Create key');
+    await create.getByRole('button', { name: 'Create key' }).click();
+    const made = await openedDialog(page, 'Your new key');
+    return made.getByRole('tab').allInnerTexts();
   };
   afterEach(function () {
     return closeUnblemished(window, harness.stack, this.currentTest);
@@ -83,6 +92,47 @@ describe('the console for consumers', function () {
     await page.getByText('$1.00 in 1 charge, net of refunds').waitFor();
     await page.getByText('the agent').waitFor();
     assert.equal(await page.getByText(/Never|No use recorded/).count(), 0);
+  });
+
+  it('shows each rule of a budget, and says that its leases outlive a revoked key', async () => {
+    await open();
+    const { api } = harness.stack;
+    const account = await harness.newAccount(20);
+    const rules = {
+      allowLeases: true,
+      tools: ['search', 'fetch'],
+      developers: [account.developerId],
+      mayDelegate: true,
+    };
+    const { id } = await makeBudget(api, account.consumerKey, rules);
+    await makeKey(api, account.consumerKey, id, { name: 'the agent' });
+    await window.enter(account, `/budgets?budget=${id}`);
+    await page.getByText('Developers may take leases with its keys').waitFor();
+    await page.getByText('Only these tools: search, fetch').waitFor();
+    await page.getByText(`Only these developers: ${account.developerId}`).waitFor();
+    await page.getByText('Its keys may create budgets and keys below it').waitFor();
+
+    const lease = 'A lease that a developer has taken can still be spent until it ends';
+    await page.getByRole('button', { name: 'Actions for the agent' }).click();
+    await page.getByRole('menuitem', { name: 'Revoke key' }).click();
+    const revoke = await openedDialog(page, 'Revoke key');
+    await revoke.getByText(lease).waitFor();
+    await revoke.getByRole('button', { name: 'Cancel' }).click();
+    await revoke.waitFor({ state: 'detached' });
+    await page.getByRole('button', { name: 'Close', exact: true }).click();
+    const close = await openedDialog(page, 'Close budget');
+    await close.getByText(lease).waitFor();
+    await close.getByLabel('(not leases)').waitFor();
+  });
+
+  it('leads to no MCP server with a consumer key, only with a spend key', async () => {
+    await open();
+    const account = await harness.newAccount(1);
+    await window.enter(account, '/keys');
+    assert.deepEqual(await tabsOfNewKey(), ['curl']);
+    const { id } = await makeBudget(harness.stack.api, account.consumerKey);
+    await window.go(`/budgets?budget=${id}`);
+    assert.deepEqual(await tabsOfNewKey(), ['Claude Code', 'Cursor, VS Code', 'curl']);
   });
 
   it('shows what the keys of a budget were refused', async () => {

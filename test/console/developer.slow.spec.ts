@@ -48,6 +48,9 @@ describe('the console for developers', function () {
     const program = `${await code('Node.js')}\nconsole.log(charge.balance);`;
     const node = await run(process.execPath, ['--input-type=module', '-e', program], { cwd: ROOT });
     assert.equal(node.stdout, '19.25\n');
+    const python = await code('Python');
+    assert.match(python, /"Idempotency-Key": str\(uuid\.uuid4\(\)\).*\n.*\n +timeout=10,\n/);
+    assert.match(python, /\nresponse\.raise_for_status\(\).*\ncharge = response\.json\(\)/);
 
     await window.go('/developer/settings');
     await page.getByText('Developer Dashboard', { exact: true }).last().waitFor();

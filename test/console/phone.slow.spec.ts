@@ -93,7 +93,7 @@ describe('the console on a phone', function () {
     const spender = { ...account, consumerKey };
     const hold = await place(harness.stack.api, spender, { amount: 0.5 });
     const revoke = await openedDialog(page, 'Revoke key');
-    await revoke.getByLabel('Release what running calls have reserved').tap();
+    await revoke.getByLabel('Release what open holds have reserved (not leases)').tap();
     await revoke.getByRole('button', { name: 'Revoke key' }).tap();
     await page.getByText('Revoked', { exact: true }).waitFor();
     assert.equal((await show(harness.stack.api, account, hold.id)).status, 'released');

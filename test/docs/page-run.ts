@@ -72,7 +72,9 @@ class PageRun implements AsyncDisposable {
       ['fare_sk_live_...', account.developerKey],
       ['fare_ck_live_...', account.consumerKey],
       ['you@example.com', account.email],
+      // One program of a page listens, on either: the receiver must not meet the tool of the quickstart.
       ['3000', String(port)],
+      ['3001', String(port)],
     ]);
     const { PATH, HOME, NODE_COMPILE_CACHE } = process.env;
     const keys = {

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { createAccount, type TestAccount } from '../support/accounts.ts';
+import { makeBudget, makeKey, showBudget } from '../support/budget-requests.ts';
 import { call as ask, charge, read } from '../support/http.ts';
 import { control } from '../support/payments.ts';
 import { choosePort } from '../support/ports.ts';
@@ -172,6 +173,26 @@ describe('example: a paid MCP tool server', () => {
     assert.equal(response.status, 403);
   });
 
+  /** With a spend key for tools, of the budget `id`. */
+  async function newAgent(balance: number) {
+    const consumer = await newConsumer(balance);
+    const { id } = await makeBudget({ url: fareboxUrl }, consumer.consumerKey);
+    const { key } = await makeKey({ url: fareboxUrl }, consumer.consumerKey, id);
+    return { ...consumer, budgetId: id, spendKey: key };
+  }
+
+  const runAgent = (agent: { consumerKey: string; spendKey: string }, budget: string) =>
+    promisify(execFile)(process.execPath, [join(FOLDER, '../agent.ts')], {
+      env: {
+        FAREBOX_URL: fareboxUrl,
+        FAREBOX_CONSUMER_KEY: agent.consumerKey,
+        FAREBOX_SPEND_KEY: agent.spendKey,
+        MCP_URL: server?.url.href,
+        BUDGET: budget,
+      },
+      timeout: 60_000,
+    });
+
   it('serves a consumer who runs out of money, tops up through the checkout and continues', async () => {
     assert(server);
     const consumer = await newConsumer(5);
@@ -187,33 +208,34 @@ describe('example: a paid MCP tool server', () => {
     assert.match(stdout, /credited: the balance is 6 USD/);
     assert.match(stdout, /the same receipt:\nhmac_sha256\./);
     assert.equal(await balanceOf(consumer), 4);
+    const { budgets } = await read<{ budgets: { used: number }[] }>(
+      `${fareboxUrl}/v1/budgets`,
+      consumer.consumerKey,
+    );
+    assert.deepEqual(
+      budgets.map(({ used }) => used),
+      [6],
+    );
   });
 
   it('serves an agent that understands a refusal and tops itself up, within its budget', async () => {
-    assert(server);
-    const consumer = await newConsumer(2);
-    const script = join(FOLDER, '../agent.ts');
-    const { stdout } = await promisify(execFile)(process.execPath, [script], {
-      env: {
-        FAREBOX_URL: fareboxUrl,
-        FAREBOX_CONSUMER_KEY: consumer.consumerKey,
-        MCP_URL: server.url.href,
-        BUDGET: '8',
-      },
-    });
+    const agent = await newAgent(2);
+    const { stdout } = await runAgent(agent, '8');
     assert.equal(stdout.match(/^call \d+: .*Otters/gm)?.length, 3);
     assert.match(stdout, /topped up \$5: the balance is \$5, \$3 of the budget is left/);
     assert.match(stdout, /\$3 of the budget is left, and \$5 is needed. Pay at http/);
-    assert.equal(await balanceOf(consumer), 1);
+    assert.equal(await balanceOf(agent), 1);
+    const { used } = await showBudget({ url: fareboxUrl }, agent.consumerKey, agent.budgetId);
+    assert.equal(used, 6);
   });
 
   it('serves an agent that owes money, which its first top-up repays too', async () => {
-    assert(server && stack);
-    const consumer = await newConsumer(0);
-    const key = consumer.consumerKey;
+    assert(stack);
+    const agent = await newAgent(0);
+    const key = agent.consumerKey;
     const paid = await ask(stack.api, 'POST', '/v1/top-up', { key, body: { amount: 20 } });
     assert.equal(paid.status, 201);
-    const spender = { ...consumer, developerKey: owner.developerKey };
+    const spender = { ...agent, developerKey: owner.developerKey };
     assert.equal((await charge(stack.api, spender, { amount: 20 })).status, 201);
     const { payments } = (await control(stack.simulator, 'payments')) as {
       payments: readonly { payment_intent: string }[];
@@ -221,14 +243,7 @@ describe('example: a paid MCP tool server', () => {
     await control(stack.simulator, 'disputes', { payment_intent: payments.at(-1)?.payment_intent });
     const debt = async () => (await read<{ debt: number }>(`${fareboxUrl}/v1/balance`, key)).debt;
     await until(async () => (await debt()) === 20);
-    const { stdout } = await promisify(execFile)(process.execPath, [join(FOLDER, '../agent.ts')], {
-      env: {
-        FAREBOX_URL: fareboxUrl,
-        FAREBOX_CONSUMER_KEY: key,
-        MCP_URL: server.url.href,
-        BUDGET: '25',
-      },
-    });
+    const { stdout } = await runAgent(agent, '25');
     assert.match(
       stdout,
       /^topped up \$22: the balance is \$2, \$3 of the budget is left\ncall 2: /,
@@ -237,25 +252,14 @@ describe('example: a paid MCP tool server', () => {
   });
 
   it('serves no agent whose budget is no number', async () => {
-    assert(server);
-    const consumer = await newConsumer(1);
-    const agent = promisify(execFile)(process.execPath, [join(FOLDER, '../agent.ts')], {
-      env: {
-        FAREBOX_URL: fareboxUrl,
-        FAREBOX_CONSUMER_KEY: consumer.consumerKey,
-        MCP_URL: server.url.href,
-        BUDGET: '$8',
-      },
-      timeout: 20_000,
-    });
-    await assert.rejects(agent, { code: 1, stdout: '' });
-    assert.equal(await balanceOf(consumer), 1);
+    const agent = await newAgent(1);
+    await assert.rejects(runAgent(agent, '$8'), { code: 1, stdout: '' });
+    assert.equal(await balanceOf(agent), 1);
   });
 
   it('serves an agent that stops at a top-up which is not paid yet, and makes no second one', async () => {
-    assert(server);
-    const consumer = await newConsumer(0);
-    const key = { key: consumer.consumerKey };
+    const agent = await newAgent(0);
+    const key = { key: agent.consumerKey };
     const opened = await ask({ url: fareboxUrl }, 'POST', '/v1/checkout', {
       ...key,
       body: { amount: 5 },
@@ -263,19 +267,12 @@ describe('example: a paid MCP tool server', () => {
     // A card whose bank wants each payment to be confirmed that its owner does not make.
     const body = new URLSearchParams({ card: '4000002500003155', save: 'true' });
     await fetch((opened.body as { sessionUrl: string }).sessionUrl, { method: 'POST', body });
-    await until(async () => (await balanceOf(consumer)) === 5);
-    const { stdout } = await promisify(execFile)(process.execPath, [join(FOLDER, '../agent.ts')], {
-      env: {
-        FAREBOX_URL: fareboxUrl,
-        FAREBOX_CONSUMER_KEY: consumer.consumerKey,
-        MCP_URL: server.url.href,
-        BUDGET: '20',
-      },
-    });
+    await until(async () => (await balanceOf(agent)) === 5);
+    const { stdout } = await runAgent(agent, '20');
     assert.match(stdout, /\$5 are not paid yet \(tu_.*confirm it at http.*top-up\/confirm/);
     const { topUps } = await read<{ topUps: { status: string }[] }>(
       `${fareboxUrl}/v1/top-up`,
-      consumer.consumerKey,
+      agent.consumerKey,
     );
     assert.deepEqual(
       topUps.map(({ status }) => status),

@@ -9,6 +9,7 @@ import { FareboxConsumer } from '@farebox/client';
 import { PaidBooks } from '../client/paid-books.ts';
 import type { TestAccount } from '../support/accounts.ts';
 import { startTestApi, type TestApi } from '../support/api.ts';
+import { read } from '../support/http.ts';
 import { until } from '../support/stack.ts';
 import { startExample } from './start-example.ts';
 
@@ -105,7 +106,7 @@ describe('examples: paid servers', () => {
       answerOf = async (response, asked) => {
         assert.deepEqual([asked['model'], asked['stream']], ['m', true]);
         for (const word of ['Otters', ' swim', '.']) say(response, piece(word));
-        say(response, { choices: [], usage: { prompt_tokens: 1_000, completion_tokens: 2_000 } });
+        say(response, usage);
         response.end('data: [DONE]\n\n');
       };
       const answer = await (await ask()).text();
@@ -116,33 +117,62 @@ describe('examples: paid servers', () => {
       assert.equal(await books.balance(), 9.967);
     });
 
-    it('captures what was streamed when the caller leaves', async () => {
+    const call = { function: { arguments: '{"otters"' } };
+    const firsts: Readonly<Record<string, object>> = {
+      'its first word': { content: 'Otters' },
+      'its call of a tool': { content: null, tool_calls: [call] },
+      'its reasoning': { reasoning_content: 'Otters are' },
+    };
+    for (const [moment, delta] of Object.entries(firsts)) {
+      it(`captures what the response cost when the caller leaves after ${moment}`, async () => {
+        const left = Promise.withResolvers<void>();
+        answerOf = async (response) => {
+          say(response, { choices: [{ delta }] });
+          await left.promise;
+          say(response, piece(' swim'));
+          say(response, usage);
+          response.end('data: [DONE]\n\n');
+        };
+        const caller = new AbortController();
+        const { body } = await ask({ signal: caller.signal });
+        await body?.getReader().read();
+        caller.abort();
+        // A later connection: when it is answered, the proxy knows that the earlier one has ended.
+        assert.equal((await ask({ body: '{' })).status, 400);
+        left.resolve();
+        await until(async () => (await books.holds())[0] !== 'open');
+        assert.deepEqual(await books.holds(), ['captured']);
+        assert.equal((await books.charges())[0]?.amount, 0.033);
+      });
+    }
+
+    it('is free when the response breaks off before it says what it used', async () => {
+      const read = Promise.withResolvers<void>();
       answerOf = async (response) => {
         say(response, piece('Otters'));
-        say(response, piece(' swim'));
-        await once(response, 'close');
+        await read.promise;
+        response.destroy();
       };
-      const caller = new AbortController();
-      const { body } = await ask({ signal: caller.signal });
-      await body?.getReader().read();
-      caller.abort();
-      await until(async () => (await books.holds())[0] === 'captured');
-      const [charge] = await books.charges();
-      assert.ok(charge && charge.amount > 0.00003 && charge.amount < 0.001, `${charge?.amount}`);
+      const reader = (await ask()).body?.getReader();
+      assert.equal((await reader?.read())?.done, false);
+      read.resolve();
+      assert.equal((await reader?.read())?.done, true);
+      assert.deepEqual([await books.holds(), await books.balance()], [['released'], 10]);
     });
 
-    it('captures what was streamed of a call of a tool when the caller leaves', async () => {
-      const call = { function: { arguments: '{"otters"' } };
+    it('holds the money for an hour, longer than any response takes', async () => {
       answerOf = async (response) => {
-        say(response, { choices: [{ delta: { content: null, tool_calls: [call] } }] });
-        await once(response, 'close');
+        const { holds } = await read<{ holds: { createdAt: string; expiresAt: string }[] }>(
+          `${api.url}/v1/holds`,
+          account.developerKey,
+        );
+        const [seconds] = holds.map(
+          ({ createdAt, expiresAt }) => (Date.parse(expiresAt) - Date.parse(createdAt)) / 1_000,
+        );
+        say(response, piece(`${seconds}`));
+        response.end();
       };
-      const caller = new AbortController();
-      const { body } = await ask({ signal: caller.signal });
-      await body?.getReader().read();
-      caller.abort();
-      await until(async () => (await books.holds())[0] !== 'open');
-      assert.deepEqual(await books.holds(), ['captured']);
+      assert.match(await (await ask()).text(), /"3600"/);
     });
 
     it('asks for one answer, because what is held pays for no more', async () => {
@@ -283,6 +313,8 @@ describe('examples: paid servers', () => {
 function say(response: ServerResponse, data: object): void {
   response.write(`data: ${JSON.stringify(data)}\n\n`);
 }
+
+const usage = { choices: [], usage: { prompt_tokens: 1_000, completion_tokens: 2_000 } };
 
 function piece(content: string) {
   return { choices: [{ delta: { content } }] };

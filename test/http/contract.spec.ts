@@ -5,6 +5,7 @@ import { errorCodesOf } from '../../src/http/openapi/errors.ts';
 import { ENDPOINTS } from '../../src/http/routes.ts';
 import { IntentReply } from '../../src/schemas/agents.ts';
 import { BalanceReply } from '../../src/schemas/balance.ts';
+import { FAILURE_CODES } from '../../src/stripe/verdict.ts';
 import { assertInContract } from '../support/contract.ts';
 
 const intent = { name: 'weather', confidence: 1 };
@@ -69,6 +70,16 @@ describe('a reply', () => {
       requestId: 'req_1',
     };
     assert.throws(received(402, { error }), /not documented/);
+  });
+
+  it('may give each reason why the saved card was not charged, to a decision as to a top-up', () => {
+    const missing = ['createTopUp', 'decideApproval'].flatMap((operation) => {
+      const documented = errorCodesOf(
+        ENDPOINTS.find((endpoint) => endpoint.operation === operation) ?? assert.fail(operation),
+      );
+      return FAILURE_CODES.filter((code) => !documented.has(code));
+    });
+    assert.deepEqual(missing, []);
   });
 
   it('may say that a key is in use wherever requests wait for their turn in a batch', () => {

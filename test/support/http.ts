@@ -136,7 +136,8 @@ export function assertErrorBody(
     delete rest[name];
   }
   if (code === 'invalid_api_key' || code === 'invalid_secret_key') {
-    const page = code === 'invalid_api_key' ? 'keys' : 'developer/settings';
+    const own = code === 'invalid_api_key' ? 'keys' : 'developer/settings';
+    const page = param === 'apiKey' ? 'budgets' : own;
     assert.equal(rest['keysUrl'], `${new URL(String(docUrl)).origin}/console/${page}`);
     delete rest['keysUrl'];
   }

@@ -13,7 +13,7 @@ import { Chosen, type Click } from '../parts/chosen.tsx';
 import { NewKeyModal } from '../parts/keys.tsx';
 import { PagedList, ScrollTable, usePages, whileOnePage } from '../parts/lists.tsx';
 import { Card, Page } from '../parts/page.tsx';
-import { consumerSnippets, Snippets } from '../parts/snippets.tsx';
+import { Snippets, spendKeySnippets } from '../parts/snippets.tsx';
 import { Empty, Loaded } from '../parts/states.tsx';
 import { Money } from '../parts/values.tsx';
 
@@ -63,7 +63,7 @@ export function BudgetsPage() {
       <NewKeyModal
         made={made}
         onClose={() => setMade(undefined)}
-        snippet={(key) => <Snippets snippets={consumerSnippets(key, '/v1/budgets')} />}
+        snippet={(key) => <Snippets snippets={spendKeySnippets(key)} />}
       />
     </Page>
   );

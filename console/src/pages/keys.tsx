@@ -4,7 +4,7 @@ import { Link } from '@tanstack/react-router';
 import { AccountKeysCard } from '../parts/account-keys.tsx';
 import { Page } from '../parts/page.tsx';
 import { KeyCard } from '../parts/keys.tsx';
-import { consumerSnippets, Snippets } from '../parts/snippets.tsx';
+import { consumerKeySnippets, Snippets } from '../parts/snippets.tsx';
 
 export function KeysPage() {
   return (
@@ -26,7 +26,7 @@ export function KeysPage() {
         kind="consumer"
         title="Keys"
         empty="For tools, spend keys are enough. Create a consumer key for a program that manages your budgets."
-        snippet={(key) => <Snippets snippets={consumerSnippets(key)} />}
+        snippet={(key) => <Snippets snippets={consumerKeySnippets(key)} />}
       />
     </Page>
   );

@@ -22,7 +22,7 @@ import { KeyCard } from './keys.tsx';
 import { PagedList, ScrollTable, usePages, whileOnePage } from './lists.tsx';
 import { Card } from './page.tsx';
 import { ReleaseHolds } from './release-holds.tsx';
-import { consumerSnippets, Snippets } from './snippets.tsx';
+import { Snippets, spendKeySnippets } from './snippets.tsx';
 import { Failed } from './states.tsx';
 import { Id, Money, Time } from './values.tsx';
 
@@ -87,7 +87,7 @@ export function BudgetDetails({
         title="Spend keys"
         empty="Create a key and copy it into your MCP client."
         budget={budget}
-        snippet={(key) => <Snippets snippets={consumerSnippets(key, '/v1/budgets')} />}
+        snippet={(key) => <Snippets snippets={spendKeySnippets(key)} />}
       />
       <Spending budget={budget} />
       <BudgetRefusalsCard budget={budget} />
@@ -96,7 +96,8 @@ export function BudgetDetails({
 }
 
 function Limits({ budget }: { readonly budget: Budget }) {
-  const { used, limit, window, maxPerCall, maxLease, remaining, expiresAt } = budget;
+  const { used, limit, window, maxPerCall, maxLease, remaining, expiresAt, tools, developers } =
+    budget;
   return (
     <>
       <Text>
@@ -127,6 +128,26 @@ function Limits({ budget }: { readonly budget: Budget }) {
       {maxLease !== null && (
         <Text size="sm" c="dimmed">
           At most <Money dollars={maxLease} /> for one lease
+        </Text>
+      )}
+      {budget.allowLeases && (
+        <Text size="sm" c="dimmed">
+          Developers may take leases with its keys
+        </Text>
+      )}
+      {tools !== null && (
+        <Text size="sm" c="dimmed" className="breaks">
+          Only these tools: <bdi>{tools.join(', ')}</bdi>
+        </Text>
+      )}
+      {developers !== null && (
+        <Text size="sm" c="dimmed" className="breaks">
+          Only these developers: <bdi>{developers.join(', ')}</bdi>
+        </Text>
+      )}
+      {budget.mayDelegate && (
+        <Text size="sm" c="dimmed">
+          Its keys may create budgets and keys below it
         </Text>
       )}
       {budget.approveDevelopers && (

@@ -36,8 +36,13 @@ export function Snippets({ snippets: compose }: { readonly snippets: Composed })
   );
 }
 
-/** How a consumer gives its key to an MCP server. A spend key reads its budgets, and no balance. */
-export function consumerSnippets(key: string, reads = '/v1/balance'): Composed {
+/** A consumer key is for programs of the owner. MCP servers get spend keys. */
+export function consumerKeySnippets(key: string): Composed {
+  return (apiUrl) => [readSnippet(key, `${apiUrl}/v1/balance`)];
+}
+
+/** How the holder of a spend key gives it to an MCP server. It reads its budgets, and no balance. */
+export function spendKeySnippets(key: string): Composed {
   return (apiUrl) => [
     {
       name: 'Claude Code',
@@ -55,11 +60,12 @@ export function consumerSnippets(key: string, reads = '/v1/balance'): Composed {
         2,
       ),
     },
-    {
-      name: 'curl',
-      code: `curl ${apiUrl}${reads} \\\n  -H "Authorization: Bearer ${key}"`,
-    },
+    readSnippet(key, `${apiUrl}/v1/budgets`),
   ];
+}
+
+function readSnippet(key: string, url: string): Snippet {
+  return { name: 'curl', code: `curl ${url} \\\n  -H "Authorization: Bearer ${key}"` };
 }
 
 /** How a tool server charges: the consumer key of its caller, or the given one, with which the code runs as it is. */
@@ -93,13 +99,17 @@ export function developerSnippets(
     {
       name: 'Python',
       code: [
+        'import uuid',
         'import requests',
         '',
-        'charge = requests.post(',
+        'response = requests.post(',
         `    "${apiUrl}/v1/charges",`,
-        `    headers={"Authorization": "Bearer ${key}"},`,
+        `    headers={"Authorization": "Bearer ${key}", "Idempotency-Key": str(uuid.uuid4())},`,
         `    json={"apiKey": ${given ?? 'consumer_key'}, "tool": ${JSON.stringify(tool)}, "amount": ${price}},`,
-        ').json()',
+        '    timeout=10,',
+        ')',
+        'response.raise_for_status()  # Not paid: do not run the tool.',
+        'charge = response.json()',
       ].join('\n'),
     },
     {

@@ -191,6 +191,16 @@ describe('saved cards', () => {
     assert.equal(bodyOf(await post('/v1/top-up', { amount: 5 }), 201, TopUpReply).balance, 10);
   });
 
+  it('are not saved by a checkout that nobody asked to, and the page of the refusal says so', async () => {
+    const { sessionUrl } = bodyOf(await post('/v1/checkout', { amount: 5 }), 201, CheckoutReply);
+    await submit(sessionUrl ?? '', { card: CAREFUL });
+    await until(async () => (await balance()) === 5);
+    const { body } = await post('/v1/top-up', { amount: 5 });
+    assert.partialDeepStrictEqual(body, { error: { code: 'no_saved_card' } });
+    const { docUrl } = (body as { error: { docUrl: string } }).error;
+    assert.match(await (await fetch(docUrl)).text(), /at a checkout with <code>saveCard<\/code>/);
+  });
+
   it('are confirmed at the bank, from a page that leads there and back', async () => {
     await saveAtCheckout(CAREFUL);
     const asked = bodyOf(await post('/v1/top-up', { amount: 20 }), 202, TopUpReply);

@@ -37,6 +37,7 @@ import {
 } from '../../../store/top-ups/top-ups.ts';
 import { findProcessorCustomer } from '../../../store/top-ups/processor-customers.ts';
 import { calculateTax } from '../../../stripe/tax.ts';
+import { FAILURE_CODES } from '../../../stripe/verdict.ts';
 import {
   requestTopUp,
   type RequestTopUpDeps,
@@ -53,6 +54,12 @@ import { listPage } from '../../pagination.ts';
 import { REPLAYED } from '../../respond.ts';
 import { keyReused } from '../../retries.ts';
 import { confirmationUrlOf } from './confirm-page.ts';
+
+/** The errors of a request that charges the saved card: why it was not charged, or why the charge failed. */
+export const DIRECT_TOP_UP_ERRORS: readonly ErrorCode[] = [
+  ...FAILURE_CODES,
+  'consent_ceiling_reached',
+];
 
 /** One of a hundred may be paid, or expire, at any time. */
 const OPEN_RETRY_SECONDS = 60;
