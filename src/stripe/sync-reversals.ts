@@ -5,6 +5,7 @@
 import type { Stripe } from 'stripe';
 import type { Database } from '../store/database.ts';
 import {
+  findSessionWithoutInvoice,
   findWithoutInvoice,
   listWithoutCreditNote,
   recordCreditNote,
@@ -16,8 +17,10 @@ import {
   recordReversals,
   type ReportedReversal,
 } from '../store/top-ups/reversals.ts';
-import { makeRefund, readReversals } from './reversals.ts';
+import { readSession } from './calls.ts';
 import { addCreditNote, makeInvoice } from './invoices.ts';
+import { makeRefund, readReversals } from './reversals.ts';
+import { idOf } from './verdict.ts';
 
 /**
  * Reads first, to learn what an earlier attempt did, and so that a refund that cannot be made now does not keep the rest
@@ -40,9 +43,21 @@ export async function syncReversals(
   const uninvoiced = await findWithoutInvoice(database, topUpId);
   const invoice = uninvoiced && (await makeInvoice(stripe, uninvoiced));
   if (invoice != null) await recordInvoice(database, topUpId, invoice);
+  await recordInvoiceOfSession(database, stripe, topUpId);
   for (const { id, invoiceId, ...refund } of await listWithoutCreditNote(database, topUpId)) {
     await recordCreditNote(database, id, await addCreditNote(stripe, invoiceId, refund));
   }
+}
+
+async function recordInvoiceOfSession(
+  database: Database,
+  stripe: Stripe,
+  topUpId: string,
+): Promise<void> {
+  const sessionId = await findSessionWithoutInvoice(database, topUpId);
+  if (sessionId === null) return;
+  const invoiceId = idOf((await readSession(stripe, sessionId)).invoice);
+  if (invoiceId !== undefined) await recordInvoice(database, topUpId, invoiceId);
 }
 
 async function record(
