@@ -91,14 +91,13 @@ export function verdictOfSession(session: Stripe.Checkout.Session, expected: Exp
   }
   if (session.status === 'expired') return { kind: 'expired' };
   const intent = session.payment_intent;
+  if (session.status !== 'complete') return { kind: 'open' };
   // A delayed payment method (a bank debit) completes the session first, may wait for the payer to verify the account, and
   // may fail days later.
-  const isUnderWay =
-    session.status !== 'complete' ||
-    intent === null ||
-    typeof intent === 'string' ||
-    intent.status === 'requires_action';
-  return isUnderWay ? { kind: 'open' } : verdictOfIntent(intent, expected);
+  const isWaiting =
+    intent === null || typeof intent === 'string' || intent.status === 'requires_action';
+  const verdict: Verdict = isWaiting ? { kind: 'open' } : verdictOfIntent(intent, expected);
+  return verdict.kind === 'open' ? { ...verdict, isUnderWay: true } : verdict;
 }
 
 /** In cents. A session that was opened without tax has none. */

@@ -34,6 +34,7 @@ const IS_PAID: Verdict = {
   hasReversals: false,
 };
 const OPEN: Verdict = { kind: 'open' };
+const UNDER_WAY: Verdict = { kind: 'open', isUnderWay: true };
 const EXPIRED: Verdict = { kind: 'expired' };
 
 const intent = (fields: object) =>
@@ -142,12 +143,12 @@ describe('the verdict on a checkout session', () => {
     [
       'complete, its debit in progress',
       { status: 'complete', payment_intent: intent({ status: 'processing' }) },
-      OPEN,
+      UNDER_WAY,
     ],
     [
       'complete, its bank account to be verified',
       { status: 'complete', payment_intent: intent({ status: 'requires_action' }) },
-      OPEN,
+      UNDER_WAY,
     ],
     [
       'complete, its debit failed',
