@@ -118,9 +118,16 @@ describe('the verdict on a payment intent', () => {
     ['currency', { currency: 'eur' }],
     ['owner', { metadata: { top_up_id: 'tu_other' } }],
   ] as const) {
-    it(`of another ${what} is missing: a person has to look`, () => {
+    it(`of another ${what} is missing: a person has to look, until it is refunded`, () => {
       const other = intent({ ...PAID, ...fields });
       assert.throws(() => verdictOfIntent(other, expected), PaymentMismatchError);
+      const refunded = (cents: number) => ({
+        ...other,
+        latest_charge: { amount_refunded: cents } as Stripe.Charge,
+      });
+      const { amount_received: all } = other;
+      assert.throws(() => verdictOfIntent(refunded(all - 1), expected), PaymentMismatchError);
+      assert.deepEqual(verdictOfIntent(refunded(all), expected), EXPIRED);
     });
   }
 });
