@@ -1201,6 +1201,9 @@ create table farebox.top_ups (
   -- automatic top-ups: the bank wants the payment confirmed, and no mail server has accepted the mail to the owner
   -- yet.
   is_mail_due boolean not null default false,
+  -- checkouts: when the session was first seen as complete and not yet paid. its payer can do nothing more, and
+  -- the bank takes days.
+  under_way_at timestamp with time zone,
   constraint top_ups_pkey primary key (id),
   constraint top_ups_idempotency_unique unique (ledger, consumer_id, idempotency_key),
   constraint top_ups_payment_intent_unique unique (payment_intent_id),

@@ -20,6 +20,7 @@ export interface Displayed extends TopUpProgress {
   readonly method: TopUpMethod | undefined;
   readonly dashboardUrl: string | null;
   readonly needsPayer: boolean;
+  readonly isUnderWay: boolean;
 }
 
 export function display(topUp: Displayed): void {
@@ -85,6 +86,12 @@ function stateOf(topUp: Displayed): string {
       'Waiting for the **payer**, whose bank wants this payment confirmed. No action needed: the API and the console' +
       ' give the payer a link, and without a confirmation the top-up expires after 24 hours. The update `retry` asks' +
       ' now; `cancel` ends it.'
+    );
+  }
+  if (topUp.waitingFor === 'payment' && topUp.isUnderWay) {
+    return (
+      'Waiting for the **bank**, which takes days: the payer has authorized a debit. No action needed: the processor' +
+      ' reports whether it succeeds. The update `retry` asks now; `cancel` no longer stops the debit.'
     );
   }
   if (topUp.waitingFor === 'payment') {

@@ -33,6 +33,8 @@ interface Run {
   amountDollars: number | undefined;
   /** The bank wants the cardholder to confirm the payment. */
   needsPayer: boolean;
+  /** The payer has authorized the payment, and the bank takes days. */
+  isUnderWay: boolean;
   /** How long to wait for a report before asking the processor; grows. */
   askAfterMs: number;
   /** Only in runs of earlier releases (top-up-reversals.ts). */
@@ -96,17 +98,14 @@ function firstQuestionOf({ status, method, sessionUrl }: TopUpState): Question {
 /** Waits for the processor's final verdict on a pending top-up; of one that has ended, returns the current verdict. */
 async function paymentOf(run: Run, first: Question): Promise<Verdict> {
   let verdict = await answerTo(run, first);
-  run.needsPayer = isForPayer(verdict);
   while (verdict.kind === 'open' && run.status === 'pending') {
+    run.needsPayer = verdict.needsPayer === true;
+    run.isUnderWay = verdict.isUnderWay === true;
     if (!run.steps.cancelAsked) await waitForReport(run);
     verdict = await answerTo(run, 'ask');
-    run.needsPayer = isForPayer(verdict);
   }
+  run.needsPayer = false;
   return verdict;
-}
-
-function isForPayer(verdict: Verdict): boolean {
-  return verdict.kind === 'open' && verdict.needsPayer === true;
 }
 
 async function answerTo(run: Run, first: Question): Promise<Verdict> {
@@ -269,6 +268,7 @@ function newRun(input: TopUpInput): Run {
     consumerId: undefined,
     amountDollars: undefined,
     needsPayer: false,
+    isUnderWay: false,
     askAfterMs: ASK_MS_MAX,
     reversalReported,
   };

@@ -18,6 +18,8 @@ export type Verdict =
       readonly kind: 'open';
       /** The bank wants the cardholder to confirm the payment. */
       readonly needsPayer?: boolean;
+      /** The payer has authorized it at a checkout, which is closed. The bank takes days. */
+      readonly isUnderWay?: boolean;
     }
   | { readonly kind: 'expired' }
   | {

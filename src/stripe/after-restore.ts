@@ -194,6 +194,7 @@ async function enter(
     payer: accountId === undefined ? { customerId } : { accountId },
     amountMicros: microsOfCents(cents.net),
     taxMicros: cents.tax === undefined ? null : microsOfCents(cents.tax),
+    taxCalculationId: 'hooks' in payment ? (payment.hooks?.inputs?.tax?.calculation ?? null) : null,
     session: session
       ? {
           id: session.id,

@@ -9,6 +9,7 @@ import type { Database } from '../store/database.ts';
 import { recordAuthenticationAsked } from '../store/top-ups/authentication.ts';
 import {
   recordPaid,
+  recordUnderWay,
   recordUnpaid,
   type Kept,
   type SeenUnpaid,
@@ -107,6 +108,7 @@ export async function recordVerdict(
   const { id, method, paymentIntentId } = topUp;
   switch (verdict.kind) {
     case 'open':
+      if (verdict.isUnderWay && !topUp.isUnderWay) await recordUnderWay(database, id);
       if (verdict.needsPayer && (await recordAuthenticationAsked(database, id))) tellOwner?.(topUp);
       return verdict;
     case 'paid':

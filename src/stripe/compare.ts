@@ -7,7 +7,7 @@ import { asMicros, microsOfCents, type Micros } from '../domain/money.ts';
 import { CLAIMS } from '../domain/reversal.ts';
 import type { Booked, Claim, Difference } from '../store/audit/reconciliation.ts';
 import type { ReportedReversal } from '../store/top-ups/reversals.ts';
-import { PaymentMismatchError, verdictOfIntent } from './verdict.ts';
+import { keptCentsOf, PaymentMismatchError, verdictOfIntent } from './verdict.ts';
 
 export type Found = Omit<Difference, 'topUpId' | 'paymentIntentIds' | 'since'>;
 
@@ -110,12 +110,7 @@ function differing(
 
 /** The part of these payments that was not refunded. */
 function keptOf(payments: readonly Stripe.PaymentIntent[]): Micros {
-  const cents = payments.map((intent) => {
-    const charge = intent.latest_charge;
-    const refunded = typeof charge === 'object' ? (charge?.amount_refunded ?? 0) : 0;
-    return intent.amount_received - refunded;
-  });
-  return microsOfCents(cents.reduce((sum, each) => sum + each, 0));
+  return microsOfCents(payments.reduce((sum, intent) => sum + keptCentsOf(intent), 0));
 }
 
 function sumOf(claims: readonly Claim[]): Micros {

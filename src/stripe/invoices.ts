@@ -17,11 +17,11 @@ export interface Invoiceable {
   readonly calculationId: string;
   readonly amountMicros: Micros;
   readonly taxMicros: Micros;
-  /** RFC 3339. */
-  readonly completedAt: string;
+  /** RFC 3339. After a restore, its invoice may be older than its credit, and never older than this. */
+  readonly createdAt: string;
 }
 
-/** Stripe's clock and ours may differ, and a step may wait. */
+/** Stripe's clock and ours may differ. */
 const LOOKED_BACK_SECONDS = 3_600;
 
 /** Returns the id of the paid invoice. Undefined: Stripe no longer has the calculation or the customer. */
@@ -71,10 +71,10 @@ async function invoiceOf(
 
 async function findInvoice(
   stripe: Stripe,
-  { id, completedAt }: Invoiceable,
+  { id, createdAt }: Invoiceable,
   customer: string,
 ): Promise<Stripe.Invoice | undefined> {
-  const gte = Math.floor(Date.parse(completedAt) / 1_000) - LOOKED_BACK_SECONDS;
+  const gte = Math.floor(Date.parse(createdAt) / 1_000) - LOOKED_BACK_SECONDS;
   for await (const invoice of stripe.invoices.list({ customer, created: { gte }, limit: 100 })) {
     if (invoice.metadata?.['top_up_id'] === wireId('topUp', id)) return invoice;
   }

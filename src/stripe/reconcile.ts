@@ -20,7 +20,7 @@ import { isTooLateToConfirm } from './ask-processor.ts';
 import { readIntent, readSession } from './calls.ts';
 import { claimOf, compareTopUp, isPaymentOf, isSameClaim, type Found } from './compare.ts';
 import { readReversals, reportOfDispute, reportOfRefund, reportOfWarning } from './reversals.ts';
-import { idOf, taxCentsOf, verdictOfIntent } from './verdict.ts';
+import { idOf, keptCentsOf, taxCentsOf, verdictOfIntent } from './verdict.ts';
 
 export interface Books {
   readonly database: Database;
@@ -212,7 +212,7 @@ function nudgeOf(
   if (has('reversals')) return 'reversal';
   const isAbandoned =
     topUp.status === 'pending' &&
-    !intents.some(({ status }) => status === 'succeeded') &&
+    !intents.some((intent) => keptCentsOf(intent) > 0) &&
     !isUnderWay &&
     (topUp.sessionId !== null || topUp.ageMs > ABANDONED_AFTER_MS);
   return isAbandoned || has('not_credited') ? 'payment' : undefined;

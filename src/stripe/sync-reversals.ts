@@ -6,6 +6,7 @@ import type { Stripe } from 'stripe';
 import { wireId } from '../domain/ids.ts';
 import type { Database } from '../store/database.ts';
 import {
+  findSessionWithoutInvoice,
   findWithoutInvoice,
   listWithoutCreditNote,
   recordCreditNote,
@@ -17,9 +18,11 @@ import {
   recordReversals,
   type ReportedReversal,
 } from '../store/top-ups/reversals.ts';
+import { readSession } from './calls.ts';
 import { isRefusal } from './errors.ts';
-import { makeRefund, readReversals } from './reversals.ts';
 import { addCreditNote, makeInvoice } from './invoices.ts';
+import { makeRefund, readReversals } from './reversals.ts';
+import { idOf } from './verdict.ts';
 
 interface Deps {
   readonly database: Database;
@@ -52,6 +55,7 @@ export async function syncReversals(
   const uninvoiced = await findWithoutInvoice(database, topUpId);
   const invoice = uninvoiced && (await makeInvoice(stripe, uninvoiced));
   if (invoice != null) await recordInvoice(database, topUpId, invoice);
+  await recordInvoiceOfSession(database, stripe, topUpId);
   for (const { id, invoiceId, ...refund } of await listWithoutCreditNote(database, topUpId)) {
     try {
       await recordCreditNote(database, id, await addCreditNote(stripe, invoiceId, refund));
@@ -62,6 +66,17 @@ export async function syncReversals(
       warn(`Stripe refused a credit note for ${about}: ${error.message}`);
     }
   }
+}
+
+async function recordInvoiceOfSession(
+  database: Database,
+  stripe: Stripe,
+  topUpId: string,
+): Promise<void> {
+  const sessionId = await findSessionWithoutInvoice(database, topUpId);
+  if (sessionId === null) return;
+  const invoiceId = idOf((await readSession(stripe, sessionId)).invoice);
+  if (invoiceId !== undefined) await recordInvoice(database, topUpId, invoiceId);
 }
 
 async function record(

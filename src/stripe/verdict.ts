@@ -71,36 +71,39 @@ export function storedFailureOf({
 /** The session must have its payment intent expanded, and the intent its charge. */
 export function verdictOfSession(session: Stripe.Checkout.Session, expected: Expected): Verdict {
   if (session.payment_status !== 'unpaid') {
-    demand(session.payment_status, 'paid', `payment status of ${session.id}`);
-    demand(session.currency, 'usd', `currency of ${session.id}`);
-    const taxCents = taxCentsOf(session, expected);
-    const net = (session.amount_total ?? 0) - taxCents;
-    demandAmount(net, expected.amountMicros, session.id);
-    demand(session.metadata?.['top_up_id'], wireId('topUp', expected.id), `owner of ${session.id}`);
-    const { payment_intent: paid } = session;
-    const paymentIntentId = idOf(paid);
-    if (paymentIntentId === undefined) {
-      throw new PaymentMismatchError(`${session.id} is paid but has no payment`);
-    }
-    return {
-      kind: 'paid',
-      paymentIntentId,
-      paidMicros: microsOfCents(session.amount_total ?? 0),
-      taxMicros: microsOfCents(taxCents),
-      ...(session.invoice && { invoiceId: idOf(session.invoice) }),
-      hasReversals: typeof paid === 'object' && paid !== null && wasReversed(paid),
-    };
+    return unlessReturned(session.payment_intent, () => paidSession(session, expected));
   }
   if (session.status === 'expired') return { kind: 'expired' };
   const intent = session.payment_intent;
+  if (session.status !== 'complete') return { kind: 'open' };
   // A delayed payment method (a bank debit) completes the session first, may wait for the payer to verify the account, and
   // may fail days later.
-  const isUnderWay =
-    session.status !== 'complete' ||
-    intent === null ||
-    typeof intent === 'string' ||
-    intent.status === 'requires_action';
-  return isUnderWay ? { kind: 'open' } : verdictOfIntent(intent, expected);
+  const isWaiting =
+    intent === null || typeof intent === 'string' || intent.status === 'requires_action';
+  const verdict: Verdict = isWaiting ? { kind: 'open' } : verdictOfIntent(intent, expected);
+  return verdict.kind === 'open' ? { ...verdict, isUnderWay: true } : verdict;
+}
+
+function paidSession(session: Stripe.Checkout.Session, expected: Expected): Verdict {
+  demand(session.payment_status, 'paid', `payment status of ${session.id}`);
+  demand(session.currency, 'usd', `currency of ${session.id}`);
+  const taxCents = taxCentsOf(session, expected);
+  const net = (session.amount_total ?? 0) - taxCents;
+  demandAmount(net, expected.amountMicros, session.id);
+  demand(session.metadata?.['top_up_id'], wireId('topUp', expected.id), `owner of ${session.id}`);
+  const { payment_intent: paid } = session;
+  const paymentIntentId = idOf(paid);
+  if (paymentIntentId === undefined) {
+    throw new PaymentMismatchError(`${session.id} is paid but has no payment`);
+  }
+  return {
+    kind: 'paid',
+    paymentIntentId,
+    paidMicros: microsOfCents(session.amount_total ?? 0),
+    taxMicros: microsOfCents(taxCents),
+    ...(session.invoice && { invoiceId: idOf(session.invoice) }),
+    hasReversals: typeof paid === 'object' && paid !== null && wasReversed(paid),
+  };
 }
 
 /** In cents. A session that was opened without tax has none. */
@@ -114,20 +117,7 @@ export function taxCentsOf(
 export function verdictOfIntent(intent: Stripe.PaymentIntent, expected: Expected): Verdict {
   switch (intent.status) {
     case 'succeeded':
-      demand(intent.currency, 'usd', `currency of ${intent.id}`);
-      demandAmount(
-        intent.amount_received,
-        asMicros(expected.amountMicros + expected.taxMicros),
-        intent.id,
-      );
-      demand(intent.metadata['top_up_id'], wireId('topUp', expected.id), `owner of ${intent.id}`);
-      return {
-        kind: 'paid',
-        paymentIntentId: intent.id,
-        paidMicros: microsOfCents(intent.amount_received),
-        taxMicros: expected.taxMicros,
-        hasReversals: wasReversed(intent),
-      };
+      return unlessReturned(intent, () => paidIntent(intent, expected));
     case 'canceled':
       return { kind: 'expired' };
     case 'requires_action':
@@ -143,6 +133,45 @@ export function verdictOfIntent(intent: Stripe.PaymentIntent, expected: Expected
     default:
       return { kind: 'open' };
   }
+}
+
+function paidIntent(intent: Stripe.PaymentIntent, expected: Expected): Verdict {
+  demand(intent.currency, 'usd', `currency of ${intent.id}`);
+  demandAmount(
+    intent.amount_received,
+    asMicros(expected.amountMicros + expected.taxMicros),
+    intent.id,
+  );
+  demand(intent.metadata['top_up_id'], wireId('topUp', expected.id), `owner of ${intent.id}`);
+  return {
+    kind: 'paid',
+    paymentIntentId: intent.id,
+    paidMicros: microsOfCents(intent.amount_received),
+    taxMicros: expected.taxMicros,
+    hasReversals: wasReversed(intent),
+  };
+}
+
+/** A different payment needs a person until all of it is refunded. Then the top-up was not paid, and no longer can be. */
+function unlessReturned(
+  intent: Stripe.PaymentIntent | string | null,
+  verdict: () => Verdict,
+): Verdict {
+  try {
+    return verdict();
+  } catch (error) {
+    if (!(error instanceof PaymentMismatchError)) throw error;
+    if (typeof intent !== 'object' || intent === null || keptCentsOf(intent) > 0) throw error;
+    return { kind: 'expired' };
+  }
+}
+
+/** The part of a payment that was not refunded. Its charge must be expanded. */
+export function keptCentsOf({
+  amount_received,
+  latest_charge: charge,
+}: Stripe.PaymentIntent): number {
+  return amount_received - (typeof charge === 'object' ? (charge?.amount_refunded ?? 0) : 0);
 }
 
 const AUTHENTICATION_CODES: ReadonlySet<string | undefined> = new Set([

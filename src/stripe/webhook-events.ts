@@ -9,9 +9,14 @@ import type { ProcessorEvent } from '../store/top-ups/processor-events.ts';
 type Topic = NonNullable<ProcessorEvent['topic']>;
 
 /**
- * After a payment event, a top-up may be paid, or can no longer be. Failed attempts are not among them: the hosted page
- * lets the customer retry, and a direct top-up reads the response itself. Reversals are delivered no matter how long ago
- * the top-up was credited.
+ * A payment from the saved card that the bank wants confirmed may be declined after the confirmation. Other failed
+ * attempts change nothing: the hosted page lets the customer retry, and a direct top-up reads the response itself.
+ */
+const ATTEMPT_FAILED = 'payment_intent.payment_failed' satisfies Stripe.Event['type'];
+
+/**
+ * After a payment event, a top-up may be paid, or can no longer be. Reversals are delivered no matter how long ago the
+ * top-up was credited.
  */
 const TOPICS: Readonly<Partial<Record<Stripe.Event['type'], Topic>>> = {
   'checkout.session.completed': 'payment_reported',
@@ -19,6 +24,7 @@ const TOPICS: Readonly<Partial<Record<Stripe.Event['type'], Topic>>> = {
   'checkout.session.async_payment_failed': 'payment_reported',
   'checkout.session.expired': 'payment_reported',
   'payment_intent.succeeded': 'payment_reported',
+  [ATTEMPT_FAILED]: 'payment_reported',
   'charge.refunded': 'reversal_reported',
   'refund.created': 'reversal_reported',
   'refund.updated': 'reversal_reported',
@@ -39,6 +45,10 @@ export const WEBHOOK_EVENTS: readonly string[] = [...Object.keys(TOPICS), CARD_S
 
 export function isCardSaved(type: string, methodType: unknown): boolean {
   return type === CARD_SAVED && methodType === 'card';
+}
+
+export function isFailedAttempt(type: string): boolean {
+  return type === ATTEMPT_FAILED;
 }
 
 export function topicOf(type: string): ProcessorEvent['topic'] {

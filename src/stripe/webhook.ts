@@ -9,7 +9,7 @@ import { uuidOf } from '../domain/ids.ts';
 import { isStorableText } from '../domain/storable-text.ts';
 import type { Database } from '../store/database.ts';
 import { recordProcessorEvent, type ProcessorEvent } from '../store/top-ups/processor-events.ts';
-import { isCardSaved, topicOf } from './webhook-events.ts';
+import { isCardSaved, isFailedAttempt, topicOf } from './webhook-events.ts';
 
 export interface WebhookDeps {
   readonly database: Database;
@@ -93,6 +93,7 @@ function eventIn(rawBody: Buffer, isLive: boolean): ProcessorEvent | undefined {
     paymentIntentId:
       object['object'] === 'payment_intent' ? objectId : expandable(object['payment_intent']),
     topic: isOurs ? topicOf(type) : undefined,
+    isFailedAttempt: isFailedAttempt(type),
     cardSavedBy:
       isOurs && isCardSaved(type, object['type']) ? expandable(object['customer']) : undefined,
   };

@@ -182,6 +182,12 @@ describe('metrics', () => {
     });
     assert.equal(found.get('farebox_backlog{what="top_ups_pending"}'), 1);
     assert.ok((found.get('farebox_backlog_oldest_age_seconds{what="top_ups_pending"}') ?? 0) > 0);
+    await sql.query('update farebox.top_ups set under_way_at = now()');
+    const debited = await until(async () => {
+      const now = await scrape('worker');
+      return now.get('farebox_backlog_oldest_age_seconds{what="top_ups_pending"}') === 0 && now;
+    });
+    assert.equal(debited.get('farebox_backlog{what="top_ups_pending"}'), 1);
     assert.ok((found.get('farebox_backlog{what="outbox"}') ?? 0) >= 1);
     const ageOf = (what: string) =>
       found.get(`farebox_backlog_oldest_age_seconds{what="${what}"}`) ?? 0;

@@ -34,6 +34,7 @@ const IS_PAID: Verdict = {
   hasReversals: false,
 };
 const OPEN: Verdict = { kind: 'open' };
+const UNDER_WAY: Verdict = { kind: 'open', isUnderWay: true };
 const EXPIRED: Verdict = { kind: 'expired' };
 
 const intent = (fields: object) =>
@@ -117,9 +118,16 @@ describe('the verdict on a payment intent', () => {
     ['currency', { currency: 'eur' }],
     ['owner', { metadata: { top_up_id: 'tu_other' } }],
   ] as const) {
-    it(`of another ${what} is missing: a person has to look`, () => {
+    it(`of another ${what} is missing: a person has to look, until it is refunded`, () => {
       const other = intent({ ...PAID, ...fields });
       assert.throws(() => verdictOfIntent(other, expected), PaymentMismatchError);
+      const refunded = (cents: number) => ({
+        ...other,
+        latest_charge: { amount_refunded: cents } as Stripe.Charge,
+      });
+      const { amount_received: all } = other;
+      assert.throws(() => verdictOfIntent(refunded(all - 1), expected), PaymentMismatchError);
+      assert.deepEqual(verdictOfIntent(refunded(all), expected), EXPIRED);
     });
   }
 });
@@ -142,12 +150,12 @@ describe('the verdict on a checkout session', () => {
     [
       'complete, its debit in progress',
       { status: 'complete', payment_intent: intent({ status: 'processing' }) },
-      OPEN,
+      UNDER_WAY,
     ],
     [
       'complete, its bank account to be verified',
       { status: 'complete', payment_intent: intent({ status: 'requires_action' }) },
-      OPEN,
+      UNDER_WAY,
     ],
     [
       'complete, its debit failed',

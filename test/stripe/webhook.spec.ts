@@ -25,6 +25,11 @@ function event(id: string, type: string, object: object): string {
   return JSON.stringify({ id, object: 'event', type, data: { object } });
 }
 
+function failedAttempt(id: string): string {
+  const object = { id: 'pi_tried', object: 'payment_intent' };
+  return event(id, 'payment_intent.payment_failed', object);
+}
+
 describe('the webhook of the payment processor', () => {
   let ledger: TestLedger;
   let database: Database;
@@ -210,6 +215,26 @@ describe('the webhook of the payment processor', () => {
       const other = await find(`evt_other ${type}`);
       assert.deepEqual([other?.topUpId, other?.topics], [null, []], type);
     }
+  });
+
+  it('hands over a failed attempt only while the bank wants the cardholder to confirm the payment', async () => {
+    const payer = await newPayer(database);
+    const topUpId = await payer.open(10_000_000);
+    await recordPaymentIntent(database, topUpId, 'pi_tried');
+    const change = (assignment: ReturnType<typeof sql.fragment>) =>
+      database.query(sql.typeAlias('nothing')`
+        with told as (delete from farebox.outbox)
+        update farebox.top_ups set ${assignment} where id = ${topUpId}
+      `);
+    await change(sql.fragment`method = 'direct'`);
+    await post(failedAttempt('evt_failed_1'));
+    assert.deepEqual((await find('evt_failed_1'))?.topics, []);
+    await change(sql.fragment`authentication_asked_at = now()`);
+    await post(failedAttempt('evt_failed_2'));
+    assert.deepEqual((await find('evt_failed_2'))?.topics, ['payment_reported']);
+    await change(sql.fragment`status = 'failed'`);
+    await post(failedAttempt('evt_failed_3'));
+    assert.deepEqual((await find('evt_failed_3'))?.topics, []);
   });
 
   function post(body: string, { secret = 'whsec_new', sent = body, ageSeconds = 0 } = {}) {

@@ -274,6 +274,8 @@ export async function startSimulator(
     SIMULATOR_WEBHOOK_URL: `http://127.0.0.1:${options.apiPort ?? 9}/webhooks/stripe`,
     SIMULATOR_WEBHOOK_SECRET: env['STRIPE_WEBHOOK_SECRET'],
     SIMULATOR_TOKEN: token,
+    // Bank debits are settled by the tests, never by the clock.
+    SIMULATOR_SETTLE_SECONDS: '86400',
   });
   return { ...child, url, env, database, token };
 }

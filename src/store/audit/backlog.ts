@@ -86,10 +86,13 @@ const ageOf = (time: Fragment) =>
 const ageOfOne = (time: Fragment) =>
   sql.fragment`greatest(0, extract(epoch from now() - ${time}))::float8`;
 
+/** A bank debit takes days, which is no reason to look at it. */
+const UNPAID_SINCE = sql.fragment`case when under_way_at is null then created_at end`;
+
 export async function readBacklog(connection: Connection): Promise<Backlog> {
   const createdAt = sql.fragment`created_at`;
   const waiting = await connection.any(sql.type(waitingRow)`
-    select 'top_ups_pending' as what, count(*) as count, ${ageOf(createdAt)} as "ageSeconds"
+    select 'top_ups_pending' as what, count(*) as count, ${ageOf(UNPAID_SINCE)} as "ageSeconds"
     from farebox.top_ups
     where ${ARE_PENDING}
     union all

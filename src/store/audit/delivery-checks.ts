@@ -11,7 +11,7 @@ const DIRECT_ENDS_WITHIN = sql.fragment`interval '1 hour'`;
 /** Its cardholder has a day to confirm it at the bank, and then reconciliation has it canceled. */
 const CONFIRMED_WITHIN = sql.fragment`interval '26 hours'`;
 /** A checkout is open for a day. A bank debit that it started may take two weeks to settle. */
-const CHECKOUT_ENDS_WITHIN = sql.fragment`interval '16 days'`;
+export const CHECKOUT_ENDS_WITHIN = sql.fragment`interval '16 days'`;
 
 export const DELIVERY_CHECKS = {
   'every notice is delivered within ten minutes': sql.fragment`

@@ -1,6 +1,7 @@
 /** Work that is stuck: top-ups and refunds that have not finished, and notices that could not be delivered. */
 import { Type, type Static } from 'typebox';
 import { micros, nullable, row, sql, type Connection } from '../database.ts';
+import { CHECKOUT_ENDS_WITHIN } from './delivery-checks.ts';
 
 const Stuck = Type.Object({
   kind: Type.Enum(['top_up', 'refund', 'notice']),
@@ -28,6 +29,7 @@ export async function listStuck(connection: Connection, limit: number): Promise<
         t.amount_micros as "amountMicros", t.payment_intent_id as "paymentIntentId", t.created_at as since
       from farebox.top_ups t
       where t.status = 'pending' and case
+        when t.under_way_at is not null then t.created_at + ${CHECKOUT_ENDS_WITHIN}
         when t.session_id is null and t.authentication_asked_at is null then t.created_at
         else coalesce(t.session_expires_at, t.created_at + interval '24 hours') end < ${LATE}
       order by t.id limit ${limit}

@@ -12,6 +12,8 @@ export interface LostTopUp {
   readonly amountMicros: Micros;
   /** The tax that a direct top-up paid on top of it. Null: not taxed. A checkout's is read again once it is paid. */
   readonly taxMicros: Micros | null;
+  /** Stripe's calculation of that tax, which the invoice of a direct top-up is made of. */
+  readonly taxCalculationId: string | null;
   /** Null: the saved card was charged. */
   readonly session: {
     readonly id: string;
@@ -29,20 +31,21 @@ export interface LostTopUp {
  * was accepted.
  */
 export async function enterLostTopUp(connection: Connection, lost: LostTopUp): Promise<boolean> {
-  const { id, payer, amountMicros, taxMicros, session } = lost;
+  const { id, payer, amountMicros, taxMicros, taxCalculationId, session } = lost;
   const byLink = 'accountId' in payer;
   const isPayer = byLink
     ? sql.fragment`a.id = ${payer.accountId}`
     : sql.fragment`a.processor_customer_id = ${payer.customerId}`;
   const entered = await connection.maybeOne(sql.type(idRow)`
     insert into farebox.top_ups (id, ledger, consumer_id, account_id, method, amount_micros,
-      session_id, session_url, session_expires_at, consent_ceiling_micros, created_at, opened_at, is_taxed, tax_micros, by_link)
+      session_id, session_url, session_expires_at, consent_ceiling_micros, created_at, opened_at, is_taxed, tax_micros,
+      tax_calculation_id, by_link)
     select l.id, a.ledger, a.consumer_id, a.id, l.method, l.amount_micros,
       l.session_id, l.session_url, l.session_expires_at,
       case when l.method = 'direct' then greatest(coalesce(a.consent_ceiling_micros, 0),
         l.amount_micros + taken.micros) end,
       l.made_at, now(), ${taxMicros}::int8 is not null, coalesce(${session ? 0 : taxMicros}::int8, 0),
-      ${byLink}
+      ${taxCalculationId}, ${byLink}
     from (values (${id}::uuid, ${session ? 'checkout' : 'direct'}, ${amountMicros}::int8,
         ${session?.id ?? null}, ${session?.url ?? null}, ${session?.expiresAt ?? null}::timestamptz,
         uuid_extract_timestamp(${id}::uuid)))

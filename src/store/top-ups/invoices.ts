@@ -18,7 +18,7 @@ const Uninvoiced = Type.Object({
   amountMicros: micros,
   taxMicros: micros,
   /** RFC 3339. */
-  completedAt: Type.String(),
+  createdAt: Type.String(),
 });
 export type Uninvoiced = Static<typeof Uninvoiced>;
 
@@ -30,6 +30,7 @@ const Unnoted = Type.Object({
 });
 
 const uninvoicedRow = row(Uninvoiced);
+const sessionRow = row(Type.Object({ id: Type.String() }));
 const unnotedRow = row(Unnoted);
 
 /** Null: it has an invoice, or needs none. */
@@ -39,8 +40,22 @@ export async function findWithoutInvoice(
 ): Promise<Uninvoiced | null> {
   return connection.maybeOne(sql.type(uninvoicedRow)`
     select id, payment_intent_id as "paymentIntentId", tax_calculation_id as "calculationId",
-      amount_micros as "amountMicros", tax_micros as "taxMicros", completed_at as "completedAt"
+      amount_micros as "amountMicros", tax_micros as "taxMicros", created_at as "createdAt"
     from farebox.top_ups where id = ${topUpId} and payment_intent_id is not null and ${WITHOUT_INVOICE}
+  `);
+}
+
+/**
+ * The session of a taxed checkout whose invoice is unknown: the payment was found without its session, or the session was
+ * read before Stripe had made the invoice. Null: there is none.
+ */
+export async function findSessionWithoutInvoice(
+  connection: Connection,
+  topUpId: string,
+): Promise<string | null> {
+  return connection.maybeOneFirst(sql.type(sessionRow)`
+    select session_id as id from farebox.top_ups
+    where id = ${topUpId} and session_id is not null and is_taxed and invoice_id is null
   `);
 }
 

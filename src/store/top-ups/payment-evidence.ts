@@ -71,6 +71,14 @@ export async function recordUnpaid(
   return connection.one(sql.type(keptRow)`select ${kept} from farebox.top_ups where id = ${id}`);
 }
 
+/** The payer of a checkout has authorized the payment, and cannot pay there again. */
+export async function recordUnderWay(connection: Connection, topUpId: string): Promise<void> {
+  await connection.query(sql.typeAlias('nothing')`
+    update farebox.top_ups set under_way_at = now(), updated_at = now()
+    where id = ${topUpId} and status = 'pending' and under_way_at is null
+  `);
+}
+
 /** A payment wins over every other verdict, and is never replaced. False: the row has a different payment intent. */
 export async function recordPaid(
   connection: Connection,

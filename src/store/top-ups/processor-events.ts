@@ -15,6 +15,8 @@ export interface ProcessorEvent {
   readonly paymentIntentId: string | undefined;
   /** The topic of the notice for the top-up's workflow; undefined if events of this type do not affect it. */
   readonly topic: Extract<Topic, 'payment_reported' | 'reversal_reported'> | undefined;
+  /** Of a payment. It affects only a top-up that waits for the cardholder's confirmation. */
+  readonly isFailedAttempt: boolean;
   /** The processor's id of the customer that saved a card. Undefined for all other events. */
   readonly cardSavedBy: string | undefined;
 }
@@ -37,7 +39,8 @@ export async function recordProcessorEvent(
 async function store(connection: Connection, event: ProcessorEvent): Promise<boolean> {
   const stored = await connection.oneFirst(sql.type(countRow)`
     with about as materialized (
-      select t.id, t.ledger from farebox.top_ups t
+      select t.id, t.ledger, t.status = 'pending' and t.authentication_asked_at is not null as awaits_payer
+      from farebox.top_ups t
       where t.id = ${event.topUpId ?? null}::uuid
         or t.payment_intent_id = ${event.paymentIntentId ?? null}
         or t.session_id = ${event.objectId ?? null}
@@ -51,7 +54,7 @@ async function store(connection: Connection, event: ProcessorEvent): Promise<boo
       insert into farebox.outbox (ledger, topic, subject_id)
       select about.ledger, topic, about.id
       from recorded join about on about.id = recorded.top_up_id, (values (${event.topic ?? null}::text)) as told (topic)
-      where topic is not null
+      where topic is not null and (about.awaits_payer or not ${event.isFailedAttempt})
     )
     select count(*) as count from recorded
   `);

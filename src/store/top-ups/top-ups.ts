@@ -61,6 +61,8 @@ const TopUp = Type.Object({
   byLink: Type.Boolean(),
   /** When the bank first wanted the cardholder to confirm a direct top-up. */
   authenticationAskedAt: nullable(Type.String()),
+  /** Checkouts: the payer has authorized the payment, and the bank takes days. */
+  isUnderWay: Type.Boolean(),
   /** Its workflow has claimed it (`opened_at` is set). */
   isClaimed: Type.Boolean(),
   /** The processor's final verdict (payment-evidence.ts), or null. */
@@ -122,7 +124,8 @@ const columns = sql.fragment`
   session_expires_at as "sessionExpiresAt", payment_intent_id as "paymentIntentId", failure_code as "failureCode",
   failure_message as "failureMessage", is_taxed as "isTaxed", tax_micros as "taxMicros",
   tax_calculation_id as "taxCalculationId", saves_card as "savesCard", by_link as "byLink",
-  authentication_asked_at as "authenticationAskedAt", opened_at is not null as "isClaimed",
+  authentication_asked_at as "authenticationAskedAt", under_way_at is not null as "isUnderWay",
+  opened_at is not null as "isClaimed",
   seen_verdict as "seenVerdict", seen_failure_code as "seenFailureCode", refused_card_id as "refusedCardId",
   created_at as "createdAt", (extract(epoch from clock_timestamp() - created_at) * 1000)::int8 as "ageMs",
   completed_at as "completedAt"

@@ -51,7 +51,7 @@ export function describeTax(get: () => Target): void {
         ...order,
         paymentIntentId: intent.id,
         calculationId: tax.calculationId,
-        completedAt: new Date().toISOString(),
+        createdAt: new Date().toISOString(),
       };
       const invoiceId = await makeInvoice(stripe, payment);
       assert.ok(invoiceId !== undefined);

@@ -21,7 +21,7 @@ import { proveBooks } from '../../support/books.ts';
 import { endAll } from '../../support/end-all.ts';
 import { askHold } from '../../support/hold-requests.ts';
 import { assertError, bodyOf, call, charge, type Answer } from '../../support/http.ts';
-import { control } from '../../support/payments.ts';
+import { control, openCheckout, pay } from '../../support/payments.ts';
 import { makeOperator, signIn } from '../../support/sessions.ts';
 import { farebox, startStack, until, type Stack } from '../../support/stack.ts';
 
@@ -385,6 +385,33 @@ describe('operators', () => {
     assert.deepEqual(examined.toSorted(), ['balances: 0', 'delivery: 0']);
     await sql.query('delete from farebox.differences');
     await sql.query('delete from farebox.outbox where attempts = 9');
+  });
+
+  it('see a bank debit as stuck only if it takes longer than sixteen days', async () => {
+    const { topUpId, sessionUrl } = await openCheckout(stack.api, account, 10);
+    assert.ok(await pay(sessionUrl, '000123456789'));
+    const uuid = topUpId.slice(3);
+    await until(async () => {
+      const seen = await sql.query(
+        'select from farebox.top_ups where id = $1 and under_way_at is not null',
+        [uuid],
+      );
+      return seen.rowCount === 1;
+    });
+    const stuckAfter = async (age: string) => {
+      await sql.query(
+        'update farebox.top_ups set created_at = now() - $2::interval, session_expires_at = null where id = $1',
+        [uuid, age],
+      );
+      return (await status()).stuck.some((each) => each.topUpId === topUpId);
+    };
+    assert.equal(await stuckAfter('25 hours'), false);
+    assert.equal(await stuckAfter('15 days'), false);
+    assert.equal(await stuckAfter('17 days'), true);
+    await sql.query('update farebox.top_ups set created_at = now() where id = $1', [uuid]);
+    const sessionId = /cs_test_\w+/.exec(sessionUrl)?.[0];
+    await control(stack.simulator, `async/${sessionId}`, { outcome: 'succeeded' });
+    await until(async () => (await read()).balance === 30);
   });
 
   it('get from each count to the oldest things counted, with links, and not to more than 20', async () => {

@@ -16,7 +16,7 @@ import {
 import { farebox, startStack, until, type Stack } from '../../support/stack.ts';
 import { assertError, bodyOf, call, type Answer } from '../../support/http.ts';
 import { createAccount } from '../../support/accounts.ts';
-import { control } from '../../support/payments.ts';
+import { control, pay } from '../../support/payments.ts';
 
 interface Owner {
   readonly consumerId: string;
@@ -116,6 +116,21 @@ describe('top-ups over HTTP', () => {
     assert.equal(record.method, 'direct');
     assert.equal(record.amount, 12.34);
     assert.notEqual(record.completedAt, null);
+  });
+
+  it('have no link to pay while a bank debit is in progress, and a retry of the request returns the same response', async () => {
+    const headers = { 'Idempotency-Key': 'by-debit' };
+    const checkout = bodyOf(await post('/v1/checkout', 25, headers), 201, CheckoutReply);
+    const record = async () =>
+      bodyOf(await read(`/v1/top-up/${checkout.topUpId}`), 200, TopUpRecord);
+    assert.equal((await record()).sessionUrl, checkout.sessionUrl);
+    assert.ok(await pay(checkout.sessionUrl ?? '', '000123456789'));
+    await until(async () => (await record()).sessionUrl === undefined);
+    assert.equal((await record()).status, 'pending');
+    assert.deepEqual(bodyOf(await post('/v1/checkout', 25, headers), 201, CheckoutReply), checkout);
+    const sessionId = /cs_test_\w+/.exec(checkout.sessionUrl ?? '')?.[0];
+    await control(stack.simulator, `async/${sessionId}`, { outcome: 'succeeded' });
+    await until(async () => (await record()).status === 'completed');
   });
 
   it('credit in live mode each amount that gives another answer in test mode', async () => {

@@ -214,6 +214,7 @@ describe('automatic top-ups', () => {
       topUpId: undefined,
       paymentIntentId: undefined,
       topic: undefined,
+      isFailedAttempt: false,
       cardSavedBy: customerOf(payer),
     });
 });

@@ -1,11 +1,12 @@
 /** Tax on top-ups: the net amount is credited, and every refund and dispute takes its exact share of it back. */
 import assert from 'node:assert/strict';
 import type { Stripe } from 'stripe';
+import { Type } from 'typebox';
 import { wireId } from '../../../src/domain/ids.ts';
 import type { Micros } from '../../../src/domain/money.ts';
 import { auditLedger } from '../../../src/store/audit/ledger-checks.ts';
 import { listDifferences } from '../../../src/store/audit/reconciliation.ts';
-import { sql } from '../../../src/store/database.ts';
+import { nullable, row, sql } from '../../../src/store/database.ts';
 import { changeConsent } from '../../../src/store/top-ups/monthly-ceiling.ts';
 import { findProcessorCustomer } from '../../../src/store/top-ups/processor-customers.ts';
 import { noteMissingInvoices } from '../../../src/store/top-ups/invoices.ts';
@@ -26,6 +27,7 @@ import { reconcileNow } from '../../../src/temporal/reconcile-now.ts';
 import { reportReversal } from '../../../src/temporal/start-reversals.ts';
 import { proveBooks } from '../../support/books.ts';
 import { endAll } from '../../support/end-all.ts';
+import { control } from '../../support/payments.ts';
 import { payerOf, type Payer } from '../../support/payer.ts';
 import { until, type Server } from '../../support/stack.ts';
 import {
@@ -34,6 +36,8 @@ import {
   type Consumer,
   type TopUpHarness,
 } from '../../support/top-up-harness.ts';
+
+const invoiceRow = row(Type.Object({ invoiceId: nullable(Type.String()) }));
 
 interface Paid {
   readonly payer: Payer;
@@ -139,6 +143,23 @@ describe('a taxed top-up', () => {
     assert.ok(invoice?.status === 'paid');
     assert.deepEqual([invoice.total_excluding_tax, invoice.total], [1_250, 1_361]);
     assert.equal(invoice.lines.data[0]?.taxes?.[0]?.amount, 111);
+  });
+
+  it('keeps its invoice when a restored database credits it again hours later', async () => {
+    const { payer } = await paid(20);
+    const result = await harness.requestDirect(payer, 12.5);
+    assert.ok(result.kind === 'completed', result.kind);
+    await until(async () => (await invoicesOf(result.topUp))[0]?.status === 'paid');
+    await until(() => harness.isQuiet(result.topUp));
+    await control(harness.simulator, 'idempotency-keys', undefined, 'DELETE');
+    await harness.database.query(sql.typeAlias('nothing')`
+      update farebox.top_ups set invoice_id = null, completed_at = completed_at + interval '2 hours'
+      where id = ${result.topUp.id}
+    `);
+    await reportReversal(harness.temporal, result.topUp);
+    await until(async () => (await invoiceIdOf(result.topUp)) !== null);
+    await until(() => harness.isQuiet(result.topUp));
+    assert.equal((await invoicesOf(result.topUp)).length, 1);
   });
 
   it('is refunded while no invoice can be made, and has its documents made later', async () => {
@@ -284,6 +305,7 @@ describe('a taxed top-up', () => {
     await reconcileNow(harness.temporal, AbortSignal.timeout(60_000));
     await harness.control('webhooks', { mode: 'deliver' });
     assert.equal((await harness.topUp(topUp.id)).status, 'partially_refunded');
+    assert.deepEqual(await notesOf(topUp), [500]);
     assert.deepEqual(await listDifferences(harness.database), []);
   });
 
@@ -311,7 +333,27 @@ describe('a taxed top-up', () => {
       assert.deepEqual([status, taxMicros], ['completed', 1_110_000]);
       assert.equal((await payer.money()).balance, 32_500_000);
       assert.deepEqual(await listDifferences(harness.database), []);
+      await refundedWithNote(topUp);
     });
+
+    it(`has its documents though the restored database had lost it: ${method}`, async () => {
+      const { payer } = await paid(20);
+      await harness.control('webhooks', { mode: 'drop' });
+      const topUp = await paidAfterBackup(payer, method);
+      await harness.database.query(sql.typeAlias('nothing')`
+        delete from farebox.top_ups where id = ${topUp.id}
+      `);
+      await takeOverSince({ database: harness.database, stripe: harness.stripe }, () => {});
+      await harness.control('webhooks', { mode: 'deliver' });
+      assert.equal((await harness.topUp(topUp.id)).status, 'completed');
+      await refundedWithNote(topUp);
+    });
+  }
+
+  async function refundedWithNote(topUp: TopUp): Promise<void> {
+    await requestRefund(harness.database, topUp.id, undefined);
+    await settled(topUp, 'refunded');
+    assert.deepEqual(await notesOf(topUp), [1_361]);
   }
 
   /** Its row says that it was claimed, and nothing of what Stripe was asked for. */
@@ -373,7 +415,11 @@ describe('a taxed top-up', () => {
 
   async function invoiceOf(topUp: TopUp): Promise<string> {
     const { id, method } = topUp;
-    if (method === 'direct') return (await invoicesOf(topUp))[0]?.id ?? '';
+    if (method === 'direct') {
+      const [made] = await invoicesOf(topUp);
+      assert.ok(made, 'no invoice');
+      return made.id;
+    }
     const session = (await harness.topUp(id)).sessionId ?? '';
     const { invoice, client_reference_id } =
       await harness.stripe.checkout.sessions.retrieve(session);
@@ -384,6 +430,13 @@ describe('a taxed top-up', () => {
 
   async function detailsOf(topUp: TopUp): Promise<string> {
     return JSON.stringify(await harness.reversals(topUp.id).query('__temporal_workflow_metadata'));
+  }
+
+  /** As our books have it. */
+  function invoiceIdOf({ id }: TopUp): Promise<string | null> {
+    return harness.database.oneFirst(sql.type(invoiceRow)`
+      select invoice_id as "invoiceId" from farebox.top_ups where id = ${id}
+    `);
   }
 
   function disputesOf({ id }: TopUp): Promise<number> {

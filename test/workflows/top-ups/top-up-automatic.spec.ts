@@ -26,6 +26,7 @@ describe('an automatic top-up', () => {
       SAVE_TEST_CARD: 'false',
       AUTO_TOP_UP_RETRY_MS: '200',
       DEV_MAIL: 'true',
+      FIRST_ASK_MS: '3600000',
     });
     await harness.startWorker();
   });
@@ -152,6 +153,26 @@ describe('an automatic top-up', () => {
     const found = await findAutoTopUp(harness.database, consumer);
     assert.deepEqual([found?.status, found?.reason], ['off', 'card_declined']);
     assert.match((await mailTo(consumer)).body, /You can use or save another card under Balance/);
+  });
+
+  it('ends as soon as Stripe reports a decline after the confirmation, whether or not the browser comes back', async () => {
+    const consumer = await newConsumer('pm_card_authenticationRequired', { threshold: 10 });
+    await harness.charge(consumer);
+    const topUp = await until(async () => {
+      const [first] = await harness.automaticTopUps(consumer);
+      return first !== undefined && first.authenticationAskedAt !== null && first;
+    });
+    await until(() => harness.isReported(topUp.paymentIntentId ?? ''));
+    await assert.rejects(
+      harness.stripe.paymentIntents.confirm(topUp.paymentIntentId ?? '', {
+        payment_method: 'pm_card_chargeDeclined',
+      }),
+      /declined/,
+    );
+    await harness.statusBecomes(topUp, 'failed');
+    assert.equal((await harness.topUp(topUp.id)).failureCode, 'card_declined');
+    const found = await findAutoTopUp(harness.database, consumer);
+    assert.deepEqual([found?.status, found?.reason], ['waiting', 'card_declined']);
   });
 
   async function mailTo({ accountId }: Consumer) {

@@ -146,7 +146,11 @@ describe('a top-up through the hosted checkout', () => {
     const failing = await harness.checkout(consumer, 30);
     await harness.pay(succeeding.sessionUrl, '000123456789');
     await harness.pay(failing.sessionUrl, '000111111113');
-    await until(async () => (await harness.waitingNotices()) === 0);
+    await until(async () => {
+      const handle = harness.workflow(succeeding.id);
+      const details = JSON.stringify(await handle.query('__temporal_workflow_metadata'));
+      return details.includes('the payer has authorized a debit');
+    });
     assert.deepEqual(await harness.books(consumer), NOTHING);
 
     await harness.control(`async/${succeeding.sessionId}`, { outcome: 'succeeded' });

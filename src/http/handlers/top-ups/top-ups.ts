@@ -293,7 +293,7 @@ function isTaxKnown({ seenVerdict, taxCalculationId }: TopUp): boolean {
 
 /** Where the payer can pay or confirm, while that is possible. */
 export function sessionUrlOf({ config }: Api, topUp: TopUp): { readonly sessionUrl?: string } {
-  const open = topUp.status === 'pending' ? topUp.sessionUrl : null;
+  const open = topUp.status === 'pending' && !topUp.isUnderWay ? topUp.sessionUrl : null;
   const sessionUrl = open ?? confirmationUrlOf(config.consoleUrl, topUp);
   return sessionUrl === undefined ? {} : { sessionUrl };
 }

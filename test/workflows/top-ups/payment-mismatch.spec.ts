@@ -1,0 +1,86 @@
+/** A payment that does not match its top-up credits nothing. The top-up ends once all of the payment is refunded. */
+import assert from 'node:assert/strict';
+import { auditLedger } from '../../../src/store/audit/ledger-checks.ts';
+import { listDifferences } from '../../../src/store/audit/reconciliation.ts';
+import { sql } from '../../../src/store/database.ts';
+import type { TopUp } from '../../../src/store/top-ups/top-ups.ts';
+import { idOf } from '../../../src/stripe/verdict.ts';
+import { reconcileNow } from '../../../src/temporal/reconcile-now.ts';
+import type { TopUpProgress } from '../../../workflows/messages.ts';
+import { until } from '../../support/stack.ts';
+import {
+  openTopUpHarness,
+  QUICK_RETRIES,
+  type Consumer,
+  type TopUpHarness,
+} from '../../support/top-up-harness.ts';
+
+describe('a top-up whose payment does not match it', () => {
+  let harness: TopUpHarness;
+  let consumer: Consumer;
+
+  before(async () => {
+    harness = await openTopUpHarness({
+      FIRST_ASK_MS: '3600000',
+      RECONCILE_REVIEW_MS: '300,1000,3000',
+      ...QUICK_RETRIES,
+    });
+    await harness.startWorker();
+  });
+  beforeEach(async () => {
+    consumer = await harness.newConsumer();
+  });
+  afterEach(async () => {
+    assert.equal((await harness.books(consumer)).credited, 0);
+    assert.deepEqual(await auditLedger(harness.database), []);
+  });
+  after(() => harness.close());
+
+  it('waits for an operator, and expires once all of the payment is refunded', async () => {
+    const { topUp, intent } = await mismatched();
+    const workflow = harness.workflow(topUp.id);
+    await harness.stripe.refunds.create({ payment_intent: intent, amount: 1_000 });
+    await workflow.executeUpdate('retry');
+    assert.equal((await progress(topUp)).waitingFor, 'operator');
+    assert.equal((await harness.topUp(topUp.id)).status, 'pending');
+    await harness.stripe.refunds.create({ payment_intent: intent });
+    await workflow.executeUpdate('retry');
+    await harness.statusBecomes(topUp, 'expired');
+    await workflow.result();
+  });
+
+  it('expires by an operator, who cancels it after the refund', async () => {
+    const { topUp, intent } = await mismatched();
+    await harness.stripe.refunds.create({ payment_intent: intent });
+    await harness.workflow(topUp.id).executeUpdate('cancel');
+    await harness.statusBecomes(topUp, 'expired');
+  });
+
+  it('expires by reconciliation, though its workflow was terminated', async () => {
+    const { topUp, intent } = await mismatched();
+    await harness.workflow(topUp.id).terminate();
+    await harness.stripe.refunds.create({ payment_intent: intent });
+    await harness.database.query(sql.typeAlias('nothing')`
+      update farebox.top_ups set created_at = now() - interval '17 days' where id = ${topUp.id}
+    `);
+    await reconcileNow(harness.temporal, AbortSignal.timeout(60_000));
+    await harness.statusBecomes(topUp, 'expired');
+    assert.deepEqual(await listDifferences(harness.database), []);
+  });
+
+  /** $25.00 were paid for a top-up of $26.00. */
+  async function mismatched(): Promise<{ readonly topUp: TopUp; readonly intent: string }> {
+    const topUp = await harness.checkout(consumer, 25);
+    await harness.database.query(sql.typeAlias('nothing')`
+      update farebox.top_ups set amount_micros = 26000000 where id = ${topUp.id}
+    `);
+    await harness.pay(topUp.sessionUrl);
+    await until(async () => (await progress(topUp)).stuck !== null);
+    const session = await harness.stripe.checkout.sessions.retrieve(topUp.sessionId ?? '');
+    return { topUp, intent: idOf(session.payment_intent) ?? '' };
+  }
+
+  function progress({ id }: TopUp): Promise<TopUpProgress> {
+    return harness.workflow(id).query<TopUpProgress>('status');
+  }
+});
