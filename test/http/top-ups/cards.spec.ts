@@ -12,7 +12,7 @@ import {
 } from '../../../src/schemas/top-ups.ts';
 import { createAccount, type TestAccount } from '../../support/accounts.ts';
 import { assertError, bodyOf, call, charge } from '../../support/http.ts';
-import { control, forgetFaults } from '../../support/payments.ts';
+import { control, faultsOf, forgetFaults } from '../../support/payments.ts';
 import { holdAccount } from '../../support/row-locks.ts';
 import { signIn } from '../../support/sessions.ts';
 import { startStack, until, type Simulator, type Stack } from '../../support/stack.ts';
@@ -36,10 +36,6 @@ async function atBank(page: string, result: string): Promise<string> {
   const [, bank = ''] = /href="([^"]+\/pay\/pi_\w+)"/.exec(leaving) ?? [];
   const answer = (await (await submit(bank, { result })).json()) as { return_url: string };
   return answer.return_url;
-}
-
-async function faultsOf(simulator: Simulator) {
-  return ((await control(simulator, 'faults')) as { faults: { times: number }[] }).faults;
 }
 
 /** How often the processor was asked about payments meanwhile, for each two seconds that have begun. */
@@ -131,6 +127,17 @@ describe('saved cards', () => {
 
     const left = bodyOf(await post(`/v1/cards/${older.id}/remove`), 200, CardsReply).cards;
     assert.deepEqual(left, [newest]);
+  });
+
+  it('leave the other reads of the account alone while the processor takes long to list them', async () => {
+    await setUp('4242424242424242');
+    const path = '/v1/payment_methods';
+    const slow = { method: 'GET', path, kind: 'delay', ms: 3_500, times: 2 };
+    await control(stack.simulator, 'faults', slow);
+    const asked = [cards(), cards()];
+    await until(async () => (await faultsOf(stack.simulator))[0]?.times !== 2);
+    assert.equal(await balance(), 0);
+    for (const { length } of await Promise.all(asked)) assert.equal(length, 1);
   });
 
   it('are removed by asking again, when it is unknown whether they were', async () => {
