@@ -25,10 +25,11 @@ const REASONS = {
   gone: 'responded with 410 Gone, which means that it wants no more events',
 } as const;
 
-function endpointDisabledMail({ id, url, reason, email }: DisabledEndpoint): Mail {
+function endpointDisabledMail({ id, reason, email }: DisabledEndpoint): Mail {
   return {
     recipient: email,
-    subject: `Your webhook endpoint at ${new URL(url).host} was disabled`,
+    // No part of its address, which the holder of a key chose: mail programs turn it into a link.
+    subject: 'A webhook endpoint was disabled',
     body:
       `Your webhook endpoint ${wireId('webhookEndpoint', id)} ${REASONS[reason]}. Farebox no longer sends events to it.\n\n` +
       'You can enable it again in the console, under Webhooks, or with PATCH /v1/webhook-endpoints/:id. ' +
