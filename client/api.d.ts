@@ -1724,6 +1724,8 @@ export interface SessionReply {
   operator: boolean;
   /** Whether payments are simulated, so that no money moves. */
   simulated: boolean;
+  /** Whether tax is added to top-ups. */
+  taxed: boolean;
 }
 export interface SettlementBody {
   /**

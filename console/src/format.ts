@@ -1,6 +1,6 @@
 /** Formats money and times. Amounts show all of their decimals: nothing is rounded. */
 import { MICROS_PER_DOLLAR } from '../../src/domain/money.ts';
-import { TOP_UP_MICROS_MAX } from '../../src/domain/top-up.ts';
+import { topUpMaxOf } from '../../src/domain/top-up.ts';
 
 const DECIMALS_MAX = 6;
 
@@ -19,18 +19,21 @@ export function usd(dollars: number, decimals = decimalsOf(dollars)): string {
   return `${dollars < 0 ? '\u2212' : ''}$${text}`;
 }
 
-/** In dollars: the most that a card can pay. */
-const PAYABLE_MAX = TOP_UP_MICROS_MAX / MICROS_PER_DOLLAR;
+/** In dollars: the most that a card can pay, or what leaves room for the tax. */
+export function payableMaxOf(isTaxed: boolean): number {
+  return topUpMaxOf(isTaxed) / MICROS_PER_DOLLAR;
+}
+const PAYABLE_MAX = payableMaxOf(false);
 
-/** Whether this is typed dollars in whole cents, from `min` to what a card can pay. */
-export function isPayable(text: string, min: number): boolean {
+/** Whether this is typed dollars in whole cents, from `min` to `max`. */
+export function isPayable(text: string, min: number, max = PAYABLE_MAX): boolean {
   const dollars = Number(text);
-  return /^\d+(\.\d{1,2})?$/.test(text.trim()) && dollars >= min && dollars <= PAYABLE_MAX;
+  return /^\d+(\.\d{1,2})?$/.test(text.trim()) && dollars >= min && dollars <= max;
 }
 
 /** What to enter, when `isPayable` is false. */
-export function payableHint(min: number): string {
-  return `Enter ${usd(min)} to ${usd(PAYABLE_MAX)}, in whole cents.`;
+export function payableHint(min: number, max = PAYABLE_MAX): string {
+  return `Enter ${usd(min)} to ${usd(max)}, in whole cents.`;
 }
 
 /** How many decimals a column shows, so that its decimal points line up. */

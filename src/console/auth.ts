@@ -18,6 +18,8 @@ import {
   countSignInAttempt,
   countUsedCode,
   forgetAttempts,
+  isKnownPlace,
+  notePasswordSet,
 } from '../store/console/sign-in-attempts.ts';
 import { countClientRequest } from '../store/console/client-limits.ts';
 import {
@@ -29,7 +31,7 @@ import {
   turnOnSecondFactor,
 } from '../store/console/users.ts';
 import type { Database } from '../store/database.ts';
-import { ADDRESS_HEADER } from './client-address.ts';
+import { IP_ADDRESS, placeOf } from './client-address.ts';
 import { columns } from './columns.ts';
 import { commonPasswords } from './common-passwords.ts';
 import { hiddenFailures } from './hidden-failures.ts';
@@ -114,13 +116,19 @@ export function createAuth({ config, database, log }: ConsoleDeps) {
   const sendLink = (email: string): Promise<unknown> =>
     auth.api.requestPasswordReset({ body: { email } });
   const limit = signInLimit({
-    count: (email, windowMinutes) => countSignInAttempt(database, email, windowMinutes),
-    forget: (email) => forgetAttempts(database, email),
+    count: (name, windowMinutes) => countSignInAttempt(database, name, windowMinutes),
+    forget: (name) => forgetAttempts(database, name),
+    isKnownPlace: (attempt) => isKnownPlace(database, attempt, WINDOW_MINUTES),
     stateOf: (email) => findSignInState(database, email),
     settledStateOf: (email) => findSettledSignInState(database, email),
     onFailed: (attempt) =>
       log.warn({ part: 'console', ...attempt }, 'an attempt to sign in failed'),
   });
+  /** Somebody who guesses meanwhile does not keep the owner from signing in with the new password. */
+  const ownerProven = async (email: string, place: string | undefined): Promise<void> => {
+    await forgetAttempts(database, email);
+    if (place !== undefined) await notePasswordSet(database, { email, place }, WINDOW_MINUTES);
+  };
   const failures = new ReportedFailures();
   const report = libraryLog(log);
   const auth = betterAuth({
@@ -149,9 +157,9 @@ export function createAuth({ config, database, log }: ConsoleDeps) {
       // Not awaited: how long the request takes must not reveal whether the address has an account.
       sendResetPassword: async ({ user, token }) => inBackground(mailLink(user.email, token)),
       // The password is set and the link is used up, so nothing may fail here.
-      onPasswordReset: async ({ user }) => {
+      onPasswordReset: async ({ user }, request) => {
         security.tell(user.id, 'password_set');
-        await forgetAttempts(database, user.email).catch((err: unknown) =>
+        await ownerProven(user.email, placeOf(request)).catch((err: unknown) =>
           log.error({ err }, 'the attempts to sign in could not be forgotten'),
         );
       },
@@ -170,7 +178,7 @@ export function createAuth({ config, database, log }: ConsoleDeps) {
       cookiePrefix: isOverTls ? '__Host-farebox' : 'farebox',
       useSecureCookies: false,
       defaultCookieAttributes: { sameSite: 'lax', httpOnly: true, path: '/', secure: isOverTls },
-      ipAddress: { ipAddressHeaders: [ADDRESS_HEADER] },
+      ipAddress: IP_ADDRESS,
       database: { generateId: 'uuid' },
     },
     databaseHooks: beforeChanges({ config, database }, security, limit.secretIn),

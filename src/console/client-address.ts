@@ -1,8 +1,17 @@
 /** The address of a client, which the limits on sign-in count: of its connection, or as a proxy names it in a header. */
 import { isIP } from 'node:net';
+import { getIP } from 'better-auth/api';
 
 /** We set it on every request, so that clients cannot choose the address that rate limits count. */
 export const ADDRESS_HEADER = 'x-farebox-address';
+
+/** Where the library finds the address. */
+export const IP_ADDRESS = { ipAddressHeaders: [ADDRESS_HEADER] };
+
+/** The address as the library counts and stores it: of IPv6, the network. */
+export function placeOf(from: Request | Headers | undefined): string | undefined {
+  return (from && getIP(from, { advanced: { ipAddress: IP_ADDRESS } })) ?? undefined;
+}
 
 /**
  * The last address of the list in the header, because a client may have sent those before it. Undefined when the value has

@@ -5,7 +5,7 @@
 import { APIError, createAuthMiddleware, getSessionFromCtx, isAPIError } from 'better-auth/api';
 import { deleteSessionCookie } from 'better-auth/cookies';
 import type { SignInState } from '../store/console/users.ts';
-import { ADDRESS_HEADER } from './client-address.ts';
+import { ADDRESS_HEADER, placeOf } from './client-address.ts';
 
 export const WINDOW_MINUTES = 15;
 /** Beyond it, the password is not looked at. A person who types needs fewer, a program that guesses far more. */
@@ -16,8 +16,12 @@ export const LINKS_MAX = 10;
 
 export interface SignInLimitDeps {
   /** Counts an attempt, and returns how many there were in the window, this one included. */
-  readonly count: (email: string, windowMinutes: number) => Promise<number>;
-  readonly forget: (email: string) => Promise<void>;
+  readonly count: (name: string, windowMinutes: number) => Promise<number>;
+  readonly forget: (name: string) => Promise<void>;
+  readonly isKnownPlace: (attempt: {
+    readonly email: string;
+    readonly place: string;
+  }) => Promise<boolean>;
   readonly stateOf: (email: string) => Promise<SignInState | null>;
   /** The same, after waiting for a change in progress. */
   readonly settledStateOf: (email: string) => Promise<SignInState | null>;
@@ -38,8 +42,28 @@ const PASSWORDS = new Set([SIGN_IN_PATH, SET_UP_PATH, '/two-factor/disable']);
 const CODES = /^\/two-factor\/verify-[\w-]+$/;
 const PROOFS = /^\/(?:two-factor\/verify-[\w-]+|passkey\/verify-authentication)$/;
 
-export function signInLimit({ count, forget, stateOf, settledStateOf, onFailed }: SignInLimitDeps) {
-  const tried = new WeakMap<object, { email: string; state: SignInState | null }>();
+export function signInLimit({
+  count,
+  forget,
+  isKnownPlace,
+  stateOf,
+  settledStateOf,
+  onFailed,
+}: SignInLimitDeps) {
+  const tried = new WeakMap<
+    object,
+    { email: string; name: string | undefined; state: SignInState | null }
+  >();
+  /**
+   * How an attempt is counted. Strangers who guess do not keep the owner out of a session, nor from places where the owner
+   * signed in. Names with spaces are no addresses.
+   */
+  async function nameOf({ path, headers }: Attempt, email: string): Promise<string> {
+    if (path !== SIGN_IN_PATH) return `${email} signed in`;
+    const place = placeOf(headers);
+    const isKnown = place !== undefined && (await isKnownPlace({ email, place }));
+    return isKnown ? `${email} from ${place}` : email;
+  }
   return {
     /** The encrypted secret before the code was compared with it. */
     secretIn: (context: object) => tried.get(context)?.state?.secret ?? null,
@@ -48,8 +72,9 @@ export function signInLimit({ count, forget, stateOf, settledStateOf, onFailed }
       const counted = await emailOf(ctx);
       const email = counted ?? (await emailOfCode(ctx));
       if (email === undefined) return;
-      if (counted === undefined || (await count(email, WINDOW_MINUTES)) <= ATTEMPTS_MAX) {
-        tried.set(ctx.context, { email, state: await stateOf(email) });
+      const name = counted === undefined ? undefined : await nameOf(ctx, counted);
+      if (name === undefined || (await count(name, WINDOW_MINUTES)) <= ATTEMPTS_MAX) {
+        tried.set(ctx.context, { email, name, state: await stateOf(email) });
         return;
       }
       onFailed({ by: path, status: 429, client: clientOf(headers) });
@@ -64,7 +89,7 @@ export function signInLimit({ count, forget, stateOf, settledStateOf, onFailed }
       if (!isAPIError(returned)) {
         const attempt = tried.get(context);
         if (!attempt) return;
-        const { email, state } = attempt;
+        const { email, name, state } = attempt;
         const now = await settledStateOf(email);
         if (state?.password !== now?.password) await endNewSession(ctx, PASSWORD_CHANGED);
         if (path === SIGN_IN_PATH && state?.hasSecondFactor !== now?.hasSecondFactor) {
@@ -74,7 +99,7 @@ export function signInLimit({ count, forget, stateOf, settledStateOf, onFailed }
         if (path === SET_UP_PATH && now?.hasSecondFactor === true) {
           throw new APIError('BAD_REQUEST', ALREADY_ON);
         }
-        if (PASSWORDS.has(path)) await forget(email);
+        if (name !== undefined) await forget(name);
       } else if (PASSWORDS.has(path) || PROOFS.test(path)) {
         onFailed({ by: path, status: returned.statusCode, client: clientOf(headers) });
       }

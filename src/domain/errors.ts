@@ -27,7 +27,7 @@ export const ERRORS = {
   ],
   too_many_approvals: [
     400,
-    'This key, budget or account has asked for too many approvals. Wait until the owner has decided.',
+    'This key, budget or account has asked for too many approvals. Try again in an hour, when the owner has decided.',
   ],
   too_many_tools: [400, 'The account already has the maximum number of registered tools.'],
   invalid_api_key: [401, "The consumer's key is missing, invalid or revoked. Reject the call."],

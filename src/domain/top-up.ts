@@ -64,6 +64,8 @@ export function payableText({
 
 /** Open ones of one consumer: each is a payment page at Stripe and a workflow. More would not help a payer. */
 export const OPEN_TOP_UPS_MAX = 100;
+/** Open checkouts of one consumer that were opened through links, counted apart: anybody with a link opens them. */
+export const OPEN_LINK_CHECKOUTS_MAX = 50;
 
 /**
  * Automatic top-ups of a consumer. `waiting`: one is due but postponed. `off` with a reason: they turned themselves

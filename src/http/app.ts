@@ -13,7 +13,7 @@ import { getDevMail } from './handlers/dev-mail.ts';
 import { errorPage, errorsPage } from './handlers/error-pages.ts';
 import { pagesStyle } from './handlers/html-pages.ts';
 import { markdownPages } from './handlers/markdown-pages.ts';
-import { confirmPage, postConfirmPage } from './handlers/top-ups/confirm-page.ts';
+import { confirmPages } from './handlers/top-ups/confirm-page.ts';
 import { postTopUpPage, topUpPage } from './handlers/top-ups/top-up-page.ts';
 import { getLlms, getOpenApi } from './handlers/openapi.ts';
 import type { Endpoint } from './endpoint.ts';
@@ -25,6 +25,7 @@ export function createApp(api: Api): Koa {
   const app = new AnsweringKoa();
   if (api.tracing) app.use(tracedRequests(api.tracing));
   app.use(answerErrors(api.log, api.config.baseUrl, api.responses));
+  const confirm = confirmPages(api);
   const all: readonly Route[] = [
     ...ENDPOINTS.map(({ method, path, middleware }) => ({
       method,
@@ -46,8 +47,8 @@ export function createApp(api: Api): Koa {
     { method: 'post', path: '/top-up', middleware: asPage(postTopUpPage(api)) },
     { method: 'get', path: '/approval', middleware: asPage(approvalPage(api)) },
     { method: 'post', path: '/approval', middleware: asPage(postApprovalPage(api)) },
-    { method: 'get', path: '/top-up/confirm', middleware: asPage(confirmPage(api)) },
-    { method: 'post', path: '/top-up/confirm', middleware: asPage(postConfirmPage(api)) },
+    { method: 'get', path: '/top-up/confirm', middleware: asPage(confirm.get) },
+    { method: 'post', path: '/top-up/confirm', middleware: asPage(confirm.post) },
     ...apiReferencePages(),
   ];
   const routes = all.map(({ method, path, middleware }) => ({

@@ -71,6 +71,7 @@ export const CONSOLE_ENDPOINTS: readonly Endpoint[] = [
   }),
   get('/v1/cards', {
     operation: 'listCards',
+    share: 'none',
     role: 'session',
     replies: { 200: CardsReply },
     handle: getCards,

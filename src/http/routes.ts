@@ -56,12 +56,8 @@ import { exportStatement, getStatement } from './handlers/earnings/statements.ts
 import { getTool, getTools, patchTool, postTool } from './handlers/earnings/tools.ts';
 import { getRefusals } from './handlers/refusals/refusals.ts';
 import { getDeveloperTopUps } from './handlers/top-ups/developer-top-ups.ts';
-import {
-  DIRECT_TOP_UP_ERRORS,
-  getTopUp,
-  getTopUpQuote,
-  listTopUps,
-} from './handlers/top-ups/top-ups.ts';
+import { getTopUpQuote } from './handlers/top-ups/quote.ts';
+import { DIRECT_TOP_UP_ERRORS, getTopUp, listTopUps } from './handlers/top-ups/top-ups.ts';
 import { postCheckout, postTopUp } from './handlers/top-ups/top-ups.ts';
 import { CONSOLE_ENDPOINTS } from './console-routes.ts';
 
@@ -272,6 +268,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
   }),
   get('/v1/top-up/quote', {
     operation: 'quoteTopUp',
+    share: 'none',
     role: 'consumer',
     query: TopUpQuoteQuery,
     replies: { 200: TopUpQuoteReply },

@@ -1,4 +1,5 @@
 /** The services that handlers use, created once by the composition root (processes/api-services.ts). */
+import type { LRUCache } from 'lru-cache';
 import type { Logger } from 'pino';
 import type { Stripe } from 'stripe';
 import type { ChargingDeps } from '../charging/charge.ts';
@@ -7,6 +8,7 @@ import type { LeaseDeps } from '../charging/lease-requests.ts';
 import type { PublicReceipts } from '../charging/public-receipts.ts';
 import type { ReceiptSigner } from '../charging/receipts.ts';
 import type { Config } from '../config.ts';
+import type { Micros } from '../domain/money.ts';
 import type { ClosedCharges } from '../store/charges/closed-charges.ts';
 import type { Database } from '../store/database.ts';
 import type { RequestInvocationDeps } from '../invocations/request-invocation.ts';
@@ -45,6 +47,8 @@ export interface Api extends ChargingDeps, LeaseDeps {
   readonly topUps: RequestTopUpDeps;
   readonly invocations: RequestInvocationDeps;
   readonly stripe: Stripe;
+  /** The tax on top-ups that were quoted recently (handlers/top-ups/quote.ts). */
+  readonly quotedTaxes: LRUCache<string, Micros>;
   /** For the webhooks that Stripe sends us. Those that we send use `webhookSigner`. */
   readonly stripeWebhook: WebhookDeps;
   readonly console: Console;

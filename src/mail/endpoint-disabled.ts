@@ -30,13 +30,14 @@ const IN_CONSOLE = `in the console, under Webhooks, or ${BY_API}`;
 /** The console shows live endpoints only. */
 const WITH_TEST_KEY = `${BY_API} and a test key`;
 
-function endpointDisabledMail({ id, url, reason, email, isTest }: DisabledEndpoint): Mail {
-  const endpoint = `Your webhook endpoint${isTest ? ' for test mode' : ''}`;
+function endpointDisabledMail({ id, reason, email, isTest }: DisabledEndpoint): Mail {
+  const ofTest = isTest ? ' for test mode' : '';
   return {
     recipient: email,
-    subject: `${endpoint} at ${new URL(url).host} was disabled`,
+    // No part of its address, which the holder of a key chose: mail programs turn it into a link.
+    subject: `A webhook endpoint${ofTest} was disabled`,
     body:
-      `${endpoint} (${wireId('webhookEndpoint', id)}) ${REASONS[reason]}. Farebox no longer sends events to it.\n\n` +
+      `Your webhook endpoint${ofTest} (${wireId('webhookEndpoint', id)}) ${REASONS[reason]}. Farebox no longer sends events to it.\n\n` +
       `You can enable it again ${isTest ? WITH_TEST_KEY : IN_CONSOLE}. ` +
       'Its delivery log lists the events that were not delivered, and lets you send them again.\n',
   };

@@ -24,6 +24,7 @@ import { WebhookSigner } from '../events/signing.ts';
 import { ApprovalWatch } from '../http/approval-watch.ts';
 import { EarningsWatch } from '../http/earnings-watch.ts';
 import { createFairShares } from '../http/fair-shares.ts';
+import { createQuotedTaxes } from '../http/handlers/top-ups/quote.ts';
 import { createRateLimits } from '../http/rate-limits.ts';
 import { Readiness } from '../http/readiness.ts';
 import { RefusalRecorder } from '../http/refusal-recorder.ts';
@@ -99,6 +100,7 @@ export async function openServices(deps: ServiceDeps): Promise<Api> {
       log,
     },
     stripe,
+    quotedTaxes: createQuotedTaxes(),
     stripeWebhook: {
       database,
       stripe,

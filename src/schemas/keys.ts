@@ -130,5 +130,9 @@ export const SessionReply = Closed({
     description: 'Whether payments are simulated, so that no money moves.',
     examples: [false],
   }),
+  taxed: Type.Boolean({
+    description: 'Whether tax is added to top-ups.',
+    examples: [false],
+  }),
 });
 export type SessionReply = Static<typeof SessionReply>;

@@ -43,7 +43,7 @@ describe('the console for consumers', function () {
     window = await harness.open(options);
     ({ page } = window);
   };
-  /** Of the code that is shown with a new key. */
+  /** The parts of the code that is shown with a new key. */
   const tabsOfNewKey = async () => {
     await page.getByRole('button', { name: 'Create key', exact: true }).click();
     const create = await openedDialog(page, 'Create key');

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import type { Page, Route } from 'playwright-core';
 import { ask } from '../support/approval-requests.ts';
 import { makeBudget, makeKey } from '../support/budget-requests.ts';
+import { createAccount } from '../support/accounts.ts';
 import { call, charge } from '../support/http.ts';
 import { openForEach, openedDialog, type ConsoleHarness, type Window } from '../support/console.ts';
 import { until } from '../support/stack.ts';
@@ -224,13 +225,20 @@ describe('the console without an answer', function () {
   });
 
   it('waits for the tax before it charges the saved card, also of an amount with spaces', async () => {
-    const account = await harness.newAccount(0);
+    const account = await createAccount(harness.stack.env, 0);
+    await page.route('**/v1/session', async (route) => {
+      const response = await route.fetch();
+      await route.fulfill({ response, json: { ...(await response.json()), taxed: true } });
+    });
     await window.enter(account);
     const quotes: string[] = [];
     await page.route('**/v1/top-up/quote?*', async (route) => {
       quotes.push(new URL(route.request().url()).searchParams.get('amount') ?? '');
       await route.fulfill({ json: { amount: 30, tax: 2, total: 32 } });
     });
+    await button('Pay $25.00').waitFor();
+    assert.deepEqual(quotes, [], 'a quote for a checkout');
+    await page.getByText('Test card').click();
     await page.getByLabel('Amount in dollars').fill(' 30 ');
     await button('Pay $32.00').waitFor();
     assert.equal(quotes.at(-1), '30');

@@ -1,6 +1,7 @@
 /** What a taxed top-up costs, in a real browser: every amount is on a page before anything is paid. */
 import assert from 'node:assert/strict';
 import type { Page } from 'playwright-core';
+import { createAccount } from '../support/accounts.ts';
 import { call } from '../support/http.ts';
 import { openForEach, type ConsoleHarness, type Window } from '../support/console.ts';
 import { until } from '../support/stack.ts';
@@ -25,8 +26,12 @@ describe('the price of a taxed top-up', function () {
     until(async () => (await page.locator('dd').allInnerTexts()).join(' ') === text);
 
   it('is shown by the console, the checkout and the saved card before it is paid', async () => {
-    const account = await harness.newAccount(0);
+    const account = await createAccount(harness.stack.env, 0);
     await window.enter(account);
+    await page.getByText('Test card').click();
+    await see('The tax is not known. Pay at checkout, which asks for your address.');
+    assert.ok(await page.getByRole('button', { name: 'Pay $25.00' }).isDisabled());
+    await page.getByText('Checkout', { exact: true }).click();
     await see('Tax is added at checkout, based on your address.');
     await page.getByRole('button', { name: 'Pay $25.00' }).click();
 
@@ -41,8 +46,10 @@ describe('the price of a taxed top-up', function () {
     await see('$25.00 was added to your balance.');
     await see('and $1.81 tax');
 
-    // Now that Stripe knows the address, the console shows the tax itself.
+    // Now that Stripe knows the address, the console shows the tax on what the saved card pays.
     await page.getByText('$100', { exact: true }).click();
+    await see('Tax is added at checkout, based on your address.');
+    await page.getByText('Test card').click();
     await see('$100.00 is added to your balance. You pay $7.25 tax on top of it.');
     await page.getByRole('button', { name: 'Pay $107.25' }).waitFor();
     const { body } = await call(harness.stack.api, 'GET', '/v1/balance', {
@@ -54,7 +61,7 @@ describe('the price of a taxed top-up', function () {
   it('has a maximum, which the form tells before it is sent', async () => {
     await window.enter(await harness.newAccount(0));
     await page.getByLabel('Amount in dollars').fill('750000.01');
-    await see(/from \$0\.50 to \$750,000\.00/);
+    await see('Enter $5.00 to $750,000.00, in whole cents.');
     assert.ok(await page.getByRole('button', { name: /^Pay/ }).isDisabled());
     await page.getByLabel('Amount in dollars').fill('750000');
     const pay = page.getByRole('button', { name: 'Pay $750,000.00' });

@@ -74,6 +74,11 @@ export async function control(
   return answer.json();
 }
 
+/** The faults that are left, and how many requests each will still hit. */
+export async function faultsOf(simulator: Controlled): Promise<readonly { times: number }[]> {
+  return ((await control(simulator, 'faults')) as { faults: { times: number }[] }).faults;
+}
+
 /** Removes all faults. */
 export async function forgetFaults(simulator: Controlled): Promise<void> {
   await control(simulator, 'faults', undefined, 'DELETE');

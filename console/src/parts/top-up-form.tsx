@@ -7,7 +7,7 @@ import { CHECKOUT_MICROS_MIN } from '../../../src/domain/checkout.ts';
 import { MICROS_PER_DOLLAR } from '../../../src/domain/money.ts';
 import type { PaidTopUp, Quote } from '../answers.ts';
 import { ApiFailure, newIdempotencyKey, read, write } from '../api.ts';
-import { isPayable, payableHint, usd } from '../format.ts';
+import { isPayable, payableHint, payableMaxOf, usd } from '../format.ts';
 import { DollarsInput } from './dollars-input.tsx';
 import { nameOfCard, useChargedCard, useConsent } from './saved-card.tsx';
 import { Card } from './page.tsx';
@@ -32,7 +32,9 @@ export function TopUpForm() {
   const consent = useConsent();
   const card = useChargedCard();
   const [savesCard, setSavesCard] = useState(false);
-  const isSimulated = useSession().data?.simulated === true;
+  const session = useSession().data;
+  const isSimulated = session?.simulated === true;
+  const isTaxed = session?.taxed === true;
   const hasConsent = typeof consent.data?.ceiling === 'number';
   const canUseCard = hasConsent && (card !== undefined || isSimulated);
   const way = canUseCard ? method : 'checkout';
@@ -71,28 +73,27 @@ export function TopUpForm() {
     return () => window.removeEventListener('pageshow', onShown);
   }, [reset]);
   const dollars = Number(amount);
-  const isValid = isPayable(amount, DOLLARS_MIN);
+  const max = payableMaxOf(isTaxed);
+  const isValid = isPayable(amount, DOLLARS_MIN, max);
   const { topUp } = pay.data ?? {};
   const [typed] = useDebouncedValue(dollars, TYPING_MS);
+  // The checkout shows the tax before it is paid; the saved card is charged at once.
+  const needsTax = isTaxed && way === 'direct';
   const quote = useQuery({
     queryKey: ['quote', dollars],
     queryFn: () => read<Quote>(`/v1/top-up/quote?amount=${dollars}`),
-    enabled: isValid && typed === dollars,
+    enabled: needsTax && isValid && typed === dollars,
     staleTime: 60_000,
   });
-  // The API knows the maximum, which is lower while tax is on.
-  const { error: refusal } = quote;
-  const isTooMuch = isValid && refusal instanceof ApiFailure && refusal.code === 'invalid_amount';
-  const problem = isTooMuch ? refusal.message : payableHint(DOLLARS_MIN);
-  const tax = isValid ? quote.data?.tax : 0;
-  // The checkout shows the tax before it is paid; the saved card is charged at once.
-  const isBlind = way === 'direct' && tax === undefined;
+  /** Undefined until it has arrived; null if nobody knows it. */
+  const tax = needsTax ? quote.data?.tax : 0;
+  const isBlind = typeof tax !== 'number';
   return (
     <Card title="Top up">
       <form
         onSubmit={(event) => {
           event.preventDefault();
-          if (isValid && !isTooMuch && !isBlind && !pay.isPending) pay.mutate(dollars);
+          if (isValid && !isBlind && !pay.isPending) pay.mutate(dollars);
         }}
       >
         <Stack gap="sm">
@@ -109,7 +110,7 @@ export function TopUpForm() {
             label="Amount in dollars"
             value={amount}
             onValue={setAmount}
-            error={(isValid && !isTooMuch) || amount === '' ? undefined : problem}
+            error={isValid || amount === '' ? undefined : payableHint(DOLLARS_MIN, max)}
           />
           {canUseCard && (
             <SegmentedControl
@@ -129,14 +130,22 @@ export function TopUpForm() {
               onChange={(event) => setSavesCard(event.currentTarget.checked)}
             />
           )}
-          {tax !== 0 && tax !== undefined && (
+          {isTaxed && way === 'checkout' && (
             <Text size="sm" c="dimmed">
-              {tax === null
-                ? 'Tax is added at checkout, based on your address.'
-                : `${usd(dollars)} is added to your balance. You pay ${usd(tax)} tax on top of it.`}
+              Tax is added at checkout, based on your address.
             </Text>
           )}
-          {isBlind && quote.error && !isTooMuch && (
+          {typeof tax === 'number' && tax > 0 && (
+            <Text size="sm" c="dimmed">
+              {`${usd(dollars)} is added to your balance. You pay ${usd(tax)} tax on top of it.`}
+            </Text>
+          )}
+          {tax === null && (
+            <Text size="sm" c="dimmed">
+              The tax is not known. Pay at checkout, which asks for your address.
+            </Text>
+          )}
+          {tax === undefined && quote.error && (
             <Failed error={quote.error} onRetry={() => void quote.refetch()} />
           )}
           {pay.error && <Failed error={pay.error} />}
@@ -152,7 +161,7 @@ export function TopUpForm() {
           )}
           <Button
             type="submit"
-            disabled={!isValid || isTooMuch || isBlind}
+            disabled={!isValid || isBlind}
             loading={pay.isPending || pay.data?.sessionUrl !== undefined}
           >
             {isValid ? `Pay ${usd(dollars + (tax ?? 0))}` : 'Pay'}

@@ -4,8 +4,8 @@ import {
   ASKS_OF_KEY_MAX,
   DENIED_SECONDS,
   ONCE_HOURS,
-  PENDING_OF_ACCOUNT_MAX,
-  PENDING_OF_BUDGET_MAX,
+  ASKS_OF_ACCOUNT_MAX,
+  ASKS_OF_BUDGET_MAX,
   type AskableCode,
   type Asker,
 } from '../../domain/approval.ts';
@@ -85,14 +85,14 @@ async function limitReachedBy(
     spend_key = ${spendKey} and asked_by = ${askedBy} and (asked_by = 'payer' or developer = ${developerNumber})`;
   const counts = await tx.one(sql.type(countsRow)`
     select count(*) filter (where ${ofKey}) as key,
-      count(*) filter (where budget = ${budget} and status = 'pending') as budget,
-      count(*) filter (where status = 'pending') as account
+      count(*) filter (where budget = ${budget}) as budget,
+      count(*) as account
     from farebox.approvals
     where account_id = ${accountId} and (status = 'pending' or created_at > now() - interval '1 hour')
   `);
   if (counts.key >= ASKS_OF_KEY_MAX) return 'key';
-  if (counts.budget >= PENDING_OF_BUDGET_MAX) return 'budget';
-  return counts.account >= PENDING_OF_ACCOUNT_MAX ? 'account' : undefined;
+  if (counts.budget >= ASKS_OF_BUDGET_MAX) return 'budget';
+  return counts.account >= ASKS_OF_ACCOUNT_MAX ? 'account' : undefined;
 }
 
 async function get(tx: Transaction, id: string): Promise<Approval> {

@@ -3,7 +3,10 @@
  * often a code was used (src/console/sign-in-limit.ts).
  */
 import { hash } from 'node:crypto';
-import { type Connection, countRow, sql } from '../database.ts';
+import { Type } from 'typebox';
+import { type Connection, countRow, row, sql } from '../database.ts';
+
+const knownRow = row(Type.Object({ isKnown: Type.Boolean() }));
 
 /**
  * Counts an attempt before its outcome is known, whether the address has an account or not. Returns how many there were
@@ -50,6 +53,42 @@ export function countUsedCode(
   windowMinutes: number,
 ): Promise<number> {
   return countSignInAttempt(connection, `code ${code} of ${userId}`, windowMinutes);
+}
+
+/** A link in a mail has proven the owner, at this place. */
+export async function notePasswordSet(
+  connection: Connection,
+  { email, place }: Attempt,
+  windowMinutes: number,
+): Promise<void> {
+  await countSignInAttempt(connection, passwordSetBy({ email, place }), windowMinutes);
+}
+
+/** Whether the owner has a session that began at this place, or has just set a password there. */
+export async function isKnownPlace(
+  connection: Connection,
+  { email, place }: Attempt,
+  windowMinutes: number,
+): Promise<boolean> {
+  return connection.oneFirst(sql.type(knownRow)`
+    select exists (
+      select from console.sessions s join console.users u on u.id = s.user_id
+      where u.email = ${email.toLowerCase()} and s.ip_address = ${place}
+    ) or exists (
+      select from console.sign_in_attempts where email_hash = ${hashOf(passwordSetBy({ email, place }))}
+        and began_at > now() - make_interval(mins => ${windowMinutes})
+    ) as "isKnown"
+  `);
+}
+
+interface Attempt {
+  readonly email: string;
+  /** An IPv4 address or an IPv6 network. */
+  readonly place: string;
+}
+
+function passwordSetBy({ email, place }: Attempt): string {
+  return `password of ${email} set from ${place}`;
 }
 
 /** After the right password, or a new one. */

@@ -7,7 +7,6 @@ import { durationOf, row, sql, type Connection } from '../database.ts';
 
 const DisabledEndpoint = Type.Object({
   id: Type.String(),
-  url: Type.String(),
   reason: Type.Enum(['failing', 'gone']),
   /** The owner's address. A test account has that of its live account. */
   email: Type.String(),
@@ -33,7 +32,7 @@ export async function takeDisabled(
       where is_mail_due and coalesce(mail_noted_at, '-infinity') <= now() - ${durationOf(untriedForMs)}
       order by mail_noted_at nulls first limit 1 for update skip locked
     ) and a.id = e.account_id
-    returning e.id, e.url, e.disabled_reason as reason, coalesce(l.email, a.email) as email,
+    returning e.id, e.disabled_reason as reason, coalesce(l.email, a.email) as email,
       l.id is not null as "isTest",
       e.mail_noted_at::text as "triedAt"
   `);

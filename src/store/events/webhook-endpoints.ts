@@ -187,7 +187,7 @@ async function enable(tx: Transaction, id: string): Promise<void> {
   const { rowCount } = await tx.query(sql.typeAlias('nothing')`
     update farebox.webhook_endpoints
     set status = 'active', disabled_reason = null, failing_since = null, is_mail_due = false,
-      mail_owed_at = null
+      mail_owed_at = null, mail_noted_at = case when is_mail_due then null else mail_noted_at end
     where id = ${id} and status = 'disabled'
   `);
   // A transaction that did not see yet that the endpoint was disabled may have added an event or a redelivery.
@@ -225,9 +225,12 @@ export async function dropUnsendable(database: Database, id: string): Promise<vo
   });
 }
 
+const A_DAY_AGO = sql.fragment`now() - interval '1 day'`;
+
 /**
  * Drops waiting deliveries. Unless the owner did it, tells the account's other endpoints, and notes that the owner must
- * get a mail (disabled-mails.ts). Does nothing if the endpoint is not active, or if its `url` is not the given one.
+ * get a mail (disabled-mails.ts): at most one in a day, and none in an endpoint's first day, so that the holder of a key, who
+ * enables, deletes and makes endpoints, cannot send the owner any number of them. Does nothing if the endpoint is not active, or if its `url` is not the given one.
  */
 export async function disableWebhookEndpoint(
   tx: Transaction,
@@ -235,10 +238,13 @@ export async function disableWebhookEndpoint(
   reason: DisabledReason,
   url?: string,
 ): Promise<void> {
+  const isMailDue = sql.fragment`(${reason !== 'owner'} and e.created_at < ${A_DAY_AGO}
+    and coalesce(e.mail_noted_at, '-infinity') < ${A_DAY_AGO})`;
   const accountId = await tx.maybeOneFirst(sql.type(accountRow)`
     update farebox.webhook_endpoints e
-    set status = 'disabled', disabled_reason = ${reason}, is_mail_due = ${reason !== 'owner'},
-      mail_owed_at = case when ${reason !== 'owner'} then now() end, mail_noted_at = null
+    set status = 'disabled', disabled_reason = ${reason}, is_mail_due = ${isMailDue},
+      mail_owed_at = case when ${isMailDue} then now() end,
+      mail_noted_at = case when ${isMailDue} then null else e.mail_noted_at end
     where e.id = ${id} and e.status = 'active' and e.url = coalesce(${url ?? null}, e.url)
     returning e.account_id as "accountId"
   `);

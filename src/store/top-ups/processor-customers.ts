@@ -2,10 +2,15 @@
  * The payment processor's customer for an account, created at its first top-up and kept while the processor knows it, and
  * the saved card that the owner chose.
  */
-import { Type } from 'typebox';
+import { Type, type Static } from 'typebox';
 import { nullable, row, sql, type Connection } from '../database.ts';
 
 const customerRow = row(Type.Object({ customerId: nullable(Type.String()) }));
+const TaxedCustomer = Type.Object({
+  customerId: nullable(Type.String()),
+  paidAt: nullable(Type.String()),
+});
+const taxedRow = row(TaxedCustomer);
 const cardRow = row(Type.Object({ cardId: nullable(Type.String()) }));
 
 export async function findProcessorCustomer(
@@ -14,6 +19,20 @@ export async function findProcessorCustomer(
 ): Promise<string | null> {
   return connection.oneFirst(sql.type(customerRow)`
     select processor_customer_id as "customerId" from farebox.accounts where id = ${accountId}
+  `);
+}
+
+/** The customer, and when the account last paid at a checkout, where the payer may have changed the address. */
+export async function findTaxedCustomer(
+  connection: Connection,
+  accountId: string,
+): Promise<Static<typeof TaxedCustomer>> {
+  return connection.one(sql.type(taxedRow)`
+    select a.processor_customer_id as "customerId", (
+      select max(t.completed_at) from farebox.top_ups t
+      where t.consumer_id = a.consumer_id and t.method = 'checkout' and not t.by_link
+    ) as "paidAt"
+    from farebox.accounts a where a.id = ${accountId}
   `);
 }
 

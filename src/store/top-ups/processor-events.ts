@@ -15,7 +15,7 @@ export interface ProcessorEvent {
   readonly paymentIntentId: string | undefined;
   /** The topic of the notice for the top-up's workflow; undefined if events of this type do not affect it. */
   readonly topic: Extract<Topic, 'payment_reported' | 'reversal_reported'> | undefined;
-  /** Of a payment. It affects only a top-up that waits for the cardholder's confirmation. */
+  /** An event of a payment. It affects only a top-up that waits for the cardholder's confirmation. */
   readonly isFailedAttempt: boolean;
   /** The processor's id of the customer that saved a card. Undefined for all other events. */
   readonly cardSavedBy: string | undefined;

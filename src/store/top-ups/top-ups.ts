@@ -6,6 +6,7 @@ import { Type, type Static } from 'typebox';
 import { CHECKOUT_MINUTES_MAX, CHECKOUT_MINUTES_MIN } from '../../domain/checkout.ts';
 import type { Micros } from '../../domain/money.ts';
 import {
+  OPEN_LINK_CHECKOUTS_MAX,
   OPEN_TOP_UPS_MAX,
   TOP_UP_METHODS,
   TOP_UP_STATUSES,
@@ -154,7 +155,7 @@ export async function admitTopUp(database: Database, request: NewTopUp): Promise
       const retryAfterMs = await findDeclinedWait(tx, request.consumerId);
       if (retryAfterMs > 0) return { kind: 'declined_too_often', retryAfterMs };
     }
-    if (await hasTooManyOpen(tx, request.consumerId)) return { kind: 'too_many_open' };
+    if (await hasTooManyOpen(tx, request)) return { kind: 'too_many_open' };
     const topUp = await insertTopUp(tx, {
       ...request,
       consentCeiling: isDirect ? (consent?.ceiling ?? null) : null,
@@ -168,13 +169,17 @@ export async function admitTopUp(database: Database, request: NewTopUp): Promise
 /** A checkout stays open for a day at most; what is older waits for an operator, and is not counted. */
 const COUNTED_FROM = idFloorOf(sql.fragment`now() - interval '2 days'`);
 
-async function hasTooManyOpen(tx: Transaction, consumerId: string): Promise<boolean> {
+/** What links have opened does not keep the owner from topping up. */
+async function hasTooManyOpen(
+  tx: Transaction,
+  { consumerId, byLink = false }: NewTopUp,
+): Promise<boolean> {
   const open = await tx.oneFirst(sql.type(countRow)`
     select count(*) as count from farebox.top_ups
-    where consumer_id = ${consumerId} and status = 'pending'
+    where consumer_id = ${consumerId} and status = 'pending' and by_link = ${byLink}
       and id > ${COUNTED_FROM}
   `);
-  return open >= OPEN_TOP_UPS_MAX;
+  return open >= (byLink ? OPEN_LINK_CHECKOUTS_MAX : OPEN_TOP_UPS_MAX);
 }
 
 /** The most declines in an hour: card networks charge for more, and block merchants that continue. */

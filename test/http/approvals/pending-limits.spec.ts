@@ -1,15 +1,17 @@
-/** How many questions may wait for an owner: of one budget, and of an account. */
+/** How many questions an owner gets: of one budget, and of an account. */
 import assert from 'node:assert/strict';
-import { PENDING_OF_ACCOUNT_MAX, PENDING_OF_BUDGET_MAX } from '../../../src/domain/approval.ts';
+import { ASKS_OF_ACCOUNT_MAX, ASKS_OF_BUDGET_MAX } from '../../../src/domain/approval.ts';
+import { uuidOf } from '../../../src/domain/ids.ts';
+import type { TestAccount } from '../../support/accounts.ts';
 import { startTestApi, type TestApi } from '../../support/api.ts';
-import { tryAsk } from '../../support/approval-requests.ts';
+import { ask, tryAsk } from '../../support/approval-requests.ts';
 import { makeBudget, makeKey } from '../../support/budget-requests.ts';
 import { assertError, type Answer } from '../../support/http.ts';
 
 const KEYS = 4;
 const ASKS_OF_KEY = 15;
 
-describe('questions that wait for an owner', () => {
+describe('questions to an owner', () => {
   let api: TestApi;
 
   before(async () => {
@@ -44,9 +46,51 @@ describe('questions that wait for an owner', () => {
       }
     }
     const full = Array.from(
-      { length: PENDING_OF_ACCOUNT_MAX / PENDING_OF_BUDGET_MAX },
-      () => PENDING_OF_BUDGET_MAX,
+      { length: ASKS_OF_ACCOUNT_MAX / ASKS_OF_BUDGET_MAX },
+      () => ASKS_OF_BUDGET_MAX,
     );
     assert.deepEqual(made, [...full, 0]);
   });
+
+  it('are as few in an hour when each expires soon and new keys ask', async () => {
+    const account = await api.createAccount(100);
+    const { id: budgetId } = await makeBudget(api, account.consumerKey, { limit: 1 });
+    const first = await makeKey(api, account.consumerKey, budgetId);
+    await ask(api, account, first.key, 2, { expiresIn: 60 });
+    await repeatAndExpire(account, ASKS_OF_BUDGET_MAX - 1);
+    const askAnew = async (ofBudget: string) => {
+      const { key } = await makeKey(api, account.consumerKey, ofBudget);
+      return tryAsk(api, account, key, 2);
+    };
+    assertError(await askAnew(budgetId), 400, 'too_many_approvals');
+
+    const { id: otherId } = await makeBudget(api, account.consumerKey, { limit: 1 });
+    assert.equal((await askAnew(otherId)).status, 201);
+    await repeatAndExpire(account, ASKS_OF_ACCOUNT_MAX - ASKS_OF_BUDGET_MAX - 1);
+    const { id: lastId } = await makeBudget(api, account.consumerKey, { limit: 1 });
+    assertError(await askAnew(lastId), 400, 'too_many_approvals');
+
+    await api.sql.query(
+      `update farebox.approvals set created_at = created_at - interval '1 hour', expires_at = expires_at - interval '1 hour'`,
+    );
+    assert.equal((await askAnew(lastId)).status, 201);
+  });
+
+  /** Makes so many more of the account's newest question, and has all of its questions expire. */
+  async function repeatAndExpire({ consumerId }: TestAccount, count: number): Promise<void> {
+    const id = uuidOf('consumer', consumerId);
+    await api.sql.query(
+      `insert into farebox.approvals (id, account_id, ledger, consumer_id, spend_key, developer, developer_id, tool,
+         amount_micros, code, budget, scope, limit_micros, asked_by, status, decided_at, expires_at)
+       select uuidv7(), account_id, ledger, consumer_id, spend_key, developer, developer_id, tool, amount_micros, code,
+         budget, scope, limit_micros, asked_by, 'expired', now(), now()
+       from (select * from farebox.approvals where consumer_id = $1 order by id desc limit 1) as newest,
+         generate_series(1, $2)`,
+      [id, count],
+    );
+    await api.sql.query(
+      `update farebox.approvals set expires_at = now() where consumer_id = $1 and status = 'pending'`,
+      [id],
+    );
+  }
 });

@@ -415,6 +415,11 @@ describe('test mode', () => {
       assert.deepEqual(bodyOf(listed, 200, WebhookEndpointsReply).webhookEndpoints, []);
       const database = await keptPool(api.databaseUrl);
       const uuid = uuidOf('webhookEndpoint', id) ?? '';
+      // An endpoint's first day brings no mail.
+      await api.sql.query(
+        `update farebox.webhook_endpoints set created_at = created_at - interval '2 days' where id = $1`,
+        [uuid],
+      );
       await database.transaction((tx) => disableWebhookEndpoint(tx, uuid, 'gone'));
       const owed = await takeDisabled(database, 0);
       assert.deepEqual([owed?.id, owed?.email, owed?.reason], [uuid, live.email, 'gone']);

@@ -12,14 +12,16 @@ import {
 } from '../../../src/schemas/top-ups.ts';
 import { createAccount, type TestAccount } from '../../support/accounts.ts';
 import { assertError, bodyOf, call, charge } from '../../support/http.ts';
-import { control, forgetFaults } from '../../support/payments.ts';
+import { control, faultsOf, forgetFaults } from '../../support/payments.ts';
 import { holdAccount } from '../../support/row-locks.ts';
 import { signIn } from '../../support/sessions.ts';
-import { startStack, until, type Stack } from '../../support/stack.ts';
+import { startStack, until, type Simulator, type Stack } from '../../support/stack.ts';
 
 const TERMS = { termsVersion: CONSENT_TERMS.version };
 /** Needs the cardholder, unless it was set up. */
 const CAREFUL = '4000002500003155';
+
+const INTENTS = '/v1/payment_intents/';
 
 /** Can be saved; each payment with it is declined. */
 const DECLINED = '4000000000000341';
@@ -34,6 +36,19 @@ async function atBank(page: string, result: string): Promise<string> {
   const [, bank = ''] = /href="([^"]+\/pay\/pi_\w+)"/.exec(leaving) ?? [];
   const answer = (await (await submit(bank, { result })).json()) as { return_url: string };
   return answer.return_url;
+}
+
+/** How often the processor was asked about payments meanwhile, for each two seconds that have begun. */
+async function askedDuring(simulator: Simulator, flood: () => Promise<void>): Promise<number> {
+  const times = 1_000_000;
+  const slower = { method: '*', path: INTENTS, kind: 'delay', ms: 1, times };
+  await control(simulator, 'faults', slower);
+  const beganMs = performance.now();
+  await flood();
+  const periods = Math.ceil((performance.now() - beganMs) / 2_000);
+  const [left] = await faultsOf(simulator);
+  await forgetFaults(simulator);
+  return (times - (left?.times ?? 0)) / periods;
 }
 
 describe('saved cards', () => {
@@ -112,6 +127,17 @@ describe('saved cards', () => {
 
     const left = bodyOf(await post(`/v1/cards/${older.id}/remove`), 200, CardsReply).cards;
     assert.deepEqual(left, [newest]);
+  });
+
+  it('leave the other reads of the account alone while the processor takes long to list them', async () => {
+    await setUp('4242424242424242');
+    const path = '/v1/payment_methods';
+    const slow = { method: 'GET', path, kind: 'delay', ms: 3_500, times: 2 };
+    await control(stack.simulator, 'faults', slow);
+    const asked = [cards(), cards()];
+    await until(async () => (await faultsOf(stack.simulator))[0]?.times !== 2);
+    assert.equal(await balance(), 0);
+    for (const { length } of await Promise.all(asked)) assert.equal(length, 1);
   });
 
   it('are removed by asking again, when it is unknown whether they were', async () => {
@@ -243,7 +269,8 @@ describe('saved cards', () => {
     const lost = await submit(page, {});
     assert.equal(lost.status, 500);
     assert.match(await lost.text(), /you may have paid. Try again: you pay only once/);
-    const returned = await atBank(page, 'succeeded');
+    // For two seconds, everybody who opens the page gets the same answer.
+    const returned = await until(() => atBank(page, 'succeeded').catch(() => undefined));
 
     await sql.query('begin');
     // Which only the hint to the workflow needs.
@@ -251,7 +278,7 @@ describe('saved cards', () => {
     const received = await fetch(returned);
     // Another tab, where an earlier try has failed, or Stripe refuses to answer. No workflow has read the payment yet.
     const other = await fetch(`${page}&redirect_status=failed`);
-    const intents = { method: 'GET', path: '/v1/payment_intents/', times: 100 };
+    const intents = { method: 'GET', path: INTENTS, times: 100 };
     await control(stack.simulator, 'faults', { ...intents, kind: 'error', status: 429 });
     const busy = await submit(page, {});
     await forgetFaults(stack.simulator);
@@ -271,7 +298,6 @@ describe('saved cards', () => {
     await saveAtCheckout(CAREFUL);
     const asked = bodyOf(await post('/v1/top-up', { amount: 20 }), 202, TopUpReply);
     const page = asked.sessionUrl ?? '';
-    const path = '/v1/payment_intents/';
     // A card that was removed, and one that is declined.
     for (const [status, code] of [
       [400, 'payment_method_not_available'],
@@ -279,16 +305,42 @@ describe('saved cards', () => {
     ] as const) {
       await control(stack.simulator, 'faults', {
         method: 'POST',
-        path,
+        path: INTENTS,
         kind: 'error',
         status,
         code,
       });
-      const refused = await submit(page, {});
+      const refused = await until(async () => {
+        const now = await submit(page, {});
+        return (await faultsOf(stack.simulator)).length === 0 && now;
+      });
       assert.equal(refused.status, 200);
       assert.match(await refused.text(), /did not confirm the payment. Nothing was paid/);
     }
-    await fetch(await atBank(page, 'succeeded'));
+    await fetch(await until(() => atBank(page, 'succeeded').catch(() => undefined)));
+    await until(async () => (await balance()) === 25);
+  });
+
+  it('are confirmed on a page that asks the processor once in two seconds, even while it is opened all the time', async () => {
+    await saveAtCheckout(CAREFUL);
+    const asked = bodyOf(await post('/v1/top-up', { amount: 20 }), 202, TopUpReply);
+    const page = asked.sessionUrl ?? '';
+    const opening = await askedDuring(stack.simulator, async () => {
+      for (let i = 0; i < 40; i += 1) {
+        const opened = await submit(page, {});
+        assert.match(await opened.text(), /Go to your bank/);
+      }
+    });
+    // It reads the payment and confirms it; the workflow may ask too.
+    assert.ok(opening <= 3, `${opening} calls`);
+    const reporting = await askedDuring(stack.simulator, async () => {
+      for (let i = 0; i < 300; i += 1) {
+        const shown = await fetch(`${page}&redirect_status=failed`);
+        assert.match(await shown.text(), /did not confirm the payment/);
+      }
+    });
+    assert.ok(reporting <= 3, `${reporting} calls`);
+    await fetch(await until(() => atBank(page, 'succeeded').catch(() => undefined)));
     await until(async () => (await balance()) === 25);
   });
 

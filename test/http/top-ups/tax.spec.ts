@@ -13,6 +13,7 @@ import {
 } from '../../../src/schemas/top-ups.ts';
 import { createAccount, type TestAccount } from '../../support/accounts.ts';
 import { assertError, bodyOf, call } from '../../support/http.ts';
+import { control, faultsOf, forgetFaults } from '../../support/payments.ts';
 import { startStack, until, type Stack } from '../../support/stack.ts';
 
 describe('tax on top-ups', () => {
@@ -30,6 +31,27 @@ describe('tax on top-ups', () => {
     call(stack.api, 'POST', path, { key: account.consumerKey, body });
   const quote = async (amount: number) =>
     bodyOf(await get(`/v1/top-up/quote?amount=${amount}`), 200, TopUpQuoteReply);
+
+  /** A payment of $5.00 by somebody in this state. */
+  async function payAtCheckout(state: string): Promise<void> {
+    const opened = bodyOf(await post('/v1/checkout', { amount: 5 }), 201, CheckoutReply);
+    const total = state === 'NY' ? '544' : '536';
+    const body = new URLSearchParams({ card: '4242424242424242', state, shown: total });
+    await fetch(opened.sessionUrl ?? '', { method: 'POST', body });
+    const path = `/v1/top-up/${opened.topUpId}`;
+    await until(async () => bodyOf(await get(path), 200, TopUpRecord).status === 'completed');
+  }
+
+  /** Slows down the calculations, and tells how many have begun. */
+  async function countCalculations(ms: number): Promise<() => Promise<number>> {
+    const times = 1_000;
+    const path = '/v1/tax/calculations';
+    await control(stack.simulator, 'faults', { method: 'POST', path, kind: 'delay', ms, times });
+    return async () => {
+      const [left] = await faultsOf(stack.simulator);
+      return times - (left?.times ?? 0);
+    };
+  }
 
   it('is shown before, at and after the payment, and in the statement', async () => {
     assert.deepEqual(await quote(20), { amount: 20, tax: null, total: null });
@@ -54,6 +76,42 @@ describe('tax on top-ups', () => {
       [['top_up', 20, 1.78]],
     );
     assert.equal(statement.closingBalance, 20);
+  });
+
+  describe('in a quote', () => {
+    before(async () => {
+      account = await createAccount(stack.env, 0);
+      await payAtCheckout('NY');
+    });
+    afterEach(() => forgetFaults(stack.simulator));
+
+    it('is calculated once for an amount, until the account pays at a checkout again', async () => {
+      const calculations = await countCalculations(1);
+      for (let i = 0; i < 5; i += 1) assert.equal((await quote(100)).tax, 8.88);
+      assert.equal(await calculations(), 1);
+      await payAtCheckout('CA');
+      assert.equal((await quote(100)).tax, 7.25);
+      assert.equal(await calculations(), 2);
+    });
+
+    it('leaves the other reads of the account alone while Stripe takes long', async () => {
+      const calculations = await countCalculations(3_500);
+      const quotes = [quote(201), quote(202)];
+      await until(async () => (await calculations()) > 0);
+      bodyOf(await get('/v1/balance'), 200, BalanceReply);
+      for (const { tax } of await Promise.all(quotes)) assert.ok(tax !== null);
+    });
+
+    it('is calculated for at most 20 new amounts of an account in an hour', async () => {
+      const calculations = await countCalculations(1);
+      for (let amount = 301; (await calculations()) < 16; amount += 1) await quote(amount);
+      const refused = await get('/v1/top-up/quote?amount=400');
+      assertError(refused, 429, 'rate_limited');
+      assert.match(JSON.stringify(refused.body), /At most 20 new quotes per hour/);
+      assert.equal((await quote(100)).tax, 7.25);
+      assert.equal(await calculations(), 16);
+      bodyOf(await get('/v1/balance'), 200, BalanceReply);
+    });
   });
 
   it('is in the amount that the cardholder confirms at the bank', async () => {

@@ -1,11 +1,11 @@
 /** Top-ups over HTTP: accepted and refused requests, and what the consumer sees. */
 import assert from 'node:assert/strict';
-import { Client } from 'pg';
 import { readStripeConfig } from '../../../src/config.ts';
 import { uuidOf } from '../../../src/domain/ids.ts';
 import { MAGIC_TOP_UPS } from '../../../src/domain/magic-amounts.ts';
 import { asMicros, dollarsOf } from '../../../src/domain/money.ts';
 import { OPEN_TOP_UPS_MAX } from '../../../src/domain/top-up.ts';
+import { sql } from '../../../src/store/database.ts';
 import { createStripe } from '../../../src/stripe/calls.ts';
 import {
   CheckoutReply,
@@ -14,7 +14,8 @@ import {
   TopUpsReply,
 } from '../../../src/schemas/top-ups.ts';
 import { farebox, startStack, until, type Stack } from '../../support/stack.ts';
-import { assertError, bodyOf, call, type Answer } from '../../support/http.ts';
+import { keptPool } from '../../support/kept-pools.ts';
+import { assertError, bodyOf, call, charge, type Answer } from '../../support/http.ts';
 import { createAccount } from '../../support/accounts.ts';
 import { control, pay } from '../../support/payments.ts';
 
@@ -81,18 +82,7 @@ describe('top-ups over HTTP', () => {
     const ask = () =>
       call(stack.api, 'POST', '/v1/checkout', { key: made.consumerKey, body: { amount: 5 } });
     const first = bodyOf(await ask(), 201, CheckoutReply);
-    const client = new Client({ connectionString: stack.database.url });
-    await client.connect();
-    try {
-      await client.query(
-        `insert into farebox.top_ups (id, ledger, consumer_id, account_id, method, amount_micros, opened_at)
-         select uuidv7(), ledger, consumer_id, account_id, method, amount_micros, opened_at
-         from farebox.top_ups, generate_series(1, $2) where id = $1`,
-        [uuidOf('topUp', first.topUpId), OPEN_TOP_UPS_MAX - 3],
-      );
-    } finally {
-      await client.end();
-    }
+    await openLike(first.topUpId, OPEN_TOP_UPS_MAX - 3, false);
     const answers = await Promise.all(Array.from({ length: 5 }, ask));
     const refused = answers.filter(({ status }) => status !== 201);
     assert.equal(refused.length, 3);
@@ -102,6 +92,33 @@ describe('top-ups over HTTP', () => {
     }
     bodyOf(await post('/v1/checkout', 5), 201, CheckoutReply);
   });
+
+  it('are possible for the owner while links have opened as many checkouts as they may', async () => {
+    const made = await createAccount(stack.env, 0);
+    const ask = () =>
+      call(stack.api, 'POST', '/v1/checkout', { key: made.consumerKey, body: { amount: 5 } });
+    const first = bodyOf(await ask(), 201, CheckoutReply);
+    await openLike(first.topUpId, OPEN_TOP_UPS_MAX, true);
+    bodyOf(await ask(), 201, CheckoutReply);
+
+    const refused = await charge(stack.api, made, { amount: 1 });
+    const { topUpUrl } = (refused.body as { error: { topUpUrl: string } }).error;
+    const link = new URL(topUpUrl).searchParams.get('link') ?? '';
+    const body = new URLSearchParams({ link, amount: '5' });
+    const page = await fetch(`${stack.api.url}/top-up`, { method: 'POST', body });
+    assert.equal(page.status, 429);
+    assert.match(await page.text(), /Links have opened too many payment pages for this balance/);
+  });
+
+  /** Further open top-ups of the same consumer. */
+  async function openLike(topUpId: string, count: number, byLink: boolean): Promise<void> {
+    const pool = await keptPool(stack.database.url);
+    await pool.query(sql.typeAlias('nothing')`
+      insert into farebox.top_ups (id, ledger, consumer_id, account_id, method, amount_micros, opened_at, by_link)
+      select uuidv7(), ledger, consumer_id, account_id, method, amount_micros, opened_at, ${byLink}
+      from farebox.top_ups, generate_series(1, ${count}) where id = ${uuidOf('topUp', topUpId) ?? ''}
+    `);
+  }
 
   it('take money from the saved card and report completed, once for a key', async () => {
     const headers = { 'Idempotency-Key': 'direct-1' };

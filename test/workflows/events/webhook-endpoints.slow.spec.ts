@@ -275,7 +275,7 @@ describe('webhook endpoints', () => {
     await change();
     await until(async () => (await shown(made)).failingSince);
     await sql.query(
-      `update farebox.webhook_endpoints set failing_since = now() - interval '121 hours' where id = $1`,
+      `update farebox.webhook_endpoints set created_at = now() - interval '122 hours', failing_since = now() - interval '121 hours' where id = $1`,
       [uuidOf('webhookEndpoint', made.id)],
     );
     await until(async () => (await shown(made)).status === 'disabled');

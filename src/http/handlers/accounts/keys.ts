@@ -56,6 +56,7 @@ export async function getSession(api: Api, { caller }: Request): Promise<Reply<S
       apiUrl: api.config.baseUrl,
       operator: isOperator,
       simulated: api.config.stripe.apiBase !== undefined,
+      taxed: api.config.stripe.tax !== undefined,
     },
   };
 }

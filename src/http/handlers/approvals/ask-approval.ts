@@ -45,7 +45,7 @@ export async function postApproval(
   if (asked.kind === 'too_many') {
     throw new ApiError(
       'too_many_approvals',
-      `This ${asked.of} has too many requests for approval. Wait until the owner has decided some.`,
+      `This ${asked.of} has too many requests for approval that are pending or less than an hour old. Try again later.`,
     );
   }
   const status = asked.kind === 'asked' ? 201 : 200;

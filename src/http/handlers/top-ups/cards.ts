@@ -20,6 +20,7 @@ import {
 import { withCustomer } from '../../../stripe/customer.ts';
 import { isCustomerMissing, mayHaveTakenEffect } from '../../../stripe/errors.ts';
 import { afterCommit } from '../../answer-errors.ts';
+import { authenticateAgain } from '../../authenticate.ts';
 import type { Reply, Request } from '../../endpoint.ts';
 import { noSuch } from '../../look-ups.ts';
 import type { Api } from '../../services.ts';
@@ -28,9 +29,14 @@ export async function getCards(
   api: Api,
   { caller }: Pick<Request, 'caller'>,
 ): Promise<Reply<CardsReply>> {
-  const customerId = await findProcessorCustomer(api.database, caller.accountId);
-  if (customerId === null) return { status: 200, body: { state: 'known', cards: [] } };
-  return listed(api, customerId, await findChosenCard(api.database, caller.accountId));
+  const { accountId } = caller;
+  // While Stripe hangs, the account's other reads do not wait.
+  return api.shares.links.run(`cards-${accountId}`, 1, async () => {
+    await authenticateAgain(api.database, caller, 'consumer');
+    const customerId = await findProcessorCustomer(api.database, accountId);
+    if (customerId === null) return { status: 200, body: { state: 'known', cards: [] } };
+    return listed(api, customerId, await findChosenCard(api.database, accountId));
+  });
 }
 
 /** Asks Stripe, which alone knows the cards. Never fails, so that it can follow a change. */

@@ -3,13 +3,14 @@
  * shows nothing but the amount and its tax.
  */
 import type { Context, Middleware } from 'koa';
+import { LRUCache } from 'lru-cache';
 import { ApiError } from '../../../domain/errors.ts';
 import { uuidOf, wireId } from '../../../domain/ids.ts';
 import { formatDollars } from '../../../domain/money.ts';
 import { confirmationUrl, payableText } from '../../../domain/top-up.ts';
 import { noteReported } from '../../../store/top-ups/note-pending-top-ups.ts';
 import { findTopUp, type TopUp } from '../../../store/top-ups/top-ups.ts';
-import { authenticate } from '../../../stripe/authentication.ts';
+import { authenticate, type Authentication } from '../../../stripe/authentication.ts';
 import { mayHaveTakenEffect } from '../../../stripe/errors.ts';
 import type { Api } from '../../services.ts';
 import { BRAND, escapeHtml, lookingAgain, respondPage, type HtmlPage } from '../html-pages.ts';
@@ -20,53 +21,79 @@ export function confirmationUrlOf(consoleUrl: string, topUp: TopUp): string | un
   return isWaiting ? confirmationUrl(consoleUrl, topUp.id) : undefined;
 }
 
-export function confirmPage(api: Api): Middleware {
-  return async (ctx) => {
-    const topUp = await findAsked(api, ctx);
-    if (!topUp) return respondPage(ctx, 404, UNKNOWN);
-    if (topUp.status !== 'pending') return respondPage(ctx, 200, ended(topUp));
-    const result = ctx.query['redirect_status'];
-    if (result !== undefined) await report(api, topUp);
-    respondPage(
-      ctx,
-      200,
-      result === 'succeeded'
-        ? checking(topUp, ctx.query['looks'])
-        : question(topUp, result === undefined ? undefined : 'failed'),
-    );
-  };
-}
+/** For so long, a payment's bank page is opened once, and one payment of a consumer is reported: each calls Stripe. */
+const ASKED_MS = 2_000;
+/** Beyond it, the oldest is forgotten. */
+const REMEMBERED_MAX = 10_000;
+const REMEMBERED = { max: REMEMBERED_MAX, ttl: ASKED_MS };
 
-/** Opens the bank's page. Two at once for one top-up would confirm it twice, so the second one waits. */
-export function postConfirmPage(api: Api): Middleware {
-  return async (ctx) => {
-    const topUp = await findAsked(api, ctx);
-    if (!topUp || topUp.paymentIntentId === null) return respondPage(ctx, 404, UNKNOWN);
-    if (topUp.status !== 'pending') return respondPage(ctx, 200, ended(topUp));
-    const { id, paymentIntentId } = topUp;
-    const returnUrl = confirmationUrl(api.config.consoleUrl, id);
-    try {
-      const next = await api.shares.links.run(`confirm-${id}`, 1, () =>
-        authenticate(api.stripe, paymentIntentId, returnUrl),
-      );
-      if (next.kind === 'redirect') return respondPage(ctx, 200, leaving(next.url));
-      await report(api, topUp);
+export function confirmPages(api: Api): Readonly<Record<'get' | 'post', Middleware>> {
+  // Anybody who knows the address may send any number of requests. All get the same page, so none keeps the cardholder out.
+  const opened = new LRUCache<string, Promise<Authentication>, TopUp>({
+    ...REMEMBERED,
+    memoMethod: (_id, _stale, { context }) => openBank(api, context),
+  });
+  const reported = new LRUCache<string, true>(REMEMBERED);
+  async function report(topUp: TopUp): Promise<boolean> {
+    if (reported.has(topUp.consumerId)) return false;
+    reported.set(topUp.consumerId, true);
+    await noteReport(api, topUp);
+    return true;
+  }
+  return {
+    async get(ctx) {
+      const topUp = await findAsked(api, ctx);
+      if (!topUp) return respondPage(ctx, 404, UNKNOWN);
+      if (topUp.status !== 'pending') return respondPage(ctx, 200, ended(topUp));
+      const result = ctx.query['redirect_status'];
+      // The bank's page that was opened is over.
+      if (result !== undefined && (await report(topUp))) opened.delete(topUp.id);
       respondPage(
         ctx,
         200,
-        next.kind === 'paid' ? checking(topUp, undefined) : question(topUp, 'unpaid'),
+        result === 'succeeded'
+          ? checking(topUp, ctx.query['looks'])
+          : question(topUp, result === undefined ? undefined : 'failed'),
       );
-    } catch (error) {
-      if (error instanceof ApiError) throw error;
-      api.log.warn({ err: error, topUpId: id }, 'could not open the confirmation of a payment');
-      if (mayHaveTakenEffect(error)) return respondPage(ctx, 500, question(topUp, 'unknown'));
-      respondPage(ctx, 503, question(topUp, 'unavailable'));
-    }
+    },
+    /** Opens the bank's page. */
+    async post(ctx) {
+      const topUp = await findAsked(api, ctx);
+      if (!topUp || topUp.paymentIntentId === null) return respondPage(ctx, 404, UNKNOWN);
+      if (topUp.status !== 'pending') return respondPage(ctx, 200, ended(topUp));
+      try {
+        const next = await opened.memo(topUp.id, { context: topUp });
+        if (next.kind === 'redirect') return respondPage(ctx, 200, leaving(next.url));
+        await report(topUp);
+        respondPage(
+          ctx,
+          200,
+          next.kind === 'paid' ? checking(topUp, undefined) : question(topUp, 'unpaid'),
+        );
+      } catch (error) {
+        if (error instanceof ApiError) throw error;
+        api.log.warn(
+          { err: error, topUpId: topUp.id },
+          'could not open the confirmation of a payment',
+        );
+        if (mayHaveTakenEffect(error)) return respondPage(ctx, 500, question(topUp, 'unknown'));
+        respondPage(ctx, 503, question(topUp, 'unavailable'));
+      }
+    },
   };
 }
 
+/** Two at once for one top-up would confirm it twice, so the second one waits, as do those of the consumer's other top-ups. */
+async function openBank(api: Api, topUp: TopUp): Promise<Authentication> {
+  const { id, consumerId, paymentIntentId } = topUp;
+  const returnUrl = confirmationUrl(api.config.consoleUrl, id);
+  return api.shares.links.run(`confirm-${consumerId}`, 1, () =>
+    authenticate(api.stripe, paymentIntentId ?? '', returnUrl),
+  );
+}
+
 /** A hint, so that the workflow asks at once. It asks anyway, so a failure changes nothing that the page says. */
-async function report(api: Api, { id }: TopUp): Promise<void> {
+async function noteReport(api: Api, { id }: TopUp): Promise<void> {
   try {
     await noteReported(api.database, id);
   } catch (error) {

@@ -91,6 +91,12 @@ export function postTopUpPage(api: Api): Middleware {
         'This link has opened too many checkouts and opens no more. Sign in to top up.',
       );
     }
+    if (outcome.kind === 'too_many_open') {
+      return again(
+        429,
+        'Links have opened too many payment pages for this balance. Sign in to top up.',
+      );
+    }
     const sessionUrl = 'topUp' in outcome ? checkoutUrlOf(api, outcome.topUp) : null;
     if (!('topUp' in outcome) || sessionUrl === null) {
       return again(

@@ -21,8 +21,6 @@ import type {
   CheckoutBody,
   CheckoutReply,
   TopUpBody,
-  TopUpQuoteQuery,
-  TopUpQuoteReply,
   TopUpRecord,
   TopUpReply,
   TopUpsReply,
@@ -35,8 +33,6 @@ import {
   type ListedTopUp,
   type TopUp,
 } from '../../../store/top-ups/top-ups.ts';
-import { findProcessorCustomer } from '../../../store/top-ups/processor-customers.ts';
-import { calculateTax } from '../../../stripe/tax.ts';
 import { FAILURE_CODES } from '../../../stripe/verdict.ts';
 import {
   requestTopUp,
@@ -109,41 +105,6 @@ export async function postCheckout(
 export function checkoutUrlOf({ config }: Pick<Api, 'config'>, topUp: TopUp): string | null {
   if (!isTest(topUp)) return topUp.sessionUrl;
   return `${config.consoleUrl}/top-up?id=${wireId('topUp', topUp.id)}&result=test`;
-}
-
-/** What a top-up would cost now, before it is requested. Asks Stripe if tax is on. */
-export async function getTopUpQuote(
-  api: Api,
-  { caller, query }: Request<undefined, TopUpQuoteQuery>,
-): Promise<Reply<TopUpQuoteReply>> {
-  const amountMicros = amountOf(
-    'amount',
-    query.amount ?? '',
-    payableFrom(api, asMicros(TOP_UP_MICROS_MIN)),
-  );
-  const taxMicros = isTest(caller) ? asMicros(0) : await taxOn(api, caller.accountId, amountMicros);
-  return {
-    status: 200,
-    body: {
-      amount: dollarsOf(amountMicros),
-      tax: taxMicros === undefined ? null : dollarsOf(taxMicros),
-      total: taxMicros === undefined ? null : dollarsOf(asMicros(amountMicros + taxMicros)),
-    },
-  };
-}
-
-/** Undefined: not known, because the address is not, or because Stripe cannot be reached. */
-async function taxOn(api: Api, accountId: string, amount: Micros): Promise<Micros | undefined> {
-  const { tax } = api.config.stripe;
-  if (!tax) return asMicros(0);
-  const customerId = await findProcessorCustomer(api.database, accountId);
-  if (customerId === null) return undefined;
-  try {
-    return (await calculateTax(api.stripe, customerId, amount, tax))?.micros;
-  } catch (error) {
-    api.log.warn({ err: error }, 'could not calculate the tax of a top-up');
-    return undefined;
-  }
 }
 
 /** Requests the top-up; throws the ApiError of a refusal or failure. */
