@@ -90,15 +90,11 @@ export async function listen(
 function answerUnparsable(server: Server, refused: Refused): void {
   server.on('clientError', (_, socket) => {
     const earlier = pendingOf(socket);
-    if (earlier) earlier.shouldKeepAlive = false;
-    else refuseSocket(socket, refused('This is not a valid HTTP request.'));
-  });
-  // Without a listener, Node closes the connection, though earlier requests on it wait for their responses.
-  server.on('connect', (_, socket) => {
-    const earlier = pendingOf(socket);
-    if (earlier) earlier.shouldKeepAlive = false;
-    else
-      refuseSocket(socket, refused('This is not a proxy: it does not accept the method CONNECT.'));
+    if (!earlier) return refuseSocket(socket, refused('This is not a valid HTTP request.'));
+    if (!earlier.shouldKeepAlive) return;
+    earlier.shouldKeepAlive = false;
+    // A response that has begun does not say so, and Node would keep the connection.
+    earlier.once('close', () => socket.destroy());
   });
   server.on('checkExpectation', (_, response) => {
     refuse(response, refused('The header Expect can only be 100-continue.'));
@@ -114,7 +110,13 @@ function pendingOf(socket: Duplex): ServerResponse | undefined {
   return response?.req.complete ? response : undefined;
 }
 
-function problemOf({ url = '', httpVersion, headers }: IncomingMessage): string | undefined {
+function problemOf({
+  method,
+  url = '',
+  httpVersion,
+  headers,
+}: IncomingMessage): string | undefined {
+  if (method === 'CONNECT') return 'This is not a proxy: it does not accept the method CONNECT.';
   if (!isTarget(url)) return 'The request has no valid path.';
   if (headers.host === undefined && httpVersion === '1.1') return 'The request has no Host header.';
   return undefined;
@@ -155,10 +157,14 @@ function refuse(response: ServerResponse, { headers, body }: Refusal): void {
   response.writeHead(400, headers).end(body);
 }
 
+/**
+ * Node no longer limits the time of such a connection, and still reads the rest of its request. To only end our side would
+ * make a charge after the client was told that it failed.
+ */
 function refuseSocket(socket: Duplex, { headers, body }: Refusal): void {
-  if (!socket.writable) return;
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
-  socket.end(`HTTP/1.1 400 Bad Request\r\n${lines.join('')}\r\n${body}`);
+  if (socket.writable) socket.write(`HTTP/1.1 400 Bad Request\r\n${lines.join('')}\r\n${body}`);
+  socket.destroy();
 }
 
 async function close(server: Server): Promise<void> {
