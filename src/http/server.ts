@@ -17,6 +17,8 @@ export const REQUEST_TIMEOUT_MS = 15_000;
 const CHECKING_INTERVAL_MS = 1_000;
 /** Longer than the idle timeout of common load balancers, so that they close first. */
 export const KEEP_ALIVE_TIMEOUT_MS = 65_000;
+/** For a client to notice that its request is refused. */
+const READ_ON_MS = 1_000;
 export const CONNECTIONS_MAX = 10_000;
 const DRAIN_MS_MAX = 5_000;
 
@@ -158,13 +160,17 @@ function refuse(response: ServerResponse, { headers, body }: Refusal): void {
 }
 
 /**
- * Node no longer limits the time of such a connection, and still reads the rest of its request. To only end our side would
- * make a charge after the client was told that it failed.
+ * Node no longer limits the time of such a connection, and would still take the rest of its request: a charge would be made
+ * after the client was told that it failed. So what else arrives is discarded. It is still read for a while, because
+ * closing at once would reset the connection before a client that is still sending has read the response.
  */
 function refuseSocket(socket: Duplex, { headers, body }: Refusal): void {
+  if (!socket.writable) return;
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
-  if (socket.writable) socket.write(`HTTP/1.1 400 Bad Request\r\n${lines.join('')}\r\n${body}`);
-  socket.destroy();
+  // Such a listener also takes the connection away from Node's parser.
+  socket.removeAllListeners('data').on('data', () => {});
+  socket.end(`HTTP/1.1 400 Bad Request\r\n${lines.join('')}\r\n${body}`);
+  setTimeout(() => socket.destroy(), READ_ON_MS).unref();
 }
 
 async function close(server: Server): Promise<void> {
