@@ -101,7 +101,8 @@ export class FakeBudgets {
   /** What refuses at any amount. */
   #ruleAgainst(node, tool) {
     const { developers, tools, approveDevelopers, approvedDevelopers } = node;
-    const named = `${this.#developerId}/${tool}`;
+    const asNamed = /^dev_[0-9a-f]{32}\//.test(tool) ? [] : [tool];
+    const names = [`${this.#developerId}/${tool}`, ...asNamed];
     const refusal = (code, message, param, facts) => ({
       node,
       code,
@@ -114,7 +115,7 @@ export class FakeBudgets {
       const message = 'The budget of this key does not allow charges by this developer.';
       return refusal('developer_not_allowed', message);
     }
-    if (tools && !tools.includes(tool) && !tools.includes(named)) {
+    if (tools && !names.some((each) => tools.includes(each))) {
       return refusal('tool_not_allowed', 'The budget of this key does not allow the tool.', 'tool');
     }
     if (approveDevelopers && !approvedDevelopers.includes(this.#developerId)) {

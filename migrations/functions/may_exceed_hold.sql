@@ -24,7 +24,9 @@ as $$ begin
           left join farebox.accounts v on v.developer_number = p_developer
           where d.closed_at is not null or d.expires_at <= clock_timestamp()
             or v.developer_id <> all (d.developers)
-            or (p_tool <> all (d.tools) and farebox.wire_id('dev', v.developer_id) || '/' || p_tool <> all (d.tools))
+            -- A name that begins with the id of a developer does not make the tool that developer's.
+            or ((p_tool <> all (d.tools) or p_tool ~ '^dev_[0-9a-f]{32}/')
+              and farebox.wire_id('dev', v.developer_id) || '/' || p_tool <> all (d.tools))
             or (d.approve_developers and v.developer_id <> all (d.approved_developers))))
     end
   from farebox.accounts a where a.consumer_id = p_consumer);

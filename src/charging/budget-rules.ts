@@ -186,7 +186,7 @@ function refusalOfNode(
   if (developers && !developers.has(developerId)) {
     return { kind: 'developer_not_allowed', budgetId };
   }
-  if (tools && !tools.has(tool) && !tools.has(`${wireId('developer', developerId)}/${tool}`)) {
+  if (tools && !allows(tools, developerId, tool)) {
     return { kind: 'tool_not_allowed', budgetId };
   }
   if (approved && !approved.has(developerId)) {
@@ -194,6 +194,16 @@ function refusalOfNode(
   }
   if (maxPerCallMicros === undefined || amountMicros <= maxPerCallMicros) return undefined;
   return refusedBy(budgetId, 'per_call', maxPerCallMicros);
+}
+
+/** A developer may give its tool a name that reads as the tool of another one: such a name alone allows nothing. */
+const BEGINS_WITH_DEVELOPER = /^dev_[0-9a-f]{32}\//;
+
+function allows(tools: ReadonlySet<string>, developerId: string, tool: string): boolean {
+  return (
+    (tools.has(tool) && !BEGINS_WITH_DEVELOPER.test(tool)) ||
+    tools.has(`${wireId('developer', developerId)}/${tool}`)
+  );
 }
 
 const nameOf = ({ consumerId, number }: NodeName) => `${consumerId}/${number}`;

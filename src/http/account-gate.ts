@@ -122,7 +122,7 @@ export class AccountGate {
 }
 
 /** Hundreds of requests that began to wait at the same moment would otherwise be refused at the same moment. */
-function atDifferentTimes(waitMs: number): number {
+export function atDifferentTimes(waitMs: number): number {
   return waitMs * (1 - Math.random() / 4);
 }
 

@@ -12,6 +12,7 @@ import { findActiveCredentials, type Credential } from '../store/accounts/active
 import type { KeyOwner } from '../store/accounts/api-keys.ts';
 import type { Connection } from '../store/database.ts';
 import type { LastUsedRecorder } from '../charging/last-used-recorder.ts';
+import { isSignedIn } from './callers.ts';
 import { networkOf } from './client-network.ts';
 import type { RateLimits } from './rate-limits.ts';
 import { whenKnown, type MaybePromise } from '../charging/maybe-promise.ts';
@@ -145,11 +146,6 @@ function demandOperator({ isOperator, hasSecondFactor }: SignedInOwner): void {
 /** `?as=developer`: a session has both roles, and some reads serve either. */
 function asksAsDeveloper({ url = '' }: IncomingMessage): boolean {
   return new URLSearchParams(url.split('?')[1]).get('as') === 'developer';
-}
-
-/** With a session, and not with a key. */
-export function isSignedIn({ keyId }: KeyOwner): boolean {
-  return keyId === '';
 }
 
 /** The key or the session that authenticated the caller. */

@@ -17,7 +17,7 @@ import { writeErrorOf } from './answer-errors.ts';
 import { authenticate, credentialOf, type Role } from './authenticate.ts';
 import type { Api } from './services.ts';
 import { BODY_BYTES_MAX, bodyBytesOf, hasBody, readJson } from './body.ts';
-import type { Share } from './fair-shares.ts';
+import type { ShareByBytes } from './fair-shares.ts';
 import { respondCsv, type Export } from './csv.ts';
 import { idempotencyKeyOf } from './idempotency-key-header.ts';
 import type { OperationId } from './openapi/operations.ts';
@@ -134,7 +134,7 @@ interface Writing<B extends TSchema, R extends Replies, A extends TSchema = B> e
    * How many of these requests an account may have in progress; `changes` if not set. `none`: it has connections of its own,
    * or waits without one.
    */
-  readonly share?: Share | 'none';
+  readonly share?: 'changes' | 'refunds' | ShareByBytes | 'none';
   /** It counts as a change although it takes no share of them. */
   readonly isCounted?: true;
   /** The reply is a list, and may be long. */
@@ -168,16 +168,13 @@ export function get<R extends Replies, Q extends TObject = typeof NoQuery>(
     middleware: (api) => async (ctx) => {
       const caller = await authenticate(api, ctx.req, contract.role);
       const sinceMs = performance.now();
-      const { accountId } = caller;
-      const headers = await api.rateLimits.reads.count(accountId);
+      const headers = await api.rateLimits.reads.countFor(caller);
       const query = read(ctx.query);
       const answer = async () => {
         const now = await callerNow(api, ctx, contract.role, caller, sinceMs);
         return handle(api, new CheckedRequest(ctx, now, undefined, query));
       };
-      const reply = await (share === 'none'
-        ? answer()
-        : api.shares[share].run(accountId, 1, answer));
+      const reply = await (share === 'none' ? answer() : api.shares[share].run(caller, answer));
       respondJson(ctx, withHeaders(headers, reply));
     },
   };
@@ -214,10 +211,9 @@ export function csv<Q extends TObject = typeof NoQuery>(
     middleware: (api) => async (ctx) => {
       const caller = await authenticate(api, ctx.req, contract.role);
       const sinceMs = performance.now();
-      const { accountId } = caller;
-      await api.rateLimits.reads.count(accountId);
+      await api.rateLimits.reads.countFor(caller);
       const query = read(ctx.query);
-      await api.shares.exports.run(accountId, 1, async () => {
+      await api.shares.exports.run(caller, async () => {
         const now = await callerNow(api, ctx, contract.role, caller, sinceMs);
         const request = new CheckedRequest(ctx, now, undefined, query);
         await respondCsv(ctx, whileActive(api, now, handle(api, request)), (error) =>
@@ -255,7 +251,7 @@ export function stream(path: string, { handle, ...contract }: Streaming): Endpoi
     isWrite: false,
     middleware: (api) => async (ctx) => {
       const caller = await authenticate(api, ctx.req, contract.role);
-      const headers = await api.rateLimits.reads.count(caller.accountId);
+      const headers = await api.rateLimits.reads.countFor(caller);
       readNoQuery(ctx.query);
       if (ctx.method === 'HEAD') return respond(ctx, 200, EVENT_STREAM_TYPE, '', { ...headers });
       handle(api, new CheckedRequest(ctx, caller, undefined, undefined), (onEnd) =>
@@ -300,6 +296,10 @@ export function post<B extends TSchema, R extends Replies, A extends TSchema = B
   const handle = reportsOutcome ? plain : orUnknown(plain);
   const isChange = isCounted || (share === 'changes' && !reportsOutcome);
   const rate = share === 'refunds' ? share : isChange ? 'changes' : undefined;
+  const read = ({ req, query }: Context): unknown => {
+    if (req.url?.includes('?')) readNoQuery(query);
+    return contract.isBodyOptional && !hasBody(req) ? {} : readJson(req, bodyBytesMax);
+  };
   return {
     ...contract,
     method: 'post',
@@ -309,11 +309,9 @@ export function post<B extends TSchema, R extends Replies, A extends TSchema = B
     middleware: (api) => async (ctx) =>
       whenKnown(authenticate(api, ctx.req, contract.role), async (caller) => {
         const sinceMs = performance.now();
-        const headers = rate && (await api.rateLimits[rate].count(caller.accountId));
-        const answer = async (): Promise<void> => {
-          if (ctx.req.url?.includes('?')) readNoQuery(ctx.query);
-          const isEmpty = contract.isBodyOptional && !hasBody(ctx.req);
-          const body = validate(isEmpty ? {} : await readJson(ctx.req, bodyBytesMax));
+        const headers = rate && (await api.rateLimits[rate].countFor(caller));
+        const answer = async (json: unknown): Promise<void> => {
+          const body = validate(json);
           ctx.state['body'] = body;
           const known = callerNow(api, ctx, contract.role, caller, sinceMs);
           const now = known instanceof Promise ? await known : known;
@@ -321,15 +319,20 @@ export function post<B extends TSchema, R extends Replies, A extends TSchema = B
           if (repliesInSlices) return respondInSlices(ctx, reply);
           respondJson(ctx, headers ? withHeaders(headers, reply) : reply);
         };
-        if (share === 'none') return answer();
-        // A body is not read while it waits: it stays with its sender.
-        const weight = isByBytes(share) ? bodyBytesOf(ctx.req) : 1;
-        return api.shares[share].run(caller.accountId, weight, answer);
+        if (isByBytes(share)) {
+          // A large body is not read while it waits: it stays with its sender.
+          const work = async () => answer(await read(ctx));
+          return api.shares[share].run(caller.accountId, bodyBytesOf(ctx.req), work);
+        }
+        // Others are read first: a place is not held for a sender that is slow.
+        const json = await read(ctx);
+        if (share === 'none') return answer(json);
+        return api.shares[share].run(caller, () => answer(json));
       }),
   };
 }
 
-function isByBytes(share: Share): boolean {
+function isByBytes(share: string): share is ShareByBytes {
   return share === 'batches' || share === 'settlements';
 }
 
@@ -359,8 +362,8 @@ export function act<R extends Replies>(path: string, route: Acting<R>): Endpoint
         return handle(api, new CheckedRequest(ctx, now, undefined, {}));
       };
       if (share === 'none') return respondJson(ctx, await answer());
-      const headers = await api.rateLimits[share].count(caller.accountId);
-      const reply = await api.shares[share].run(caller.accountId, 1, answer);
+      const headers = await api.rateLimits[share].countFor(caller);
+      const reply = await api.shares[share].run(caller, answer);
       respondJson(ctx, withHeaders(headers, reply));
     },
   };

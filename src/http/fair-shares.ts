@@ -1,5 +1,9 @@
-/** The share of an API process that one account may use, so that a busy account slows down only itself. */
+/**
+ * The share of an API process that one account may use, so that a busy account slows down only itself. Callers of an account divide
+ * most shares (caller-gate.ts).
+ */
 import { AccountGate } from './account-gate.ts';
+import { CallerGate } from './caller-gate.ts';
 
 /** An account's share of the 8 connections for reads: two accounts that flood the API leave some for the others. */
 const READS = { weightMax: 2, waitMsMax: 2_000, waitingMax: 100 };
@@ -43,17 +47,13 @@ const LINKS = { weightMax: 1, waitMsMax: 15_000, waitingMax: 10 };
  */
 export const WAITS = { weightMax: 2, waitMsMax: 10_000, waitingMax: 2_000 };
 
-export type Share =
-  | 'reads'
-  | 'scans'
-  | 'waits'
-  | 'exports'
-  | 'refunds'
-  | 'batches'
-  | 'settlements'
-  | 'changes'
-  | 'topUps'
-  | 'links';
+/** Shares of requests that weigh as much as their bodies. Each is of an account's developer keys. */
+export type ShareByBytes = 'batches' | 'settlements';
+type ShareByCaller = 'reads' | 'scans' | 'waits' | 'exports' | 'refunds' | 'changes';
+
+export type FairShares = Readonly<
+  Record<ShareByCaller, CallerGate> & Record<ShareByBytes | 'topUps' | 'links', AccountGate>
+>;
 
 /**
  * An account that always has more to do would keep a core busy. So there is a rest after each piece of its work, in which others
@@ -68,22 +68,22 @@ interface ChargingNow {
   readonly isCharging: boolean;
 }
 
-export function createFairShares(now: ChargingNow): Readonly<Record<Share, AccountGate>> {
+export function createFairShares(now: ChargingNow): FairShares {
   const batchBytesMax = () => (now.isShared ? BYTES_IN_PROGRESS_SHARED_MAX : BYTES_IN_PROGRESS_MAX);
   const rest = { ...REST, isUseful: () => now.isCharging };
   return {
-    reads: new AccountGate(READS),
-    scans: new AccountGate({ ...SCANS, rest }),
-    waits: new AccountGate(WAITS),
-    exports: new AccountGate(EXPORTS),
-    refunds: new AccountGate({ ...REFUNDS, rest }),
+    reads: new CallerGate(READS),
+    scans: new CallerGate({ ...SCANS, rest }),
+    waits: new CallerGate(WAITS),
+    exports: new CallerGate(EXPORTS),
+    refunds: new CallerGate({ ...REFUNDS, rest }),
     batches: new AccountGate({
       ...BATCHES_AND_SETTLEMENTS,
       weightMax: batchBytesMax,
       rest: { ...REST, isUseful: () => now.isShared },
     }),
     settlements: new AccountGate({ ...BATCHES_AND_SETTLEMENTS, weightMax: batchBytesMax }),
-    changes: new AccountGate(CHANGES),
+    changes: new CallerGate(CHANGES),
     topUps: new AccountGate(TOP_UPS),
     links: new AccountGate(LINKS),
   };

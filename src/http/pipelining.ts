@@ -22,13 +22,16 @@ export function countWaiting({ socket }: IncomingMessage, response: ServerRespon
 /**
  * A request too many is treated as one that asks for another protocol, because only there Node stops reading what else a
  * packet has. Nobody serves that protocol, so Node closes the connection.
+ *
+ * A CONNECT is treated as an ordinary request. Otherwise Node would detach its connection from the server: an error of the
+ * connection would end the process, and the server would wait for it when it closes.
  */
 class Request extends IncomingMessage {
   /** Set by the constructor of Node's class already, so it has no initial value here. */
   declare private asksForUpgrade: boolean;
 
   get upgrade(): boolean {
-    return this.asksForUpgrade;
+    return this.asksForUpgrade && (this.method !== 'CONNECT' || isFull(this.socket));
   }
 
   set upgrade(isAsked: boolean | null) {

@@ -5,6 +5,8 @@
 import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible';
 import { delayRefusal } from '../charging/delay-refusal.ts';
 import { ApiError } from '../domain/errors.ts';
+import type { KeyOwner } from '../store/accounts/api-keys.ts';
+import { isSignedIn } from './callers.ts';
 
 export interface RateLimitSettings {
   readonly readsPerSecond: number;
@@ -37,32 +39,46 @@ export class RateLimit {
     this.#limiter = new RateLimiterMemory({ points: quota, duration: SECONDS[period] });
   }
 
-  /** Counts a request. Rejects with `rate_limited` beyond the quota. */
-  async count(key: string): Promise<RateLimitHeaders> {
+  /**
+   * Counts a request of an account's sessions, of its keys, or of its spend keys, each apart: nobody with a lesser key keeps
+   * the owner from revoking it. One spend key has half of what all of them have together.
+   */
+  async countFor(caller: KeyOwner): Promise<RateLimitHeaders> {
+    const { accountId, keyId, spend } = caller;
+    if (isSignedIn(caller)) return this.count(`session ${accountId}`);
+    if (!spend) return this.count(accountId);
+    const own = await this.count(keyId, Math.min(2, this.#quota));
+    await this.count(`spend keys ${accountId}`);
+    return own;
+  }
+
+  /** Counts a request as `cost` of the quota. Rejects with `rate_limited` beyond it. */
+  async count(key: string, cost = 1): Promise<RateLimitHeaders> {
     try {
-      return this.#headers(await this.#limiter.consume(key));
+      return this.#headers(await this.#limiter.consume(key, cost), cost);
     } catch (state) {
       if (!(state instanceof RateLimiterRes)) throw state;
       await delayRefusal();
-      throw this.#refusal(state);
+      throw this.#refusal(state, cost);
     }
   }
 
-  #refusal(state: RateLimiterRes): ApiError {
+  #refusal(state: RateLimiterRes, cost: number): ApiError {
     const retryAfterSeconds = Math.max(1, Math.ceil(state.msBeforeNext / 1_000));
+    const quota = Math.floor(this.#quota / cost);
     return new ApiError(
       'rate_limited',
-      `At most ${this.#quota} ${this.#name.replace('-', ' ')} per ${this.#period}; try again after Retry-After seconds.`,
-      { retryAfterSeconds, headers: this.#headers(state) },
+      `At most ${quota} ${this.#name.replace('-', ' ')} per ${this.#period}; try again after Retry-After seconds.`,
+      { retryAfterSeconds, headers: this.#headers(state, cost) },
     );
   }
 
-  #headers({ remainingPoints, msBeforeNext }: RateLimiterRes): RateLimitHeaders {
+  #headers({ remainingPoints, msBeforeNext }: RateLimiterRes, cost: number): RateLimitHeaders {
     const resetSeconds = Math.max(0, Math.ceil(msBeforeNext / 1_000));
     const policy = `"${this.#name}"`;
     return {
-      RateLimit: `${policy};r=${Math.max(0, remainingPoints)};t=${resetSeconds}`,
-      'RateLimit-Policy': `${policy};q=${this.#quota};w=${SECONDS[this.#period]}`,
+      RateLimit: `${policy};r=${Math.max(0, Math.floor(remainingPoints / cost))};t=${resetSeconds}`,
+      'RateLimit-Policy': `${policy};q=${Math.floor(this.#quota / cost)};w=${SECONDS[this.#period]}`,
     };
   }
 }

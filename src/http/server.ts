@@ -17,6 +17,8 @@ export const REQUEST_TIMEOUT_MS = 15_000;
 const CHECKING_INTERVAL_MS = 1_000;
 /** Longer than the idle timeout of common load balancers, so that they close first. */
 export const KEEP_ALIVE_TIMEOUT_MS = 65_000;
+/** For a client to notice that its request is refused. */
+const READ_ON_MS = 1_000;
 export const CONNECTIONS_MAX = 10_000;
 const DRAIN_MS_MAX = 5_000;
 
@@ -90,15 +92,11 @@ export async function listen(
 function answerUnparsable(server: Server, refused: Refused): void {
   server.on('clientError', (_, socket) => {
     const earlier = pendingOf(socket);
-    if (earlier) earlier.shouldKeepAlive = false;
-    else refuseSocket(socket, refused('This is not a valid HTTP request.'));
-  });
-  // Without a listener, Node closes the connection, though earlier requests on it wait for their responses.
-  server.on('connect', (_, socket) => {
-    const earlier = pendingOf(socket);
-    if (earlier) earlier.shouldKeepAlive = false;
-    else
-      refuseSocket(socket, refused('This is not a proxy: it does not accept the method CONNECT.'));
+    if (!earlier) return refuseSocket(socket, refused('This is not a valid HTTP request.'));
+    if (!earlier.shouldKeepAlive) return;
+    earlier.shouldKeepAlive = false;
+    // A response that has begun does not say so, and Node would keep the connection.
+    earlier.once('close', () => socket.destroy());
   });
   server.on('checkExpectation', (_, response) => {
     refuse(response, refused('The header Expect can only be 100-continue.'));
@@ -114,7 +112,13 @@ function pendingOf(socket: Duplex): ServerResponse | undefined {
   return response?.req.complete ? response : undefined;
 }
 
-function problemOf({ url = '', httpVersion, headers }: IncomingMessage): string | undefined {
+function problemOf({
+  method,
+  url = '',
+  httpVersion,
+  headers,
+}: IncomingMessage): string | undefined {
+  if (method === 'CONNECT') return 'This is not a proxy: it does not accept the method CONNECT.';
   if (!isTarget(url)) return 'The request has no valid path.';
   if (headers.host === undefined && httpVersion === '1.1') return 'The request has no Host header.';
   return undefined;
@@ -155,10 +159,18 @@ function refuse(response: ServerResponse, { headers, body }: Refusal): void {
   response.writeHead(400, headers).end(body);
 }
 
+/**
+ * Node no longer limits the time of such a connection, and would still take the rest of its request: a charge would be made
+ * after the client was told that it failed. So what else arrives is discarded. It is still read for a while, because
+ * closing at once would reset the connection before a client that is still sending has read the response.
+ */
 function refuseSocket(socket: Duplex, { headers, body }: Refusal): void {
   if (!socket.writable) return;
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
+  // Such a listener also takes the connection away from Node's parser.
+  socket.removeAllListeners('data').on('data', () => {});
   socket.end(`HTTP/1.1 400 Bad Request\r\n${lines.join('')}\r\n${body}`);
+  setTimeout(() => socket.destroy(), READ_ON_MS).unref();
 }
 
 async function close(server: Server): Promise<void> {

@@ -17,8 +17,7 @@ import type { Console } from '../console/console.ts';
 import type { ApprovalLinks } from '../signing/approval-links.ts';
 import type { ApprovalWatch } from './approval-watch.ts';
 import type { EarningsWatch } from './earnings-watch.ts';
-import type { AccountGate } from './account-gate.ts';
-import type { Share } from './fair-shares.ts';
+import type { FairShares } from './fair-shares.ts';
 import type { RateLimits } from './rate-limits.ts';
 import type { Readiness } from './readiness.ts';
 import type { WebhookSigner } from '../events/signing.ts';
@@ -54,6 +53,6 @@ export interface Api extends ChargingDeps, LeaseDeps {
   readonly console: Console;
   readonly responses: ResponseRecorder;
   readonly readiness: Readiness;
-  readonly shares: Readonly<Record<Share, AccountGate>>;
+  readonly shares: FairShares;
   readonly rateLimits: RateLimits;
 }

@@ -205,7 +205,12 @@ for (const [name, service] of Object.entries({ service: realService(), fake: fak
         status: 403,
         budgetId: id,
       });
-      const strange = await make({ developers: [`dev_${'0'.repeat(32)}`] }).catch(() => undefined);
+      const stranger = `dev_${'0'.repeat(32)}`;
+      const foreign = await keyOf((await make({ tools: [`${stranger}/search`] })).id);
+      for (const tool of ['search', `${stranger}/search`]) {
+        assert.equal(await codeOf(pay(foreign, 1, tool)), 'tool_not_allowed');
+      }
+      const strange = await make({ developers: [stranger] }).catch(() => undefined);
       if (strange) {
         const error = await raised(pay(await keyOf(strange.id), 1));
         assert.equal(error.code, 'developer_not_allowed');

@@ -34,8 +34,9 @@ describe('connections', function () {
   });
   after(() => api?.stop());
 
-  function newConnection(): Socket {
-    const socket = connect(Number(new URL(api.url).port), '127.0.0.1');
+  function newConnection({ allowHalfOpen = false } = {}): Socket {
+    const port = Number(new URL(api.url).port);
+    const socket = connect({ port, host: '127.0.0.1', allowHalfOpen });
     open.add(socket);
     socket.on('error', () => {}).on('close', () => open.delete(socket));
     return socket;
@@ -67,15 +68,29 @@ describe('connections', function () {
   it('whose request takes longer than 15 seconds are closed, and nothing is charged', async () => {
     await api.changingNothing(async () => {
       const sinceMs = performance.now();
-      const socket = newConnection();
+      const socket = newConnection({ allowHalfOpen: true });
       const body = charging();
       socket.write(chargeHead(body.length) + body.slice(0, -1));
-      const answer = await text(socket);
+      const answer = await textUntilClosed(socket, body.slice(-1));
       const tookMs = performance.now() - sinceMs;
       assert.match(answer, /^HTTP\/1\.1 400 .*"code":"invalid_request"/s);
       assert.ok(tookMs >= REQUEST_TIMEOUT_MS - 1_000, `after ${tookMs} ms`);
     });
   });
+
+  for (const [what, bytes] of Object.entries({
+    'send nothing': '',
+    'send half of a head': HEALTH,
+    'send what is not HTTP': '}',
+    'ask for a tunnel': 'CONNECT a:443 HTTP/1.1\r\nHost: a\r\n\r\n',
+  })) {
+    it(`that ${what} are closed, though the client keeps its side open`, async () => {
+      const socket = newConnection({ allowHalfOpen: true });
+      socket.write(bytes);
+      const answer = await textUntilClosed(socket, 'a');
+      assert.match(answer, /^HTTP\/1\.1 400 .*"code":"invalid_request"/s);
+    });
+  }
 
   it('that are idle for 65 seconds are closed, and those in use are not', async () => {
     const idle = newConnection();
@@ -136,3 +151,13 @@ describe('connections', function () {
     }
   });
 });
+
+/** Everything received until the server ends its side. Then writes until it is known to have closed the connection. */
+async function textUntilClosed(socket: Socket, further: string): Promise<string> {
+  const answer = await text(socket);
+  await until(() => {
+    socket.write(further);
+    return socket.destroyed;
+  });
+  return answer;
+}

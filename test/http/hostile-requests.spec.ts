@@ -1,6 +1,7 @@
 /** Requests from strangers without a key: answered with a 400 and little work, or cut off in time. */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
@@ -60,6 +61,18 @@ describe('a request from a stranger', function () {
       assert.match(answer, /^HTTP\/1\.1 201 .*"balance":0\.75/s);
     });
   }
+
+  it('to open a tunnel, whose sender is gone before its answers, does not end the process', async () => {
+    for (let n = 0; n < 300; n += 1) {
+      const socket = connect(Number(new URL(api.url).port), '127.0.0.1');
+      socket.on('error', () => {});
+      const bytes =
+        'GET /readyz HTTP/1.1\r\nHost: a\r\n\r\nCONNECT a:443 HTTP/1.1\r\nHost: a\r\n\r\n';
+      socket.write(bytes, () => socket.resetAndDestroy());
+      await once(socket, 'close');
+    }
+    assert.equal((await fetch(`${api.url}/healthz`)).status, 200);
+  });
 
   it('that names the whole URL is answered like one that names the path', async () => {
     const answer = await raw(

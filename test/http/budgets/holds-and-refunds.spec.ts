@@ -169,6 +169,15 @@ describe('budgets beside holds and refunds', () => {
     await release(api, account, hold.id);
   });
 
+  it('let no capture exceed its hold because the name of its tool begins with the id of an allowed developer', async () => {
+    const { developerId } = await api.createAccount(0);
+    const tool = `${developerId}/search`;
+    const hold = await place(api, spender, { tool, amount: 0.5 });
+    await changeBudget(api, key, root, { tools: [tool] });
+    const answer = await askCapture(api, account, hold.id, { amount: 0.6, over: 'overflow' });
+    assertError(answer, 402, 'exceeds_hold', 'amount', { remaining: 0.5 });
+  });
+
   it('let a capture take no more than its hold once they would refuse a new charge', async () => {
     const ended = await makeKey(api, key, leaf);
     const stranger = await api.createAccount(0);

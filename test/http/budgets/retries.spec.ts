@@ -117,6 +117,20 @@ describe('the creation of budgets, spend keys and leases under an idempotency ke
     assertError(await ask(path, body, 'late'), 409, 'budget_closed');
   });
 
+  it('makes different spend keys for the account and for a spend key above, under one idempotency key', async () => {
+    const root = await makeBudget(api, key, { mayDelegate: true });
+    const { id } = await makeBudget(api, key, { parentId: root.id });
+    const { key: above } = await makeKey(api, key, root.id);
+    const made = [];
+    for (const by of [key, above, above, key]) {
+      const answer = await ask(`/v1/budgets/${id}/keys`, { name: 'session 1' }, 'session-1', by);
+      made.push(bodyOf(answer, 201, NewKeyReply));
+    }
+    const [first, second, secondAgain, firstAgain] = made;
+    assert.deepEqual([secondAgain, firstAgain], [second, first]);
+    assert.notEqual(second?.key, first?.key);
+  });
+
   it('rolls a spend key once and shows the new one again, even after it was rolled', async () => {
     const { id } = await makeBudget(api, key);
     const { id: first } = await makeKey(api, key, id, { name: 'session 18' });

@@ -140,7 +140,9 @@ describe('spend keys', () => {
       const by = (developer: TestAccount, tool: string) =>
         spend(api, { ...account, developerKey: developer.developerKey }, spendKey, 0.1, { tool });
       assertError(await by(account, 'other'), 403, 'tool_not_allowed', 'tool', { budgetId });
-      assertError(await by(stranger, 'fetch'), 403, 'tool_not_allowed', 'tool', { budgetId });
+      for (const tool of ['fetch', `${account.developerId}/fetch`]) {
+        assertError(await by(stranger, tool), 403, 'tool_not_allowed', 'tool', { budgetId });
+      }
       for (const answer of [
         await by(account, 'fetch'),
         await by(account, 'search'),

@@ -33,7 +33,7 @@ import type { Reply, Request } from '../../endpoint.ts';
 import { NO_STORE, REPLAYED } from '../../respond.ts';
 import { cannotShowAgain, keyReused, retryOf, type Repeatable } from '../../retries.ts';
 import type { Api } from '../../services.ts';
-import { isSignedIn } from '../../authenticate.ts';
+import { isSignedIn } from '../../callers.ts';
 import { invalidField } from '../../invalid-field.ts';
 import { idIn } from '../../look-ups.ts';
 import { revoked, rolled } from '../budgets/spend-keys.ts';

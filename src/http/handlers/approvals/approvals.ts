@@ -44,7 +44,7 @@ export async function getApproval(
     return getSeen(api, view, params);
   };
   const inQueueMsMax = Math.max(wait * 1_000, WAITS.waitMsMax);
-  const found = await api.shares.waits.run(accountId, 1, look, inQueueMsMax);
+  const found = await api.shares.waits.run(caller, look, inQueueMsMax);
   // The time in the queue was a part of the wait.
   const leftMs = Math.max(askedAt + wait * 1_000 - performance.now(), 0);
   const waitMs = isToldAlready(api, found) ? 0 : leftMs;

@@ -10,7 +10,7 @@ import { storedOf } from '../../../store/accounts/api-keys.ts';
 import type { Budget } from '../../../store/budgets/budget.ts';
 import { releaseOpenHolds } from '../../../store/budgets/open-holds.ts';
 import type { KeyOwner } from '../../../store/accounts/api-keys.ts';
-import { getBudgetOfNumber } from '../../../store/budgets/budgets.ts';
+import { getBudgetOfNumber, type TreeView } from '../../../store/budgets/budgets.ts';
 import {
   findKnownSpendKey,
   listSpendKeys,
@@ -39,8 +39,8 @@ export async function postSpendKey(
   const retry = retryOf(scopeOf(seen), idempotencyKey, { id, name, expiresAt });
   // First: a retry gets the same key, even if `expiresAt` has passed by now.
   const known = await findKnownSpendKey(api.database, seen, retry);
-  if (known) return replayed(api, caller, known, retry);
-  const { key, stored } = newSpendKey(api, caller, retry);
+  if (known) return replayed(api, caller, seen, known, retry);
+  const { key, stored } = newSpendKey(api, caller, seen, retry);
   const made = await makeSpendKey(
     api.database,
     seen,
@@ -49,18 +49,19 @@ export async function postSpendKey(
     retry,
   );
   return made.kind === 'known' || made.kind === 'key_reused'
-    ? replayed(api, caller, made, retry)
+    ? replayed(api, caller, seen, made, retry)
     : { status: 201, body: shownOnce(caller, made, name, key), headers: NO_STORE };
 }
 
 function replayed(
   api: Api,
   caller: KeyOwner,
+  seen: TreeView,
   made: MadeSpendKey,
   retry: Repeatable | undefined,
 ): Reply<NewKeyReply, 201> {
   if (made.kind !== 'known' || !retry) throw keyReused();
-  const key = knownKey(api, spendKeyOf(caller), retry, made.hash);
+  const key = knownKey(api, spendKeyOf(caller, seen), retry, made.hash);
   if (key === undefined) throw cannotShowAgain();
   const body = keyReply(caller, made.id, made.budget, made.name, key);
   return { status: 201, body, headers: { ...NO_STORE, ...REPLAYED } };
@@ -92,11 +93,11 @@ export async function rolled(
 ): Promise<Reply<NewKeyReply, 201> | undefined> {
   const seen = await seenBy(api, caller);
   const retry = retryOf(scopeOf(seen), idempotencyKey, { rolls: id, overlapSeconds });
-  const { key, stored } = newSpendKey(api, caller, retry);
+  const { key, stored } = newSpendKey(api, caller, seen, retry);
   const made = await rollSpendKey(api.database, seen, id, overlapSeconds, stored, retry);
   if (made.kind === 'unknown_key') return undefined;
   if (made.kind === 'known' || made.kind === 'key_reused') {
-    return replayed(api, caller, made, retry);
+    return replayed(api, caller, seen, made, retry);
   }
   const body = shownOnce(caller, made, made.name ?? null, key);
   return { status: 201, body, headers: NO_STORE };
@@ -118,14 +119,17 @@ export async function revoked(
   });
 }
 
-function newSpendKey(api: Api, caller: KeyOwner, retry: Repeatable | undefined) {
-  const key = freshKey(api, spendKeyOf(caller), retry);
+function newSpendKey(api: Api, caller: KeyOwner, seen: TreeView, retry: Repeatable | undefined) {
+  const key = freshKey(api, spendKeyOf(caller, seen), retry);
   const { accountId } = caller;
   return { key, stored: { ...storedOf(key), accountId } };
 }
 
-function spendKeyOf(caller: KeyOwner): KeyToShow {
-  return { kind: 'consumer', mode: modeOf(caller), owner: `spend key ${caller.consumerId}` };
+/** Callers that see different parts of a tree may use the same idempotency key for the same request, and get different keys. */
+function spendKeyOf(caller: KeyOwner, { root }: TreeView): KeyToShow {
+  const scope = root ? ` ${root.number}` : '';
+  const owner = `spend key ${caller.consumerId}${scope}`;
+  return { kind: 'consumer', mode: modeOf(caller), owner };
 }
 
 function shownOnce(

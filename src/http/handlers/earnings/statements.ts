@@ -28,9 +28,7 @@ export async function getStatement(
   const nowMs = await readClock(api.database);
   const month = monthOf(params['month'] ?? '', nowMs);
   const complete = isComplete(month, nowMs);
-  const statement = await api.shares.scans.run(caller.accountId, 1, () =>
-    readStatement(api, caller, month),
-  );
+  const statement = await api.shares.scans.run(caller, () => readStatement(api, caller, month));
   const head = {
     month: nameOf(month),
     from: isoOf(month.fromMs),

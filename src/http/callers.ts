@@ -1,0 +1,7 @@
+/** The sorts of callers that share an account: its owner, signed in to the console, and its keys. */
+import type { KeyOwner } from '../store/accounts/api-keys.ts';
+
+/** With a session, and not with a key. */
+export function isSignedIn({ keyId }: KeyOwner): boolean {
+  return keyId === '';
+}
