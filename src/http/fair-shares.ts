@@ -38,8 +38,8 @@ const CHANGES = { weightMax: 2, waitMsMax: 10_000, waitingMax: 500 };
 /** Their rows only: a request waits for Temporal and Stripe without a share. Those of a consumer lock one another. */
 const TOP_UPS = { weightMax: 2, waitMsMax: 5_000, waitingMax: 100 };
 
-/** For each link, one at a time, so that its checkouts are counted exactly within a process. */
-const LINKS = { weightMax: 1, waitMsMax: 15_000, waitingMax: 10 };
+/** One at a time for each link, so that its checkouts are counted exactly within a process, and for what asks Stripe before it answers. */
+const ONE_BY_ONE = { weightMax: 1, waitMsMax: 15_000, waitingMax: 10 };
 
 /**
  * The first check of requests that then wait. One account may send hundreds of them at once, and each may wait here for
@@ -52,7 +52,7 @@ export type ShareByBytes = 'batches' | 'settlements';
 type ShareByCaller = 'reads' | 'scans' | 'waits' | 'exports' | 'refunds' | 'changes';
 
 export type FairShares = Readonly<
-  Record<ShareByCaller, CallerGate> & Record<ShareByBytes | 'topUps' | 'links', AccountGate>
+  Record<ShareByCaller, CallerGate> & Record<ShareByBytes | 'topUps' | 'oneByOne', AccountGate>
 >;
 
 /**
@@ -85,6 +85,6 @@ export function createFairShares(now: ChargingNow): FairShares {
     settlements: new AccountGate({ ...BATCHES_AND_SETTLEMENTS, weightMax: batchBytesMax }),
     changes: new CallerGate(CHANGES),
     topUps: new AccountGate(TOP_UPS),
-    links: new AccountGate(LINKS),
+    oneByOne: new AccountGate(ONE_BY_ONE),
   };
 }

@@ -31,7 +31,7 @@ export async function getCards(
 ): Promise<Reply<CardsReply>> {
   const { accountId } = caller;
   // While Stripe hangs, the account's other reads do not wait.
-  return api.shares.links.run(`cards-${accountId}`, 1, async () => {
+  return api.shares.oneByOne.run(`cards-${accountId}`, 1, async () => {
     await authenticateAgain(api.database, caller, 'consumer');
     const customerId = await findProcessorCustomer(api.database, accountId);
     if (customerId === null) return { status: 200, body: { state: 'known', cards: [] } };

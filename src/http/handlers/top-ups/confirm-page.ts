@@ -87,7 +87,7 @@ export function confirmPages(api: Api): Readonly<Record<'get' | 'post', Middlewa
 async function openBank(api: Api, topUp: TopUp): Promise<Authentication> {
   const { id, consumerId, paymentIntentId } = topUp;
   const returnUrl = confirmationUrl(api.config.consoleUrl, id);
-  return api.shares.links.run(`confirm-${consumerId}`, 1, () =>
+  return api.shares.oneByOne.run(`confirm-${consumerId}`, 1, () =>
     authenticate(api.stripe, paymentIntentId ?? '', returnUrl),
   );
 }

@@ -52,7 +52,7 @@ function taxOn(
   tax: TaxSettings,
 ): Promise<Micros | undefined> {
   const { accountId } = caller;
-  return api.shares.links.run(`quote-${accountId}`, 1, async () => {
+  return api.shares.oneByOne.run(`quote-${accountId}`, 1, async () => {
     await authenticateAgain(api.database, caller, 'consumer');
     const { customerId, paidAt } = await findTaxedCustomer(api.database, accountId);
     if (customerId === null) return undefined;

@@ -127,7 +127,7 @@ function openCheckout(
   { amount, prefix, attempt }: Attempt,
 ): Promise<TopUpResult | 'too_many'> {
   const idempotencyKey = `${prefix}${UUID.test(attempt) ? attempt : randomUUID()}-${amount}`;
-  return api.shares.links.run(prefix, 1, async () => {
+  return api.shares.oneByOne.run(prefix, 1, async () => {
     const keys = await listIdempotencyKeys(api.database, consumer.consumerId, prefix);
     if (keys.length >= CHECKOUTS_PER_LINK && !keys.includes(idempotencyKey)) return 'too_many';
     return requestTopUp(api.topUps, {
