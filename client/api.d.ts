@@ -180,7 +180,7 @@ export interface ApprovalReply {
   /** The holder of the key that was to pay, or the developer that was called. */
   askedBy: 'payer' | 'developer';
   /**
-   * The decision; null while pending and when expired. `once`: one such call may pass the budget, within 24 hours. `resolved`: nothing refuses the call any more, because a new window began or the budget was changed.
+   * The decision; null while pending and when expired. `once`: one such call may pass what refused it, within 24 hours. `resolved`: nothing refuses the call any more, because a new window began or the budget was changed.
    */
   decision: ('once' | 'always' | 'raise' | 'top_up' | 'deny' | 'resolved') | null;
   /** The limit that the decision set, or null. */
@@ -912,7 +912,7 @@ export interface ConsumerStatementReply {
   /** The beginning of the next month. */
   to: string;
   /**
-   * Whether the statement is final. False until a minute after the end of the month. A complete statement never changes, unless the clock of the service is set back over the end of the month.
+   * Whether the statement is final. False until a minute after the end of the month, or longer while a commit of that time waits in PostgreSQL. A complete statement never changes, unless the clock of the service is set back over the end of the month.
    */
   complete: boolean;
   /** Your consumer id. */
@@ -994,7 +994,7 @@ export interface DecisionReply {
   /** The holder of the key that was to pay, or the developer that was called. */
   askedBy: 'payer' | 'developer';
   /**
-   * The decision; null while pending and when expired. `once`: one such call may pass the budget, within 24 hours. `resolved`: nothing refuses the call any more, because a new window began or the budget was changed.
+   * The decision; null while pending and when expired. `once`: one such call may pass what refused it, within 24 hours. `resolved`: nothing refuses the call any more, because a new window began or the budget was changed.
    */
   decision: ('once' | 'always' | 'raise' | 'top_up' | 'deny' | 'resolved') | null;
   /** The limit that the decision set, or null. */
@@ -1079,7 +1079,7 @@ export interface DeveloperStatementReply {
   /** The beginning of the next month. */
   to: string;
   /**
-   * Whether the statement is final. False until a minute after the end of the month. A complete statement never changes, unless the clock of the service is set back over the end of the month.
+   * Whether the statement is final. False until a minute after the end of the month, or longer while a commit of that time waits in PostgreSQL. A complete statement never changes, unless the clock of the service is set back over the end of the month.
    */
   complete: boolean;
   /** Your developer id. */

@@ -63,7 +63,7 @@ export class FakeApprovals {
   }
 
   /** A one-time approval that lets the call pass this refusal: the smallest. */
-  onceFor(key, { tool, micros }, { node }) {
+  onceFor(key, { tool, micros }, { node, code }) {
     const fitting = [...this.all.values()].filter(
       (each) =>
         each.decision === 'once' &&
@@ -71,6 +71,7 @@ export class FakeApprovals {
         each.payer.key === key &&
         each.tool === tool &&
         each.node === node &&
+        each.code === code &&
         each.micros >= micros &&
         Date.parse(each.decidedAt) > Date.now() - ONCE_MS,
     );

@@ -199,6 +199,13 @@ function refuseDelegation() {
   refuse('delegation_not_allowed', message);
 }
 
+/** What the owner has already let the call pass comes last, because something else may refuse it. */
+function refusalToAskAbout(ledger, payer, call) {
+  const isPassed = (found) => ledger.approvals.onceFor(payer.key, call, found) !== undefined;
+  const ofBudget = payer.key && ledger.budgets.refusalOf(payer.key, call, isPassed);
+  return ofBudget ?? ledger.refusalOf(payer, call);
+}
+
 function postApproval(ledger, { body, payer: caller }) {
   checkQuestion(body);
   checkParties(body, caller !== undefined, ledger.developerId);
@@ -208,7 +215,7 @@ function postApproval(ledger, { body, payer: caller }) {
     refuse('invalid_amount', 'The tool has no price, so amount is required.', 'amount');
   }
   const micros = amount === undefined ? ledger.priceOf(tool) : microsOf('amount', amount);
-  const refusal = ledger.refusalOf(payer, { tool, micros });
+  const refusal = refusalToAskAbout(ledger, payer, { tool, micros });
   if (!refusal)
     refuse(
       'approval_not_needed',

@@ -86,13 +86,13 @@ export class FakeBudgets {
    */
   refusalOf({ node: leaf }, { tool, micros, perCall = micros }, once = () => false) {
     const checks = [
-      (node) => this.#ruleAgainst(node, tool) ?? perCallAgainst(node, perCall),
-      (node) => limitAgainst(node, micros),
+      (node) => [this.#ruleAgainst(node, tool), perCallAgainst(node, perCall)],
+      (node) => [limitAgainst(node, micros)],
     ];
     for (const check of checks) {
       for (const node of leaf.path) {
-        const found = check(node);
-        if (found && !once(found)) return found;
+        const found = check(node).find((each) => each && !once(each));
+        if (found) return found;
       }
     }
     return undefined;

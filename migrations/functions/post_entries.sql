@@ -14,7 +14,7 @@
 -- it is 0, or 3 when memory found that a budget refuses them unless its owner approved: what memory checks of a budget
 -- is then checked here.
 -- A one-time approval (farebox.approvals) lets one charge or hold of its key, developer and tool, up to its amount, pass
--- the limits of its budget. The one that needs it uses it up, in this commit.
+-- what was asked: the limits of its budget, or its approval of developers. The one that needs it uses it up, in this commit.
 -- A hold counts at its key's budgets when it is placed; its captures count only what exceeds it. Released money is
 -- given back to the budgets, and to a window only if that window counted the hold (give_back_to_budgets.sql).
 -- Money that is released while the consumer has a debt repays the debt first. The caller does that in the same
@@ -84,7 +84,8 @@ declare
   r_left bigint[] := r_limit;
   c int; h int; n int;
   v_now timestamptz; v_began timestamptz[]; v_nodes int[];
-  v_once uuid; v_uses uuid[]; v_lifted int[];
+  -- v_passed: what of a node approvals let the charge pass: 1 its approval of developers, 2 its limits, 3 both.
+  v_once uuid; v_uses uuid[]; v_lifted int[]; v_passed int;
   -- The times of the first and the last id.
   v_first timestamptz; v_last timestamptz;
   v_ask bigint; v_take bigint; v_excess bigint; v_let_go bigint; v_usable bigint;
@@ -205,8 +206,7 @@ begin
       r_outcome[i] := case when v_prior_is_same[i] then 'replayed' else 'key_reused' end;
       r_id[i] := v_prior_id[i];
       if p_kind[i] = 1 then r_hold[i] := v_prior_id[i]; end if;
-      r_amount[i] := v_prior_amount[i];
-      r_balance[i] := v_prior_balance[i];
+      r_amount[i] := v_prior_amount[i]; r_balance[i] := v_prior_balance[i];
       r_key[i] := v_prior_key[i];
       continue;
     end if;
@@ -252,8 +252,7 @@ begin
       v_ask := case p_kind[i] when 3 then 0 else coalesce(nullif(p_amount[i], 0), h_held[h]) end;
       if v_ask > h_held[h] and p_over[i] = 0 then
         r_outcome[i] := 'exceeds_hold';
-        r_amount[i] := h_held[h];
-        continue;
+        r_amount[i] := h_held[h]; continue;
       end if;
       v_take := least(v_ask, h_held[h]);
       if p_over[i] = 1 then v_ask := v_take; end if;
@@ -262,8 +261,7 @@ begin
       if v_excess > 0 and not farebox.may_exceed_hold(
         h_ledger[h], h_consumer[h], h_key[h], h_developer[h], h_tool[h], h_placed[h]) then
         r_outcome[i] := 'exceeds_hold';
-        r_amount[i] := h_held[h];
-        continue;
+        r_amount[i] := h_held[h]; continue;
       end if;
       v_let_go := case when p_kind[i] = 3 or p_final[i] = 1 then h_held[h] - v_take else 0 end;
       c_is_owing[c] := v_let_go > 0 and c_owed[c] > 0 and not p_settles_debts;
@@ -280,30 +278,32 @@ begin
     end if;
     if v_excess > 0 then
       foreach n in array v_nodes loop
-        r_scope[i] := case when n_is_closed[n] then 'closed'
-          when p_over[i] = 3 and p_developer[i] <> all (n_approved[n]::int[]) then 'developer'
-          -- Of charges and holds this is checked before they come here; only a capture takes more than was asked for.
-          when p_over[i] = 3 and v_excess > n_max_per_call[n] then 'per_call'
-          when p_kind[i] = 2 and h_captured[h] + v_ask > n_max_per_call[n] then 'per_call'
-          when v_excess > n_limit[n] - n_used[n] then 'total'
-          when v_excess > n_window_limit[n] - n_window_used[n] then 'window' end;
-        continue when r_scope[i] is null;
-        if p_kind[i] <> 2 and r_scope[i] <> 'closed' then
+        v_passed := 0;
+        loop
+          r_scope[i] := case when n_is_closed[n] then 'closed'
+            when p_over[i] = 3 and v_passed & 1 = 0 and p_developer[i] <> all (n_approved[n]::int[]) then 'developer'
+            when v_passed >= 2 then null
+            -- Of charges and holds this is checked before they come here; only a capture takes more than was asked for.
+            when p_over[i] = 3 and v_excess > n_max_per_call[n]
+              or p_kind[i] = 2 and h_captured[h] + v_ask > n_max_per_call[n] then 'per_call'
+            when v_excess > n_limit[n] - n_used[n] then 'total'
+            when v_excess > n_window_limit[n] - n_window_used[n] then 'window' end;
+          exit when r_scope[i] is null or r_scope[i] = 'closed' or p_kind[i] = 2;
           select a.id into v_once from farebox.approvals a
           where a.ledger = any (array[p_ledger[i]]) and a.consumer_id = any (array[p_consumer[i]])
             and a.spend_key = any (array[p_spend_key[i]]) and a.developer = any (array[p_developer[i]])
             and a.tool = any (array[p_tool[i]]) and a.budget = (n_codes[n] & 4294967295)::int
+            and (a.code = 'approval_required') = (r_scope[i] = 'developer')
             and a.decision = 'once' and a.used_by is null and a.amount_micros >= v_excess
             and a.decided_at > v_now - c_once_within and a.id <> all (u_approval)
           -- The smallest: a larger one may be for a call that only it lets pass.
           order by a.amount_micros, a.id limit 1;
-          if v_once is not null then
-            v_uses := v_uses || v_once;
-            v_lifted := v_lifted || n;
-            r_scope[i] := null;
-            continue;
-          end if;
-        end if;
+          exit when v_once is null;
+          v_uses := v_uses || v_once;
+          v_passed := v_passed + case r_scope[i] when 'developer' then 1 else 2 end;
+        end loop;
+        if v_passed >= 2 then v_lifted := v_lifted || n; end if;
+        continue when r_scope[i] is null;
         r_node[i] := n;
         if r_scope[i] <> 'developer' then
           r_limit[i] := case r_scope[i] when 'total' then n_limit[n] when 'window' then n_window_limit[n]

@@ -31,6 +31,8 @@ export class FreshCache<T extends object> {
   #misses: Misses<T> | undefined;
   /** The keys that were dropped since the present query began, which may have read the rows before they changed. */
   readonly #droppedMeanwhile = new Set<string>();
+  /** How often everything was dropped. */
+  #clearings = 0;
   /** Settles when the latest query does. */
   #loading: Promise<unknown> = Promise.resolve();
 
@@ -38,6 +40,7 @@ export class FreshCache<T extends object> {
     this.#options = options;
     this.#entries = new LRUCache({ max: options.entriesMax });
     options.changes.onChange((changes) => {
+      if (!changes) return this.#clear();
       this.#drop(changes.map(options.keyOf).filter((key) => key !== undefined));
     });
   }
@@ -75,8 +78,11 @@ export class FreshCache<T extends object> {
       this.#misses = undefined;
       this.#droppedMeanwhile.clear();
       const startedAt = performance.now();
+      const clearings = this.#clearings;
       const found = await this.#options.load([...keys]);
-      if (performance.now() - startedAt < LOAD_MS_MAX) {
+      // A row that was not trusted, and is gone.
+      this.#drop([...keys].filter((key) => this.#entries.has(key) && !found.has(key)));
+      if (performance.now() - startedAt < LOAD_MS_MAX && clearings === this.#clearings) {
         for (const [key, value] of found) {
           if (!this.#droppedMeanwhile.has(key)) this.#entries.set(key, value);
         }
@@ -93,5 +99,11 @@ export class FreshCache<T extends object> {
       this.#entries.delete(key);
       this.#droppedMeanwhile.add(key);
     }
+  }
+
+  #clear(): void {
+    this.#version += 1;
+    this.#clearings += 1;
+    this.#entries.clear();
   }
 }

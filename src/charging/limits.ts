@@ -73,7 +73,7 @@ export const CLOCK_SKEW_MS_MAX = 300_000;
 
 /**
  * How far a process's clock, or Postgres' back, may jump between two readings of Postgres' clock. Less than
- * `LATEST_COMMIT_MS`, after which charges count as closed.
+ * `LATEST_BEGINNING_MS`, after which charges count as closed.
  */
 export const CLOCK_JUMP_MS_MAX = 30_000;
 

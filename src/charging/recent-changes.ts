@@ -3,7 +3,12 @@
  * asks several times within the time in which a change has to be seen, and memory can be trusted only while the last
  * answer is younger than that.
  */
-import type { Change, RecentChangesAnswer } from '../store/recent-changes.ts';
+import {
+  LOOK_BACK_MS,
+  type Change,
+  type RecentChangesAnswer,
+  type Writer,
+} from '../store/recent-changes.ts';
 
 /** Parts of the time in which a change has to be seen: two polls may fail, and timers may be late. */
 const ASK_EVERY = 0.3;
@@ -15,13 +20,21 @@ const TRUST = 0.9;
  */
 const SEEN_WITHIN_MS = 1_000;
 
+/** A transaction that took longer may have given its rows a time that is too old to be looked at. */
+const LONG_MS = LOOK_BACK_MS / 2;
+
+/** Undefined: anything may have changed. */
+export type Changes = readonly Change[] | undefined;
+
 export class RecentChanges {
   readonly #find: (since: string | undefined) => Promise<RecentChangesAnswer>;
   readonly #onError: (error: unknown) => void;
-  readonly #listeners: ((changes: readonly Change[]) => void)[] = [];
+  readonly #listeners: ((changes: Changes) => void)[] = [];
   #knownUntil = 0;
   /** The time of the last answer. */
   #since: string | undefined;
+  /** The transactions that had not ended at the last answer. */
+  #writers: readonly Writer[] = [];
   #timer: NodeJS.Timeout | undefined;
   #isStopped = false;
 
@@ -48,7 +61,7 @@ export class RecentChanges {
   }
 
   /** Calls `listener` with the changes of each answer, if there are any. */
-  onChange(listener: (changes: readonly Change[]) => void): void {
+  onChange(listener: (changes: Changes) => void): void {
     this.#listeners.push(listener);
   }
 
@@ -60,9 +73,11 @@ export class RecentChanges {
   async #ask(): Promise<void> {
     const startedAt = performance.now();
     try {
-      const { changes, at } = await this.#find(this.#since);
-      if (changes.length > 0) for (const listener of this.#listeners) listener(changes);
-      this.#since = at;
+      const answer = await this.#find(this.#since);
+      const found = this.#hasLongWriterEnded(answer) ? undefined : answer.changes;
+      if (found?.length !== 0) for (const listener of this.#listeners) listener(found);
+      this.#since = answer.at;
+      this.#writers = answer.writers;
       this.#knownUntil = startedAt + SEEN_WITHIN_MS * TRUST;
     } catch (error) {
       this.#onError(error);
@@ -70,5 +85,17 @@ export class RecentChanges {
     if (this.#isStopped) return;
     this.#timer = setTimeout(() => void this.#ask(), SEEN_WITHIN_MS * ASK_EVERY);
     this.#timer.unref();
+  }
+
+  /**
+   * Whether a transaction has ended that took long, for example because its commit waited for a disk. What it changed can be
+   * seen only now.
+   */
+  #hasLongWriterEnded({ at, writers }: RecentChangesAnswer): boolean {
+    const present = new Set(writers.map(({ id }) => id));
+    const beganLongBefore = Date.parse(at) - LONG_MS;
+    return this.#writers.some(
+      ({ id, since }) => !present.has(id) && Date.parse(since) < beganLongBefore,
+    );
   }
 }

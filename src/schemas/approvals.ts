@@ -89,7 +89,7 @@ export const ApprovalReply = Closed({
   askedBy: Word(ASKERS, 'The holder of the key that was to pay, or the developer that was called.'),
   decision: OrNull(
     Word(DECISIONS, 'The decision.'),
-    'The decision; null while pending and when expired. `once`: one such call may pass the budget, within 24 hours. ' +
+    'The decision; null while pending and when expired. `once`: one such call may pass what refused it, within 24 hours. ' +
       '`resolved`: nothing refuses the call any more, because a new window began or the budget was changed.',
     null,
   ),

@@ -17,7 +17,7 @@ const monthFields = {
   to: TimeOf('The beginning of the next month.', '2026-12-01T00:00:00.000Z'),
   complete: Type.Boolean({
     description:
-      'Whether the statement is final. False until a minute after the end of the month. A complete statement never changes, unless the clock of the service is set back over the end of the month.',
+      'Whether the statement is final. False until a minute after the end of the month, or longer while a commit of that time waits in PostgreSQL. A complete statement never changes, unless the clock of the service is set back over the end of the month.',
     examples: [false],
   }),
 };

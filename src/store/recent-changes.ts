@@ -1,6 +1,7 @@
-/** Which of the rows that API processes keep in memory changed recently. */
+/** Which of the rows that API processes keep in memory changed recently, and which transactions may still change some. */
 import { Type, type Static } from 'typebox';
-import { row, sql, type Connection } from './database.ts';
+import { durationOf, row, sql, type Connection } from './database.ts';
+import { writers } from './writers.ts';
 
 const Change = Type.Object({
   kind: Type.Enum(['key', 'tool', 'budget']),
@@ -16,13 +17,28 @@ export interface RecentChangesAnswer {
   readonly changes: readonly Change[];
   /** When Postgres read them, by its clock. */
   readonly at: string;
+  /** What the transactions that had not ended wrote is not among the changes. */
+  readonly writers: readonly Writer[];
 }
 
-const answerRow = row(Type.Object({ changes: Type.Array(Change), at: Type.String() }));
+const Writer = Type.Object({ id: Type.String(), since: Type.String() });
+
+export type Writer = Static<typeof Writer>;
+
+const answerRow = row(
+  Type.Object({
+    changes: Type.Array(Change),
+    at: Type.String(),
+    writers: Type.Array(Writer),
+  }),
+);
+
+/** How far each answer looks back: a row has the time at which the transaction began that changed it. */
+export const LOOK_BACK_MS = 30_000;
 
 /**
  * What changed since half a minute before `since`, the time of the last answer by Postgres, or in the last half minute if that is
- * more. A transaction that changes such a row may take half a minute, and gives the row the time of its beginning.
+ * more. A transaction may take longer: the caller learns from `writers` that one has ended.
  */
 export async function findRecentChanges(
   connection: Connection,
@@ -30,10 +46,12 @@ export async function findRecentChanges(
 ): Promise<RecentChangesAnswer> {
   // The clock may have been set back since.
   const isRecent = sql.fragment`
-    changed_at > least(now(), ${since ?? null}::timestamptz) - interval '30 seconds'
+    changed_at > least(now(), ${since ?? null}::timestamptz) - ${durationOf(LOOK_BACK_MS)}
   `;
   return connection.one(sql.type(answerRow)`
-    select now() as at, coalesce(json_agg(c), '[]') as changes from (
+    select now() as at, coalesce(json_agg(c), '[]') as changes,
+      (select coalesce(json_agg(w), '[]') from ${writers} w) as writers
+    from (
       select 'key' as kind, '' as owner, encode(hash, 'hex') as name from farebox.api_keys where ${isRecent}
       union all
       select 'key', '', encode(hash, 'hex') from farebox.spend_keys where ${isRecent}

@@ -59,7 +59,7 @@ describe('a one-time approval that is not used', () => {
       const rules = new BudgetRulesCache(
         database,
         new RecentChanges(
-          async () => ({ changes: [], at: '' }),
+          async () => ({ changes: [], at: '', writers: [] }),
           () => {},
         ),
         { nowMs: () => Date.now() },

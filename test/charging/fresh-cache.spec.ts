@@ -23,7 +23,7 @@ function open(options: Partial<FreshCacheOptions<Row>> = {}) {
     async (since) => {
       asked.push(since);
       if (outage) throw outage;
-      return { changes: changed, at: `answer ${asked.length}` };
+      return { changes: changed, at: `answer ${asked.length}`, writers: [] };
     },
     (error) => errors.push(error),
   );
@@ -130,6 +130,21 @@ describe('FreshCache', () => {
     await until(() => answers > 0, { intervalMs: 5 });
     assert.deepEqual(cache.peek('a'), { value: 1 });
     assert.equal(cache.version, version);
+  });
+
+  it('drops a row that it does not trust once the row is found to be gone', async () => {
+    let row: Row | undefined = { value: 1 };
+    using opened = open({ load: async () => new Map(row && [['a', row]]) });
+    const { cache, breakDown } = opened;
+    await opened.changes.start();
+    await cache.load('a');
+    breakDown(new Error('away'));
+    await until(() => cache.version === undefined, { intervalMs: 5 });
+    row = undefined;
+    assert.equal(await cache.load('a'), undefined);
+    breakDown(undefined);
+    await until(() => cache.version !== undefined, { intervalMs: 5 });
+    assert.equal(cache.peek('a'), undefined);
   });
 
   it('drops at once a row that it is told to', async () => {

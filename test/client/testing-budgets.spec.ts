@@ -309,6 +309,35 @@ for (const [name, service] of Object.entries({ service: realService(), fake: fak
       await until(async () => (await farebox.charge(first).catch(() => undefined)) !== undefined);
       assert.equal((await consumer.budgets.get(strict.id)).approvedDevelopers.length, 1);
     });
+
+    it('lets a new developer charge once within the limits, and asks about a limit on its own', async () => {
+      const { id } = await make({ limit: 2, approveDevelopers: true });
+      const call = { apiKey: await keyOf(id), tool: 'search', amount: 3 };
+      const asked = async () => {
+        const approval = await farebox.approvals.ask(call);
+        await consumer.approvals.decide(approval.id, { decision: 'once' });
+        return approval;
+      };
+      const first = await asked();
+      assert.equal(first.code, 'approval_required');
+      const refused = await until(async () => {
+        const error = await raised(farebox.charge(call));
+        return error.code !== 'approval_required' && error;
+      });
+      assert.deepEqual([refused.code, refused.scope], ['spend_limit_reached', 'total']);
+      const second = await asked();
+      assert.deepEqual([second.code, second.scope], ['spend_limit_reached', 'total']);
+      await until(async () => (await farebox.charge(call).catch(() => undefined)) !== undefined);
+      assert.equal(await used(id), 3);
+      const approvals = await Promise.all(
+        [first, second].map((each) => farebox.approvals.get(each.id)),
+      );
+      assert.deepEqual(
+        approvals.map((each) => each.used),
+        [true, true],
+      );
+      assert.equal(await codeOf(farebox.charge({ ...call, amount: 1 })), 'approval_required');
+    });
   });
 }
 

@@ -49,7 +49,7 @@ export async function findRefusing(
   return (await findBudget(connection, call)) ?? (balance < call.amountMicros ? ofBalance : null);
 }
 
-/** A limit that the owner has already let this call pass comes last, because another one may refuse. */
+/** What the owner has already let this call pass comes last, because another one may refuse. */
 async function findBudget(connection: Connection, call: RefusedCall): Promise<Refusing | null> {
   const { ledger, consumerId, spend, developerNumber, developerId, tool, amountMicros } = call;
   if (spend === null) return null;
@@ -69,6 +69,7 @@ async function findBudget(connection: Connection, call: RefusedCall): Promise<Re
         select from farebox.approvals a
         where a.ledger = b.ledger and a.consumer_id = b.consumer_id and a.spend_key = ${spend.number}
           and a.developer = ${developerNumber} and a.tool = ${tool} and a.budget = b.number
+          and (a.code = 'approval_required') = (l.scope = 'developer')
           and a.decision = 'once' and a.used_by is null and a.amount_micros >= ${amountMicros}
           and a.decided_at > now() - make_interval(hours => ${ONCE_HOURS})
       ) as is_passed

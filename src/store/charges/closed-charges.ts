@@ -1,7 +1,7 @@
 /**
  * A consumer's charges by tool, for any number of charges: counted in steps, month by month, and what is closed is
- * counted once and remembered. A charge commits within a minute of its id, so older ones never change, unless Postgres'
- * clock is set back: then everything is forgotten. An archived month has only sums.
+ * counted once and remembered. The transaction of a charge begins within a minute of its id, so what is a minute older than
+ * the oldest transaction that has not ended never changes, unless Postgres' clock is set back: then everything is forgotten. An archived month has only sums.
  */
 import { LRUCache } from 'lru-cache';
 import { Type, type Static } from 'typebox';
@@ -10,6 +10,7 @@ import type { ConsumerRef } from '../balance/consumers.ts';
 import { readArchivedBefore } from './archived.ts';
 import { chargesOf, inSteps, type IdsBetween } from '../in-steps.ts';
 import { asMicros, type Micros } from '../../domain/money.ts';
+import { readOldestWrite } from '../writers.ts';
 import { micros, nullable, row, sql, timestampOf, type Connection } from '../database.ts';
 
 export interface Month {
@@ -18,10 +19,10 @@ export interface Month {
 }
 
 /**
- * A charge belongs to the month in which its id was created. It may then wait some seconds in the queue and in the
- * database before it commits, and the clocks of servers differ by seconds.
+ * A charge belongs to the month in which its id was created. It may then wait some seconds in the queue before its
+ * transaction begins, and the clocks of servers differ by seconds.
  */
-export const LATEST_COMMIT_MS = 60_000;
+export const LATEST_BEGINNING_MS = 60_000;
 
 const ToolCharges = Type.Object({
   tool: Type.String(),
@@ -44,7 +45,6 @@ const toolRow = row(ToolCharges);
 const endsRow = row(
   Type.Object({ oldest: nullable(Type.String()), newest: nullable(Type.String()) }),
 );
-const nowRow = row(Type.Object({ nowMs: Type.Integer() }));
 
 /** Remembered rows of tools, about 200 bytes each. */
 const TOOLS_MAX = 100_000;
@@ -73,10 +73,8 @@ export class ClosedCharges {
     if (known?.nextId === uuidFloor(month.toMs)) return known;
     const start = { nextId: uuidFloor(month.fromMs), byTool: new Map() };
     if (month.toMs <= (await readArchivedBefore(connection))) return start;
-    const nowMs = await connection.oneFirst(sql.type(nowRow)`
-      select floor(extract(epoch from now()) * 1000)::int8 as "nowMs"
-    `);
-    const closedId = uuidFloor(Math.min(nowMs - LATEST_COMMIT_MS, month.toMs));
+    const beganMs = await readOldestWrite(connection);
+    const closedId = uuidFloor(Math.min(beganMs - LATEST_BEGINNING_MS, month.toMs));
     let counted: Counted = known ?? start;
     const left = { fromId: counted.nextId, toId: closedId };
     for await (const step of this.#inSteps(connection, consumer, left)) {

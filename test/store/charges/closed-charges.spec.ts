@@ -1,8 +1,9 @@
 /** Counting a consumer's charges by tool in steps, against the simplest sum. */
 import assert from 'node:assert/strict';
+import { uuidFloor } from '../../../src/domain/ids.ts';
 import { DAY_MS } from '../../../src/domain/durations.ts';
-import { inOneSnapshot } from '../../../src/store/database.ts';
-import { ClosedCharges, LATEST_COMMIT_MS } from '../../../src/store/charges/closed-charges.ts';
+import { createDatabase, inOneSnapshot } from '../../../src/store/database.ts';
+import { ClosedCharges, LATEST_BEGINNING_MS } from '../../../src/store/charges/closed-charges.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/stack.ts';
 import {
   openEarningsHarness,
@@ -73,7 +74,7 @@ describe('charges of a month by tool', () => {
 
   it('are counted once when they are closed', async () => {
     const closed = new ClosedCharges(CHARGES_PER_STEP);
-    await harness.charge([chargeAt(now - DAY_MS, 0), chargeAt(now - 2 * LATEST_COMMIT_MS, 1)]);
+    await harness.charge([chargeAt(now - DAY_MS, 0), chargeAt(now - 2 * LATEST_BEGINNING_MS, 1)]);
     const before = await count(closed);
     assert.deepEqual(before, await added());
     // Nobody can make such a charge: it shows that the closed ones are not read again.
@@ -104,10 +105,42 @@ describe('charges of a month by tool', () => {
 
   it('that may still commit are read again', async () => {
     const closed = new ClosedCharges(CHARGES_PER_STEP);
-    const aheadMs = Date.now() + LATEST_COMMIT_MS;
+    const aheadMs = Date.now() + LATEST_BEGINNING_MS;
     await harness.charge([chargeAt(aheadMs, 0)]);
     await count(closed);
     await harness.charge([chargeAt(aheadMs, 1)]);
     assert.deepEqual(await count(closed), await added());
+  });
+
+  it('that an old transaction has not committed are counted once it has', async () => {
+    const closed = new ClosedCharges(CHARGES_PER_STEP);
+    const madeMs = now - 10 * LATEST_BEGINNING_MS;
+    await harness.charge([chargeAt(madeMs, 0)]);
+    // To this connection, transactions are as old as if time had passed.
+    await harness.client.query(`
+      create schema later;
+      create view later.pg_stat_activity as
+        select datname, backend_xid, xact_start - interval '1 hour' as xact_start from pg_catalog.pg_stat_activity
+    `);
+    const url = new URL(testDatabase.url);
+    url.searchParams.set('options', '-c search_path=later,farebox,public,pg_catalog');
+    const later = await createDatabase(url.href, { maxPoolSize: 1, onError: () => {} });
+    try {
+      await harness.client.query('begin');
+      await harness.client.query(
+        `insert into farebox.charges select (x).* from (
+           select jsonb_populate_record(c, jsonb_build_object('id', $2::uuid)) as x
+           from farebox.charges c where consumer_id = $1
+         ) other`,
+        [consumer.consumer, uuidFloor(madeMs + 1)],
+      );
+      const payer = { ledger: consumer.ledger, consumerId: consumer.consumer };
+      await closed.countClosed(later, payer, month);
+      await harness.client.query('commit');
+      assert.deepEqual(await count(closed), await added());
+    } finally {
+      await harness.client.query('rollback');
+      await later.end();
+    }
   });
 });

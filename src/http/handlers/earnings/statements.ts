@@ -6,7 +6,7 @@ import type {
   DeveloperStatementReply,
   StatementReply,
 } from '../../../schemas/statements.ts';
-import { LATEST_COMMIT_MS, type Month } from '../../../store/charges/closed-charges.ts';
+import { LATEST_BEGINNING_MS, type Month } from '../../../store/charges/closed-charges.ts';
 import {
   readConsumerStatement,
   readDeveloperStatement,
@@ -14,6 +14,7 @@ import {
   type DeveloperStatement,
 } from '../../../store/earnings/statements.ts';
 import { readClock } from '../../../store/database.ts';
+import { readOldestWrite } from '../../../store/writers.ts';
 import { takeTurn, takeTurnInSteps } from '../../../store/accounts/turns.ts';
 import type { Api } from '../../services.ts';
 import { pagesOfRows, type Cell, type Export } from '../../csv.ts';
@@ -27,7 +28,7 @@ export async function getStatement(
   // Before the statement is read: it then has everything of a complete month. By the clock of the ids of charges.
   const nowMs = await readClock(api.database);
   const month = monthOf(params['month'] ?? '', nowMs);
-  const complete = isComplete(month, nowMs);
+  const complete = isComplete(month, await readOldestWrite(api.database));
   const statement = await api.shares.scans.run(caller, () => readStatement(api, caller, month));
   const head = {
     month: nameOf(month),
@@ -89,9 +90,9 @@ function monthOf(text: string, nowMs: number): Month {
   return { fromMs, toMs: Date.UTC(Number(year), Number(month)) };
 }
 
-/** Whether the month is closed: nothing can be added to it. */
-export function isComplete({ toMs }: Month, nowMs: number): boolean {
-  return nowMs >= toMs + LATEST_COMMIT_MS;
+/** Whether the month is closed: nothing can be added to it. By the time at which the oldest transaction that has not ended began. */
+export function isComplete({ toMs }: Month, beganMs: number): boolean {
+  return beganMs >= toMs + LATEST_BEGINNING_MS;
 }
 
 const isoOf = (timeMs: number): string => new Date(timeMs).toISOString();
