@@ -321,7 +321,7 @@ describe('a wrong clock', () => {
       return answer.status === 503 && answer;
     });
     assertError(refused, 503, 'service_unavailable');
-    assert.match(JSON.stringify(refused.body), /The clock of this server is wrong/);
+    assert.match(JSON.stringify(refused.body), /This server's clock is out of sync/);
     // A refusal costs no connection, which would have to be opened again.
     const before = await connectionsMade();
     for (let count = 1; count <= 20; count += 1) await charge(shiftable, account, { amount: 0.01 });
