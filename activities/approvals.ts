@@ -1,6 +1,6 @@
 /**
- * The steps of an approval's workflow. Each may run twice: conditions on the row decide, and a mail may arrive twice. They
- * return no personal data and nothing that a caller wrote, since histories keep it.
+ * The steps of an approval's workflow. Each may run twice: conditions on the row decide, and a mail may
+ * arrive twice. They return no personal data and nothing that a caller wrote, since histories keep it.
  */
 import { ApplicationFailure } from '@temporalio/activity';
 import {
@@ -86,8 +86,9 @@ export function createApprovalActivities({ database, linkTo, send }: ApprovalDep
 }
 
 /**
- * As long as the approval has already waited, but at least an hour and at most a day. Each attempt costs a line in the log and an
- * action in Temporal. So while no worker has a mail server, an approval of seven days costs only a dozen of each.
+ * As long as the approval has already waited, but at least an hour and at most a day. Each attempt costs a
+ * line in the log and an action in Temporal. So while no worker has a mail server, an approval of seven days
+ * costs only a dozen of each.
  */
 function retryMsWithoutServer({ createdAt }: Approval): number {
   const waitedMs = Date.now() - Date.parse(createdAt);

@@ -1,4 +1,7 @@
-/** The step that creates partitions ahead of time. It creates missing ones only, so it is safe to repeat or run concurrently. */
+/**
+ * The step that creates partitions ahead of time. It creates missing ones only, so it is safe to repeat or
+ * run concurrently.
+ */
 import { ensureChargePartitions } from '../src/store/charges/partitions.ts';
 
 export type PartitionActivities = ReturnType<typeof createPartitionActivities>;

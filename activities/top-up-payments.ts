@@ -107,7 +107,10 @@ async function chargeSavedCard(deps: TopUpPaymentDeps, asked: TopUp): Promise<Ve
   return payBySavedCard(deps, topUp, earlier);
 }
 
-/** The current state of the intent that an earlier attempt made. If it is late and was never confirmed, it is canceled first. */
+/**
+ * The current state of the intent that an earlier attempt made. If it is late and was never confirmed, it is
+ * canceled first.
+ */
 async function earlierIntentOf(
   { stripe }: TopUpPaymentDeps,
   { paymentIntentId }: TopUp,
@@ -150,7 +153,8 @@ async function payBySavedCard(
   if (!taxed) {
     return recordVerdict(deps, topUp, failedFor('tax_address_missing'));
   }
-  // Stripe would refuse it each time. Requests leave room for the tax; settings of automatic top-ups may be older than it.
+  // Stripe would refuse it each time. Requests leave room for the tax; settings of automatic top-ups may be
+  // older than it.
   if (taxed.amountMicros + taxed.taxMicros > TOP_UP_MICROS_MAX) {
     return recordVerdict(deps, topUp, failedFor('invalid_amount'));
   }

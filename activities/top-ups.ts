@@ -76,8 +76,9 @@ export function createTopUpActivities(deps: TopUpDeps) {
     },
 
     /**
-     * Records the failure from the row; the caller's is only for the history. Returns the state of the consumer's automatic
-     * top-ups if this was one of them, even if an earlier attempt of this step has recorded the failure.
+     * Records the failure from the row; the caller's is only for the history. Returns the state of the
+     * consumer's automatic top-ups if this was one of them, even if an earlier attempt of this step has
+     * recorded the failure.
      */
     async failTopUp(topUpId: string, _failure?: TopUpFailure): Promise<AutoTopUpState | null> {
       const topUp = await shownAs('failed', topUpId);

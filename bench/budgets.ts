@@ -1,9 +1,9 @@
 /**
- * Budgets and their usage over millions of charges by 1,000 spend keys, compared with the same developer's earnings, and the
- * bytes of a charge by a spend key. The tree has a root and 100 budgets below it; its keys have half of the charges. Each read is
- * compared with one of earnings that answers about as many rows. Fails when the median of a read is above one and a half of
- * the other, when a p99 is above 30 ms, the target of all reads, or when a charge has more than 300 bytes: run it on a
- * machine that does nothing else.
+ * Budgets and their usage over millions of charges by 1,000 spend keys, compared with the same developer's
+ * earnings, and the bytes of a charge by a spend key. The tree has a root and 100 budgets below it; its keys
+ * have half of the charges. Each read is compared with one of earnings that answers about as many rows. Fails
+ * when the median of a read is above one and a half of the other, when a p99 is above 30 ms, the target of
+ * all reads, or when a charge has more than 300 bytes: run it on a machine that does nothing else.
  * `npm run bench:budgets -- [--charges 10000000] [--requests 300]`
  */
 import { loadavg } from 'node:os';
@@ -24,7 +24,10 @@ const { values: options } = parseArgs({
 const CHARGES = Number(options.charges);
 const REQUESTS = Number(options.requests);
 const TARGET_P99_MS = 30;
-/** The most that a read may take, relative to the median of the read of earnings that it is compared with, in the same run. */
+/**
+ * The most that a read may take, relative to the median of the read of earnings that it is compared with, in
+ * the same run.
+ */
 const TARGET_RATIO = 1.5;
 const TARGET_BYTES = 300;
 const KEYS = 1_000;

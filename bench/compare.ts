@@ -1,14 +1,15 @@
 /**
- * `npm run bench:compare -- <folder>...`: charges over HTTP by this checkout and by those in the folders. A folder is a checkout of another
- * commit with its packages installed. Each is started several times, because two starts of the same code may differ by 5 %, at times by 16 %, for as
- * long as they run. Each start has PostgreSQL and API processes of its own. All are measured in one run, a short slice each in turn, so other load
- * on the machine affects them alike. What a slice leaves in the tails is moved before the next, and the tables are vacuumed. Prints
- * medians and ratios, of the rates and of the CPU time that PostgreSQL and the API spend on a charge, its part of moving the tails
- * included, and writes nothing.
- * A ratio is taken in each round, between the starts of the same number: their geometric mean, with the standard error of the means of the starts.
- * A ratio of a checkout's first half of starts and its second half shows how much the same code differs from itself.
- * Options: `--rows U,S1,S3,H,HB,B,C`, `--starts 4` (an even number), `--rounds 4`, `--seconds 2` for a slice, `--connections 256` (of B: a
- * thirty-second).
+ * `npm run bench:compare -- <folder>...`: charges over HTTP by this checkout and by those in the folders. A
+ * folder is a checkout of another commit with its packages installed. Each is started several times, because
+ * two starts of the same code may differ by 5 %, at times by 16 %, for as long as they run. Each start has
+ * PostgreSQL and API processes of its own. All are measured in one run, a short slice each in turn, so other
+ * load on the machine affects them alike. What a slice leaves in the tails is moved before the next, and the
+ * tables are vacuumed. Prints medians and ratios, of the rates and of the CPU time that PostgreSQL and the
+ * API spend on a charge, its part of moving the tails included, and writes nothing.
+ * A ratio is taken in each round, between the starts of the same number: their geometric mean, with the
+ * standard error of the means of the starts. A ratio of a checkout's first half of starts and its second half
+ * shows how much the same code differs from itself. Options: `--rows U,S1,S3,H,HB,B,C`, `--starts 4` (an even
+ * number), `--rounds 4`, `--seconds 2` for a slice, `--connections 256` (of B: a thirty-second).
  */
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -33,7 +34,10 @@ const { values, positionals } = parseArgs({
 const STARTS = Number(values.starts);
 const ROUNDS = Number(values.rounds);
 const CONNECTIONS = Number(values.connections);
-/** Until each of two API processes knows nearly all of 10,000 keys. Until then, PostgreSQL looks keys up for charges. */
+/**
+ * Until each of two API processes knows nearly all of 10,000 keys. Until then, PostgreSQL looks keys up for
+ * charges.
+ */
 const WARM_UP_SECONDS = 15;
 const SECONDS = Number(values.seconds);
 
@@ -151,7 +155,10 @@ function summary(slices: readonly Slice[]): string {
   return `${rate} a second, ${medianOf(cpuMicros).toFixed(1)} us of CPU (${parts})`;
 }
 
-/** How quick the starts of one are, compared with those of the other: by charges a second, and by the CPU time of a charge. */
+/**
+ * How quick the starts of one are, compared with those of the other: by charges a second, and by the CPU time
+ * of a charge.
+ */
 function ratios(one: readonly (readonly Slice[])[], other: readonly (readonly Slice[])[]): string {
   const pairs = one.map((slices, start) =>
     slices.flatMap((slice, round) => {

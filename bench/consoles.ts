@@ -1,8 +1,10 @@
 /**
- * Single charges per second while 20 Developer Dashboards are open, compared to none, in turns. A real Chromium opens the
- * dashboard once, and it is recorded which requests it makes when, while its tools are charged; 20 signed-in developers then
- * repeat these, and listen to the stream as it does, so that no browser takes the service's cores. Fails when the ratio of the
- * medians is below 0.95, or a request is refused: run it on a machine that does nothing else. `npm run bench:consoles -- [--charges 1000000] [--consoles 20] [--seconds 10] [--rounds 5]`
+ * Single charges per second while 20 Developer Dashboards are open, compared to none, in turns. A real
+ * Chromium opens the dashboard once, and it is recorded which requests it makes when, while its tools are
+ * charged; 20 signed-in developers then repeat these, and listen to the stream as it does, so that no browser
+ * takes the service's cores. Fails when the ratio of the medians is below 0.95, or a request is refused: run
+ * it on a machine that does nothing else. `npm run bench:consoles -- [--charges 1000000] [--consoles 20]
+ * [--seconds 10] [--rounds 5]`
  */
 import { loadavg } from 'node:os';
 import { setTimeout as delay } from 'node:timers/promises';

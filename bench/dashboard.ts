@@ -1,8 +1,8 @@
 /**
  * How soon the console's dashboards are usable with ten million charges in the books: the Developer Dashboard of the
- * developer, and the balance of the consumer, with half of the charges each. In Chromium, with an empty cache for each load,
- * from the start of the navigation until every figure, chart and table is there. Fails when the slowest load takes longer
- * than 1.5 s: run it on a machine that does nothing else.
+ * developer, and the balance of the consumer, with half of the charges each. In Chromium, with an empty cache
+ * for each load, from the start of the navigation until every figure, chart and table is there. Fails when
+ * the slowest load takes longer than 1.5 s: run it on a machine that does nothing else.
  * `npm run bench:dashboard -- [--charges 10000000] [--loads 10]`
  */
 import { loadavg } from 'node:os';

@@ -1,8 +1,8 @@
 /**
  * A charge's p99 while 40 callers with one key ask for the most expensive lists, over 10 million charges, compared to
- * without them. The callers have the key of the consumer, or of the developer, with half of the charges. The charges are
- * of another developer and consumer, one at a time. The API has its default limits. Fails when the ratio is above 2 or a
- * charge is refused: run it on a machine that does nothing else.
+ * without them. The callers have the key of the consumer, or of the developer, with half of the charges. The
+ * charges are of another developer and consumer, one at a time. The API has its default limits. Fails when
+ * the ratio is above 2 or a charge is refused: run it on a machine that does nothing else.
  * `npm run bench:list-flood -- [--charges 10000000] [--seconds 20] [--callers 40]`
  */
 import { loadavg } from 'node:os';

@@ -14,7 +14,8 @@ export const SELDOM = 500;
 
 /**
  * Consumer 1 has every other charge. So does developer 1, in pairs, who also has the rare tools. Consumer 2 has none.
- * $2 is the number of spend keys that take turns in paying for consumer 1, each at one developer; 0: keys of the account.
+ * $2 is the number of spend keys that take turns in paying for consumer 1, each at one developer; 0: keys of
+ * the account.
  */
 const CHARGE = `
   insert into farebox.charges (amount_micros, spent_micros, balance_micros, id, consumer_id, developer,

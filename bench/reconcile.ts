@@ -1,8 +1,9 @@
 /**
- * The time of a reconciliation beside 30 days of abandoned checkouts, 1,000 a day, with the default rate of calls to Stripe,
- * which answers after 120 ms. Fails when a run takes a minute or asks about one of the checkouts. Then the time of the
- * run that finds 1,000 paid checkouts whose reports and workflows were all lost. Fails when one of them is not credited.
- * `npm run bench:reconcile -- [--days 30] [--a-day 1000] [--stripe-ms 120] [--runs 5] [--lost 1000] [--steps-per-second 10]`
+ * The time of a reconciliation beside 30 days of abandoned checkouts, 1,000 a day, with the default rate of
+ * calls to Stripe, which answers after 120 ms. Fails when a run takes a minute or asks about one of the
+ * checkouts. Then the time of the run that finds 1,000 paid checkouts whose reports and workflows were all
+ * lost. Fails when one of them is not credited. `npm run bench:reconcile -- [--days 30] [--a-day 1000]
+ * [--stripe-ms 120] [--runs 5] [--lost 1000] [--steps-per-second 10]`
  */
 import { randomUUIDv7 } from 'node:crypto';
 import { loadavg } from 'node:os';
@@ -59,7 +60,10 @@ async function abandonMany({ database }: TopUpHarness, { id }: TopUp): Promise<v
   await database.query(sql.typeAlias('nothing')`analyze farebox.top_ups`);
 }
 
-/** Paid checkouts that are pending, as copies of `like`: Temporal has never heard of them, nor Farebox of their payments. */
+/**
+ * Paid checkouts that are pending, as copies of `like`: Temporal has never heard of them, nor Farebox of
+ * their payments.
+ */
 async function loseMany(harness: TopUpHarness, like: TopUp): Promise<void> {
   const { database, stripe } = harness;
   await harness.control('webhooks', { mode: 'drop' });

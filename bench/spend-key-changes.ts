@@ -1,7 +1,7 @@
 /**
  * How soon a new spend key works, and how soon a key below a closed budget or a revoked key ends, in each of two API
- * processes: `bin/farebox exec node bench/spend-key-changes.ts [--times 100]`. Fails when a new key took longer than 50 ms at
- * p99, or an ended one a second in any try. It writes nothing.
+ * processes: `bin/farebox exec node bench/spend-key-changes.ts [--times 100]`. Fails when a new key took
+ * longer than 50 ms at p99, or an ended one a second in any try. It writes nothing.
  */
 import { parseArgs } from 'node:util';
 import { startTestApiProcesses } from '../test/support/api.ts';

@@ -1,6 +1,6 @@
 /**
- * Spend keys for the rows about budgets: for each of some consumers a path of three budgets, a key at both its ends; and
- * one consumer with a single budget that has as many keys as the other rows have consumers.
+ * Spend keys for the rows about budgets: for each of some consumers a path of three budgets, a key at both
+ * its ends; and one consumer with a single budget that has as many keys as the other rows have consumers.
  */
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';

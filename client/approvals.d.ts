@@ -21,13 +21,16 @@ export interface AskOptions {
   reason?: string | undefined;
   /** Seconds until the request expires, 60 to 604,800. Default 86,400. */
   expiresIn?: number | undefined;
-  /** How long charge(), or a paid call, waits for the decision. Default 300,000 (five minutes). The request stays pending. */
+  /**
+   * How long charge(), or a paid call, waits for the decision. Default 300,000 (five minutes). The request
+   * stays pending.
+   */
   timeoutMs?: number | undefined;
 }
 
 /**
- * Asks the owner of an account to allow a call that a budget or the balance refuses. The service determines what refuses
- * the call. Throws `approval_not_needed` when nothing does, and `too_many_approvals`.
+ * Asks the owner of an account to allow a call that a budget or the balance refuses. The service determines
+ * what refuses the call. Throws `approval_not_needed` when nothing does, and `too_many_approvals`.
  */
 export interface Approvals {
   /**
@@ -43,7 +46,10 @@ export interface Approvals {
   wait(id: string, options?: WaitOptions): Promise<ApprovalReply>;
 }
 
-/** For owners, with a consumer key. A spend key with `mayDelegate` sees and decides those of the budgets below its own. */
+/**
+ * For owners, with a consumer key. A spend key with `mayDelegate` sees and decides those of the budgets below
+ * its own.
+ */
 export interface OwnerApprovals extends Approvals {
   /** Newest first. */
   list(

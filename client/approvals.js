@@ -14,7 +14,10 @@ const WAIT_SECONDS = 30;
 const PAUSE_MS = 1_000;
 /** Before a call that nothing refuses any more is sent again. */
 const CAUGHT_UP_MS = 250;
-/** How long such a call is sent again. What refuses it then is nothing that an owner can lift, such as an amount of the test mode. */
+/**
+ * How long such a call is sent again. What refuses it then is nothing that an owner can lift, such as an
+ * amount of the test mode.
+ */
 const CAUGHT_UP_MS_MAX = 5_000;
 
 export class Approvals {
@@ -46,7 +49,8 @@ export class Approvals {
       amount: amountToSend(amount),
     }));
     const path = `/v1/approvals/${idInPath(id)}/decide`;
-    // Without a key of its own, a decision has that of its approval: sent again, also by another call of this, it pays once.
+    // Without a key of its own, a decision has that of its approval: sent again, also by another call of
+    // this, it pays once.
     const asked = { method: 'POST', path, body, idempotencyKey };
     const ownMs = decision === 'top_up' ? this.#calls.payMs : this.#calls.timeoutMs;
     const { timeoutMs = ownMs, signal } = options ?? {};
@@ -91,8 +95,8 @@ export function checkAsk(ask) {
 }
 
 /**
- * Calls `charge` again after each refusal that the owner has lifted. Otherwise throws the refusal, with the approval's id
- * and status if there is one.
+ * Calls `charge` again after each refusal that the owner has lifted. Otherwise throws the refusal, with the
+ * approval's id and status if there is one.
  */
 export async function askAndRetry(approvals, ask, call, charge, { signal } = {}) {
   const { reason, expiresIn, timeoutMs } = checkAsk(ask);
@@ -132,13 +136,19 @@ export async function askAndRetry(approvals, ask, call, charge, { signal } = {})
 
 const NOT_NEEDED = Symbol('nothing refuses the call any more');
 
-/** An outage during the wait does not undo the refusal: it must not look like one that the call may run without paying. */
+/**
+ * An outage during the wait does not undo the refusal: it must not look like one that the call may run
+ * without paying.
+ */
 function stillAsked(failure, asked) {
   if (failure.code === 'aborted') throw failure;
   return asked;
 }
 
-/** The refusal says more than why nobody could be asked, such as a reason that is too long, so that becomes its cause. */
+/**
+ * The refusal says more than why nobody could be asked, such as a reason that is too long, so that becomes
+ * its cause.
+ */
 function noAnswer(failure, refusal) {
   if (failure.code === 'approval_not_needed') return NOT_NEEDED;
   Object.defineProperty(refusal, 'cause', { value: failure, configurable: true });

@@ -29,7 +29,8 @@ type WithAmounts<Settings extends Pick<BudgetChanges, Amounts>> = Omit<Settings,
 /**
  * Budgets, and spend keys to hand out. A spend key can be charged within its budget and every budget above it, and can
  * do nothing else. A client with a spend key sees its own budget, and the budgets below it if it has `mayDelegate`.
- * Throws `not_found`, `budget_closed` and `delegation_not_allowed`. A revocation that may have succeeded is not sent again.
+ * Throws `not_found`, `budget_closed` and `delegation_not_allowed`. A revocation that may have succeeded is
+ * not sent again.
  */
 export interface Budgets {
   /** Sends an idempotency key, a random one by default, so that a retry creates nothing more. */
@@ -50,15 +51,18 @@ export interface Budgets {
     options?: CallOptions,
   ): Promise<BudgetReply>;
   /**
-   * Closes the budget with all budgets and keys below it. It cannot be opened again. With `releaseHolds`, what open holds
-   * reserve is released; otherwise it can still be captured.
+   * Closes the budget with all budgets and keys below it. It cannot be opened again. With `releaseHolds`,
+   * what open holds reserve is released; otherwise it can still be captured.
    */
   close(
     id: string,
     request?: { releaseHolds?: boolean | undefined },
     options?: CallOptions,
   ): Promise<BudgetReply>;
-  /** What its keys and those below it spent; each page has the `total`. `from` and `to` are the beginnings of UTC days. */
+  /**
+   * What its keys and those below it spent; each page has the `total`. `from` and `to` are the beginnings of
+   * UTC days.
+   */
   usage(
     id: string,
     filter?: PageSize & {
@@ -75,7 +79,10 @@ export interface Budgets {
     filter?: { hours?: number | undefined },
     options?: CallOptions,
   ): Promise<BudgetRefusalsReply>;
-  /** Only this reply contains the `key`, and that of a retry with the same `idempotencyKey`, which is random by default. */
+  /**
+   * Only this reply contains the `key`, and that of a retry with the same `idempotencyKey`, which is random
+   * by default.
+   */
   createKey(
     id: string,
     request?: {

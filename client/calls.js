@@ -6,7 +6,10 @@ import { failureOf, Transport } from './transport.js';
 
 const IDEMPOTENCY_KEY = /^[\x21-\x7e](?:[\x20-\x7e]{0,253}[\x21-\x7e])?$/;
 const TIMEOUT_MS = 5_000;
-/** The service waits for the payment, at each attempt, before it answers that it is pending: up to a minute (`TOP_UP_ANSWER_MS`). */
+/**
+ * The service waits for the payment, at each attempt, before it answers that it is pending: up to a minute
+ * (`TOP_UP_ANSWER_MS`).
+ */
 const PAY_MS = 65_000;
 const JSON_TYPE = { 'Content-Type': 'application/json' };
 /** The deed of a read: it changes nothing, so its outcome is never unknown. */
@@ -52,7 +55,10 @@ export class Calls {
     return this.#ask(asked, deed, options);
   }
 
-  /** A POST under the caller's idempotency key or a random one, so that it may be sent again. Resolves with the body. */
+  /**
+   * A POST under the caller's idempotency key or a random one, so that it may be sent again. Resolves with
+   * the body.
+   */
   async post(path, { body, idempotencyKey = crypto.randomUUID() }, deed, options) {
     const asked = { method: 'POST', path, body, idempotencyKey };
     return (await this.write(asked, deed, options)).json;
@@ -124,7 +130,10 @@ export function checkIdempotencyKey(key, param = 'idempotencyKey') {
   throw createError('invalid_idempotency_key', message, { param });
 }
 
-/** Checks that an answer has a result for each of the `count` parts of the request. One without all of them counts as lost. */
+/**
+ * Checks that an answer has a result for each of the `count` parts of the request. One without all of them
+ * counts as lost.
+ */
 export function hasResults(count, isResult) {
   return ({ results }) =>
     Array.isArray(results) && results.length === count && results.every(isResult);

@@ -8,9 +8,9 @@ export declare class FareboxError extends Error {
 
   readonly code: string;
   /**
-   * `not_charged`: this call took no money (`not_refunded`: refunded nothing; `not_held`: held nothing; `not_signed`: signed nothing; `not_done`:
-   * changed nothing). `unknown`: it may have, because a response was lost. Call again with this `idempotencyKey` to find
-   * out; it takes effect at most once.
+   * `not_charged`: this call took no money (`not_refunded`: refunded nothing; `not_held`: held nothing;
+   * `not_signed`: signed nothing; `not_done`: changed nothing). `unknown`: it may have, because a response
+   * was lost. Call again with this `idempotencyKey` to find out; it takes effect at most once.
    */
   readonly outcome:
     | 'not_charged'
@@ -22,8 +22,9 @@ export declare class FareboxError extends Error {
   /** The key of this charge, refund or other write; absent when no request was sent. */
   readonly idempotencyKey: string | undefined;
   /**
-   * After batch(): the keys of its members, in order, including those that it generated; undefined for a release, which needs
-   * none. Send the members again with these keys to find out what an unknown outcome was.
+   * After batch(): the keys of its members, in order, including those that it generated; undefined for a
+   * release, which needs none. Send the members again with these keys to find out what an unknown outcome
+   * was.
    */
   readonly idempotencyKeys: readonly (string | undefined)[] | undefined;
   /** The HTTP status of the last response; absent when there was none. */
@@ -44,7 +45,10 @@ export declare class FareboxError extends Error {
   readonly shortfall: number | undefined;
   /** With `insufficient_balance`: the page where the consumer can top up. */
   readonly topUpUrl: string | undefined;
-  /** With `invalid_api_key` and `invalid_secret_key`: the page of the console where such a key is made: a spend key for a caller. */
+  /**
+   * With `invalid_api_key` and `invalid_secret_key`: the page of the console where such a key is made: a
+   * spend key for a caller.
+   */
   readonly keysUrl: string | undefined;
   /** With `spend_limit_reached`: the page where the owner can raise the limit. */
   readonly raiseUrl: string | undefined;

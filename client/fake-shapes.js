@@ -1,4 +1,7 @@
-/** What a FakeFarebox refuses before it looks at its books: members and parameters of the wrong type, and unknown members. */
+/**
+ * What a FakeFarebox refuses before it looks at its books: members and parameters of the wrong type, and
+ * unknown members.
+ */
 import { checkNames, checkText, malformed } from './fake-checks.js';
 
 const TOOL_CHARS_MAX = 137;
@@ -65,7 +68,10 @@ const question = {
   developerId: idOf('dev'),
 };
 
-/** The members of bodies, by route. The service ignores unknown members of open bodies, and refuses those of closed ones. */
+/**
+ * The members of bodies, by route. The service ignores unknown members of open bodies, and refuses those of
+ * closed ones.
+ */
 const OPEN = {
   'POST /v1/holds/:id/capture': capture,
   'POST /v1/tools': { description: isDescription },

@@ -4,7 +4,10 @@ import { refuse as refuseRaw } from './node-payment.js';
 import { isReadToEnd } from './node-response.js';
 import { refusalOf } from './refusals.js';
 
-/** Gives the body. Takes back the headers that were not there `before`: the handler has set them for its `unsent` body. */
+/**
+ * Gives the body. Takes back the headers that were not there `before`: the handler has set them for its
+ * `unsent` body.
+ */
 export function refuse(reply, error, before, unsent) {
   discard(unsent);
   for (const name of Object.keys(reply.getHeaders())) {

@@ -21,9 +21,10 @@ interface PaidHooks {
  *
  * The consumer's key comes from the request; see `serviceKeyOf`.
  *
- * Pass it as the options of the route. If the route has a `preHandler` or `onSend` hook of its own, pass both in an array:
- * without the hooks of `paidRoute`, nobody pays. `settle` receives the payload. A response that the handler writes to
- * `reply.raw` is kept back until it is paid for, so it is not streamed; `settle` receives its bytes.
+ * Pass it as the options of the route. If the route has a `preHandler` or `onSend` hook of its own, pass both
+ * in an array: without the hooks of `paidRoute`, nobody pays. `settle` receives the payload. A response that
+ * the handler writes to `reply.raw` is kept back until it is paid for, so it is not streamed; `settle`
+ * receives its bytes.
  */
 export declare function paidRoute(
   farebox: Farebox<OnUnavailable>,

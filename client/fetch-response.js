@@ -5,7 +5,10 @@ export function hasFailed({ status, body, bodyUsed }) {
   return status === 0 || status >= 400 || bodyUsed || body?.locked === true;
 }
 
-/** Whether it is a Response of this or another realm, which frameworks accept in place of a body. It has a status of its own. */
+/**
+ * Whether it is a Response of this or another realm, which frameworks accept in place of a body. It has a
+ * status of its own.
+ */
 export function isResponse(body) {
   return Object.prototype.toString.call(body) === '[object Response]';
 }
@@ -18,8 +21,8 @@ export function isSpent(body) {
 }
 
 /**
- * Closes a body that is not sent, if it is a stream, of Node or of the web: it may hold a file or a connection open. Any
- * other object stays untouched: the `destroy()` of a database's record deletes it.
+ * Closes a body that is not sent, if it is a stream, of Node or of the web: it may hold a file or a
+ * connection open. Any other object stays untouched: the `destroy()` of a database's record deletes it.
  */
 export function discard(body) {
   if (isResponse(body)) discard(body.body);

@@ -7,7 +7,8 @@ import { serviceKeyOf } from './service-key.js';
 export function paidRoute(farebox, options) {
   checkPaid(options);
   return async (context, next) => {
-    // Reading `context.res` would make a response, into which Hono copies the handler's: that of a protocol switch cannot be.
+    // Reading `context.res` would make a response, into which Hono copies the handler's: that of a protocol
+    // switch cannot be.
     const before = new Headers(context.body(null).headers);
     try {
       const { charge } = await runPaid(farebox, options, {

@@ -64,9 +64,9 @@ interface ConnectionOptions {
   /** The URL of Farebox, such as `https://billing.example.com`. Default: `FAREBOX_URL`. */
   baseUrl?: string | undefined;
   /**
-   * How long one attempt may take. A call ends within `timeoutMs * (maxRetries + 1)`. Default 5000; 65000 for `topUp()`,
-   * `checkout()` and the decision `top_up` of a consumer, to which Farebox responds after ten seconds at the latest, or after
-   * up to 60 if its operator chose so.
+   * How long one attempt may take. A call ends within `timeoutMs * (maxRetries + 1)`. Default 5000; 65000 for
+   * `topUp()`, `checkout()` and the decision `top_up` of a consumer, to which Farebox responds after ten
+   * seconds at the latest, or after up to 60 if its operator chose so.
    */
   timeoutMs?: number | undefined;
   /** How many attempts may follow the first one, all with the same idempotency key. Default 2. */
@@ -158,22 +158,22 @@ export interface ChargeRequest<Mode extends OnUnavailable = OnUnavailable> {
   /** Dollars. Default: the price with which the tool is registered. */
   amount?: Amount | undefined;
   /**
-   * Stored with the charge: at most 20 fields, with names of up to 40 and strings of up to 500 characters. Pass an integer
-   * beyond 2^53 as a string: JSON rounds it.
+   * Stored with the charge: at most 20 fields, with names of up to 40 and strings of up to 500 characters.
+   * Pass an integer beyond 2^53 as a string: JSON rounds it.
    */
   metadata?: Readonly<Record<string, string | number | boolean | null>> | undefined;
   /**
    * Names this charge: another call with the same key and the same request finds the charge instead of making a second
-   * one. 1 to 255 printable ASCII characters. Default: a fresh UUID for each call. Never use a JSON-RPC request id, which
-   * starts again at 1 with each connection.
+   * one. 1 to 255 printable ASCII characters. Default: a fresh UUID for each call. Never use a JSON-RPC
+   * request id, which starts again at 1 with each connection.
    */
   idempotencyKey?: string | undefined;
   /** For this call only. */
   onUnavailable?: Mode | undefined;
   /**
-   * After a refusal that the owner of the account can lift, asks the owner, waits for the decision and charges again with
-   * the same key. If the owner denies the request or does not decide in time, throws the refusal with `approvalId` and
-   * `approvalStatus`.
+   * After a refusal that the owner of the account can lift, asks the owner, waits for the decision and
+   * charges again with the same key. If the owner denies the request or does not decide in time, throws the
+   * refusal with `approvalId` and `approvalStatus`.
    */
   ask?: true | AskOptions | undefined;
 }
@@ -240,8 +240,8 @@ export interface PublicReceiptKey {
 
 /**
  * Verifies that a public receipt (`POST /v1/receipts/public`) was signed by Farebox, and returns its contents. For
- * payers: it needs neither a developer key nor a request. Farebox signs a public receipt only for a charge or invocation
- * that it has recorded.
+ * payers: it needs neither a developer key nor a request. Farebox signs a public receipt only for a charge or
+ * invocation that it has recorded.
  */
 export declare function verifyPublicReceipt(
   keys: readonly PublicReceiptKey[],
@@ -290,8 +290,9 @@ export interface UnpaidCharge {
 }
 
 /**
- * The result of a member of a batch. One with an `error` has the member's `idempotencyKey` too (a release has none): send
- * the member again with it if the status is 409 `idempotency_key_in_use`, 500 or 503. It takes effect once.
+ * The result of a member of a batch. One with an `error` has the member's `idempotencyKey` too (a release has
+ * none): send the member again with it if the status is 409 `idempotency_key_in_use`, 500 or 503. It takes
+ * effect once.
  */
 export type BatchResult = WithError<BatchMember> & { idempotencyKey?: string | undefined };
 

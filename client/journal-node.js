@@ -1,6 +1,6 @@
 /**
- * A file with the calls that are decided and not settled yet. Lines are appended and synced in groups: those that arrive
- * while one group is written are the next group. Only one process may use a file.
+ * A file with the calls that are decided and not settled yet. Lines are appended and synced in groups: those
+ * that arrive while one group is written are the next group. Only one process may use a file.
  */
 import { open, readFile, realpath, rename } from 'node:fs/promises';
 import { dirname } from 'node:path';

@@ -27,7 +27,8 @@ export function paidRoute(farebox, options) {
           await written.end();
           return context;
         },
-        // Koa does not send the body of a handler that has written to Node's response itself, and may have read it for that.
+        // Koa does not send the body of a handler that has written to Node's response itself, and may have
+        // read it for that.
         hasFailed: ({ status, body, respond }) =>
           status >= 400 || (respond !== false && (isSpent(body) || isReadToEnd(body))),
       });

@@ -3,8 +3,8 @@ import { FareboxError } from './errors.js';
 import { dollarsOf } from './lease-slice.js';
 
 /**
- * The results of a batch, one for each call; undefined when `send` gave up. The service refuses a request as a whole for
- * one call that it does not accept, so the halves are sent: only that call is refused.
+ * The results of a batch, one for each call; undefined when `send` gave up. The service refuses a request as
+ * a whole for one call that it does not accept, so the halves are sent: only that call is refused.
  */
 export async function resultsOf(send, batch) {
   try {

@@ -17,9 +17,9 @@ export interface LeaseOptions {
   /** Called with the results of each batch. */
   onSettled?: ((results: SettledCall[]) => void) | undefined;
   /**
-   * Node only: the path of a file in which each call is stored before it is answered. After a crash, the next lease with
-   * this path settles what the file has. Calls of a lease that the service does not know stay in the file, and `onSettled`
-   * gets them as `lease_not_found`. Each process needs a file of its own.
+   * Node only: the path of a file in which each call is stored before it is answered. After a crash, the next
+   * lease with this path settles what the file has. Calls of a lease that the service does not know stay in
+   * the file, and `onSettled` gets them as `lease_not_found`. Each process needs a file of its own.
    */
   journal?: string | undefined;
 }
@@ -86,16 +86,18 @@ export interface UnsettledCall {
 export interface Lease<Answer = LeasedCharge> {
   /**
    * Decides a call, without a request. Run the tool when it answers. Throws FareboxError: `unknown_tool`,
-   * `invalid_amount`, `invalid_request` for metadata that the service refuses, `lease_used_up` while there is no next lease
-   * yet, or the reason why it was refused, such as `insufficient_balance` or `spend_limit_reached`.
+   * `invalid_amount`, `invalid_request` for metadata that the service refuses, `lease_used_up` while there is
+   * no next lease yet, or the reason why it was refused, such as `insufficient_balance` or
+   * `spend_limit_reached`.
    */
   charge(call: LeaseCall): Answer;
   /** Settles now what is decided so far. It is settled anyway after one second or 1,000 calls. */
   settle(): Promise<void>;
   /**
-   * Settles everything and releases the rest. Call it before your process ends. It returns after at most `timeoutMs`, even
-   * while Farebox is unreachable, with the calls that are not settled (normally none). The next lease with
-   * the same journal settles them, as does `farebox.leases.settle()` until the lease expires; afterwards you lose them.
+   * Settles everything and releases the rest. Call it before your process ends. It returns after at most
+   * `timeoutMs`, even while Farebox is unreachable, with the calls that are not settled (normally none). The
+   * next lease with the same journal settles them, as does `farebox.leases.settle()` until the lease expires;
+   * afterwards you lose them.
    */
   close(options?: LeaseClosing): Promise<ClosedLease>;
   /** The id of the current lease. */

@@ -1,4 +1,7 @@
-/** Decides which results of MCP tools are paid for: not failures, requests for input, or results that only begin a task. */
+/**
+ * Decides which results of MCP tools are paid for: not failures, requests for input, or results that only
+ * begin a task.
+ */
 
 /** It failed, or it asks for input first: the call that brings the input is the one that is paid for. */
 export function isUnfinished({ isError, resultType }) {
@@ -6,14 +9,17 @@ export function isUnfinished({ isError, resultType }) {
 }
 
 /**
- * Refuses a call that asks for a task. Version 1 of the SDK runs even a tool that makes no task, and then answers with a
- * protocol error instead of the result.
+ * Refuses a call that asks for a task. Version 1 of the SDK runs even a tool that makes no task, and then
+ * answers with a protocol error instead of the result.
  */
 export function checkCall(options, { taskRequestedTtl }) {
   if (typeof taskRequestedTtl === 'number') throw noTasks(options);
 }
 
-/** Returns the result, unless it only announces a task, whose own result comes later and elsewhere, and may be an error. */
+/**
+ * Returns the result, unless it only announces a task, whose own result comes later and elsewhere, and may be
+ * an error.
+ */
 export function checkResult(options, result) {
   const { resultType = 'complete', content, task } = result;
   const isTask =

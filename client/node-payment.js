@@ -5,8 +5,9 @@ import { chargeHeaders, refusalOf } from './refusals.js';
 
 /**
  * Keeps the response back until payment is settled, which depends on its status; then adds the receipt as a header.
- * `answers(error)` may answer a call that takes too long in another way, and says whether it does. `fail(error)` answers
- * when the caller's own code could not settle. `handBack()` leaves the response to its framework.
+ * `answers(error)` may answer a call that takes too long in another way, and says whether it does.
+ * `fail(error)` answers when the caller's own code could not settle. `handBack()` leaves the response to its
+ * framework.
  */
 export function settleBeforeEnd(
   payment,

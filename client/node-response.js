@@ -1,7 +1,10 @@
 /** The part of Node's response that paid routes need. */
 import { isReadable, Readable } from 'node:stream';
 
-/** Whether nothing is left of a stream, also of the web, that somebody has read. A lock on it may have been released. */
+/**
+ * Whether nothing is left of a stream, also of the web, that somebody has read. A lock on it may have been
+ * released.
+ */
 export function isReadToEnd(body) {
   return Readable.isDisturbed(body) && isReadable(body) === false;
 }
@@ -19,9 +22,9 @@ export function signalOf(response) {
 }
 
 /**
- * Buffers the handler's response and calls `onEnd(body)` instead of sending it. From then on, and after `silence()`, the
- * handler's calls have no effect. After `restore()` the response works as usual again; `forget()` then takes back the
- * headers that were set meanwhile.
+ * Buffers the handler's response and calls `onEnd(body)` instead of sending it. From then on, and after
+ * `silence()`, the handler's calls have no effect. After `restore()` the response works as usual again;
+ * `forget()` then takes back the headers that were set meanwhile.
  */
 export function keepBack(response, onEnd) {
   const { end, write, writeHead, setHeader, removeHeader, flushHeaders } = response;
@@ -64,7 +67,8 @@ export function keepBack(response, onEnd) {
   response.end = (...args) => {
     const begun = chunks.length;
     keep(...args);
-    // The answer of an error handler to a handler that failed after it had begun: its length is that of this body alone.
+    // The answer of an error handler to a handler that failed after it had begun: its length is that of this
+    // body alone.
     const length = chunks[begun]?.length;
     if (Number(response.getHeader('content-length')) === length) chunks.splice(0, begun);
     const ended = args.find((arg) => typeof arg === 'function');
@@ -80,8 +84,8 @@ export function keepBack(response, onEnd) {
 }
 
 /**
- * The status by which the response is paid for is the one that is sent, though the error handler of a handler that fails
- * after it has answered sets another. Returns a function that ends this.
+ * The status by which the response is paid for is the one that is sent, though the error handler of a handler
+ * that fails after it has answered sets another. Returns a function that ends this.
  */
 function sealStatus(response) {
   const names =
@@ -104,7 +108,10 @@ function pairsOf(headers) {
   return headers.flatMap((name, n) => (n % 2 === 0 ? [[name, headers[n + 1]]] : []));
 }
 
-/** A name that is in it twice, such as Set-Cookie, gets both values. They replace what was set before. HTTP/2 has no `setHeaders()`. */
+/**
+ * A name that is in it twice, such as Set-Cookie, gets both values. They replace what was set before. HTTP/2
+ * has no `setHeaders()`.
+ */
 export function setAll(response, pairs) {
   const values = new Map();
   for (const [name, value] of pairs) {

@@ -5,20 +5,24 @@ import type { Amount, Charge, OnUnavailable } from './index.js';
 interface CommonOptions {
   /** The name under which to charge. */
   tool: string;
-  /** How long a call may take before it is given up and its hold released: 1 to 86,340,000 ms, as a hold lasts a day. Default 300,000. */
+  /**
+   * How long a call may take before it is given up and its hold released: 1 to 86,340,000 ms, as a hold lasts
+   * a day. Default 300,000.
+   */
   timeoutMs?: number | undefined;
   /** `run_unpaid`: when Farebox cannot be reached, the call runs without payment. Default `fail`. */
   onUnavailable?: OnUnavailable | undefined;
   /**
-   * Asks the owner of the account when a budget or the balance refuses the call, waits for the answer, and then runs the
-   * call. Its `timeoutMs` should be shorter than your callers wait.
+   * Asks the owner of the account when a budget or the balance refuses the call, waits for the answer, and
+   * then runs the call. Its `timeoutMs` should be shorter than your callers wait.
    */
   ask?: true | AskOptions | undefined;
 }
 
 /**
- * Declared as methods, because TypeScript lets the parameters of a method be narrower: your function may declare its parameter
- * with the full type of your framework. Only the members that the client uses are declared here.
+ * Declared as methods, because TypeScript lets the parameters of a method be narrower: your function may
+ * declare its parameter with the full type of your framework. Only the members that the client uses are
+ * declared here.
  */
 interface Functions<Input extends unknown[], Result> {
   price(...input: Input): Amount | Promise<Amount>;
@@ -37,8 +41,9 @@ interface Settled<Result> {
   price?: undefined;
   max: Amount;
   /**
-   * Returns dollars; 0 is free. More than `max` is charged as `max`. For a result that is not an amount, nothing is charged, and the
-   * caller gets `billing_error`. To read the body of a response, read a copy: `response.clone()`.
+   * Returns dollars; 0 is free. More than `max` is charged as `max`. For a result that is not an amount,
+   * nothing is charged, and the caller gets `billing_error`. To read the body of a response, read a copy:
+   * `response.clone()`.
    */
   settle: Functions<[], Result>['settle'];
 }

@@ -104,8 +104,8 @@ class Payment {
   }
 
   /**
-   * Captures the cost of the result, at most the held amount. Releases the hold if the cost is 0. `hasFailed(result)` is true
-   * if `settle` has read the body: such a response can no longer be sent.
+   * Captures the cost of the result, at most the held amount. Releases the hold if the cost is 0.
+   * `hasFailed(result)` is true if `settle` has read the body: such a response can no longer be sent.
    */
   async settle(result, hasFailed) {
     const { settle, onUnavailable } = this.#options;
@@ -145,7 +145,10 @@ class Payment {
   }
 }
 
-/** A refusal that comes before the key is looked up, such as that of a revoked developer key, does not tell of the capture. */
+/**
+ * A refusal that comes before the key is looked up, such as that of a revoked developer key, does not tell of
+ * the capture.
+ */
 function unlessDecided(error) {
   return looksUp(error) ? error : Object.assign(error, { outcome: 'unknown' });
 }
@@ -180,7 +183,10 @@ async function settleFor(signal, payment, result, hasFailed) {
   }
 }
 
-/** What the tool's own code threw. A FareboxError tells of a payment that the tool made, with its balance and top-up page. */
+/**
+ * What the tool's own code threw. A FareboxError tells of a payment that the tool made, with its balance and
+ * top-up page.
+ */
 const ownErrors = new WeakSet();
 
 /** Runs code of the tool. */

@@ -7,8 +7,8 @@ const BACKOFF_MS_MAX = 2_000;
 /**
  * Calls `attempt({ timeoutMs, leftMs, deadline })`, which gives an answer of transport.js, repeatedly. It may take
  * `timeoutMs`, and all attempts together `leftMs`, until `deadline` of `performance.now()`. Resolves with the last
- * answer and with whether the outcome is unknown after all attempts, within `timeoutMs * (maxRetries + 1)`, or `totalMs`
- * if that is less, or when the signal aborts.
+ * answer and with whether the outcome is unknown after all attempts, within `timeoutMs * (maxRetries + 1)`,
+ * or `totalMs` if that is less, or when the signal aborts.
  */
 export async function retry(attempt, { timeoutMs, maxRetries, signal, totalMs = Infinity }) {
   let now = performance.now();

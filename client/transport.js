@@ -62,7 +62,8 @@ export function failureOf({ status, header, json, cause, signal }) {
   }
   const error = typeof json?.error?.code === 'string' ? json.error : undefined;
   const didNothing = status === 503 ? error !== undefined : status >= 300 && status < 500;
-  // The first request with this key is still running, or a 409 of somebody else. Every other 409 of Farebox is a refusal.
+  // The first request with this key is still running, or a 409 of somebody else. Every other 409 of Farebox
+  // is a refusal.
   const mayBeRunning = status === 409 && (error?.code ?? IN_USE) === IN_USE;
   const unknown = mayBeRunning || !didNothing;
   return {
@@ -78,8 +79,8 @@ export function failureOf({ status, header, json, cause, signal }) {
 }
 
 /**
- * Whether the service looked up the idempotency key before it refused. A revoked key is refused before that. A proxy's own
- * answer has no code, and the client's error for it has that of an outage.
+ * Whether the service looked up the idempotency key before it refused. A revoked key is refused before that.
+ * A proxy's own answer has no code, and the client's error for it has that of an outage.
  */
 export function looksUp({ status, code }) {
   if (code === undefined || code === 'service_unavailable') return false;

@@ -13,8 +13,9 @@ import type {
 import type { CallOptions, List, PageSize } from './index.js';
 
 /**
- * Where your events are sent. `create` and `rollSecret` send an idempotency key, a random one by default, so that a retry
- * gets the same endpoint and secret. A `delete`, `test` or `redeliver` that may have succeeded is not sent again.
+ * Where your events are sent. `create` and `rollSecret` send an idempotency key, a random one by default, so
+ * that a retry gets the same endpoint and secret. A `delete`, `test` or `redeliver` that may have succeeded
+ * is not sent again.
  */
 export interface WebhookEndpoints {
   /** Only this reply has the `secret`, and that of a retry with the same `idempotencyKey`. */

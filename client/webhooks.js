@@ -1,6 +1,6 @@
 /**
- * Verifies the events that Farebox sends, by the specification of Standard Webhooks: `webhook-signature` has one HMAC-SHA-256
- * for each secret, over `<webhook-id>.<webhook-timestamp>.<body>`. Uses Web Crypto.
+ * Verifies the events that Farebox sends, by the specification of Standard Webhooks: `webhook-signature` has
+ * one HMAC-SHA-256 for each secret, over `<webhook-id>.<webhook-timestamp>.<body>`. Uses Web Crypto.
  */
 import { FareboxError } from './errors.js';
 

@@ -1,7 +1,8 @@
 /**
  * An agent that pays for its tools: it understands a refusal, tops itself up from the saved card within a budget of
  * its own, and calls again. Tools get the spend key, which can do nothing else. The consumer key, which can also charge
- * the card, goes to Farebox alone. Settings: FAREBOX_URL, FAREBOX_CONSUMER_KEY, FAREBOX_SPEND_KEY, MCP_URL, BUDGET (dollars).
+ * the card, goes to Farebox alone. Settings: FAREBOX_URL, FAREBOX_CONSUMER_KEY, FAREBOX_SPEND_KEY, MCP_URL,
+ * BUDGET (dollars).
  */
 import { FareboxConsumer, FareboxError } from '@farebox/client';
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';

@@ -17,7 +17,10 @@ const OUTPUT = usd('15').per(1_000_000);
 const OUTPUT_TOKENS_MAX = 4_096;
 /** Longer than any response takes: after the hold has expired, nothing can be captured. */
 const HOLD_SECONDS = 3_600;
-/** The fields of the caller's request that are passed on. Others, such as web search, have costs that these prices do not cover. */
+/**
+ * The fields of the caller's request that are passed on. Others, such as web search, have costs that these
+ * prices do not cover.
+ */
 const PASSED_ON = new Set([
   'frequency_penalty',
   'logit_bias',
@@ -95,9 +98,9 @@ interface Asked {
 }
 
 /**
- * The part of a request that is passed on. Undefined unless the request is for our model and all of its conversation is text.
- * Another model has other prices. An image or a file is a URL or an id of a few bytes, but costs thousands of tokens, which
- * would not be held.
+ * The part of a request that is passed on. Undefined unless the request is for our model and all of its
+ * conversation is text. Another model has other prices. An image or a file is a URL or an id of a few bytes,
+ * but costs thousands of tokens, which would not be held.
  */
 function textOnly(conversation: string): { max_completion_tokens: number } | undefined {
   try {

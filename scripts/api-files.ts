@@ -1,4 +1,7 @@
-/** The files that are made from the table of routes and the types of events: the OpenAPI document, the client's types, a page. */
+/**
+ * The files that are made from the table of routes and the types of events: the OpenAPI document, the
+ * client's types, a page.
+ */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { compile } from 'json-schema-to-typescript';

@@ -1,8 +1,8 @@
 /**
  * `npm run check:alerts`: promtool checks deploy/alerts.yml and the queries of the dashboard, and runs the tests of
  * test/metrics/alerts.yml; then shows that these notice each alert that never comes, and each that always does. Builds
- * promtool, which needs Go and takes minutes the first time; `-- --promtool /usr/bin/promtool` uses another, such as that of
- * Debian's package `prometheus`.
+ * promtool, which needs Go and takes minutes the first time; `-- --promtool /usr/bin/promtool` uses another,
+ * such as that of Debian's package `prometheus`.
  */
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';

@@ -1,7 +1,7 @@
 /**
- * `npm run check:kubernetes`: renders deploy/kubernetes with kustomize and checks it by kubeconform against the API of a
- * Kubernetes release, unknown members included; then shows that a mistake in each resource is found. Needs Go, which
- * builds both programs, and its module proxy, which has the API's description.
+ * `npm run check:kubernetes`: renders deploy/kubernetes with kustomize and checks it by kubeconform against
+ * the API of a Kubernetes release, unknown members included; then shows that a mistake in each resource is
+ * found. Needs Go, which builds both programs, and its module proxy, which has the API's description.
  */
 import assert from 'node:assert/strict';
 import { execFile, spawn } from 'node:child_process';

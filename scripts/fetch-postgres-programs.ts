@@ -1,7 +1,8 @@
 /**
- * `npm run fetch:postgres-programs`: puts pg_dump and pg_restore 18 and PgBouncer into node_modules/.cache/postgres-programs,
- * where the tests of dumps and of poolers look for them. For a Debian that has older ones: they come from a newer Debian, by apt and the mirror of this
- * machine, with the libraries that they were built with. Nothing is installed.
+ * `npm run fetch:postgres-programs`: puts pg_dump and pg_restore 18 and PgBouncer into
+ * node_modules/.cache/postgres-programs, where the tests of dumps and of poolers look for them. For a Debian
+ * that has older ones: they come from a newer Debian, by apt and the mirror of this machine, with the
+ * libraries that they were built with. Nothing is installed.
  */
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';

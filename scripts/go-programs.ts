@@ -1,4 +1,7 @@
-/** Programs that checks need and npm does not have: built by Go, which has to be installed, into the cache of this repository. */
+/**
+ * Programs that checks need and npm does not have: built by Go, which has to be installed, into the cache of
+ * this repository.
+ */
 import { execFile } from 'node:child_process';
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';

@@ -2,8 +2,8 @@
  * The payment simulator as a process of its own: the part of Stripe's API that Farebox uses, for the embedded
  * start and the tests. Everything it has confirmed or owes is in the file SIMULATOR_DB.
  * Also in the environment: SIMULATOR_PORT (0: any), SIMULATOR_SECRET_KEY (sk_test_...), SIMULATOR_WEBHOOK_URL,
- * SIMULATOR_WEBHOOK_SECRET (whsec_...), SIMULATOR_TOKEN (of the controls), SIMULATOR_SETTLE_SECONDS (how long a bank debit takes; 10),
- * SIMULATOR_TICK_MS (how often it looks for what is due; 1000).
+ * SIMULATOR_WEBHOOK_SECRET (whsec_...), SIMULATOR_TOKEN (of the controls), SIMULATOR_SETTLE_SECONDS (how long
+ * a bank debit takes; 10), SIMULATOR_TICK_MS (how often it looks for what is due; 1000).
  */
 import type { AddressInfo } from 'node:net';
 import { settleDueDebits } from './hosted-page/checkout-payment.ts';

@@ -186,7 +186,10 @@ async function endUnchecked(error: unknown): Promise<void> {
   couldNotCheck(error, { json: process.argv.includes('--json') });
 }
 
-/** Exits, because a start that failed halfway may have connections open, and no supervisor restarts a process that hangs. */
+/**
+ * Exits, because a start that failed halfway may have connections open, and no supervisor restarts a process
+ * that hangs.
+ */
 function endFailed(error: unknown): never {
   const text = process.env['LOG_LEVEL'] === 'debug' ? (error as Error).stack : messageOf(error);
   process.stderr.write(`farebox: ${text}\n`);

@@ -124,7 +124,10 @@ export interface Config extends LedgerConfig, ScheduleConfig, EndpointConfig {
   readonly logRetentionDays: number;
   /** Whether other API processes listen on the same port, in which case the kernel distributes connections. */
   readonly sharesPort: boolean;
-  /** The address that clients use to reach the API. Links are built from it and `consoleUrl`, never from a Host header. */
+  /**
+   * The address that clients use to reach the API. Links are built from it and `consoleUrl`, never from a
+   * Host header.
+   */
   readonly baseUrl: string;
   /** Where people open the console and the pages of links. The same processes answer there and at `baseUrl`. */
   readonly consoleUrl: string;
@@ -160,7 +163,10 @@ export interface Config extends LedgerConfig, ScheduleConfig, EndpointConfig {
     readonly refundsPerSecond: number;
     readonly failedKeysPerSecond: number;
   };
-  /** How long a failed delivery to a webhook endpoint waits before its first retry. Longer pauses change in proportion. */
+  /**
+   * How long a failed delivery to a webhook endpoint waits before its first retry. Longer pauses change in
+   * proportion.
+   */
   readonly webhookRetryMs: number;
   /** How long one attempt to call an agent may take. */
   readonly agentTimeoutMs: number;

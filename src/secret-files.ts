@@ -16,7 +16,10 @@ export const SECRET_SETTINGS = [
   'OTEL_EXPORTER_OTLP_HEADERS',
 ] as const;
 
-/** The environment with secrets in place of the files that contain them. Line breaks at the end are not part of a secret. */
+/**
+ * The environment with secrets in place of the files that contain them. Line breaks at the end are not part
+ * of a secret.
+ */
 export function withSecretFiles(env: Environment): Environment {
   const complete: Record<string, string | undefined> = { ...env };
   for (const name of SECRET_SETTINGS) {

@@ -1,8 +1,9 @@
 /**
  * An approval, until the owner of the account has decided or it expires. It mails the owner, records the expiry and
- * shows the approval in the UI. Postgres decides: an answer by key, in the console or by a link is committed before this
- * workflow is told of it. The update `decide` writes the same row, for operators. A requested cancellation has no effect:
- * it would end the workflow but not the question, and the owner might never be mailed.
+ * shows the approval in the UI. Postgres decides: an answer by key, in the console or by a link is committed
+ * before this workflow is told of it. The update `decide` writes the same row, for operators. A requested
+ * cancellation has no effect: it would end the workflow but not the question, and the owner might never be
+ * mailed.
  */
 import {
   ActivityFailure,

@@ -34,8 +34,8 @@ const FINISHES_PAYMENT = 1;
 export const OPENS_PAYMENT = 3;
 
 /**
- * Steps that call the processor, in a separate, paced queue. When it is backed up, steps that finish a payment go before
- * steps that open another one.
+ * Steps that call the processor, in a separate, paced queue. When it is backed up, steps that finish a
+ * payment go before steps that open another one.
  */
 export function atProcessor(
   summary: string,
@@ -49,7 +49,10 @@ export function atProcessor(
   });
 }
 
-/** Waits for the processor's `Retry-After`, which only a cancellation ends, and then until the step is due or requested. */
+/**
+ * Waits for the processor's `Retry-After`, which only a cancellation ends, and then until the step is due or
+ * requested.
+ */
 export async function pauseAfter(
   steps: Steps,
   step: string,

@@ -19,7 +19,10 @@ export interface Reconciliation {
   readonly nudged: number;
   /** Top-ups that still differ. */
   readonly differing: number;
-  /** Whether `stage` counts the walks first. Runs that began in an earlier release count our unfinished top-ups first. */
+  /**
+   * Whether `stage` counts the walks first. Runs that began in an earlier release count our unfinished
+   * top-ups first.
+   */
   readonly isWalkFirst?: boolean;
   /** When to look again at what differs. Histories that were recorded earlier do not have it. */
   readonly reviewAfterMs?: readonly number[];

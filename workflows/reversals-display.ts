@@ -1,4 +1,7 @@
-/** What operators see of a top-up's refunds and disputes in the Temporal UI, like top-up-display.ts for the top-up itself. */
+/**
+ * What operators see of a top-up's refunds and disputes in the Temporal UI, like top-up-display.ts for the
+ * top-up itself.
+ */
 import { setCurrentDetails, upsertSearchAttributes } from '@temporalio/workflow';
 import type { TopUpState } from '../activities/top-ups.ts';
 import { formatDollarNumber } from '../src/domain/money.ts';

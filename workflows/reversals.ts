@@ -18,8 +18,8 @@ interface Run {
   topUp: TopUpState | undefined;
   view: ReversalsView;
   /**
-   * How many reports arrived. `steps.woken` would not do: `retry` sets it too, a pause clears it, and recorded histories
-   * have the reads that this count led to.
+   * How many reports arrived. `steps.woken` would not do: `retry` sets it too, a pause clears it, and
+   * recorded histories have the reads that this count led to.
    */
   reports: number;
 }

@@ -95,8 +95,9 @@ export class Steps {
   }
 
   /**
-   * For updates: waits until the request has been carried out, or has led to another pause. Not for longer than any step
-   * takes: it is carried out later, and if nothing has failed meanwhile, no worker has taken the step.
+   * For updates: waits until the request has been carried out, or has led to another pause. Not for longer
+   * than any step takes: it is carried out later, and if nothing has failed meanwhile, no worker has taken
+   * the step.
    */
   async untilHeeded(asked: 'woken' | 'cancelAsked'): Promise<void> {
     this[asked] = true;

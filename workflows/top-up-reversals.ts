@@ -51,7 +51,10 @@ export function inputOf(run: Run, step: string): TopUpInput {
   return reversalReported || step === STEP ? { topUpId, reversalReported: true } : { topUpId };
 }
 
-/** The verdict of an earlier release's step. The steps of this one note reversals in the row, and its credit passes them on. */
+/**
+ * The verdict of an earlier release's step. The steps of this one note reversals in the row, and its credit
+ * passes them on.
+ */
 export function isReversed(verdict: Verdict & { readonly isReversed?: boolean }): boolean {
   return verdict.isReversed === true;
 }

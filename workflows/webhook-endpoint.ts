@@ -1,6 +1,7 @@
 /**
- * A webhook endpoint, for as long as it is active. Postgres has the events that it waits for and the times of their next
- * attempts, so this only remembers when to look: when an event is posted, and when an attempt is due.
+ * A webhook endpoint, for as long as it is active. Postgres has the events that it waits for and the times of
+ * their next attempts, so this only remembers when to look: when an event is posted, and when an attempt is
+ * due.
  */
 import {
   condition,

@@ -80,7 +80,10 @@ export function utcDay(iso: string): string {
   });
 }
 
-/** `3 minutes ago`. From 24 hours on, it counts calendar days in the browser's time zone, in which times are shown too. */
+/**
+ * `3 minutes ago`. From 24 hours on, it counts calendar days in the browser's time zone, in which times are
+ * shown too.
+ */
 export function ago(iso: string, now = Date.now()): string {
   const seconds = Math.round((Date.parse(iso) - now) / 1_000);
   const format = new Intl.RelativeTimeFormat('en-US', { numeric: 'auto' });

@@ -1,6 +1,6 @@
 /**
- * Server-sent events, for pages that show what happens. Only while the page can be seen: a browser has few connections to
- * one host, and hidden tabs would use them up.
+ * Server-sent events, for pages that show what happens. Only while the page can be seen: a browser has few
+ * connections to one host, and hidden tabs would use them up.
  */
 import { useEffect, useEffectEvent, useState } from 'react';
 
@@ -23,7 +23,10 @@ interface Live<Data> {
   readonly refresh: () => Promise<unknown>;
 }
 
-/** Listens to a stream, which sends the present state at each connection. Returns whether the events arrive; otherwise, poll. */
+/**
+ * Listens to a stream, which sends the present state at each connection. Returns whether the events arrive;
+ * otherwise, poll.
+ */
 export function useLive<Data>({ path, event, isWanted, onEvent, refresh }: Live<Data>): boolean {
   const [isLive, setIsLive] = useState(false);
   const take = useEffectEvent(onEvent);
@@ -64,8 +67,8 @@ export function useLive<Data>({ path, event, isWanted, onEvent, refresh }: Live<
 }
 
 /**
- * Runs the work at a call, never twice at once, and once more when it was called meanwhile. After a pause without a call,
- * the next one runs it at once.
+ * Runs the work at a call, never twice at once, and once more when it was called meanwhile. After a pause
+ * without a call, the next one runs it at once.
  */
 function paced(work: () => Promise<unknown>): () => void {
   let isDue = false;

@@ -1,6 +1,7 @@
 /**
- * The idempotency key of a form or button. It stays the same until the request succeeds or asks for something else, so that
- * sending it again after a lost answer takes effect once, and shows the secret that the first time made.
+ * The idempotency key of a form or button. It stays the same until the request succeeds or asks for something
+ * else, so that sending it again after a lost answer takes effect once, and shows the secret that the first
+ * time made.
  */
 import { useRef } from 'react';
 import { newIdempotencyKey, write, type WriteOptions } from './api.ts';

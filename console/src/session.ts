@@ -1,7 +1,8 @@
 /**
- * The account whose data this page shows, and what happens when its session ends: the requests wait until the same account
- * has signed in again, here or in another tab, and are then sent unchanged. So nothing that was typed is lost. If another
- * account has signed in, the page is left instead, with everything that it has in memory.
+ * The account whose data this page shows, and what happens when its session ends: the requests wait until the
+ * same account has signed in again, here or in another tab, and are then sent unchanged. So nothing that was
+ * typed is lost. If another account has signed in, the page is left instead, with everything that it has in
+ * memory.
  */
 import type { Session } from './answers.ts';
 

@@ -1,7 +1,8 @@
 /**
- * The bank's page is at `/pay/<payment intent>`. The hosted page over HTTP, at `/pay/<session>`: GET shows it; POST (form
- * fields `card` and optional `save`, or `saved`) pays. The payment and its webhooks are committed before it answers. A client
- * that accepts HTML is redirected to the success URL; any other client gets JSON, because a redirect would not help it.
+ * The bank's page is at `/pay/<payment intent>`. The hosted page over HTTP, at `/pay/<session>`: GET shows
+ * it; POST (form fields `card` and optional `save`, or `saved`) pays. The payment and its webhooks are
+ * committed before it answers. A client that accepts HTML is redirected to the success URL; any other client
+ * gets JSON, because a redirect would not help it.
  */
 import type Stripe from 'stripe';
 import type { Answer } from '../http/answers.ts';

@@ -61,7 +61,10 @@ export interface DisputeOrder {
   readonly reason: string;
   /** An inquiry: no money moves until the bank escalates it. */
   readonly isInquiry: boolean;
-  /** That of the bank. The simulator does not convert: the amount stays the same number. Defaults to that of the charge. */
+  /**
+   * That of the bank. The simulator does not convert: the amount stays the same number. Defaults to that of
+   * the charge.
+   */
   readonly currency: string | undefined;
 }
 

@@ -1,4 +1,7 @@
-/** Early fraud warnings: the bank suspects fraud in a payment. One is actionable until the payment is disputed or refunded. */
+/**
+ * Early fraud warnings: the bank suspects fraud in a payment. One is actionable until the payment is disputed
+ * or refunded.
+ */
 import type Stripe from 'stripe';
 import type { Context, Handler } from '../context.ts';
 import { record } from '../events.ts';

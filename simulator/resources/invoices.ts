@@ -1,6 +1,6 @@
 /**
- * Invoices: those that a checkout makes once it is paid, and those that are made by hand and paid by attaching a payment
- * intent. An invoice here takes no payment by itself and has one line at most.
+ * Invoices: those that a checkout makes once it is paid, and those that are made by hand and paid by
+ * attaching a payment intent. An invoice here takes no payment by itself and has one line at most.
  */
 import type Stripe from 'stripe';
 import type { Context, Handler } from '../context.ts';

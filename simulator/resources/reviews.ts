@@ -1,4 +1,7 @@
-/** Radar's reviews: a rule or a person asks whether a payment is genuine. The payment has succeeded, and nothing waits. */
+/**
+ * Radar's reviews: a rule or a person asks whether a payment is genuine. The payment has succeeded, and
+ * nothing waits.
+ */
 import type Stripe from 'stripe';
 import type { Context } from '../context.ts';
 import { record } from '../events.ts';

@@ -22,11 +22,15 @@ const STREAM_AGAIN_MS = 1_000;
 /** A session that the server keeps is of no further use to anybody, and servers end idle ones themselves. */
 const ENDED_WITHIN_MS = 1_000;
 /**
- * The most values in a message, not counting `structuredContent`, which the SDK does not check. The SDK describes every wrong value
- * in its error: for a megabyte of them, this blocks the worker for more than ten seconds and takes gigabytes.
+ * The most values in a message, not counting `structuredContent`, which the SDK does not check. The SDK
+ * describes every wrong value in its error: for a megabyte of them, this blocks the worker for more than ten
+ * seconds and takes gigabytes.
  */
 const VALUES_MAX = 5_000;
-/** The requests that a server may send in one call. The SDK answers each in its own request; a live server sends a ping at times. */
+/**
+ * The requests that a server may send in one call. The SDK answers each in its own request; a live server
+ * sends a ping at times.
+ */
 const REQUESTS_MAX = 1_000;
 const STRUCTURE = 'structuredContent';
 

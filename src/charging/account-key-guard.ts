@@ -1,6 +1,7 @@
 /**
- * The budgets through which developers charge keys of an account that has a ceiling for each developer and day. Which budget
- * it is never changes, so memory is right; what it allows and has left is checked as with any budget.
+ * The budgets through which developers charge keys of an account that has a ceiling for each developer and
+ * day. Which budget it is never changes, so memory is right; what it allows and has left is checked as with
+ * any budget.
  */
 import { LRUCache } from 'lru-cache';
 import type { KeyOwner } from '../store/accounts/api-keys.ts';
@@ -26,8 +27,8 @@ export class AccountKeyGuard {
   }
 
   /**
-   * The key as it pays the developer: under a ceiling, through the developer's budget. Null when it does not pay: its owner
-   * closed it, or the account can have no more budgets.
+   * The key as it pays the developer: under a ceiling, through the developer's budget. Null when it does not
+   * pay: its owner closed it, or the account can have no more budgets.
    */
   payerOf(key: KeyOwner, developer: Developer): MaybePromise<KeyOwner | null> {
     if (key.guard === null) return key;

@@ -1,6 +1,6 @@
 /**
- * Test mode: delays or drops the answer to a charge or hold that was made, if its amount asks for that, as a bad network
- * would. A repeat with the same idempotency key is answered as usual.
+ * Test mode: delays or drops the answer to a charge or hold that was made, if its amount asks for that, as a
+ * bad network would. A repeat with the same idempotency key is answered as usual.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { LATE_MICROS, LATE_MS, LOST_MICROS } from '../domain/magic-amounts.ts';

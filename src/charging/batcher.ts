@@ -1,9 +1,11 @@
 /**
- * Group commit, for charges and for the entries of holds: charges that queue while a flush is in flight go into the next
- * one, together. There is no timer: an idle server flushes a batch of one at once. Here, entries are charges too.
+ * Group commit, for charges and for the entries of holds: charges that queue while a flush is in flight go
+ * into the next one, together. There is no timer: an idle server flushes a batch of one at once. Here,
+ * entries are charges too.
  *
- * A consumer, with its holds, belongs to one lane at a time and a lane has one flush in flight. So its charges are decided
- * in order of arrival, and two flushes of a process never wait for each other's locks. A lane serves developers in turn.
+ * A consumer, with its holds, belongs to one lane at a time and a lane has one flush in flight. So its
+ * charges are decided in order of arrival, and two flushes of a process never wait for each other's locks. A
+ * lane serves developers in turn.
  *
  * Two lanes are for exceptions, so that these delay nobody else: `careful` decides charge by charge for consumers whose
  * charges do not simply fit, and `held` waits for consumers whose row another transaction has locked. A consumer
@@ -201,8 +203,9 @@ export class Batcher<Draft extends Batchable, Outcome> {
   }
 
   /**
-   * The next batch: developers in turn, without expired charges, and each idempotency key at most once. If a charge has to
-   * wait for that, what the same request charges to the same consumer after it waits too, so that their order stays.
+   * The next batch: developers in turn, without expired charges, and each idempotency key at most once. If a
+   * charge has to wait for that, what the same request charges to the same consumer after it waits too, so
+   * that their order stays.
    */
   #take(lane: Lane<Draft, Outcome>): Waiting<Draft, Outcome>[] {
     const now = performance.now();
@@ -265,9 +268,9 @@ export class Batcher<Draft extends Batchable, Outcome> {
       const free = isLockTimeout(error) ? await this.#partLocked(lane, batch) : undefined;
       if (free) return free.length > 0 ? this.#flush(lane, free) : undefined;
       this.#options.onFailure(error, batch.length);
-      // A statement that failed because of its data changed nothing. Sent again in parts, and the part that fails in smaller
-      // ones, the faulty charge is found and the others are made. Each failure costs a new connection, so there are few. Then
-      // flushes grow again.
+      // A statement that failed because of its data changed nothing. Sent again in parts, and the part that
+      // fails in smaller ones, the faulty charge is found and the others are made. Each failure costs a new
+      // connection, so there are few. Then flushes grow again.
       if (failure === 'rejected' && batch.length > 1) {
         lane.queue.untake(batch, ({ draft }) => draft.developerId);
         lane.max = Math.floor(Math.sqrt(batch.length));

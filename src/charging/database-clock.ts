@@ -48,8 +48,8 @@ export class ClockJumpError extends ClockError {
 }
 
 /**
- * PostgreSQL's clock is months behind, in a month that is archived. A charge with that time would be missing from the month's sums,
- * and nobody could list or refund it.
+ * PostgreSQL's clock is months behind, in a month that is archived. A charge with that time would be missing
+ * from the month's sums, and nobody could list or refund it.
  */
 export class ClockArchivedError extends ClockError {
   override readonly name = 'ClockArchivedError';
@@ -96,14 +96,18 @@ export class DatabaseClock {
     clearTimeout(this.#timer);
   }
 
-  /** Calls `listener` after a reading that shows that Postgres' clock was set back, at once or in steps, so that times come twice. */
+  /**
+   * Calls `listener` after a reading that shows that Postgres' clock was set back, at once or in steps, so
+   * that times come twice.
+   */
   onSetBack(listener: (byMs: number) => void): void {
     this.#onSetBack = listener;
   }
 
   /**
-   * Postgres' time in whole milliseconds, for expiries that are stored and for times in responses, so that all processes
-   * agree. After a suspension, it is behind until Postgres' clock has been read, within a second.
+   * Postgres' time in whole milliseconds, for expiries that are stored and for times in responses, so that
+   * all processes agree. After a suspension, it is behind until Postgres' clock has been read, within a
+   * second.
    */
   nowMs(): number {
     return Math.floor(this.#offsetMs + performance.now());
@@ -134,8 +138,9 @@ export class DatabaseClock {
     if (answeredAt - askedAt > READ_MS_MAX) {
       throw new Error('This process stood still while it read the clock of Postgres.');
     }
-    // Postgres' time, in whole milliseconds, may be that of any moment in between. The offset moves only if it cannot be right:
-    // otherwise it would go back after an answer that took long, and a charge would get an earlier time than the last one.
+    // Postgres' time, in whole milliseconds, may be that of any moment in between. The offset moves only if
+    // it cannot be right: otherwise it would go back after an answer that took long, and a charge would get
+    // an earlier time than the last one.
     const lowestMs = databaseMs - answeredAt;
     const highestMs = databaseMs + 1 - askedAt;
     const offsetMs = Math.min(Math.max(this.#offsetMs, lowestMs), highestMs);
@@ -154,7 +159,10 @@ export class DatabaseClock {
     this.#setBackMs = 0;
   }
 
-  /** Logs it once, because a load balancer may send this process nothing from now on, and then no request would fail. */
+  /**
+   * Logs it once, because a load balancer may send this process nothing from now on, and then no request
+   * would fail.
+   */
   #tellWrong(): void {
     let error: unknown;
     try {

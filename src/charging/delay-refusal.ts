@@ -2,8 +2,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 
 /**
- * At least this long, so that a client that sends the next request as soon as the last is answered cannot keep the process busy
- * with refusals. The response tells it to wait for a second anyway.
+ * At least this long, so that a client that sends the next request as soon as the last is answered cannot
+ * keep the process busy with refusals. The response tells it to wait for a second anyway.
  */
 const REFUSAL_MS = 1_000;
 

@@ -1,6 +1,6 @@
 /**
- * Finds the charge or hold that an idempotency key made earlier. Used before refusing a request with a key: a refusal says
- * that nothing happened, which would be false for a retry of a successful request.
+ * Finds the charge or hold that an idempotency key made earlier. Used before refusing a request with a key: a
+ * refusal says that nothing happened, which would be false for a retry of a successful request.
  */
 import type { KeyOwner } from '../store/accounts/api-keys.ts';
 import { findFormerKeyOwner, hashOfKey } from '../store/accounts/api-keys.ts';

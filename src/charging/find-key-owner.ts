@@ -48,8 +48,8 @@ export function findKeyOwner(
 }
 
 /**
- * By Postgres' clock, which stored the expiry, so that a key ends in all processes at once. It is read only for a key that
- * expires.
+ * By Postgres' clock, which stored the expiry, so that a key ends in all processes at once. It is read only
+ * for a key that expires.
  */
 function ifActive(
   { clock }: Pick<KeyDeps, 'clock'>,

@@ -1,8 +1,9 @@
 /**
  * How many charges a flush may take. A charge waits for the flush in flight and for its own, so long flushes for a busy
- * developer would delay everyone else. A developer with fewer than `shareMax` charges pending counts as light. While a light
- * developer charges beside others, a flush takes at most `shareMax` charges for each waiting developer. Otherwise it takes
- * up to `batchMax`: when one developer charges alone, or when all developers are busy.
+ * developer would delay everyone else. A developer with fewer than `shareMax` charges pending counts as
+ * light. While a light developer charges beside others, a flush takes at most `shareMax` charges for each
+ * waiting developer. Otherwise it takes up to `batchMax`: when one developer charges alone, or when all
+ * developers are busy.
  */
 export interface FlushSizeOptions {
   readonly batchMax: number;

@@ -1,6 +1,6 @@
 /**
- * Rows kept in memory until they change, for look-ups on every charge. They are trusted only while recent changes are known. A
- * process that does not know them goes back to the database.
+ * Rows kept in memory until they change, for look-ups on every charge. They are trusted only while recent
+ * changes are known. A process that does not know them goes back to the database.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
@@ -54,7 +54,10 @@ export class FreshCache<T extends object> {
     return isRoomy ? this.#entries.peek(key) : this.#entries.get(key);
   }
 
-  /** Changes when any row may have changed. Undefined while `peek` would find nothing, because changes are not known. */
+  /**
+   * Changes when any row may have changed. Undefined while `peek` would find nothing, because changes are not
+   * known.
+   */
   get version(): number | undefined {
     return this.#options.changes.areKnown ? this.#version : undefined;
   }

@@ -1,6 +1,6 @@
 /**
- * Gives charges and holds their ids when they are sent, by Postgres' clock: so the order of ids is the order of positions,
- * to within what a statement may wait (src/store/balance/spent.ts).
+ * Gives charges and holds their ids when they are sent, by Postgres' clock: so the order of ids is the order
+ * of positions, to within what a statement may wait (src/store/balance/spent.ts).
  */
 import { randomUUID } from 'node:crypto';
 import { idsAt } from '../domain/ids.ts';

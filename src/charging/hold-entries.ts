@@ -36,8 +36,8 @@ export function placeEntry(draft: ChargeDraft, request: PlaceRequest): HoldEntry
 }
 
 /**
- * For a request that would now be refused: the entry that repeats its answer, if it has placed a hold. The ledger looks the
- * key up before anything else, so it looks at neither the amount nor the budget.
+ * For a request that would now be refused: the entry that repeats its answer, if it has placed a hold. The
+ * ledger looks the key up before anything else, so it looks at neither the amount nor the budget.
  */
 export async function replayEntry(
   deps: ChargingDeps,

@@ -1,7 +1,8 @@
 /**
- * What an idempotency key names, and what makes two requests with one key the same. A key names one charge or hold of one
- * consumer by one developer, or one capture or extension of one hold. The fingerprint covers the request as sent, not
- * what follows from it: a price that changed meanwhile does not turn a retry into another request.
+ * What an idempotency key names, and what makes two requests with one key the same. A key names one charge or
+ * hold of one consumer by one developer, or one capture or extension of one hold. The fingerprint covers the
+ * request as sent, not what follows from it: a price that changed meanwhile does not turn a retry into
+ * another request.
  */
 import { hash } from 'node:crypto';
 import { HOLD_SECONDS_MAX } from '../domain/hold.ts';
@@ -73,9 +74,9 @@ export function replayWindow(nowMs: number): ReplayWindow {
 }
 
 /**
- * The same for the calls of a lease. They are known as long as the lease itself, because a journal may send them again at any
- * time. They have later times than the lease, unless the clock was set back, and none is charged after its longest time: so an
- * old lease is not looked up in all the months since.
+ * The same for the calls of a lease. They are known as long as the lease itself, because a journal may send
+ * them again at any time. They have later times than the lease, unless the clock was set back, and none is
+ * charged after its longest time: so an old lease is not looked up in all the months since.
  */
 export function replayWindowOfLease(leaseId: string, nowMs: number): ReplayWindow {
   const { fromId, toId } = replayWindow(nowMs);

@@ -6,7 +6,10 @@ const WRITE_EVERY_MS = 10_000;
 /** `touchKeys` writes a key's time once a minute. A key that was noted is noted again only after that minute. */
 const ROUNDS_APART = 7;
 
-/** The key in memory keeps when it was noted, because looking its id up in a set would cost each charge a microsecond. */
+/**
+ * The key in memory keeps when it was noted, because looking its id up in a set would cost each charge a
+ * microsecond.
+ */
 type UsedKey = Pick<KeyOwner, 'keyId' | 'notedIn'>;
 
 export class LastUsedRecorder {
@@ -35,7 +38,10 @@ export class LastUsedRecorder {
     await this.flush();
   }
 
-  /** Without waiting for the next round, so that a list of keys shows a key that this process has just accepted as used. */
+  /**
+   * Without waiting for the next round, so that a list of keys shows a key that this process has just
+   * accepted as used.
+   */
   async flush(): Promise<void> {
     if (this.#used.size === 0) return;
     const ids = [...this.#used];

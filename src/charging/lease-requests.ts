@@ -1,6 +1,7 @@
 /**
- * Leases from request to outcome: finds the key, the prices of the tools and what the budgets allow, then asks the store.
- * Refusals are data. An entry of a settlement is named by its number, as a charge is by its idempotency key.
+ * Leases from request to outcome: finds the key, the prices of the tools and what the budgets allow, then
+ * asks the store. Refusals are data. An entry of a settlement is named by its number, as a charge is by its
+ * idempotency key.
  */
 import { randomUUID } from 'node:crypto';
 import { idsAt } from '../domain/ids.ts';
@@ -136,8 +137,9 @@ async function allowedLease(
 }
 
 /**
- * For a request that would now be refused: the lease that its idempotency key placed earlier. The ledger looks the key up
- * before anything else, and within the same range of time as the check, so nothing new is placed.
+ * For a request that would now be refused: the lease that its idempotency key placed earlier. The ledger
+ * looks the key up before anything else, and within the same range of time as the check, so nothing new is
+ * placed.
  */
 async function placedBefore(
   deps: LeaseDeps,

@@ -1,6 +1,6 @@
 /**
- * What the batchers of charges and of entries share: a statement is sent on the connection of a lane, with ids by Postgres'
- * clock, and with the time within which an idempotency key is looked up.
+ * What the batchers of charges and of entries share: a statement is sent on the connection of a lane, with
+ * ids by Postgres' clock, and with the time within which an idempotency key is looked up.
  */
 import type { ReplayWindow } from '../store/charges/post-charges.ts';
 import type { Connection, Database } from '../store/database.ts';

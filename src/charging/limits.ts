@@ -24,8 +24,8 @@ export const LEASE_WAIT_MS_MAX = 2_000;
 export const BATCH_MAX = 200;
 
 /**
- * The charges in one statement for each waiting developer, while others have few (flush-size.ts). A flush of eight takes
- * Postgres less than half a millisecond.
+ * The charges in one statement for each waiting developer, while others have few (flush-size.ts). A flush of
+ * eight takes Postgres less than half a millisecond.
  */
 const SHARE_MAX = 8;
 

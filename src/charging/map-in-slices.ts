@@ -12,8 +12,8 @@ const SLICE_MS = 0.25;
 let granted: Promise<void> = Promise.resolve();
 
 /**
- * As `items.map(work)`, in slices. The first slice begins at once, so a short list is mapped without a pause. Each has at least
- * one item, even after the process itself was paused.
+ * As `items.map(work)`, in slices. The first slice begins at once, so a short list is mapped without a pause.
+ * Each has at least one item, even after the process itself was paused.
  */
 export async function mapInSlices<T, R>(
   items: readonly T[],

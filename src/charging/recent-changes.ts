@@ -1,7 +1,7 @@
 /**
- * What changed recently, for everything that is kept in memory, by one query. Another process may change rows, so this one
- * asks several times within the time in which a change has to be seen, and memory can be trusted only while the last
- * answer is younger than that.
+ * What changed recently, for everything that is kept in memory, by one query. Another process may change
+ * rows, so this one asks several times within the time in which a change has to be seen, and memory can be
+ * trusted only while the last answer is younger than that.
  */
 import {
   LOOK_BACK_MS,
@@ -15,8 +15,8 @@ const ASK_EVERY = 0.3;
 const TRUST = 0.9;
 
 /**
- * A revoked, rolled or closed key stops working, a new price is charged, an archived tool refused, and a changed or closed
- * budget heeded, in every process within this time.
+ * A revoked, rolled or closed key stops working, a new price is charged, an archived tool refused, and a
+ * changed or closed budget heeded, in every process within this time.
  */
 const SEEN_WITHIN_MS = 1_000;
 
@@ -39,8 +39,8 @@ export class RecentChanges {
   #isStopped = false;
 
   /**
-   * `find` returns what may have changed since the time of the last answer, and nothing less: Postgres may have been out
-   * of reach, or this process have stood still, for any time. More is harmless.
+   * `find` returns what may have changed since the time of the last answer, and nothing less: Postgres may
+   * have been out of reach, or this process have stood still, for any time. More is harmless.
    */
   constructor(
     find: (since: string | undefined) => Promise<RecentChangesAnswer>,
@@ -88,8 +88,8 @@ export class RecentChanges {
   }
 
   /**
-   * Whether a transaction has ended that took long, for example because its commit waited for a disk. What it changed can be
-   * seen only now.
+   * Whether a transaction has ended that took long, for example because its commit waited for a disk. What it
+   * changed can be seen only now.
    */
   #hasLongWriterEnded({ at, writers }: RecentChangesAnswer): boolean {
     const present = new Set(writers.map(({ id }) => id));

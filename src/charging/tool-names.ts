@@ -1,7 +1,8 @@
 /**
  * Names of tools that are charged before they are registered: each gets a row before its first charge. One statement at
- * a time writes all names that arrived meanwhile, so that a flood of new names takes one connection. One developer's names are
- * written at a limited rate, so that the flood leaves most of the database's time to others.
+ * a time writes all names that arrived meanwhile, so that a flood of new names takes one connection. One
+ * developer's names are written at a limited rate, so that the flood leaves most of the database's time to
+ * others.
  */
 import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promises';
 import type { Database } from '../store/database.ts';
@@ -18,8 +19,8 @@ const BURST = 50;
 const INTERVAL_MS = 2;
 const STATEMENT_INTERVAL_MS = 20 * INTERVAL_MS;
 /**
- * As long as all names that a developer may leave unregistered take. A name that would wait longer is refused soon anyway, and in
- * less than the client's timeout of 5 s.
+ * As long as all names that a developer may leave unregistered take. A name that would wait longer is refused
+ * soon anyway, and in less than the client's timeout of 5 s.
  */
 const WAIT_MS_MAX = UNREGISTERED_MAX * INTERVAL_MS;
 

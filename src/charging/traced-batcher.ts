@@ -1,6 +1,6 @@
 /**
- * A batcher whose flushes are spans. A flush belongs to the trace of its first recorded request and links the others, and
- * each of those links the flush: so every charge's trace leads to the statement that decided it.
+ * A batcher whose flushes are spans. A flush belongs to the trace of its first recorded request and links the
+ * others, and each of those links the flush: so every charge's trace leads to the statement that decided it.
  */
 import {
   currentContext,

@@ -1,4 +1,7 @@
-/** `farebox account two-factor-off`: restores access for an owner who has lost the authenticator app and all backup codes. */
+/**
+ * `farebox account two-factor-off`: restores access for an owner who has lost the authenticator app and all
+ * backup codes.
+ */
 import type { Command } from 'commander';
 import { takeSecondFactorFrom } from '../store/console/users.ts';
 import { dataDirOption } from './data-dir-option.ts';

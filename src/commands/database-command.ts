@@ -57,8 +57,9 @@ export async function withDatabaseOf<T>(
 export const SAME_AGAIN = 'Repeat the command: it sets the same again.';
 
 /**
- * For the failures of a command that writes. When the connection is lost before the outcome is known, the command ends with
- * `advice`: how to find out, or how to repeat it safely. Undefined: it only reads this time.
+ * For the failures of a command that writes. When the connection is lost before the outcome is known, the
+ * command ends with `advice`: how to find out, or how to repeat it safely. Undefined: it only reads this
+ * time.
  */
 export function ifLost(advice: string | undefined): (error: unknown) => never {
   return (error) => {

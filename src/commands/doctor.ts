@@ -132,7 +132,10 @@ interface Examined {
   readonly sinceMs: number | undefined;
 }
 
-/** Adds the names of the part's checks to `checks`, and what they find to `findings`, even if a later check cannot run. */
+/**
+ * Adds the names of the part's checks to `checks`, and what they find to `findings`, even if a later check
+ * cannot run.
+ */
 async function examinePart(
   part: Part,
   { env, settings, database, sinceMs }: Examined,

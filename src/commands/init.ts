@@ -33,7 +33,10 @@ export function register(command: Command): void {
     });
 }
 
-/** Creates the file readable by its owner only, whole or not at all: a part of it would look like one that is in use. */
+/**
+ * Creates the file readable by its owner only, whole or not at all: a part of it would look like one that is
+ * in use.
+ */
 async function writeNew(file: string, text: string): Promise<void> {
   const created = await create(file);
   try {

@@ -22,8 +22,8 @@ interface Failing {
 
 /**
  * Runs an inspection. `print` prints the result and returns whether all is well. With `json`, a failure is printed
- * to standard output as `{"ok": null, "error": {"message": "..."}}`, so that a script always gets JSON. The failure of one
- * that also changes something includes what it has `changed`.
+ * to standard output as `{"ok": null, "error": {"message": "..."}}`, so that a script always gets JSON. The
+ * failure of one that also changes something includes what it has `changed`.
  */
 export async function inspect<T>(
   { json, changed }: Failing,

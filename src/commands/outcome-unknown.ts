@@ -1,6 +1,6 @@
 /**
- * The failure of a command that may have done what it was asked to: the connection was lost before PostgreSQL confirmed it.
- * Has no imports of its own, because src/cli.ts loads it for every command.
+ * The failure of a command that may have done what it was asked to: the connection was lost before PostgreSQL
+ * confirmed it. Has no imports of its own, because src/cli.ts loads it for every command.
  */
 const EXIT_CODE = 3;
 

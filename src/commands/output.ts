@@ -2,7 +2,10 @@
 type Value = string | number | boolean | null;
 type Values = Readonly<Record<string, Value>>;
 
-/** What would move the cursor, start a line or reorder text: a stranger's words, such as a response, must not act on a terminal. */
+/**
+ * What would move the cursor, start a line or reorder text: a stranger's words, such as a response, must not
+ * act on a terminal.
+ */
 const UNSHOWN = /[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]/gu;
 
 /** Numbers are amounts and counts: 1,234,567.5. */

@@ -1,4 +1,7 @@
-/** A supervisor and the parent process may both pass on the same signal. A later one is meant to end the process at once. */
+/**
+ * A supervisor and the parent process may both pass on the same signal. A later one is meant to end the
+ * process at once.
+ */
 const REPEATED_WITHIN_MS = 3_000;
 
 /** Waits for the signal to shut down: SIGTERM, SIGINT, or the exit of the parent process. */

@@ -166,7 +166,10 @@ async function remove(id: string, { json, dataDir }: Common): Promise<void> {
   }).catch(ifLost('Repeat the command. If it does not find the endpoint, it was removed.'));
 }
 
-/** The same as for the API: secrets are derived from its master secret, and its setting decides about private addresses. */
+/**
+ * The same as for the API: secrets are derived from its master secret, and its setting decides about private
+ * addresses.
+ */
 async function withRules<T>(
   dataDir: string,
   work: (database: Database, rules: EndpointRules, ledgerCount: number) => Promise<T>,

@@ -145,8 +145,8 @@ export function createAuth({ config, database, log }: ConsoleDeps) {
         report(level, text, cause);
       },
     },
-    // By default, it prints each refusal and each failure: not as JSON, and as many as callers like. So failures are thrown,
-    // and answered and logged like those of other requests.
+    // By default, it prints each refusal and each failure: not as JSON, and as many as callers like. So
+    // failures are thrown, and answered and logged like those of other requests.
     onAPIError: { throw: true },
     emailAndPassword: {
       enabled: true,
@@ -167,14 +167,16 @@ export function createAuth({ config, database, log }: ConsoleDeps) {
     ...TABLES,
     rateLimit: {
       enabled: true,
-      // The library's own storage counts on until a client has paused for a whole window, however slowly its requests come.
+      // The library's own storage counts on until a client has paused for a whole window, however slowly its
+      // requests come.
       customStorage: { consume: (key, rule) => countClientRequest(pool, key, rule) },
       window: 60,
       max: 300,
       customRules: CLIENT_RULES,
     },
     advanced: {
-      // With `__Host-`, no other host of the same domain can set or see the cookies. The library knows `__Secure-` only.
+      // With `__Host-`, no other host of the same domain can set or see the cookies. The library knows
+      // `__Secure-` only.
       cookiePrefix: isOverTls ? '__Host-farebox' : 'farebox',
       useSecureCookies: false,
       defaultCookieAttributes: { sameSite: 'lax', httpOnly: true, path: '/', secure: isOverTls },
@@ -230,8 +232,8 @@ function beforeChanges(
   return {
     session: {
       create: {
-        // Signing in takes a mailed link, or a password or passkey that was set up after one. So the address is verified
-        // here. If this fails, signing in again repairs it.
+        // Signing in takes a mailed link, or a password or passkey that was set up after one. So the address
+        // is verified here. If this fails, signing in again repairs it.
         before: async ({ userId }, ctx) => {
           if (ctx?.path === TOTP_PATH) {
             const { code } = ctx.body as { readonly code: string };
@@ -243,9 +245,9 @@ function beforeChanges(
     },
     user: {
       update: {
-        // The library changes the person and the secret one after the other, and a failure in between would lock the person
-        // out, or keep two-factor authentication off. So both are changed here, at once, and it does not change the person
-        // again: another tab may have changed both meanwhile.
+        // The library changes the person and the secret one after the other, and a failure in between would
+        // lock the person out, or keep two-factor authentication off. So both are changed here, at once, and
+        // it does not change the person again: another tab may have changed both meanwhile.
         before: async (_, ctx) => {
           if (ctx?.path !== TOTP_PATH && ctx?.path !== TURN_OFF_PATH) return undefined;
           const { session } = ctx.context;

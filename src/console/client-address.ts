@@ -1,4 +1,7 @@
-/** The address of a client, which the limits on sign-in count: of its connection, or as a proxy names it in a header. */
+/**
+ * The address of a client, which the limits on sign-in count: of its connection, or as a proxy names it in a
+ * header.
+ */
 import { isIP } from 'node:net';
 import { getIP } from 'better-auth/api';
 
@@ -14,8 +17,8 @@ export function placeOf(from: Request | Headers | undefined): string | undefined
 }
 
 /**
- * The last address of the list in the header, because a client may have sent those before it. Undefined when the value has
- * none, as when the request did not come through the proxy.
+ * The last address of the list in the header, because a client may have sent those before it. Undefined when
+ * the value has none, as when the request did not come through the proxy.
  */
 export function addressIn(header: string | readonly string[] | undefined): string | undefined {
   const values = typeof header === 'string' ? header : header?.join();

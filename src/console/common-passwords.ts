@@ -1,6 +1,6 @@
 /**
- * Refuses new passwords that are on a list of the most common ones, or differ only a little from one. The list comes with
- * the code, so no password leaves the process; it is read when the first password is set.
+ * Refuses new passwords that are on a list of the most common ones, or differ only a little from one. The
+ * list comes with the code, so no password leaves the process; it is read when the first password is set.
  */
 import type { BetterAuthPlugin } from 'better-auth';
 import { APIError, createAuthMiddleware } from 'better-auth/api';

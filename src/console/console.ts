@@ -52,7 +52,8 @@ export class Console {
     // Where the library looks when the request has already been read.
     if (body !== undefined) request.body = body;
     const { clientAddressHeader, consoleUrl } = this.#deps.config;
-    // The library makes a URL of the host, the protocol and the path that the client, or a proxy, names. They need not be any.
+    // The library makes a URL of the host, the protocol and the path that the client, or a proxy, names. They
+    // need not be any.
     request.url = request.url?.replace(AUTHORITY, '');
     const { host, protocol } = new URL(consoleUrl);
     request.headers.host = host;
@@ -79,7 +80,10 @@ export class Console {
     return this.#origins.has(request.headers.origin ?? '');
   }
 
-  /** The session's owner, acting in the given role; undefined when the session has ended. 503 when it cannot be read. */
+  /**
+   * The session's owner, acting in the given role; undefined when the session has ended. 503 when it cannot
+   * be read.
+   */
   async findCaller(
     request: IncomingMessage,
     kind: 'consumer' | 'developer',

@@ -1,6 +1,7 @@
 /**
- * Failures of the database that the library would hide: it would answer a request to end a session as if it had worked, and
- * others as if the caller's own session had ended. This plugin detects them before the library does, and throws them.
+ * Failures of the database that the library would hide: it would answer a request to end a session as if it
+ * had worked, and others as if the caller's own session had ended. This plugin detects them before the
+ * library does, and throws them.
  */
 import type { BetterAuthPlugin, Where } from 'better-auth';
 import { createAuthMiddleware } from 'better-auth/api';

@@ -5,8 +5,8 @@ import type { Logger } from 'pino';
 const LENGTH_MAX = 200;
 
 /**
- * What it calls an error is a refusal whose text has what the client sent. Failures are thrown and logged elsewhere. Some
- * endpoints report the failure itself in place of a text.
+ * What it calls an error is a refusal whose text has what the client sent. Failures are thrown and logged
+ * elsewhere. Some endpoints report the failure itself in place of a text.
  */
 export function libraryLog(log: Pick<Logger, 'warn'>) {
   return (_level: string, text: unknown, cause?: unknown): void => {

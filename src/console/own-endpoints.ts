@@ -1,7 +1,7 @@
 /**
  * Endpoints that better-auth lacks: a sign-up that asks only for the address, and links that sign in once. Nobody has a
- * password before their address is verified, so nobody can set one for an address that is not theirs. It also replaces the
- * library's password reset, whose response time reveals whether an address has an account.
+ * password before their address is verified, so nobody can set one for an address that is not theirs. It also
+ * replaces the library's password reset, whose response time reveals whether an address has an account.
  */
 import type { AuthContext, BetterAuthPlugin } from 'better-auth';
 import { createAuthEndpoint, createAuthMiddleware } from 'better-auth/api';

@@ -11,7 +11,10 @@ import { isLoopback, ownOrigins } from './origins.ts';
 const NAME_LENGTH_MAX = 100;
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
-/** The library looks up the ids of passkeys and of credentials as they come. Those that cannot exist are refused before. */
+/**
+ * The library looks up the ids of passkeys and of credentials as they come. Those that cannot exist are
+ * refused before.
+ */
 export function passkeyIds() {
   return {
     id: 'farebox-passkey-ids',

@@ -2,8 +2,8 @@
 export const AUTH_PATH = '/console/auth';
 
 /**
- * The endpoints that the console uses. The library has twice as many, which would change names, link accounts of other services or
- * replace backup codes; no page needs them and no test watches them.
+ * The endpoints that the console uses. The library has twice as many, which would change names, link accounts
+ * of other services or replace backup codes; no page needs them and no test watches them.
  */
 const ENDPOINTS: ReadonlyMap<string, 'GET' | 'POST'> = new Map([
   ['/get-session', 'GET'],

@@ -23,7 +23,10 @@ interface LibraryError {
 
 /** What the library throws where the browser's answer is not one of a passkey. It takes that for its own failure. */
 const NO_FAILURES = new Set(['FAILED_TO_VERIFY_REGISTRATION']);
-/** Used for `Retry-After` when the library does not say when a limit ends: the longest of our limits (sign-in-limit.ts). */
+/**
+ * Used for `Retry-After` when the library does not say when a limit ends: the longest of our limits
+ * (sign-in-limit.ts).
+ */
 const WAIT_SECONDS = 900;
 
 const CODES: ReadonlyMap<number, ErrorCode> = new Map([

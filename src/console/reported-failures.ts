@@ -1,6 +1,6 @@
 /**
- * Failures of the database that the library answers as refusals, or as its own errors, and reports only to its log. They
- * are thrown in place of the answer, so that a right passkey is not called wrong.
+ * Failures of the database that the library answers as refusals, or as its own errors, and reports only to
+ * its log. They are thrown in place of the answer, so that a right passkey is not called wrong.
  */
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { isDatabaseUnavailable } from '../store/failures.ts';

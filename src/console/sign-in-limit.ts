@@ -1,6 +1,6 @@
 /**
- * Limits how often anybody may try the password of one address, in addition to the limits by client address, and how often
- * a code signs in. Reports each attempt that failed.
+ * Limits how often anybody may try the password of one address, in addition to the limits by client address,
+ * and how often a code signs in. Reports each attempt that failed.
  */
 import { APIError, createAuthMiddleware, getSessionFromCtx, isAPIError } from 'better-auth/api';
 import { deleteSessionCookie } from 'better-auth/cookies';
@@ -55,8 +55,8 @@ export function signInLimit({
     { email: string; name: string | undefined; state: SignInState | null }
   >();
   /**
-   * How an attempt is counted. Strangers who guess do not keep the owner out of a session, nor from places where the owner
-   * signed in. Names with spaces are no addresses.
+   * How an attempt is counted. Strangers who guess do not keep the owner out of a session, nor from places
+   * where the owner signed in. Names with spaces are no addresses.
    */
   async function nameOf({ path, headers }: Attempt, email: string): Promise<string> {
     if (path !== SIGN_IN_PATH) return `${email} signed in`;
@@ -121,8 +121,9 @@ const ALREADY_ON = {
 };
 
 /**
- * A new password ends the sessions that the old one started, and turning on two-factor authentication ends those without a code.
- * Either may happen after the library has read the person and before it makes the session, so this ends that session too.
+ * A new password ends the sessions that the old one started, and turning on two-factor authentication ends
+ * those without a code. Either may happen after the library has read the person and before it makes the
+ * session, so this ends that session too.
  */
 async function endNewSession(
   ctx: Attempt,
@@ -138,7 +139,10 @@ async function endNewSession(
 export const TOTP_PATH = '/two-factor/verify-totp';
 export const TURN_OFF_PATH = '/two-factor/disable';
 
-/** If two requests send the same right code at once, one signs in. The other has to send the password again: its proof is used up. */
+/**
+ * If two requests send the same right code at once, one signs in. The other has to send the password again:
+ * its proof is used up.
+ */
 export function refuseUsedCode(uses: number): void {
   if (uses <= 1) return;
   throw new APIError('UNAUTHORIZED', {
@@ -166,7 +170,10 @@ async function emailOf(ctx: Attempt): Promise<string | undefined> {
   return typeof email === 'string' && !email.includes(' ') ? email : undefined;
 }
 
-/** The address of the person whose code is tried, in a session or after the password; undefined when no code is tried. */
+/**
+ * The address of the person whose code is tried, in a session or after the password; undefined when no code
+ * is tried.
+ */
 async function emailOfCode(ctx: Attempt): Promise<string | undefined> {
   if (!CODES.test(ctx.path)) return undefined;
   const session = await getSessionFromCtx(ctx);

@@ -41,9 +41,15 @@ export const ASK_SECONDS_MAX = 7 * 86_400;
 export const WAIT_SECONDS_MAX = 55;
 export const REASON_MAX = 500;
 
-/** The most requests for one key, by its holder or by one developer, pending or of the last hour. Each is a mail to the owner. */
+/**
+ * The most requests for one key, by its holder or by one developer, pending or of the last hour. Each is a
+ * mail to the owner.
+ */
 export const ASKS_OF_KEY_MAX = 20;
-/** The same of one budget, and of one account: a key that may make keys has any number of them, and a request may expire soon. */
+/**
+ * The same of one budget, and of one account: a key that may make keys has any number of them, and a request
+ * may expire soon.
+ */
 export const ASKS_OF_BUDGET_MAX = 50;
 export const ASKS_OF_ACCOUNT_MAX = 200;
 /** How long `once` can be used after the decision, in hours. As in functions/post_entries.sql. */

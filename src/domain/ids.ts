@@ -91,8 +91,8 @@ const VERSION_7 = 0x7000;
 
 /**
  * Makes UUIDv7s of this millisecond: each comes after those with a lower `index`. It ends with the last four digits of
- * `owner`, which decide the ledger (`ledgerOf`): the id of a consumer, or of anything that belongs to it. It has 46 bits of
- * `random`, in which only ids of one consumer and one millisecond have to differ.
+ * `owner`, which decide the ledger (`ledgerOf`): the id of a consumer, or of anything that belongs to it. It
+ * has 46 bits of `random`, in which only ids of one consumer and one millisecond have to differ.
  */
 export function idsAt(timeMs: number): (index: number, owner: string, random: string) => string {
   const time = Math.floor(timeMs).toString(16).padStart(12, '0');

@@ -1,6 +1,7 @@
 /**
- * Amounts that give an answer on demand, in test mode only (docs/test-mode.md). No price meets one by accident: a charge
- * of $0.99 with the status in its last digits, a direct top-up with the status in its dollars.
+ * Amounts that give an answer on demand, in test mode only (docs/test-mode.md). No price meets one by
+ * accident: a charge of $0.99 with the status in its last digits, a direct top-up with the status in its
+ * dollars.
  */
 import type { ErrorCode } from './errors.ts';
 import { microsOfDollars } from './money.ts';

@@ -55,8 +55,8 @@ export function dollarsOf(value: Micros): number {
 }
 
 /**
- * For texts: `$1,000.00`, with the decimals beyond cents only when there are any: `$0.0215`. A sum of many accounts, which
- * may be more than the largest safe integer, is a bigint.
+ * For texts: `$1,000.00`, with the decimals beyond cents only when there are any: `$0.0215`. A sum of many
+ * accounts, which may be more than the largest safe integer, is a bigint.
  */
 export function formatDollars(value: Micros | bigint): string {
   const [dollars = '', decimals = ''] = decimalOf(value).replace('-', '').split('.');

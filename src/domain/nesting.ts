@@ -1,6 +1,6 @@
 /**
- * How deep JSON of others may be nested: payloads for agents, and their answers. JSON.stringify and Postgres go one call deeper
- * with each level, and fail at some thousands.
+ * How deep JSON of others may be nested: payloads for agents, and their answers. JSON.stringify and Postgres
+ * go one call deeper with each level, and fail at some thousands.
  */
 
 /** What the parsers of agents commonly accept: serde's accepts 128 levels by default. */

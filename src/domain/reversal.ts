@@ -1,6 +1,6 @@
 /**
- * Reversals take the money of a top-up back: refunds, disputes and fraud warnings. The status decides the claim: the amount
- * permanently, the amount on hold until the decision, or nothing.
+ * Reversals take the money of a top-up back: refunds, disputes and fraud warnings. The status decides the
+ * claim: the amount permanently, the amount on hold until the decision, or nothing.
  */
 export type RefundStatus = 'requested' | 'made' | 'failed';
 export type DisputeStatus = 'open' | 'lost' | 'won';

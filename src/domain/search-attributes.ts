@@ -1,6 +1,7 @@
 /**
- * The search attributes of our workflows: the filters for operators in the Temporal UI. None contains personal data or text that a caller wrote. A
- * Temporal server on an SQL database allows ten of type Keyword per namespace.
+ * The search attributes of our workflows: the filters for operators in the Temporal UI. None contains
+ * personal data or text that a caller wrote. A Temporal server on an SQL database allows ten of type Keyword
+ * per namespace.
  */
 
 /** `Stuck` adds a filter that the UI lacks: running workflows with a step that keeps failing. */

@@ -1,13 +1,15 @@
 /**
- * The task queues of a deployment, and the ids of its workflows. Workflows and steps that need only Postgres use the queue
- * that the setting names. Steps that call others have separate queues, so that nothing waits behind a party that hangs.
+ * The task queues of a deployment, and the ids of its workflows. Workflows and steps that need only Postgres
+ * use the queue that the setting names. Steps that call others have separate queues, so that nothing waits
+ * behind a party that hangs.
  */
 
 export const DEFAULT_TASK_QUEUE = 'farebox';
 
 /**
- * `top-up/tu_...` in the default deployment, `<queue>/top-up/tu_...` in any other. Deployments that share a namespace may
- * have rows with the same ids, such as staging with a copy of production's database, and must not share their workflows.
+ * `top-up/tu_...` in the default deployment, `<queue>/top-up/tu_...` in any other. Deployments that share a
+ * namespace may have rows with the same ids, such as staging with a copy of production's database, and must
+ * not share their workflows.
  */
 export function workflowIdIn(
   { taskQueue }: { readonly taskQueue: string },

@@ -1,6 +1,6 @@
 /**
- * The share of a payment that is not tax. Each refund or dispute takes its share of what is left, and the last one all of
- * it, so that over the parts of one payment nothing is lost and nothing is taken twice.
+ * The share of a payment that is not tax. Each refund or dispute takes its share of what is left, and the
+ * last one all of it, so that over the parts of one payment nothing is lost and nothing is taken twice.
  */
 import { asMicros, MICROS_PER_CENT, type Micros } from './money.ts';
 

@@ -21,8 +21,8 @@ export function isCredited(status: TopUpStatus): boolean {
 }
 
 /**
- * The source of the money: the hosted checkout, the saved card, an operator (`account create --balance`), or nobody: play
- * money of a test account.
+ * The source of the money: the hosted checkout, the saved card, an operator (`account create --balance`), or
+ * nobody: play money of a test account.
  */
 export const TOP_UP_METHODS = ['checkout', 'direct', 'manual', 'test'] as const;
 export type TopUpMethod = (typeof TOP_UP_METHODS)[number];
@@ -78,7 +78,10 @@ export type SuspectReason = 'payment_disputed' | 'fraud_warning';
 
 export interface AutoTopUpState {
   readonly status: (typeof AUTO_TOP_UP_STATUSES)[number];
-  /** Why it waits or turned itself off: the code of the decline, or of the ceiling that it reached, or a `SuspectReason`. */
+  /**
+   * Why it waits or turned itself off: the code of the decline, or of the ceiling that it reached, or a
+   * `SuspectReason`.
+   */
   readonly reason: string | null;
 }
 

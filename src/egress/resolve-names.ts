@@ -1,12 +1,16 @@
 /**
- * Names of hosts that others gave us, resolved by DNS with a time limit. The lookup of the system has none, and Node runs two
- * of them at a time for the whole process: a nameserver that answers slowly would keep Stripe and Temporal from being found.
+ * Names of hosts that others gave us, resolved by DNS with a time limit. The lookup of the system has none,
+ * and Node runs two of them at a time for the whole process: a nameserver that answers slowly would keep
+ * Stripe and Temporal from being found.
  */
 import { NODATA, type LookupAddress, type LookupAllOptions } from 'node:dns';
 import { Resolver } from 'node:dns/promises';
 import { callbackify } from 'node:util';
 
-/** Limits of the first attempt and of any attempt. Two attempts together take at most half of the time for a connection. */
+/**
+ * Limits of the first attempt and of any attempt. Two attempts together take at most half of the time for a
+ * connection.
+ */
 const ATTEMPT_MS = { timeout: 2_000, maxTimeout: 3_000, tries: 2 };
 
 export type LookupAll = (

@@ -45,8 +45,8 @@ function noRunError(dataDir: string): Error {
 
 /**
  * The settings for a command beside a start: the caller's own, completed by those of the running start, if any. With
- * real parts there is no start, and the caller sets everything, as for a database that is not the start's: the payments of
- * its simulator must not meet other books. Throws when there is neither.
+ * real parts there is no start, and the caller sets everything, as for a database that is not the start's:
+ * the payments of its simulator must not meet other books. Throws when there is neither.
  */
 export async function environmentOf(
   dataDir: string,

@@ -39,7 +39,10 @@ export async function firstAccountOf(
   return account;
 }
 
-/** What `@farebox/client` reads from the environment. Without a first account, such as with a real database, the URL alone. */
+/**
+ * What `@farebox/client` reads from the environment. Without a first account, such as with a real database,
+ * the URL alone.
+ */
 export function toolServerSettings(dataDir: string, baseUrl: string): Record<string, string> {
   const account = readJson(dataDir, FILE) as FirstAccount | undefined;
   return {

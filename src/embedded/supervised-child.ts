@@ -1,6 +1,7 @@
 /**
- * A supervised child process of the start. When it ends unasked, it is restarted, at first after a second, then after delays that
- * double up to five seconds while it keeps ending. So charging is back within ten seconds if PostgreSQL is killed again and again.
+ * A supervised child process of the start. When it ends unasked, it is restarted, at first after a second,
+ * then after delays that double up to five seconds while it keeps ending. So charging is back within ten
+ * seconds if PostgreSQL is killed again and again.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Child } from './child.ts';

@@ -41,8 +41,9 @@ const CLOSED: Readonly<Record<string, string>> = {
 };
 
 /**
- * The server pings a connection that is silent for a second, and drops it after three without an answer, together with the
- * polls of its workers. The defaults, a minute and ten seconds, let polls of a forgotten connection take tasks until then.
+ * The server pings a connection that is silent for a second, and drops it after three without an answer,
+ * together with the polls of its workers. The defaults, a minute and ten seconds, let polls of a forgotten
+ * connection take tasks until then.
  */
 export const PINGS: Readonly<Record<string, string>> = {
   'frontend.keepAliveTime': '"1s"',

@@ -1,6 +1,6 @@
 /**
- * Sends what is due for one endpoint. It may run twice at once: receivers get the same `webhook-id` and body, and only one
- * of the two attempts is recorded. So each event arrives at least once, until it is given up.
+ * Sends what is due for one endpoint. It may run twice at once: receivers get the same `webhook-id` and body,
+ * and only one of the two attempts is recorded. So each event arrives at least once, until it is given up.
  */
 import { HOUR_MS } from '../domain/durations.ts';
 import { wireId } from '../domain/ids.ts';
@@ -96,7 +96,10 @@ function stateOf(endpoint: WebhookEndpoint | null, nextInMs: number | null): Sen
   };
 }
 
-/** `back`: it succeeded after others had failed. `late`: attempts have failed for so long that the endpoint should be disabled. */
+/**
+ * `back`: it succeeded after others had failed. `late`: attempts have failed for so long that the endpoint
+ * should be disabled.
+ */
 async function attempt(
   deps: SendDeps,
   poster: Poster,

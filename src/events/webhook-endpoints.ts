@@ -1,6 +1,6 @@
 /**
- * Making and changing webhook endpoints, the same for the API and the command line: the URL is checked here as text, and
- * its addresses whenever something is sent.
+ * Making and changing webhook endpoints, the same for the API and the command line: the URL is checked here
+ * as text, and its addresses whenever something is sent.
  */
 import { webhookProblem } from '../egress/endpoints.ts';
 import type { Database } from '../store/database.ts';

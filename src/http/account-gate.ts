@@ -7,14 +7,17 @@ import { ApiError } from '../domain/errors.ts';
 
 export interface AccountGateOptions {
   /**
-   * The total weight that an account may have in progress. A single piece of work may exceed it. Asked for each piece when it is a
-   * function.
+   * The total weight that an account may have in progress. A single piece of work may exceed it. Asked for
+   * each piece when it is a function.
    */
   readonly weightMax: number | (() => number);
   readonly waitMsMax: number;
   /** Requests of one account that may wait. */
   readonly waitingMax: number;
-  /** How long a share stays taken after its work ends. It grows with the number of waiting requests, up to `MANY_WAITING`. */
+  /**
+   * How long a share stays taken after its work ends. It grows with the number of waiting requests, up to
+   * `MANY_WAITING`.
+   */
   readonly rest?: Rest;
 }
 
@@ -26,7 +29,10 @@ export interface Rest {
   readonly msMax: number;
 }
 
-/** The number of waiting requests at which the rest is the longest. An account with few of them has a short rest, or none. */
+/**
+ * The number of waiting requests at which the rest is the longest. An account with few of them has a short
+ * rest, or none.
+ */
 const MANY_WAITING = 32;
 
 interface Waiting {

@@ -1,4 +1,7 @@
-/** The rows of the table of routes for agents: registered, found, granted and invoked (legacy, specification section 4.4). */
+/**
+ * The rows of the table of routes for agents: registered, found, granted and invoked (legacy, specification
+ * section 4.4).
+ */
 import { AgentBody, AgentReply, IntentBody, IntentReply } from '../schemas/agents.ts';
 import { ResolveBody, ResolveReply } from '../schemas/agents.ts';
 import { GrantBody, GrantReply } from '../schemas/grants.ts';

@@ -1,4 +1,7 @@
-/** Turns every failure of a request into the one shape of errors (specification section 7), or into a page for people. */
+/**
+ * Turns every failure of a request into the one shape of errors (specification section 7), or into a page for
+ * people.
+ */
 import type { Context, Middleware } from 'koa';
 import type { Logger } from 'pino';
 import { ChargeFailure } from '../charging/charge-failure.ts';

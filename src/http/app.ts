@@ -68,8 +68,8 @@ export function createApp(api: Api): Koa {
 }
 
 /**
- * respond.ts, csv.ts and event-stream.ts write all responses, so Koa has nothing to write and need not watch how each response ends.
- * Watching alone would be a tenth of the garbage that a charge creates.
+ * respond.ts, csv.ts and event-stream.ts write all responses, so Koa has nothing to write and need not watch
+ * how each response ends. Watching alone would be a tenth of the garbage that a charge creates.
  */
 class AnsweringKoa extends Koa {
   handleRequest(ctx: Context, middleware: (ctx: Context) => Promise<void>): Promise<void> {

@@ -39,8 +39,8 @@ export class ApprovalWatch {
   }
 
   /**
-   * Resolves with the approval when it has ended and everybody has seen it; undefined: not in time, or the key or session of
-   * who waits has ended meanwhile.
+   * Resolves with the approval when it has ended and everybody has seen it; undefined: not in time, or the
+   * key or session of who waits has ended meanwhile.
    */
   async wait(
     id: string,

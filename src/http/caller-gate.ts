@@ -1,7 +1,8 @@
 /**
- * The share of an account, divided among its callers: the holder of a key must not keep the owner from revoking that key.
- * Keys wait in a queue of their own until the share has room for them, so a session waits only for what is in progress. All
- * spend keys together have one place of the share, and take turns in which each has one request.
+ * The share of an account, divided among its callers: the holder of a key must not keep the owner from
+ * revoking that key. Keys wait in a queue of their own until the share has room for them, so a session waits
+ * only for what is in progress. All spend keys together have one place of the share, and take turns in which
+ * each has one request.
  */
 import type { KeyOwner } from '../store/accounts/api-keys.ts';
 import { AccountGate, atDifferentTimes, type AccountGateOptions } from './account-gate.ts';

@@ -1,6 +1,6 @@
 /**
- * Limits by address count an IPv4 address, or an IPv6 network: its first 64 bits, which a provider gives to each customer
- * with all addresses in it.
+ * Limits by address count an IPv4 address, or an IPv6 network: its first 64 bits, which a provider gives to
+ * each customer with all addresses in it.
  */
 import { isIPv6 } from 'node:net';
 

@@ -1,7 +1,7 @@
 /**
  * Keys for a request with an idempotency key. A key is stored as a hash and nothing else, so it is derived from the
- * master secret and the request, and a retry can show it again. The idempotency key is not stored either: the database and
- * the master secret together do not give the key away.
+ * master secret and the request, and a retry can show it again. The idempotency key is not stored either: the
+ * database and the master secret together do not give the key away.
  */
 import { hkdfSync } from 'node:crypto';
 import { composeKey, type KeyKind } from '../domain/api-keys.ts';

@@ -1,6 +1,6 @@
 /**
- * The open streams of earnings of a process. They hold no connection: two queries a second serve all of them, only while
- * somebody listens, and a charge does nothing for them.
+ * The open streams of earnings of a process. They hold no connection: two queries a second serve all of them,
+ * only while somebody listens, and a charge does nothing for them.
  */
 import { DAY_MS } from '../domain/durations.ts';
 import { ApiError } from '../domain/errors.ts';

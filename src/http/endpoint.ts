@@ -131,8 +131,8 @@ interface Writing<B extends TSchema, R extends Replies, A extends TSchema = B> e
   readonly replies: R;
   readonly bodyBytesMax?: number;
   /**
-   * How many of these requests an account may have in progress; `changes` if not set. `none`: it has connections of its own,
-   * or waits without one.
+   * How many of these requests an account may have in progress; `changes` if not set. `none`: it has
+   * connections of its own, or waits without one.
    */
   readonly share?: 'changes' | 'refunds' | ShareByBytes | 'none';
   /** It counts as a change although it takes no share of them. */
@@ -196,7 +196,10 @@ export function scan<R extends Replies, Q extends TObject = typeof NoQuery>(
   });
 }
 
-/** A list as a downloadable file. It takes as long as its client reads, so it breaks off when the key or session has ended. */
+/**
+ * A list as a downloadable file. It takes as long as its client reads, so it breaks off when the key or
+ * session has ended.
+ */
 export function csv<Q extends TObject = typeof NoQuery>(
   path: string,
   { handle, ...contract }: Exporting<Q>,
@@ -377,7 +380,10 @@ export function remove<R extends Replies>(path: string, route: Acting<R>): Endpo
 /** With the time for which a key in memory is trusted, less than the second within which a key ends. */
 const WAIT_MS_MAX = 90;
 
-/** The caller of a request that may have waited, for its share or its body: its key or session may have ended meanwhile. */
+/**
+ * The caller of a request that may have waited, for its share or its body: its key or session may have ended
+ * meanwhile.
+ */
 function callerNow(
   api: Api,
   { req }: Context,

@@ -1,6 +1,6 @@
 /**
- * The share of an API process that one account may use, so that a busy account slows down only itself. Callers of an account divide
- * most shares (caller-gate.ts).
+ * The share of an API process that one account may use, so that a busy account slows down only itself.
+ * Callers of an account divide most shares (caller-gate.ts).
  */
 import { AccountGate } from './account-gate.ts';
 import { CallerGate } from './caller-gate.ts';
@@ -30,15 +30,18 @@ const BYTES_IN_PROGRESS_SHARED_MAX = 64 * 1024;
 const BATCHES_AND_SETTLEMENTS = { waitMsMax: 5_000, waitingMax: 256 };
 
 /**
- * What changes settings, tools, budgets, keys and the like, and answers from a few rows. Each has one of the connections
- * that all accounts read with.
+ * What changes settings, tools, budgets, keys and the like, and answers from a few rows. Each has one of the
+ * connections that all accounts read with.
  */
 const CHANGES = { weightMax: 2, waitMsMax: 10_000, waitingMax: 500 };
 
 /** Their rows only: a request waits for Temporal and Stripe without a share. Those of a consumer lock one another. */
 const TOP_UPS = { weightMax: 2, waitMsMax: 5_000, waitingMax: 100 };
 
-/** One at a time for each link, so that its checkouts are counted exactly within a process, and for what asks Stripe before it answers. */
+/**
+ * One at a time for each link, so that its checkouts are counted exactly within a process, and for what asks
+ * Stripe before it answers.
+ */
 const ONE_BY_ONE = { weightMax: 1, waitMsMax: 15_000, waitingMax: 10 };
 
 /**
@@ -56,8 +59,8 @@ export type FairShares = Readonly<
 >;
 
 /**
- * An account that always has more to do would keep a core busy. So there is a rest after each piece of its work, in which others
- * charge.
+ * An account that always has more to do would keep a core busy. So there is a rest after each piece of its
+ * work, in which others charge.
  */
 const REST = { factor: 9, msMax: 600 };
 

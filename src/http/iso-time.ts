@@ -7,9 +7,9 @@ const LAST_MS = Date.parse('9999-12-31T23:59:59.999Z');
 const ISO = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d{1,3}(?<finer>\d{0,6}))?)?(Z|[+-]\d\d:\d\d))?$/;
 
 /**
- * ISO 8601, a day or a time with its zone, in milliseconds; NaN for anything else. In UTC, too, its year has four digits and is
- * not 0, because Postgres reads no other. A finer time is rounded up: stored times are whole milliseconds, so the same ones are
- * before it.
+ * ISO 8601, a day or a time with its zone, in milliseconds; NaN for anything else. In UTC, too, its year has
+ * four digits and is not 0, because Postgres reads no other. A finer time is rounded up: stored times are
+ * whole milliseconds, so the same ones are before it.
  */
 export function parseTime(text: string): number {
   const match = ISO.exec(text);

@@ -1,6 +1,7 @@
 /**
- * Gathers the refused requests that name a key to charge until they are written. Bounded: callers choose which keys they name, so a
- * developer has a share of pairs of a key and a code in each write, and what exceeds it is not recorded.
+ * Gathers the refused requests that name a key to charge until they are written. Bounded: callers choose
+ * which keys they name, so a developer has a share of pairs of a key and a code in each write, and what
+ * exceeds it is not recorded.
  */
 import type { ErrorCode } from '../domain/errors.ts';
 import type { CountedKeyRefusal } from '../store/refusals/key-refusals.ts';

@@ -1,6 +1,7 @@
 /**
- * Limits how many requests a connection may send before earlier ones are answered. Hundreds fit into one packet, and Node
- * takes all of them in one turn of the event loop, in which nobody else is served. Common clients send none.
+ * Limits how many requests a connection may send before earlier ones are answered. Hundreds fit into one
+ * packet, and Node takes all of them in one turn of the event loop, in which nobody else is served. Common
+ * clients send none.
  */
 import { IncomingMessage, type ServerOptions, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
@@ -20,11 +21,11 @@ export function countWaiting({ socket }: IncomingMessage, response: ServerRespon
 }
 
 /**
- * A request too many is treated as one that asks for another protocol, because only there Node stops reading what else a
- * packet has. Nobody serves that protocol, so Node closes the connection.
+ * A request too many is treated as one that asks for another protocol, because only there Node stops reading
+ * what else a packet has. Nobody serves that protocol, so Node closes the connection.
  *
- * A CONNECT is treated as an ordinary request. Otherwise Node would detach its connection from the server: an error of the
- * connection would end the process, and the server would wait for it when it closes.
+ * A CONNECT is treated as an ordinary request. Otherwise Node would detach its connection from the server: an
+ * error of the connection would end the process, and the server would wait for it when it closes.
  */
 class Request extends IncomingMessage {
   /** Set by the constructor of Node's class already, so it has no initial value here. */

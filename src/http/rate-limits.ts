@@ -1,6 +1,7 @@
 /**
  * Limits requests per second, counted in the memory of this process: an account's reads, changes and refunds, and an
- * address's requests with a bad key; and an account's new quotes per hour. Charges have no such limit; they have fair shares (charging/fair-queue.ts).
+ * address's requests with a bad key; and an account's new quotes per hour. Charges have no such limit; they
+ * have fair shares (charging/fair-queue.ts).
  */
 import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible';
 import { delayRefusal } from '../charging/delay-refusal.ts';
@@ -40,8 +41,8 @@ export class RateLimit {
   }
 
   /**
-   * Counts a request of an account's sessions, of its keys, or of its spend keys, each apart: nobody with a lesser key keeps
-   * the owner from revoking it. One spend key has half of what all of them have together.
+   * Counts a request of an account's sessions, of its keys, or of its spend keys, each apart: nobody with a
+   * lesser key keeps the owner from revoking it. One spend key has half of what all of them have together.
    */
   async countFor(caller: KeyOwner): Promise<RateLimitHeaders> {
     const { accountId, keyId, spend } = caller;

@@ -1,6 +1,7 @@
 /**
- * Whether charges can be taken, which needs only Postgres and a clock that agrees with it. There is at most one probe a second
- * for any number of callers: an endpoint that is open to everybody must not load the database that charges need.
+ * Whether charges can be taken, which needs only Postgres and a clock that agrees with it. There is at most
+ * one probe a second for any number of callers: an endpoint that is open to everybody must not load the
+ * database that charges need.
  */
 import { ClockError, type DatabaseClock } from '../charging/database-clock.ts';
 import { readServerState, type Database, type ServerState } from '../store/database.ts';
@@ -14,8 +15,8 @@ export interface ReadinessReport {
   /** `down` when it does not answer. Charges can be taken only when it is `up`. */
   readonly postgres: ServerState | 'down';
   /**
-   * `wrong` when this machine's clock is too far from Postgres' clock or has just jumped, or when Postgres' clock is in an
-   * archived month. No charges are made then.
+   * `wrong` when this machine's clock is too far from Postgres' clock or has just jumped, or when Postgres'
+   * clock is in an archived month. No charges are made then.
    */
   readonly clock: 'right' | 'wrong';
   /** `no_namespace` when it does not have the namespace of the settings. */

@@ -1,8 +1,8 @@
 /**
- * Gathers the refused requests of developers in memory and writes them together, off the path of charges: adding one costs
- * a look-up. Bounded: past a developer's share of an hour, tools are counted together, and developers past the first
- * thousand of an hour are not recorded. The metrics (RefusalCounts) count all of them. Those that name a key to charge are
- * also counted for the owner of the key (KeyRefusals).
+ * Gathers the refused requests of developers in memory and writes them together, off the path of charges:
+ * adding one costs a look-up. Bounded: past a developer's share of an hour, tools are counted together, and
+ * developers past the first thousand of an hour are not recorded. The metrics (RefusalCounts) count all of
+ * them. Those that name a key to charge are also counted for the owner of the key (KeyRefusals).
  */
 import type { DatabaseClock } from '../charging/database-clock.ts';
 import { HOUR_MS } from '../domain/durations.ts';

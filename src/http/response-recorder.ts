@@ -66,8 +66,9 @@ export class ResponseRecorder {
   }
 
   /**
-   * One failed charge of a batch, or entry of a settlement, whose request succeeds as a whole. A failure of ours is counted
-   * in addition to that success: the client library sends all charges in batches, so an outage would not show otherwise.
+   * One failed charge of a batch, or entry of a settlement, whose request succeeds as a whole. A failure of
+   * ours is counted in addition to that success: the client library sends all charges in batches, so an
+   * outage would not show otherwise.
    */
   failedMember(
     caller: KeyOwner,

@@ -88,7 +88,10 @@ export async function listen(
   };
 }
 
-/** Requests that Node itself would refuse without a body get an error in our shape too, and the connection is closed. */
+/**
+ * Requests that Node itself would refuse without a body get an error in our shape too, and the connection is
+ * closed.
+ */
 function answerUnparsable(server: Server, refused: Refused): void {
   server.on('clientError', (_, socket) => {
     const earlier = pendingOf(socket);
@@ -160,9 +163,10 @@ function refuse(response: ServerResponse, { headers, body }: Refusal): void {
 }
 
 /**
- * Node no longer limits the time of such a connection, and would still take the rest of its request: a charge would be made
- * after the client was told that it failed. So what else arrives is discarded. It is still read for a while, because
- * closing at once would reset the connection before a client that is still sending has read the response.
+ * Node no longer limits the time of such a connection, and would still take the rest of its request: a charge
+ * would be made after the client was told that it failed. So what else arrives is discarded. It is still read
+ * for a while, because closing at once would reset the connection before a client that is still sending has
+ * read the response.
  */
 function refuseSocket(socket: Duplex, { headers, body }: Refusal): void {
   if (!socket.writable) return;

@@ -1,6 +1,6 @@
 /**
- * A span for each request, in the caller's trace if it brought a `traceparent`. It names the route and never the path or the
- * query, which hold ids and the tokens of links.
+ * A span for each request, in the caller's trace if it brought a `traceparent`. It names the route and never
+ * the path or the query, which hold ids and the tokens of links.
  */
 import type { Middleware } from 'koa';
 import { markFailed, SpanKind, type Tracing } from '../tracing/tracing.ts';

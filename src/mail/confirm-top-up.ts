@@ -1,4 +1,7 @@
-/** The mail to the owner of an account whose bank wants an automatic top-up confirmed. Nobody else would see the link. */
+/**
+ * The mail to the owner of an account whose bank wants an automatic top-up confirmed. Nobody else would see
+ * the link.
+ */
 import type { Logger } from 'pino';
 import type { MailConfig } from '../config.ts';
 import { isSettled, mailSender } from './send.ts';
@@ -15,9 +18,9 @@ export interface ConfirmTopUpMailDeps {
 }
 
 /**
- * Returns at once. A mail that could not be sent, or whose process was killed, is sent when the top-up's workflow asks the
- * processor again. The sweep makes it ask after 15 minutes. So the mail may arrive twice. The console and the API show the
- * link as well.
+ * Returns at once. A mail that could not be sent, or whose process was killed, is sent when the top-up's
+ * workflow asks the processor again. The sweep makes it ask after 15 minutes. So the mail may arrive twice.
+ * The console and the API show the link as well.
  */
 export function confirmTopUpMailer({
   config,

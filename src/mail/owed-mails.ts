@@ -1,6 +1,7 @@
 /**
- * Mails that are owed to owners of accounts: each has a row until a mail server has accepted it. The change that a mail tells
- * of writes the row, so neither a killed process nor an outage of the mail server loses the mail. A mail may arrive twice.
+ * Mails that are owed to owners of accounts: each has a row until a mail server has accepted it. The change
+ * that a mail tells of writes the row, so neither a killed process nor an outage of the mail server loses the
+ * mail. A mail may arrive twice.
  */
 import type { Logger } from 'pino';
 import type { MailConfig } from '../config.ts';

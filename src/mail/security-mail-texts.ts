@@ -1,6 +1,6 @@
 /**
- * The mails that tell the owner of an account about a change to how it is signed in to. None contains the name of a passkey,
- * because an intruder may have chosen it.
+ * The mails that tell the owner of an account about a change to how it is signed in to. None contains the
+ * name of a passkey, because an intruder may have chosen it.
  */
 import type { OwedMailKind } from '../store/console/owed-mails.ts';
 

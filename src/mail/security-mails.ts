@@ -1,6 +1,7 @@
 /**
- * Tells owners of accounts about changes to how they sign in. The change writes a row that owes the mail, until a mail server
- * has it: otherwise, an intruder could wait for an outage of the mail server. A mail may arrive twice.
+ * Tells owners of accounts about changes to how they sign in. The change writes a row that owes the mail,
+ * until a mail server has it: otherwise, an intruder could wait for an outage of the mail server. A mail may
+ * arrive twice.
  */
 import {
   dropOwedMails,
@@ -16,7 +17,10 @@ import { SECURITY_MAIL_TEXTS } from './security-mail-texts.ts';
 import type { Mail } from './send.ts';
 
 export interface SecurityMails {
-  /** Call it after the change. Sends the mail that the change owes, without delaying the request; `sendOverdue` repeats what fails. */
+  /**
+   * Call it after the change. Sends the mail that the change owes, without delaying the request;
+   * `sendOverdue` repeats what fails.
+   */
   readonly tell: (userId: string, kind: OwedMailKind) => void;
   /** Sends what was owed before. Never rejects, and does nothing while it runs already. */
   readonly sendOverdue: () => Promise<void>;

@@ -23,12 +23,15 @@ export interface MailDeps {
   readonly log: Logger;
 }
 
-/** `refused`: the mail server will never accept mail for the recipient. `not_configured`: this process has no mail server. Both are logged. */
+/**
+ * `refused`: the mail server will never accept mail for the recipient. `not_configured`: this process has no
+ * mail server. Both are logged.
+ */
 export type MailOutcome = 'sent' | 'refused' | 'not_configured';
 
 /**
- * Whether a mail is no longer owed. Nothing can be done about a refused recipient. If this process has no mail server, another
- * process may have one, or an operator may be about to set one.
+ * Whether a mail is no longer owed. Nothing can be done about a refused recipient. If this process has no
+ * mail server, another process may have one, or an operator may be about to set one.
  */
 export function isSettled(outcome: MailOutcome): boolean {
   return outcome !== 'not_configured';
@@ -71,11 +74,14 @@ export function mailSender({
   };
 }
 
-/** The replies to a recipient that are final. 552 says that the mailbox is full, 503 and 530 that we must sign in first. */
+/**
+ * The replies to a recipient that are final. 552 says that the mailbox is full, 503 and 530 that we must sign
+ * in first.
+ */
 const FINAL_REPLIES: ReadonlySet<unknown> = new Set([550, 551, 553, 554]);
 /**
- * Replies to a recipient that are about us: we may not send through the server (5.7.x), or not as this sender (5.1.7, 5.1.8).
- * Postfix judges the sender only when it has the recipient.
+ * Replies to a recipient that are about us: we may not send through the server (5.7.x), or not as this sender
+ * (5.1.7, 5.1.8). Postfix judges the sender only when it has the recipient.
  */
 const ABOUT_US = /^5\.(?:1\.[78]|7\.\d+)$/;
 /** The enhanced status code of a reply, wherever the server puts it. Not a part of an address such as 10.5.7.1. */
@@ -89,8 +95,8 @@ function isAboutUs(reply: string): boolean {
 }
 
 /**
- * Whether the mail server answered that it will never accept mail for the recipient. False for what fails for every recipient,
- * until an operator fixes it: it refuses the sender, or wants a password first.
+ * Whether the mail server answered that it will never accept mail for the recipient. False for what fails for
+ * every recipient, until an operator fixes it: it refuses the sender, or wants a password first.
  */
 function isRecipientRefused(error: unknown): boolean {
   const { command, responseCode, response } = error as {

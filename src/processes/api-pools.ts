@@ -31,9 +31,9 @@ const LOOK_UPS = {
   waitMsMax: 1_000,
 } as const;
 /**
- * For grants and invocations: reads must not keep them from being accepted, nor may they keep charges from their look-ups.
- * A burst of them may wait longer than a read, since an invocation is done even if its answer comes late: two hundred at once took
- * more than five seconds on a busy machine.
+ * For grants and invocations: reads must not keep them from being accepted, nor may they keep charges from
+ * their look-ups. A burst of them may wait longer than a read, since an invocation is done even if its answer
+ * comes late: two hundred at once took more than five seconds on a busy machine.
  */
 const INVOCATIONS = {
   maxPoolSize: 3,
@@ -66,7 +66,10 @@ export interface OpenedPools {
   readonly laneCount: number;
 }
 
-/** Opens all of them and reads the clock of Postgres, or none: open connections would keep a process alive that cannot start. */
+/**
+ * Opens all of them and reads the clock of Postgres, or none: open connections would keep a process alive
+ * that cannot start.
+ */
 export async function openApiPools(
   { databaseUrl, sharesPort }: Config,
   log: Logger,

@@ -9,8 +9,8 @@ import { keepProcessorMode } from '../store/processor-mode.ts';
 import { isLiveKey } from '../stripe/webhook.ts';
 
 /**
- * Throws when the PostgreSQL is unsuitable, the database is not migrated, or it belongs to Stripe keys of the other mode or
- * to other master secrets.
+ * Throws when the PostgreSQL is unsuitable, the database is not migrated, or it belongs to Stripe keys of the
+ * other mode or to other master secrets.
  */
 export async function checkStart(config: Config, log: Logger): Promise<void> {
   const { databaseUrl, stripe, masterSecrets } = config;

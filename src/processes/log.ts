@@ -1,7 +1,7 @@
 /**
  * The log of a process: JSON lines, on standard output. It never ends or blocks the process: a line that cannot be
- * written, for example because the disk is full, is dropped and counted. The lengths of lines and the bytes of a second are
- * bounded, so neither callers nor an outage can fill the disk.
+ * written, for example because the disk is full, is dropped and counted. The lengths of lines and the bytes
+ * of a second are bounded, so neither callers nor an outage can fill the disk.
  */
 import { writeSync } from 'node:fs';
 import { pino, type DestinationStream, type Logger } from 'pino';
@@ -30,7 +30,10 @@ export function createLog(
   return pino(options, lines(fd));
 }
 
-/** What callers wrote: `input` of an invalid URL, `raw`, and PostgreSQL's `detail`, which may have an email address or a whole row. */
+/**
+ * What callers wrote: `input` of an invalid URL, `raw`, and PostgreSQL's `detail`, which may have an email
+ * address or a whole row.
+ */
 const LEFT_OUT: ReadonlySet<string> = new Set(['input', 'raw', 'detail']);
 
 /** Like pino's serializer, but bounded and without request data. */

@@ -1,7 +1,7 @@
 /**
  * How a process starts while Postgres restarts or its network resets connections: it repeats the step that failed, and
- * gives up after half a minute without one that succeeds, so that a wrong address does not look like a process that is about to
- * be ready.
+ * gives up after half a minute without one that succeeds, so that a wrong address does not look like a
+ * process that is about to be ready.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from 'pino';

@@ -1,6 +1,6 @@
 /**
- * The workers of Temporal's SDK in a worker process: one for each task queue, with the steps of that queue, so that a slow
- * agent, endpoint or Stripe delays only its own steps.
+ * The workers of Temporal's SDK in a worker process: one for each task queue, with the steps of that queue,
+ * so that a slow agent, endpoint or Stripe delays only its own steps.
  */
 import { Worker, type WorkerDeploymentOptions, type WorkerOptions } from '@temporalio/worker';
 import type { Logger } from 'pino';
@@ -60,7 +60,10 @@ export interface QueueWorkerDeps
 
 /** The most concurrent calls to agents. Each may be slow and hold an answer of 1 MB in memory. */
 const AGENT_CALLS_MAX = 200;
-/** How many of these stay free for other accounts than those whose last call hung. A few hundred of those could take them all. */
+/**
+ * How many of these stay free for other accounts than those whose last call hung. A few hundred of those
+ * could take them all.
+ */
 const AGENT_CALLS_RESERVED = 50;
 /** The most concurrent calls beyond the shares of their accounts. These wait for one another. */
 const BUSY_AGENT_CALLS_MAX = 100;

@@ -45,7 +45,10 @@ export const Count = (description: string, example = 3) =>
 /** Our keyword for the most levels of arrays and objects; JSON Schema has none. */
 export const LEVELS_MAX = 'x-levelsMax';
 
-/** Our keyword for what a value must be, in words: the end of the sentence "It must be ...". A pattern says it in symbols. */
+/**
+ * Our keyword for what a value must be, in words: the end of the sentence "It must be ...". A pattern says it
+ * in symbols.
+ */
 export const MUST_BE = 'x-mustBe';
 
 /** Text of a form that needs words. */

@@ -134,7 +134,10 @@ export interface DeveloperRef {
   readonly developerNumber: number;
 }
 
-/** TypeBox makes valid schemas. To check the first one, Ajv would compile the meta-schema, a tenth of a command's CPU time. */
+/**
+ * TypeBox makes valid schemas. To check the first one, Ajv would compile the meta-schema, a tenth of a
+ * command's CPU time.
+ */
 const ajv = new Ajv({ allErrors: false, meta: false, validateSchema: false });
 
 /** Slonik takes any Standard Schema as the shape of a row. */
@@ -207,8 +210,8 @@ class UnfitSessionError extends Error {
 
 /**
  * Rejects when Postgres does not answer. `not_durable` with synchronous_commit off, when a crash of Postgres would lose
- * what was confirmed. A session that is not `up` is closed: it has the defaults of its beginning, and the next one has those
- * of its own.
+ * what was confirmed. A session that is not `up` is closed: it has the defaults of its beginning, and the
+ * next one has those of its own.
  */
 export async function readServerState(database: Database): Promise<ServerState> {
   try {
@@ -249,8 +252,8 @@ export function durationOf(ms: number) {
 }
 
 /**
- * Runs `read` in a read-only snapshot: it sees one moment, regardless of concurrent writes. `lock` comes before the snapshot
- * and takes only locks.
+ * Runs `read` in a read-only snapshot: it sees one moment, regardless of concurrent writes. `lock` comes
+ * before the snapshot and takes only locks.
  */
 export function inOneSnapshot<T>(
   database: Database,

@@ -17,8 +17,9 @@ export type StatementFailure =
 /** Classes of SQLSTATE that end the session, so the commit may have happened. */
 const SESSION_LOST = /^(08|57P|58|XX)/;
 /**
- * Serialization and deadlock, lock not available, canceled (statement_timeout), out of resources, read-only, and idle in
- * its transaction for too long, as after a process or its machine stood still: the COMMIT never arrived.
+ * Serialization and deadlock, lock not available, canceled (statement_timeout), out of resources, read-only,
+ * and idle in its transaction for too long, as after a process or its machine stood still: the COMMIT never
+ * arrived.
  */
 const ROLLED_BACK_FOR_NOW = /^(40|53|55P03|57014|25006|25P03)/;
 
@@ -77,7 +78,10 @@ const SERVER_AWAY = /^(08|53|57P)/;
 const DRIVER_AWAY =
   /^(Connection terminated|Client has encountered a connection error|timeout expired|Query read timeout)/;
 
-/** Postgres cannot be reached for now. Not for a wrong password, database or name of a host, which waiting does not fix. */
+/**
+ * Postgres cannot be reached for now. Not for a wrong password, database or name of a host, which waiting
+ * does not fix.
+ */
 export function isDatabaseAway(error: unknown): boolean {
   for (let at = error; at instanceof Error; at = at.cause) {
     const code = 'code' in at ? String(at.code) : '';

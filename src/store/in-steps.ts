@@ -1,4 +1,7 @@
-/** Reads rows in steps, in the order of their ids, for any number of them: each statement ends long before its timeout. */
+/**
+ * Reads rows in steps, in the order of their ids, for any number of them: each statement ends long before its
+ * timeout.
+ */
 import { Type } from 'typebox';
 import type { ConsumerRef } from './balance/consumers.ts';
 import { row, sql, type Connection, type Fragment } from './database.ts';
@@ -17,7 +20,10 @@ export interface IdsBetween {
 }
 
 export const FIRST_ID = '00000000-0000-0000-0000-000000000000';
-/** The last id of a charge. The index has the first 8 bytes of ids as a signed number; larger ones are of the year 6429 and later. */
+/**
+ * The last id of a charge. The index has the first 8 bytes of ids as a signed number; larger ones are of the
+ * year 6429 and later.
+ */
 export const LAST_ID = '7fffffff-ffff-7fff-bfff-ffffffffffff';
 
 /** Rows that one index has in the order of their ids. */
@@ -40,8 +46,8 @@ type Side = 'oldest' | 'newest';
 const boundRow = row(Type.Object({ id: Type.String() }));
 
 /**
- * The parts of a range, the oldest or the newest first. They grow while the caller's work on them is quick, and shrink when
- * it is slow.
+ * The parts of a range, the oldest or the newest first. They grow while the caller's work on them is quick,
+ * and shrink when it is slow.
  */
 export async function* inSteps(
   connection: Connection,
@@ -65,8 +71,8 @@ export async function* inSteps(
 }
 
 /**
- * A page of the rows that match, newest first, when they may be few of millions. The newest rows often fill a page, so the
- * first steps are small.
+ * A page of the rows that match, newest first, when they may be few of millions. The newest rows often fill a
+ * page, so the first steps are small.
  */
 export async function pageInSteps<T>(
   connection: Connection,

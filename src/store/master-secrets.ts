@@ -21,7 +21,10 @@ export class MasterSecretError extends Error {
   }
 }
 
-/** The first process that has a number decides its secret. Throws a MasterSecretError for another one, and records nothing then. */
+/**
+ * The first process that has a number decides its secret. Throws a MasterSecretError for another one, and
+ * records nothing then.
+ */
 export async function keepMasterSecrets(
   connection: Connection,
   secrets: ReadonlyMap<number, string>,

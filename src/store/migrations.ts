@@ -41,8 +41,8 @@ interface SqlFile {
 type Applied = Pick<SqlFile, 'name' | 'hash'>;
 
 /**
- * Returns the names of the migrations and functions that it applied. While another migration holds the lock, it waits for as
- * long as that takes, and tells `onWait` for whom.
+ * Returns the names of the migrations and functions that it applied. While another migration holds the lock,
+ * it waits for as long as that takes, and tells `onWait` for whom.
  */
 export async function migrate(
   databaseUrl: string,
@@ -97,8 +97,8 @@ async function takeLock(client: Client, onWait: (holder: string) => void): Promi
 }
 
 /**
- * Throws when a migration or a function that this release needs is missing. A newer release may have added more, and may have
- * dropped functions that this release no longer calls.
+ * Throws when a migration or a function that this release needs is missing. A newer release may have added
+ * more, and may have dropped functions that this release no longer calls.
  */
 export async function checkMigrated(databaseUrl: string): Promise<void> {
   const released = await listReleased();

@@ -6,10 +6,11 @@ import { Type, type Static } from 'typebox';
 import { durationOf, row, sql, type Connection, type Transaction } from './database.ts';
 
 /**
- * `grant`, `invocation`, `approval`: the subject's row is new or has changed, so its workflow must exist and read it. `top_up`: the
- * same, until the workflow has claimed the row. `payment_reported`, `reversal_reported`: the top-up's workflow, or the
- * one of its reversals, must ask Stripe. `auto_top_up`: the subject is a consumer, whose automatic top-up is due. `webhook_endpoint`: the endpoint has
- * something to send, or was changed or deleted.
+ * `grant`, `invocation`, `approval`: the subject's row is new or has changed, so its workflow must exist and
+ * read it. `top_up`: the same, until the workflow has claimed the row. `payment_reported`,
+ * `reversal_reported`: the top-up's workflow, or the one of its reversals, must ask Stripe. `auto_top_up`:
+ * the subject is a consumer, whose automatic top-up is due. `webhook_endpoint`: the endpoint has something to
+ * send, or was changed or deleted.
  */
 export const TOPICS = [
   'grant',

@@ -1,7 +1,8 @@
 /**
- * Connections to the primary alone. After a failover, the address of Postgres may lead to the old server for a while, which
- * has become a standby: it answers what it knew, and refuses writes. A connection to it would stay open and be read from
- * after the address leads to the new primary, so keys would be checked and balances shown as they were.
+ * Connections to the primary alone. After a failover, the address of Postgres may lead to the old server for
+ * a while, which has become a standby: it answers what it knew, and refuses writes. A connection to it would
+ * stay open and be read from after the address leads to the new primary, so keys would be checked and
+ * balances shown as they were.
  */
 import type { DriverFactory } from 'slonik';
 

@@ -1,6 +1,6 @@
 /**
- * Deletes rows that nothing reads any more: Stripe's events and ours after a time, and what has expired in the console. Money,
- * charges, top-ups and their evidence are never deleted.
+ * Deletes rows that nothing reads any more: Stripe's events and ours after a time, and what has expired in
+ * the console. Money, charges, top-ups and their evidence are never deleted.
  */
 import { countRow, type Database, sql } from './database.ts';
 import { idFloorOf } from './database-ids.ts';
@@ -15,8 +15,8 @@ export interface Pruned {
 }
 
 /**
- * One bounded step. An event that Stripe sends again after it was deleted is recorded once more, and makes a workflow ask
- * Stripe once more.
+ * One bounded step. An event that Stripe sends again after it was deleted is recorded once more, and makes a
+ * workflow ask Stripe once more.
  */
 export async function pruneLogs(database: Database, retentionDays: number): Promise<Pruned> {
   const stripeEvents = await database.oneFirst(sql.type(countRow)`

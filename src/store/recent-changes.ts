@@ -1,4 +1,7 @@
-/** Which of the rows that API processes keep in memory changed recently, and which transactions may still change some. */
+/**
+ * Which of the rows that API processes keep in memory changed recently, and which transactions may still
+ * change some.
+ */
 import { Type, type Static } from 'typebox';
 import { durationOf, row, sql, type Connection } from './database.ts';
 import { writers } from './writers.ts';
@@ -37,8 +40,9 @@ const answerRow = row(
 export const LOOK_BACK_MS = 30_000;
 
 /**
- * What changed since half a minute before `since`, the time of the last answer by Postgres, or in the last half minute if that is
- * more. A transaction may take longer: the caller learns from `writers` that one has ended.
+ * What changed since half a minute before `since`, the time of the last answer by Postgres, or in the last
+ * half minute if that is more. A transaction may take longer: the caller learns from `writers` that one has
+ * ended.
  */
 export async function findRecentChanges(
   connection: Connection,

@@ -5,7 +5,10 @@ import { learnPoolers, POOLED } from './through-pooler.ts';
 
 learnPoolers();
 
-/** DATABASE_URL leads to a connection pooler and does not say so: its sessions would not have the settings they asked for. */
+/**
+ * DATABASE_URL leads to a connection pooler and does not say so: its sessions would not have the settings
+ * they asked for.
+ */
 export class PoolerError extends Error {
   override readonly name = 'PoolerError';
 
@@ -45,8 +48,8 @@ const SESSION_OPTIONS = {
   ...USUAL,
   // For the search for agents.
   'pg_trgm.similarity_threshold': 0.3,
-  // Where `migrate` creates pg_trgm, or where providers have created it. The default names the schema of the role, which is
-  // another one after a restore for another role.
+  // Where `migrate` creates pg_trgm, or where providers have created it. The default names the schema of the
+  // role, which is another one after a restore for another role.
   search_path: 'farebox,public,extensions',
   // Each pool and each step has its own limits where it needs them. A limit of the role would end migrations, and idle
   // connections of pools.
@@ -121,8 +124,9 @@ function isRefused({ code, message }: Error & { readonly code: unknown }): boole
 }
 
 /**
- * PgBouncer refuses the settings above, unless it is told to drop them. The error of a network names neither PostgreSQL nor the
- * setting, and has no message where the name has several addresses. The error of a wrong password does not name the setting.
+ * PgBouncer refuses the settings above, unless it is told to drop them. The error of a network names neither
+ * PostgreSQL nor the setting, and has no message where the name has several addresses. The error of a wrong
+ * password does not name the setting.
  */
 export function explainConnectFailure(error: unknown): unknown {
   for (let at = error; at instanceof Error; at = at.cause) {

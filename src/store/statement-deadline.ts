@@ -15,7 +15,8 @@ export function withDeadline(createDriver: DriverFactory, deadlineMs: number): D
         return {
           ...client,
           query: async (text, values, queryOptions) => {
-            // The ROLLBACK after a COMMIT that was not answered: its own error would hide that the COMMIT may have arrived.
+            // The ROLLBACK after a COMMIT that was not answered: its own error would hide that the COMMIT may
+            // have arrived.
             if (silent) throw silent;
             const { promise, resolve, reject } =
               Promise.withResolvers<Awaited<ReturnType<typeof client.query>>>();

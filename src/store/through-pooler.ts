@@ -1,12 +1,15 @@
 /**
- * Connections through a pooler that hands sessions on after each transaction, such as PgBouncer in transaction mode. What a
- * session was asked to keep would be lost, or given to somebody else: so every transaction sets its own limits, and no
- * statement is prepared by name. A statement outside of a transaction is sent together with its limits, as one transaction
- * and one message, so it waits for no further answer.
+ * Connections through a pooler that hands sessions on after each transaction, such as PgBouncer in
+ * transaction mode. What a session was asked to keep would be lost, or given to somebody else: so every
+ * transaction sets its own limits, and no statement is prepared by name. A statement outside of a transaction
+ * is sent together with its limits, as one transaction and one message, so it waits for no further answer.
  */
 import { Client, Query } from 'pg';
 
-/** The first of the `options` of such a connection (session.ts). They are never sent as such: the pooler refuses them. */
+/**
+ * The first of the `options` of such a connection (session.ts). They are never sent as such: the pooler
+ * refuses them.
+ */
 export const POOLED = '-c farebox.pooler=transaction';
 
 type Settings = ReadonlyMap<string, string>;

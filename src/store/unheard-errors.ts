@@ -1,7 +1,8 @@
 /**
  * A connection that breaks fails its query, and pg emits an `error` event too. Without a listener that event ends the
- * process. Slonik has none at two moments: when it looks up the types of Postgres, on a connection of its own, each time a
- * pool is created; and from 50 ms after it began to close a connection that Postgres, or a firewall, does not let end.
+ * process. Slonik has none at two moments: when it looks up the types of Postgres, on a connection of its
+ * own, each time a pool is created; and from 50 ms after it began to close a connection that Postgres, or a
+ * firewall, does not let end.
  */
 import { Client } from 'pg';
 import type { DriverFactory } from 'slonik';

@@ -1,4 +1,7 @@
-/** A connection of its own, outside of any pool, for work that sets the state of its session or holds a lock for long. */
+/**
+ * A connection of its own, outside of any pool, for work that sets the state of its session or holds a lock
+ * for long.
+ */
 import { setTimeout as delay } from 'node:timers/promises';
 import { Client } from 'pg';
 

@@ -1,7 +1,7 @@
 /**
- * The transactions in this database that have begun to write and have not ended. What they wrote becomes visible when they
- * end, and no timeout limits that: a commit waits for a disk or a standby as long as it takes. PostgreSQL shows only those of
- * our own role, unless the role may read all statistics.
+ * The transactions in this database that have begun to write and have not ended. What they wrote becomes
+ * visible when they end, and no timeout limits that: a commit waits for a disk or a standby as long as it
+ * takes. PostgreSQL shows only those of our own role, unless the role may read all statistics.
  */
 import { Type } from 'typebox';
 import { row, sql, type Connection } from './database.ts';

@@ -1,6 +1,6 @@
 /**
- * Reads the state of a top-up at the payment processor, and records a final state in its row as evidence. The steps that
- * credit, fail or expire a top-up trust that evidence, and never their caller.
+ * Reads the state of a top-up at the payment processor, and records a final state in its row as evidence. The
+ * steps that credit, fail or expire a top-up trust that evidence, and never their caller.
  */
 import type { Stripe } from 'stripe';
 import { CHECKOUT_MINUTES_MAX } from '../domain/checkout.ts';

@@ -35,8 +35,9 @@ export async function auditProcessor(
   sinceMs = 0,
 ): Promise<Finding[]> {
   const idMin = uuidFloor(sinceMs);
-  // Reads the ledger first, so that a payment made between the two reads is not expected to be credited yet. Reads claims
-  // before and after Stripe, so that a claim that changed meanwhile agrees with one of the two reads.
+  // Reads the ledger first, so that a payment made between the two reads is not expected to be credited yet.
+  // Reads claims before and after Stripe, so that a claim that changed meanwhile agrees with one of the two
+  // reads.
   const before = await listBookedThroughProcessor(database, idMin);
   const claimsBefore = await listClaims(database, idsOf(before));
   const books = await readBooks(stripe, Math.max(0, sinceMs - SKEW_MS));

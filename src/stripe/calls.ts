@@ -1,6 +1,7 @@
 /**
  * Our calls to Stripe. Each POST sends an idempotency key made from our row's id, and parameters from that row only, so
- * that a call whose response was lost can be repeated exactly. No retries here but of dead connections: Temporal makes them.
+ * that a call whose response was lost can be repeated exactly. No retries here but of dead connections:
+ * Temporal makes them.
  */
 import { Stripe } from 'stripe';
 import type { Config } from '../config.ts';
@@ -90,11 +91,12 @@ export async function saveTestCard(
 }
 
 /**
- * Creates a hosted checkout page. It offers to save the card for the next checkout or, when the owner asked for that, says
- * that it is saved for top-ups without the owner, under which terms, and sets it up for them. A different expiry is a
- * different session, so it gets a different key.
+ * Creates a hosted checkout page. It offers to save the card for the next checkout or, when the owner asked
+ * for that, says that it is saved for top-ups without the owner, under which terms, and sets it up for them.
+ * A different expiry is a different session, so it gets a different key.
  *
- * Without a customer, the page shows, uses and saves nothing of the account: cards, name, address. Its payer may be anyone.
+ * Without a customer, the page shows, uses and saves nothing of the account: cards, name, address. Its payer
+ * may be anyone.
  */
 export async function createSession(
   stripe: Stripe,
@@ -226,9 +228,9 @@ export async function cancelIntent(stripe: Stripe, intentId: string): Promise<vo
 
 /**
  * Makes a POST that takes effect once per key. Stripe stores even a 500 under the key and replays it for a day, and
- * refuses the key with different parameters (from a newer release, or another CONSOLE_URL). After such a response the next
- * key is used. No call here needs more protection: a second customer, session or intent stays unused, and an intent takes
- * its money once.
+ * refuses the key with different parameters (from a newer release, or another CONSOLE_URL). After such a
+ * response the next key is used. No call here needs more protection: a second customer, session or intent
+ * stays unused, and an intent takes its money once.
  */
 async function keyed<T>(
   key: string,

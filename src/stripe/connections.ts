@@ -1,8 +1,8 @@
 /**
  * The connections to Stripe. They are kept for the next call, and one that was kept may be dead without anybody having
  * said so: a firewall forgot it, or a machine behind a load balancer is gone. So a call on a kept connection that hears
- * nothing for a while is given up, and with it every kept connection that is idle. Stripe's client repeats such a call at
- * once, with its idempotency key, on a new connection, where it may take as long as any other.
+ * nothing for a while is given up, and with it every kept connection that is idle. Stripe's client repeats
+ * such a call at once, with its idempotency key, on a new connection, where it may take as long as any other.
  */
 import { Agent as HttpAgent, type ClientRequest } from 'node:http';
 import { Agent as HttpsAgent } from 'node:https';

@@ -1,6 +1,7 @@
 /**
- * What the errors of Stripe's library mean: for an operator who reads them, and for calls that name an unknown object. Every
- * command explains its errors by this, so it does not load the library, whose 200 files take longer than most commands.
+ * What the errors of Stripe's library mean: for an operator who reads them, and for calls that name an
+ * unknown object. Every command explains its errors by this, so it does not load the library, whose 200 files
+ * take longer than most commands.
  */
 import type { Stripe } from 'stripe';
 

@@ -1,7 +1,8 @@
 /**
- * The documents of taxed payments at Stripe. A checkout's session makes its own invoice; one for a payment by the saved card
- * is made here, of the tax that was calculated before the card was charged, and marked as paid by that payment. Stripe
- * forgets keys after a day, so each document names what it belongs to, and a later attempt continues with it.
+ * The documents of taxed payments at Stripe. A checkout's session makes its own invoice; one for a payment by
+ * the saved card is made here, of the tax that was calculated before the card was charged, and marked as paid
+ * by that payment. Stripe forgets keys after a day, so each document names what it belongs to, and a later
+ * attempt continues with it.
  */
 import type { Stripe } from 'stripe';
 import { wireId } from '../domain/ids.ts';
@@ -100,7 +101,10 @@ function createInvoice(
   );
 }
 
-/** With the tax as it was calculated: Stripe reports that calculation, so the invoice must not calculate another one. */
+/**
+ * With the tax as it was calculated: Stripe reports that calculation, so the invoice must not calculate
+ * another one.
+ */
 function lineOf(
   { amountMicros }: Invoiceable,
   { tax_breakdown: taxes }: Stripe.Tax.Calculation,

@@ -2,8 +2,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 
 /**
- * Steps that call Stripe take at most this long, so with a slot for each that may start meanwhile, none waits for a slot
- * while Stripe hangs.
+ * Steps that call Stripe take at most this long, so with a slot for each that may start meanwhile, none waits
+ * for a slot while Stripe hangs.
  */
 const STEP_SECONDS_MAX = 15;
 /**

@@ -23,8 +23,9 @@ const RECALLED_AFTER_MS = 600_000;
 /** Stripe's clock may be behind ours, and a customer may be older than the first top-up that was restored. */
 const SKEW_MS = HOUR_MS;
 /**
- * A checkout of a link has no customer by which its session could be found, so the sessions of all accounts are read. The
- * payer, to whom the page said that it cannot be opened, left it long before: none is opened later.
+ * A checkout of a link has no customer by which its session could be found, so the sessions of all accounts
+ * are read. The payer, to whom the page said that it cannot be opened, left it long before: none is opened
+ * later.
  */
 const LINK_OPENED_WITHIN_MS = 15 * 60_000;
 

@@ -1,6 +1,7 @@
 /**
- * Compares the processor's books with ours, a page or a top-up at a time. Reads the ledger first for each top-up, so that
- * a payment made between the two reads shows as not credited yet, never as credited without a payment.
+ * Compares the processor's books with ours, a page or a top-up at a time. Reads the ledger first for each
+ * top-up, so that a payment made between the two reads shows as not credited yet, never as credited without a
+ * payment.
  */
 import { Stripe } from 'stripe';
 import { uuidOf } from '../domain/ids.ts';

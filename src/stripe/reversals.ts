@@ -1,6 +1,6 @@
 /**
- * Reads refunds and disputes at Stripe, and makes refunds. A refund has one idempotency key forever, made from its row's
- * id: if a response was lost, its outcome is found by reading, never with a new key.
+ * Reads refunds and disputes at Stripe, and makes refunds. A refund has one idempotency key forever, made
+ * from its row's id: if a response was lost, its outcome is found by reading, never with a new key.
  */
 import type { Stripe } from 'stripe';
 import { uuidOf, wireId } from '../domain/ids.ts';
@@ -74,9 +74,9 @@ export function reportOfDispute(dispute: Stripe.Dispute): ReportedReversal {
 }
 
 /**
- * A warning concerns what is left of the payment, until that is refunded in full, or disputed. Stripe then says that it is not
- * actionable, and need not take that back when the refund fails, so the charge counts too. The charge must be expanded.
- * Empty: nothing was left when the warning came.
+ * A warning concerns what is left of the payment, until that is refunded in full, or disputed. Stripe then
+ * says that it is not actionable, and need not take that back when the refund fails, so the charge counts
+ * too. The charge must be expanded. Empty: nothing was left when the warning came.
  */
 export function reportOfWarning(warning: Stripe.Radar.EarlyFraudWarning): ReportedReversal[] {
   const { id } = warning;
@@ -114,8 +114,9 @@ function statusOf({ status, balance_transactions: moved }: Stripe.Dispute): Disp
 }
 
 /**
- * The bank may dispute a payment in its own currency. Then what left our balance at Stripe counts, and all of the payment
- * while that shows no dollars: an inquiry takes nothing, and the account at Stripe may have another currency.
+ * The bank may dispute a payment in its own currency. Then what left our balance at Stripe counts, and all of
+ * the payment while that shows no dollars: an inquiry takes nothing, and the account at Stripe may have
+ * another currency.
  */
 function disputedMicros(dispute: Stripe.Dispute): Micros {
   if (dispute.currency === 'usd') return microsOf(dispute);

@@ -1,6 +1,6 @@
 /**
- * Records the refunds and disputes of a credited top-up as Stripe has them now, makes the requested refunds, and then the
- * documents: the invoice of a taxed payment by the saved card, and the credit notes of refunds.
+ * Records the refunds and disputes of a credited top-up as Stripe has them now, makes the requested refunds,
+ * and then the documents: the invoice of a taxed payment by the saved card, and the credit notes of refunds.
  */
 import type { Stripe } from 'stripe';
 import { wireId } from '../domain/ids.ts';
@@ -32,8 +32,8 @@ interface Deps {
 }
 
 /**
- * Reads first, to learn what an earlier attempt did, and so that a refund that cannot be made now does not keep the rest
- * from being recorded.
+ * Reads first, to learn what an earlier attempt did, and so that a refund that cannot be made now does not
+ * keep the rest from being recorded.
  */
 export async function syncReversals(
   { database, stripe, warn }: Deps,

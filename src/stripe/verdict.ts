@@ -1,6 +1,6 @@
 /**
- * Derives the state of a top-up from the payment processor's objects. Pure. Only a payment in full, in the right currency
- * and for this top-up counts as paid; anything else that looks paid is an error.
+ * Derives the state of a top-up from the payment processor's objects. Pure. Only a payment in full, in the
+ * right currency and for this top-up counts as paid; anything else that looks paid is an error.
  */
 import type { Stripe } from 'stripe';
 import { wireId } from '../domain/ids.ts';
@@ -76,8 +76,8 @@ export function verdictOfSession(session: Stripe.Checkout.Session, expected: Exp
   if (session.status === 'expired') return { kind: 'expired' };
   const intent = session.payment_intent;
   if (session.status !== 'complete') return { kind: 'open' };
-  // A delayed payment method (a bank debit) completes the session first, may wait for the payer to verify the account, and
-  // may fail days later.
+  // A delayed payment method (a bank debit) completes the session first, may wait for the payer to verify the
+  // account, and may fail days later.
   const isWaiting =
     intent === null || typeof intent === 'string' || intent.status === 'requires_action';
   const verdict: Verdict = isWaiting ? { kind: 'open' } : verdictOfIntent(intent, expected);
@@ -152,7 +152,10 @@ function paidIntent(intent: Stripe.PaymentIntent, expected: Expected): Verdict {
   };
 }
 
-/** A different payment needs a person until all of it is refunded. Then the top-up was not paid, and no longer can be. */
+/**
+ * A different payment needs a person until all of it is refunded. Then the top-up was not paid, and no longer
+ * can be.
+ */
 function unlessReturned(
   intent: Stripe.PaymentIntent | string | null,
   verdict: () => Verdict,

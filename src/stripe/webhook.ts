@@ -1,7 +1,7 @@
 /**
- * The processor's webhook (specification section 6): verifies the raw bytes, stores the event, acknowledges it. An event
- * is a nudge, never the truth: the workflow asks the processor what was paid. So only the event's id, type and subject are
- * read, and the customer who saved a card, which works with any API version.
+ * The processor's webhook (specification section 6): verifies the raw bytes, stores the event, acknowledges
+ * it. An event is a nudge, never the truth: the workflow asks the processor what was paid. So only the
+ * event's id, type and subject are read, and the customer who saved a card, which works with any API version.
  */
 import { isUtf8 } from 'node:buffer';
 import { Stripe } from 'stripe';

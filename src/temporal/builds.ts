@@ -1,6 +1,7 @@
 /**
- * The builds of workflow code in a deployment, as Temporal knows them (decision 0036). New runs go to the current build,
- * and pinned runs stay on theirs. Workers watch that none of them waits for a build that no worker runs.
+ * The builds of workflow code in a deployment, as Temporal knows them (decision 0036). New runs go to the
+ * current build, and pinned runs stay on theirs. Workers watch that none of them waits for a build that no
+ * worker runs.
  */
 import { isGrpcServiceError } from '@temporalio/client';
 import type { Logger } from 'pino';
@@ -82,8 +83,8 @@ export function offenderOf({ buildId, isCurrent, pinned }: Build) {
 }
 
 /**
- * Now, by Temporal's clock, which dates polls and may differ from ours: to within a minute while any worker polls. Once none
- * does, Temporal forgets the last poll after five minutes.
+ * Now, by Temporal's clock, which dates polls and may differ from ours: to within a minute while any worker
+ * polls. Once none does, Temporal forgets the last poll after five minutes.
  */
 function lastPollOf(deployment: Deployment | undefined): number {
   return Math.max(...(deployment?.builds ?? []).map(({ polledAtMs }) => polledAtMs ?? 0));
@@ -133,8 +134,8 @@ export async function takeOver(temporal: TemporalClient, buildId: string): Promi
 
 /**
  * What a worker of this build does: once, and for a build that never was current, new runs go to it. Later it only
- * replaces a current build without workers, so an operator's choice lasts. While it is current, it takes over the runs of
- * builds without workers. Returns the builds that are still abandoned.
+ * replaces a current build without workers, so an operator's choice lasts. While it is current, it takes over
+ * the runs of builds without workers. Returns the builds that are still abandoned.
  */
 export async function tendBuilds(
   temporal: TemporalClient,
@@ -166,7 +167,10 @@ export async function tendBuilds(
   return [];
 }
 
-/** Tends the builds until `signal` aborts, and reports after each look how many runs wait for a build without workers. */
+/**
+ * Tends the builds until `signal` aborts, and reports after each look how many runs wait for a build without
+ * workers.
+ */
 export async function keepBuilds(
   temporal: TemporalClient,
   buildId: string,

@@ -16,7 +16,10 @@ export interface TemporalClient {
   readonly taskQueue: string;
   /** Whether the server responds within `timeoutMs`. The default of a second is enough for an open connection. */
   isUp(timeoutMs?: number): Promise<boolean>;
-  /** Continues on a new connection if the server responds on it. False: it does not. Calls in flight stay on the old one. */
+  /**
+   * Continues on a new connection if the server responds on it. False: it does not. Calls in flight stay on
+   * the old one.
+   */
   renew(): Promise<boolean>;
   close(): Promise<void>;
 }

@@ -1,7 +1,7 @@
 /**
- * Decrypts payloads for the Temporal UI and the `temporal` command, by Temporal's protocol for codec servers. It listens
- * on the loopback address only, and its URL contains a random token, because the UI of a cluster of your own sends no
- * credentials.
+ * Decrypts payloads for the Temporal UI and the `temporal` command, by Temporal's protocol for codec servers.
+ * It listens on the loopback address only, and its URL contains a random token, because the UI of a cluster
+ * of your own sends no credentials.
  */
 import { randomBytes, timingSafeEqual } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';

@@ -1,6 +1,6 @@
 /**
- * Delivers a notice by its topic: starts or nudges a workflow, or makes an automatic top-up. The relay takes the notices from the
- * outbox (relay.ts).
+ * Delivers a notice by its topic: starts or nudges a workflow, or makes an automatic top-up. The relay takes
+ * the notices from the outbox (relay.ts).
  */
 import { findApproval } from '../store/approvals/approval.ts';
 import { takeUpAutoTopUp } from '../store/top-ups/auto-top-ups.ts';

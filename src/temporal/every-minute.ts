@@ -5,7 +5,10 @@ import { pause } from './pause.ts';
 const AGAIN_MS = 60_000;
 const RETRY_MS = 1_000;
 
-/** Repeats `work` every minute, and every second while it fails, until `signal` aborts, which also cuts off its calls. */
+/**
+ * Repeats `work` every minute, and every second while it fails, until `signal` aborts, which also cuts off
+ * its calls.
+ */
 export async function everyMinute(
   temporal: TemporalClient,
   signal: AbortSignal,

@@ -1,7 +1,7 @@
 /**
  * Replaces connections to Temporal that were forgotten, by a firewall for example, within about three seconds: it asks
- * on the open ones, and when one is silent and a new one is not, continues on new ones. While Temporal itself is silent,
- * it replaces nothing.
+ * on the open ones, and when one is silent and a new one is not, continues on new ones. While Temporal itself
+ * is silent, it replaces nothing.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { NativeConnection } from '@temporalio/worker';

@@ -7,8 +7,8 @@ const NOT_FOUND = 5;
 const PERMISSION_DENIED = 7;
 
 /**
- * Throws an error that names the setting if Temporal does not have the namespace. Other errors are ignored, for example that
- * the credential may not ask this: the calls that follow report what is wrong.
+ * Throws an error that names the setting if Temporal does not have the namespace. Other errors are ignored,
+ * for example that the credential may not ask this: the calls that follow report what is wrong.
  */
 export async function checkNamespace(
   { workflowService }: { readonly workflowService: Pick<WorkflowService, 'describeNamespace'> },

@@ -1,4 +1,7 @@
-/** Runs a reconciliation now, in addition to the scheduled ones (schedules.ts). Both may safely run at the same time. */
+/**
+ * Runs a reconciliation now, in addition to the scheduled ones (schedules.ts). Both may safely run at the
+ * same time.
+ */
 import type { reconcileTopUps as reconcileWorkflow } from '../../workflows/reconcile-top-ups.ts';
 import type { Reconciliation } from '../../workflows/reconcile-top-ups.ts';
 import type { TemporalClient } from './client.ts';

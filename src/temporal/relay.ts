@@ -31,8 +31,9 @@ export interface RelayDeps extends OutboxDeps {
 
 const BATCH = 50;
 /**
- * The relay asks rather than being told: NOTIFY reaches only one session, which a pooler hands on, and makes every commit that
- * notifies wait for the others. An empty outbox answers from its index in a tenth of a millisecond.
+ * The relay asks rather than being told: NOTIFY reaches only one session, which a pooler hands on, and makes
+ * every commit that notifies wait for the others. An empty outbox answers from its index in a tenth of a
+ * millisecond.
  */
 const POLL_MS = 100;
 /** After a failure, such as a Postgres that is away. */

@@ -11,7 +11,10 @@ export function invocationWorkflowId(temporal: Deployed, invocationId: string): 
   return workflowIdIn(temporal, 'invocation', wireId('invocation', invocationId));
 }
 
-/** Starts the workflow of an invocation that has not ended. Resolves when Temporal has accepted it; it then calls the agent. */
+/**
+ * Starts the workflow of an invocation that has not ended. Resolves when Temporal has accepted it; it then
+ * calls the agent.
+ */
 export async function startInvocation(
   temporal: TemporalClient,
   invocation: Invocation,
@@ -24,8 +27,8 @@ export async function startInvocation(
 }
 
 /**
- * Resolves when the invocation has ended, or will not end soon; also at the timeout, and when Temporal cannot be asked. The
- * row of the invocation says what happened.
+ * Resolves when the invocation has ended, or will not end soon; also at the timeout, and when Temporal cannot
+ * be asked. The row of the invocation says what happened.
  */
 export async function awaitInvocation(
   temporal: TemporalClient,

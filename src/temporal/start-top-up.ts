@@ -49,8 +49,8 @@ export async function reportPayment(temporal: TemporalClient, topUp: Startable):
 }
 
 /**
- * Starts the workflow of a top-up that no workflow has claimed. Resolves when Temporal has accepted it. If an earlier run
- * has ended, it was terminated before its first step, so it did nothing.
+ * Starts the workflow of a top-up that no workflow has claimed. Resolves when Temporal has accepted it. If an
+ * earlier run has ended, it was terminated before its first step, so it did nothing.
  */
 export async function startTopUp(temporal: TemporalClient, topUp: Startable): Promise<void> {
   await inTime(temporal, () =>

@@ -30,8 +30,9 @@ export function inTime<T>(
 }
 
 /**
- * How long a worker may take for a workflow task. One that was handed to a connection that is dead is handed out again after
- * this; the default is 10 s. Temporal itself allows more time from the fourth attempt on, so a slow worker comes to an end.
+ * How long a worker may take for a workflow task. One that was handed to a connection that is dead is handed
+ * out again after this; the default is 10 s. Temporal itself allows more time from the fourth attempt on, so
+ * a slow worker comes to an end.
  */
 const TASK_TIMEOUT_MS = 5_000;
 
@@ -41,8 +42,8 @@ export function runsOn({ taskQueue }: Deployed) {
 }
 
 /**
- * A start joins a running workflow. One that was terminated or failed starts again. One that completed starts again only if
- * its row is open all the same: Postgres was restored to a moment before the end.
+ * A start joins a running workflow. One that was terminated or failed starts again. One that completed starts
+ * again only if its row is open all the same: Postgres was restored to a moment before the end.
  */
 export function idPoliciesOf(row: 'open' | 'ended') {
   return {

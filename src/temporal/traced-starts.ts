@@ -1,6 +1,6 @@
 /**
- * Spans of the calls to Temporal, and the trace in the headers of what they start: the workflow passes it on to its steps
- * (workflows/trace-header.ts).
+ * Spans of the calls to Temporal, and the trace in the headers of what they start: the workflow passes it on
+ * to its steps (workflows/trace-header.ts).
  */
 import { defaultPayloadConverter, type Headers } from '@temporalio/common';
 import type { WorkflowClientInterceptor } from '@temporalio/client';

@@ -1,7 +1,8 @@
 /**
- * Carries a worker's connection to Temporal, so that it can be cut. The native part of Temporal's SDK takes up to 45 s to
- * notice that its connection was forgotten, by a firewall for example, and no setting shortens that (decision 0043). Bytes
- * pass unchanged. It listens on the loopback address, leads only to Temporal, and keeps no process alive.
+ * Carries a worker's connection to Temporal, so that it can be cut. The native part of Temporal's SDK takes
+ * up to 45 s to notice that its connection was forgotten, by a firewall for example, and no setting shortens
+ * that (decision 0043). Bytes pass unchanged. It listens on the loopback address, leads only to Temporal, and
+ * keeps no process alive.
  */
 import { once } from 'node:events';
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net';

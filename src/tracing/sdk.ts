@@ -1,7 +1,7 @@
 /**
- * OpenTelemetry's SDK, loaded only by a process that makes traces: spans go in batches to a receiver of OTLP over HTTP, as
- * JSON. Its packages read OTEL_EXPORTER_OTLP_... and OTEL_RESOURCE_ATTRIBUTES themselves. While the receiver is away,
- * spans beyond 2048 are dropped.
+ * OpenTelemetry's SDK, loaded only by a process that makes traces: spans go in batches to a receiver of OTLP
+ * over HTTP, as JSON. Its packages read OTEL_EXPORTER_OTLP_... and OTEL_RESOURCE_ATTRIBUTES themselves. While
+ * the receiver is away, spans beyond 2048 are dropped.
  */
 import { context, diag, DiagLogLevel } from '@opentelemetry/api';
 import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks';

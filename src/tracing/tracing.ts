@@ -1,5 +1,6 @@
 /**
- * Traces (OpenTelemetry), off by default. A process without traces has no Tracing object, and installs no hooks. Attributes hold our own words, ids and numbers: never keys, texts of callers, or values of
+ * Traces (OpenTelemetry), off by default. A process without traces has no Tracing object, and installs no
+ * hooks. Attributes hold our own words, ids and numbers: never keys, texts of callers, or values of
  * statements.
  */
 import {
@@ -72,8 +73,8 @@ export class Tracing {
   }
 
   /**
-   * The trace that a request brought. Without a valid one, a new trace begins. `tracestate` is a text of the caller, so it
-   * is dropped, as W3C Trace Context allows.
+   * The trace that a request brought. Without a valid one, a new trace begins. `tracestate` is a text of the
+   * caller, so it is dropped, as W3C Trace Context allows.
    */
   broughtBy(carrier: Readonly<Record<string, string | string[] | undefined>>): Context {
     return this.#parts.propagator.extract(ROOT_CONTEXT, carrier, {

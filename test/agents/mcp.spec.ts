@@ -98,7 +98,10 @@ interface Asked {
   readonly method?: string;
 }
 
-/** Answers one method with a stream of events that does not have its answer. Returns how often it was asked for the rest. */
+/**
+ * Answers one method with a stream of events that does not have its answer. Returns how often it was asked
+ * for the rest.
+ */
 async function withStream(method: string, stream: string, timeoutMs: number) {
   let resumed = 0;
   const server = createServer((request, response) => {

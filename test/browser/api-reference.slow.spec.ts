@@ -1,4 +1,7 @@
-/** The API reference in a real browser: it shows the document, calls the service, and loads nothing from other hosts. */
+/**
+ * The API reference in a real browser: it shows the document, calls the service, and loads nothing from other
+ * hosts.
+ */
 import assert from 'node:assert/strict';
 import type { Browser, Page } from 'playwright-core';
 import type { TestAccount } from '../support/accounts.ts';

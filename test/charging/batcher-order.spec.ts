@@ -1,4 +1,7 @@
-/** The order of a consumer's charges and of the entries of its holds, while statements leave, lock out and reject some. */
+/**
+ * The order of a consumer's charges and of the entries of its holds, while statements leave, lock out and
+ * reject some.
+ */
 import assert from 'node:assert/strict';
 import { setImmediate as turn } from 'node:timers/promises';
 import * as fc from 'fast-check';

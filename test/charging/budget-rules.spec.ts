@@ -1,4 +1,7 @@
-/** A one-time approval that was never used: for a day PostgreSQL decides about refused calls, then memory does again. */
+/**
+ * A one-time approval that was never used: for a day PostgreSQL decides about refused calls, then memory does
+ * again.
+ */
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { BudgetRulesCache } from '../../src/charging/budget-rules.ts';

@@ -1,6 +1,6 @@
 /**
- * Entries of holds in the batcher, against Postgres: they have the fair shares and the lanes for exceptions that charges
- * have. batcher.spec.ts and batcher-lanes.spec.ts have the rest, which is the same for both.
+ * Entries of holds in the batcher, against Postgres: they have the fair shares and the lanes for exceptions
+ * that charges have. batcher.spec.ts and batcher-lanes.spec.ts have the rest, which is the same for both.
  */
 import assert from 'node:assert/strict';
 import { randomUUIDv7 } from 'node:crypto';

@@ -1,6 +1,6 @@
 /**
- * Changes whose transaction took an hour, as when its commit waited for a standby: memory heeds them once they can be seen.
- * The hour is one by which the time of each answer is put forward.
+ * Changes whose transaction took an hour, as when its commit waited for a standby: memory heeds them once
+ * they can be seen. The hour is one by which the time of each answer is put forward.
  */
 import assert from 'node:assert/strict';
 import { hash } from 'node:crypto';

@@ -1,4 +1,7 @@
-/** Paid calls against the API while connections are cut at random: each is paid once, or not, as its caller was told. */
+/**
+ * Paid calls against the API while connections are cut at random: each is paid once, or not, as its caller
+ * was told.
+ */
 import assert from 'node:assert/strict';
 import { startTestApi, type TestApi } from '../support/api.ts';
 import { proveBooks } from '../support/books.ts';

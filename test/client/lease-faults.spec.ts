@@ -1,4 +1,7 @@
-/** Leases of the client against a service with scripted answers: what is refused, lost or malformed costs no other call. */
+/**
+ * Leases of the client against a service with scripted answers: what is refused, lost or malformed costs no
+ * other call.
+ */
 import assert from 'node:assert/strict';
 import { mkdtemp, open, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

@@ -1,4 +1,7 @@
-/** Paid routes over HTTP/2, whose response object has fewer methods: a handler that writes it itself is paid and answered. */
+/**
+ * Paid routes over HTTP/2, whose response object has fewer methods: a handler that writes it itself is paid
+ * and answered.
+ */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect, createServer, type Http2Server } from 'node:http2';

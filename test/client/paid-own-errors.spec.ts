@@ -1,6 +1,7 @@
 /**
- * Paid tools and routes of a server that pays others by itself: what Farebox refuses to that server is its own error, and
- * not a refusal to its caller. The caller would otherwise see the server's balance and a link to top up the server's account.
+ * Paid tools and routes of a server that pays others by itself: what Farebox refuses to that server is its
+ * own error, and not a refusal to its caller. The caller would otherwise see the server's balance and a link
+ * to top up the server's account.
  */
 import assert from 'node:assert/strict';
 import { Farebox, type FareboxError } from '@farebox/client';

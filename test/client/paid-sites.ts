@@ -34,8 +34,8 @@ const unpriced = { tool: 'search', price: fail };
 const hasty = { ...price, timeoutMs: 50 };
 
 /**
- * How often a handler ran, how many requests wait in front of `/left`, what ends the waits of `/late` and `/slow`, and what
- * handlers, prices and costs that fail throw.
+ * How often a handler ran, how many requests wait in front of `/left`, what ends the waits of `/late` and
+ * `/slow`, and what handlers, prices and costs that fail throw.
  */
 export const ran = {
   times: 0,
@@ -144,11 +144,13 @@ async function onNode(
 }
 
 /**
- * `/ok`, `/settled`, `/unpriced`, whose price throws, `/fails`, `/throws`, `/waits` for ever, `/late`, which sets a header that a refusal must not have, has
- * 50 ms and takes longer, `/slow`, which has time, `/unsettled`, whose cost throws,
- * and `/left`, whose caller leaves before it is asked to pay. Where a handler may write the response without its
- * framework: `/raw`, `/raw-fails`, `/raw-settled`, `/raw-unsettled`, `/raw-late`, `/raw-begun`, which throws after it has
- * begun, `/raw-list`, whose headers are a list, `/raw-fails-after`, which fails after it has answered, and `/ended`, which does not tell its framework.
+ * `/ok`, `/settled`, `/unpriced`, whose price throws, `/fails`, `/throws`, `/waits` for ever, `/late`, which
+ * sets a header that a refusal must not have, has 50 ms and takes longer, `/slow`, which has time,
+ * `/unsettled`, whose cost throws, and `/left`, whose caller leaves before it is asked to pay. Where a
+ * handler may write the response without its framework: `/raw`, `/raw-fails`, `/raw-settled`,
+ * `/raw-unsettled`, `/raw-late`, `/raw-begun`, which throws after it has begun, `/raw-list`, whose headers
+ * are a list, `/raw-fails-after`, which fails after it has answered, and `/ended`, which does not tell its
+ * framework.
  */
 export const SITES: Readonly<Record<string, (farebox: Farebox) => Promise<Site>>> = {
   koa: (farebox) => {

@@ -1,4 +1,7 @@
-/** Streams, and fetch responses, that paid routes do not send: they are closed, with what they hold open, and not paid for. */
+/**
+ * Streams, and fetch responses, that paid routes do not send: they are closed, with what they hold open, and
+ * not paid for.
+ */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer } from 'node:http';

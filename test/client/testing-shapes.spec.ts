@@ -1,4 +1,7 @@
-/** The fake refuses values of the wrong type and unknown members as the service does: one suite, which both must pass. */
+/**
+ * The fake refuses values of the wrong type and unknown members as the service does: one suite, which both
+ * must pass.
+ */
 import assert from 'node:assert/strict';
 import type { Ground } from './grounds.ts';
 import { fakeService, realService } from './grounds.ts';

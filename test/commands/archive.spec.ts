@@ -49,7 +49,10 @@ describe('farebox archive', () => {
 
   const archive = (month = OLD) => farebox(['archive', '--month', month], { env: api.env });
 
-  /** The clock was three days ahead: one charge comes after a charge with a later time, and one was refunded before its own time. */
+  /**
+   * The clock was three days ahead: one charge comes after a charge with a later time, and one was refunded
+   * before its own time.
+   */
   async function clockWasSetBack(): Promise<void> {
     await charge(2_000_000, Date.now() - HOUR_MS);
     await charge(3_000_000, Date.now() - 3 * DAY_MS);

@@ -1,4 +1,7 @@
-/** `farebox reconcile --after-restore` that is interrupted: it still says what it did, because a repeated one does not. */
+/**
+ * `farebox reconcile --after-restore` that is interrupted: it still says what it did, because a repeated one
+ * does not.
+ */
 import assert from 'node:assert/strict';
 import { readStripeConfig } from '../../src/config.ts';
 import { wireId } from '../../src/domain/ids.ts';

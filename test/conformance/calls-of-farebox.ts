@@ -7,7 +7,10 @@ const ROOMS = ['src', 'activities', 'workflows'];
 const CALL = /\bstripe\s*\.\s*([a-zA-Z]+(?:\s*\.\s*[a-zA-Z]+)*)\s*\.\s*(\w+)\(/g;
 /** Not calls over the network. */
 const LOCAL = /^(webhooks|errors)\b/;
-/** Any other use of the client, such as a resource that is put into a variable, would hide calls. Not a name in quotes. */
+/**
+ * Any other use of the client, such as a resource that is put into a variable, would hide calls. Not a name
+ * in quotes.
+ */
 const HIDDEN =
   /(?<!config\.|')\bstripe\s*(\[|\.\s*(?!com\b|md\b|secretKey\b)).*|\}\s*=\s*(\w+\.)?stripe;/g;
 /** `stripe[list].list(...)`: the lists that reconciliation walks. */

@@ -1,8 +1,8 @@
 /**
  * The declarations of the installed `stripe` package as JSON schemas. The package generates them from the OpenAPI
  * description of the API version that it pins, so they are that version's description of every object and parameter:
- * which members exist, which are required, which values an enum has. Read when needed (a few files, 0.2 s), so they cannot
- * be older than the package.
+ * which members exist, which are required, which values an enum has. Read when needed (a few files, 0.2 s),
+ * so they cannot be older than the package.
  */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
@@ -66,8 +66,9 @@ export class Declarations {
   readonly #leftOut: ReadonlySet<string>;
 
   /**
-   * Fields that can be expanded to an object outside of `keptObjects` (values of `object`) are taken for ids. Details of
-   * other types of payment methods than `keptTypes` are taken for unknown, which leaves a third of the description.
+   * Fields that can be expanded to an object outside of `keptObjects` (values of `object`) are taken for ids.
+   * Details of other types of payment methods than `keptTypes` are taken for unknown, which leaves a third of
+   * the description.
    */
   constructor(keptObjects: readonly string[], keptTypes: readonly string[]) {
     this.#keptObjects = new Set(keptObjects);

@@ -1,7 +1,7 @@
 /**
- * The conformance suite against Stripe itself, in test mode: `STRIPE_TEST_KEY=sk_test_... npm run test:stripe`. It takes
- * about ten minutes, makes payments with Stripe's test cards, and removes what can be removed. Use a sandbox that nobody
- * else uses at the same time. Also in the environment:
+ * The conformance suite against Stripe itself, in test mode: `STRIPE_TEST_KEY=sk_test_... npm run
+ * test:stripe`. It takes about ten minutes, makes payments with Stripe's test cards, and removes what can be
+ * removed. Use a sandbox that nobody else uses at the same time. Also in the environment:
  *
  *   STRIPE_BY_HAND=1         somebody fills in the hosted pages, whose addresses the suite prints. Only a browser can pay
  *                            there, so those tests are pending without it.

@@ -1,4 +1,7 @@
-/** Approvals in a real browser: the owner sees what is asked, answers, and raises a limit from the link of a refusal. */
+/**
+ * Approvals in a real browser: the owner sees what is asked, answers, and raises a limit from the link of a
+ * refusal.
+ */
 import assert from 'node:assert/strict';
 import { Client } from 'pg';
 import type { Page, Request } from 'playwright-core';

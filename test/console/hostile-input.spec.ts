@@ -1,4 +1,7 @@
-/** The sign-in endpoints answer every input that no page sends with a refusal in the one shape of errors, never with a failure. */
+/**
+ * The sign-in endpoints answer every input that no page sends with a refusal in the one shape of errors,
+ * never with a failure.
+ */
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { readFile } from 'node:fs/promises';

@@ -1,4 +1,7 @@
-/** Answers that the console does not get, and requests that come to nothing: nothing happens twice, and the user is told. */
+/**
+ * Answers that the console does not get, and requests that come to nothing: nothing happens twice, and the
+ * user is told.
+ */
 import assert from 'node:assert/strict';
 import type { Page, Route } from 'playwright-core';
 import { ask } from '../support/approval-requests.ts';

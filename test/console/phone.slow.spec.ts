@@ -1,4 +1,7 @@
-/** What an owner of agents does on a phone. Nothing slides sideways on the way, and no control is cut or wraps apart. */
+/**
+ * What an owner of agents does on a phone. Nothing slides sideways on the way, and no control is cut or wraps
+ * apart.
+ */
 import assert from 'node:assert/strict';
 import type { Page } from 'playwright-core';
 import { ask } from '../support/approval-requests.ts';

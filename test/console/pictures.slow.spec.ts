@@ -1,8 +1,8 @@
 /**
- * Every page with a month of use, and those of an account with data that breaks layouts, at three widths: no page slides
- * sideways, no table is cut, axe finds nothing, in light and dark colors, Tab reaches every control and shows where it is,
- * the browser reports nothing, and no other host is asked. `SCREENSHOTS=docs/screenshots` writes the pictures of the
- * documentation.
+ * Every page with a month of use, and those of an account with data that breaks layouts, at three widths: no
+ * page slides sideways, no table is cut, axe finds nothing, in light and dark colors, Tab reaches every
+ * control and shows where it is, the browser reports nothing, and no other host is asked.
+ * `SCREENSHOTS=docs/screenshots` writes the pictures of the documentation.
  */
 import assert from 'node:assert/strict';
 import { join } from 'node:path';

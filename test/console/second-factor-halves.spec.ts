@@ -196,7 +196,10 @@ describe('two-factor authentication, when the database fails halfway', () => {
     return cookiesOf(await auth('/two-factor/verify-totp', { code }, half));
   }
 
-  /** The library's updates of people wait, before they lock a row, if the condition is true. Resolves with what ends that. */
+  /**
+   * The library's updates of people wait, before they lock a row, if the condition is true. Resolves with
+   * what ends that.
+   */
   async function holdBack(condition: string): Promise<() => Promise<void>> {
     await api.sql.query('select pg_advisory_lock(7)');
     await api.sql.query(`

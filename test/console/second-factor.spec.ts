@@ -1,4 +1,7 @@
-/** After a change of the password or of two-factor authentication, earlier sessions, links and half-finished sign-ins give no access. */
+/**
+ * After a change of the password or of two-factor authentication, earlier sessions, links and half-finished
+ * sign-ins give no access.
+ */
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { startTestApiProcesses, type TestApi } from '../support/api.ts';

@@ -248,8 +248,8 @@ describe('signing in to the console', function () {
       Array.from({ length: 14 }, (_, place) => askFrom(place + 1, 'flooded@example.com')),
     );
     assert.deepEqual(new Set(asked.map(({ status }) => status)), new Set([200]));
-    // One was mailed for the sign-up. A request is answered before it is counted, and would start a new window if it was
-    // counted after the update below.
+    // One was mailed for the sign-up. A request is answered before it is counted, and would start a new
+    // window if it was counted after the update below.
     await until(async () => {
       const { rows } = await api.sql.query<{ count: number }>(
         `select count from console.sign_in_attempts where email_hash = sha256('link to flooded@example.com')`,

@@ -47,8 +47,8 @@ const MISSED = `window.expected
   .map(${NAME_OF})`;
 
 /**
- * Compares each control, with what is beside and around it, to itself once Tab has left it. Another control beside it does
- * not count: it looks different because it has the focus then.
+ * Compares each control, with what is beside and around it, to itself once Tab has left it. Another control
+ * beside it does not count: it looks different because it has the focus then.
  */
 const REACHED = `(() => {
   const nameOf = ${NAME_OF};

@@ -1,6 +1,7 @@
 /**
- * The console during a rolling upgrade: two API processes behind one address, each with its own build of the console, and a
- * proxy that gives each request to the next process. A page of either build works while a process that has its files runs.
+ * The console during a rolling upgrade: two API processes behind one address, each with its own build of the
+ * console, and a proxy that gives each request to the next process. A page of either build works while a
+ * process that has its files runs.
  */
 import assert from 'node:assert/strict';
 import { cp, mkdtemp, readdir, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises';

@@ -1,4 +1,7 @@
-/** When an endpoint counts as failing, when there is more to send to it, and how events for one that has ended are dropped. */
+/**
+ * When an endpoint counts as failing, when there is more to send to it, and how events for one that has ended
+ * are dropped.
+ */
 import assert from 'node:assert/strict';
 import { wireId } from '../../src/domain/ids.ts';
 import { sendDue } from '../../src/events/send-due.ts';

@@ -1,4 +1,7 @@
-/** API and worker are killed, and the connection to Temporal is cut, while an agent waits for its owner: nothing is lost. */
+/**
+ * API and worker are killed, and the connection to Temporal is cut, while an agent waits for its owner:
+ * nothing is lost.
+ */
 import assert from 'node:assert/strict';
 import { ask, decide, showApproval, tryDecide } from '../support/approval-requests.ts';
 import { approvalHarnessOf, type ApprovalHarness } from '../support/approval-harness.ts';

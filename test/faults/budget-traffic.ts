@@ -1,7 +1,8 @@
 /**
- * Callers that spend by random keys of random trees of budgets, through three API processes: charges alone and in batches,
- * holds, captures, releases and refunds. As the documentation says, each request is sent again under its idempotency key
- * until its outcome is known. Adds up what was answered, by key; a tree's nodes must come to the same.
+ * Callers that spend by random keys of random trees of budgets, through three API processes: charges alone
+ * and in batches, holds, captures, releases and refunds. As the documentation says, each request is sent
+ * again under its idempotency key until its outcome is known. Adds up what was answered, by key; a tree's
+ * nodes must come to the same.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { TestAccount } from '../support/accounts.ts';

@@ -1,7 +1,8 @@
 /**
- * Spends by random keys of random trees of budgets, through three API processes, while limits change, windows turn, keys are
- * revoked, branches are closed, and processes are killed. Every node of every tree then has used what was answered, to the
- * micro-dollar, and doctor finds nothing. BUDGET_SPENDS says how many; `npm run test:budgets` makes ten million.
+ * Spends by random keys of random trees of budgets, through three API processes, while limits change, windows
+ * turn, keys are revoked, branches are closed, and processes are killed. Every node of every tree then has
+ * used what was answered, to the micro-dollar, and doctor finds nothing. BUDGET_SPENDS says how many; `npm
+ * run test:budgets` makes ten million.
  */
 import assert from 'node:assert/strict';
 import { uuidOf } from '../../src/domain/ids.ts';

@@ -1,6 +1,6 @@
 /**
- * API processes with a wrong clock: they make no charges, rather than charge a retry twice. What they do make has the time
- * of Postgres, and what ends, ends by it.
+ * API processes with a wrong clock: they make no charges, rather than charge a retry twice. What they do make
+ * has the time of Postgres, and what ends, ends by it.
  */
 import assert from 'node:assert/strict';
 import { join } from 'node:path';

@@ -1,6 +1,6 @@
 /**
- * A complete site on a Postgres of its own, whose disk is small enough to be filled and whose connections are few enough
- * to be taken; the API's event loop can be stalled, and the clocks of API and worker stepped.
+ * A complete site on a Postgres of its own, whose disk is small enough to be filled and whose connections are
+ * few enough to be taken; the API's event loop can be stalled, and the clocks of API and worker stepped.
  *
  * A full disk needs a small file system, so only root can have one; false clocks need libfaketime (Debian's package).
  */

@@ -1,6 +1,7 @@
 /**
- * A ledger is moved by pg_dump and pg_restore, as docs/operations.md says, into an empty database, while Stripe is ahead of
- * the dump. Skipped where there is no pg_dump 18: `npm run fetch:postgres-programs` fetches one.
+ * A ledger is moved by pg_dump and pg_restore, as docs/operations.md says, into an empty database, while
+ * Stripe is ahead of the dump. Skipped where there is no pg_dump 18: `npm run fetch:postgres-programs`
+ * fetches one.
  */
 import assert from 'node:assert/strict';
 import { mkdtemp, rm } from 'node:fs/promises';

@@ -1,6 +1,6 @@
 /**
- * A failover of Postgres whose address leads to the old server for a while, as a stale DNS entry does. That one has become
- * a standby: it accepts connections, and does not know what was committed since.
+ * A failover of Postgres whose address leads to the old server for a while, as a stale DNS entry does. That
+ * one has become a standby: it accepts connections, and does not know what was committed since.
  */
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';

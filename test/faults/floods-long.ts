@@ -1,9 +1,10 @@
 /**
- * Every flood of floods.ts from 256 connections, in rounds of some seconds. In each round, another developer first charges
- * alone for as long, then beside the flood, and then while the same flood is sent to another process that only sends each
- * body back (bare-server.ts), which says what the machine itself costs. One line for each flood: the ratio of the p99 of that
- * developer's charges beside the flood to the one alone, its median and those of all rounds. It fails when that developer
- * is refused. The ratio fails nothing: it depends on the machine's cores.
+ * Every flood of floods.ts from 256 connections, in rounds of some seconds. In each round, another developer
+ * first charges alone for as long, then beside the flood, and then while the same flood is sent to another
+ * process that only sends each body back (bare-server.ts), which says what the machine itself costs. One line
+ * for each flood: the ratio of the p99 of that developer's charges beside the flood to the one alone, its
+ * median and those of all rounds. It fails when that developer is refused. The ratio fails nothing: it
+ * depends on the machine's cores.
  * `npm run test:faults:floods -- [--seconds 10] [--rounds 1] [--connections 256] [--only "batches of 1,000"]`
  */
 import { join } from 'node:path';

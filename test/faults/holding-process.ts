@@ -1,6 +1,6 @@
 /**
- * A tool server that holds money until it is killed: one hold is kept all its life, and calls place, capture, release or
- * forget others. It reports each step on its standard output, before and after the step.
+ * A tool server that holds money until it is killed: one hold is kept all its life, and calls place, capture,
+ * release or forget others. It reports each step on its standard output, before and after the step.
  */
 import { Farebox, FareboxError } from '@farebox/client';
 import { Random } from '../support/random.ts';

@@ -1,8 +1,8 @@
 /**
- * Kills processes that hold money, ten thousand of them: tool servers between a hold and its capture and, in between, the
- * API, the worker and connections to PostgreSQL. Captures that were not answered are resolved by the same key. In the end
- * each charge is known and none was made twice, nothing is reserved, and `farebox doctor` finds nothing.
- * `npm run test:faults:holds -- [--kills 10000] [--seed N] [--at-once 12]`
+ * Kills processes that hold money, ten thousand of them: tool servers between a hold and its capture and, in
+ * between, the API, the worker and connections to PostgreSQL. Captures that were not answered are resolved by
+ * the same key. In the end each charge is known and none was made twice, nothing is reserved, and `farebox
+ * doctor` finds nothing. `npm run test:faults:holds -- [--kills 10000] [--seed N] [--at-once 12]`
  */
 import assert from 'node:assert/strict';
 import { spawn, type ChildProcess } from 'node:child_process';

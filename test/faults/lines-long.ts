@@ -1,7 +1,8 @@
 /**
- * `npm run test:faults:lines`: each fault of a line or a part, one after the other, under uninterrupted charges and with
- * a payment in hand. For each: what callers saw, and how soon charges and top-ups worked again; the books are proved
- * each time. `-- --seconds 6` shortens the outages, `--only "its disk"` picks some, `--seed N` repeats a run.
+ * `npm run test:faults:lines`: each fault of a line or a part, one after the other, under uninterrupted
+ * charges and with a payment in hand. For each: what callers saw, and how soon charges and top-ups worked
+ * again; the books are proved each time. `-- --seconds 6` shortens the outages, `--only "its disk"` picks
+ * some, `--seed N` repeats a run.
  *
  * A full disk needs a small file system, so its trials run as root; false clocks need libfaketime (Debian's package).
  */

@@ -1,7 +1,7 @@
 /**
- * Lines between API and Postgres, worker and Temporal, worker and processor that reset, go silent or lose answers: callers
- * see only what the API promises, and charges and top-ups work again. `npm run test:faults:lines` measures how soon, which
- * a busy machine would falsify here.
+ * Lines between API and Postgres, worker and Temporal, worker and processor that reset, go silent or lose
+ * answers: callers see only what the API promises, and charges and top-ups work again. `npm run
+ * test:faults:lines` measures how soon, which a busy machine would falsify here.
  */
 import { SEED } from '../support/random.ts';
 import { shortTrials } from './line-trials.ts';

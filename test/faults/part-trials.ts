@@ -19,7 +19,10 @@ export interface DamageablePostgres {
 
 export const STALL_MS = 4_000;
 const STOP_MS = 5_000;
-/** What a quota of a container does to a process that has used it up: it runs so long in each period, and then not at all. */
+/**
+ * What a quota of a container does to a process that has used it up: it runs so long in each period, and then
+ * not at all.
+ */
 const QUOTA_MS = { period: 100, runs: 10 };
 const DISK_STEP_BYTES = 1_000_000;
 

@@ -1,7 +1,8 @@
 /**
- * Faults of the parts for seconds: Postgres's disk is full, its connections are taken, its tables locked; the API's event
- * loop stalls; API and worker are stopped, and their clocks step where libfaketime is installed. Callers see only what the
- * API promises, and charges and top-ups work again. `npm run test:faults:lines` measures how soon.
+ * Faults of the parts for seconds: Postgres's disk is full, its connections are taken, its tables locked; the
+ * API's event loop stalls; API and worker are stopped, and their clocks step where libfaketime is installed.
+ * Callers see only what the API promises, and charges and top-ups work again. `npm run test:faults:lines`
+ * measures how soon.
  */
 import assert from 'node:assert/strict';
 import { SEED } from '../support/random.ts';

@@ -1,4 +1,7 @@
-/** A process whose lines say nothing, as after a failover: it continues on new ones, and ends when it is told to stop. */
+/**
+ * A process whose lines say nothing, as after a failover: it continues on new ones, and ends when it is told
+ * to stop.
+ */
 import assert from 'node:assert/strict';
 import { startTestApi, type TestApi } from '../support/api.ts';
 import { startFaultyLine, type FaultyLine } from '../support/faulty-line.ts';

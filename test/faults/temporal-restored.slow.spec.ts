@@ -1,6 +1,7 @@
 /**
- * Temporal loses all of its data, or is restored from yesterday's backup, while Postgres and Stripe have today: workflows
- * are gone, or back at an earlier step. Postgres decides, so every top-up still ends right. Workers are not restarted.
+ * Temporal loses all of its data, or is restored from yesterday's backup, while Postgres and Stripe have
+ * today: workflows are gone, or back at an earlier step. Postgres decides, so every top-up still ends right.
+ * Workers are not restarted.
  */
 import assert from 'node:assert/strict';
 import { cp, rm } from 'node:fs/promises';

@@ -1,6 +1,6 @@
 /**
- * Proves that the recorded histories notice a change of the workflows: breaks the workflow code in one way after the other,
- * and replays the history that must then fail. `npm run test:mutations`, about a minute.
+ * Proves that the recorded histories notice a change of the workflows: breaks the workflow code in one way
+ * after the other, and replays the history that must then fail. `npm run test:mutations`, about a minute.
  */
 import assert from 'node:assert/strict';
 import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';

@@ -1,7 +1,8 @@
 /**
  * Records a history of each path that a workflow can take, for the release that package.json names:
- * `node test/histories/record.ts`, or some by the first letters of their names. Done once for each release; test/workflows/replay.spec.ts replays
- * all of them, so that no change to workflow code breaks running workflows.
+ * `node test/histories/record.ts`, or some by the first letters of their names. Done once for each release;
+ * test/workflows/replay.spec.ts replays all of them, so that no change to workflow code breaks running
+ * workflows.
  */
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';

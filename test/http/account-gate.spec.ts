@@ -72,7 +72,10 @@ describe('the share of an account', () => {
   });
 });
 
-/** How long the first of many waiting requests waits after the work of `workMs`. Timers may fire a millisecond early. */
+/**
+ * How long the first of many waiting requests waits after the work of `workMs`. Timers may fire a millisecond
+ * early.
+ */
 async function restMsOf({
   workMs,
   waiting,

@@ -1,6 +1,7 @@
 /**
- * The id of everything that belongs to a consumer ends with the last four digits of the consumer's id, so it says in which ledger
- * the row is. Made here through the API and the functions of the store, one of each kind, then read from every such table.
+ * The id of everything that belongs to a consumer ends with the last four digits of the consumer's id, so it
+ * says in which ledger the row is. Made here through the API and the functions of the store, one of each
+ * kind, then read from every such table.
  */
 import assert from 'node:assert/strict';
 import { ledgerOf, uuidOf } from '../../src/domain/ids.ts';

@@ -1,6 +1,6 @@
 /**
- * The whole service through PgBouncer in transaction mode, with far fewer sessions than it opens connections: charges, holds,
- * leases, top-ups, roll-ups and the console.
+ * The whole service through PgBouncer in transaction mode, with far fewer sessions than it opens connections:
+ * charges, holds, leases, top-ups, roll-ups and the console.
  */
 import assert from 'node:assert/strict';
 import { createDatabase } from '../../src/store/database.ts';

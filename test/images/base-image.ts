@@ -1,6 +1,7 @@
 /**
- * The Dockerfile's base image, made on this machine where no registry of images can be reached: Debian by `debootstrap`,
- * with the Node that runs this, its npm, the user `node`, and this machine's certificates. Needs root.
+ * The Dockerfile's base image, made on this machine where no registry of images can be reached: Debian by
+ * `debootstrap`, with the Node that runs this, its npm, the user `node`, and this machine's certificates.
+ * Needs root.
  */
 import { execFile } from 'node:child_process';
 import { cp, mkdtemp, readFile, realpath, rm, symlink, writeFile } from 'node:fs/promises';

@@ -1,7 +1,8 @@
 /**
- * The commands of docker-compose.yml without an engine: the image's files and production packages in a folder of their own,
- * its build step, and then each service's exact command and health check, as a user who can write nothing, beside a
- * PostgreSQL and a Temporal server of the test. `npm run test:images` does the same with the image itself.
+ * The commands of docker-compose.yml without an engine: the image's files and production packages in a folder
+ * of their own, its build step, and then each service's exact command and health check, as a user who can
+ * write nothing, beside a PostgreSQL and a Temporal server of the test. `npm run test:images` does the same
+ * with the image itself.
  */
 import assert from 'node:assert/strict';
 import { execFile, spawn, type ChildProcess } from 'node:child_process';

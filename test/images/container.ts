@@ -66,8 +66,9 @@ export const INIT = '/usr/bin/tini-static';
 export const HAS_INIT = existsSync(INIT);
 
 /**
- * In mount and process namespaces of its own: makes the root read-only, with what an engine mounts into every container,
- * and continues as the user without any right. Its arguments: the root, the user's id, and the command.
+ * In mount and process namespaces of its own: makes the root read-only, with what an engine mounts into every
+ * container, and continues as the user without any right. Its arguments: the root, the user's id, and the
+ * command.
  */
 const CONFINE = `set -eu
 root=$1 user=$2

@@ -1,4 +1,7 @@
-/** The mail that asks the owner about a refused call, when the mail server does not know the owner or there is no mail server. */
+/**
+ * The mail that asks the owner about a refused call, when the mail server does not know the owner or there is
+ * no mail server.
+ */
 import assert from 'node:assert/strict';
 import { ApplicationFailure } from '@temporalio/activity';
 import { pino } from 'pino';

@@ -1,4 +1,7 @@
-/** The mail that automatic top-ups turned themselves off: one each time, even if a process or the mail server is away. */
+/**
+ * The mail that automatic top-ups turned themselves off: one each time, even if a process or the mail server
+ * is away.
+ */
 import assert from 'node:assert/strict';
 import { asMicros } from '../../src/domain/money.ts';
 import { autoTopUpMails } from '../../src/mail/auto-top-ups-off.ts';

@@ -1,4 +1,7 @@
-/** The mail about an automatic top-up that waits for its owner: it gets lost neither with its process nor with a mail server. */
+/**
+ * The mail about an automatic top-up that waits for its owner: it gets lost neither with its process nor with
+ * a mail server.
+ */
 import assert from 'node:assert/strict';
 import { pino } from 'pino';
 import type { MailConfig } from '../../src/config.ts';

@@ -1,4 +1,7 @@
-/** Mail by SMTP, to a real mail server. test/console/sign-in.slow.spec.ts tests the mail that DEV_MAIL stores instead of sending. */
+/**
+ * Mail by SMTP, to a real mail server. test/console/sign-in.slow.spec.ts tests the mail that DEV_MAIL stores
+ * instead of sending.
+ */
 import assert from 'node:assert/strict';
 import { inspect } from 'node:util';
 import { pino } from 'pino';

@@ -38,8 +38,8 @@ export function findPreviousCommit(): string | undefined {
 }
 
 /**
- * Undefined: the commit has no parent here, or its parent's numbered files are not the beginning of ours. A branch that was
- * merged in between may have had later files before earlier ones.
+ * Undefined: the commit has no parent here, or its parent's numbered files are not the beginning of ours. A
+ * branch that was merged in between may have had later files before earlier ones.
  */
 function before(commit: string): string | undefined {
   const [, parent] = git('rev-list', '--parents', '-1', commit).split(' ');

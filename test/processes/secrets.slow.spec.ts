@@ -1,6 +1,7 @@
 /**
  * Secrets stay where they belong. Every route is called in every caller's name, rightly and wrongly; money comes in and
- * goes out, an agent is called, an event is delivered. Afterwards no secret is in a log, a workflow's history or an error.
+ * goes out, an agent is called, an event is delivered. Afterwards no secret is in a log, a workflow's history
+ * or an error.
  */
 import assert from 'node:assert/strict';
 import { readdir, readFile } from 'node:fs/promises';

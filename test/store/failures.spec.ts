@@ -1,4 +1,7 @@
-/** Connections to Postgres that the network resets or forgets: reads are refused for now, and the outcome of writes is unknown. */
+/**
+ * Connections to Postgres that the network resets or forgets: reads are refused for now, and the outcome of
+ * writes is unknown.
+ */
 import assert from 'node:assert/strict';
 import { ChargeFailure } from '../../src/charging/charge-failure.ts';
 import { apiErrorOf } from '../../src/http/answer-errors.ts';

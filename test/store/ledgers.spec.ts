@@ -1,6 +1,7 @@
 /**
- * Where each table belongs once ledgers are spread over nodes (docs/decisions/0042-what-belongs-to-a-ledger.md): to a ledger,
- * to all of them, or to each node. What an engine would refuse is listed here, so that the lists can only get shorter.
+ * Where each table belongs once ledgers are spread over nodes
+ * (docs/decisions/0042-what-belongs-to-a-ledger.md): to a ledger, to all of them, or to each node. What an
+ * engine would refuse is listed here, so that the lists can only get shorter.
  */
 import assert from 'node:assert/strict';
 import { Client } from 'pg';

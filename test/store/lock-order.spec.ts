@@ -1,6 +1,6 @@
 /**
- * Changes of an account, its consumer and its automatic top-ups, in pairs at the same moment: each locks rows in the order
- * of docs/decisions/0017-automatic-top-ups-begin-in-the-charge.md, so none waits in a circle.
+ * Changes of an account, its consumer and its automatic top-ups, in pairs at the same moment: each locks rows
+ * in the order of docs/decisions/0017-automatic-top-ups-begin-in-the-charge.md, so none waits in a circle.
  */
 import assert from 'node:assert/strict';
 import { hash, randomUUID } from 'node:crypto';

@@ -1,6 +1,6 @@
 /**
- * Behind PgBouncer in transaction mode, a connection keeps what it asked of its session, and leaves nothing to the others
- * that share it.
+ * Behind PgBouncer in transaction mode, a connection keeps what it asked of its session, and leaves nothing
+ * to the others that share it.
  */
 import assert from 'node:assert/strict';
 import { Client, Pool } from 'pg';

@@ -55,8 +55,8 @@ export function startTestApi(options: TestApiOptions = {}): Promise<TestApi> {
 }
 
 /**
- * For the suite that calls this. The members are there from the first `before` hook of the suite on. After its last test, the
- * books are proven, and everything is stopped.
+ * For the suite that calls this. The members are there from the first `before` hook of the suite on. After
+ * its last test, the books are proven, and everything is stopped.
  */
 export function openTestApi(options: TestApiOptions = {}): TestApi {
   const api = {} as TestApi;

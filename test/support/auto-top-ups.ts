@@ -1,4 +1,7 @@
-/** A consumer whose automatic top-ups are on, and the steps of a charge, a relay and time: for tests of the store alone. */
+/**
+ * A consumer whose automatic top-ups are on, and the steps of a charge, a relay and time: for tests of the
+ * store alone.
+ */
 import assert from 'node:assert/strict';
 import { Type } from 'typebox';
 import { asMicros } from '../../src/domain/money.ts';

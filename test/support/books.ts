@@ -1,6 +1,6 @@
 /**
- * The proof at the end of a test: doctor finds nothing. It examines in this process, which takes a fraction of the CPU time
- * of the command; `test/commands/doctor` tests the command.
+ * The proof at the end of a test: doctor finds nothing. It examines in this process, which takes a fraction
+ * of the CPU time of the command; `test/commands/doctor` tests the command.
  */
 import { findFaults, PARTS, report, type Part } from '../../src/commands/doctor.ts';
 import type { Environment } from './stack.ts';

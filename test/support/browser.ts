@@ -23,7 +23,8 @@ const UNWANTED = [
 ];
 
 /**
- * A test's page lives for seconds, so optimizing its code would cost more than it saves: a sixth of the renderer's time.
+ * A test's page lives for seconds, so optimizing its code would cost more than it saves: a sixth of the
+ * renderer's time.
  */
 const FOR_SHORT_LIVES = '--js-flags=--no-opt,--no-maglev';
 

@@ -37,7 +37,10 @@ export interface Window {
 
 /** Pages render slowly on a busy machine. */
 const PAGE_TIMEOUT_MS = 60_000;
-/** For races that machines of another speed show: how many times slower pages compute, and how much later answers come. */
+/**
+ * For races that machines of another speed show: how many times slower pages compute, and how much later
+ * answers come.
+ */
 const SLOWDOWN = Number(process.env['CONSOLE_CPU_SLOWDOWN'] ?? 1);
 const LATENCY_MS = Number(process.env['CONSOLE_LATENCY_MS'] ?? 0);
 
@@ -167,8 +170,8 @@ export async function closeUnblemished(
 }
 
 /**
- * The dialog that is being opened, once it takes keys: it is drawn before it listens to them, and then moves the focus into
- * itself. Text that is typed or filled in until then may go to another field.
+ * The dialog that is being opened, once it takes keys: it is drawn before it listens to them, and then moves
+ * the focus into itself. Text that is typed or filled in until then may go to another field.
  */
 export async function openedDialog(page: Page, name?: string): Promise<Locator> {
   // The effects that listen to keys have run when the one that names the dialog by its title has.

@@ -1,7 +1,7 @@
 /**
  * A folder for the data of the tests' servers. `npm test` asks for one in memory (TEST_IN_MEMORY): a run makes some two
- * hundred databases of five hundred files each, and a disk may take half a millisecond of CPU for each file. Temporal and
- * the simulator sync each commit, which takes milliseconds on a disk.
+ * hundred databases of five hundred files each, and a disk may take half a millisecond of CPU for each file.
+ * Temporal and the simulator sync each commit, which takes milliseconds on a disk.
  */
 import { mkdtemp, statfs } from 'node:fs/promises';
 import { availableMemory } from 'node:process';

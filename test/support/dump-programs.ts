@@ -14,7 +14,10 @@ export interface DumpPrograms {
   restore(file: string, databaseUrl: string, ...options: string[]): Promise<void>;
 }
 
-/** From POSTGRES_PROGRAMS, PATH, or where `npm run fetch:postgres-programs` puts them; undefined where there are none. */
+/**
+ * From POSTGRES_PROGRAMS, PATH, or where `npm run fetch:postgres-programs` puts them; undefined where there
+ * are none.
+ */
 export function findDumpPrograms(): DumpPrograms | undefined {
   const given = process.env['POSTGRES_PROGRAMS'];
   const folder = (given === undefined ? ['', FETCHED] : [given]).find(isNewEnough);

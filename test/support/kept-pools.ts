@@ -1,6 +1,6 @@
 /**
- * One connection to each database for what tests prepare, kept from one call to the next. With a connection for each call, connecting
- * and planning took several times the CPU time of the work.
+ * One connection to each database for what tests prepare, kept from one call to the next. With a connection
+ * for each call, connecting and planning took several times the CPU time of the work.
  */
 import { createDatabase, type Database } from '../../src/store/database.ts';
 

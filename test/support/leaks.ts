@@ -1,6 +1,7 @@
 /**
- * Secrets that leaked during a whole test run: every log in the run's folder and everything that Temporal stored is searched
- * for keys, and for the secrets that the run's processes and sessions were given. Replies are searched in contract.ts.
+ * Secrets that leaked during a whole test run: every log in the run's folder and everything that Temporal
+ * stored is searched for keys, and for the secrets that the run's processes and sessions were given. Replies
+ * are searched in contract.ts.
  */
 import { appendFileSync, createReadStream } from 'node:fs';
 import { readFile, readdir } from 'node:fs/promises';

@@ -1,4 +1,7 @@
-/** A mail server on loopback that asks for a password, keeps what it accepts, and refuses recipients and senders at `refused.example`. */
+/**
+ * A mail server on loopback that asks for a password, keeps what it accepts, and refuses recipients and
+ * senders at `refused.example`.
+ */
 import type { AddressInfo } from 'node:net';
 import { SMTPServer } from 'smtp-server';
 

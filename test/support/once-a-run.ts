@@ -6,7 +6,10 @@ import { until } from './stack.ts';
 /** The console is built in a quarter of a minute, and on a busy machine in minutes. */
 const TIMEOUT_MS = 600_000;
 
-/** Returns its folder, which the run removes. When the work fails, its caller gets the error, and the next one tries again. */
+/**
+ * Returns its folder, which the run removes. When the work fails, its caller gets the error, and the next one
+ * tries again.
+ */
 export async function onceARun(
   name: string,
   work: (folder: string) => Promise<unknown>,

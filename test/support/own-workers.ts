@@ -1,4 +1,7 @@
-/** Workers in the process of a test, which take workflows and the steps in Postgres of top-ups, and none that call Stripe. */
+/**
+ * Workers in the process of a test, which take workflows and the steps in Postgres of top-ups, and none that
+ * call Stripe.
+ */
 import { pino } from 'pino';
 import { NativeConnection, Worker } from '@temporalio/worker';
 import { createTopUpActivities, type TopUpActivities } from '../../activities/top-ups.ts';

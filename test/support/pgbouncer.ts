@@ -1,6 +1,6 @@
 /**
- * A real PgBouncer in front of a database, in transaction mode: the one of `npm run fetch:postgres-programs` if it is there,
- * else the machine's.
+ * A real PgBouncer in front of a database, in transaction mode: the one of `npm run fetch:postgres-programs`
+ * if it is there, else the machine's.
  */
 import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';

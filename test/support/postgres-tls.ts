@@ -1,6 +1,6 @@
 /**
- * PostgreSQL behind TLS, as managed ones are: accepts connections that ask for TLS alone, and passes them on to a server
- * without it.
+ * PostgreSQL behind TLS, as managed ones are: accepts connections that ask for TLS alone, and passes them on
+ * to a server without it.
  */
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';

@@ -1,4 +1,7 @@
-/** A receiver of events on loopback: it checks every signature with the library of Standard Webhooks and keeps each request. */
+/**
+ * A receiver of events on loopback: it checks every signature with the library of Standard Webhooks and keeps
+ * each request.
+ */
 import { createServer, type ServerResponse } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { Webhook } from 'standardwebhooks';

@@ -29,8 +29,9 @@ const started: Child[] = [];
 const unhandled: unknown[] = [];
 
 /**
- * Mocha ignores rejections that nobody handles, although Node would end a process of ours, or of a user of the client. They are reported
- * after the last test of a file, or of a run that is not parallel: a hook that fails between tests would end the run.
+ * Mocha ignores rejections that nobody handles, although Node would end a process of ours, or of a user of
+ * the client. They are reported after the last test of a file, or of a run that is not parallel: a hook that
+ * fails between tests would end the run.
  */
 export const mochaHooks = {
   beforeAll(): void {

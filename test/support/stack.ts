@@ -212,8 +212,8 @@ export async function testEnvironment(database: Pick<TestDatabase, 'url'>): Prom
 }
 
 /**
- * `env` from testEnvironment and a simulator's `env`. On a free port unless PORT is given. It runs in this process, which takes
- * a fifth of the CPU time of starting a process, and ends with it.
+ * `env` from testEnvironment and a simulator's `env`. On a free port unless PORT is given. It runs in this
+ * process, which takes a fifth of the CPU time of starting a process, and ends with it.
  */
 export async function startApi({ env }: { readonly env: Environment }): Promise<Server> {
   const { url, ...ours } = await addressed(env);
@@ -281,8 +281,8 @@ export async function startSimulator(
 }
 
 /**
- * The only variables that our processes get from the run. The compile cache halves the time of a start. No module is behind a
- * link, and a start that does not look for links takes a seventh less CPU time.
+ * The only variables that our processes get from the run. The compile cache halves the time of a start. No
+ * module is behind a link, and a start that does not look for links takes a seventh less CPU time.
  */
 function inherited(): Environment {
   const { PATH, HOME, NODE_COMPILE_CACHE } = process.env;

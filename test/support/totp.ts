@@ -1,7 +1,10 @@
 /** What an authenticator app shows. */
 import { createHmac } from 'node:crypto';
 
-/** RFC 6238: the six digits of this half minute, or of a later one: each signs in once, and the next one is right already. */
+/**
+ * RFC 6238: the six digits of this half minute, or of a later one: each signs in once, and the next one is
+ * right already.
+ */
 export function totp(base32: string, later = 0): string {
   const bits = base32
     .replace(/=+$/, '')

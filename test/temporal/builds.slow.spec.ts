@@ -1,6 +1,6 @@
 /**
- * A rolling deployment with WORKER_VERSIONING: two builds of the workflow code beside each other. Temporal itself says on
- * which build each run ended.
+ * A rolling deployment with WORKER_VERSIONING: two builds of the workflow code beside each other. Temporal
+ * itself says on which build each run ended.
  */
 import assert from 'node:assert/strict';
 import { appendFile, cp, mkdtemp, rm, symlink } from 'node:fs/promises';

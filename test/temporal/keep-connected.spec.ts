@@ -1,4 +1,7 @@
-/** Connections to Temporal that are forgotten on the way, as a firewall forgets them: both ends believe that they are open. */
+/**
+ * Connections to Temporal that are forgotten on the way, as a firewall forgets them: both ends believe that
+ * they are open.
+ */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { PassThrough } from 'node:stream';

@@ -1,4 +1,7 @@
-/** Payloads that Temporal cannot read: what its histories contain with and without keys, and who can still read them. */
+/**
+ * Payloads that Temporal cannot read: what its histories contain with and without keys, and who can still
+ * read them.
+ */
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';

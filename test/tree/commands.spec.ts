@@ -1,6 +1,6 @@
 /**
- * The commands that the documentation prints, against the command line: each exists, with its options and their values. And the
- * sections of the documentation that messages name.
+ * The commands that the documentation prints, against the command line: each exists, with its options and
+ * their values. And the sections of the documentation that messages name.
  */
 import assert from 'node:assert/strict';
 import { globSync } from 'node:fs';

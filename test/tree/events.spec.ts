@@ -1,4 +1,7 @@
-/** docs/webhooks.md: its table lists every type of event, each once, and no other. docs/events.md: the examples are events. */
+/**
+ * docs/webhooks.md: its table lists every type of event, each once, and no other. docs/events.md: the
+ * examples are events.
+ */
 import assert from 'node:assert/strict';
 import { EVENT_TYPES } from '../../src/domain/events.ts';
 import type { ExampleEvent } from '../../src/http/openapi/event-examples.ts';

@@ -25,6 +25,8 @@ const CONSTRUCTIONS = [
   /(\/\*\*|\/\/|^ *\*|description: ['"`]) ?(Of|Whose|Those) /m,
   /\b\d([\d,.]*\d)? dollars\b/i,
 ];
+/** The formatter breaks lines of code at 100 characters, but not those of comments. */
+const LONG_COMMENT = /^(?=.{121}) *(\*|\/\/) /;
 /** American spelling, as in the names of Stripe and of HTTP headers. */
 const BRITISH =
   /(behaviour|neighbour|colour|favour|honour|licence|labelled|\b(recogni|normali|organi|seriali|initiali|authori|summari)s(e|ed|es|ing)\b)/i;
@@ -88,6 +90,15 @@ describe('the tree', () => {
     const written = files.filter((path) => !WRITTEN_ELSEWHERE.test(path));
     assert.deepEqual(
       [...CONSTRUCTIONS, BRITISH].flatMap((pattern) => matches(written, pattern)),
+      [],
+    );
+  });
+
+  it('has no line of a comment that is too long to read, but in tables', () => {
+    const generated = 'client/api.d.ts';
+    const written = files.filter((path) => SOURCE.test(path) && path !== generated);
+    assert.deepEqual(
+      matches(written, LONG_COMMENT).filter((line) => !/^[^ ]+: \* {3}/.test(line)),
       [],
     );
   });

@@ -1,6 +1,7 @@
 /**
- * An operator terminates, cancels, resets or signals the workflow of an approval, a grant, an invocation or a webhook endpoint.
- * The row still ends right, and no workflow outlasts it. Those of top-ups have a test of their own.
+ * An operator terminates, cancels, resets or signals the workflow of an approval, a grant, an invocation or a
+ * webhook endpoint. The row still ends right, and no workflow outlasts it. Those of top-ups have a test of
+ * their own.
  */
 import assert from 'node:assert/strict';
 import type { WorkflowHandle } from '@temporalio/client';

@@ -126,7 +126,8 @@ function Question({ approval }: { readonly approval: Approval }) {
 }
 
 function Answers({ approval: { id, code, scope } }: { readonly approval: Approval }) {
-  // The same in every tab, so that the question is paid for once. After a payment that failed, another one may be tried.
+  // The same in every tab, so that the question is paid for once. After a payment that failed, another one
+  // may be tried.
   const key = useRef(id);
   const queries = useQueryClient();
   const [limit, setLimit] = useState('');

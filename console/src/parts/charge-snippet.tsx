@@ -1,6 +1,6 @@
 /**
- * The code that charges for one of the developer's tools, run from the page: with test keys that are made for it and stay
- * in the memory of this page, or with a live consumer key that the developer pastes.
+ * The code that charges for one of the developer's tools, run from the page: with test keys that are made for
+ * it and stay in the memory of this page, or with a live consumer key that the developer pastes.
  */
 import { Anchor, Button, Group, Select, Stack, Text, TextInput, Title } from '@mantine/core';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';

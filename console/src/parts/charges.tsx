@@ -30,7 +30,10 @@ export interface ChargeFilter {
   readonly to?: string;
 }
 
-/** The query string for the API. Days begin and end in the browser's time zone. Invalid dates are sent unchanged, and the API refuses them. */
+/**
+ * The query string for the API. Days begin and end in the browser's time zone. Invalid dates are sent
+ * unchanged, and the API refuses them.
+ */
 export function queryOf({ tool, from, to }: ChargeFilter): URLSearchParams {
   const query = new URLSearchParams();
   if (tool !== undefined) query.set('tool', tool);

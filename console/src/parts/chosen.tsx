@@ -1,4 +1,7 @@
-/** Details of the row that was clicked in the list above. The list may be long, so the click scrolls to the details and focuses them. */
+/**
+ * Details of the row that was clicked in the list above. The list may be long, so the click scrolls to the
+ * details and focuses them.
+ */
 import { Stack } from '@mantine/core';
 import { useEffect, useRef, type ReactNode } from 'react';
 

@@ -58,7 +58,10 @@ interface Source<Reply extends PageOfList> {
   readonly pollMs?: (pages: readonly Reply[]) => number | false;
 }
 
-/** The `pollMs` of a list whose new entries are on its first page. While more pages are loaded, it is not read again. */
+/**
+ * The `pollMs` of a list whose new entries are on its first page. While more pages are loaded, it is not read
+ * again.
+ */
 export function whileOnePage(ms: number) {
   return (pages: readonly PageOfList[]) => pages.length <= 1 && ms;
 }
@@ -79,7 +82,10 @@ interface PagedListProps {
   readonly children: ReactNode;
 }
 
-/** A paged list with its states: loading, failed, empty, loaded, more to load. The next page fails where it would be. */
+/**
+ * A paged list with its states: loading, failed, empty, loaded, more to load. The next page fails where it
+ * would be.
+ */
 export function PagedList({ list, isEmpty, empty, children }: PagedListProps) {
   const more = () => void list.fetchNextPage();
   const isOfNext = list.isFetchNextPageError;

@@ -1,4 +1,7 @@
-/** What the pages for operators share: the second factor that they ask for, a table, and links to where the details are. */
+/**
+ * What the pages for operators share: the second factor that they ask for, a table, and links to where the
+ * details are.
+ */
 import { Alert, Anchor, Group, Table, Text } from '@mantine/core';
 import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';

@@ -1,4 +1,7 @@
-/** What a spend key or a budget that ends leaves behind: leases, and the calls that still run, for which there is a choice. */
+/**
+ * What a spend key or a budget that ends leaves behind: leases, and the calls that still run, for which there
+ * is a choice.
+ */
 import { Checkbox, Text } from '@mantine/core';
 
 interface ReleaseHoldsProps {

@@ -173,7 +173,10 @@ function NavHead({ text }: { readonly text: string }) {
   );
 }
 
-/** Whether the page, such as that of one tool, is among those of the entry. The first page of a role has none below it. */
+/**
+ * Whether the page, such as that of one tool, is among those of the entry. The first page of a role has none
+ * below it.
+ */
 function isBelow(path: string, to: string): boolean {
   return to.lastIndexOf('/') > 0 && path.startsWith(`${to}/`);
 }

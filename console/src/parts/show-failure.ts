@@ -1,4 +1,7 @@
-/** A failure of something that has no place of its own on the page. It stays until it is closed: nobody has to be quick. */
+/**
+ * A failure of something that has no place of its own on the page. It stays until it is closed: nobody has to
+ * be quick.
+ */
 import { notifications } from '@mantine/notifications';
 
 export function showFailure(message: string): void {

@@ -96,8 +96,8 @@ export function Loading() {
 const AGAIN_MS = 5_000;
 
 /**
- * In place of a page whose code fails, or cannot be loaded, for example during an upgrade or in an outage. The navigation
- * stays, and the page is tried again, with new answers, until it works.
+ * In place of a page whose code fails, or cannot be loaded, for example during an upgrade or in an outage.
+ * The navigation stays, and the page is tried again, with new answers, until it works.
  */
 export function PageFailed() {
   const queries = useQueryClient();

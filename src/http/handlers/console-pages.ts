@@ -84,8 +84,9 @@ export function consolePages(api: Api): Middleware {
 const TRIES_MAX = 16;
 
 /**
- * While one release replaces another, another process may have the file, so the browser asks the same address again, on a new
- * connection. For a file that no process has anymore, the last response is 404, and the page reloads as one of the new release.
+ * While one release replaces another, another process may have the file, so the browser asks the same address
+ * again, on a new connection. For a file that no process has anymore, the last response is 404, and the page
+ * reloads as one of the new release.
  */
 function askAnother(ctx: Context, name: string): void {
   const tries = Number(ctx.query['tries'] ?? 0);

@@ -76,9 +76,9 @@ export function htmlOf({ title, body, isCard, refresh }: HtmlPage): string {
 const LOOKS_MAX = 14;
 
 /**
- * How a page that waits for a payment looks again: each pause is half as long again as the last one, and after ten minutes
- * there is only the link. A bank debit takes days, and nobody can read a page that is replaced every second. `looks` is the
- * parameter of that name, and `query` all others.
+ * How a page that waits for a payment looks again: each pause is half as long again as the last one, and
+ * after ten minutes there is only the link. A bank debit takes days, and nobody can read a page that is
+ * replaced every second. `looks` is the parameter of that name, and `query` all others.
  */
 export function lookingAgain(
   looks: unknown,

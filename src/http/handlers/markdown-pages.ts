@@ -1,6 +1,6 @@
 /**
- * The documentation as Markdown, for programs and language models: the guides, each at its path in this repository, so that
- * the links between them work, and the pages about error codes.
+ * The documentation as Markdown, for programs and language models: the guides, each at its path in this
+ * repository, so that the links between them work, and the pages about error codes.
  */
 import { readdirSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';

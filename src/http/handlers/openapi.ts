@@ -23,7 +23,10 @@ export function getLlms(endpoints: readonly Endpoint[]): Middleware {
   return serve('text/markdown', () => llmsText(endpoints));
 }
 
-/** Written when it is first requested: few processes are asked for it, and the OpenAPI document takes longer than the rest of `createApp`. */
+/**
+ * Written when it is first requested: few processes are asked for it, and the OpenAPI document takes longer
+ * than the rest of `createApp`.
+ */
 function serve(type: string, write: () => string): Middleware {
   const headers = { 'Cache-Control': CACHE_CONTROL, 'Access-Control-Allow-Origin': '*' };
   let body: string | undefined;

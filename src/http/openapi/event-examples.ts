@@ -1,6 +1,6 @@
 /**
- * An example of each type of event, and docs/events.md, which has them all. An example is built from the examples of its
- * members, except for those that its type decides.
+ * An example of each type of event, and docs/events.md, which has them all. An example is built from the
+ * examples of its members, except for those that its type decides.
  */
 import type { Static } from 'typebox';
 import { EVENT_TYPES, type EventType } from '../../domain/events.ts';

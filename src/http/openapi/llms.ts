@@ -1,6 +1,6 @@
 /**
- * `/llms.txt`: the guides, and the API on one page of Markdown, for language models. The API is derived from the table of
- * routes.
+ * `/llms.txt`: the guides, and the API on one page of Markdown, for language models. The API is derived from
+ * the table of routes.
  */
 import type { Endpoint } from '../endpoint.ts';
 import { TAGS } from './operation.ts';

@@ -39,8 +39,8 @@ export function readAccountKeys(
 }
 
 /**
- * Changes only the members given. Without a new ceiling, the developers' own limits stay. Takes effect in every process within a
- * second, as changes of keys do.
+ * Changes only the members given. Without a new ceiling, the developers' own limits stay. Takes effect in
+ * every process within a second, as changes of keys do.
  */
 export async function changeAccountKeys(
   database: Database,

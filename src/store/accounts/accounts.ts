@@ -43,8 +43,9 @@ export type CreateAccountsResult =
   | { readonly kind: 'email_taken'; readonly email: string };
 
 /**
- * Creates all of the accounts, or none when an email address is already taken. Each ACCOUNTS_AT_ONCE are committed by themselves: a
- * caller that has to keep the keys of those before a failure takes them from `committed`.
+ * Creates all of the accounts, or none when an email address is already taken. Each ACCOUNTS_AT_ONCE are
+ * committed by themselves: a caller that has to keep the keys of those before a failure takes them from
+ * `committed`.
  */
 export async function createAccounts(
   connection: Connection,
@@ -121,7 +122,10 @@ async function insertChunk(
   return drafts;
 }
 
-/** Stores a new random key of one account, a test key if it is a test account. `key` is its plain text, which is not stored. */
+/**
+ * Stores a new random key of one account, a test key if it is a test account. `key` is its plain text, which
+ * is not stored.
+ */
 export async function createKey(
   connection: Connection,
   prefix: string,
@@ -193,7 +197,10 @@ export async function findOwnerEmail(
   `);
 }
 
-/** Other transactions that lock the account wait until this one ends, so what it counts stays true. No charge locks it. */
+/**
+ * Other transactions that lock the account wait until this one ends, so what it counts stays true. No charge
+ * locks it.
+ */
 export async function lockAccount(tx: Transaction, id: string): Promise<void> {
   await tx.query(sql.typeAlias('nothing')`
     select from farebox.accounts where id = ${id} for no key update

@@ -1,6 +1,6 @@
 /**
- * Test accounts: the consumer and the developer of an account's test keys, with play money in ledgers of their own. Made
- * with the first test key; they have no address, no card and no owner who signs in.
+ * Test accounts: the consumer and the developer of an account's test keys, with play money in ledgers of
+ * their own. Made with the first test key; they have no address, no card and no owner who signs in.
  */
 import { randomUUIDv7 } from 'node:crypto';
 import { Type, type Static } from 'typebox';

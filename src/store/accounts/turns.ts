@@ -43,8 +43,9 @@ export function takeTurnInSteps<T>(
 }
 
 /**
- * No month is archived from here to the end of the transaction. A snapshot from before that would have neither the month's
- * charges, which the catalog no longer has, nor their sums; and what is read in steps could have both.
+ * No month is archived from here to the end of the transaction. A snapshot from before that would have
+ * neither the month's charges, which the catalog no longer has, nor their sums; and what is read in steps
+ * could have both.
  */
 async function keepCharges(tx: Transaction): Promise<void> {
   await tx.query(sql.typeAlias('nothing')`lock table only farebox.charges in access share mode`);

@@ -28,8 +28,9 @@ const wordMatchRow = row(
 
 /**
  * The meanings of a query's words, without stop words. A word that agents use means itself. Any other word means the
- * similar ones, unless it has digits or is so short that many words are similar. The count of a word that was common may be
- * 0 while some agents still have it (count_agent_words.sql), so the agents themselves are asked then.
+ * similar ones, unless it has digits or is so short that many words are similar. The count of a word that was
+ * common may be 0 while some agents still have it (count_agent_words.sql), so the agents themselves are asked
+ * then.
  */
 export async function findWordMatches(
   connection: Connection,

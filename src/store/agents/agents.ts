@@ -41,8 +41,8 @@ export const AGENTS_MAX = 1_000;
 const countRow = row(Type.Object({ count: Type.Integer(), isKnown: Type.Boolean() }));
 
 /**
- * Registers an agent, or updates one that the account owns. `exists` when another account owns it. `too_many` beyond what
- * an account may have, exactly: its registrations wait for each other.
+ * Registers an agent, or updates one that the account owns. `exists` when another account owns it. `too_many`
+ * beyond what an account may have, exactly: its registrations wait for each other.
  */
 export async function registerAgent(
   database: Database,

@@ -19,8 +19,8 @@ const withContents = sql.fragment`
 `;
 
 /**
- * Moves the contents of invocations that were made before `toMs`, the end of a month, and have ended. Returns their table,
- * which is named after that month; undefined if there are none.
+ * Moves the contents of invocations that were made before `toMs`, the end of a month, and have ended. Returns
+ * their table, which is named after that month; undefined if there are none.
  */
 export async function archiveInvocations(
   database: Database,

@@ -67,8 +67,8 @@ const approvalColumns = sql.fragment`
 
 /**
  * `payer`: the account's owner and keys see all of its approvals; a spend key sees those that it asked for, and with
- * `withBelow` those of budgets below its own. `developer`: one of its own calls, by its id. If the holder of the key has asked
- * before, the developer gets the holder's approval.
+ * `withBelow` those of budgets below its own. `developer`: one of its own calls, by its id. If the holder of
+ * the key has asked before, the developer gets the holder's approval.
  */
 export type ApprovalView =
   | (TreeView & { readonly kind: 'payer'; readonly spendKey: number })

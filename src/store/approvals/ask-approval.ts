@@ -80,7 +80,8 @@ async function limitReachedBy(
   tx: Transaction,
   { accountId, spendKey, developerNumber, askedBy, budget }: Ask,
 ): Promise<'key' | 'budget' | 'account' | undefined> {
-  // Developers that see a key are counted one by one, and apart from its holder, so that none of them uses up the limit.
+  // Developers that see a key are counted one by one, and apart from its holder, so that none of them uses up
+  // the limit.
   const ofKey = sql.fragment`
     spend_key = ${spendKey} and asked_by = ${askedBy} and (asked_by = 'payer' or developer = ${developerNumber})`;
   const counts = await tx.one(sql.type(countsRow)`

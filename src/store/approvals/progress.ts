@@ -29,8 +29,9 @@ export async function noteUnbegunApprovals(
 }
 
 /**
- * Posts a notice for pending approvals whose owner was not mailed: their workflow may have been terminated after it began. A
- * running one tries by itself, and is not disturbed. Each is noted again after the same time. Returns their number.
+ * Posts a notice for pending approvals whose owner was not mailed: their workflow may have been terminated
+ * after it began. A running one tries by itself, and is not disturbed. Each is noted again after the same
+ * time. Returns their number.
  */
 export async function noteUnmailedApprovals(
   connection: Connection,

@@ -5,7 +5,10 @@
 import { durationOf, type Connection, idRow, sql } from '../database.ts';
 import { windowUsedNow } from './find-refusal.ts';
 
-/** Whether a row `a` is about the budget of a developer for keys of the account, which no longer has a ceiling for each. */
+/**
+ * Whether a row `a` is about the budget of a developer for keys of the account, which no longer has a ceiling
+ * for each.
+ */
 const isWithoutCeiling = sql.fragment`
   exists (
     select from farebox.spend_keys k join farebox.accounts o on o.id = k.account_id

@@ -1,4 +1,7 @@
-/** The checks of approvals: that none is forgotten, that a raise applies, and that `once` was used once and as allowed. */
+/**
+ * The checks of approvals: that none is forgotten, that a raise applies, and that `once` was used once and as
+ * allowed.
+ */
 import { ARCHIVED_BEFORE } from '../charges/archived.ts';
 import { sql } from '../database.ts';
 

@@ -1,13 +1,14 @@
 /**
- * The part of the audit that proves the audit log: its chain of hashes is whole, it has an entry for each change that can
- * be seen elsewhere, and manual changes match it. The chain finds entries that were changed, deleted or moved. The
- * other checks find those deleted from its end, and changes made while a trigger was off.
+ * The part of the audit that proves the audit log: its chain of hashes is whole, it has an entry for each
+ * change that can be seen elsewhere, and manual changes match it. The chain finds entries that were changed,
+ * deleted or moved. The other checks find those deleted from its end, and changes made while a trigger was
+ * off.
  */
 import { sql } from '../database.ts';
 
 /**
- * Changes before this have no entries, nor those of budgets before the other one: an hour after its migration, because a
- * transaction that began later may have committed before the triggers were there.
+ * Changes before this have no entries, nor those of budgets before the other one: an hour after its
+ * migration, because a transaction that began later may have committed before the triggers were there.
  */
 const BEGINNING = sql.fragment`(select applied_at from farebox.migrations where name = '0033_audit_log')`;
 const BEGINNING_OF_BUDGETS = sql.fragment`

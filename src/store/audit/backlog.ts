@@ -60,7 +60,10 @@ export const ARE_PENDING = sql.fragment`
   status in ('pending', 'expired', 'failed', 'disputed') and status = 'pending' and id > ${since(TOP_UP_DAYS * DAY_MS)}
 `;
 
-/** By their reversals, which are few: a bank may dispute a payment of any age. It waits since the first that is open. */
+/**
+ * By their reversals, which are few: a bank may dispute a payment of any age. It waits since the first that
+ * is open.
+ */
 export const DISPUTED = sql.fragment`
   (
     select top_up_id, min(kind) as kind, sum(amount_micros)::int8 as amount_micros, min(created_at) as opened_at
@@ -69,8 +72,8 @@ export const DISPUTED = sql.fragment`
 `;
 
 /**
- * Deliveries `d` that are due, and not those that wait after a failure, or for an endpoint that fails: one that hangs takes hours
- * to refuse a thousand.
+ * Deliveries `d` that are due, and not those that wait after a failure, or for an endpoint that fails: one
+ * that hangs takes hours to refuse a thousand.
  */
 export const ARE_DUE = sql.fragment`
   d.status = 'waiting' and d.next_attempt_at <= now() and not exists (

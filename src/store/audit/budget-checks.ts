@@ -1,4 +1,7 @@
-/** The checks of budgets: what each node used, in total and in its window, that no limit was passed, and whole trees. */
+/**
+ * The checks of budgets: what each node used, in total and in its window, that no limit was passed, and whole
+ * trees.
+ */
 import { ARCHIVED_BEFORE } from '../charges/archived.ts';
 import { SPENT_BY_BUDGETS, SPENT_BY_KEYS } from '../budgets/usage.ts';
 import { waitingSpending } from '../budgets/waiting-spending.ts';
@@ -31,8 +34,9 @@ const nodes = sql.fragment`
 `;
 
 /**
- * What counts in the windows of a key's nodes: what was held, when the hold was placed (held_at), and the rest, which is
- * the last part of a charge and the first to be refunded, where the charge begins (charged_from).
+ * What counts in the windows of a key's nodes: what was held, when the hold was placed (held_at), and the
+ * rest, which is the last part of a charge and the first to be refunded, where the charge begins
+ * (charged_from).
  */
 const counted = sql.fragment`
   counted (ledger, consumer_id, spend_key, held_at, charged_from, micros) as (

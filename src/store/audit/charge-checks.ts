@@ -93,8 +93,8 @@ export const CHARGE_CHECKS = {
     ) m on m.ledger = c.ledger and m.consumer_id = c.id
     where c.refunded_micros <> coalesce(r.micros, 0) or c.refunded_micros <> coalesce(m.micros, 0)`,
 
-  // Ids are created before the consumer is locked, so charges that are close in time may be swapped, but by no more than
-  // the consumer's row says. Totals between instants rely on that (src/store/balance/spent.ts).
+  // Ids are created before the consumer is locked, so charges that are close in time may be swapped, but by
+  // no more than the consumer's row says. Totals between instants rely on that (src/store/balance/spent.ts).
   'charges are in the order of their times': sql.fragment`
     select 'charge ' || h.id, 'made at ' || at || ', behind one of ' || latest
     from (
@@ -152,8 +152,8 @@ export const CHARGE_CHECKS = {
     ) m on m.ledger = r.ledger and m.consumer_id = r.consumer_id and m.reason = r.name
     where r.micros is distinct from m.micros`,
 
-  // The developer's statement has it in the month of its id, the consumer's in that of the movement. Sorted, so that refunds
-  // of one charge need not be told apart.
+  // The developer's statement has it in the month of its id, the consumer's in that of the movement. Sorted,
+  // so that refunds of one charge need not be told apart.
   'a refund of a charge and its credit are of one time': sql.fragment`
     select 'charge ' || name, 'refunded at ' || r.at || ', credited for it at ' || m.at
     from (
@@ -180,8 +180,8 @@ export const CHARGE_CHECKS = {
 } as const;
 
 /**
- * After Postgres' clock was set back, these find the same rows forever. No sum depends on what they find (docs/runbook.md). If an
- * archive stopped for it, it would refuse every month from then on.
+ * After Postgres' clock was set back, these find the same rows forever. No sum depends on what they find
+ * (docs/runbook.md). If an archive stopped for it, it would refuse every month from then on.
  */
 const OF_CLOCKS: readonly string[] = [
   'charges are in the order of their times',

@@ -5,8 +5,8 @@ import { isTestLedger } from './modes.ts';
 import { madeTwiceByOneKey } from './one-key.ts';
 
 /**
- * The charges of a hold that was placed before this may be archived: those of an archived month, and of the day after, as a clock
- * that was set back over the end of the month dates a capture before its hold.
+ * The charges of a hold that was placed before this may be archived: those of an archived month, and of the
+ * day after, as a clock that was set back over the end of the month dates a capture before its hold.
  */
 const ALL_CHARGES_SINCE = sql.fragment`${ARCHIVED_BEFORE} + interval '1 day'`;
 

@@ -1,7 +1,7 @@
 /**
  * For doctor: a key is honored for 62 days; after that it makes a new charge or hold, as documented. One day allows for
- * differing clocks. `noun` is the plural of what a key makes. A row of `made` for which `isUndone` is true took nothing from the
- * consumer in the end, so it does not count.
+ * differing clocks. `noun` is the plural of what a key makes. A row of `made` for which `isUndone` is true
+ * took nothing from the consumer in the end, so it does not count.
  */
 import { sql, type Fragment } from '../database.ts';
 

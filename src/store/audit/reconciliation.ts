@@ -92,8 +92,9 @@ export async function recordWalk(connection: Connection, walkedUntil: string): P
 
 /**
  * Our top-ups, by id, about which Stripe may know more than we do and which a walk of its records would not show:
- * disputed, with a refund to be made, pending although Stripe reported how they ended or the payer's 24 hours are over, or
- * ended without stored evidence. Top-ups that Stripe reported as expired or failed are final and not checked again.
+ * disputed, with a refund to be made, pending although Stripe reported how they ended or the payer's 24 hours
+ * are over, or ended without stored evidence. Top-ups that Stripe reported as expired or failed are final and
+ * not checked again.
  */
 export async function listUnsettled(
   connection: Connection,

@@ -1,6 +1,6 @@
 /**
- * The part of the audit that finds rows which come with a schema and not with a dump of it: the records of migrations and
- * functions, and the numbers that are given next.
+ * The part of the audit that finds rows which come with a schema and not with a dump of it: the records of
+ * migrations and functions, and the numbers that are given next.
  */
 import { Type } from 'typebox';
 import { row, sql, type Database } from '../database.ts';
@@ -44,7 +44,10 @@ async function listUnrecorded(
     .map((name) => ({ subject: `${kind} ${name}`, detail: 'has no record' }));
 }
 
-/** A number that a row already has and that would be assigned again: the next insert would fail, or two developers would be one. */
+/**
+ * A number that a row already has and that would be assigned again: the next insert would fail, or two
+ * developers would be one.
+ */
 async function listUsedNumbers(database: Database): Promise<Offender[]> {
   const identities = await database.any(sql.type(identityRow)`
     select n.nspname as schema, c.relname as table, attname as column,

@@ -25,8 +25,8 @@ export type WaitingThing = Static<typeof WaitingThing>;
 const thingRow = row(WaitingThing);
 
 /**
- * At most `limit` of each kind, the oldest first. Leaves out differences, which the page lists separately, and internal work
- * (minutes to roll up, holds to release). Lists due events by endpoint.
+ * At most `limit` of each kind, the oldest first. Leaves out differences, which the page lists separately,
+ * and internal work (minutes to roll up, holds to release). Lists due events by endpoint.
  */
 export async function listWaiting(
   connection: Connection,

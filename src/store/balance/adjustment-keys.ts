@@ -1,6 +1,7 @@
 /**
- * Idempotency keys of the command `farebox account adjust`, written in the transaction of the adjustment. A key names one
- * change by a command, forever: an adjustment of one consumer, or a refund (../top-ups/refund-keys.ts).
+ * Idempotency keys of the command `farebox account adjust`, written in the transaction of the adjustment. A
+ * key names one change by a command, forever: an adjustment of one consumer, or a refund
+ * (../top-ups/refund-keys.ts).
  */
 import { Type } from 'typebox';
 import type { Micros } from '../../domain/money.ts';
@@ -20,8 +21,8 @@ interface Asked extends ConsumerRef, CommandRequest {
 const sameRow = row(Type.Object({ isSame: Type.Boolean() }));
 
 /**
- * Before any row is locked. Two tables have the keys, so that only this makes a refund and an adjustment with one key wait for
- * each other: the second one finds what the first one did.
+ * Before any row is locked. Two tables have the keys, so that only this makes a refund and an adjustment with
+ * one key wait for each other: the second one finds what the first one did.
  */
 export function lockCommandKey(tx: Transaction, { idempotencyKey }: CommandRequest): Promise<void> {
   return lockName(tx, `farebox.command_key ${idempotencyKey}`);

@@ -49,9 +49,10 @@ export async function getCounters(
 }
 
 /**
- * Every change of a consumer's money or settings locks this row before top-ups and settings. What locks the account or a notice
- * too does so before, and an account only `for no key update`, so that rows which refer to it are inserted meanwhile. Another
- * order could deadlock. The whole order is in docs/decisions/0017-automatic-top-ups-begin-in-the-charge.md.
+ * Every change of a consumer's money or settings locks this row before top-ups and settings. What locks the
+ * account or a notice too does so before, and an account only `for no key update`, so that rows which refer
+ * to it are inserted meanwhile. Another order could deadlock. The whole order is in
+ * docs/decisions/0017-automatic-top-ups-begin-in-the-charge.md.
  */
 export async function lockConsumer(
   tx: Transaction,

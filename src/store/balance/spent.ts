@@ -4,8 +4,8 @@
  *
  * Ids get the time of Postgres' clock when their statement is sent, before the consumer is locked, so charges that are
  * close in time may be swapped on the axis. Each consumer's row says by how much they have been, `disorder`: usually
- * nothing, else a few milliseconds; hours where Postgres' clock was set back by hours. Only the charges that are as close
- * to the instant are added up one by one.
+ * nothing, else a few milliseconds; hours where Postgres' clock was set back by hours. Only the charges that
+ * are as close to the instant are added up one by one.
  */
 import { Type } from 'typebox';
 import { uuidFloor } from '../../domain/ids.ts';
@@ -16,9 +16,9 @@ import { row, sql, timestampOf, type Connection } from '../database.ts';
 import { idFloorOf } from '../database-ids.ts';
 
 /**
- * The largest disorder that totals allow for. Waits and the clocks of processes make seconds of it, Postgres' clock as much
- * as it is set back. A bound, so that a clock that once was years ahead does not make every total read years of charges.
- * Doctor checks this and the disorder of each consumer.
+ * The largest disorder that totals allow for. Waits and the clocks of processes make seconds of it, Postgres'
+ * clock as much as it is set back. A bound, so that a clock that once was years ahead does not make every
+ * total read years of charges. Doctor checks this and the disorder of each consumer.
  */
 export const DISORDER_MS_MAX = 86_400_000;
 

@@ -52,9 +52,9 @@ const WINDOW_USED = sql.fragment`
 `;
 
 /**
- * The budgets of `page`, rows of `budget_details` of one consumer, with what is left on their paths. Each node on a path is
- * read once, even if many of the page are below it. By `= any`, so that nodes are found by their index regardless of how
- * many the planner expects.
+ * The budgets of `page`, rows of `budget_details` of one consumer, with what is left on their paths. Each
+ * node on a path is read once, even if many of the page are below it. By `= any`, so that nodes are found by
+ * their index regardless of how many the planner expects.
  */
 function readWithPaths({ ledger, consumerId }: ConsumerRef, page: Fragment) {
   const ofPaths = sql.fragment`

@@ -249,8 +249,8 @@ function scopesOf(changes: Partial<BudgetSettings>): LimitScope[] {
 }
 
 /**
- * Sets the window of any number of nodes. The count is kept only if the unit is the same and the window is still open. A window
- * that begins in the future, because Postgres' clock was set back, is reset.
+ * Sets the window of any number of nodes. The count is kept only if the unit is the same and the window is
+ * still open. A window that begins in the future, because Postgres' clock was set back, is reset.
  */
 export async function setWindow(
   tx: Transaction,

@@ -1,7 +1,7 @@
 /**
- * Budgets of what single developers charge to keys of the account, when it has a ceiling for each developer and day: one
- * budget for each developer, made by its first charge, with a spend key that nobody holds. Its owner may change it like any
- * other: give one developer more, or close it.
+ * Budgets of what single developers charge to keys of the account, when it has a ceiling for each developer
+ * and day: one budget for each developer, made by its first charge, with a spend key that nobody holds. Its
+ * owner may change it like any other: give one developer more, or close it.
  */
 import { randomBytes } from 'node:crypto';
 import { Type, type Static } from 'typebox';
@@ -41,7 +41,10 @@ export type FoundDeveloperBudget =
   /** The account can have no more budgets or keys, so the developer cannot be charged within the ceiling. */
   | { readonly kind: 'full' };
 
-/** The most windows in one statement. That takes a second on a busy machine, and a statement may take ten. An account may have 100,000. */
+/**
+ * The most windows in one statement. That takes a second on a busy machine, and a statement may take ten. An
+ * account may have 100,000.
+ */
 const WINDOWS_AT_ONCE = 10_000;
 
 /** The account that is charged, and the developer that charges; ids are UUIDs. */
@@ -60,7 +63,10 @@ export async function findDeveloperBudget(
   return budget ? { kind: 'found', budget } : make(database, asked);
 }
 
-/** Sets the limit of every developer that charged the account's keys. Each continues to count its day. The caller has locked the consumer. */
+/**
+ * Sets the limit of every developer that charged the account's keys. Each continues to count its day. The
+ * caller has locked the consumer.
+ */
 export async function setDeveloperWindows(
   tx: Transaction,
   consumer: ConsumerRef,

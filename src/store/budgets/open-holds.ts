@@ -1,6 +1,6 @@
 /**
- * Releases the open holds of spend keys that have ended, each as its developer would. One that is captured meanwhile is paid:
- * whichever locks the hold first wins.
+ * Releases the open holds of spend keys that have ended, each as its developer would. One that is captured
+ * meanwhile is paid: whichever locks the hold first wins.
  */
 import { Type, type Static } from 'typebox';
 import { uuidFloor } from '../../domain/ids.ts';

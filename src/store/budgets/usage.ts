@@ -1,6 +1,7 @@
 /**
  * What the spend keys of a budget and of all budgets below it spent, by key, tool, developer or day: the sums plus the
- * tails, as with earnings. Each budget has sums of its own, so a read takes no longer with a million keys than with one.
+ * tails, as with earnings. Each budget has sums of its own, so a read takes no longer with a million keys
+ * than with one.
  */
 import { Type } from 'typebox';
 import type { UsageGroup } from '../../domain/budget.ts';
@@ -17,7 +18,10 @@ export interface NodeRef extends ConsumerRef {
   readonly number: number;
 }
 
-/** A node with the view of who reads it. Sums count the keys of all nodes below it, whether or not the view shows those nodes. */
+/**
+ * A node with the view of who reads it. Sums count the keys of all nodes below it, whether or not the view
+ * shows those nodes.
+ */
 export type SeenNode = NodeRef & Pick<TreeView, 'root'>;
 
 /** The keys that a reader of the node sees one by one: its own, and those of nodes below it that the view shows. */
@@ -84,7 +88,10 @@ const groupRow = row(
   }),
 );
 
-/** Keys and days newest first, tools by name, developers in the order in which they signed up. `after` is the last mark of the page before. */
+/**
+ * Keys and days newest first, tools by name, developers in the order in which they signed up. `after` is the
+ * last mark of the page before.
+ */
 export async function readBudgetUsage(
   connection: Connection,
   node: SeenNode,
@@ -161,7 +168,10 @@ function spentAt(
     select mark, begins_at, amount_micros, charges from waiting`;
 }
 
-/** The charges that are still in the tails, with their key. Each key is looked up once, regardless of its number of charges. */
+/**
+ * The charges that are still in the tails, with their key. Each key is looked up once, regardless of its
+ * number of charges.
+ */
 function waitingAt(
   { ledger, consumerId, number }: NodeRef,
   range: HourRange,
@@ -196,7 +206,10 @@ function marksPage(group: 'tool' | 'day', after: string | undefined) {
     where ${isAfter} order by grouped collate "C" ${isDescending ? sql.fragment`desc` : sql.fragment`asc`}`;
 }
 
-/** By number, so that only the accounts on the page are looked up; each by a probe, as the planner might read them all instead. */
+/**
+ * By number, so that only the accounts on the page are looked up; each by a probe, as the planner might read
+ * them all instead.
+ */
 function developersPage(after: string | undefined, limit: number) {
   const isAfter =
     after === undefined
@@ -215,8 +228,8 @@ function developersPage(after: string | undefined, limit: number) {
 }
 
 /**
- * By number, which is the order in which keys are created and listed. Keys are read in this order until the page is full, so the
- * sums of no key behind it are read.
+ * By number, which is the order in which keys are created and listed. Keys are read in this order until the
+ * page is full, so the sums of no key behind it are read.
  */
 function keysPage(node: SeenNode, range: HourRange, after: string | undefined, limit: number) {
   const { ledger, consumerId } = node;

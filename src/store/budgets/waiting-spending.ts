@@ -1,10 +1,14 @@
 /**
- * What spend keys spent that no rollup has added to their sums yet: charges that their flush left in the tail of spending, one
- * row for all of them, and those that were decided one by one and refunds, each in a row of the tail of earnings.
+ * What spend keys spent that no rollup has added to their sums yet: charges that their flush left in the tail
+ * of spending, one row for all of them, and those that were decided one by one and refunds, each in a row of
+ * the tail of earnings.
  */
 import { sql, type Fragment } from '../database.ts';
 
-/** As rows of `ledger, consumer_id, spend_key, developer, tool, minute, amount_micros, charges`. Of one consumer if given. */
+/**
+ * As rows of `ledger, consumer_id, spend_key, developer, tool, minute, amount_micros, charges`. Of one
+ * consumer if given.
+ */
 export function waitingSpending(consumerId?: string) {
   const ofTail =
     consumerId === undefined ? sql.fragment`is not null` : sql.fragment`= ${consumerId}`;

@@ -1,7 +1,7 @@
 /**
  * Archives a closed month: its partition of charges is detached and moved to the schema farebox_archive, and what reads
- * and doctor need of these charges is kept as sums. The holds of earlier months move too. One transaction, beside traffic:
- * charges and holds wait only for the detaching, which reads nothing.
+ * and doctor need of these charges is kept as sums. The holds of earlier months move too. One transaction,
+ * beside traffic: charges and holds wait only for the detaching, which reads nothing.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { Type } from 'typebox';
@@ -54,8 +54,8 @@ export type ArchiveResult =
       readonly what: 'charges_rest' | 'earnings_tail' | UnsettledHolds;
     }
   /**
-   * The tables of charges and holds were too busy to be locked for the moment that detaching takes, or a vacuum of them took
-   * long.
+   * The tables of charges and holds were too busy to be locked for the moment that detaching takes, or a
+   * vacuum of them took long.
    */
   | { readonly kind: 'busy' };
 
@@ -126,8 +126,9 @@ async function findOldestMonth(tx: Transaction): Promise<string | null> {
 }
 
 /**
- * Waits for a vacuum of the partitions, and blocks the next one, because detaching does not wait as long as a vacuum takes.
- * PostgreSQL cancels an autovacuum after a second, unless it prevents wraparound. Nothing else waits for this lock.
+ * Waits for a vacuum of the partitions, and blocks the next one, because detaching does not wait as long as a
+ * vacuum takes. PostgreSQL cancels an autovacuum after a second, unless it prevents wraparound. Nothing else
+ * waits for this lock.
  */
 async function keepVacuumAway(tx: Transaction, partitions: readonly string[]): Promise<void> {
   const usual = await tx.oneFirst(sql.type(settingRow)`
@@ -154,7 +155,8 @@ async function keepFigures(tx: Transaction, name: string, fromMs: number, toMs: 
     select ledger, consumer_id, ${month}, developer, tool, count(*), sum(amount_micros)
     from ${charges} group by 1, 2, 4, 5
   `);
-  // First what follows without a gap: range_agg keeps its input in memory, and one consumer may have most of the charges.
+  // First what follows without a gap: range_agg keeps its input in memory, and one consumer may have most of
+  // the charges.
   await tx.query(sql.typeAlias('nothing')`
     insert into farebox.archived_spending as a (ledger, consumer_id, stretches)
     select ledger, consumer_id, range_agg(stretch) from (

@@ -28,7 +28,10 @@ export async function readArchivedBefore(connection: Connection): Promise<number
   return endMs ?? 0;
 }
 
-/** Postgres' clock with the end of the archived time, both in milliseconds since 1970; the end is 0 when no month is archived. */
+/**
+ * Postgres' clock with the end of the archived time, both in milliseconds since 1970; the end is 0 when no
+ * month is archived.
+ */
 export function readClockAndArchive(
   connection: Connection,
 ): Promise<{ readonly nowMs: number; readonly archivedBeforeMs: number }> {

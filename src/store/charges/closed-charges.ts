@@ -1,7 +1,8 @@
 /**
  * A consumer's charges by tool, for any number of charges: counted in steps, month by month, and what is closed is
- * counted once and remembered. The transaction of a charge begins within a minute of its id, so what is a minute older than
- * the oldest transaction that has not ended never changes, unless Postgres' clock is set back: then everything is forgotten. An archived month has only sums.
+ * counted once and remembered. The transaction of a charge begins within a minute of its id, so what is a
+ * minute older than the oldest transaction that has not ended never changes, unless Postgres' clock is set
+ * back: then everything is forgotten. An archived month has only sums.
  */
 import { LRUCache } from 'lru-cache';
 import { Type, type Static } from 'typebox';

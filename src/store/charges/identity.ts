@@ -1,6 +1,6 @@
 /**
- * How rows store the identity of a request, as two integers of 64 bits: the first 16 of the 22 digits of the idempotency key's
- * hash; then the other six, and the ten of the fingerprint.
+ * How rows store the identity of a request, as two integers of 64 bits: the first 16 of the 22 digits of the
+ * idempotency key's hash; then the other six, and the ten of the fingerprint.
  */
 import { sql } from '../database.ts';
 import { int8ArrayOfHex } from './binary-arrays.ts';

@@ -120,7 +120,8 @@ async function waitForOldSnapshots(client: Client): Promise<boolean> {
 
 /**
  * Everything is copied, so this changes only the catalog. The parent is locked before the default partition: a
- * statement that waited for the partition would have looked up the list of partitions before, and find the rows in none.
+ * statement that waited for the partition would have looked up the list of partitions before, and find the
+ * rows in none.
  */
 async function switchOver(
   client: Client,
@@ -147,7 +148,8 @@ async function switchOver(
 }
 
 /**
- * Without the turn, another process may have begun again, and the copies, which are locked, may be its own and incomplete.
+ * Without the turn, another process may have begun again, and the copies, which are locked, may be its own
+ * and incomplete.
  */
 async function checkTurn(client: Client, { pid }: Turn): Promise<void> {
   const { rowCount } = await client.query(

@@ -64,8 +64,9 @@ function connected<T>(databaseUrl: string, work: (client: Client) => Promise<T>)
 }
 
 /**
- * One process at a time. The lock belongs to a transaction that does nothing else and stays open until its connection ends:
- * the work needs several, and a lock of the session would stay with a pooler. Undefined: another process moves rows.
+ * One process at a time. The lock belongs to a transaction that does nothing else and stays open until its
+ * connection ends: the work needs several, and a lock of the session would stay with a pooler. Undefined:
+ * another process moves rows.
  */
 async function takeTurn(client: Client): Promise<Turn | undefined> {
   try {
@@ -88,7 +89,8 @@ async function readNow(client: Client): Promise<number> {
 }
 
 async function findMissing(client: Client, nowMs: number): Promise<Month[]> {
-  // The partitions of an archived month are not created again when the clock is months behind: nothing may be charged in it.
+  // The partitions of an archived month are not created again when the clock is months behind: nothing may be
+  // charged in it.
   const { rows } = await client.query<{ name: string }>(`
     select c.relname as name from pg_inherits i join pg_class c on c.oid = i.inhrelid
     where i.inhparent in ('farebox.charges'::regclass, 'farebox.holds'::regclass)

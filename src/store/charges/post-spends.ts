@@ -55,8 +55,8 @@ export async function postFittingSpends(
 }
 
 /**
- * Leaves the charges that need an approval to `postSpends`, which alone reads approvals, and with them the others of their
- * consumers, so that their order stays.
+ * Leaves the charges that need an approval to `postSpends`, which alone reads approvals, and with them the
+ * others of their consumers, so that their order stays.
  */
 async function withoutExceptions(
   connection: Connection,

@@ -31,8 +31,8 @@ const COUNT = `
 `;
 
 /**
- * Counts a request, and says whether it is allowed, else for how many seconds no more are. A window begins with the first
- * request after the last one ended.
+ * Counts a request, and says whether it is allowed, else for how many seconds no more are. A window begins
+ * with the first request after the last one ended.
  */
 export async function countClientRequest(
   pool: Pick<Pool, 'query'>,

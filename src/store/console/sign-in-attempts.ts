@@ -1,6 +1,6 @@
 /**
- * Counts how often anybody tried to sign in with an address, or had a link mailed to it, from wherever they tried, and how
- * often a code was used (src/console/sign-in-limit.ts).
+ * Counts how often anybody tried to sign in with an address, or had a link mailed to it, from wherever they
+ * tried, and how often a code was used (src/console/sign-in-limit.ts).
  */
 import { hash } from 'node:crypto';
 import { Type } from 'typebox';
@@ -44,8 +44,8 @@ export function countMailedLink(
 }
 
 /**
- * The same for a right code of two-factor authentication: only the first use signs in (RFC 6238, section 5.2). The window
- * is longer than a code is right.
+ * The same for a right code of two-factor authentication: only the first use signs in (RFC 6238, section
+ * 5.2). The window is longer than a code is right.
  */
 export function countUsedCode(
   connection: Connection,

@@ -30,7 +30,10 @@ const SignInState = Type.Object({
   hasSecondFactor: Type.Boolean(),
   secret: nullable(Type.String()),
 });
-/** The hash of the password, whether a code is asked for, and the encrypted secret of the codes, which may not be confirmed yet. */
+/**
+ * The hash of the password, whether a code is asked for, and the encrypted secret of the codes, which may not
+ * be confirmed yet.
+ */
 export type SignInState = Static<typeof SignInState>;
 
 const signInRow = row(SignInState);
@@ -106,9 +109,10 @@ export async function findUserEmail(
 }
 
 /**
- * In one transaction: if only half of it were stored, the owner would be asked for a code, and no code would be accepted. Earlier
- * sessions were not proven by a code, so they end. A session that is made meanwhile is ended by the code that makes it, which waits
- * for this. Does nothing and returns false if the code's secret was replaced or removed meanwhile.
+ * In one transaction: if only half of it were stored, the owner would be asked for a code, and no code would
+ * be accepted. Earlier sessions were not proven by a code, so they end. A session that is made meanwhile is
+ * ended by the code that makes it, which waits for this. Does nothing and returns false if the code's secret
+ * was replaced or removed meanwhile.
  */
 export async function turnOnSecondFactor(
   database: Database,

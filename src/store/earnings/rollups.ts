@@ -12,10 +12,11 @@ import { EARNED, SPANS } from './earnings.ts';
 import { cutByLots, PAID_BY_TOP_UPS } from './top-up-attribution.ts';
 
 /**
- * Rows per step: about a second of work at most. What rows share is written once per step, so the sums of a spend key that is
- * charged often cost little; a step of keys that are charged once ends after fewer of them. A flush with spend keys is one row of
- * many charges, so those flushes are also limited by their charges: the flush that reaches `SPENDS_PER_STEP` is the last.
- * Few large steps cost less than many small ones: with 10,000 keys, steps half as large write almost twice as many sums.
+ * Rows per step: about a second of work at most. What rows share is written once per step, so the sums of a
+ * spend key that is charged often cost little; a step of keys that are charged once ends after fewer of them.
+ * A flush with spend keys is one row of many charges, so those flushes are also limited by their charges: the
+ * flush that reaches `SPENDS_PER_STEP` is the last. Few large steps cost less than many small ones: with
+ * 10,000 keys, steps half as large write almost twice as many sums.
  */
 const EARNINGS_PER_STEP = 30_000;
 const KEYS_PER_STEP = 10_000;
@@ -166,7 +167,8 @@ export async function areTailsLong(connection: Connection): Promise<boolean> {
 export async function rebuildRollups(database: Database): Promise<void> {
   await database.transaction(async (tx) => {
     await takesLong(tx);
-    // Otherwise the sums of a month could be deleted here, and its charges be archived before the new sums are made of them.
+    // Otherwise the sums of a month could be deleted here, and its charges be archived before the new sums
+    // are made of them.
     await tx.query(sql.typeAlias('nothing')`select pg_advisory_xact_lock(${ARCHIVE_LOCK})`);
     await tx.query(sql.typeAlias('nothing')`select pg_advisory_xact_lock(${LOCK})`);
     await rebuildEarnings(tx);
@@ -177,8 +179,8 @@ export async function rebuildRollups(database: Database): Promise<void> {
 }
 
 /**
- * Keeps the sums of archived months, whose charges are gone. They contain nothing of the tail, not even a refund that a clock that was behind
- * dated in such a month.
+ * Keeps the sums of archived months, whose charges are gone. They contain nothing of the tail, not even a
+ * refund that a clock that was behind dated in such a month.
  */
 async function rebuildEarnings(tx: Connection): Promise<void> {
   await tx.query(sql.typeAlias('nothing')`

@@ -1,6 +1,6 @@
 /**
- * Monthly statements of a consumer and of a developer: the opening figure, the changes, the closing figure. They must be
- * read in one snapshot to add up while charges and rollups continue.
+ * Monthly statements of a consumer and of a developer: the opening figure, the changes, the closing figure.
+ * They must be read in one snapshot to add up while charges and rollups continue.
  */
 import { Type, type Static } from 'typebox';
 import { uuidFloor } from '../../domain/ids.ts';
@@ -59,7 +59,10 @@ const movementRow = row(StatementMovement);
 const refundsRow = row(ToolDayRefunds);
 const sumRow = row(Type.Object({ sum: Type.Integer() }));
 
-/** The tax of movements `m`. A refund that had to wait for credits has several; its first one, in `first`, has the tax. */
+/**
+ * The tax of movements `m`. A refund that had to wait for credits has several; its first one, in `first`, has
+ * the tax.
+ */
 const TAX = sql.fragment`
   case when kind = 'top_up' then (select tax_micros from farebox.top_ups t where t.id = m.top_up_id)
     when kind in ('refund', 'refund_returned') and id in (select id from first) then (

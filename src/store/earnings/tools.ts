@@ -30,7 +30,10 @@ export interface ToolName {
   readonly name: string;
 }
 
-/** Each name probes the index by itself (`lateral ... offset 0`): PostgreSQL may otherwise read all tools for a few dozen. */
+/**
+ * Each name probes the index by itself (`lateral ... offset 0`): PostgreSQL may otherwise read all tools for
+ * a few dozen.
+ */
 export async function findPricedTools(
   connection: Connection,
   names: readonly ToolName[],

@@ -37,8 +37,9 @@ const TAKEN_FROM_LOTS = sql.fragment`(
 )`;
 
 /**
- * The amounts that top-ups paid, computed from the charges, archived ones among them, and their refunds. The sums and the tail must add up to the
- * same. A top-up has a second lot when a refund of it failed; a charge that takes from both counts as one charge.
+ * The amounts that top-ups paid, computed from the charges, archived ones among them, and their refunds. The
+ * sums and the tail must add up to the same. A top-up has a second lot when a refund of it failed; a charge
+ * that takes from both counts as one charge.
  */
 export const PAID_BY_TOP_UPS = sql.fragment`
   ${paidByTopUps(sql.fragment`
@@ -51,8 +52,9 @@ export const PAID_BY_TOP_UPS = sql.fragment`
 `;
 
 /**
- * The same of these rows only: charges, `sign` 1, and refunds of charges, `sign` -1. It probes the index for each row: a
- * consumer who tops up daily has hundreds of lots after two years, and comparing each charge with each of them takes hours.
+ * The same of these rows only: charges, `sign` 1, and refunds of charges, `sign` -1. It probes the index for
+ * each row: a consumer who tops up daily has hundreds of lots after two years, and comparing each charge with
+ * each of them takes hours.
  */
 export function paidByTopUps(spending: Fragment): Fragment {
   return sql.fragment`

@@ -1,6 +1,6 @@
 /**
- * Deliveries: each event for each endpoint that wants it. A row has the last attempt, and while it waits, the time of the
- * next one. Attempts are made elsewhere; their results are recorded here.
+ * Deliveries: each event for each endpoint that wants it. A row has the last attempt, and while it waits, the
+ * time of the next one. Attempts are made elsewhere; their results are recorded here.
  */
 import { randomUUIDv7 } from 'node:crypto';
 import { Type, type Static } from 'typebox';
@@ -40,7 +40,10 @@ export type Delivery = Static<typeof Delivery>;
 
 const DueDelivery = Type.Object({
   ...Delivery.properties,
-  /** Seconds since 1970, by Postgres' clock: receivers refuse what is signed at another time, and a worker's may be wrong. */
+  /**
+   * Seconds since 1970, by Postgres' clock: receivers refuse what is signed at another time, and a worker's
+   * may be wrong.
+   */
   signedAt: Type.Integer(),
 });
 export type DueDelivery = Static<typeof DueDelivery>;
@@ -178,7 +181,10 @@ export async function recordFailed(
   });
 }
 
-/** If it is failing for that long still: another attempt may have succeeded since, or its owner has given it another address. */
+/**
+ * If it is failing for that long still: another attempt may have succeeded since, or its owner has given it
+ * another address.
+ */
 export async function disableIfLate(database: Database, endpointId: string): Promise<void> {
   await database.transaction(async (tx) => {
     const failingDays = await lockFailing(tx, endpointId);
@@ -270,8 +276,8 @@ export async function postTest(
 }
 
 /**
- * Writes notices for endpoints with a delivery that has been due for this long, since their workflow may be gone. Returns
- * how many. Of each endpoint it reads the delivery that is due first: millions may be late.
+ * Writes notices for endpoints with a delivery that has been due for this long, since their workflow may be
+ * gone. Returns how many. Of each endpoint it reads the delivery that is due first: millions may be late.
  */
 export async function noteLateDeliveries(connection: Connection, lateMs: number): Promise<number> {
   const { rowCount } = await connection.query(sql.typeAlias('nothing')`

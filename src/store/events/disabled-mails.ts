@@ -1,6 +1,7 @@
 /**
- * The mails that tell owners that a webhook endpoint was disabled because of its responses. The transaction that disables the
- * endpoint notes that a mail is owed (webhook-endpoints.ts). Once the owner enables or deletes the endpoint, none is owed.
+ * The mails that tell owners that a webhook endpoint was disabled because of its responses. The transaction
+ * that disables the endpoint notes that a mail is owed (webhook-endpoints.ts). Once the owner enables or
+ * deletes the endpoint, none is owed.
  */
 import { Type, type Static } from 'typebox';
 import { durationOf, row, sql, type Connection } from '../database.ts';
@@ -18,7 +19,10 @@ export type DisabledEndpoint = Static<typeof DisabledEndpoint>;
 
 const disabledRow = row(DisabledEndpoint);
 
-/** Takes the mail whose last attempt is the oldest, if it began at least this long ago. No other process takes it for as long. */
+/**
+ * Takes the mail whose last attempt is the oldest, if it began at least this long ago. No other process takes
+ * it for as long.
+ */
 export async function takeDisabled(
   connection: Connection,
   untriedForMs: number,
@@ -38,7 +42,10 @@ export async function takeDisabled(
   `);
 }
 
-/** The mail server has the mail, or will never accept it. Does nothing if the endpoint was enabled and disabled again meanwhile. */
+/**
+ * The mail server has the mail, or will never accept it. Does nothing if the endpoint was enabled and
+ * disabled again meanwhile.
+ */
 export async function settleDisabled(
   connection: Connection,
   { id, triedAt }: DisabledEndpoint,

@@ -73,7 +73,10 @@ export interface EndpointSettings {
   readonly description: string;
 }
 
-/** The endpoint as it is now, if an earlier request with the same idempotency key did it, or that it was another request. */
+/**
+ * The endpoint as it is now, if an earlier request with the same idempotency key did it, or that it was
+ * another request.
+ */
 type Known =
   | { readonly kind: 'known'; readonly endpoint: WebhookEndpoint }
   | { readonly kind: 'key_reused' };
@@ -194,7 +197,10 @@ async function enable(tx: Transaction, id: string): Promise<void> {
   if (rowCount > 0) await dropWaiting(tx, id);
 }
 
-/** A step takes a second at most, far from the timeout of a statement. A large account's endpoint may have a million. */
+/**
+ * A step takes a second at most, far from the timeout of a statement. A large account's endpoint may have a
+ * million.
+ */
 const ROWS_PER_STEP = 20_000;
 
 /** The caller has locked the endpoint, so no attempt is recorded meanwhile. */
@@ -212,8 +218,8 @@ async function dropWaiting(tx: Transaction, id: string): Promise<void> {
 }
 
 /**
- * Drops the deliveries that transactions wrote which did not see yet that the endpoint was disabled or deleted. Their notice
- * starts the workflow, which calls this. Does nothing when it is active.
+ * Drops the deliveries that transactions wrote which did not see yet that the endpoint was disabled or
+ * deleted. Their notice starts the workflow, which calls this. Does nothing when it is active.
  */
 export async function dropUnsendable(database: Database, id: string): Promise<void> {
   await database.transaction(async (tx) => {
@@ -229,8 +235,9 @@ const A_DAY_AGO = sql.fragment`now() - interval '1 day'`;
 
 /**
  * Drops waiting deliveries. Unless the owner did it, tells the account's other endpoints, and notes that the owner must
- * get a mail (disabled-mails.ts): at most one in a day, and none in an endpoint's first day, so that the holder of a key, who
- * enables, deletes and makes endpoints, cannot send the owner any number of them. Does nothing if the endpoint is not active, or if its `url` is not the given one.
+ * get a mail (disabled-mails.ts): at most one in a day, and none in an endpoint's first day, so that the
+ * holder of a key, who enables, deletes and makes endpoints, cannot send the owner any number of them. Does
+ * nothing if the endpoint is not active, or if its `url` is not the given one.
  */
 export async function disableWebhookEndpoint(
   tx: Transaction,
@@ -259,8 +266,8 @@ export async function disableWebhookEndpoint(
 }
 
 /**
- * The new secret signs at once; the one before it too, until the overlap is over. The repetition of the last roll changes
- * nothing: another one would end the secret that the receiver has.
+ * The new secret signs at once; the one before it too, until the overlap is over. The repetition of the last
+ * roll changes nothing: another one would end the secret that the receiver has.
  */
 export async function rollWebhookSecret(
   database: Database,

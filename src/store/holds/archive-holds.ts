@@ -1,7 +1,7 @@
 /**
- * Archives holds and leases of the months before an archived one. Those of the archived month itself stay: a hold lives for
- * a day, so a charge of the next month may have captured it, and refunds, lists and doctor read the hold of a charge.
- * Only ended holds: nothing reserves money in the archive.
+ * Archives holds and leases of the months before an archived one. Those of the archived month itself stay: a
+ * hold lives for a day, so a charge of the next month may have captured it, and refunds, lists and doctor
+ * read the hold of a charge. Only ended holds: nothing reserves money in the archive.
  */
 import { Type } from 'typebox';
 import { uuidFloor } from '../../domain/ids.ts';
@@ -46,8 +46,8 @@ export async function findUnsettled(
 }
 
 /**
- * Moves the leases from before `beforeMs` to a table of their own, whose name it returns, and deletes the idempotency keys of
- * extensions and renewals of these holds, which nobody looks up any more.
+ * Moves the leases from before `beforeMs` to a table of their own, whose name it returns, and deletes the
+ * idempotency keys of extensions and renewals of these holds, which nobody looks up any more.
  */
 export async function archiveLeases(tx: Transaction, beforeMs: number): Promise<readonly string[]> {
   const beforeId = uuidFloor(beforeMs);

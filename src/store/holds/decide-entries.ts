@@ -1,6 +1,7 @@
 /**
- * The statement that decides entries one by one: holds, their captures and releases, and charges that did not simply fit.
- * Everything that decides about money is in migrations/functions/post_entries.sql; this file carries arrays.
+ * The statement that decides entries one by one: holds, their captures and releases, and charges that did not
+ * simply fit. Everything that decides about money is in migrations/functions/post_entries.sql; this file
+ * carries arrays.
  */
 import { OVER_MODES } from '../../domain/hold.ts';
 import type { LimitRow } from '../budgets/budget.ts';
@@ -44,8 +45,9 @@ function overOf(entry: LedgerEntry): number {
 }
 
 /**
- * What to do with an entry that would release money to a consumer with a debt. `left`: its outcome is `owing`, and nothing
- * changes. `decided`: it is decided, and the caller repays the debt in the same transaction.
+ * What to do with an entry that would release money to a consumer with a debt. `left`: its outcome is
+ * `owing`, and nothing changes. `decided`: it is decided, and the caller repays the debt in the same
+ * transaction.
  */
 type Owing = 'left' | 'decided';
 

@@ -4,8 +4,9 @@ import { repayDebts } from '../balance/debts.ts';
 import { nullable, row, sql, type Database } from '../database.ts';
 
 /**
- * The most rows of hold_expiries that one transaction takes. Each row lists the holds of one flush, and most of them are
- * closed by then. The function takes fewer rows when they list many holds (migrations/functions/expire_holds.sql).
+ * The most rows of hold_expiries that one transaction takes. Each row lists the holds of one flush, and most
+ * of them are closed by then. The function takes fewer rows when they list many holds
+ * (migrations/functions/expire_holds.sql).
  */
 const ROWS_MAX = 200;
 

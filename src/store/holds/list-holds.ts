@@ -1,6 +1,6 @@
 /**
- * Lists holds page by page, newest first, through the same two indexes as charges, in steps: few of millions may have the
- * wanted status, and most may be leases, which are holds without a tool.
+ * Lists holds page by page, newest first, through the same two indexes as charges, in steps: few of millions
+ * may have the wanted status, and most may be leases, which are holds without a tool.
  */
 import { Type, type Static } from 'typebox';
 import { HOLD_SECONDS_MAX, HOLD_STATUSES, type HoldStatus } from '../../domain/hold.ts';

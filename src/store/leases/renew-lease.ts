@@ -1,6 +1,7 @@
 /**
- * Renews a lease: extends it at current prices, and refuses older fences. A renewal is refused for the same reasons as a
- * new lease of the same amount, and then changes nothing. The caller has checked what is in memory.
+ * Renews a lease: extends it at current prices, and refuses older fences. A renewal is refused for the same
+ * reasons as a new lease of the same amount, and then changes nothing. The caller has checked what is in
+ * memory.
  */
 import { Type } from 'typebox';
 import { HOLD_SECONDS_MAX } from '../../domain/hold.ts';

@@ -1,4 +1,7 @@
-/** Settles calls of a lease, and releases it. migrations/functions/settle_lease.sql decides; this file carries arrays. */
+/**
+ * Settles calls of a lease, and releases it. migrations/functions/settle_lease.sql decides; this file carries
+ * arrays.
+ */
 import { asMicros, type Micros } from '../../domain/money.ts';
 import { lockConsumer } from '../balance/consumers.ts';
 import { repayDebts } from '../balance/debts.ts';

@@ -14,12 +14,15 @@ export interface CountedKeyRefusal {
 }
 
 /**
- * The most rows of one account in an hour. An agent that makes keys for itself could otherwise fill the table. Processes that
- * write at the same moment do not see each other's rows, and may exceed it by those.
+ * The most rows of one account in an hour. An agent that makes keys for itself could otherwise fill the
+ * table. Processes that write at the same moment do not see each other's rows, and may exceed it by those.
  */
 const ROWS_OF_HOUR_MAX = 1_000;
 
-/** In one order, so that two processes never wait for each other's rows. No two of them have the same key, hour and code. */
+/**
+ * In one order, so that two processes never wait for each other's rows. No two of them have the same key,
+ * hour and code.
+ */
 export async function addKeyRefusals(
   connection: Connection,
   refusals: readonly CountedKeyRefusal[],
@@ -69,7 +72,10 @@ export type KeyRefusals = Static<typeof KeyRefusals>;
 
 const keyRefusalsRow = row(KeyRefusals);
 
-/** Lists refusals by key and code, for the keys that a reader of the node sees, the most frequent first. Hours count as in `listRefusals`. */
+/**
+ * Lists refusals by key and code, for the keys that a reader of the node sees, the most frequent first. Hours
+ * count as in `listRefusals`.
+ */
 export async function listKeyRefusals(
   connection: Connection,
   node: SeenNode,

@@ -1,6 +1,7 @@
 /**
- * Mails that are owed to owners whose automatic top-ups have turned themselves off. The transaction that turns them off notes
- * that (auto-top-ups.ts). When the owner sets them again, or removes them, the row is deleted, and nothing is owed any more.
+ * Mails that are owed to owners whose automatic top-ups have turned themselves off. The transaction that
+ * turns them off notes that (auto-top-ups.ts). When the owner sets them again, or removes them, the row is
+ * deleted, and nothing is owed any more.
  */
 import { Type, type Static } from 'typebox';
 import { durationOf, row, sql, type Connection } from '../database.ts';
@@ -36,7 +37,10 @@ export async function takeTurnedOff(
   `);
 }
 
-/** The mail server has it, or will never accept it. Does nothing if they were set again and turned themselves off again meanwhile. */
+/**
+ * The mail server has it, or will never accept it. Does nothing if they were set again and turned themselves
+ * off again meanwhile.
+ */
 export async function settleTurnedOff(
   connection: Connection,
   { ledger, consumerId, triedAt }: TurnedOff,

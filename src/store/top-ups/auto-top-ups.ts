@@ -99,8 +99,9 @@ export async function findAutoTopUpState(
 }
 
 /**
- * Null turns them off. Only the owner changes them, never a consumer key. Each change resets the count of declines. Without the
- * owner's consent, they would be on and never charge the card. A withdrawal at the same time is as one that follows.
+ * Null turns them off. Only the owner changes them, never a consumer key. Each change resets the count of
+ * declines. Without the owner's consent, they would be on and never charge the card. A withdrawal at the same
+ * time is as one that follows.
  */
 export async function setAutoTopUp(
   connection: Connection,
@@ -129,8 +130,8 @@ export async function setAutoTopUp(
 }
 
 /**
- * The processor's customer has a new card, which is the one to be charged unless the owner has chosen another. Ends the pause
- * after failures of the old one.
+ * The processor's customer has a new card, which is the one to be charged unless the owner has chosen
+ * another. Ends the pause after failures of the old one.
  */
 export async function recordCardSaved(tx: Transaction, customerId: string): Promise<void> {
   // Few consumers have automatic top-ups, fewer a failure.
@@ -187,8 +188,8 @@ export async function takeUpAutoTopUp(database: Database, notice: Notice): Promi
     // The end of the top-up in progress restores the threshold.
     if (!due || due.status === 'off' || due.isPending) return deleteNotice(tx, notice.id);
     if (due.waitMs > 0) return postpone(tx, notice, due.waitMs);
-    // A refused charge asks at any balance, unless something was credited since. After a dropped notice, the next charge asks
-    // again.
+    // A refused charge asks at any balance, unless something was credited since. After a dropped notice, the
+    // next charge asks again.
     const isAsked = due.isRefused ?? notice.attempts === 1;
     if (!due.isLow && (due.isCredited || !isAsked)) {
       await deleteNotice(tx, notice.id);
@@ -211,7 +212,10 @@ export async function takeUpAutoTopUp(database: Database, notice: Notice): Promi
   });
 }
 
-/** When it is due again, possibly next month, only a balance that is low asks, and no charge that was refused long before. */
+/**
+ * When it is due again, possibly next month, only a balance that is low asks, and no charge that was refused
+ * long before.
+ */
 async function postpone(tx: Transaction, { id }: Notice, delayMs: number): Promise<void> {
   await tx.query(sql.typeAlias('nothing')`
     update farebox.outbox set is_refused = false where id = ${id}
@@ -266,8 +270,8 @@ export type Ending =
 
 /**
  * Part of the transaction that ends an automatic top-up, after it locked the consumer. Counts declines, and turns
- * automatic top-ups off after the last one allowed, or restores the threshold. If they are off by now, they stay off. Null if
- * the owner turned them off.
+ * automatic top-ups off after the last one allowed, or restores the threshold. If they are off by now, they
+ * stay off. Null if the owner turned them off.
  */
 export async function recordAutoTopUpResult(
   tx: Transaction,
@@ -314,8 +318,9 @@ async function countEnding(tx: Transaction, consumer: ConsumerRef, ending: Endin
 }
 
 /**
- * Turns them off as the last failure does, under the consumer's lock: the card may be stolen, and each payment with it may be
- * disputed too. Until the owner turns them on again, no charge asks, and no top-up that waits charges the card.
+ * Turns them off as the last failure does, under the consumer's lock: the card may be stolen, and each
+ * payment with it may be disputed too. Until the owner turns them on again, no charge asks, and no top-up
+ * that waits charges the card.
  */
 export async function turnOffSuspect(
   tx: Transaction,
@@ -341,7 +346,10 @@ async function setState(
   `);
 }
 
-/** Restores the threshold, so that the next charge that leaves too little, or is refused, asks. Not while they are off. */
+/**
+ * Restores the threshold, so that the next charge that leaves too little, or is refused, asks. Not while they
+ * are off.
+ */
 async function switchAskingOn(
   connection: Connection,
   { ledger, consumerId }: ConsumerRef,

@@ -79,8 +79,8 @@ export async function creditTopUp(database: Database, topUpId: string): Promise<
 }
 
 /**
- * Records completed top-ups with method `manual`, at most one for each consumer; the consumers must exist. Returns their
- * ids, in order.
+ * Records completed top-ups with method `manual`, at most one for each consumer; the consumers must exist.
+ * Returns their ids, in order.
  */
 export async function creditManually(
   tx: Transaction,
@@ -105,8 +105,8 @@ export async function creditManually(
 }
 
 /**
- * Writes the movement, lot and counter of each credit, and repays debts before any of it can be spent. Skips credits that
- * were recorded before, and returns the ids of the others.
+ * Writes the movement, lot and counter of each credit, and repays debts before any of it can be spent. Skips
+ * credits that were recorded before, and returns the ids of the others.
  */
 export async function bookCredits(
   tx: Transaction,
@@ -119,8 +119,8 @@ export async function bookCredits(
     credits.map((credit) => [credit.ledger, credit.consumerId]),
     ['int2', 'uuid'],
   );
-  // Locks first, in the order in which charges take them. The next statement has a new snapshot, so the lots begin where
-  // those committed meanwhile end.
+  // Locks first, in the order in which charges take them. The next statement has a new snapshot, so the lots
+  // begin where those committed meanwhile end.
   const locked = await tx.oneFirst(sql.type(countRow)`
     with locked as (
       select from farebox.consumers

@@ -46,8 +46,8 @@ export async function findWithoutInvoice(
 }
 
 /**
- * The session of a taxed checkout whose invoice is unknown: the payment was found without its session, or the session was
- * read before Stripe had made the invoice. Null: there is none.
+ * The session of a taxed checkout whose invoice is unknown: the payment was found without its session, or the
+ * session was read before Stripe had made the invoice. Null: there is none.
  */
 export async function findSessionWithoutInvoice(
   connection: Connection,

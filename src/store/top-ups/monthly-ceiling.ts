@@ -1,7 +1,7 @@
 /**
  * How much may be charged to the saved card in a UTC month: the ceiling that the owner consented to, a lower one for
- * automatic top-ups, and what either leaves of the month. The caller locks the account's row until its transaction ends,
- * so that sums are exact under concurrency.
+ * automatic top-ups, and what either leaves of the month. The caller locks the account's row until its
+ * transaction ends, so that sums are exact under concurrency.
  */
 import { randomUUIDv7 } from 'node:crypto';
 import { Type, type Static } from 'typebox';
@@ -39,7 +39,10 @@ export async function lockConsent(tx: Transaction, consumerId: string): Promise<
   return { ceiling, ...(await sumTaken(tx, consumerId)) };
 }
 
-/** What may still be charged to the saved card this month: never below zero, even if the owner has lowered the ceiling. */
+/**
+ * What may still be charged to the saved card this month: never below zero, even if the owner has lowered the
+ * ceiling.
+ */
 export function leftOfMonth({ ceiling, taken }: Pick<Consent, 'ceiling' | 'taken'>): Micros {
   return asMicros(Math.max((ceiling ?? 0) - taken, 0));
 }

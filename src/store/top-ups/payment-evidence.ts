@@ -1,7 +1,7 @@
 /**
- * The payment processor's evidence for a top-up. Only the step that read the processor's response writes it. A credit, a
- * failure or an expiry takes effect only if the row has the evidence for it, so a step that somebody starts manually does
- * nothing that the processor does not show.
+ * The payment processor's evidence for a top-up. Only the step that read the processor's response writes it.
+ * A credit, a failure or an expiry takes effect only if the row has the evidence for it, so a step that
+ * somebody starts manually does nothing that the processor does not show.
  */
 import { Type, type Static } from 'typebox';
 import type { Micros } from '../../domain/money.ts';
@@ -49,8 +49,9 @@ const kept = sql.fragment`
 `;
 
 /**
- * Records that a pending top-up was not paid and never will be, unless the row already has a verdict or now names another
- * payment. The first verdict stays, because we close the payment after it and read it as expired from then on.
+ * Records that a pending top-up was not paid and never will be, unless the row already has a verdict or now
+ * names another payment. The first verdict stays, because we close the payment after it and read it as
+ * expired from then on.
  */
 export async function recordUnpaid(
   connection: Connection,

@@ -1,6 +1,6 @@
 /**
- * The payment processor's customer for an account, created at its first top-up and kept while the processor knows it, and
- * the saved card that the owner chose.
+ * The payment processor's customer for an account, created at its first top-up and kept while the processor
+ * knows it, and the saved card that the owner chose.
  */
 import { Type, type Static } from 'typebox';
 import { nullable, row, sql, type Connection } from '../database.ts';
@@ -72,7 +72,10 @@ export async function recordProcessorCustomer(
   `);
 }
 
-/** Records a customer that was made before the database was restored. Skips an account that has one or no longer exists. */
+/**
+ * Records a customer that was made before the database was restored. Skips an account that has one or no
+ * longer exists.
+ */
 export async function adoptCustomer(
   connection: Connection,
   accountId: string,
@@ -84,7 +87,10 @@ export async function adoptCustomer(
   `);
 }
 
-/** Replaces a customer that the processor does not know. Returns the recorded one, which another call may have replaced. */
+/**
+ * Replaces a customer that the processor does not know. Returns the recorded one, which another call may have
+ * replaced.
+ */
 export async function replaceProcessorCustomer(
   connection: Connection,
   accountId: string,

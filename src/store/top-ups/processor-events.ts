@@ -35,7 +35,10 @@ export async function recordProcessorEvent(
   });
 }
 
-/** Stores the event once and, if it is about a top-up of ours, the notice, in the same statement. False: it was stored before. */
+/**
+ * Stores the event once and, if it is about a top-up of ours, the notice, in the same statement. False: it
+ * was stored before.
+ */
 async function store(connection: Connection, event: ProcessorEvent): Promise<boolean> {
   const stored = await connection.oneFirst(sql.type(countRow)`
     with about as materialized (

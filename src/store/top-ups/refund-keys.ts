@@ -1,6 +1,6 @@
 /**
- * Idempotency keys of the command `farebox refund`, written in the transaction of the refund. A key names one change by a
- * command, forever: a refund, or an adjustment (../balance/adjustment-keys.ts).
+ * Idempotency keys of the command `farebox refund`, written in the transaction of the refund. A key names one
+ * change by a command, forever: a refund, or an adjustment (../balance/adjustment-keys.ts).
  */
 import { Type, type Static } from 'typebox';
 import type { Micros } from '../../domain/money.ts';

@@ -1,7 +1,7 @@
 /**
  * Refunds and disputes of top-ups: the amounts that each has taken, holds and is owed. The processor's latest state
- * counts, no matter how often or in which order it is recorded. Every change is one transaction under the consumer's lock,
- * and derives the top-up's status from its reversals.
+ * counts, no matter how often or in which order it is recorded. Every change is one transaction under the
+ * consumer's lock, and derives the top-up's status from its reversals.
  */
 import { Type, type Static } from 'typebox';
 import type { Micros } from '../../domain/money.ts';
@@ -255,8 +255,8 @@ export interface ReversalState {
 }
 
 /**
- * Returns the amount that the reversal no longer claims, and covers its current claim. What a failed refund had lifted holds
- * again in the same transaction, so that nothing can be spent in between.
+ * Returns the amount that the reversal no longer claims, and covers its current claim. What a failed refund
+ * had lifted holds again in the same transaction, so that nothing can be spent in between.
  */
 export async function become(
   tx: Transaction,
@@ -332,8 +332,8 @@ export async function dismissWarnings(tx: Transaction, owner: Owner): Promise<nu
 }
 
 /**
- * Opens the fraud warnings again that the request of this refund dismissed: both have the time of that transaction. What the
- * processor says next about them counts.
+ * Opens the fraud warnings again that the request of this refund dismissed: both have the time of that
+ * transaction. What the processor says next about them counts.
  */
 async function holdAgain(tx: Transaction, owner: Owner, refundId: string): Promise<void> {
   const lifted = await tx.any(sql.type(reversalRow)`

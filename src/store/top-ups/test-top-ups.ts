@@ -1,6 +1,6 @@
 /**
- * Top-ups of test accounts: play money, credited at once by the same books as real money. No workflow, card or processor
- * takes part, and constraints keep these rows apart from those of live accounts.
+ * Top-ups of test accounts: play money, credited at once by the same books as real money. No workflow, card
+ * or processor takes part, and constraints keep these rows apart from those of live accounts.
  */
 import type { Micros } from '../../domain/money.ts';
 import type { TopUpFailure } from '../../domain/top-up.ts';

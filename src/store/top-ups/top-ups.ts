@@ -1,6 +1,6 @@
 /**
- * Top-ups. Postgres decides each step by a condition on the row (not yet claimed, still pending), so every function here
- * is safe to repeat and a race has one winner.
+ * Top-ups. Postgres decides each step by a condition on the row (not yet claimed, still pending), so every
+ * function here is safe to repeat and a race has one winner.
  */
 import { Type, type Static } from 'typebox';
 import { CHECKOUT_MINUTES_MAX, CHECKOUT_MINUTES_MIN } from '../../domain/checkout.ts';
@@ -141,7 +141,8 @@ const IN_HAND_MS = 5_000;
  */
 export async function admitTopUp(database: Database, request: NewTopUp): Promise<AdmitResult> {
   return database.transaction(async (tx) => {
-    // First: the look-up of the key and the count are then exact, and a request that waits here has locked nothing else.
+    // First: the look-up of the key and the count are then exact, and a request that waits here has locked
+    // nothing else.
     await lockName(tx, `farebox.top_ups ${request.consumerId}`);
     const isDirect = request.method === 'direct';
     const consent =
@@ -186,8 +187,8 @@ async function hasTooManyOpen(
 const DECLINES_MAX = 5;
 
 /**
- * Time until the saved card may be tried again: an hour after the first of the last declines. Any credit resets it. Zero:
- * now.
+ * Time until the saved card may be tried again: an hour after the first of the last declines. Any credit
+ * resets it. Zero: now.
  */
 export async function findDeclinedWait(
   connection: Connection,
@@ -386,13 +387,16 @@ export async function recordTaxCalculation(
 /** Stripe requires a session to stay open for 30 minutes to 24 hours from its creation, and the call takes time. */
 const SESSION_MS_MIN = CHECKOUT_MINUTES_MIN * 60_000;
 const CALL_MS = 30_000;
-/** How far our clock and Stripe's may differ, in either direction: as far as those of a process and Postgres for charges. */
+/**
+ * How far our clock and Stripe's may differ, in either direction: as far as those of a process and Postgres
+ * for charges.
+ */
 const SKEW_MS = 300_000;
 
 /**
  * Fixes the session's expiry before the session is created. The expiry stays while it is far enough away, so that a
- * repeated call has the same parameters. 24 hours are the processor's default, so they are not sent, nor is a time so near
- * to them that the processor might find it too late.
+ * repeated call has the same parameters. 24 hours are the processor's default, so they are not sent, nor is a
+ * time so near to them that the processor might find it too late.
  */
 export async function planSession(
   connection: Connection,

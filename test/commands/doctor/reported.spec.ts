@@ -29,7 +29,10 @@ const ANY: Planted = {
   developer: '',
 };
 
-/** Each planted corruption and the checks that fail on it. Correct books are left out, because no check fails on them. */
+/**
+ * Each planted corruption and the checks that fail on it. Correct books are left out, because no check fails
+ * on them.
+ */
 const corruptions = [
   ...PLANTS.flatMap(([, plants]) => plants.map(({ what, finds }) => ({ what, finds: finds(ANY) }))),
   ...AUDIT_LOG_FAULTS,

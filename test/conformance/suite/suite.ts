@@ -1,4 +1,7 @@
-/** The whole suite. Every request and answer is compared with Stripe's description as well, and the last test says how. */
+/**
+ * The whole suite. Every request and answer is compared with Stripe's description as well, and the last test
+ * says how.
+ */
 import assert from 'node:assert/strict';
 import type { Target } from '../target.ts';
 import { describeCustomers } from './customers.ts';

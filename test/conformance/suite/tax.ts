@@ -1,4 +1,7 @@
-/** Tax: on the page of a checkout, for a payment without a page, and back with a refund. Stripe Tax must be on there. */
+/**
+ * Tax: on the page of a checkout, for a payment without a page, and back with a refund. Stripe Tax must be on
+ * there.
+ */
 import assert from 'node:assert/strict';
 import { randomUUIDv7 } from 'node:crypto';
 import { asMicros } from '../../../src/domain/money.ts';

@@ -1,6 +1,6 @@
 /**
- * Recorded histories of concurrent clients under faults are linearizable for each consumer, and the witnesses find bugs:
- * `npm run test:faults:histories` does the same for longer, with every planted bug.
+ * Recorded histories of concurrent clients under faults are linearizable for each consumer, and the witnesses
+ * find bugs: `npm run test:faults:histories` does the same for longer, with every planted bug.
  */
 import assert from 'node:assert/strict';
 import { SEED } from '../../support/random.ts';

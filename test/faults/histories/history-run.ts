@@ -1,7 +1,7 @@
 /**
- * One recorded run: two API processes over one database, clients of a few consumers, and faults on the lines between API
- * and Postgres. Four witnesses judge it afterwards: the answers by themselves, the checker of histories, the
- * stored charges, and `farebox doctor`.
+ * One recorded run: two API processes over one database, clients of a few consumers, and faults on the lines
+ * between API and Postgres. Four witnesses judge it afterwards: the answers by themselves, the checker of
+ * histories, the stored charges, and `farebox doctor`.
  */
 import { join } from 'node:path';
 import { readFile } from 'node:fs/promises';

@@ -1,11 +1,11 @@
 /**
- * Decides whether a history is linearizable: whether its operations can be put into an order, each at one moment between
- * its call and its answer, in which a model gives exactly the answers that were given.
+ * Decides whether a history is linearizable: whether its operations can be put into an order, each at one
+ * moment between its call and its answer, in which a model gives exactly the answers that were given.
  *
- * The algorithm is that of Wing and Gong with Lowe's memory, as in porcupine: depth first over the operations that could
- * be next, which are those that were called before the first answer of any other operation that is left. Which money
- * moved follows from the answers, so the state follows from the set of operations that happened. A set that was seen
- * before leads nowhere, and is not tried again.
+ * The algorithm is that of Wing and Gong with Lowe's memory, as in porcupine: depth first over the operations
+ * that could be next, which are those that were called before the first answer of any other operation that is
+ * left. Which money moved follows from the answers, so the state follows from the set of operations that
+ * happened. A set that was seen before leads nowhere, and is not tried again.
  */
 import type { Operation } from './operation.ts';
 

@@ -11,7 +11,10 @@ import type { Effect, Operation } from './operation.ts';
 const RETRY_MS = 30;
 /** Far above every outage of a run: a request that is still undecided has met a bug, which ends the run. */
 const UNDECIDED_MS_MAX = 60_000;
-/** Several times as long as the API works on any request. An attempt without an answer has met a bug, which ends the run. */
+/**
+ * Several times as long as the API works on any request. An attempt without an answer has met a bug, which
+ * ends the run.
+ */
 const ATTEMPT_MS_MAX = 30_000;
 
 type Server = { readonly url: string };
@@ -201,8 +204,8 @@ function meaningOf(answer: Answer | undefined): 'decided' | 'nothing' | 'unknown
 }
 
 /**
- * Whether an answer says if an earlier attempt did it. Answers to top-ups and to releases do not: the second release of a
- * hold is answered as the first one is.
+ * Whether an answer says if an earlier attempt did it. Answers to top-ups and to releases do not: the second
+ * release of a hold is answered as the first one is.
  */
 function marksReplays({ idempotencyKey }: Request, { kind }: Effect): boolean {
   return idempotencyKey !== undefined && kind !== 'credit';

@@ -1,6 +1,7 @@
 /**
- * Clients of a few consumers, who do everything that moves money through the API, much of it at once and some of it with
- * the same key. Their balances run out on the way, so refusals and charges of the last cent are common.
+ * Clients of a few consumers, who do everything that moves money through the API, much of it at once and some
+ * of it with the same key. Their balances run out on the way, so refusals and charges of the last cent are
+ * common.
  */
 import type { TestAccount } from '../../support/accounts.ts';
 import type { Answer } from '../../support/http.ts';

@@ -1,4 +1,7 @@
-/** POST /resolve and /intent/preview: ranked, bounded and deterministic, with an unknown intent rather than an error. */
+/**
+ * POST /resolve and /intent/preview: ranked, bounded and deterministic, with an unknown intent rather than an
+ * error.
+ */
 import assert from 'node:assert/strict';
 import { IntentReply, ResolveReply } from '../../../src/schemas/agents.ts';
 import type { TestAccount } from '../../support/accounts.ts';

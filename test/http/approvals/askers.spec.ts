@@ -1,4 +1,7 @@
-/** Approvals that the holder of a key and the developer both ask for, and those for which somebody waits whose key ends meanwhile. */
+/**
+ * Approvals that the holder of a key and the developer both ask for, and those for which somebody waits whose
+ * key ends meanwhile.
+ */
 import assert from 'node:assert/strict';
 import { ASKS_OF_KEY_MAX } from '../../../src/domain/approval.ts';
 import { uuidOf } from '../../../src/domain/ids.ts';

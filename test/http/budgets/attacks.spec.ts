@@ -1,4 +1,7 @@
-/** What somebody may try with budgets: guess keys, charge while a branch is closed, refund at once, and see how soon it ends. */
+/**
+ * What somebody may try with budgets: guess keys, charge while a branch is closed, refund at once, and see
+ * how soon it ends.
+ */
 import assert from 'node:assert/strict';
 import { composeKey } from '../../../src/domain/api-keys.ts';
 import { uuidOf, wireId } from '../../../src/domain/ids.ts';

@@ -1,6 +1,6 @@
 /**
- * Budgets, spend keys and leases are made once under one idempotency key. The retry is answered as the first request was,
- * even if a new request would be refused by now.
+ * Budgets, spend keys and leases are made once under one idempotency key. The retry is answered as the first
+ * request was, even if a new request would be refused by now.
  */
 import assert from 'node:assert/strict';
 import { BudgetReply, BudgetsReply, SpendKeysReply } from '../../../src/schemas/budgets.ts';

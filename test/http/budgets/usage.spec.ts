@@ -1,4 +1,7 @@
-/** What the keys of a budget spent, by key, tool, developer and day: exact while it is in the tail, and after rollups. */
+/**
+ * What the keys of a budget spent, by key, tool, developer and day: exact while it is in the tail, and after
+ * rollups.
+ */
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { DAY_MS } from '../../../src/domain/durations.ts';

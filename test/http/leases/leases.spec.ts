@@ -1,4 +1,7 @@
-/** Leases over HTTP: taken, settled, renewed, released and expired. A refusal changes nothing, and every entry is one charge. */
+/**
+ * Leases over HTTP: taken, settled, renewed, released and expired. A refusal changes nothing, and every entry
+ * is one charge.
+ */
 import assert from 'node:assert/strict';
 import { BalanceReply } from '../../../src/schemas/balance.ts';
 import { ChargesReply } from '../../../src/schemas/charges.ts';

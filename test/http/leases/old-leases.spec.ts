@@ -1,4 +1,7 @@
-/** When calls of a lease that ended long ago are sent again, for example from a journal, the answer says what was charged. */
+/**
+ * When calls of a lease that ended long ago are sent again, for example from a journal, the answer says what
+ * was charged.
+ */
 import assert from 'node:assert/strict';
 import { uuidFloor, uuidOf } from '../../../src/domain/ids.ts';
 import { IDEMPOTENCY_RETENTION_MS } from '../../../src/charging/limits.ts';

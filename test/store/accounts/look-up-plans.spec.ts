@@ -1,7 +1,7 @@
 /**
- * What a charge looks up when it is not in memory: keys, prices and budgets, and after a wait which consumers are locked. A process
- * looks up dozens at a time. PostgreSQL must find each in an index, with or without statistics of the tables. It used to read all accounts
- * to find the owners of 40 keys.
+ * What a charge looks up when it is not in memory: keys, prices and budgets, and after a wait which consumers
+ * are locked. A process looks up dozens at a time. PostgreSQL must find each in an index, with or without
+ * statistics of the tables. It used to read all accounts to find the owners of 40 keys.
  */
 import assert from 'node:assert/strict';
 import { Client } from 'pg';

@@ -1,6 +1,6 @@
 /**
- * What agents received and returned moves out of the ledger with its month. The remaining row still proves receipts, answers
- * retries, and is shown without a result.
+ * What agents received and returned moves out of the ledger with its month. The remaining row still proves
+ * receipts, answers retries, and is shown without a result.
  */
 import assert from 'node:assert/strict';
 import { uuidFloor, uuidOf } from '../../../src/domain/ids.ts';

@@ -1,7 +1,7 @@
 /**
  * Doctor finds no fault in correct books: a year of charges, repeated keys, credits, refunds, disputes,
- * automatic top-ups, months of partitions, archives, roll-ups and restored backups. Charges have ids of their time; the rows that PostgreSQL
- * dates are moved to it after each step.
+ * automatic top-ups, months of partitions, archives, roll-ups and restored backups. Charges have ids of their
+ * time; the rows that PostgreSQL dates are moved to it after each step.
  */
 import assert from 'node:assert/strict';
 import { randomUUIDv7 } from 'node:crypto';

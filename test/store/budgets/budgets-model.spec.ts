@@ -1,7 +1,8 @@
 /**
- * Random trees of budgets under charges, holds, captures, releases, expiries, refunds, closings and changed limits, from
- * many connections at once, against a plain model: every node comes to what the model says, to the micro-dollar, and what
- * happens alone is decided as the model decides it. BUDGET_SPENDS says how many; `npm run test:budgets` makes many.
+ * Random trees of budgets under charges, holds, captures, releases, expiries, refunds, closings and changed
+ * limits, from many connections at once, against a plain model: every node comes to what the model says, to
+ * the micro-dollar, and what happens alone is decided as the model decides it. BUDGET_SPENDS says how many;
+ * `npm run test:budgets` makes many.
  */
 import assert from 'node:assert/strict';
 import { randomInt } from 'node:crypto';

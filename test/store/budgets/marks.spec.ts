@@ -1,4 +1,7 @@
-/** The marks of budgets' limits: exactly one event for each mark and window, under concurrent spends and near the marks. */
+/**
+ * The marks of budgets' limits: exactly one event for each mark and window, under concurrent spends and near
+ * the marks.
+ */
 import assert from 'node:assert/strict';
 import { Client } from 'pg';
 import { BUDGET_MARKS_PERCENT } from '../../../src/domain/budget.ts';

@@ -120,7 +120,10 @@ describe('an archive beside a rebuild', () => {
     return found.filter(({ part, check }) => part === 'earnings' || check.includes('daily'));
   }
 
-  /** The refund of $0.00002 by a spend key gets a time in the archived month, in which the clock was, and waits in the tail. */
+  /**
+   * The refund of $0.00002 by a spend key gets a time in the archived month, in which the clock was, and
+   * waits in the tail.
+   */
   async function refundByALateClock(developer: Party, consumer: Party): Promise<void> {
     const { rows } = await harness.client.query<{ id: string }>(
       'select id from farebox.charges where consumer_id = $1',

@@ -1,4 +1,7 @@
-/** The archive of a month in which one consumer made most of the charges: PostgreSQL's memory does not grow with them. */
+/**
+ * The archive of a month in which one consumer made most of the charges: PostgreSQL's memory does not grow
+ * with them.
+ */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { Client } from 'pg';

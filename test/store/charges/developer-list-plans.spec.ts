@@ -20,7 +20,10 @@ const SECOND_MS = 1_000;
 const CHARGES = 20_000;
 const DEVELOPER = { developerNumber: 1 };
 const LIMIT = 20;
-/** The rows of a page, one more in each month, to know which month's is newer, and one to know whether the last has equals. */
+/**
+ * The rows of a page, one more in each month, to know which month's is newer, and one to know whether the
+ * last has equals.
+ */
 const ROWS_READ_MAX = LIMIT + 6;
 
 /** One a second: every other one is of the first developer. */

@@ -1,4 +1,7 @@
-/** An endpoint with very many deliveries is listed, noticed when late, disabled and deleted by statements that each end long before their timeout. */
+/**
+ * An endpoint with very many deliveries is listed, noticed when late, disabled and deleted by statements that
+ * each end long before their timeout.
+ */
 import assert from 'node:assert/strict';
 import { Client } from 'pg';
 import {

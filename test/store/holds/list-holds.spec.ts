@@ -1,5 +1,6 @@
 /**
- * Lists of holds read few rows by each statement: open ones are found among the holds of the last day, rare ones in steps.
+ * Lists of holds read few rows by each statement: open ones are found among the holds of the last day, rare
+ * ones in steps.
  */
 import assert from 'node:assert/strict';
 import { Client } from 'pg';

@@ -1,6 +1,6 @@
 /**
- * What automatic top-ups learn about the card that they charge: a dispute or fraud warning turns them off, and another card ends
- * the pause after a decline.
+ * What automatic top-ups learn about the card that they charge: a dispute or fraud warning turns them off,
+ * and another card ends the pause after a decline.
  */
 import assert from 'node:assert/strict';
 import { HOUR_MS } from '../../../src/domain/durations.ts';

@@ -1,4 +1,7 @@
-/** Agents of one account that hang delay neither its other agents, its top-ups nor the invocations of other accounts. */
+/**
+ * Agents of one account that hang delay neither its other agents, its top-ups nor the invocations of other
+ * accounts.
+ */
 import assert from 'node:assert/strict';
 import { InvocationReply } from '../../../src/schemas/invocations.ts';
 import { createTestAccount } from '../../support/accounts.ts';

@@ -1,4 +1,7 @@
-/** An approval's workflow: it mails the owner, shows the question to operators, and ends with the row, which decides. */
+/**
+ * An approval's workflow: it mails the owner, shows the question to operators, and ends with the row, which
+ * decides.
+ */
 import assert from 'node:assert/strict';
 import { WorkflowUpdateFailedError } from '@temporalio/client';
 import { noteUnmailedApprovals } from '../../../src/store/approvals/progress.ts';

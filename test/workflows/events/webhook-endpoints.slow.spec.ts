@@ -1,4 +1,7 @@
-/** Events reach an account's endpoints: each of them, signed, as soon as its change is committed, and despite outages. */
+/**
+ * Events reach an account's endpoints: each of them, signed, as soon as its change is committed, and despite
+ * outages.
+ */
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { Client } from 'pg';

@@ -1,6 +1,6 @@
 /**
- * An operator terminates, cancels, resets or signals the workflow of a top-up, or of its refunds, in each of its states.
- * Afterwards the row says what happened, no workflow waits for ever, and no money is taken twice.
+ * An operator terminates, cancels, resets or signals the workflow of a top-up, or of its refunds, in each of
+ * its states. Afterwards the row says what happened, no workflow waits for ever, and no money is taken twice.
  */
 import assert from 'node:assert/strict';
 import type { WorkflowHandle } from '@temporalio/client';
@@ -20,7 +20,10 @@ import {
   type TopUpHarness,
 } from '../../support/top-up-harness.ts';
 
-/** In the order in which they are made: the later ones need a processor that refuses. `at the bank`: it wants a confirmation. */
+/**
+ * In the order in which they are made: the later ones need a processor that refuses. `at the bank`: it wants
+ * a confirmation.
+ */
 const STATES = [
   'open checkout',
   'at the bank',

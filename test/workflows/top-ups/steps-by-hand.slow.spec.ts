@@ -1,6 +1,7 @@
 /**
- * Anyone with access to Temporal can start any step with any id. Each step is started here on a real worker, by hand, in
- * every state of its row: no money moves that the processor does not show, and no row says what it did not show.
+ * Anyone with access to Temporal can start any step with any id. Each step is started here on a real worker,
+ * by hand, in every state of its row: no money moves that the processor does not show, and no row says what
+ * it did not show.
  */
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';

@@ -1,4 +1,7 @@
-/** A workflow that was terminated, by an operator or with its server, or that ended before the restored state of its row. */
+/**
+ * A workflow that was terminated, by an operator or with its server, or that ended before the restored state
+ * of its row.
+ */
 import assert from 'node:assert/strict';
 import { InvocationReply } from '../../../src/schemas/invocations.ts';
 import { echo, type TestAgent } from '../../support/agents.ts';

@@ -70,7 +70,8 @@ describe('a top-up and outages', () => {
     const second = await harness.startWorker();
     await held.release();
     await harness.statusBecomes(topUp, 'completed');
-    // So after 5 s, and not after the 15 s that a step may take. The history has a step only once Temporal has its result.
+    // So after 5 s, and not after the 15 s that a step may take. The history has a step only once Temporal
+    // has its result.
     await harness.workflow(topUp.id).result();
     const { events } = await harness.workflow(topUp.id).fetchHistory();
     const timeouts = events?.flatMap(

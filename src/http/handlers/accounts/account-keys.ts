@@ -1,4 +1,7 @@
-/** What the consumer keys of the account may be charged. Only its owner changes it: a tool server has such a key too. */
+/**
+ * What the consumer keys of the account may be charged. Only its owner changes it: a tool server has such a
+ * key too.
+ */
 import { dollarsOf } from '../../../domain/money.ts';
 import type { AccountKeysBody, AccountKeysReply } from '../../../schemas/keys.ts';
 import {

@@ -1,6 +1,7 @@
 /**
- * Asking for an approval. The caller does not say what was refused: the service determines what refuses the call now, so
- * nobody can ask the owner about a budget that has room, or in the name of a key that they do not hold.
+ * Asking for an approval. The caller does not say what was refused: the service determines what refuses the
+ * call now, so nobody can ask the owner about a budget that has room, or in the name of a key that they do
+ * not hold.
  */
 import { findKeyOwner } from '../../../charging/find-key-owner.ts';
 import { ASK_SECONDS_DEFAULT, type Asker } from '../../../domain/approval.ts';

@@ -1,6 +1,6 @@
 /**
- * The threshold of `balance.low`. With the developer key or in the console, as webhook endpoints: tool servers have consumer
- * keys.
+ * The threshold of `balance.low`. With the developer key or in the console, as webhook endpoints: tool
+ * servers have consumer keys.
  */
 import { dollarsOf } from '../../../domain/money.ts';
 import type { LowBalanceBody, LowBalanceReply } from '../../../schemas/balance.ts';

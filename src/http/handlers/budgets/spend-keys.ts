@@ -103,7 +103,10 @@ export async function rolled(
   return { status: 201, body, headers: NO_STORE };
 }
 
-/** Undefined unless the caller sees this key, and it is active or its holds are to be released, which may be repeated. */
+/**
+ * Undefined unless the caller sees this key, and it is active or its holds are to be released, which may be
+ * repeated.
+ */
 export async function revoked(
   api: Api,
   caller: KeyOwner,
@@ -125,7 +128,10 @@ function newSpendKey(api: Api, caller: KeyOwner, seen: TreeView, retry: Repeatab
   return { key, stored: { ...storedOf(key), accountId } };
 }
 
-/** Callers that see different parts of a tree may use the same idempotency key for the same request, and get different keys. */
+/**
+ * Callers that see different parts of a tree may use the same idempotency key for the same request, and get
+ * different keys.
+ */
 function spendKeyOf(caller: KeyOwner, { root }: TreeView): KeyToShow {
   const scope = root ? ` ${root.number}` : '';
   const owner = `spend key ${caller.consumerId}${scope}`;

@@ -1,4 +1,7 @@
-/** Many charges, holds, captures and releases in one request. Each is decided and answered on its own, as if sent alone. */
+/**
+ * Many charges, holds, captures and releases in one request. Each is decided and answered on its own, as if
+ * sent alone.
+ */
 import { chargeAll, type ChargeRequest } from '../../../charging/charge.ts';
 import { mapInSlices, valueOf } from '../../../charging/map-in-slices.ts';
 import { ApiError } from '../../../domain/errors.ts';

@@ -31,8 +31,8 @@ export async function doAll(
   members: readonly AskedMember[],
 ): Promise<PromiseSettledResult<BatchMember>[]> {
   const prepared = await settleInSlices(members, (member) => prepare(api, request, member));
-  // Not in slices: entries that are posted in one turn of the event loop are decided in one flush, and a result shows its
-  // hold as it is after that.
+  // Not in slices: entries that are posted in one turn of the event loop are decided in one flush, and a
+  // result shows its hold as it is after that.
   return Promise.allSettled(prepared.map(async (each) => valueOf(each)()));
 }
 

@@ -1,6 +1,6 @@
 /**
- * The developer's earnings (specification section 4.2), in total or for a range of whole UTC hours, of all tools or one,
- * optionally by hour or by UTC day.
+ * The developer's earnings (specification section 4.2), in total or for a range of whole UTC hours, of all
+ * tools or one, optionally by hour or by UTC day.
  */
 import { DAY_MS, HOUR_MS } from '../../../domain/durations.ts';
 import { wireId } from '../../../domain/ids.ts';

@@ -90,7 +90,10 @@ function monthOf(text: string, nowMs: number): Month {
   return { fromMs, toMs: Date.UTC(Number(year), Number(month)) };
 }
 
-/** Whether the month is closed: nothing can be added to it. By the time at which the oldest transaction that has not ended began. */
+/**
+ * Whether the month is closed: nothing can be added to it. By the time at which the oldest transaction that
+ * has not ended began.
+ */
 export function isComplete({ toMs }: Month, beganMs: number): boolean {
   return beganMs >= toMs + LATEST_BEGINNING_MS;
 }

@@ -76,7 +76,10 @@ export async function getTool(
   return { status: 200, body: { ...wireTool(tool), archived: tool.isArchived } };
 }
 
-/** The tools in use, or with `archived=true` the archived ones, oldest first. With `name`, only that one, if it exists. */
+/**
+ * The tools in use, or with `archived=true` the archived ones, oldest first. With `name`, only that one, if
+ * it exists.
+ */
 export async function getTools(
   api: Api,
   { caller, query }: Request<undefined, ToolsQuery>,

@@ -65,7 +65,10 @@ async function listed(
   }
 }
 
-/** The next top-ups charge this card, whichever is saved later. After failures of another one, they do not wait any longer. */
+/**
+ * The next top-ups charge this card, whichever is saved later. After failures of another one, they do not
+ * wait any longer.
+ */
 export async function postCardChoice(
   api: Api,
   { caller, params }: Request,
@@ -77,8 +80,8 @@ export async function postCardChoice(
 }
 
 /**
- * A payment that has started continues; no other one charges the card. Removing it again, after a lost reply, has the same
- * result.
+ * A payment that has started continues; no other one charges the card. Removing it again, after a lost reply,
+ * has the same result.
  */
 export async function postCardRemoval(
   api: Api,
@@ -108,7 +111,10 @@ function orUnknown(error: unknown): never {
   );
 }
 
-/** Opens a page that saves a card without paying. The page shows the terms, which the owner must have accepted before. */
+/**
+ * Opens a page that saves a card without paying. The page shows the terms, which the owner must have accepted
+ * before.
+ */
 export async function postCardSetup(
   api: Api,
   { caller }: Request,

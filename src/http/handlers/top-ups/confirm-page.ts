@@ -1,6 +1,7 @@
 /**
- * The page where a cardholder confirms a payment, if the bank requires it. It leads to the bank's own page and back. Anyone who knows the top-up's id may open it: it can only finish this payment, which needs the cardholder, and it
- * shows nothing but the amount and its tax.
+ * The page where a cardholder confirms a payment, if the bank requires it. It leads to the bank's own page
+ * and back. Anyone who knows the top-up's id may open it: it can only finish this payment, which needs the
+ * cardholder, and it shows nothing but the amount and its tax.
  */
 import type { Context, Middleware } from 'koa';
 import { LRUCache } from 'lru-cache';
@@ -28,7 +29,8 @@ const REMEMBERED_MAX = 10_000;
 const REMEMBERED = { max: REMEMBERED_MAX, ttl: ASKED_MS };
 
 export function confirmPages(api: Api): Readonly<Record<'get' | 'post', Middleware>> {
-  // Anybody who knows the address may send any number of requests. All get the same page, so none keeps the cardholder out.
+  // Anybody who knows the address may send any number of requests. All get the same page, so none keeps the
+  // cardholder out.
   const opened = new LRUCache<string, Promise<Authentication>, TopUp>({
     ...REMEMBERED,
     memoMethod: (_id, _stale, { context }) => openBank(api, context),
@@ -83,7 +85,10 @@ export function confirmPages(api: Api): Readonly<Record<'get' | 'post', Middlewa
   };
 }
 
-/** Two at once for one top-up would confirm it twice, so the second one waits, as do those of the consumer's other top-ups. */
+/**
+ * Two at once for one top-up would confirm it twice, so the second one waits, as do those of the consumer's
+ * other top-ups.
+ */
 async function openBank(api: Api, topUp: TopUp): Promise<Authentication> {
   const { id, consumerId, paymentIntentId } = topUp;
   const returnUrl = confirmationUrl(api.config.consoleUrl, id);
@@ -114,7 +119,10 @@ const UNKNOWN: HtmlPage = {
   body: `${BRAND}<h1>Nothing to confirm</h1><p>There is no payment to confirm at this address.</p>`,
 };
 
-/** Only `unpaid` says that nothing was paid: Stripe has just reported it. In the other cases another tab may have paid. */
+/**
+ * Only `unpaid` says that nothing was paid: Stripe has just reported it. In the other cases another tab may
+ * have paid.
+ */
 const PROBLEMS = {
   failed: 'The bank did not confirm the payment. Try again: you pay only once.',
   unpaid: 'The bank did not confirm the payment. Nothing was paid. Try again.',

@@ -42,8 +42,8 @@ export function createQuotedTaxes(): LRUCache<string, Micros> {
 }
 
 /**
- * Undefined: not known, because the address is not, or because Stripe cannot be reached. An account asks once at a time: while
- * Stripe hangs, its other reads do not wait.
+ * Undefined: not known, because the address is not, or because Stripe cannot be reached. An account asks once
+ * at a time: while Stripe hangs, its other reads do not wait.
  */
 function taxOn(
   api: Api,

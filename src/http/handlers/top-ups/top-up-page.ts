@@ -342,7 +342,10 @@ function canceled(retry: string | undefined, back: URL | undefined): HtmlPage {
   return unpaid('Nothing was paid', 'Your balance has not changed.', retry, back);
 }
 
-/** While the checkout is open, and for another browser: it may be paid in another tab, where a bank debit takes days. */
+/**
+ * While the checkout is open, and for another browser: it may be paid in another tab, where a bank debit
+ * takes days.
+ */
 function left(retry: string | undefined, back: URL | undefined): HtmlPage {
   return unpaid(
     'You left the payment page',

@@ -61,8 +61,8 @@ export const DIRECT_TOP_UP_ERRORS: readonly ErrorCode[] = [
 const OPEN_RETRY_SECONDS = 60;
 
 /**
- * Charges the saved card. 201 `completed`; 202 `pending` when that takes more than 10 seconds, or when the bank wants the
- * cardholder to confirm it at `sessionUrl`.
+ * Charges the saved card. 201 `completed`; 202 `pending` when that takes more than 10 seconds, or when the
+ * bank wants the cardholder to confirm it at `sessionUrl`.
  */
 export async function postTopUp(
   api: Api,
@@ -101,7 +101,10 @@ export async function postCheckout(
   };
 }
 
-/** Where to pay; a test top-up needs no payment, so its page says that it is done. Null while Stripe has not answered. */
+/**
+ * Where to pay; a test top-up needs no payment, so its page says that it is done. Null while Stripe has not
+ * answered.
+ */
 export function checkoutUrlOf({ config }: Pick<Api, 'config'>, topUp: TopUp): string | null {
   if (!isTest(topUp)) return topUp.sessionUrl;
   return `${config.consoleUrl}/top-up?id=${wireId('topUp', topUp.id)}&result=test`;
