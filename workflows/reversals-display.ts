@@ -49,7 +49,7 @@ function claimsOf({ heldDollars, debtDollars }: Displayed): string {
   return held + debt;
 }
 
-/** What waits for an operator. Runs of earlier releases did not read it. */
+/** What waits for an operator. Steps of earlier releases do not return it. */
 function toDoOf({ topUpId, open = [], failedRefund, unnoted = [] }: Displayed): readonly string[] {
   const toDo: string[] = [];
   if (open.includes('warning')) {

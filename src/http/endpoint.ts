@@ -314,7 +314,7 @@ export function post<B extends TSchema, R extends Replies, A extends TSchema = B
         const sinceMs = performance.now();
         const headers = rate && (await api.rateLimits[rate].countFor(caller));
         const answer = async (json: unknown): Promise<void> => {
-          const body = validate(json);
+          const body = validate(await json);
           ctx.state['body'] = body;
           const known = callerNow(api, ctx, contract.role, caller, sinceMs);
           const now = known instanceof Promise ? await known : known;
@@ -324,12 +324,12 @@ export function post<B extends TSchema, R extends Replies, A extends TSchema = B
         };
         if (isByBytes(share)) {
           // A large body is not read while it waits: it stays with its sender.
-          const work = async () => answer(await read(ctx));
+          const work = async () => answer(read(ctx));
           return api.shares[share].run(caller.accountId, bodyBytesOf(ctx.req), work);
         }
-        // Others are read first: a place is not held for a sender that is slow.
+        if (share === 'none') return answer(read(ctx));
+        // A small body is read first: a place is not held for a sender that is slow.
         const json = await read(ctx);
-        if (share === 'none') return answer(json);
         return api.shares[share].run(caller, () => answer(json));
       }),
   };

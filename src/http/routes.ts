@@ -57,8 +57,13 @@ import { getTool, getTools, patchTool, postTool } from './handlers/earnings/tool
 import { getRefusals } from './handlers/refusals/refusals.ts';
 import { getDeveloperTopUps } from './handlers/top-ups/developer-top-ups.ts';
 import { getTopUpQuote } from './handlers/top-ups/quote.ts';
-import { DIRECT_TOP_UP_ERRORS, getTopUp, listTopUps } from './handlers/top-ups/top-ups.ts';
-import { postCheckout, postTopUp } from './handlers/top-ups/top-ups.ts';
+import {
+  DIRECT_TOP_UP_ERRORS,
+  getTopUp,
+  listTopUps,
+  postCheckout,
+  postTopUp,
+} from './handlers/top-ups/top-ups.ts';
 import { CONSOLE_ENDPOINTS } from './console-routes.ts';
 
 const chargeParams = { id: Id('charge', 'The id of the charge.') };

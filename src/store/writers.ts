@@ -14,7 +14,10 @@ export const writers = sql.fragment`(
   where datname = current_database() and backend_xid is not null
 )`;
 
-/** When the oldest of them began, or now, in milliseconds. What was written before can be seen from then on. */
+/**
+ * The time, in milliseconds, before which every transaction that wrote has ended: when the oldest one still
+ * open began, or now.
+ */
 export function readOldestWrite(connection: Connection): Promise<number> {
   return connection.oneFirst(sql.type(beganRow)`
     select floor(extract(epoch from least(now(), (select min(since) from ${writers} w))) * 1000)::int8 as "beganMs"

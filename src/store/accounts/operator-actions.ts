@@ -1,5 +1,5 @@
 /**
- * Who is an operator, and what operators did in the console: who changed which balance, and why. A row is
+ * Operators, and what they did in the console: who changed which balance, and why. A row is
  * written in the transaction of the change, under the lock of its key, so that a repeated request finds it
  * and changes nothing.
  */
