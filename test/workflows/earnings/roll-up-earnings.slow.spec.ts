@@ -129,11 +129,14 @@ describe('the schedule that rolls up earnings', () => {
       await pause();
       await traffic(20);
       await harness.client.query('begin');
-      await harness.client.query(hold);
-      await schedule().trigger();
-      await until(async () => (await stepsThatWait()) > 0);
-      await killWorkers();
-      await harness.client.query('rollback');
+      try {
+        await harness.client.query(hold);
+        await schedule().trigger();
+        await until(async () => (await stepsThatWait()) > 0);
+        await killWorkers();
+      } finally {
+        await harness.client.query('rollback');
+      }
       await restartAndProve(1);
     });
   }
@@ -149,17 +152,20 @@ describe('the schedule that rolls up earnings', () => {
     await restartAndProve(2);
   });
 
-  /** A run that had begun would move what is charged next, and one that is triggered beside it does not start. */
+  /**
+   * Waits until no run is left: it would move what is charged next, and one that is triggered in the second in which
+   * it began has its workflow id and does not start. The list of workflows misses a run that has just started, and
+   * the schedule does not know about triggered runs, whose killed workers may have left them.
+   */
   async function pause(): Promise<void> {
     await schedule().pause();
-    await until(async () => (await stillRunning()).count === 0);
+    await until(async () => {
+      const { state, info } = await schedule().describe();
+      return state.paused && info.runningActions.length === 0;
+    });
+    const left = 'WorkflowType = "rollUpEarnings" and ExecutionStatus = "Running"';
+    await until(async () => (await temporal.client.workflow.count(left)).count === 0);
   }
-
-  /** Not asked of the schedule: to answer, it would look at its runs again each time. */
-  const stillRunning = () =>
-    temporal.client.workflow.count(
-      'WorkflowType = "rollUpEarnings" and ExecutionStatus = "Running"',
-    );
 
   async function killWorkers(): Promise<void> {
     for (const worker of workers) worker.kill('SIGKILL');
@@ -188,10 +194,9 @@ describe('the schedule that rolls up earnings', () => {
   it('catches up with days of charges in runs of short history', async () => {
     const { client } = temporal;
     await emptied();
-    await schedule().pause();
-    // Others would help: the API processes, as without a worker, and runs whose worker was killed.
+    await pause();
+    // They would help, as without a worker.
     await Promise.all(apis.map((api) => api.stop()));
-    await until(async () => (await stillRunning()).count === 0);
     const before = await harness.client.query(
       'select coalesce(sum(amount_micros), 0)::int from farebox.earnings',
     );
