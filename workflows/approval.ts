@@ -15,9 +15,11 @@ import {
   setCurrentDetails,
   setHandler,
   upsertSearchAttributes,
+  workflowInfo,
 } from '@temporalio/workflow';
 import type { ApprovalActivities, SeenApproval } from '../activities/approvals.ts';
 import { ANSWERS, canAnswer } from '../src/domain/approval.ts';
+import { mailTaskQueue } from '../src/domain/task-queues.ts';
 import { changedAttribute } from './changed-attribute.ts';
 import * as messages from './messages.ts';
 import type { ApprovalDecision, ApprovalInput, ApprovalView } from './messages.ts';
@@ -27,12 +29,6 @@ import { UNTIL_IT_SUCCEEDS } from './until-it-succeeds.ts';
 const { settleApproval } = proxyActivities<ApprovalActivities>({
   ...UNTIL_IT_SUCCEEDS,
   summary: 'Read the approval',
-});
-const { mailApproval } = proxyActivities<ApprovalActivities>({
-  startToCloseTimeout: '30s',
-  heartbeatTimeout: '5s',
-  retry: { initialInterval: '1s', backoffCoefficient: 2, maximumInterval: '10m' },
-  summary: 'Email the owner',
 });
 const { decideApproval } = proxyActivities<ApprovalActivities>({
   startToCloseTimeout: '15s',
@@ -45,12 +41,20 @@ interface Run {
   readonly approvalId: string;
   /** Undefined until the row was read. */
   seen: SeenApproval | undefined;
+  /** How the mail ended; undefined until then. */
+  mailed: Awaited<ReturnType<ApprovalActivities['mailApproval']>> | undefined;
   expiresAtMs: number;
   isNudged: boolean;
 }
 
 export async function approval({ approvalId }: ApprovalInput): Promise<ApprovalView> {
-  const run: Run = { approvalId, seen: undefined, expiresAtMs: Infinity, isNudged: false };
+  const run: Run = {
+    approvalId,
+    seen: undefined,
+    mailed: undefined,
+    expiresAtMs: Infinity,
+    isNudged: false,
+  };
   listen(run);
   return CancellationScope.nonCancellable(() => untilItEnds(run));
 }
@@ -63,11 +67,11 @@ async function untilItEnds(run: Run): Promise<ApprovalView> {
     const seen = await settleApproval(approvalId);
     run.seen = seen;
     run.expiresAtMs = Date.now() + seen.expiresInMs;
-    display(seen);
+    display(run, seen);
     if (seen.status !== 'pending') break;
     // Runs during the wait: a mail server that is down must not keep the owner from deciding.
     if (isFirst && !seen.isMailed) {
-      void mailing.run(() => mailApproval(approvalId)).catch(() => {});
+      void mailing.run(() => mail(run)).catch(() => {});
     }
     await condition(() => run.isNudged, Math.max(seen.expiresInMs, 1), {
       summary: 'Wait for the decision or the expiry',
@@ -76,6 +80,18 @@ async function untilItEnds(run: Run): Promise<ApprovalView> {
   mailing.cancel();
   await condition(allHandlersFinished);
   return viewOf(run);
+}
+
+async function mail(run: Run): Promise<void> {
+  const { mailApproval } = proxyActivities<ApprovalActivities>({
+    taskQueue: mailTaskQueue(workflowInfo().taskQueue),
+    startToCloseTimeout: '30s',
+    heartbeatTimeout: '5s',
+    retry: { initialInterval: '1s', backoffCoefficient: 2, maximumInterval: '10m' },
+    summary: 'Email the owner',
+  });
+  run.mailed = await mailApproval(run.approvalId);
+  if (run.seen?.status === 'pending') display(run, run.seen);
 }
 
 const DATA = '`{"decision": "once"}`; or "always", "deny", or "raise" with a `limit` in dollars';
@@ -133,7 +149,7 @@ function viewOf({ seen }: Run): ApprovalView {
   return { status: seen?.status ?? 'pending', decision: seen?.decision ?? null };
 }
 
-function display({ status, code, decision, isMailed }: SeenApproval): void {
+function display({ mailed }: Run, { status, code, decision, isMailed }: SeenApproval): void {
   const changed = [
     ...changedAttribute('ApprovalStatus', 'KEYWORD', status),
     ...changedAttribute('WaitingFor', 'KEYWORD', status === 'pending' ? 'owner' : undefined),
@@ -141,8 +157,15 @@ function display({ status, code, decision, isMailed }: SeenApproval): void {
   if (changed.length > 0) upsertSearchAttributes(changed);
   setCurrentDetails(
     status === 'pending'
-      ? `**Pending**. A call was refused with \`${code}\`. The owner ${isMailed ? 'was emailed' : 'has not been emailed yet'}. No action needed:` +
+      ? `**Pending**. A call was refused with \`${code}\`. ${mailText(isMailed ? 'sent' : mailed)} No action needed:` +
           ' the approval ends when the owner decides, when nothing refuses the call any more, or when it expires.'
       : `Ended: **${status}**${decision === null ? '' : ` (\`${decision}\`)`}. No action needed.`,
   );
+}
+
+function mailText(mailed: Run['mailed']): string {
+  if (mailed === 'sent') return 'The owner was emailed.';
+  return mailed === 'refused'
+    ? "The mail server refuses the owner's address, so the owner sees the request only in the console."
+    : 'The owner has not been emailed yet.';
 }

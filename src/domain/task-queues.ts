@@ -35,6 +35,11 @@ export function webhookTaskQueue(taskQueue: string): string {
   return `${taskQueue}-webhooks`;
 }
 
+/** For mails. */
+export function mailTaskQueue(taskQueue: string): string {
+  return `${taskQueue}-mail`;
+}
+
 /** For steps that call Stripe. Temporal limits how many of them start per second, over all workers. */
 export function stripeTaskQueue(taskQueue: string): string {
   return `${taskQueue}-stripe`;

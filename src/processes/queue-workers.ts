@@ -1,6 +1,6 @@
 /**
  * The workers of Temporal's SDK in a worker process: one for each task queue, with the steps of that queue,
- * so that a slow agent, endpoint or Stripe delays only its own steps.
+ * so that a slow agent, endpoint, mail server or Stripe delays only its own steps.
  */
 import { Worker, type WorkerDeploymentOptions, type WorkerOptions } from '@temporalio/worker';
 import type { Logger } from 'pino';
@@ -26,6 +26,7 @@ import type { Config } from '../config.ts';
 import {
   agentTaskQueue,
   busyAgentTaskQueue,
+  mailTaskQueue,
   stripeTaskQueue,
   webhookTaskQueue,
 } from '../domain/task-queues.ts';
@@ -69,6 +70,8 @@ const AGENT_CALLS_RESERVED = 50;
 const BUSY_AGENT_CALLS_MAX = 100;
 /** The most webhook endpoints that one worker sends to at once. Each may be slow. */
 const WEBHOOK_ENDPOINTS_MAX = 200;
+/** The most mails that one worker sends at once. A mail server that hangs holds each for half a minute. */
+const MAILS_MAX = 20;
 /** How long a task waits for the worker that has the workflow cached; that worker may have been killed. */
 const STICKY_TIMEOUT = '2s';
 /** An activity takes up to 15 s. Another worker retries the ones that this cuts off. */
@@ -79,6 +82,7 @@ export async function createQueueWorkers(deps: QueueWorkerDeps): Promise<Worker[
   const { taskQueue } = config.temporal;
   const options = optionsOfAll(deps);
   const stripeActivities = createStripeActivities(deps);
+  const approvalActivities = createOwnApprovalActivities(deps);
   const toAgents = {
     ...options,
     activities: createInvocationAttemptActivities({
@@ -94,8 +98,8 @@ export async function createQueueWorkers(deps: QueueWorkerDeps): Promise<Worker[
       ...options,
       taskQueue,
       workflowBundle: deps.workflowBundle,
-      // Runs of earlier releases have scheduled their calls to Stripe here.
-      activities: { ...createLedgerActivities(deps), ...stripeActivities },
+      // Runs of earlier releases have scheduled their calls to Stripe and their mails here.
+      activities: { ...createLedgerActivities(deps), ...approvalActivities, ...stripeActivities },
       stickyQueueScheduleToStartTimeout: STICKY_TIMEOUT,
     }),
     Worker.create({
@@ -125,6 +129,12 @@ export async function createQueueWorkers(deps: QueueWorkerDeps): Promise<Worker[
         mailOwners: deps.mailOwnersOfEndpoints,
       }),
       maxConcurrentActivityTaskExecutions: WEBHOOK_ENDPOINTS_MAX,
+    }),
+    Worker.create({
+      ...options,
+      taskQueue: mailTaskQueue(taskQueue),
+      activities: approvalActivities,
+      maxConcurrentActivityTaskExecutions: MAILS_MAX,
     }),
   ]);
 }
@@ -162,8 +172,7 @@ function versionOf(deploymentName: string, buildId: string): WorkerDeploymentOpt
 }
 
 /** Steps that normally need only Postgres. */
-function createLedgerActivities({ config, database, stripe, log }: ActivityDeps) {
-  const approvalLinks = new ApprovalLinks(config.masterSecrets, config.consoleUrl);
+function createLedgerActivities({ config, database, stripe }: ActivityDeps) {
   return {
     ...createTopUpActivities({
       database,
@@ -177,17 +186,21 @@ function createLedgerActivities({ config, database, stripe, log }: ActivityDeps)
     ...createLogActivities({ database, retentionDays: config.logRetentionDays }),
     ...createPartitionActivities({ databaseUrl: config.databaseUrl }),
     ...createGrantActivities({ database }),
-    ...createApprovalActivities({
-      database,
-      linkTo: (approval) => approvalLinks.urlFor(approval),
-      send: mailSender({ config: config.mail, database, log }),
-    }),
     ...createInvocationActivities({
       database,
       deadlineMs: config.invocationDeadlineMs,
       attemptTimeoutMs: config.agentTimeoutMs,
     }),
   };
+}
+
+function createOwnApprovalActivities({ config, database, log }: ActivityDeps) {
+  const links = new ApprovalLinks(config.masterSecrets, config.consoleUrl);
+  return createApprovalActivities({
+    database,
+    linkTo: (approval) => links.urlFor(approval),
+    send: mailSender({ config: config.mail, database, log }),
+  });
 }
 
 /** Steps that call Stripe. */

@@ -1,16 +1,17 @@
 /** A stack, an account with a budget that has used its limit, and the views of operators and of the owner's mailbox. */
 import { ask, type Approval } from './approval-requests.ts';
 import { makeBudget, makeKey } from './budget-requests.ts';
-import { startStack, until, type Server, type Stack } from './stack.ts';
+import { startStack, until, type Environment, type Server, type Stack } from './stack.ts';
 import { openViews } from './views.ts';
 
 export type ApprovalHarness = Awaited<ReturnType<typeof openApprovalHarness>>;
 
-export async function openApprovalHarness() {
-  return approvalHarnessOf(await startStack({ env: { DEV_MAIL: 'true' } }));
+/** The settings say where mails go. */
+export async function openApprovalHarness(env: Environment = { DEV_MAIL: 'true' }) {
+  return approvalHarnessOf(await startStack({ env }));
 }
 
-/** Over a stack with `DEV_MAIL`, which it stops at its end. */
+/** Over a stack, which it stops at its end. */
 export async function approvalHarnessOf(stack: Stack) {
   const views = await openViews(stack, 1_000);
   const { account, sql } = views;
@@ -28,13 +29,13 @@ export async function approvalHarnessOf(stack: Stack) {
     /** A question about a limit, each for another amount. */
     async ask(spendKey: string, changes: object = {}, by: Server = stack.api): Promise<Approval> {
       asked += 1;
-      return ask(by, account, spendKey, 1 + asked / 100, { ...changes });
+      return ask(by, account, spendKey, (100 + asked) / 100, { ...changes });
     },
 
     workflow: (id: string) => views.workflow(`approval/${id}`),
     isFound: (id: string, query: string) => views.isFound(`approval/${id}`, query),
     detailsOf: (id: string) => views.detailsOf(`approval/${id}`),
-    /** The mail about it, once it has been sent. */
+    /** The mail about it, once it has been sent. Only with `DEV_MAIL`. */
     mailAbout({ amount }: Approval): Promise<{ subject: string; body: string; recipient: string }> {
       return until(async () => {
         const { rows } = await sql.query<{ subject: string; body: string; recipient: string }>(

@@ -21,9 +21,17 @@ interface RecipientReply {
 /** On a port of its own, unless told which. */
 export async function startMailServer(ownPort = 0) {
   let recipientReply: RecipientReply | undefined;
+  let greeting = Promise.resolve();
+  let [connections, connectionsMost] = [0, 0];
   const mails: ReceivedMail[] = [];
   const server = new SMTPServer({
     disabledCommands: ['STARTTLS'],
+    onConnect(_session, done) {
+      connections += 1;
+      connectionsMost = Math.max(connectionsMost, connections);
+      void greeting.then(() => done());
+    },
+    onClose: () => void (connections -= 1),
     onAuth({ username, password }, _session, done) {
       if (username === 'farebox' && password === 'p@ss') done(null, { user: username });
       else done(new Error('wrong user or password'));
@@ -51,6 +59,14 @@ export async function startMailServer(ownPort = 0) {
   const { port } = server.server.address() as AddressInfo;
   return {
     mails,
+    /** The most connections that were open at once. */
+    connectionsMost: () => connectionsMost,
+    /** Greets nobody, until the returned function is called. */
+    hang(): () => void {
+      const { promise, resolve } = Promise.withResolvers<void>();
+      greeting = promise;
+      return resolve;
+    },
     /** Refuses every recipient with this reply. Undefined: accepts them again. */
     refuseAll: (reply: RecipientReply | undefined) => void (recipientReply = reply),
     urlFor: (password: string) =>

@@ -66,7 +66,7 @@ describe('the workflow of an approval', () => {
     const handle = harness.workflow(id);
     const history = JSON.stringify(await handle.fetchHistory());
     assert.ok(!/secret|c2VjcmV0/.test(history), 'the history has the name or the reason');
-    await until(async () => (await harness.detailsOf(id)).includes('**Pending**'));
+    await until(async () => /Pending.*The owner was emailed/.test(await harness.detailsOf(id)));
     assert.deepEqual(await handle.query('status'), { status: 'pending', decision: null });
     await decide(harness.stack.api, key, id, 'deny');
     assert.deepEqual(await handle.result(), { status: 'denied', decision: 'deny' });
