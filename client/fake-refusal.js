@@ -11,6 +11,7 @@ const STATUSES = {
   card_declined: 402,
   authentication_required: 402,
   card_expired: 402,
+  declined_too_often: 402,
   no_saved_card: 402,
   insufficient_balance: 402,
   spend_limit_reached: 402,

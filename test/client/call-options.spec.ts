@@ -116,7 +116,8 @@ describe('client: a call that pays', () => {
       mock.timers.enable({ apis: ['setTimeout'] });
       try {
         const options = { consumerKey, baseUrl: 'https://farebox.example', maxRetries: 0, fetch };
-        const paying = pay(new FareboxConsumer(options));
+        // The timeout of the client is meant for calls that do not wait for a payment.
+        const paying = pay(new FareboxConsumer({ ...options, timeoutMs: 100 }));
         await sent.promise;
         mock.timers.tick(TOP_UP_ANSWER_MS_MAX);
         resolve(Response.json(paid, { status: 202 }));
@@ -127,15 +128,21 @@ describe('client: a call that pays', () => {
     });
   }
 
-  it('ends within the timeout of the client, or of the call', async () => {
+  it('ends within its own timeout', async () => {
     await using api = await service(silence);
-    const options = { consumerKey, baseUrl: api.url, maxRetries: 0 };
-    const hasty = new FareboxConsumer({ ...options, timeoutMs: 100 }).topUp({ amount: 5 });
-    const own = new FareboxConsumer(options).checkout({ amount: 5 }, { timeoutMs: 100 });
-    for (const error of await Promise.all([raised(hasty), raised(own)])) {
-      assert.deepEqual([error.code, error.outcome], ['service_unavailable', 'unknown']);
-    }
+    const consumer = new FareboxConsumer({ consumerKey, baseUrl: api.url, maxRetries: 0 });
+    const error = await raised(consumer.checkout({ amount: 5 }, { timeoutMs: 100 }));
+    assert.deepEqual([error.code, error.outcome], ['service_unavailable', 'unknown']);
   });
+
+  for (const [what, pay] of Object.entries(payments)) {
+    it(`leaves it to the caller whether to repeat ${what} after a long wait`, async () => {
+      await using api = await service(refusal(429, 'rate_limited', {}, '60'), answer(201, paid));
+      const error = await raised(pay(new FareboxConsumer({ consumerKey, baseUrl: api.url })));
+      assert.deepEqual([error.code, error.outcome], ['rate_limited', 'not_done']);
+      assert.deepEqual([error.retryAfterMs, api.seen.length], [60_000, 1]);
+    });
+  }
 });
 
 describe('client: a call with a signal', () => {
@@ -202,6 +209,25 @@ describe('client: a call with a signal', () => {
     const request = { ...search, onUnavailable: 'run_unpaid' as const };
     assert.equal((await raised(farebox.charge(request, { signal }))).code, 'aborted');
   });
+
+  const question = answer(200, { id: 'apr_1', status: 'pending' });
+  for (const [when, ...steps] of [
+    ['is asked', silence],
+    ['decides', question, silence],
+  ] as const) {
+    it(`is aborted while the owner ${when}, and is as unpaid as the refusal said`, async () => {
+      await using api = await service(refusal(402, 'insufficient_balance'), ...steps);
+      const caller = new AbortController();
+      const asking = { ...search, ask: true } as const;
+      const charging = raised(api.farebox().charge(asking, { signal: caller.signal }));
+      await until(() => api.seen.length === 1 + steps.length);
+      caller.abort(new Error('the user left'));
+      const error = await charging;
+      assert.deepEqual([error.code, error.outcome], ['aborted', 'not_charged']);
+      assert.equal(error.idempotencyKey, api.keys[0]);
+      assert.equal((error.cause as Error).message, 'the user left');
+    });
+  }
 
   it('aborts refunds, reads and lists as well', async () => {
     await using api = await service(answer(200, { charges: [{}], hasMore: true, nextCursor: 'x' }));

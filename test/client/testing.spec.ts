@@ -23,7 +23,8 @@ const told = async (asked: Promise<unknown>) => {
 const CODES: Readonly<Record<string, string>> = {
   consent_required: 'consent_required',
   consent_ceiling_reached: 'consent_ceiling_reached',
-  declined_too_often: 'rate_limited',
+  declined_too_often: 'declined_too_often',
+  too_many_open: 'rate_limited',
   unavailable: 'service_unavailable',
 };
 const ID = '0'.repeat(32);
