@@ -56,7 +56,13 @@ export class FakeRefusal extends Error {
     const docUrl = `https://fake.farebox.example/docs/errors#${code}`;
     const keyPage = keyPageOf(code, param);
     const keysUrl = keyPage && `https://fake.farebox.example${keyPage}`;
-    const extra = { ...(param && { param }), ...(keysUrl && { keysUrl }), ...facts };
+    const mayWait = this.status === 429 || this.status === 503;
+    const extra = {
+      ...(param && { param }),
+      ...(mayWait && { retryAfter: 1 }),
+      ...(keysUrl && { keysUrl }),
+      ...facts,
+    };
     this.error = { type, code, message, docUrl, ...extra };
   }
 }

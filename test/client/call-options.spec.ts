@@ -1,7 +1,7 @@
 /** Options of a single call: a timeout, and a signal that aborts it. */
 import assert from 'node:assert/strict';
 import { mock } from 'node:test';
-import { Farebox, FareboxConsumer, type CallOptions, type FareboxError } from '@farebox/client';
+import { Farebox, FareboxConsumer, FareboxError, type CallOptions } from '@farebox/client';
 import type { FareboxOptions } from '@farebox/client';
 import { until } from '../support/stack.ts';
 import {
@@ -244,6 +244,35 @@ describe('client: an error', () => {
     const asked = api.farebox({ maxRetries: 0 }).publicReceipt('hmac_sha256.1.e30.c2ln');
     const expected: FareboxError['outcome'] = 'not_signed';
     assert.equal((await raised(asked)).outcome, expected);
+  });
+
+  it('has each fact that the service tells, also one that this version of the client does not know', async () => {
+    const facts = { topUpId: 'tu_1', left: 3.5, retryAfter: 40, resetsAt: null, news: 'a fact' };
+    const told = refusal(403, 'consent_ceiling_reached', facts, '40');
+    const closed = refusal(409, 'lease_closed', { status: 'released' });
+    await using api = await service(told, closed);
+    const error = await raised(api.farebox().charge(search));
+    assert.deepEqual([error.topUpId, error.left, error.retryAfterMs], ['tu_1', 3.5, 40_000]);
+    assert.equal(error.resetsAt, undefined);
+    assert.equal(error.toJSON()['news'], 'a fact');
+    assert.ok(!('retryAfter' in error));
+    const { status, objectStatus } = await raised(api.farebox().charge(search));
+    assert.deepEqual([status, objectStatus], [409, 'released']);
+  });
+
+  it('has its own name, stack and cause, even if the response contains members with these names', async () => {
+    const body = JSON.parse(
+      '{"error":{"code":"not_found","stack":1,"toJSON":2,"name":3,"cause":4,"__proto__":{"a":5}}}',
+    ) as object;
+    await using api = await service(answer(404, body));
+    const error = await raised(api.farebox().charge(search));
+    assert.deepEqual(
+      [error.code, error.name, error.cause],
+      ['not_found', 'FareboxError', undefined],
+    );
+    assert.ok(FareboxError.isInstance(error) && error instanceof FareboxError);
+    assert.match(error.stack ?? '', /not_found/);
+    assert.equal(error.toJSON()['code'], 'not_found');
   });
 
   it('has the status of a missing key, though nothing was sent', async () => {

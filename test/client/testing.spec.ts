@@ -369,7 +369,7 @@ for (const [name, service] of Object.entries({ service: realService(), fake: fak
       assert.deepEqual(await farebox.holds.capture(asked), { ...captured, replayed: true });
       const error = await raised(farebox.holds.capture({ holdId: placed.id }));
       assert.deepEqual(
-        [error.code, error.status, error.holdStatus],
+        [error.code, error.status, error.objectStatus],
         ['hold_closed', 409, 'captured'],
       );
       assert.equal(
@@ -421,10 +421,10 @@ for (const [name, service] of Object.entries({ service: realService(), fake: fak
       const error = await until(() =>
         farebox.holds.capture({ holdId, amount: 0.01, final: false }).then(
           () => undefined,
-          (raised: { code: string; holdStatus: string }) => raised,
+          (raised: { code: string; objectStatus: string }) => raised,
         ),
       );
-      assert.deepEqual([error.code, error.holdStatus], ['hold_closed', 'expired']);
+      assert.deepEqual([error.code, error.objectStatus], ['hold_closed', 'expired']);
     });
 
     it('is paid by a paid route, and not when it fails', async () => {

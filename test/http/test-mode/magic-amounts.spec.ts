@@ -134,6 +134,8 @@ describe('amounts that give an answer on demand', () => {
       results.map(({ status }) => status),
       [402, 201, 500, 503],
     );
+    const [, , , away] = results;
+    assert.partialDeepStrictEqual(away, { error: { retryAfter: 1 } });
   });
 
   describe('of a top-up', () => {
