@@ -77,12 +77,16 @@ export function cutByLots(tail: Fragment, developerNumber?: number): Fragment {
       : sql.fragment`c.developer = ${developerNumber}`;
   return sql.fragment`
     with spent as materialized (
-      select t.ledgers[c.place] as ledger, t.consumers[c.place] as consumer_id, c.developer, c.amount,
-        t.spent_before[c.place] + c.through - greatest(c.amount, 0) as begins,
-        t.spent_before[c.place] + c.through - least(c.amount, 0) as ends
-      from ${tail} t cross join lateral unnest(t.charge_group, t.through, t.developers, t.amounts)
+      select g.ledger, g.consumer_id, c.developer, c.amount,
+        g.spent_before + c.through - greatest(c.amount, 0) as begins,
+        g.spent_before + c.through - least(c.amount, 0) as ends
+      from ${tail} t
+      cross join lateral unnest(t.charge_group, t.through, t.developers, t.amounts)
         as c (place, through, developer, amount)
-      where t.spent_before[c.place] is not null and ${isWanted}
+      -- Not t.ledgers[c.place]: that decompresses the whole array for each charge.
+      join lateral unnest(t.ledgers, t.consumers, t.spent_before) with ordinality
+        as g (ledger, consumer_id, spent_before, place) using (place)
+      where g.spent_before is not null and ${isWanted}
     ),
     -- Nearly all of a developer's charges to a consumer lie in the lot that contains their end.
     stretches as materialized (
