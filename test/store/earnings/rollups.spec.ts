@@ -267,7 +267,7 @@ describe('rollups', () => {
     assert.deepEqual(await rollUp(harness.database), { moved: 1, hasMore: false });
   });
 
-  it('attribute up to 30,000 charges in one step, in however few flushes', async () => {
+  it('attribute up to 30,000 charges in one step, and leave flushes with more for the next', async () => {
     const [consumer, developer] = (await harness.parties(2)) as [Party, Party];
     const topUpId = await harness.topUp(consumer, 31_000);
     while ((await rollUp(harness.database)).hasMore);
