@@ -1204,6 +1204,9 @@ create table farebox.top_ups (
   -- checkouts: when the session was first seen as complete and not yet paid. its payer can do nothing more, and
   -- the bank takes days.
   under_way_at timestamp with time zone,
+  -- when a request first answered 202 for a row that its workflow had not claimed. such a row is no longer
+  -- withdrawn.
+  accepted_at timestamp with time zone,
   constraint top_ups_pkey primary key (id),
   constraint top_ups_idempotency_unique unique (ledger, consumer_id, idempotency_key),
   constraint top_ups_payment_intent_unique unique (payment_intent_id),

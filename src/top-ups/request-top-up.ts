@@ -12,6 +12,7 @@ import type { Database } from '../store/database.ts';
 import { isDatabaseUnavailable } from '../store/failures.ts';
 import { makeTestTopUp } from '../store/top-ups/test-top-ups.ts';
 import {
+  acceptTopUp,
   admitTopUp,
   findTopUp,
   withdrawTopUp,
@@ -101,14 +102,17 @@ async function begin(
 ): Promise<TopUpResult> {
   const start = method === 'checkout' ? startCheckout : startDirectTopUp;
   const answer = await start(deps.temporal, topUp, { timeoutMs: deps.answerMs });
-  if (answer.kind === 'timed_out' || answer.kind === 'unavailable') {
+  if (answer.kind !== 'answered') {
     const err = answer.kind === 'unavailable' ? answer.error : undefined;
     deps.log.warn({ topUpId: topUp.id, err }, 'no answer from the workflow of a top-up');
     // While Temporal answers, the top-up will begin eventually, through the start or through its notice; withdrawing it
     // would only make the caller add another one. Otherwise, either this deletes the row, and a workflow that starts
-    // after all finds none and ends, or the workflow has claimed the row and continues.
-    const isSoon = answer.kind === 'timed_out' && (await deps.temporal.isUp());
-    if (!isSoon && (await withdrawTopUp(deps.database, topUp.id))) return { kind: 'unavailable' };
+    // after all finds none and ends, or the row stays, because the workflow has claimed it or another request with the
+    // same key has answered 202.
+    const isUp =
+      answer.kind === 'closed' || (answer.kind === 'timed_out' && (await deps.temporal.isUp()));
+    if (isUp) await acceptTopUp(deps.database, topUp.id);
+    else if (await withdrawTopUp(deps.database, topUp.id)) return { kind: 'unavailable' };
   }
   const now = await findTopUp(deps.database, topUp.id);
   return now ? resultOf(now) : { kind: 'unavailable' };

@@ -271,11 +271,20 @@ export async function claimTopUp(connection: Connection, id: string): Promise<To
   `);
 }
 
-/** True: the top-up has had no effect and never will. False: it was claimed, or no longer exists. */
+/** Before a request answers 202 for a top-up that its workflow may not have claimed: nobody withdraws it afterwards. */
+export async function acceptTopUp(connection: Connection, id: string): Promise<void> {
+  await connection.query(sql.typeAlias('nothing')`
+    update farebox.top_ups set accepted_at = now()
+    where id = ${id} and opened_at is null and accepted_at is null
+  `);
+}
+
+/** True: the top-up has had no effect and never will. False: it was accepted or claimed, or no longer exists. */
 export async function withdrawTopUp(connection: Connection, id: string): Promise<boolean> {
   const withdrawn = await connection.maybeOne(sql.type(idRow)`
     with withdrawn as (
-      delete from farebox.top_ups where id = ${id} and opened_at is null returning id
+      delete from farebox.top_ups where id = ${id} and opened_at is null and accepted_at is null
+      returning id
     ), called_off as (
       delete from farebox.outbox where topic = 'top_up' and subject_id in (select id from withdrawn)
     )

@@ -10,6 +10,7 @@ import { creditManually } from '../../../src/store/top-ups/credit-top-up.ts';
 import { row, sql, type Database } from '../../../src/store/database.ts';
 import { recordUnpaid } from '../../../src/store/top-ups/payment-evidence.ts';
 import {
+  acceptTopUp,
   admitTopUp,
   findTopUp,
   findTopUpOf,
@@ -106,6 +107,19 @@ describe('top-ups in the database', () => {
       }),
     );
     assert.equal(outcomes.length, 20);
+  });
+
+  it('withdraws a top-up or accepts it, never both', async () => {
+    const consumer = await newConsumer();
+    for (let count = 0; count < 20; count += 1) {
+      const { id } = await admitted(consumer);
+      const [withdrawn] = await Promise.all([
+        withdrawTopUp(database, id),
+        acceptTopUp(database, id),
+      ]);
+      assert.equal(withdrawn, (await findTopUp(database, id)) === null);
+      assert.equal(await withdrawTopUp(database, id), false);
+    }
   });
 
   it('have a notice until their workflow takes them up, or the request withdraws them', async () => {

@@ -18,6 +18,7 @@ import {
   WebhookEndpointReply,
 } from '../../../src/schemas/webhook-endpoints.ts';
 import { createTemporalClient, type TemporalClient } from '../../../src/temporal/client.ts';
+import { HISTORY_EVENTS_MAX } from '../../../workflows/webhook-endpoint.ts';
 import { createTestAccount, type TestAccount } from '../../support/accounts.ts';
 import { proveBooks } from '../../support/books.ts';
 import { endAll } from '../../support/end-all.ts';
@@ -311,6 +312,23 @@ describe('webhook endpoints', () => {
     const failed = await until(async () => (await log(made, '?status=failed'))[0]);
     assert.equal(failed.nextAttemptAt, null);
     assert.equal((await shown(made)).status, 'active');
+  });
+
+  it('get each event once, although their workflow continues as a new run', async () => {
+    const at = await receiver();
+    const made = await endpoint(at);
+    const asked = [await change()];
+    await until(() => prices(at).length === 1);
+    const handle = temporal.client.workflow.getHandle(`webhooks/${made.id}`);
+    const { runId: first } = await handle.describe();
+    for (let signals = 0; signals < HISTORY_EVENTS_MAX; signals += 1)
+      await handle.signal('changed');
+    await until(async () => (await handle.describe()).runId !== first);
+    asked.push(await change());
+    await until(() => prices(at).length === 2);
+    assert.deepEqual(prices(at), asked);
+    const { historyLength } = await handle.describe();
+    assert.ok(historyLength < HISTORY_EVENTS_MAX, `${historyLength} events`);
   });
 
   it('are told nothing after they are deleted, and their workflow ends', async () => {

@@ -4,7 +4,7 @@ import type { Micros } from '../../../src/domain/money.ts';
 import { choosePort } from '../../support/ports.ts';
 import { wireId } from '../../../src/domain/ids.ts';
 import { admitTopUp, findTopUp, withdrawTopUp } from '../../../src/store/top-ups/top-ups.ts';
-import { createTemporalClient } from '../../../src/temporal/client.ts';
+import { createTemporalClient, type TemporalClient } from '../../../src/temporal/client.ts';
 import { startDirectTopUp } from '../../../src/temporal/start-top-up.ts';
 import { holdConsumer } from '../../support/row-locks.ts';
 import { until } from '../../support/stack.ts';
@@ -21,6 +21,13 @@ describe('a top-up and outages', () => {
   });
 
   after(() => harness.close());
+
+  async function clientOfNoServer(): Promise<TemporalClient> {
+    const address = `127.0.0.1:${await choosePort()}`;
+    const away = createTemporalClient({ ...harness.config.temporal, address });
+    assert.equal(await away.isUp(), false);
+    return away;
+  }
 
   it('is credited though the processor never reports anything', async () => {
     const worker = await harness.startWorker();
@@ -109,11 +116,7 @@ describe('a top-up and outages', () => {
 
   it('reports that nothing happened while Temporal is down, and leaves no trace', async () => {
     const consumer = await harness.newConsumer();
-    const away = createTemporalClient({
-      ...harness.config.temporal,
-      address: `127.0.0.1:${await choosePort()}`,
-    });
-    assert.equal(await away.isUp(), false);
+    const away = await clientOfNoServer();
     const result = await harness.request(consumer, 'direct', 10, 'key', away);
     assert.deepEqual(result, { kind: 'unavailable' });
     await away.close();
@@ -133,6 +136,22 @@ describe('a top-up and outages', () => {
     assert.equal(again.kind, 'completed');
     assert.ok('topUp' in first && 'topUp' in again);
     assert.equal(first.topUp.id, again.topUp.id);
+    assert.equal((await harness.books(consumer)).credited, 10_000_000);
+    await worker.stop();
+  });
+
+  it('keeps a top-up that was accepted, though it is requested again while Temporal is down', async () => {
+    const consumer = await harness.newConsumer();
+    const first = await harness.request(consumer, 'direct', 10, 'key');
+    assert.equal(first.kind, 'pending');
+    const away = await clientOfNoServer();
+    const again = await harness.request(consumer, 'direct', 10, 'key', away);
+    await away.close();
+    assert.equal(again.kind, 'pending');
+    assert.ok('topUp' in first && 'topUp' in again);
+    assert.equal(again.topUp.id, first.topUp.id);
+    const worker = await harness.startWorker();
+    await harness.statusBecomes(first.topUp, 'completed');
     assert.equal((await harness.books(consumer)).credited, 10_000_000);
     await worker.stop();
   });
