@@ -55,7 +55,7 @@ function recording<T extends Connection>(connection: T, queries: Query[]): T {
   });
 }
 
-/** Of one table, in these plans: the rows that were read, and not only those that were found. */
+/** The rows of one table that these plans read, and not only those that they found. */
 export function rowsReadOf(table: string, plans: readonly PlanNode[]): number {
   return plans
     .flatMap(nodesOf)
