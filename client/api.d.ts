@@ -351,6 +351,10 @@ export interface ErrorDetail {
   docUrl: string;
   /** Quote it when you ask for help. The same as `X-Request-Id`. */
   requestId: string;
+  /**
+   * How many seconds to wait before you try again. The same as the header `Retry-After`, which the results of a batch do not have.
+   */
+  retryAfter?: number;
   /** With `insufficient_balance`: the consumer's balance. */
   balance?: number;
   /** With `insufficient_balance`: the dollars needed. */

@@ -1,7 +1,9 @@
 /** Approvals: asks the owner of an account about a refused call, waits for the answer, and decides as the owner. */
 import { hasId, prepare } from './calls.js';
+import { createError } from './errors.js';
 import { idInPath, listAt } from './list.js';
 import { amountToSend } from './money.js';
+import { pause } from './retry.js';
 import { checkInteger, TIMER_MS_MAX } from './settings.js';
 
 const ASK = { noun: 'approval', done: 'done' };
@@ -52,9 +54,8 @@ export class Approvals {
     // Without a key of its own, a decision has that of its approval: sent again, also by another call of
     // this, it pays once.
     const asked = { method: 'POST', path, body, idempotencyKey };
-    const ownMs = decision === 'top_up' ? this.#calls.payMs : this.#calls.timeoutMs;
-    const { timeoutMs = ownMs, signal } = options ?? {};
-    return (await this.#calls.write(asked, DECISION, { timeoutMs, signal })).json;
+    const own = decision === 'top_up' ? this.#calls.toPay(options) : options;
+    return (await this.#calls.write(asked, DECISION, own)).json;
   }
 
   /** Until it is decided or the time is over. An outage of the service meanwhile only costs time. */
@@ -74,18 +75,11 @@ export class Approvals {
         if (approval.status !== 'pending' || leftMs <= 0) return approval;
       } catch (error) {
         const mayRecover = error.code === 'service_unavailable' || error.code === 'rate_limited';
-        const isOver = performance.now() >= deadline;
-        if (!mayRecover || isOver || signal?.aborted) throw error;
-        await pause(PAUSE_MS);
+        if (!mayRecover || performance.now() >= deadline) throw error;
+        await pause(PAUSE_MS, signal);
       }
     }
   }
-}
-
-function pause(ms) {
-  return new Promise((resolve) => {
-    setTimeout(resolve, ms);
-  });
 }
 
 /** Gives the options of a question; `true` asks with the defaults. */
@@ -117,7 +111,7 @@ export async function askAndRetry(approvals, ask, call, charge, { signal } = {})
         const now = performance.now();
         notNeededUntil ??= Math.min(deadline, now + CAUGHT_UP_MS_MAX);
         if (now >= notNeededUntil) throw error;
-        await pause(CAUGHT_UP_MS);
+        await pause(CAUGHT_UP_MS, signal);
         continue;
       }
       // Approved a moment ago and refused all the same: somebody else used it.
@@ -127,7 +121,7 @@ export async function askAndRetry(approvals, ask, call, charge, { signal } = {})
       const leftMs = Math.max(1, Math.ceil(deadline - performance.now()));
       const { id, status } = await approvals
         .wait(asked.id, { timeoutMs: leftMs, signal })
-        .catch((failure) => stillAsked(failure, asked));
+        .catch((failure) => stillAsked(failure, asked, error));
       if (status === 'approved') continue;
       throw Object.assign(error, { approvalId: id, approvalStatus: status });
     }
@@ -140,9 +134,16 @@ const NOT_NEEDED = Symbol('nothing refuses the call any more');
  * An outage during the wait does not undo the refusal: it must not look like one that the call may run
  * without paying.
  */
-function stillAsked(failure, asked) {
-  if (failure.code === 'aborted') throw failure;
+function stillAsked(failure, asked, refusal) {
+  checkAborted(failure, refusal);
   return asked;
+}
+
+/** Whether the owner was asked is unknown then, but not what happened to the call: it was refused. */
+function checkAborted({ code, cause }, { outcome, idempotencyKey }) {
+  if (code !== 'aborted') return;
+  const message = 'The call was refused, and aborted while the owner of the account was asked.';
+  throw createError(code, message, { outcome, idempotencyKey }, cause);
 }
 
 /**
@@ -151,6 +152,7 @@ function stillAsked(failure, asked) {
  */
 function noAnswer(failure, refusal) {
   if (failure.code === 'approval_not_needed') return NOT_NEEDED;
+  checkAborted(failure, refusal);
   Object.defineProperty(refusal, 'cause', { value: failure, configurable: true });
   return undefined;
 }

@@ -11,6 +11,8 @@ const TIMEOUT_MS = 5_000;
  * (`TOP_UP_ANSWER_MS`).
  */
 const PAY_MS = 65_000;
+/** As long as the service asks for when it has started nothing. After a longer pause, a payment may no longer be wanted. */
+const PAY_PAUSE_MS = 5_000;
 const JSON_TYPE = { 'Content-Type': 'application/json' };
 /** The deed of a read: it changes nothing, so its outcome is never unknown. */
 const READ = {};
@@ -18,8 +20,7 @@ const READ = {};
 export class Calls {
   transport;
   timeoutMs;
-  /** The timeout of a request that waits for a payment. */
-  payMs;
+  #payMs;
   #maxRetries;
 
   constructor(key, options) {
@@ -27,14 +28,19 @@ export class Calls {
     const url = settings.checkBaseUrl(baseUrl);
     this.transport = new Transport(url, key, settings.checkFetch(fetch));
     this.timeoutMs = settings.checkInteger('timeoutMs', timeoutMs, 1);
-    this.payMs = options.timeoutMs ?? PAY_MS;
+    this.#payMs = Math.max(PAY_MS, this.timeoutMs);
     this.#maxRetries = settings.checkInteger('maxRetries', maxRetries, 0);
   }
 
   /** Calls `attempt(limits)` of retry.js repeatedly, for as long as the call may take. */
-  retry(attempt, { timeoutMs = this.timeoutMs, signal, totalMs } = {}) {
+  retry(attempt, { timeoutMs = this.timeoutMs, signal, totalMs, pauseMsMax } = {}) {
     settings.checkInteger('timeoutMs', timeoutMs, 1);
-    return retry(attempt, { timeoutMs, maxRetries: this.#maxRetries, signal, totalMs });
+    return retry(attempt, { timeoutMs, maxRetries: this.#maxRetries, signal, totalMs, pauseMsMax });
+  }
+
+  /** The options of a call that waits for a payment. */
+  toPay({ timeoutMs = this.#payMs, signal } = {}) {
+    return { timeoutMs, signal, pauseMsMax: PAY_PAUSE_MS };
   }
 
   /** `isAnswer(json)`, if given, says whether a success is Farebox's: one in any other shape is somebody else's. */

@@ -84,8 +84,7 @@ export class FareboxConsumer {
   async #pay(path, { amount, saveCard, idempotencyKey }, options) {
     const dollars = prepare(TOP_UP, () => amountToSend(amount));
     const body = { amount: dollars, ...(saveCard === true && { saveCard }) };
-    const { timeoutMs = this.#calls.payMs, signal } = options ?? {};
-    return this.#calls.post(path, { body, idempotencyKey }, TOP_UP, { timeoutMs, signal });
+    return this.#calls.post(path, { body, idempotencyKey }, TOP_UP, this.#calls.toPay(options));
   }
 }
 

@@ -1,5 +1,5 @@
 /** The errors that the client throws. */
-import type { Hold } from './index.js';
+import type { ErrorDetail } from './api.js';
 
 /** Why a call failed. No field contains a key, except `idempotencyKey` and `idempotencyKeys`, which are not secret. */
 export declare class FareboxError extends Error {
@@ -34,6 +34,8 @@ export declare class FareboxError extends Error {
   /** The field that caused the error. */
   readonly param: string | undefined;
   readonly docUrl: string | undefined;
+  /** How many milliseconds to wait before the next call; absent when Farebox did not say. */
+  readonly retryAfterMs: number | undefined;
   readonly requestId: string | undefined;
   /** The charge that the error refers to. */
   readonly chargeId: string | undefined;
@@ -58,6 +60,10 @@ export declare class FareboxError extends Error {
   readonly approvalId: string | undefined;
   /** After charge() with `ask`: `denied`, `expired`, or `pending` when the wait was over. */
   readonly approvalStatus: 'pending' | 'denied' | 'expired' | undefined;
+  /** After topUp(): the top-up that failed. */
+  readonly topUpId: string | undefined;
+  /** With `consent_ceiling_reached`: dollars left of the owner's monthly limit. */
+  readonly left: number | undefined;
   /** With `refund_exceeds_charge`: dollars of the charge that can still be refunded. */
   readonly refundable: number | undefined;
   /** With `exceeds_hold`: dollars still held. With `spend_limit_reached`: dollars left of the limit. */
@@ -70,8 +76,8 @@ export declare class FareboxError extends Error {
   readonly scope: 'total' | 'window' | 'per_call' | 'per_lease' | undefined;
   /** With `spend_limit_reached` of a window: when the next one begins. */
   readonly resetsAt: string | undefined;
-  /** With `hold_closed`: the state of the hold. */
-  readonly holdStatus: Hold['status'] | undefined;
+  /** With `hold_closed`, `lease_closed` and `approval_closed`: the state of the hold, lease or approval. */
+  readonly objectStatus: ErrorDetail['status'] | undefined;
   /** With `lease_fenced`: the fence of the lease. */
   readonly fence: number | undefined;
   /** With `tool_exists`: the tool that has the name. */

@@ -20,32 +20,10 @@ export class FareboxError extends Error {
     this.name = 'FareboxError';
     this.code = code;
     this.outcome = facts.outcome ?? 'not_charged';
-    this.status = facts.status;
-    this.type = facts.type;
-    this.param = facts.param;
-    this.docUrl = facts.docUrl;
-    this.requestId = facts.requestId;
-    this.idempotencyKey = facts.idempotencyKey;
-    this.idempotencyKeys = facts.idempotencyKeys;
-    this.chargeId = facts.chargeId;
-    this.balance = facts.balance;
-    this.required = facts.required;
-    this.shortfall = facts.shortfall;
-    this.topUpUrl = facts.topUpUrl;
-    this.keysUrl = facts.keysUrl;
-    this.raiseUrl = facts.raiseUrl;
-    this.approvalUrl = facts.approvalUrl;
-    this.approvalId = facts.approvalId;
-    this.approvalStatus = facts.approvalStatus;
-    this.refundable = facts.refundable;
-    this.remaining = facts.remaining;
-    this.budgetId = facts.budgetId;
-    this.limit = facts.limit;
-    this.scope = facts.scope;
-    this.resetsAt = facts.resetsAt ?? undefined;
-    this.holdStatus = facts.holdStatus;
-    this.fence = facts.fence;
-    this.toolId = facts.toolId;
+    // Also facts that this version does not know. None may replace a member that every error has.
+    for (const [name, fact] of Object.entries(facts)) {
+      if (!(name in this) && name !== 'cause') this[name] = fact ?? undefined;
+    }
   }
 
   /** For structured logs and your own responses: an error's message and cause are not enumerable. */
@@ -81,19 +59,13 @@ export function createError(code, message, facts, cause) {
 /**
  * Turns a failure of transport.js into Farebox's own error, or into `service_unavailable` or `aborted` with the reason.
  */
-export function errorOf(
-  { status, error, refused, isAborted, reason, cause },
-  unavailable,
-  facts = {},
-) {
-  // The `status` of `hold_closed` is that of the hold.
-  const all = { ...error, holdStatus: error?.status, status, ...facts };
-  if (refused) return createError(error.code, error.message ?? error.code, all, cause);
+export function errorOf(answer, unavailable, facts = {}) {
+  const { refused, isAborted, reason, cause, status, retryAfterMs } = answer;
+  // The `status` in the error is that of the hold, lease, approval or grant.
+  const { status: objectStatus, retryAfter: _, ...told } = answer.error ?? {};
+  const all = { ...told, objectStatus, status, retryAfterMs, ...facts };
+  if (refused) return createError(told.code, told.message ?? told.code, all, cause);
   const code = isAborted ? 'aborted' : 'service_unavailable';
-  return createError(
-    code,
-    isAborted ? `${unavailable}.` : `${unavailable} (${reason}).`,
-    all,
-    cause,
-  );
+  const message = isAborted ? `${unavailable}.` : `${unavailable} (${reason}).`;
+  return createError(code, message, all, cause);
 }

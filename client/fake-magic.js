@@ -23,9 +23,13 @@ const TOP_UPS = new Map([
   [402_020_000, ['authentication_required', 'Your bank asks for confirmation.']],
   [402_030_000, ['card_expired', 'Your card has expired.']],
   [402_040_000, ['no_saved_card', 'No card is saved yet.']],
+  [
+    402_050_000,
+    ['declined_too_often', 'The saved card was declined too often.', { retryAfter: 3_600 }],
+  ],
   [403_010_000, ['consent_required', 'The owner has not consented to direct top-ups.']],
   [403_020_000, ['consent_ceiling_reached', 'The monthly limit of the owner is reached.']],
-  [429_010_000, ['rate_limited', 'The saved card was declined too often within an hour.']],
+  [429_010_000, ['rate_limited', 'Too many top-ups are open.', { retryAfter: 60 }]],
   [503_010_000, ['service_unavailable', 'Top-ups are unavailable; nothing was started.']],
 ]);
 
@@ -42,8 +46,8 @@ export function refuseOnDemand(micros, insufficient) {
 }
 
 export function refuseTopUpOnDemand(micros) {
-  const refusal = TOP_UPS.get(micros);
-  if (refusal) refuse(...refusal);
+  const [code, message, facts] = TOP_UPS.get(micros) ?? [];
+  if (code) refuse(code, message, undefined, facts);
 }
 
 /** Loses the answer to what was made, or keeps it back; the answer to a repeat comes as usual. */

@@ -11,6 +11,7 @@ const STATUSES = {
   card_declined: 402,
   authentication_required: 402,
   card_expired: 402,
+  declined_too_often: 402,
   no_saved_card: 402,
   insufficient_balance: 402,
   spend_limit_reached: 402,
@@ -56,7 +57,13 @@ export class FakeRefusal extends Error {
     const docUrl = `https://fake.farebox.example/docs/errors#${code}`;
     const keyPage = keyPageOf(code, param);
     const keysUrl = keyPage && `https://fake.farebox.example${keyPage}`;
-    const extra = { ...(param && { param }), ...(keysUrl && { keysUrl }), ...facts };
+    const mayWait = this.status === 429 || this.status === 503;
+    const extra = {
+      ...(param && { param }),
+      ...(mayWait && { retryAfter: 1 }),
+      ...(keysUrl && { keysUrl }),
+      ...facts,
+    };
     this.error = { type, code, message, docUrl, ...extra };
   }
 }

@@ -15,8 +15,8 @@ export function refuse(reply, error, before, unsent) {
     reply.removeHeader(name);
     reply.raw.removeHeader(name);
   }
-  const { status, error: facts } = refusalOf(error);
-  reply.code(status).type('application/json').removeHeader('content-length');
+  const { status, headers, error: facts } = refusalOf(error);
+  reply.code(status).headers(headers).type('application/json').removeHeader('content-length');
   return JSON.stringify({ error: facts });
 }
 

@@ -32,8 +32,8 @@ export function paidRoute(farebox, options, handler) {
       isOver = true;
       discard(made?.body);
       if (!isRefusal(error)) throw error;
-      const refusal = refusalOf(error);
-      return Response.json({ error: refusal.error }, { status: refusal.status });
+      const { error: facts, ...init } = refusalOf(error);
+      return Response.json({ error: facts }, init);
     }
   };
 }

@@ -63,7 +63,7 @@ export type BatchRequest =
 
 /**
  * Holds, for calls whose cost is known only afterwards or that may fail. Each write has an idempotency key, like a
- * charge. Throws `hold_not_found`, `hold_closed` with `holdStatus`, `exceeds_hold` with `remaining`.
+ * charge. Throws `hold_not_found`, `hold_closed` with `objectStatus`, `exceeds_hold` with `remaining`.
  */
 export interface Holds {
   /** Refused like a charge. */

@@ -29,13 +29,11 @@ export function paidRoute(farebox, options) {
     } catch (error) {
       if (context.finalized) discard(context.res.body);
       if (!isRefusal(error)) throw error;
-      const refusal = refusalOf(error);
+      const { status, headers, error: facts } = refusalOf(error);
       // A response that was not paid for is not sent, nor are its headers.
       context.res = undefined;
-      context.res = Response.json(
-        { error: refusal.error },
-        { status: refusal.status, headers: before },
-      );
+      for (const header of Object.entries(headers)) before.set(...header);
+      context.res = Response.json({ error: facts }, { status, headers: before });
       return undefined;
     }
   };

@@ -64,9 +64,9 @@ interface ConnectionOptions {
   /** The URL of Farebox, such as `https://billing.example.com`. Default: `FAREBOX_URL`. */
   baseUrl?: string | undefined;
   /**
-   * How long one attempt may take. A call ends within `timeoutMs * (maxRetries + 1)`. Default 5000; 65000 for
-   * `topUp()`, `checkout()` and the decision `top_up` of a consumer, to which Farebox responds after ten
-   * seconds at the latest, or after up to 60 if its operator chose so.
+   * How long one attempt may take. A call ends within `timeoutMs * (maxRetries + 1)`. Default 5000. At least
+   * 65000 for `topUp()`, `checkout()` and the decision `top_up` of a consumer, to which Farebox responds after
+   * ten seconds at the latest, or after up to 60 if its operator chose so.
    */
   timeoutMs?: number | undefined;
   /** How many attempts may follow the first one, all with the same idempotency key. Default 2. */
@@ -444,7 +444,8 @@ export declare class FareboxConsumer {
   /**
    * Tops up from the saved card, if the owner of the account has consented. `status` is `pending` when the payment
    * takes more than ten seconds, or when the bank wants the cardholder to confirm it at `sessionUrl`. Throws
-   * `consent_required`, `consent_ceiling_reached` or `card_declined`, among others, with `topUpUrl`.
+   * `consent_required`, `consent_ceiling_reached` or `card_declined`, among others, with `topUpUrl`. Throws
+   * instead of retrying if Farebox asks for a pause of more than five seconds.
    */
   topUp(request: TopUpRequest, options?: CallOptions): Promise<TopUpReply>;
   /** Opens a hosted checkout: send the payer to `sessionUrl`. Without one, call again with the same key. */

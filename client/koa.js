@@ -43,6 +43,7 @@ export function paidRoute(farebox, options) {
       const refusal = refusalOf(error);
       refuse = () => {
         context.status = refusal.status;
+        context.set(refusal.headers);
         context.body = { error: refusal.error };
       };
       refuse();

@@ -63,6 +63,7 @@ function refuseKept(response, error, kept) {
 export function refuse(response, error) {
   const refusal = refusalOf(error);
   response.statusCode = refusal.status;
+  setAll(response, Object.entries(refusal.headers));
   response.setHeader('content-type', 'application/json; charset=utf-8');
   response.end(JSON.stringify({ error: refusal.error }));
 }

@@ -217,8 +217,10 @@ function isNothing(amount) {
   }
 }
 
+/** With the cause, because not every value can be shown: `usd()` has no decimal form before it is rounded. */
 function notAnAmount(name, amount, cause) {
-  const message = `${name} returned ${String(amount)}, which is not an amount of dollars; nothing was charged.`;
+  const why = cause?.message ?? String(amount);
+  const message = `${name} returned no amount of dollars that can be charged (${why}); nothing was charged.`;
   return createError('invalid_amount', message, { param: 'amount' }, cause);
 }
 

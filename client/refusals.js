@@ -15,18 +15,28 @@ const TO_CALLER = new Set([
   'call_timed_out',
 ]);
 
-/** Returns `{ status, error }`. Hides the server's own mistakes, such as a wrong developer key, from the caller. */
+/** Returns `{ status, headers, error }`. Hides the server's own mistakes, such as a wrong developer key, from the caller. */
 export function refusalOf(error) {
   if (!TO_CALLER.has(error.code)) {
     const message = 'This call cannot be billed. Calling again will not help.';
     const { outcome, requestId } = error;
     const facts = { code: 'billing_error', message, outcome, ...(requestId && { requestId }) };
-    return { status: 500, error: facts };
+    return { status: 500, headers: {}, error: facts };
   }
   const { name: _, cause: __, ...facts } = error.toJSON();
   const isAway = error.code === 'service_unavailable' || error.code === 'aborted';
-  // The round trip removes undefined members.
-  return { status: isAway ? 503 : error.status, error: JSON.parse(JSON.stringify(facts)) };
+  return {
+    status: isAway ? 503 : error.status,
+    headers: waitHeaders(error),
+    // The round trip removes undefined members.
+    error: JSON.parse(JSON.stringify(facts)),
+  };
+}
+
+function waitHeaders({ retryAfterMs }) {
+  return retryAfterMs === undefined
+    ? {}
+    : { 'Retry-After': String(Math.ceil(retryAfterMs / 1_000)) };
 }
 
 /** For the model: what happened, how to fix it, and whether another call helps. */

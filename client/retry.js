@@ -6,11 +6,15 @@ const BACKOFF_MS_MAX = 2_000;
 
 /**
  * Calls `attempt({ timeoutMs, leftMs, deadline })`, which gives an answer of transport.js, repeatedly. It may take
- * `timeoutMs`, and all attempts together `leftMs`, until `deadline` of `performance.now()`. Resolves with the last
+ * `timeoutMs`, and all attempts together `leftMs`, until `deadline` of `performance.now()`. A pause between
+ * attempts of more than `pauseMsMax` ends the call instead. Resolves with the last
  * answer and with whether the outcome is unknown after all attempts, within `timeoutMs * (maxRetries + 1)`,
  * or `totalMs` if that is less, or when the signal aborts.
  */
-export async function retry(attempt, { timeoutMs, maxRetries, signal, totalMs = Infinity }) {
+export async function retry(
+  attempt,
+  { timeoutMs, maxRetries, signal, totalMs = Infinity, pauseMsMax = Infinity },
+) {
   let now = performance.now();
   const deadline = now + Math.min(timeoutMs * (maxRetries + 1), totalMs);
   let isUnknown = false;
@@ -22,15 +26,16 @@ export async function retry(attempt, { timeoutMs, maxRetries, signal, totalMs = 
     if (answer.unknown) isUnknown = true;
     else if (answer.looksUp) isUnknown = false;
     if (!answer.retryable || retries === maxRetries) return { answer, isUnknown };
-    const waitMs = Math.max(backoffMs(retries), answer.retryAfterMs ?? 0);
-    if (performance.now() + waitMs >= deadline) return { answer, isUnknown };
-    await pause(waitMs, signal);
+    const pauseMs = Math.max(backoffMs(retries), answer.retryAfterMs ?? 0);
+    const isTooLong = pauseMs > pauseMsMax || performance.now() + pauseMs >= deadline;
+    if (isTooLong) return { answer, isUnknown };
+    await pause(pauseMs, signal);
     now = performance.now();
   }
 }
 
 /** Ends early when the signal aborts. */
-function pause(waitMs, signal) {
+export function pause(waitMs, signal) {
   return new Promise((resolve) => {
     const wake = () => {
       clearTimeout(timer);

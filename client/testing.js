@@ -31,7 +31,8 @@ export class FakeFarebox {
     const common = { 'content-type': 'application/json', 'x-request-id': requestId };
     const answer = ({ status, body: answered, replayed }) => {
       const all = { ...common, ...(replayed && { 'idempotency-replayed': 'true' }) };
-      if (status === 429 || status === 503) all['retry-after'] = '1';
+      const { retryAfter } = answered.error ?? {};
+      if (retryAfter !== undefined) all['retry-after'] = String(retryAfter);
       return new Response(JSON.stringify(answered), { status, headers: all });
     };
     try {

@@ -52,7 +52,7 @@ export class Transport {
 
 /**
  * Interprets an unsuccessful answer, or no answer. Only a body in Farebox's own shape counts as Farebox's answer. A
- * member of a batch has no headers.
+ * member of a batch has no headers; its error has `retryAfter`.
  */
 export function failureOf({ status, header, json, cause, signal }) {
   if (signal?.aborted) return aborted(signal, true);
@@ -73,7 +73,7 @@ export function failureOf({ status, header, json, cause, signal }) {
     looksUp: looksUp({ status, code: error?.code }),
     refused: error !== undefined && !unknown && status !== 503,
     retryable: unknown || status === 429 || status === 503,
-    retryAfterMs: retryAfterMs(header?.('retry-after')),
+    retryAfterMs: retryAfterMs(header?.('retry-after') ?? error?.retryAfter),
     reason: `status ${status}${error ? `, ${error.code}` : ''}`,
   };
 }
@@ -111,9 +111,8 @@ function parseJson(text) {
   }
 }
 
-/** `Retry-After` as seconds or as a date. */
+/** Seconds or a date, as in `Retry-After`; undefined for anything else. */
 function retryAfterMs(value) {
-  if (typeof value !== 'string') return undefined;
   const ms = /^\d+$/.test(value) ? Number(value) * 1_000 : Date.parse(value) - Date.now();
-  return Number.isNaN(ms) ? undefined : ms;
+  return Number.isNaN(ms) ? undefined : Math.max(0, ms);
 }

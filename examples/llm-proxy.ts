@@ -6,7 +6,6 @@
  */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { text } from 'node:stream/consumers';
 import { Farebox, FareboxError, serviceKeyOf, usd } from '@farebox/client';
 
 const farebox = new Farebox();
@@ -15,6 +14,8 @@ const MODEL = process.env['UPSTREAM_MODEL'];
 const INPUT = usd('3').per(1_000_000);
 const OUTPUT = usd('15').per(1_000_000);
 const OUTPUT_TOKENS_MAX = 4_096;
+/** Far more than what the model can read. A caller has shown no key yet. */
+const BODY_BYTES_MAX = 4 * 1024 * 1024;
 /** Longer than any response takes: after the hold has expired, nothing can be captured. */
 const HOLD_SECONDS = 3_600;
 /**
@@ -61,7 +62,8 @@ const server = createServer((request, response) => void answer(request, response
 
 async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
   try {
-    const conversation = await text(request);
+    const conversation = await bodyOf(request);
+    if (conversation === undefined) return refuseSize(response);
     const asked = textOnly(conversation);
     if (!asked) return refuseContent(response);
     const { max_completion_tokens: outputTokensMax } = asked;
@@ -82,6 +84,18 @@ async function answer(request: IncomingMessage, response: ServerResponse): Promi
   } catch (error) {
     refuse(response, error);
   }
+}
+
+/** Undefined when it is too long. */
+async function bodyOf(request: IncomingMessage): Promise<string | undefined> {
+  const parts: Buffer[] = [];
+  let bytes = 0;
+  for await (const part of request as AsyncIterable<Buffer>) {
+    bytes += part.length;
+    if (bytes > BODY_BYTES_MAX) return undefined;
+    parts.push(part);
+  }
+  return Buffer.concat(parts).toString();
 }
 
 interface Message {
@@ -127,8 +141,17 @@ function isText({ content, audio }: Message): boolean {
 
 function refuseContent(response: ServerResponse): void {
   const message = `The body must be JSON for the model ${MODEL}, and its messages must be text, without images, files or audio.`;
-  response.writeHead(400, { 'content-type': 'application/json' });
-  response.end(JSON.stringify({ error: { code: 'unsupported_content', message } }));
+  refuseBody(response, 400, { code: 'unsupported_content', message });
+}
+
+function refuseSize(response: ServerResponse): void {
+  const message = `The body must have at most ${BODY_BYTES_MAX} bytes.`;
+  refuseBody(response, 413, { code: 'body_too_large', message });
+}
+
+function refuseBody(response: ServerResponse, status: number, error: object): void {
+  response.writeHead(status, { 'content-type': 'application/json' });
+  response.end(JSON.stringify({ error }));
 }
 
 interface Tokens {

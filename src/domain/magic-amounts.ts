@@ -32,6 +32,7 @@ export type MagicTopUp =
         | 'consent_required'
         | 'consent_ceiling_reached'
         | 'declined_too_often'
+        | 'too_many_open'
         | 'unavailable';
     };
 
@@ -40,9 +41,10 @@ export const MAGIC_TOP_UPS: ReadonlyMap<number, MagicTopUp> = new Map([
   [microsOf('402.02'), failed('authentication_required', 'Your bank asks for confirmation.')],
   [microsOf('402.03'), failed('card_expired', 'Your card has expired.')],
   [microsOf('402.04'), failed('no_saved_card', 'No card is saved yet.')],
+  [microsOf('402.05'), { kind: 'declined_too_often' }],
   [microsOf('403.01'), { kind: 'consent_required' }],
   [microsOf('403.02'), { kind: 'consent_ceiling_reached' }],
-  [microsOf('429.01'), { kind: 'declined_too_often' }],
+  [microsOf('429.01'), { kind: 'too_many_open' }],
   [microsOf('503.01'), { kind: 'unavailable' }],
 ]);
 

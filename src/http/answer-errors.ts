@@ -144,7 +144,7 @@ function keyPageOf({ code, details }: ApiError): string | undefined {
 }
 
 export function errorBody(error: ApiError, baseUrl: string, requestId: string): ErrorReply {
-  const { param, facts } = error.details;
+  const { param, facts, retryAfterSeconds: retryAfter } = error.details;
   const keyPage = keyPageOf(error);
   return {
     error: {
@@ -154,6 +154,7 @@ export function errorBody(error: ApiError, baseUrl: string, requestId: string): 
       ...(param === undefined ? {} : { param }),
       docUrl: `${baseUrl}/docs/errors#${error.code}`,
       requestId,
+      ...(retryAfter === undefined ? {} : { retryAfter }),
       ...(keyPage === undefined ? {} : { keysUrl: `${baseUrl}${keyPage}` }),
       ...facts,
     },

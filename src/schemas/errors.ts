@@ -94,6 +94,12 @@ export const ErrorDetail = Closed({
     'Quote it when you ask for help. The same as `X-Request-Id`.',
     'req_01a1fd6455e57aa3b31e95f51a48130e',
   ),
+  retryAfter: Type.Optional(
+    Count(
+      'How many seconds to wait before you try again. The same as the header `Retry-After`, which the results of a batch do not have.',
+      1,
+    ),
+  ),
   ...facts,
 });
 

@@ -8,10 +8,13 @@ import { row, sql, type Connection } from './database.ts';
 
 const beganRow = row(Type.Object({ beganMs: Type.Integer() }));
 
-/** A table of their numbers, and of when they began. */
+/**
+ * A table of their numbers, and of when they began. Every process asks several times a second, and the view
+ * pg_stat_activity of this function takes three times as long, to look up names.
+ */
 export const writers = sql.fragment`(
-  select backend_xid::text as id, coalesce(xact_start, now()) as since from pg_stat_activity
-  where datname = current_database() and backend_xid is not null
+  select backend_xid::text as id, coalesce(xact_start, now()) as since from pg_stat_get_activity(null)
+  where datid = (select oid from pg_database where datname = current_database()) and backend_xid is not null
 )`;
 
 /**

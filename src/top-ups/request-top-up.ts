@@ -138,6 +138,7 @@ function refusalOnDemand(kind: Exclude<MagicTopUp['kind'], 'failed'>): TopUpResu
     case 'declined_too_often':
       return { kind, retryAfterMs: HOUR_MS };
     case 'consent_required':
+    case 'too_many_open':
     case 'unavailable':
       return { kind };
   }

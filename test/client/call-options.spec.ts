@@ -1,7 +1,7 @@
 /** Options of a single call: a timeout, and a signal that aborts it. */
 import assert from 'node:assert/strict';
 import { mock } from 'node:test';
-import { Farebox, FareboxConsumer, type CallOptions, type FareboxError } from '@farebox/client';
+import { Farebox, FareboxConsumer, FareboxError, type CallOptions } from '@farebox/client';
 import type { FareboxOptions } from '@farebox/client';
 import { until } from '../support/stack.ts';
 import {
@@ -116,7 +116,8 @@ describe('client: a call that pays', () => {
       mock.timers.enable({ apis: ['setTimeout'] });
       try {
         const options = { consumerKey, baseUrl: 'https://farebox.example', maxRetries: 0, fetch };
-        const paying = pay(new FareboxConsumer(options));
+        // The timeout of the client is meant for calls that do not wait for a payment.
+        const paying = pay(new FareboxConsumer({ ...options, timeoutMs: 100 }));
         await sent.promise;
         mock.timers.tick(TOP_UP_ANSWER_MS_MAX);
         resolve(Response.json(paid, { status: 202 }));
@@ -127,15 +128,21 @@ describe('client: a call that pays', () => {
     });
   }
 
-  it('ends within the timeout of the client, or of the call', async () => {
+  it('ends within its own timeout', async () => {
     await using api = await service(silence);
-    const options = { consumerKey, baseUrl: api.url, maxRetries: 0 };
-    const hasty = new FareboxConsumer({ ...options, timeoutMs: 100 }).topUp({ amount: 5 });
-    const own = new FareboxConsumer(options).checkout({ amount: 5 }, { timeoutMs: 100 });
-    for (const error of await Promise.all([raised(hasty), raised(own)])) {
-      assert.deepEqual([error.code, error.outcome], ['service_unavailable', 'unknown']);
-    }
+    const consumer = new FareboxConsumer({ consumerKey, baseUrl: api.url, maxRetries: 0 });
+    const error = await raised(consumer.checkout({ amount: 5 }, { timeoutMs: 100 }));
+    assert.deepEqual([error.code, error.outcome], ['service_unavailable', 'unknown']);
   });
+
+  for (const [what, pay] of Object.entries(payments)) {
+    it(`leaves it to the caller whether to repeat ${what} after a long wait`, async () => {
+      await using api = await service(refusal(429, 'rate_limited', {}, '60'), answer(201, paid));
+      const error = await raised(pay(new FareboxConsumer({ consumerKey, baseUrl: api.url })));
+      assert.deepEqual([error.code, error.outcome], ['rate_limited', 'not_done']);
+      assert.deepEqual([error.retryAfterMs, api.seen.length], [60_000, 1]);
+    });
+  }
 });
 
 describe('client: a call with a signal', () => {
@@ -203,6 +210,25 @@ describe('client: a call with a signal', () => {
     assert.equal((await raised(farebox.charge(request, { signal }))).code, 'aborted');
   });
 
+  const question = answer(200, { id: 'apr_1', status: 'pending' });
+  for (const [when, ...steps] of [
+    ['is asked', silence],
+    ['decides', question, silence],
+  ] as const) {
+    it(`is aborted while the owner ${when}, and is as unpaid as the refusal said`, async () => {
+      await using api = await service(refusal(402, 'insufficient_balance'), ...steps);
+      const caller = new AbortController();
+      const asking = { ...search, ask: true } as const;
+      const charging = raised(api.farebox().charge(asking, { signal: caller.signal }));
+      await until(() => api.seen.length === 1 + steps.length);
+      caller.abort(new Error('the user left'));
+      const error = await charging;
+      assert.deepEqual([error.code, error.outcome], ['aborted', 'not_charged']);
+      assert.equal(error.idempotencyKey, api.keys[0]);
+      assert.equal((error.cause as Error).message, 'the user left');
+    });
+  }
+
   it('aborts refunds, reads and lists as well', async () => {
     await using api = await service(answer(200, { charges: [{}], hasMore: true, nextCursor: 'x' }));
     const options = { signal: AbortSignal.abort() };
@@ -244,6 +270,35 @@ describe('client: an error', () => {
     const asked = api.farebox({ maxRetries: 0 }).publicReceipt('hmac_sha256.1.e30.c2ln');
     const expected: FareboxError['outcome'] = 'not_signed';
     assert.equal((await raised(asked)).outcome, expected);
+  });
+
+  it('has each fact that the service tells, also one that this version of the client does not know', async () => {
+    const facts = { topUpId: 'tu_1', left: 3.5, retryAfter: 40, resetsAt: null, news: 'a fact' };
+    const told = refusal(403, 'consent_ceiling_reached', facts, '40');
+    const closed = refusal(409, 'lease_closed', { status: 'released' });
+    await using api = await service(told, closed);
+    const error = await raised(api.farebox().charge(search));
+    assert.deepEqual([error.topUpId, error.left, error.retryAfterMs], ['tu_1', 3.5, 40_000]);
+    assert.equal(error.resetsAt, undefined);
+    assert.equal(error.toJSON()['news'], 'a fact');
+    assert.ok(!('retryAfter' in error));
+    const { status, objectStatus } = await raised(api.farebox().charge(search));
+    assert.deepEqual([status, objectStatus], [409, 'released']);
+  });
+
+  it('has its own name, stack and cause, even if the response contains members with these names', async () => {
+    const body = JSON.parse(
+      '{"error":{"code":"not_found","stack":1,"toJSON":2,"name":3,"cause":4,"__proto__":{"a":5}}}',
+    ) as object;
+    await using api = await service(answer(404, body));
+    const error = await raised(api.farebox().charge(search));
+    assert.deepEqual(
+      [error.code, error.name, error.cause],
+      ['not_found', 'FareboxError', undefined],
+    );
+    assert.ok(FareboxError.isInstance(error) && error instanceof FareboxError);
+    assert.match(error.stack ?? '', /not_found/);
+    assert.equal(error.toJSON()['code'], 'not_found');
   });
 
   it('has the status of a missing key, though nothing was sent', async () => {

@@ -324,6 +324,20 @@ describe('client: the answers to charges that shared a request', () => {
     assert.ok(performance.now() - start >= 1_000);
   });
 
+  it('come after the wait that the error of each member asks for', async () => {
+    const busy = decide(() => {
+      const { error: facts } = error('service_unavailable');
+      return { status: 503, error: { ...facts, retryAfter: 1 } };
+    });
+    await using api = await service(busy, makeAll);
+    const start = performance.now();
+    await Promise.all(chargeAll(api.farebox(), names(2)));
+    assert.ok(performance.now() - start >= 1_000);
+    await using down = await service(busy);
+    const [call] = chargeAll(down.farebox({ maxRetries: 0 }), names(2)).map(raised);
+    assert.equal((await call)?.retryAfterMs, 1_000);
+  });
+
   it('are the same refusal for all when the secret key is wrong', async () => {
     await using api = await service(refusal(401, 'invalid_secret_key'));
     for (const call of chargeAll(api.farebox(), names(2))) {

@@ -57,7 +57,7 @@ describe('client: holds', () => {
     );
     const error = await raised(api.holds.capture({ holdId: HOLD.id }));
     assert.deepEqual(
-      [error.code, error.status, error.holdStatus, error.outcome],
+      [error.code, error.status, error.objectStatus, error.outcome],
       ['hold_closed', 409, 'expired', 'not_charged'],
     );
     assert.equal(api.seen.length, 2);

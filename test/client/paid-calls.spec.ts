@@ -82,7 +82,21 @@ describe('client: paid calls that ask the owner', () => {
 
 describe('client: paid calls that are settled', () => {
   const held = answer(201, { id: 'hld_1', status: 'open' });
-  const unusable = [undefined, null, NaN, Infinity, -1, '', 'a lot', '-1', '0.0000001', true, {}];
+  const unrounded = usd(1).per(3);
+  const objects = [{}, Object.create(null), unrounded];
+  const unusable = [
+    undefined,
+    null,
+    NaN,
+    Infinity,
+    -1,
+    '',
+    'a lot',
+    '-1',
+    '0.0000001',
+    true,
+    ...objects,
+  ];
 
   for (const cost of unusable) {
     it(`release the hold and report an error when the cost is ${inspect(cost)}`, async () => {

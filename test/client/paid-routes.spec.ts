@@ -183,6 +183,22 @@ describe('client: paid routes', () => {
         assert.equal(ran.times, 0);
       });
 
+      for (const [status, code] of [
+        [429, 'rate_limited'],
+        [503, 'service_unavailable'],
+      ] as const) {
+        it(`say with ${status} how long to wait, as Farebox said it`, async () => {
+          const error = { code, message: 'Wait.' };
+          const init = { status, headers: { 'retry-after': '7' } };
+          await open({ maxRetries: 0, fetch: async () => Response.json({ error }, init) });
+          const response = await site.ask('/ok', { headers: keyOf(account) });
+          const told = (await response.json()) as Refusal;
+          assert.deepEqual([response.status, told.error['retryAfterMs']], [status, 7_000]);
+          assert.equal(response.headers.get('retry-after'), '7');
+          assert.equal(ran.times, 0);
+        });
+      }
+
       it('do not run when it is unknown whether their price is held, and leave nothing held', async () => {
         // The request for the hold passes, its answer is lost; then all pass.
         let chunks = 0;

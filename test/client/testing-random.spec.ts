@@ -83,7 +83,7 @@ const SAID = [
   'required',
   'shortfall',
   'refundable',
-  'holdStatus',
+  'objectStatus',
 ];
 
 function said(answer: Answer): Answer {

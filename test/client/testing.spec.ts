@@ -23,7 +23,8 @@ const told = async (asked: Promise<unknown>) => {
 const CODES: Readonly<Record<string, string>> = {
   consent_required: 'consent_required',
   consent_ceiling_reached: 'consent_ceiling_reached',
-  declined_too_often: 'rate_limited',
+  declined_too_often: 'declined_too_often',
+  too_many_open: 'rate_limited',
   unavailable: 'service_unavailable',
 };
 const ID = '0'.repeat(32);
@@ -369,7 +370,7 @@ for (const [name, service] of Object.entries({ service: realService(), fake: fak
       assert.deepEqual(await farebox.holds.capture(asked), { ...captured, replayed: true });
       const error = await raised(farebox.holds.capture({ holdId: placed.id }));
       assert.deepEqual(
-        [error.code, error.status, error.holdStatus],
+        [error.code, error.status, error.objectStatus],
         ['hold_closed', 409, 'captured'],
       );
       assert.equal(
@@ -421,10 +422,10 @@ for (const [name, service] of Object.entries({ service: realService(), fake: fak
       const error = await until(() =>
         farebox.holds.capture({ holdId, amount: 0.01, final: false }).then(
           () => undefined,
-          (raised: { code: string; holdStatus: string }) => raised,
+          (raised: { code: string; objectStatus: string }) => raised,
         ),
       );
-      assert.deepEqual([error.code, error.holdStatus], ['hold_closed', 'expired']);
+      assert.deepEqual([error.code, error.objectStatus], ['hold_closed', 'expired']);
     });
 
     it('is paid by a paid route, and not when it fails', async () => {

@@ -271,6 +271,13 @@ describe('examples: paid servers', () => {
       assert.deepEqual(await books.holds(), []);
     });
 
+    it('refuses a body of more than 4 MiB', async () => {
+      answerOf = async () => assert.fail('asked');
+      const refused = await ask({ body: ' '.repeat(4 * 1024 * 1024 + 1) });
+      assert.equal(refused.status, 413);
+      assert.match(await refused.text(), /body_too_large/);
+    });
+
     it('accepts text parts and tool calls', async () => {
       answerOf = async (response) => {
         say(response, piece('Otters'));

@@ -1,6 +1,6 @@
 /** How Postgres runs the queries of a store function: each statement again, as it was sent, explained. */
 import type { Client } from 'pg';
-import type { Connection, Database } from '../../src/store/database.ts';
+import type { Connection, Database, Transaction } from '../../src/store/database.ts';
 
 export interface PlanNode {
   readonly 'Node Type': string;
@@ -23,18 +23,10 @@ export interface Query {
 export async function plansOf(
   database: Database,
   client: Client,
-  run: (connection: Connection) => Promise<unknown>,
+  run: (connection: Database) => Promise<unknown>,
 ): Promise<PlanNode[]> {
   const queries: Query[] = [];
-  const recording = new Proxy(database, {
-    get:
-      (target, method) =>
-      (query: Query): unknown => {
-        queries.push(query);
-        return (target[method as 'any'] as (asked: unknown) => unknown)(query);
-      },
-  });
-  await run(recording);
+  await run(recording(database, queries));
   const plans: PlanNode[] = [];
   for (const { sql, values } of queries) {
     const { rows } = await client.query<{ 'QUERY PLAN': [{ Plan: PlanNode }] }>(
@@ -44,6 +36,35 @@ export async function plansOf(
     plans.push((rows[0] as { 'QUERY PLAN': [{ Plan: PlanNode }] })['QUERY PLAN'][0].Plan);
   }
   return plans;
+}
+
+/** Adds what runs on the connection, and in its transactions, to `queries`. */
+function recording<T extends Connection>(connection: T, queries: Query[]): T {
+  return new Proxy(connection, {
+    get:
+      (target, method) =>
+      (asked: unknown): unknown => {
+        const call = target[method as keyof T] as (this: T, asked: unknown) => unknown;
+        if (method === 'transaction') {
+          const inner = asked as (tx: Transaction) => unknown;
+          return call.call(target, (tx: Transaction) => inner(recording(tx, queries)));
+        }
+        queries.push(asked as Query);
+        return call.call(target, asked);
+      },
+  });
+}
+
+/** The rows of one table that these plans read, and not only those that they found. */
+export function rowsReadOf(table: string, plans: readonly PlanNode[]): number {
+  return plans
+    .flatMap(nodesOf)
+    .filter((node) => node['Relation Name'] === table && node['Node Type'] !== 'ModifyTable')
+    .map(
+      (node) =>
+        (node['Actual Rows'] + (node['Rows Removed by Filter'] ?? 0)) * node['Actual Loops'],
+    )
+    .reduce((sum, rows) => sum + rows, 0);
 }
 
 export function nodesOf(node: PlanNode): PlanNode[] {

@@ -115,6 +115,8 @@ export function assertError(
   const requestId = answer.headers.get('x-request-id') ?? '';
   assert.match(requestId, /^req_[0-9a-f]{32}$/);
   assertErrorBody(answer.body, requestId, code, param, facts);
+  const { retryAfter } = (answer.body as { error: { retryAfter?: number } }).error;
+  assert.equal(answer.headers.get('retry-after'), retryAfter?.toString() ?? null);
 }
 
 /** The same for a body alone: members of a batch are answered in this form. */
@@ -126,7 +128,7 @@ export function assertErrorBody(
   facts: Readonly<Record<string, unknown>> = {},
 ): void {
   const { error } = body as { error: Record<string, unknown> };
-  const { message, docUrl, ...rest } = error;
+  const { message, docUrl, retryAfter: _, ...rest } = error;
   const { topUpUrl } = rest;
   if (typeof topUpUrl === 'string') rest['topUpUrl'] = pageOf(topUpUrl);
   for (const name of ['raiseUrl', 'approvalUrl']) {

@@ -60,7 +60,7 @@ function response(status: number, codes: readonly ErrorCode[]): unknown {
     headers: {
       ...header('X-Request-Id'),
       ...(status === 401 && header('WWW-Authenticate')),
-      ...([409, 429, 503].includes(status) && header('Retry-After')),
+      ...([402, 409, 429, 503].includes(status) && header('Retry-After')),
     },
     content: {
       'application/json': {

@@ -7,6 +7,7 @@
 import { Type } from 'typebox';
 import type { MovementKind } from '../../domain/movement.ts';
 import type { ConsumerRef } from './consumers.ts';
+import { unspentLots } from './first-lot.ts';
 import { idRow, row, sql, type Transaction } from '../database.ts';
 
 /** A change of `credited`. `amountMicros` is positive in both directions. */
@@ -76,12 +77,8 @@ export async function cutLots(
   await insertMovement(tx, consumer, movement, -amountMicros);
   const cut = await tx.oneFirst(sql.type(cutRow)`
     with unspent as (
-      select l.movement_id, l.from_micros, l.to_micros,
-        l.to_micros - greatest(l.from_micros, c.spent_micros) as micros,
-        l.top_up_id is not null and l.top_up_id is not distinct from ${topUpId ?? null}::uuid as is_own
-      from farebox.lots l
-      join farebox.consumers c on c.ledger = l.ledger and c.id = l.consumer_id
-      where l.ledger = ${ledger} and l.consumer_id = ${consumerId} and l.to_micros > c.spent_micros
+      select *, top_up_id is not null and top_up_id is not distinct from ${topUpId ?? null}::uuid as is_own
+      from ${unspentLots(consumer)} l
     ),
     reached as (
       select *, sum(micros) over (
@@ -103,8 +100,7 @@ export async function cutLots(
       update farebox.lots l
       set from_micros = p.from_micros - (p.down - p.cut), to_micros = p.to_micros - p.down
       from placed p
-      where l.ledger = ${ledger} and l.consumer_id = ${consumerId}
-        and l.movement_id = p.movement_id and p.down > 0
+      where l.ctid = any (array(select place from placed where down > 0)) and l.movement_id = p.movement_id
     ),
     lowered as (
       update farebox.consumers set credited_micros = credited_micros - ${amountMicros}::int8

@@ -28,10 +28,12 @@ export function waitingSpending(consumerId?: string) {
 /** These rows of `key_spending_tail`, charge by charge, with their `flush`. Its day is the `minute` of a charge. */
 export function spentByFlushes(tail: Fragment) {
   return sql.fragment`
-    select t.id as flush, t.ledgers[c.place] as ledger, t.consumers[c.place] as consumer_id, c.spend_key, c.developer, c.tool,
+    select t.id as flush, g.ledger, g.consumer_id, c.spend_key, c.developer, c.tool,
       c.day::timestamp at time zone 'UTC' as minute, c.amount as amount_micros
-    from ${tail} t cross join lateral
-      unnest(t.charge_group, t.spend_keys, t.developers, t.tools, t.days, t.amounts)
+    from ${tail} t
+    cross join lateral unnest(t.charge_group, t.spend_keys, t.developers, t.tools, t.days, t.amounts)
       as c (place, spend_key, developer, tool, day, amount)
-    where c.spend_key > 0 and t.consumers[c.place] is not null`;
+    -- Not t.ledgers[c.place]: that decompresses the whole array for each charge.
+    join lateral unnest(t.ledgers, t.consumers) with ordinality as g (ledger, consumer_id, place) using (place)
+    where c.spend_key > 0 and g.consumer_id is not null`;
 }

@@ -4,7 +4,7 @@
  */
 import { Type } from 'typebox';
 import { ARCHIVE_LOCK, ARCHIVED_BEFORE } from '../charges/archived.ts';
-import { type Connection, countRow, type Database, row, sql } from '../database.ts';
+import { type Connection, type Database, type Fragment, row, sql } from '../database.ts';
 import { takesLong } from '../long-transaction.ts';
 import { KEY_SPANS, SPENT_BY_BUDGETS, SPENT_BY_KEYS } from '../budgets/usage.ts';
 import { spentByFlushes, waitingSpending } from '../budgets/waiting-spending.ts';
@@ -16,11 +16,13 @@ import { cutByLots, PAID_BY_TOP_UPS } from './top-up-attribution.ts';
  * spend key that is charged often cost little; a step of keys that are charged once ends after fewer of them.
  * A flush with spend keys is one row of many charges, so those flushes are also limited by their charges: the
  * flush that reaches `SPENDS_PER_STEP` is the last. Few large steps cost less than many small ones: with
- * 10,000 keys, steps half as large write almost twice as many sums.
+ * 10,000 keys, steps half as large write almost twice as many sums. What top-ups paid to developers costs more
+ * for each charge: 30,000 charges to as many consumers take two seconds.
  */
 const EARNINGS_PER_STEP = 30_000;
 const KEYS_PER_STEP = 10_000;
 const SPENDS_PER_STEP = 200_000;
+const ATTRIBUTED_PER_STEP = 30_000;
 const FLUSHES_PER_STEP = 4_000;
 
 /** Steps share this lock, a rebuild holds it alone: no row may move between the rebuild's read and its commit. */
@@ -50,9 +52,20 @@ export async function rollUp(database: Database): Promise<RollupStep> {
     if (!isFree) return { moved: 0, hasMore: false };
     const earnings = await moveEarnings(tx);
     const flushes = await moveAttribution(tx);
-    const hasMore = earnings.hasMore || flushes === FLUSHES_PER_STEP;
-    return { moved: earnings.moved + flushes, hasMore };
+    return {
+      moved: earnings.moved + flushes.moved,
+      hasMore: earnings.hasMore || flushes.hasMore,
+    };
   });
+}
+
+/** The first of these flushes, by their ids: the one that reaches this many charges is the last. */
+function firstFlushes(found: Fragment, charges: number) {
+  return sql.fragment`
+    select * from (
+      select *, sum(charges) over (order by id) - charges as earlier from ${found}
+    ) u where earlier < ${charges}
+  `;
 }
 
 /** Sums are written in the order of their keys, so concurrent steps wait for each other without deadlocks. */
@@ -69,11 +82,10 @@ async function moveEarnings(tx: Connection): Promise<RollupStep> {
       ))
       returning ledger, developer, tool, minute, amount_micros, charges, consumer_id, spend_key
     ), found_flushes as materialized (
-      select * from farebox.key_spending_tail order by id limit ${FLUSHES_PER_STEP} for update skip locked
+      select *, cardinality(amounts) as charges from farebox.key_spending_tail
+      order by id limit ${FLUSHES_PER_STEP} for update skip locked
     ), flushes as materialized (
-      select * from (
-        select *, sum(cardinality(amounts)) over (order by id) - cardinality(amounts) as earlier from found_flushes
-      ) u where earlier < ${SPENDS_PER_STEP}
+      ${firstFlushes(sql.fragment`found_flushes`, SPENDS_PER_STEP)}
     ), spends as materialized (
       ${spentByFlushes(sql.fragment`flushes`)}
     ), too_many as (
@@ -127,12 +139,14 @@ async function moveEarnings(tx: Connection): Promise<RollupStep> {
   `);
 }
 
-async function moveAttribution(tx: Connection): Promise<number> {
-  return tx.oneFirst(sql.type(countRow)`
-    with taken as (
+async function moveAttribution(tx: Connection): Promise<RollupStep> {
+  return tx.one(sql.type(stepRow)`
+    with found as materialized (
+      select id, cardinality(amounts) as charges from farebox.attribution_tail
+      order by id limit ${FLUSHES_PER_STEP} for update skip locked
+    ), taken as (
       delete from farebox.attribution_tail where id in (
-        select id from farebox.attribution_tail
-        order by id limit ${FLUSHES_PER_STEP} for update skip locked
+        select id from (${firstFlushes(sql.fragment`found`, ATTRIBUTED_PER_STEP)}) f
       )
       returning *
     ), added as (
@@ -144,7 +158,8 @@ async function moveAttribution(tx: Connection): Promise<number> {
         set charged_micros = e.charged_micros + excluded.charged_micros,
           charges = e.charges + excluded.charges
     )
-    select count(*) as count from taken
+    select moved, moved = ${FLUSHES_PER_STEP} or moved < (select count(*) from found) as "hasMore"
+    from (select count(*) as moved from taken) t
   `);
 }
 

@@ -4,6 +4,7 @@
  * $1.00 from each. Spent positions never move, so the result does not depend on when it is computed.
  */
 import { Type, type Static } from 'typebox';
+import { firstLotAt } from '../balance/first-lot.ts';
 import type { Page } from '../charges/list-charges.ts';
 import { TOP_UP_STATUSES } from '../../domain/top-up.ts';
 import {
@@ -15,16 +16,11 @@ import {
   type Fragment,
 } from '../database.ts';
 
-/**
- * Where the lot begins that contains the beginning of `s`: a probe of the index. Lots have no gaps, so none before it
- * overlaps, and a consumer may have very many: each refund of a charge makes one.
- */
-const FIRST_LOT = sql.fragment`(
-  select f.from_micros from farebox.lots f
-  where f.ledger = s.ledger and f.consumer_id = s.consumer_id
-    and f.from_micros <= s.begins and f.to_micros > f.from_micros
-  order by f.from_micros desc limit 1
-)`;
+const FIRST_LOT = firstLotAt(
+  sql.fragment`s.ledger`,
+  sql.fragment`s.consumer_id`,
+  sql.fragment`s.begins`,
+);
 
 /** What `s` took from each top-up. */
 const TAKEN_FROM_LOTS = sql.fragment`(
@@ -77,12 +73,16 @@ export function cutByLots(tail: Fragment, developerNumber?: number): Fragment {
       : sql.fragment`c.developer = ${developerNumber}`;
   return sql.fragment`
     with spent as materialized (
-      select t.ledgers[c.place] as ledger, t.consumers[c.place] as consumer_id, c.developer, c.amount,
-        t.spent_before[c.place] + c.through - greatest(c.amount, 0) as begins,
-        t.spent_before[c.place] + c.through - least(c.amount, 0) as ends
-      from ${tail} t cross join lateral unnest(t.charge_group, t.through, t.developers, t.amounts)
+      select g.ledger, g.consumer_id, c.developer, c.amount,
+        g.spent_before + c.through - greatest(c.amount, 0) as begins,
+        g.spent_before + c.through - least(c.amount, 0) as ends
+      from ${tail} t
+      cross join lateral unnest(t.charge_group, t.through, t.developers, t.amounts)
         as c (place, through, developer, amount)
-      where t.spent_before[c.place] is not null and ${isWanted}
+      -- Not t.ledgers[c.place]: that decompresses the whole array for each charge.
+      join lateral unnest(t.ledgers, t.consumers, t.spent_before) with ordinality
+        as g (ledger, consumer_id, spent_before, place) using (place)
+      where g.spent_before is not null and ${isWanted}
     ),
     -- Nearly all of a developer's charges to a consumer lie in the lot that contains their end.
     stretches as materialized (

@@ -43,8 +43,7 @@ export type HoldOutcome =
   /** `requiredMicros` is the amount that the balance had to cover. */
   | {
       readonly kind: 'insufficient';
-      /** Null when no hold was placed. */
-      readonly consumerId: string | null;
+      readonly consumerId: string;
       readonly balanceMicros: Micros;
       readonly requiredMicros: Micros;
     }

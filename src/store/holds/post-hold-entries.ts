@@ -8,7 +8,7 @@ import { chargeOutcomeOf } from '../charges/post-spends.ts';
 import { type Connection, idRow, sql } from '../database.ts';
 import { holdOf, type Hold } from './hold.ts';
 import { decideEntries, type EntryRow, type LedgerEntry } from './decide-entries.ts';
-import type { HoldOutcome, OfHold } from './hold-entry.ts';
+import type { HoldEntry, HoldOutcome, OfHold } from './hold-entry.ts';
 
 /** A charge has the outcome of a charge, every other entry that of a hold. */
 export type EntryOutcome = HoldOutcome | ChargeOutcome;
@@ -90,11 +90,13 @@ export async function findLockedHolds(
   `);
 }
 
-function outcomeOfEntry({ kind, developerId }: LedgerEntry, found: EntryRow): EntryOutcome {
-  return kind === 'charge' ? chargeOutcomeOf(found, developerId) : outcomeOf(found, developerId);
+function outcomeOfEntry(entry: LedgerEntry, found: EntryRow): EntryOutcome {
+  return entry.kind === 'charge'
+    ? chargeOutcomeOf(found, entry.developerId)
+    : outcomeOf(entry, found);
 }
 
-export function outcomeOf(found: EntryRow, developerId: string): HoldOutcome {
+export function outcomeOf(entry: HoldEntry, found: EntryRow): HoldOutcome {
   const { outcome, amount, balance } = found;
   switch (outcome) {
     case 'done':
@@ -110,14 +112,15 @@ export function outcomeOf(found: EntryRow, developerId: string): HoldOutcome {
     case 'insufficient':
       return {
         kind: outcome,
-        consumerId: found.consumer,
+        // A hold that was not placed has no row that could name its consumer.
+        consumerId: entry.kind === 'place' ? entry.consumerId : found.consumer,
         balanceMicros: asMicros(balance),
         requiredMicros: asMicros(amount),
       };
     case 'limit_reached':
       return limitReached(found);
     case 'approval_required':
-      return approvalRequired(found, developerId);
+      return approvalRequired(found, entry.developerId);
     case 'exceeds_hold':
       return { kind: outcome, remainingMicros: asMicros(amount) };
     case 'hold_closed':

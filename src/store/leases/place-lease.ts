@@ -37,7 +37,7 @@ export async function placeLease(
   return database.transaction(async (tx) => {
     const [decided] = await decideEntries(tx, [entry], receiptKey, replay, 'left');
     if (!decided) throw new Error('one entry asked, none decided');
-    const outcome = outcomeOf(decided.found, entry.developerId);
+    const outcome = outcomeOf(entry, decided.found);
     switch (outcome.kind) {
       case 'insufficient':
       case 'limit_reached':

@@ -27,6 +27,7 @@ import {
   type OperatorRequest,
 } from '../accounts/operator-actions.ts';
 import { lockCommandKey, type CommandRequest } from '../balance/adjustment-keys.ts';
+import { unspentLots } from '../balance/first-lot.ts';
 import { cutLots } from '../balance/lots.ts';
 import { postNotice } from '../outbox.ts';
 import { findKeyedRefund, recordKeyedRefund } from './refund-keys.ts';
@@ -173,13 +174,9 @@ async function getRefundable(
     select micros - micros % ${MICROS_PER_CENT}::int8 as micros from (
       select least(
         c.credited_micros - c.spent_micros - c.held_micros,
-        coalesce(sum(l.to_micros - greatest(l.from_micros, c.spent_micros)), 0)
+        (select coalesce(sum(micros), 0) from ${unspentLots({ ledger, consumerId })} l where top_up_id = ${topUpId})
       )::int8 as micros
-      from farebox.consumers c left join farebox.lots l
-        on l.ledger = c.ledger and l.consumer_id = c.id and l.top_up_id = ${topUpId}
-        and l.to_micros > c.spent_micros
-      where c.ledger = ${ledger} and c.id = ${consumerId}
-      group by c.ledger, c.id
+      from farebox.consumers c where c.ledger = ${ledger} and c.id = ${consumerId}
     ) u
   `);
 }

@@ -23,6 +23,7 @@ import {
   release,
   show,
 } from '../../support/hold-requests.ts';
+import { assertLinkFor } from '../../support/top-up-links.ts';
 
 const NOTHING = `hld_${'0'.repeat(32)}`;
 
@@ -127,18 +128,14 @@ describe('holds', () => {
         assertError(await askHold(api, account, { amount: 0 }), 400, 'invalid_amount', 'amount');
         const unknown = await askHold(api, account, { tool: 'none', amount: undefined });
         assertError(unknown, 400, 'unknown_tool', 'tool');
-        assertError(
-          await askHold(api, account, { amount: 10.5 }),
-          402,
-          'insufficient_balance',
-          undefined,
-          {
-            balance: 10,
-            required: 10.5,
-            shortfall: 0.5,
-            topUpUrl: `${new URL(api.url).origin}/top-up`,
-          },
-        );
+        const short = await askHold(api, account, { amount: 10.5 });
+        assertError(short, 402, 'insufficient_balance', undefined, {
+          balance: 10,
+          required: 10.5,
+          shortfall: 0.5,
+          topUpUrl: `${new URL(api.url).origin}/top-up`,
+        });
+        await assertLinkFor(api, short, account);
       });
       assert.equal(await balance(), 10);
     });
@@ -268,6 +265,7 @@ describe('holds', () => {
           shortfall: 1,
           topUpUrl: `${new URL(api.url).origin}/top-up`,
         });
+        await assertLinkFor(api, answer, account);
       });
       assert.equal((await show(api, account, id)).status, 'open');
     });

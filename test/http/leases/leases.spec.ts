@@ -35,6 +35,7 @@ import {
   showLease,
   takeLease,
 } from '../../support/lease-requests.ts';
+import { assertLinkFor } from '../../support/top-up-links.ts';
 
 const NOTHING = `lse_${'0'.repeat(32)}`;
 const numbered = (from: number, to: number) =>
@@ -176,6 +177,7 @@ describe('leases', () => {
     const short = await askLease(api, account, open.spendKey, { amount: 7.5 });
     assert.equal(short.status, 402);
     assert.equal((short.body as { error: { code: string } }).error.code, 'insufficient_balance');
+    await assertLinkFor(api, short, account);
   });
 
   it('take registered prices, and refuse tools that have none or that the budget does not allow', async () => {

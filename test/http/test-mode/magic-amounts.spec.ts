@@ -134,6 +134,8 @@ describe('amounts that give an answer on demand', () => {
       results.map(({ status }) => status),
       [402, 201, 500, 503],
     );
+    const [, , , away] = results;
+    assert.partialDeepStrictEqual(away, { error: { retryAfter: 1 } });
   });
 
   describe('of a top-up', () => {
@@ -142,6 +144,7 @@ describe('amounts that give an answer on demand', () => {
       [402.02, 402, 'authentication_required'],
       [402.03, 402, 'card_expired'],
       [402.04, 402, 'no_saved_card'],
+      [402.05, 402, 'declined_too_often'],
       [403.01, 403, 'consent_required'],
       [403.02, 403, 'consent_ceiling_reached'],
       [429.01, 429, 'rate_limited'],

@@ -210,7 +210,7 @@ describe('top-ups over HTTP', () => {
 
   it('that the card declines include a link to a checkout of the amount', async () => {
     const stripe = createStripe(readStripeConfig(stack.env));
-    const { data: payments } = await stripe.paymentIntents.list();
+    const { data: payments } = await stripe.paymentIntents.list({ limit: 100 });
     const paid = payments.find(({ status, amount }) => status === 'succeeded' && amount === 12_34);
     await control(stack.simulator, `cards/${paid?.payment_method as string}/expire`, {});
     const headers = { 'Idempotency-Key': 'expired-1' };
@@ -229,7 +229,7 @@ describe('top-ups over HTTP', () => {
     }
     const before = await list();
     const limited = await post('/v1/top-up', 21.5);
-    assertError(limited, 429, 'rate_limited', undefined, { topUpUrl });
+    assertError(limited, 402, 'declined_too_often', undefined, { topUpUrl });
     assert.ok(Number(limited.headers.get('retry-after')) > 3_000);
     assert.deepEqual(await list(), before);
   });

@@ -119,8 +119,10 @@ describe('charges of a month by tool', () => {
     // To this connection, transactions are as old as if time had passed.
     await harness.client.query(`
       create schema later;
-      create view later.pg_stat_activity as
-        select datname, backend_xid, xact_start - interval '1 hour' as xact_start from pg_catalog.pg_stat_activity
+      create function later.pg_stat_get_activity(pid int)
+        returns table (datid oid, backend_xid xid, xact_start timestamptz) language sql as $$
+          select datid, backend_xid, xact_start - interval '1 hour' from pg_catalog.pg_stat_get_activity(pid)
+        $$
     `);
     const url = new URL(testDatabase.url);
     url.searchParams.set('options', '-c search_path=later,farebox,public,pg_catalog');

@@ -266,4 +266,25 @@ describe('rollups', () => {
     assert.deepEqual(await rollUp(harness.database), { moved: 1_000, hasMore: true });
     assert.deepEqual(await rollUp(harness.database), { moved: 1, hasMore: false });
   });
+
+  it('attribute up to 30,000 charges in one step, and leave flushes with more for the next', async () => {
+    const [consumer, developer] = (await harness.parties(2)) as [Party, Party];
+    const topUpId = await harness.topUp(consumer, 31_000);
+    while ((await rollUp(harness.database)).hasMore);
+    await harness.client.query(
+      `insert into farebox.attribution_tail
+         (ledgers, consumers, spent_before, charge_group, through, developers, amounts)
+       select array[$1::int2], array[$2::uuid], array[1000 * f], array_agg(1), array_agg(n order by n),
+         array_agg($3::int), array_agg(1)
+       from generate_series(0, 30) f cross join generate_series(1, 1000) n group by f order by f`,
+      [consumer.ledger, consumer.consumer, developer.developerNumber],
+    );
+    assert.deepEqual(await rollUp(harness.database), { moved: 30, hasMore: true });
+    assert.deepEqual(await rollUp(harness.database), { moved: 1, hasMore: false });
+    const [attributed] = await listAttributedTopUps(harness.database, developer, { limit: 1 });
+    assert.deepEqual(
+      [attributed?.id, attributed?.chargedMicros, attributed?.charges],
+      [topUpId, 31_000, 31_000],
+    );
+  });
 });

@@ -161,8 +161,7 @@ export async function decide(
     case 'replayed':
       return outcome;
     case 'insufficient': {
-      const { balanceMicros, requiredMicros: amountMicros } = outcome;
-      const consumerId = entry.kind === 'place' ? entry.consumerId : (outcome.consumerId ?? '');
+      const { consumerId, balanceMicros, requiredMicros: amountMicros } = outcome;
       throw insufficientBalance(api, { consumerId, developerId, amountMicros }, balanceMicros);
     }
     case 'limit_reached':

@@ -68,9 +68,8 @@ export async function postLease(
     }
     case 'insufficient': {
       const { developerId } = caller;
-      const consumerId = placed.consumerId ?? '';
-      const draft = { consumerId, developerId, amountMicros: placed.requiredMicros };
-      throw insufficientBalance(api, draft, placed.balanceMicros);
+      const { consumerId, requiredMicros: amountMicros, balanceMicros } = placed;
+      throw insufficientBalance(api, { consumerId, developerId, amountMicros }, balanceMicros);
     }
     case 'key_closed':
       throw refusalError(api, { kind: 'invalid_api_key' });

@@ -107,7 +107,9 @@ export async function postTopUpRefund(
     case 'exceeds_unspent':
       throw new ApiError(
         'invalid_amount',
-        `${formatDollars(result.refundableMicros)} of this top-up is unspent and can be refunded.`,
+        result.refundableMicros === 0
+          ? 'Nothing of this top-up is unspent, so nothing can be refunded.'
+          : `Only ${formatDollars(result.refundableMicros)} of this top-up is unspent and can be refunded.`,
         { param: 'amount', facts: { refundable: dollarsOf(result.refundableMicros) } },
       );
     case 'key_reused':

@@ -33,7 +33,7 @@ import {
   type ListedTopUp,
   type TopUp,
 } from '../../../store/top-ups/top-ups.ts';
-import { FAILURE_CODES } from '../../../stripe/verdict.ts';
+import { FAILURE_CODES, FAILURES } from '../../../stripe/verdict.ts';
 import {
   requestTopUp,
   type RequestTopUpDeps,
@@ -185,11 +185,10 @@ function refusalOf(api: Api, refusal: Refusal, consumerId: string, amount: Micro
         { retryAfterSeconds: OPEN_RETRY_SECONDS },
       );
     case 'declined_too_often':
-      return new ApiError(
-        'rate_limited',
-        'The saved card was declined too often within an hour. Pay at checkout, where another card can be used.',
-        { facts: { topUpUrl }, retryAfterSeconds: Math.ceil(refusal.retryAfterMs / 1_000) },
-      );
+      return new ApiError(refusal.kind, FAILURES.declined_too_often, {
+        facts: { topUpUrl },
+        retryAfterSeconds: Math.ceil(refusal.retryAfterMs / 1_000),
+      });
     case 'failed':
       return new ApiError(codeOf(refusal.failure), refusal.failure.message, {
         facts: { topUpUrl, topUpId: wireId('topUp', refusal.topUp.id) },
