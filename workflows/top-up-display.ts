@@ -15,6 +15,8 @@ export interface Displayed extends TopUpProgress {
   readonly consumerId: string | undefined;
   readonly amountDollars: number | undefined;
   readonly ended: boolean;
+  /** Whether the update `cancel` is accepted. */
+  readonly mayCancel: boolean;
   readonly autoTopUp: AutoTopUpState | null;
   readonly topUpId: string;
   readonly method: TopUpMethod | undefined;
@@ -74,7 +76,12 @@ function linkTo({ dashboardUrl }: Subject, page: string, id: string | null): str
 
 function stateOf(topUp: Displayed): string {
   if (topUp.stuck !== null) {
-    return stuckDetails(topUp.stuck, 'The update `cancel` ends the top-up unless it was paid.');
+    return stuckDetails(
+      topUp.stuck,
+      topUp.mayCancel
+        ? 'The update `cancel` ends the top-up unless it was paid.'
+        : 'It can no longer be canceled.',
+    );
   }
   if (topUp.ended) {
     const why =

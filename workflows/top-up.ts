@@ -190,6 +190,10 @@ const CANCELLABLE: ReadonlySet<string> = new Set<Question | 'wait'>([
   'cancel',
 ]);
 
+function mayCancel({ step, ended }: Steps): boolean {
+  return step === 'claim' || (CANCELLABLE.has(step) && !ended);
+}
+
 function isCanceling({ step, cancelAsked }: Steps): boolean {
   return cancelAsked && CANCELLABLE.has(step);
 }
@@ -236,7 +240,7 @@ function listen(run: Run): void {
       description:
         'For operators: closes the payment at the processor and ends the top-up. Refused once the top-up is paid or has ended.',
       validator: () => {
-        if (steps.step === 'claim' || (CANCELLABLE.has(steps.step) && !steps.ended)) return;
+        if (mayCancel(steps)) return;
         throw new Error(`Too late to cancel: the top-up is at the step "${steps.step}".`);
       },
     },
@@ -252,7 +256,13 @@ function newRun(input: TopUpInput): Run {
     topUpId,
     steps: new Steps('claim', 'processor', {
       stuckAfter: 1,
-      display: () => display({ ...progressOf(run), ...run, ended: run.steps.ended }),
+      display: () =>
+        display({
+          ...progressOf(run),
+          ...run,
+          ended: run.steps.ended,
+          mayCancel: mayCancel(run.steps),
+        }),
       beginAnew: (step) => continueAsNew<typeof topUp>(before.inputOf(run, step)),
       pauseAfter: (step, failure) =>
         pauseAfter(run.steps, step, failure, () => isCanceling(run.steps)),

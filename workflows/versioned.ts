@@ -6,7 +6,7 @@
 import { setWorkflowOptions } from '@temporalio/workflow';
 import * as workflows from './index.ts';
 
-/** The types that end within a day. The others wait for weeks, or a schedule starts them again. */
+/** The types that usually end within a day. The others wait for weeks, or a schedule starts them again. */
 const PINNED: ReadonlySet<string> = new Set<keyof typeof workflows>([
   'invocation',
   'reversals',

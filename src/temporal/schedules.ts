@@ -22,7 +22,10 @@ export interface Schedule {
   readonly everySeconds: number;
   /** How late a tick may still start a run after Temporal was down. Temporal's minimum is 10. */
   readonly catchUpSeconds: number;
-  /** After this, a run that cannot continue, for example because of a bug, makes way for the next one. */
+  /**
+   * After this, a run that cannot continue, for example because of a bug, makes way for the next one. A tick that comes
+   * before is skipped.
+   */
   readonly timeoutSeconds: number;
   /** Its purpose, shown in the Temporal UI. */
   readonly summary: string;
@@ -55,8 +58,8 @@ export function schedulesOf(config: ScheduleConfig): readonly Schedule[] {
       workflow: 'ensurePartitions',
       everySeconds: DAY,
       catchUpSeconds: DAY,
-      // It may have to wait until load drops.
-      timeoutSeconds: DAY,
+      // It may have to wait until load drops, but must end before the next one begins.
+      timeoutSeconds: DAY - HOUR,
       summary: 'Charges and holds: create the partitions of the coming months',
     },
     {

@@ -8,6 +8,7 @@ import {
   listIdleSchedules,
   restoreSchedules,
   scheduleIdOf,
+  schedulesOf,
   type Schedule,
 } from '../../src/temporal/schedules.ts';
 import { createTestNamespace, until } from '../support/stack.ts';
@@ -126,5 +127,16 @@ describe('a schedule', () => {
     const { spec, state } = await handle().describe();
     assert.deepEqual(spec.intervals, [{ every: 3_600_000, offset: undefined }]);
     assert.equal(state.paused, true);
+  });
+});
+
+describe('the table of schedules', () => {
+  it('ends a daily run that cannot continue before the next one is due', () => {
+    const table = schedulesOf({ rollUpEverySeconds: 60, reconcileEverySeconds: 900 });
+    const daily = table.filter(({ everySeconds }) => everySeconds === 86_400);
+    assert.ok(daily.length > 0);
+    for (const { workflow, timeoutSeconds } of daily) {
+      assert.ok(timeoutSeconds < 86_400, workflow);
+    }
   });
 });

@@ -157,6 +157,23 @@ describe('operators and a top-up', () => {
     assert.equal(after.status, 'expired');
   }).timeout(90_000);
 
+  it('offers no cancel where it would be refused', async () => {
+    const topUp = await harness.checkout(await harness.newConsumer(), 25);
+    await rename('lots', 'lots_away');
+    try {
+      await harness.pay(topUp.sessionUrl);
+      await until(() => found(topUp, 'Stuck = true and WaitingFor = "database"'));
+      const workflow = harness.workflow(topUp.id);
+      const metadata = JSON.stringify(await workflow.query('__temporal_workflow_metadata'));
+      assert.match(metadata, /the step `credit` keeps failing.*It can no longer be canceled/);
+      await assert.rejects(workflow.executeUpdate('cancel'));
+    } finally {
+      await rename('lots_away', 'lots');
+    }
+    await harness.workflow(topUp.id).executeUpdate('retry');
+    await harness.statusBecomes(topUp, 'completed');
+  }).timeout(90_000);
+
   it('shows a stuck top-up, credits no other amount, and continues on retry', async () => {
     const consumer = await harness.newConsumer();
     const topUp = await harness.checkout(consumer, 25);
