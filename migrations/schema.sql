@@ -7,26 +7,28 @@ create extension pg_trgm;
 create table farebox.accounts (
   id uuid not null,
   email text not null,
-  -- leads the keys of every table on the charge path, so that these can be spread over databases by it.
+  -- Leads the keys of every table on the charge path, so that these can be spread over databases by it.
   ledger smallint not null,
   consumer_id uuid not null,
   developer_id uuid not null,
-  -- the developer in four bytes: every charge names it, and so does an index of charges.
+  -- The developer in four bytes: every charge names it, and so does an index of charges.
   developer_number integer not null generated always as identity,
-  -- the most that direct top-ups may take from the saved card in a utc month. null: the owner has not consented.
+  -- The most that direct top-ups may take from the saved card in a UTC month. Null: the owner has not consented.
   consent_ceiling_micros bigint,
   processor_customer_id text,
   created_at timestamp with time zone not null default now(),
+  -- The page to which people return after they topped up through the link of the developer's refusal. A link may
+  -- name another page of the same origin.
   return_url text,
-  -- null: not an operator. an operator may use /v1/operator once two-factor authentication is on.
+  -- Null: not an operator. An operator may use /v1/operator once two-factor authentication is on.
   operator_since timestamp with time zone,
-  -- the account whose test keys this test account has. null: a live account.
+  -- The account whose test keys this test account has. Null: a live account.
   live_account_id uuid,
-  -- whether consumer keys of the account can be charged. spend keys always can.
+  -- Whether consumer keys of the account can be charged. Spend keys always can.
   keys_charge text not null default 'open',
-  -- what one developer can charge to consumer keys of the account in one utc day. null: no ceiling.
+  -- What one developer can charge to consumer keys of the account in one UTC day. Null: no ceiling.
   developer_day_micros bigint,
-  -- the saved card that its owner chose. null, or a card that is no longer saved: the newest one is charged.
+  -- The saved card that its owner chose. Null, or a card that is no longer saved: the newest one is charged.
   processor_card_id text,
   constraint accounts_pkey primary key (id),
   constraint accounts_consumer_unique unique (consumer_id),
@@ -73,7 +75,7 @@ create index agent_words_alike on farebox.agent_words using gin (word farebox.gi
 -- Triggers keep agent_words in step (functions/agents_changed.sql).
 create table farebox.agents (
   id text not null,
-  -- the account that registered the agent first. no other may change it.
+  -- The account that registered the agent first. No other may change it.
   account_id uuid not null,
   name text not null,
   protocol text not null,
@@ -81,9 +83,9 @@ create table farebox.agents (
   description text not null default '',
   capabilities text[] not null default '{}'::text[],
   intents text[] not null default '{}'::text[],
-  -- the name as searches compare it: plain words in lower case.
+  -- The name as searches compare it: plain words in lower case.
   name_words text not null,
-  -- stems, by weight: a id and name, b intents and capabilities, c protocol, d description.
+  -- Stems, by weight: A id and name, B intents and capabilities, C protocol, D description.
   search tsvector not null,
   created_at timestamp with time zone not null default now(),
   changed_at timestamp with time zone not null default now(),
@@ -107,12 +109,13 @@ create table farebox.api_keys (
   created_at timestamp with time zone not null default now(),
   expires_at timestamp with time zone,
   revoked_at timestamp with time zone,
-  -- null until something about the key changes. processes read recent changes several times a second, so a revoked
+  -- Null until something about the key changes. Processes read recent changes several times a second, so a revoked
   -- key stops working everywhere within a second without a look-up on every charge.
   changed_at timestamp with time zone,
   last_used_at timestamp with time zone,
+  -- The name that its owner gave it, to tell keys apart.
   name text,
-  -- of the account and its idempotency key. the key is derived from the idempotency key, so that a retry can show
+  -- Of the account and its idempotency key. The key is derived from the idempotency key, so that a retry can show
   -- it again.
   idempotency_hash bytea,
   request_hash bytea,
@@ -137,36 +140,36 @@ create table farebox.approvals (
   account_id uuid not null,
   ledger smallint not null,
   consumer_id uuid not null,
-  -- the number of the key that was to pay. 0: a key of the account.
+  -- The number of the key that was to pay. 0: a key of the account.
   spend_key integer not null,
   developer integer not null,
   developer_id uuid not null,
   tool text not null,
   amount_micros bigint not null,
   code text not null,
-  -- the number of the node that refused. null: the balance did.
+  -- The number of the node that refused. Null: the balance did.
   budget integer,
   scope text,
-  -- the limit that refused, as it was then.
+  -- The limit that refused, as it was then.
   limit_micros bigint,
-  -- the holder of the key that was to pay, or the developer that it called.
+  -- The holder of the key that was to pay, or the developer that it called.
   asked_by text not null,
-  -- written by who asked. never shown without escaping, and in no mail.
+  -- Written by who asked. Never shown without escaping, and in no mail.
   reason text not null default '',
   status text not null default 'pending',
   -- resolved: what refused was changed by other means, such as a new window or a change of the budget.
   decision text,
-  -- the limit that the decision set.
+  -- The limit that the decision set.
   raised_to_micros bigint,
-  -- no later decision and no change of the budget has replaced that limit.
+  -- No later decision and no change of the budget has replaced that limit.
   is_raise_in_force boolean not null default false,
   created_at timestamp with time zone not null default now(),
   expires_at timestamp with time zone not null,
-  -- when its workflow first read it, or was last started again because the owner was not mailed.
+  -- When its workflow first read it, or was last started again because the owner was not mailed.
   begun_at timestamp with time zone,
   mailed_at timestamp with time zone,
   decided_at timestamp with time zone,
-  -- the charge or hold that a decision of `once` allowed.
+  -- The charge or hold that a decision of `once` allowed.
   used_by uuid,
   constraint approvals_pkey primary key (ledger, consumer_id, id),
   constraint approvals_account_id_fkey foreign key (account_id) references farebox.accounts(id),
@@ -235,7 +238,7 @@ create table farebox.archived_months (
 create table farebox.archived_spending (
   ledger smallint not null,
   consumer_id uuid not null,
-  -- which parts of the axis of the consumer's spending the archived charges cover. more than one when charges at
+  -- Which parts of the axis of the consumer's spending the archived charges cover. More than one when charges at
   -- the end of a month lie behind some of the next.
   stretches int8multirange not null,
   constraint archived_spending_pkey primary key (ledger, consumer_id)
@@ -253,7 +256,7 @@ create table farebox.attribution_tail (
   charge_group integer[] not null,
   through bigint[] not null,
   developers integer[] not null,
-  -- negative: a refund of a charge gave back the stretch that begins at spent_before + through. it is no charge.
+  -- Negative: a refund of a charge gave back the stretch that begins at spent_before + through. It is no charge.
   amounts bigint[] not null,
   constraint attribution_tail_pkey primary key (id)
 ) with (toast_tuple_target=8160, autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=5000, autovacuum_vacuum_insert_threshold=-1);
@@ -262,18 +265,18 @@ create table farebox.attribution_tail (
 create table farebox.audit_entries (
   -- 1, 2, 3, ... in the order of commits, without gaps.
   number bigint not null,
-  -- when the transaction began: entries of one transaction have the same time.
+  -- When the transaction began: entries of one transaction have the same time.
   happened_at timestamp with time zone not null,
   action text not null,
   account_id uuid,
-  -- the row that changed; the action says of which table.
+  -- The row that changed; the action says of which table.
   subject_id uuid,
-  -- some columns of that row. `before` has the earlier values of those that changed.
+  -- Some columns of that row. `before` has the earlier values of those that changed.
   details jsonb not null,
   -- application_name of the connection: `farebox api`, `farebox key revoke`, `psql`.
   program text not null,
   database_role text not null,
-  -- made from the hash before it and this entry (functions/audit_hash.sql).
+  -- Made from the hash before it and this entry (functions/audit_hash.sql).
   hash bytea not null,
   constraint audit_entries_pkey primary key (number),
   constraint audit_entries_hash_is_sha256 check (octet_length(hash) = 32)
@@ -288,7 +291,7 @@ create table farebox.auto_top_ups (
   consumer_id uuid not null,
   threshold_micros bigint not null,
   amount_micros bigint not null,
-  -- the most that automatic top-ups may take in a utc month, within the owner's consent for all direct ones.
+  -- The most that automatic top-ups may take in a UTC month, within the owner's consent for all direct ones.
   ceiling_micros bigint not null,
   -- waiting: asked for and put off, because of `reason`. off: turned itself off, because of `reason`.
   status text not null default 'on',
@@ -321,28 +324,28 @@ create table farebox.budget_details (
   ledger smallint not null,
   consumer_id uuid not null,
   number integer not null,
-  -- the numbers of the nodes from the root to this one. a node never moves, so neither does what was counted.
+  -- The numbers of the nodes from the root to this one. A node never moves, so neither does what was counted.
   path integer[] not null,
   name text not null,
   max_per_call_micros bigint,
-  -- names, or dev_.../name for the tool of one developer. null: all.
+  -- Names, or dev_.../name for the tool of one developer. Null: all.
   tools text[],
   developers uuid[],
   may_delegate boolean not null default false,
-  -- json as it was sent. empty: none was sent.
+  -- JSON as it was sent. Empty: none was sent.
   metadata text not null default '',
   expires_at timestamp with time zone,
   closed_at timestamp with time zone,
-  -- as in api_keys: null until something changes.
+  -- As in api_keys: null until something changes.
   changed_at timestamp with time zone,
-  -- whether a developer is refused until the owner has approved it.
+  -- Whether a developer is refused until the owner has approved it.
   approve_developers boolean not null default false,
   approved_developers uuid[] not null default '{}'::uuid[],
   idempotency_hash bytea,
   request_hash bytea,
-  -- whether its keys may be leased. off by default: what is leased is spent before it is charged.
+  -- Whether its keys may be leased. Off by default: what is leased is spent before it is charged.
   allow_leases boolean not null default false,
-  -- the most that one lease may reserve. null: its limits alone.
+  -- The most that one lease may reserve. Null: its limits alone.
   max_lease_micros bigint,
   constraint budget_details_pkey primary key (ledger, consumer_id, number),
   constraint budget_details_id_unique unique (id),
@@ -361,12 +364,12 @@ create table farebox.budget_spending (
   charges bigint not null,
   begins_at timestamp with time zone not null,
   consumer_id uuid not null,
-  -- the number of the node.
+  -- The number of the node.
   budget integer not null,
   ledger smallint not null,
   span text not null,
   grouped_by text not null,
-  -- the name of a tool, or the number of a developer.
+  -- The name of a tool, or the number of a developer.
   mark text not null,
   constraint budget_spending_pkey primary key (ledger, consumer_id, budget, grouped_by, span, begins_at, mark),
   constraint budget_spending_grouped_by_known check (grouped_by = any (array['tool', 'developer'])),
@@ -376,31 +379,31 @@ create table farebox.budget_spending (
 -- What each node has used. Narrow, and without an index on what changes, so that updates stay in place (HOT).
 -- What a charge does not change is in budget_details.
 create table farebox.budgets (
-  -- charges by the keys of the node and of all nodes below, less their refunds, and what open holds by these keys
+  -- Charges by the keys of the node and of all nodes below, less their refunds, and what open holds by these keys
   -- hold.
   used_micros bigint not null default 0,
-  -- null: no limit in all.
+  -- Null: no limit in all.
   limit_micros bigint,
-  -- what was used when the limit was set. a limit may be set below it, and refuses from then on.
+  -- What was used when the limit was set. A limit may be set below it, and refuses from then on.
   used_at_limit_micros bigint not null default 0,
   window_used_micros bigint not null default 0,
   window_limit_micros bigint,
   window_used_at_limit_micros bigint not null default 0,
-  -- consumers.spent_micros when the window began: a charge from there on was counted in it. clocks cannot tell,
+  -- consumers.spent_micros when the window began: a charge from there on was counted in it. Clocks cannot tell,
   -- because the id of a charge has the time of a process.
   window_from_micros bigint not null default 0,
-  -- when the window began that window_used_micros is of. the next charge of a later window turns it.
+  -- When the window began that window_used_micros is of. The next charge of a later window turns it.
   window_began timestamp with time zone not null default '-infinity'::timestamp with time zone,
   consumer_id uuid not null,
-  -- of the node, from 1, in its consumer's tree. A child's is larger than its parent's.
+  -- Of the node, from 1, in its consumer's tree. A child's is larger than its parent's.
   number integer not null,
   ledger smallint not null,
-  -- 0 no window, 1 hour, 2 day, 3 week, 4 month: of the calendar, in utc.
+  -- 0 no window, 1 hour, 2 day, 3 week, 4 month: of the calendar, in UTC.
   window_unit smallint not null default 0,
   is_closed boolean not null default false,
-  -- the use of limit_micros that makes the next event. null: all marks were reached, or there is no limit.
+  -- The use of limit_micros that makes the next event. Null: all marks were reached, or there is no limit.
   notice_at bigint,
-  -- as notice_at, of the window that began at window_began. the turn of the window arms all marks again.
+  -- As notice_at, of the window that began at window_began. The turn of the window arms all marks again.
   window_notice_at bigint,
   constraint budgets_pkey primary key (ledger, consumer_id, number),
   constraint budgets_not_negative check (used_micros >= 0 and window_used_micros >= 0),
@@ -416,13 +419,13 @@ create constraint trigger budgets_note_marks after update on farebox.budgets def
 -- a UUIDv7.
 create table farebox.charge_refunds (
   amount_micros bigint not null,
-  -- the total refunded of the charge, by this refund and those before it.
+  -- The total refunded of the charge, by this refund and those before it.
   refunded_micros bigint not null,
   charge_micros bigint not null,
-  -- it gives back [spent - amount, spent) of the consumer's axis: the end of what the charge paid for and no
+  -- It gives back [spent - amount, spent) of the consumer's axis: the end of what the charge paid for and no
   -- earlier refund has given back.
   spent_micros bigint not null,
-  -- the amount in the request. null: everything that was left.
+  -- The amount in the request. Null: everything that was left.
   asked_micros bigint,
   id uuid not null,
   consumer_id uuid not null,
@@ -431,7 +434,7 @@ create table farebox.charge_refunds (
   ledger smallint not null,
   tool text not null,
   idempotency_key text,
-  -- the spend key of the refunded charge, which may be archived by now. null: a key of the account.
+  -- The spend key of the refunded charge, which may be archived by now. Null: a key of the account.
   spend_key integer,
   constraint charge_refunds_pkey primary key (ledger, consumer_id, id),
   constraint charge_refunds_idempotency_unique unique (ledger, consumer_id, charge_id, idempotency_key),
@@ -447,7 +450,7 @@ create trigger charge_refunds_event after insert on farebox.charge_refunds for e
 -- ordered to need no padding.
 create table farebox.charges (
   amount_micros bigint not null,
-  -- the consumer's spent counter after this charge: it paid for [spent - amount, spent) of the axis.
+  -- The consumer's spent counter after this charge: it paid for [spent - amount, spent) of the axis.
   spent_micros bigint not null,
   -- The balance after this charge.
   balance_micros bigint not null,
@@ -505,19 +508,19 @@ create table farebox.consumers (
   credited_micros bigint not null default 0,
   spent_micros bigint not null default 0,
   held_micros bigint not null default 0,
-  -- a charge that leaves less, or does not fit, asks for an automatic top-up and sets this to null, so that it
-  -- asks once. null: switched off, or asked for.
+  -- A charge that leaves less, or does not fit, asks for an automatic top-up and sets this to null, so that it
+  -- asks once. Null: switched off, or asked for.
   auto_top_up_below_micros bigint,
-  -- the part of everything ever spent that refunds of charges gave back. each is a credit too, so the balance
+  -- The part of everything ever spent that refunds of charges gave back. Each is a credit too, so the balance
   -- already has it.
   refunded_micros bigint not null default 0,
-  -- the part of held_micros that open holds reserve. open disputes hold the rest.
+  -- The part of held_micros that open holds reserve. Open disputes hold the rest.
   reserved_micros bigint not null default 0,
-  -- the highest of its thresholds that is armed (functions/set_notice.sql). null: none is.
+  -- The highest of its thresholds that is armed (functions/set_notice.sql). Null: none is.
   notice_below_micros bigint,
-  -- the time of the latest charge by its id, or of another charge in its flush.
+  -- The time of the latest charge by its id, or of another charge in its flush.
   charged_at timestamp with time zone not null default '-infinity'::timestamp with time zone,
-  -- no charge lies behind one whose id is later by more than this.
+  -- No charge lies behind one whose id is later by more than this.
   disorder interval not null default '00:00:00'::interval,
   constraint consumers_pkey primary key (ledger, id),
   constraint consumers_counters_not_negative check (credited_micros >= 0 and spent_micros >= 0 and reserved_micros >= 0 and held_micros >= reserved_micros),
@@ -527,12 +530,12 @@ create table farebox.consumers (
 
 -- Where the processor and we disagree about a top-up: a row until we agree, for people to look at.
 create table farebox.differences (
-  -- has no row in top_ups when the processor has a payment for a top-up that we do not know.
+  -- Has no row in top_ups when the processor has a payment for a top-up that we do not know.
   top_up_id uuid not null,
   kind text not null,
   processor_micros bigint not null,
   ledger_micros bigint not null,
-  -- the payments that were compared, so that they are compared again: our row of the top-up may not name them.
+  -- The payments that were compared, so that they are compared again: our row of the top-up may not name them.
   payment_intent_ids text[] not null,
   since timestamp with time zone not null default now(),
   constraint differences_pkey primary key (top_up_id, kind),
@@ -545,26 +548,27 @@ create table farebox.earnings (
   developer integer not null,
   span text not null,
   tool text not null,
-  -- the beginning of the hour or the day, in utc; -infinity for all time.
+  -- The beginning of the hour or the day, in UTC; -infinity for all time.
   begins_at timestamp with time zone not null,
   amount_micros bigint not null,
   charges bigint not null,
-  -- of an hour: bit n is set when a charge was made in its minute n. of other spans 0.
+  -- Of an hour: bit n is set when a charge was made in its minute n. Of other spans 0.
   charged_minutes bigint not null default 0,
   constraint earnings_pkey primary key (developer, span, tool, begins_at),
   constraint earnings_span_known check (span = any (array['hour', 'day', 'all']))
 ) with (fillfactor=80);
 
--- One row for each developer, tool and minute (of the charges' ids, UTC) of a flush.
+-- One row for each developer, tool and minute (of the charges' ids, UTC) of a flush. Charges by spend keys that
+-- are decided one by one, and refunds, have a row each, which names the key.
 create table farebox.earnings_tail (
-  -- the ledger of one of the flush's consumers. it decides where the row is kept and says nothing else.
+  -- The ledger of one of the flush's consumers. It decides where the row is kept and says nothing else.
   ledger smallint not null,
   developer integer not null,
   minute timestamp with time zone not null,
   tool text not null,
   amount_micros bigint not null,
   charges integer not null,
-  -- of charges by a spend key. null: keys of accounts.
+  -- Of charges by a spend key. Null: keys of accounts.
   consumer_id uuid,
   spend_key integer
 ) with (autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=5000, autovacuum_vacuum_insert_threshold=-1);
@@ -575,11 +579,11 @@ alter table farebox.earnings_tail replica identity full;
 -- Append-only, deleted after LOG_RETENTION_DAYS. No foreign key: a charge that writes an event locks no account.
 create table farebox.events (
   id uuid not null default uuidv7(),
-  -- whom it is for.
+  -- Whom it is for.
   account_id uuid not null,
-  -- as in src/domain/events.ts. not checked: the types of a newer release run beside this one.
+  -- As in src/domain/events.ts. Not checked: the types of a newer release run beside this one.
   type text not null,
-  -- the payload's `data`, as it is sent: ids with prefixes, amounts in dollars.
+  -- The payload's `data`, as it is sent: ids with prefixes, amounts in dollars.
   data json not null,
   created_at timestamp with time zone not null default now(),
   -- Of the change that it tells of, which is not always that of its account. -1: a global row changed.
@@ -591,7 +595,7 @@ create trigger events_posted after insert on farebox.events referencing new tabl
 create table farebox.examinations (
   part text not null,
   ended_at timestamp with time zone not null,
-  -- its first findings: [{"check": ..., "subject": ..., "detail": ..., "offenders": ...}]. empty: all checks
+  -- Its first findings: [{"check": ..., "subject": ..., "detail": ..., "offenders": ...}]. Empty: all checks
   -- passed.
   findings jsonb not null,
   constraint examinations_pkey primary key (part)
@@ -602,7 +606,7 @@ create table farebox.examinations (
 create table farebox.functions (
   id bigint not null generated always as identity,
   name text not null,
-  -- sha-256 of the file, in hex.
+  -- SHA-256 of the file, in hex.
   hash text not null,
   applied_at timestamp with time zone not null default now(),
   constraint functions_pkey primary key (id),
@@ -611,19 +615,19 @@ create table farebox.functions (
 
 create table farebox.grants (
   id uuid not null,
-  -- the account that made the grant. no other may revoke it.
+  -- The account that made the grant. No other may revoke it.
   account_id uuid not null,
-  -- free text. where it names an agent, the account of that agent may use the grant too.
+  -- Free text. Where it names an agent, the account of that agent may use the grant too.
   caller_id text not null,
   target_agent_id text not null,
   type text not null,
-  -- an active grant past `expires_at` counts as expired before a workflow writes so.
+  -- An active grant past `expires_at` counts as expired before a workflow writes so.
   status text not null default 'active',
   uses integer not null default 0,
   -- 1 for a one_time grant, null for a session.
   max_uses integer,
   idempotency_key text,
-  -- sha-256 of the request: the same idempotency key with another body is refused.
+  -- SHA-256 of the request: the same idempotency key with another body is refused.
   request_hash bytea not null,
   created_at timestamp with time zone not null default now(),
   expires_at timestamp with time zone not null,
@@ -648,7 +652,7 @@ create table farebox.hold_expiries (
   due_at timestamp with time zone not null,
   developers integer[] not null,
   holds uuid[] not null,
-  -- of all of its holds. -1: of several, before this was recorded.
+  -- Of all of its holds.
   ledger smallint not null,
   constraint hold_expiries_pkey primary key (ledger, id)
 ) with (autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=5000);
@@ -660,7 +664,7 @@ create table farebox.hold_extensions (
   idempotency_hash bigint not null,
   request_fingerprint bigint not null,
   made_at timestamp with time zone not null default now(),
-  -- of the hold. -1: it was extended before this was recorded.
+  -- Of the hold.
   ledger smallint not null,
   constraint hold_extensions_pkey primary key (hold_id, idempotency_hash, ledger)
 );
@@ -668,18 +672,18 @@ create table farebox.hold_extensions (
 -- Partitioned by month of the id, a UUIDv7, as charges are. Updates touch no indexed column, so they stay in
 -- place (HOT).
 create table farebox.holds (
-  -- what was asked for and reserved.
+  -- What was asked for and reserved.
   amount_micros bigint not null,
-  -- what is still reserved. 0 once the hold is closed.
+  -- What is still reserved. 0 once the hold is closed.
   held_micros bigint not null,
-  -- the sum of its charges: more than amount_micros when a capture was allowed to overflow.
+  -- The sum of its charges: more than amount_micros when a capture was allowed to overflow.
   captured_micros bigint not null default 0,
-  -- the balance after the hold was placed.
+  -- The balance after the hold was placed.
   balance_micros bigint not null,
-  -- as in charges. the idempotency keys of holds are a space of their own.
+  -- As in charges. The idempotency keys of holds are a space of their own.
   idempotency_hash bigint,
   request_fingerprint bigint,
-  -- by the clock of postgresql, under the lock of the consumer's row, so that it is before or after the turn of a
+  -- By the clock of PostgreSQL, under the lock of the consumer's row, so that it is before or after the turn of a
   -- budget's window, as the hold itself was.
   placed_at timestamp with time zone not null default now(),
   expires_at timestamp with time zone not null,
@@ -687,18 +691,18 @@ create table farebox.holds (
   consumer_id uuid not null,
   -- accounts.developer_number.
   developer integer not null,
-  -- the number of its charges.
+  -- The number of its charges.
   captures integer not null default 0,
   ledger smallint not null,
   -- 0 open, 1 captured, 2 released, 3 expired.
   state smallint not null default 0,
-  -- empty for a lease, whose charges each have a tool of their own.
+  -- Empty for a lease, whose charges each have a tool of their own.
   tool text not null,
-  -- json as it was sent. empty: none was sent.
+  -- JSON as it was sent. Empty: none was sent.
   metadata text not null default '',
-  -- the number of the spend key that reserved it. 0: a key of the account.
+  -- The number of the spend key that reserved it. 0: a key of the account.
   spend_key integer not null default 0,
-  -- the capture that took more than was held. budgets counted that excess when the capture was made, the rest when
+  -- The capture that took more than was held. Budgets counted that excess when the capture was made, the rest when
   -- the hold was placed.
   overflow_charge uuid,
   constraint holds_pkey primary key (ledger, consumer_id, id),
@@ -717,23 +721,23 @@ create table farebox.invocations (
   grant_id uuid not null,
   target_agent_id text not null,
   capability text not null,
-  -- `json`, not `jsonb`: stored exactly as it was sent, because the receipt has its hash. so is `result`. null:
+  -- `json`, not `jsonb`: stored exactly as it was sent, because the receipt has its hash. So is `result`. Null:
   -- both were archived, after it ended.
   payload json,
   status text not null default 'pending',
   attempts integer not null default 0,
   result json,
-  -- why it failed. while it runs: why the last attempt failed.
+  -- Why it failed. While it runs: why the last attempt failed.
   error_code text,
   error_message text,
   idempotency_key text,
   request_hash bytea not null,
   result_hash bytea,
-  -- the number of the master secret that signs the receipt.
+  -- The number of the master secret that signs the receipt.
   receipt_key smallint not null,
   created_at timestamp with time zone not null default now(),
-  -- when its workflow last did something here, or a relay last made sure that it exists. the workflow is gone when
-  -- an operator terminated it or temporal was restored from an earlier day.
+  -- When its workflow last did something here, or a relay last made sure that it exists. The workflow is gone when
+  -- an operator terminated it or Temporal was restored from an earlier day.
   heard_at timestamp with time zone not null default now(),
   ended_at timestamp with time zone,
   constraint invocations_pkey primary key (id),
@@ -741,7 +745,7 @@ create table farebox.invocations (
   constraint invocations_account_id_fkey foreign key (account_id) references farebox.accounts(id),
   constraint invocations_grant_id_fkey foreign key (grant_id) references farebox.grants(id),
   constraint invocations_target_agent_id_fkey foreign key (target_agent_id) references farebox.agents(id),
-  constraint invocations_contents check ((status = 'succeeded') = (result_hash is not null) and case when payload is null then result is null and ended_at is not null else (status = 'succeeded') = (result is not null) end) not valid,
+  constraint invocations_contents check ((status = 'succeeded') = (result_hash is not null) and case when payload is null then result is null and ended_at is not null else (status = 'succeeded') = (result is not null) end),
   constraint invocations_ended check ((status = any (array['succeeded', 'failed'])) = (ended_at is not null)),
   constraint invocations_failure_named check (status <> 'failed' or error_code is not null),
   constraint invocations_status_known check (status = any (array['pending', 'running', 'succeeded', 'failed']))
@@ -755,7 +759,7 @@ create table farebox.key_refusals (
   ledger smallint not null,
   consumer_id uuid not null,
   hour timestamp with time zone not null,
-  -- the number of the key, which may have ended. what names no spend key has no row.
+  -- The number of the key, which may have ended. What names no spend key has no row.
   spend_key integer not null,
   code text not null,
   count bigint not null,
@@ -770,7 +774,7 @@ create index key_refusals_hour on farebox.key_refusals using btree (hour);
 create table farebox.key_spending (
   amount_micros bigint not null,
   charges bigint not null,
-  -- the beginning of the day, in utc; -infinity for all time.
+  -- The beginning of the day, in UTC; -infinity for all time.
   begins_at timestamp with time zone not null,
   consumer_id uuid not null,
   spend_key integer not null,
@@ -790,7 +794,7 @@ create trigger key_spending_removed after delete on farebox.key_spending referen
 -- of the account, which does not count here. Days are in UTC, by the ids of the charges.
 create table farebox.key_spending_tail (
   id bigint not null generated always as identity,
-  -- the ledger of one of the flush's consumers. it decides where the row is kept and says nothing else.
+  -- The ledger of one of the flush's consumers. It decides where the row is kept and says nothing else.
   ledger smallint not null,
   ledgers smallint[] not null,
   consumers uuid[] not null,
@@ -804,22 +808,22 @@ create table farebox.key_spending_tail (
 ) with (toast_tuple_target=8160, autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=1000, autovacuum_vacuum_insert_threshold=-1);
 
 create table farebox.leases (
-  -- the id of its hold.
+  -- The id of its hold.
   id uuid not null,
   consumer_id uuid not null,
-  -- what its release or expiry gave back to the balance.
+  -- What its release or expiry gave back to the balance.
   released_micros bigint not null default 0,
   -- accounts.developer_number.
   developer integer not null,
-  -- rises with each renewal. a request that names an older one is refused.
+  -- Rises with each renewal. A request that names an older one is refused.
   fence integer not null default 1,
   ledger smallint not null,
   tools text[] not null,
-  -- by tool: the price that the developer named. null: the registered one.
+  -- By tool: the price that the developer named. Null: the registered one.
   asked_prices bigint[] not null,
-  -- by tool, in micros: since the last renewal.
+  -- By tool, in micros: since the last renewal.
   prices bigint[] not null,
-  -- by tool, since the lease was placed. a call that was decided before a renewal may be settled after it.
+  -- By tool, since the lease was placed. A call that was decided before a renewal may be settled after it.
   highest_prices bigint[] not null,
   constraint leases_pkey primary key (ledger, consumer_id, id),
   constraint leases_id_unique unique (id),
@@ -845,7 +849,7 @@ create index lots_position on farebox.lots using btree (ledger, consumer_id, fro
 -- takes its number.
 create table farebox.master_secrets (
   number smallint not null,
-  -- derived from the secret, which cannot be derived from it.
+  -- Derived from the secret, which cannot be derived from it.
   fingerprint bytea not null,
   since timestamp with time zone not null default now(),
   constraint master_secrets_pkey primary key (number),
@@ -855,7 +859,7 @@ create table farebox.master_secrets (
 -- The numbered files of migrations/ that were applied.
 create table farebox.migrations (
   name text not null,
-  -- sha-256 of the file without comments and white space, in hex.
+  -- SHA-256 of the file without comments and white space, in hex.
   hash text not null,
   applied_at timestamp with time zone not null default now(),
   constraint migrations_pkey primary key (name)
@@ -891,6 +895,7 @@ create table farebox.operator_actions (
   account_id uuid not null,
   kind text not null,
   amount_micros bigint not null,
+  -- The refunded top-up, which `farebox doctor` looks up.
   top_up_id uuid,
   reason text not null,
   idempotency_key text not null,
@@ -914,10 +919,9 @@ create table farebox.outbox (
   created_at timestamp with time zone not null default now(),
   attempts integer not null default 0,
   next_attempt_at timestamp with time zone not null default now(),
-  -- of the subject. -1: it is a global row.
+  -- Of the subject. -1: it is a global row.
   ledger smallint not null default '-1'::integer,
-  -- auto_top_up: whether a refused charge wrote it, until it is postponed. null: written before this was recorded,
-  -- or another topic.
+  -- auto_top_up: whether a refused charge wrote it, until it is postponed. Null: another topic.
   is_refused boolean,
   constraint outbox_pkey primary key (id, ledger),
   constraint outbox_topic_known check (topic = any (array['grant', 'invocation', 'auto_top_up', 'top_up', 'payment_reported', 'reversal_reported', 'webhook_endpoint', 'approval']))
@@ -949,7 +953,7 @@ create table farebox.processor_mode (
 -- How far the processor's books have been compared with ours. A schedule goes on from there.
 create table farebox.reconciliation (
   is_only boolean not null default true,
-  -- everything that the processor booked before this was compared. moves only at the end of a walk.
+  -- Everything that the processor booked before this was compared. Moves only at the end of a walk.
   walked_until timestamp with time zone not null,
   constraint reconciliation_pkey primary key (is_only),
   constraint reconciliation_has_one_row check (is_only)
@@ -972,11 +976,11 @@ create table farebox.refusals (
   developer_id uuid not null,
   hour timestamp with time zone not null,
   code text not null,
-  -- empty: the refusal concerns no registered tool.
+  -- Empty: the refusal concerns no registered tool.
   tool text not null,
   count bigint not null,
   last_at timestamp with time zone not null,
-  -- of the last ones, the newest first.
+  -- Of the last ones, the newest first.
   request_ids text[] not null,
   constraint refusals_pkey primary key (developer_id, hour, code, tool),
   constraint refusals_count_positive check (count > 0),
@@ -997,24 +1001,24 @@ create table farebox.reversals (
   consumer_id uuid not null,
   top_up_id uuid not null,
   kind text not null,
-  -- a refund: requested (by us; the processor may not know of it yet), made, failed. a dispute: open, lost, won. a
+  -- A refund: requested (by us; the processor may not know of it yet), made, failed. A dispute: open, lost, won. A
   -- fraud warning: open, and won once it is over.
   status text not null,
   amount_micros bigint not null,
   held_micros bigint not null default 0,
   taken_micros bigint not null default 0,
-  -- the part that the balance did not cover. a consumer with debt has a balance of 0.
+  -- The part that the balance did not cover. A consumer with debt has a balance of 0.
   debt_micros bigint not null generated always as (case when (status = any (array['failed', 'won'])) then (0)::bigint else ((amount_micros - held_micros) - taken_micros) end) stored,
   processor_id text,
   failure_message text,
   created_at timestamp with time zone not null default now(),
   updated_at timestamp with time zone not null default now(),
-  -- when an operator decided that a fraud warning holds nothing, or requested a refund, which has the same time as
-  -- created_at. it never holds again, unless that refund fails.
+  -- When an operator decided that a fraud warning holds nothing, or requested a refund, which has the same time as
+  -- created_at. It never holds again, unless that refund fails.
   dismissed_at timestamp with time zone,
-  -- the amount at the processor, with tax. null: there was no tax, so it is amount_micros.
+  -- The amount at the processor, with tax. Null: there was no tax, so it is amount_micros.
   gross_micros bigint,
-  -- the processor's credit note for a refund of an invoiced top-up.
+  -- The processor's credit note for a refund of an invoiced top-up.
   credit_note_id text,
   constraint reversals_pkey primary key (ledger, consumer_id, id),
   constraint reversals_processor_unique unique (processor_id),
@@ -1041,31 +1045,31 @@ create trigger reversals_event_insert after insert on farebox.reversals for each
 create trigger reversals_event_update after update of status on farebox.reversals for each row when (old.status <> new.status) execute function farebox.post_reversal_event();
 
 -- Consumer keys that can be charged within a node's limits and read that node. Not in api_keys: nothing that
--- reads those can take one for a key of the account, the previous release included.
+-- reads those can take one for a key of the account.
 create table farebox.spend_keys (
   id uuid not null,
   hash bytea not null,
   account_id uuid not null,
   ledger smallint not null,
   consumer_id uuid not null,
-  -- of the key, from 1, among its consumer's. charges.origin has it in four bytes.
+  -- Of the key, from 1, among its consumer's. charges.origin has it in four bytes.
   number integer not null,
-  -- the number of its node.
+  -- The number of its node.
   budget integer not null,
-  -- the path of its node, which never changes.
+  -- The path of its node, which never changes.
   path integer[] not null,
   name text,
   last_four text not null,
   created_at timestamp with time zone not null default now(),
   expires_at timestamp with time zone,
   revoked_at timestamp with time zone,
-  -- as in api_keys: null until something changes.
+  -- As in api_keys: null until something changes.
   changed_at timestamp with time zone,
   last_used_at timestamp with time zone,
-  -- nobody holds this key: under accounts.developer_day_micros, what this developer charges to keys of the account
-  -- counts as its. null: a key that was handed out.
+  -- Nobody holds this key: under accounts.developer_day_micros, what this developer charges to keys of the account
+  -- counts as its. Null: a key that was handed out.
   developer integer,
-  -- of the caller and its idempotency key. the key is derived from the idempotency key, so that a retry can show
+  -- Of the caller and its idempotency key. The key is derived from the idempotency key, so that a retry can show
   -- it again.
   idempotency_hash bytea,
   request_hash bytea,
@@ -1093,7 +1097,7 @@ create table farebox.thresholds (
   -- crosses it too, at any balance.
   purpose text not null,
   below_micros bigint not null,
-  -- null: armed. otherwise it was crossed, or already was when it was set, and waits for a credit
+  -- Null: armed. Otherwise it was crossed, or already was when it was set, and waits for a credit
   -- (functions/arm_thresholds.sql).
   crossed_at timestamp with time zone,
   constraint thresholds_pkey primary key (ledger, consumer_id, purpose),
@@ -1111,11 +1115,11 @@ create table farebox.tools (
   description text not null default '',
   price_micros bigint,
   created_at timestamp with time zone not null default now(),
-  -- null: the name was charged before it was registered, so the first charge does not need a registration.
+  -- Null: the name was charged before it was registered, so the first charge does not need a registration.
   registered_at timestamp with time zone,
-  -- since then the tool is not listed and its price is not in force. its past stays.
+  -- Since then the tool is not listed and its price is not in force. Its past stays.
   archived_at timestamp with time zone,
-  -- null until something changes after the insert. processes read recent changes, as they do for keys.
+  -- Null until something changes after the insert. Processes read recent changes, as they do for keys.
   changed_at timestamp with time zone,
   constraint tools_pkey primary key (id),
   constraint tools_name_unique unique (developer_id, name),
@@ -1141,7 +1145,7 @@ create table farebox.top_ups (
   ledger smallint not null,
   consumer_id uuid not null,
   account_id uuid not null,
-  -- checkout, direct: through stripe. manual: by an operator. test: play money, which no processor knows of.
+  -- checkout, direct: through Stripe. manual: by an operator. test: play money, which no processor knows of.
   method text not null,
   automatic boolean not null default false,
   status text not null default 'pending',
@@ -1149,7 +1153,7 @@ create table farebox.top_ups (
   idempotency_key text,
   session_id text,
   session_url text,
-  -- the expiry that the checkout asks for, stored so that a repeated call asks for the same. null: stripe's 24
+  -- The expiry that the checkout asks for, stored so that a repeated call asks for the same. Null: Stripe's 24
   -- hours.
   session_expires_at timestamp with time zone,
   payment_intent_id text,
@@ -1168,8 +1172,7 @@ create table farebox.top_ups (
   opened_at timestamp with time zone,
   completed_at timestamp with time zone,
   updated_at timestamp with time zone not null default now(),
-  -- What the processor showed when it was read last. 'paid' is never overwritten. Null: nothing final yet, or the
-  -- top-up ended before evidence was kept.
+  -- What the processor showed when it was read last. 'paid' is never overwritten. Null: nothing final yet.
   seen_verdict text,
   -- What payment_intent_id was seen to have paid, in full and in dollars, with tax.
   seen_micros bigint,
@@ -1186,25 +1189,25 @@ create table farebox.top_ups (
   is_taxed boolean,
   -- The tax that the payer paid, or will pay, on top of amount_micros. A checkout's tax is known once it is paid.
   tax_micros bigint not null default 0,
-  -- direct top-ups: the processor's calculation of the tax, which it reports for us.
+  -- Direct top-ups: the processor's calculation of the tax, which it reports for us.
   tax_calculation_id text,
-  -- The processor's invoice of a taxed payment. refunds add credit notes to it.
+  -- The processor's invoice of a taxed payment. Refunds add credit notes to it.
   invoice_id text,
-  -- a refund or dispute was reported or seen before the credit, which then has it read.
+  -- A refund or dispute was reported or seen before the credit, which then has it read.
   reversal_reported boolean not null default false,
-  -- the saved card (pm_...) that its bank declined permanently when this top-up was to be paid. it is never
+  -- The saved card (pm_...) that its bank declined permanently when this top-up was to be paid. It is never
   -- charged again.
   refused_card_id text,
-  -- checkouts: requested through a top-up link. nobody is known there, so the payment has no customer of the
+  -- Checkouts: requested through a top-up link. Nobody is known there, so the payment has no customer of the
   -- account.
   by_link boolean not null default false,
-  -- automatic top-ups: the bank wants the payment confirmed, and no mail server has accepted the mail to the owner
+  -- Automatic top-ups: the bank wants the payment confirmed, and no mail server has accepted the mail to the owner
   -- yet.
   is_mail_due boolean not null default false,
-  -- checkouts: when the session was first seen as complete and not yet paid. its payer can do nothing more, and
+  -- Checkouts: when the session was first seen as complete and not yet paid. Its payer can do nothing more, and
   -- the bank takes days.
   under_way_at timestamp with time zone,
-  -- when a request first answered 202 for a row that its workflow had not claimed. such a row is no longer
+  -- When a request first answered 202 for a row that its workflow had not claimed. Such a row is no longer
   -- withdrawn.
   accepted_at timestamp with time zone,
   constraint top_ups_pkey primary key (id),
@@ -1243,13 +1246,13 @@ create table farebox.webhook_deliveries (
   attempted_at timestamp with time zone,
   duration_ms integer,
   response_status integer,
-  -- its first characters.
+  -- Its first characters.
   response_body text,
-  -- why there was no answer.
+  -- Why there was no answer.
   error text,
-  -- of the event.
+  -- Of the event.
   ledger smallint not null default '-1'::integer,
-  -- it was made due before its time, when the endpoint accepted another one after a failure.
+  -- It was made due before its time, when the endpoint accepted another one after a failure.
   is_hastened boolean not null default false,
   constraint webhook_deliveries_pkey primary key (endpoint_id, event_id, ledger),
   constraint webhook_deliveries_attempts_timed check ((attempts = 0) = (attempted_at is null)),
@@ -1264,37 +1267,35 @@ create table farebox.webhook_endpoints (
   id uuid not null,
   account_id uuid not null,
   url text not null,
-  -- the types of events that it gets. null: all.
+  -- The types of events that it gets. Null: all.
   types text[],
   description text not null default '',
   status text not null default 'active',
   -- owner: by the owner. failing: it has failed for days. gone: it answered 410.
   disabled_reason text,
-  -- the number of its signing secret, from 1. the secret is derived from this and the master secret
+  -- The number of its signing secret, from 1. The secret is derived from this and the master secret
   -- (src/events/signing.ts) and stored nowhere.
   secret integer not null default 1,
-  -- the number of the master secret that it is derived from.
+  -- The number of the master secret that it is derived from.
   secret_master integer not null,
-  -- the secret before it was rolled, which also signs until previous_secret_until.
+  -- The secret before it was rolled, which also signs until previous_secret_until.
   previous_secret integer,
   previous_secret_master integer,
   previous_secret_until timestamp with time zone,
-  -- of the first failed attempt since the last one that succeeded. null: the last attempt succeeded.
+  -- Of the first failed attempt since the last one that succeeded. Null: the last attempt succeeded.
   failing_since timestamp with time zone,
   created_at timestamp with time zone not null default now(),
-  -- of the account and its idempotency key.
+  -- Of the account and its idempotency key.
   idempotency_hash bytea,
   request_hash bytea,
-  -- of the last roll of the secret: its repetition gets the same secret, and rolls nothing.
+  -- Of the last roll of the secret: its repetition gets the same secret, and rolls nothing.
   roll_idempotency_hash bytea,
   roll_request_hash bytea,
-  -- it was disabled because of its answers, and no mail server has accepted the mail to its owner yet.
-  is_mail_due boolean not null default false,
-  -- when the last attempt to send the mail about its disabling began. null: there was none.
-  mail_noted_at timestamp with time zone,
-  -- since when the mail about its disabling is due. null: none is due, or the previous release made it due and no
-  -- attempt was made.
+  -- When it was disabled because of its answers, until a mail server has the mail to its owner about it, or for
+  -- three days. Null: no mail is owed.
   mail_owed_at timestamp with time zone,
+  -- When the last attempt to send that mail began. Null: there was none since it was disabled, or ever.
+  mail_tried_at timestamp with time zone,
   constraint webhook_endpoints_pkey primary key (id),
   constraint webhook_endpoints_account_id_fkey foreign key (account_id) references farebox.accounts(id),
   constraint webhook_endpoints_previous_secret_whole check ((previous_secret is null) = (previous_secret_until is null) and (previous_secret is null) = (previous_secret_master is null)),
@@ -1304,7 +1305,7 @@ create table farebox.webhook_endpoints (
 create index webhook_endpoints_account on farebox.webhook_endpoints using btree (account_id, id);
 create index webhook_endpoints_failing on farebox.webhook_endpoints using btree (failing_since) where ((status = 'active') and (failing_since is not null));
 create unique index webhook_endpoints_idempotency on farebox.webhook_endpoints using btree (idempotency_hash) where (idempotency_hash is not null);
-create index webhook_endpoints_mail_due on farebox.webhook_endpoints using btree (mail_noted_at) where is_mail_due;
+create index webhook_endpoints_mail_owed on farebox.webhook_endpoints using btree (mail_tried_at nulls first) where (mail_owed_at is not null);
 create trigger webhook_endpoints_arm_exhausted after insert on farebox.webhook_endpoints for each row execute function farebox.arm_exhausted();
 create constraint trigger webhook_endpoints_audit_delete after delete on farebox.webhook_endpoints deferrable initially deferred for each row execute function farebox.audit_change('webhook_endpoint.deleted', 'account_id');
 create constraint trigger webhook_endpoints_audit_insert after insert on farebox.webhook_endpoints deferrable initially deferred for each row execute function farebox.audit_change('webhook_endpoint.created', 'account_id');
@@ -1350,10 +1351,10 @@ create table console.mails (
 create table console.owed_mails (
   user_id uuid not null,
   kind text not null,
-  -- another one with each change: a mail about an earlier change does not settle it.
+  -- Another one with each change: a mail about an earlier change does not settle it.
   id uuid not null default gen_random_uuid(),
   owed_at timestamp with time zone not null default now(),
-  -- when the last attempt to send it began.
+  -- When the last attempt to send it began.
   tried_at timestamp with time zone not null default now(),
   constraint owed_mails_pkey primary key (user_id, kind),
   constraint owed_mails_user_id_fkey foreign key (user_id) references console.users(id) on delete cascade
@@ -1365,7 +1366,7 @@ create table console.passkeys (
   name text,
   credential_id text not null,
   public_key text not null,
-  -- how often the device has signed, if it counts: a lower number than before means that it was copied.
+  -- How often the device has signed, if it counts: a lower number than before means that it was copied.
   counter integer not null,
   device_type text not null,
   backed_up boolean not null,
@@ -1450,7 +1451,7 @@ create table console.users (
   two_factor_enabled boolean default false,
   created_at timestamp with time zone not null default now(),
   updated_at timestamp with time zone not null default now(),
-  -- the account that this person owns; given when the address is proven.
+  -- The account that this person owns; given when the address is proven.
   account_id uuid,
   constraint users_pkey primary key (id),
   constraint users_account_unique unique (account_id),
@@ -1646,7 +1647,7 @@ create function farebox.post_fitting_charges(p_group_ledger smallint[], p_group_
   set enable_hashjoin=off
   set enable_mergejoin=off;
 
-create function farebox.post_fitting_spends_2(p_group_ledger smallint[], p_group_consumer uuid[], p_group_total bigint[], p_node_group integer[], p_node_number integer[], p_node_total bigint[], p_group integer[], p_through bigint[], p_spend_key integer[], p_id uuid[], p_developer integer[], p_tool text[], p_amount bigint[], p_idempotency bigint[], p_fingerprint bigint[], p_metadata text[], p_receipt_key smallint, p_replay_from uuid, p_replay_to uuid)
+create function farebox.post_fitting_spends(p_group_ledger smallint[], p_group_consumer uuid[], p_group_total bigint[], p_node_group integer[], p_node_number integer[], p_node_total bigint[], p_group integer[], p_through bigint[], p_spend_key integer[], p_id uuid[], p_developer integer[], p_tool text[], p_amount bigint[], p_idempotency bigint[], p_fingerprint bigint[], p_metadata text[], p_receipt_key smallint, p_replay_from uuid, p_replay_to uuid)
   returns bigint[]
   language plpgsql volatile
   set plan_cache_mode=force_generic_plan

@@ -5,8 +5,7 @@
 import { readJson, writeJson } from './data-dir.ts';
 
 export interface FirstAccount {
-  /** Earlier releases did not keep it. */
-  readonly email?: string;
+  readonly email: string;
   readonly consumerId: string;
   readonly consumerKey: string;
   readonly developerId: string;
@@ -14,7 +13,7 @@ export interface FirstAccount {
   readonly legacyKey: string;
 }
 
-export const FIRST_EMAIL = 'you@example.com';
+const FIRST_EMAIL = 'you@example.com';
 const FIRST_BALANCE_DOLLARS = 10;
 const FILE = 'first-account.json';
 
@@ -28,7 +27,7 @@ export async function firstAccountOf(
   const create = async (email: string): Promise<FirstAccount> => {
     const balance = `--balance=${FIRST_BALANCE_DOLLARS}`;
     const printed = await farebox('account', 'create', `--email=${email}`, balance, '--json');
-    return { email, ...(JSON.parse(printed) as FirstAccount) };
+    return { ...(JSON.parse(printed) as Omit<FirstAccount, 'email'>), email };
   };
   // An earlier start was killed after it created the account and before it stored the keys. They are lost, so create
   // another account.

@@ -11,7 +11,7 @@ import { startChild, type Child, type Environment } from './child.ts';
 import type { PostgresPasswords } from './data-dir.ts';
 import { stopLeftover } from './leftover.ts';
 import { launchers, postgresBin, type Launcher } from './postgres-launcher.ts';
-import { closeTrustingCluster, setUpRoles, SUPERUSER } from './postgres-roles.ts';
+import { setUpRoles, SUPERUSER } from './postgres-roles.ts';
 
 export interface PostgresOptions {
   readonly dataDir: string;
@@ -67,12 +67,6 @@ export async function startPostgres(options: PostgresOptions): Promise<Postgres>
   await refuseOtherVersion(dataDir);
   await removeLeftover(dataDir);
   const launcher = await prepare(bin, dataDir, env, passwords.superuser);
-  await closeTrustingCluster(
-    [...launcher.argv, join(bin, 'postgres')],
-    dataDir,
-    env,
-    passwords.superuser,
-  );
   const settings = Object.entries({ ...SETTINGS, ...options.settings });
   const child = await startChild({
     name: 'PostgreSQL',

@@ -10,13 +10,7 @@ import { buildConsole } from './console-build.ts';
 import { DEFAULT_DATA_DIR, holdDataDir, portsOf } from './data-dir.ts';
 import { announceRun, hasAnnouncedRun, withdrawRun } from './environment.ts';
 import { explainFolderProblem, refuseUnwritable } from './folder-problem.ts';
-import {
-  chargeCommand,
-  firstAccountOf,
-  FIRST_EMAIL,
-  signInUrlOf,
-  type FirstAccount,
-} from './first-account.ts';
+import { chargeCommand, firstAccountOf, signInUrlOf, type FirstAccount } from './first-account.ts';
 import { SupervisedChild } from './supervised-child.ts';
 import {
   refuseHalfSettings,
@@ -272,7 +266,7 @@ function summary(
   }
   return [
     ...lines,
-    `The first account, ${account.email ?? FIRST_EMAIL}, was given $10.00 to spend:`,
+    `The first account, ${account.email}, was given $10.00 to spend:`,
     '',
     `  consumer key   ${account.consumerKey}`,
     `  developer key  ${account.developerKey}`,

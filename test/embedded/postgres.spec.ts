@@ -1,15 +1,12 @@
 /** The embedded PostgreSQL on data directories in unusual states. */
 import assert from 'node:assert/strict';
-import { chownSync, existsSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Client } from 'pg';
 import { randomPasswords } from '../../src/embedded/data-dir.ts';
-import { startChild, type Child } from '../../src/embedded/child.ts';
 import { choosePort } from '../support/ports.ts';
-import { launchers, postgresBin } from '../../src/embedded/postgres-launcher.ts';
-import { runWith } from '../../src/embedded/run-with.ts';
 import { startPostgres, type Postgres } from '../../src/embedded/postgres.ts';
 
 describe('startPostgres', () => {
@@ -68,40 +65,6 @@ describe('startPostgres', () => {
     await postgres.stop();
   });
 
-  it('secures what an earlier release left open, and keeps its data', async () => {
-    const trusting = await startTrusting(join(folder, 'trusting'), port);
-    const open = `postgres://farebox@127.0.0.1:${port}`;
-    await query(`${open}/postgres`, 'create database farebox');
-    for (const statement of [
-      'create schema farebox',
-      'create table farebox.kept (id int generated always as identity, kind text)',
-      `insert into farebox.kept (kind) values ('seven')`,
-      'create sequence farebox.counter',
-      'create view farebox.seen as select * from farebox.kept',
-      'create type farebox.pair as (a int, b int)',
-      'create function farebox.one() returns int language sql as $$ select 1 $$',
-    ]) {
-      await query(`${open}/farebox`, statement);
-    }
-    await trusting.stop();
-
-    for (let times = 0; times < 2; times += 1) {
-      const postgres = await start(join(folder, 'trusting'));
-      await assert.rejects(query(`${open}/farebox`, 'select 1'), /password/);
-      const [row] = await query(postgres.url, 'select id, kind, farebox.one() from farebox.seen');
-      assert.deepEqual(row, { id: 1, kind: 'seven', one: 1 });
-      await query(postgres.url, `alter table farebox.kept add column more${times} int`);
-      await query(postgres.url, 'create or replace function farebox.one() returns int return 1');
-      await query(
-        postgres.url,
-        'alter type farebox.pair add attribute c int; drop sequence if exists farebox.counter',
-      );
-      await query(postgres.url, 'alter type farebox.pair drop attribute c');
-      await assert.rejects(query(postgres.url, `select pg_read_file('/etc/hostname')`), /denied/);
-      await postgres.stop();
-    }
-  });
-
   it('explains what to do when the passwords do not match the data', async () => {
     const options = { dataDir, logFile: join(folder, 'other.log'), env: process.env, port };
     const other = startPostgres({ ...options, passwords: randomPasswords() });
@@ -150,42 +113,6 @@ describe('startPostgres', () => {
     await postgres.stop();
   });
 });
-
-/** A cluster of earlier releases: no passwords, and the application as superuser. */
-async function startTrusting(dataDir: string, port: number): Promise<Child> {
-  let failure: unknown;
-  for (const { argv, owner } of launchers(undefined)) {
-    try {
-      await rm(dataDir, { recursive: true, force: true });
-      await mkdir(dataDir, { mode: 0o700 });
-      if (owner) chownSync(dataDir, owner.uid, owner.gid);
-      const env = { PATH: process.env['PATH'], LC_ALL: 'C', TZ: 'UTC' };
-      const initdb = ['-D', dataDir, '-U', 'farebox', '--auth=trust', '--locale=C', '-EUTF8'];
-      await runWith('', [...argv, join(postgresBin(), 'initdb'), ...initdb], env);
-      return await startChild({
-        name: 'a PostgreSQL that trusts',
-        launcher: argv,
-        command: [
-          join(postgresBin(), 'postgres'),
-          `-D${dataDir}`,
-          `-p${port}`,
-          '-cunix_socket_directories=',
-        ],
-        env,
-        logFile: `${dataDir}.log`,
-        ready: () =>
-          query(`postgres://farebox@127.0.0.1:${port}/postgres`, 'select 1').then(
-            () => true,
-            () => false,
-          ),
-        stopSignal: 'SIGINT',
-      });
-    } catch (error) {
-      failure = error;
-    }
-  }
-  throw failure;
-}
 
 async function query(url: string, text: string): Promise<unknown[]> {
   const client = new Client({ connectionString: url });

@@ -108,18 +108,6 @@ describe('the mail about a webhook endpoint that was disabled', () => {
     assert.equal(mails.sent.length, 1);
   });
 
-  it('has three days from the first attempt when the previous release made it due', async () => {
-    await disable(await newEndpoint(), 'gone');
-    await mails.database.query(sql.typeAlias('nothing')`
-      update farebox.webhook_endpoints set mail_owed_at = null, mail_noted_at = now() - interval '1 year'
-      where is_mail_due
-    `);
-    await mails.sendWhileDown();
-    await laterBy('71 hours');
-    await mails.worker().sendOverdue();
-    assert.equal(mails.sent.length, 1);
-  });
-
   it('is sent again if the endpoint was enabled and disabled again while the first mail was being sent', async () => {
     const { database } = mails;
     const endpoint = await newEndpoint();
@@ -187,6 +175,6 @@ describe('the mail about a webhook endpoint that was disabled', () => {
   const laterBy = (time: string) =>
     mails.database.query(sql.typeAlias('nothing')`
       update farebox.webhook_endpoints set mail_owed_at = mail_owed_at - ${time}::interval,
-        mail_noted_at = mail_noted_at - ${time}::interval
+        mail_tried_at = mail_tried_at - ${time}::interval
     `);
 });

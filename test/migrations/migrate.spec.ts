@@ -1,11 +1,9 @@
 /** `migrate`: everything once or nothing, with concurrent runs and after any failure; and never backwards. */
 import assert from 'node:assert/strict';
-import { cp, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Client } from 'pg';
-import { ensureChargePartitions } from '../../src/store/charges/partitions.ts';
-import { monthPartition } from '../../src/store/charges/month-partition.ts';
 import {
   migrate,
   NewerDatabaseError,
@@ -180,12 +178,12 @@ describe('migrate', () => {
 
   it('refuses a database that an edited migration would have made differently, except for comments', async () => {
     await migrate(database.url);
-    await change('0009_outbox.sql', '-- Notices', '-- Messages');
+    await change('0013_outbox.sql', '-- Notices', '-- Messages');
     assert.deepEqual(await migrate(database.url, directory), []);
-    await change('0009_outbox.sql', 'attempts int', 'attempts bigint');
+    await change('0013_outbox.sql', 'attempts int', 'attempts bigint');
     await assert.rejects(migrate(database.url, directory), (error) => {
       assert.ok(error instanceof UnreleasedDatabaseError);
-      assert.match(error.message, /its 0009_outbox is not that of this release/);
+      assert.match(error.message, /its 0013_outbox is not that of this release/);
       return true;
     });
   });
@@ -255,40 +253,5 @@ describe('migrate', () => {
       /farebox\.refuse_change exists with other parameters.*needs a new name/,
     );
     assert.equal(await definition(), before);
-  });
-
-  it('takes over the index of charges by developer that was built on a partition before', async () => {
-    const later = (await readdir(directory)).filter(
-      (file) => /^\d{4}_/.test(file) && file >= '0069',
-    );
-    // Functions may need what later files add.
-    const functions = (await readdir(join(directory, 'functions'))).map(
-      (file) => `functions/${file}`,
-    );
-    await Promise.all([...later, ...functions].map((file) => rm(join(directory, file))));
-    await migrate(database.url, directory);
-    await ensureChargePartitions(database.url, Date.now());
-    const { name } = monthPartition('charges', Date.now());
-    await client.query(`create index concurrently built_before on farebox.${name}
-      (developer, (substr(uuid_send(id), 1, 8)::int8))`);
-    const indexes = async () => {
-      const { rows } = await client.query<{ file: string; name: string; parent: string | null }>(
-        `select pg_relation_filenode(c.oid) as file, c.relname as name, p.relname as parent
-         from pg_index x join pg_class c on c.oid = x.indexrelid left join pg_inherits i on i.inhrelid = c.oid
-           left join pg_class p on p.oid = i.inhparent
-         where x.indrelid = $1::regclass order by c.relname`,
-        [`farebox.${name}`],
-      );
-      return rows;
-    };
-    const built = (await indexes()).find((index) => index.name === 'built_before');
-    assert.ok(built);
-    await migrate(database.url);
-    const after = await indexes();
-    assert.deepEqual(
-      after.filter(({ parent }) => parent === 'charges_of_developer'),
-      [{ ...built, parent: 'charges_of_developer' }],
-    );
-    assert.equal(after.length, 3);
   });
 });

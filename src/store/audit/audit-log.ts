@@ -1,4 +1,4 @@
-/** The audit log. Triggers write it (migrations/0033_audit_log.sql), in the transaction of each change. */
+/** The audit log. Triggers write it (migrations/0018_audit_log.sql), in the transaction of each change. */
 import { Type, type Static } from 'typebox';
 import { nullable, row, sql, type Connection } from '../database.ts';
 

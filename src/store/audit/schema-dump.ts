@@ -52,12 +52,10 @@ function tableText(table: Table): string {
   const comment = commentLines(table.comment, '');
   const create =
     table.partition === null
-      ? `create table ${table.name} (\n${membersOf(table)}\n)${table.suffix}`
-      : `create table ${table.name} ${table.partition}`;
-  const statements = [create, ...table.statements].map(
-    (statement) => `${inHouseStyle(statement)};`,
-  );
-  return [...comment, ...statements, ''].join('\n');
+      ? `create table ${table.name} (\n${membersOf(table)}\n)${inHouseStyle(table.suffix)}`
+      : `create table ${table.name} ${inHouseStyle(table.partition)}`;
+  const statements = [create, ...table.statements.map(inHouseStyle)];
+  return [...comment, ...statements.map((statement) => `${statement};`), ''].join('\n');
 }
 
 function membersOf({ columns, constraints }: Table): string {

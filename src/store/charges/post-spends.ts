@@ -1,7 +1,7 @@
 /**
  * Charges of a batch in which some are by spend keys. As with plain charges one statement makes those that fit, and
  * another one decides the rest. Everything that decides about money is in migrations/functions
- * (post_fitting_spends_2.sql, post_entries.sql).
+ * (post_fitting_spends.sql, post_entries.sql).
  */
 import { asMicros } from '../../domain/money.ts';
 import { approvalRequired, limitReached } from '../budgets/budget.ts';
@@ -35,10 +35,10 @@ export async function postFittingSpends(
   const { groups, groupOf, through } = grouped(drafts);
   const nodes = nodesOf(drafts, groupOf);
   const { balances } = await connection.one(sql.prepared(
-    'post_fitting_spends_2',
+    'post_fitting_spends',
     unchecked<Fitting>(),
   )`
-    select farebox.post_fitting_spends_2(
+    select farebox.post_fitting_spends(
       ${sql.binary(int2Array(groups.map((group) => group.ledger)))},
       ${sql.binary(uuidArray(groups.map((group) => group.consumerId)))},
       ${sql.binary(int8Array(groups.map((group) => group.totalMicros)))},

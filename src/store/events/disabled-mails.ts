@@ -29,16 +29,17 @@ export async function takeDisabled(
 ): Promise<DisabledEndpoint | null> {
   return connection.maybeOne(sql.type(disabledRow)`
     update farebox.webhook_endpoints e
-    set mail_noted_at = now(), mail_owed_at = coalesce(e.mail_owed_at, now())
+    set mail_tried_at = now()
     from farebox.accounts a left join farebox.accounts l on l.id = a.live_account_id
     where e.id = (
       select id from farebox.webhook_endpoints
-      where is_mail_due and coalesce(mail_noted_at, '-infinity') <= now() - ${durationOf(untriedForMs)}
-      order by mail_noted_at nulls first limit 1 for update skip locked
+      where mail_owed_at is not null
+        and coalesce(mail_tried_at, '-infinity') <= now() - ${durationOf(untriedForMs)}
+      order by mail_tried_at nulls first limit 1 for update skip locked
     ) and a.id = e.account_id
     returning e.id, e.disabled_reason as reason, coalesce(l.email, a.email) as email,
       l.id is not null as "isTest",
-      e.mail_noted_at::text as "triedAt"
+      e.mail_tried_at::text as "triedAt"
   `);
 }
 
@@ -51,16 +52,16 @@ export async function settleDisabled(
   { id, triedAt }: DisabledEndpoint,
 ): Promise<void> {
   await connection.query(sql.typeAlias('nothing')`
-    update farebox.webhook_endpoints set is_mail_due = false, mail_owed_at = null
-    where id = ${id} and mail_noted_at::text = ${triedAt}
+    update farebox.webhook_endpoints set mail_owed_at = null
+    where id = ${id} and mail_tried_at::text = ${triedAt}
   `);
 }
 
 /** Drops the mails that have been owed for longer than this, and returns how many. */
 export async function dropDisabled(connection: Connection, owedForMs: number): Promise<number> {
   const { rowCount } = await connection.query(sql.typeAlias('nothing')`
-    update farebox.webhook_endpoints set is_mail_due = false, mail_owed_at = null
-    where is_mail_due and mail_owed_at < now() - ${durationOf(owedForMs)}
+    update farebox.webhook_endpoints set mail_owed_at = null
+    where mail_owed_at < now() - ${durationOf(owedForMs)}
   `);
   return rowCount;
 }

@@ -189,8 +189,8 @@ export async function changeWebhookEndpoint(
 async function enable(tx: Transaction, id: string): Promise<void> {
   const { rowCount } = await tx.query(sql.typeAlias('nothing')`
     update farebox.webhook_endpoints
-    set status = 'active', disabled_reason = null, failing_since = null, is_mail_due = false,
-      mail_owed_at = null, mail_noted_at = case when is_mail_due then null else mail_noted_at end
+    set status = 'active', disabled_reason = null, failing_since = null, mail_owed_at = null,
+      mail_tried_at = case when mail_owed_at is null then mail_tried_at end
     where id = ${id} and status = 'disabled'
   `);
   // A transaction that did not see yet that the endpoint was disabled may have added an event or a redelivery.
@@ -245,13 +245,13 @@ export async function disableWebhookEndpoint(
   reason: DisabledReason,
   url?: string,
 ): Promise<void> {
-  const isMailDue = sql.fragment`(${reason !== 'owner'} and e.created_at < ${A_DAY_AGO}
-    and coalesce(e.mail_noted_at, '-infinity') < ${A_DAY_AGO})`;
+  const isMailOwed = sql.fragment`(${reason !== 'owner'} and e.created_at < ${A_DAY_AGO}
+    and coalesce(e.mail_tried_at, '-infinity') < ${A_DAY_AGO})`;
   const accountId = await tx.maybeOneFirst(sql.type(accountRow)`
     update farebox.webhook_endpoints e
-    set status = 'disabled', disabled_reason = ${reason}, is_mail_due = ${isMailDue},
-      mail_owed_at = case when ${isMailDue} then now() end,
-      mail_noted_at = case when ${isMailDue} then null else e.mail_noted_at end
+    set status = 'disabled', disabled_reason = ${reason},
+      mail_owed_at = case when ${isMailOwed} then now() end,
+      mail_tried_at = case when ${isMailOwed} then null else e.mail_tried_at end
     where e.id = ${id} and e.status = 'active' and e.url = coalesce(${url ?? null}, e.url)
     returning e.account_id as "accountId"
   `);

@@ -13,7 +13,7 @@ const foundRow = row(Type.Object({ isFound: Type.Boolean() }));
 
 export type UnsettledHolds = 'holds_rest' | 'open_holds';
 
-/** The partitions of all months that ended by `beforeMs`, whose charges an earlier release may have archived alone. */
+/** The partitions of all months that ended by `beforeMs`. */
 export async function listOldPartitions(
   tx: Transaction,
   beforeMs: number,

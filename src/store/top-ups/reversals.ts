@@ -225,7 +225,7 @@ const SUSPECT_REASONS: Readonly<Record<'dispute' | 'warning', SuspectReason>> = 
   warning: 'fraud_warning',
 };
 
-/** Null where there is no tax, as in rows of earlier releases. */
+/** Null where there is no tax. */
 export function grossOf(amountMicros: Micros, grossMicros: Micros): Micros | null {
   return grossMicros === amountMicros ? null : grossMicros;
 }

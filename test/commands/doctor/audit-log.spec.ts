@@ -35,20 +35,6 @@ describe('farebox doctor --only audit-log', () => {
     assert.deepEqual(await books.examine('--only', 'audit-log'), { ok: true, findings: [] });
   });
 
-  it('finds nothing when a budget was closed while the migration that logs it was applied', async () => {
-    const { rows } = await books.sql.query<{ id: string }>('select uuidv7() as id');
-    await books.sql.query('alter table farebox.budget_details disable trigger user');
-    await books.sql.query(
-      `insert into farebox.budget_details (id, ledger, consumer_id, number, path, name, closed_at)
-        select $1, 0, uuidv7(), 1, '{1}', 'planted', applied_at + interval '1 minute'
-        from farebox.migrations where name = '0065_audit_budgets'`,
-      [rows[0]?.id],
-    );
-    await books.sql.query('alter table farebox.budget_details enable trigger user');
-    assert.deepEqual(await auditLedger(database, { parts: ['audit-log'] }), []);
-    await books.sql.query(`delete from farebox.budget_details where name = 'planted'`);
-  });
-
   for (const { what, statements, finds } of AUDIT_LOG_FAULTS) {
     it(`finds ${what}`, async () => {
       await books.sql.query('alter table farebox.audit_entries disable trigger user');

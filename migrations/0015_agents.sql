@@ -74,6 +74,8 @@ comment on column farebox.grants.request_hash is
   'SHA-256 of the request: the same idempotency key with another body is refused.';
 -- The relays look for grants whose workflow is gone.
 create index grants_active on farebox.grants (expires_at) where status = 'active';
+-- What an account has open is counted before it may open more.
+create index grants_active_of_account on farebox.grants (account_id) where status = 'active';
 
 create table farebox.invocations (
   id uuid primary key,
@@ -81,7 +83,7 @@ create table farebox.invocations (
   grant_id uuid not null references farebox.grants (id),
   target_agent_id text not null references farebox.agents (id),
   capability text not null,
-  payload json not null,
+  payload json,
   status text not null default 'pending',
   attempts integer not null default 0,
   result json,
@@ -98,14 +100,17 @@ create table farebox.invocations (
     check (status in ('pending', 'running', 'succeeded', 'failed')),
   constraint invocations_ended
     check ((status in ('succeeded', 'failed')) = (ended_at is not null)),
-  constraint invocations_result check (
-    (status = 'succeeded') = (result is not null) and (status = 'succeeded') = (result_hash is not null)
+  constraint invocations_contents check (
+    (status = 'succeeded') = (result_hash is not null)
+    and case when payload is null then result is null and ended_at is not null
+      else (status = 'succeeded') = (result is not null) end
   ),
   constraint invocations_failure_named check (status <> 'failed' or error_code is not null),
   constraint invocations_idempotency_unique unique (account_id, idempotency_key)
 );
 comment on column farebox.invocations.payload is
-  '`json`, not `jsonb`: stored exactly as it was sent, because the receipt has its hash. So is `result`.';
+  '`json`, not `jsonb`: stored exactly as it was sent, because the receipt has its hash. So is `result`. Null: both were '
+  'archived, after it ended.';
 comment on column farebox.invocations.error_code is
   'Why it failed. While it runs: why the last attempt failed.';
 comment on column farebox.invocations.receipt_key is
@@ -116,4 +121,6 @@ comment on column farebox.invocations.heard_at is
 create index invocations_grant on farebox.invocations (grant_id);
 -- The relays look for invocations whose workflow is gone.
 create index invocations_going_on on farebox.invocations (heard_at)
+  where status in ('pending', 'running');
+create index invocations_open_of_account on farebox.invocations (account_id)
   where status in ('pending', 'running');

@@ -10,6 +10,8 @@ create table farebox.processor_events (
 comment on table farebox.processor_events is
   'The log of webhooks, each stored before it is acknowledged, with a notice in the outbox for its top-up. An event '
   'is a nudge, never the truth, so only what is needed to find the top-up is stored.';
+-- The log is pruned by age (src/store/prune-logs.ts).
+create index processor_events_received on farebox.processor_events (received_at);
 
 create table farebox.reconciliation (
   is_only boolean not null default true,
@@ -39,3 +41,15 @@ comment on column farebox.differences.top_up_id is
   'Has no row in top_ups when the processor has a payment for a top-up that we do not know.';
 comment on column farebox.differences.payment_intent_ids is
   'The payments that were compared, so that they are compared again: our row of the top-up may not name them.';
+
+-- Test keys and live keys see different customers, cards and payments. A process that starts with a key of the other
+-- mode would replace every customer and credit play money beside real money, so it is refused.
+create table farebox.processor_mode (
+  is_only boolean not null default true,
+  is_live boolean not null,
+  since timestamptz not null default now(),
+  constraint processor_mode_pkey primary key (is_only),
+  constraint processor_mode_has_one_row check (is_only)
+);
+comment on table farebox.processor_mode is
+  'Whether this database belongs to live keys or to test keys of the processor: the mode of the first start.';

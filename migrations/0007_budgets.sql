@@ -1,7 +1,7 @@
 -- Budgets: a consumer's tree of limits, and the spend keys that belong to its nodes. A charge by a spend key counts at
 -- the key's node and at every node above it, in the commit that moves the money. Counters are changed by
--- functions/post_fitting_spends.sql, post_entries.sql, expire_holds.sql and give_back_to_budgets.sql alone, and always
--- under the lock of the consumer's row.
+-- functions/post_fitting_spends.sql, post_entries.sql, expire_holds.sql, settle_lease.sql and give_back_to_budgets.sql
+-- alone, and always under the lock of the consumer's row.
 
 create table farebox.budgets (
   used_micros bigint not null default 0,
@@ -17,6 +17,8 @@ create table farebox.budgets (
   ledger smallint not null,
   window_unit smallint not null default 0,
   is_closed boolean not null default false,
+  notice_at bigint,
+  window_notice_at bigint,
   constraint budgets_pkey primary key (ledger, consumer_id, number),
   constraint budgets_window_whole check ((window_unit = 0) = (window_limit_micros is null)),
   constraint budgets_not_negative check (used_micros >= 0 and window_used_micros >= 0),
@@ -39,6 +41,12 @@ comment on column farebox.budgets.window_from_micros is
 comment on column farebox.budgets.window_began is
   'When the window began that window_used_micros is of. The next charge of a later window turns it.';
 comment on column farebox.budgets.window_unit is '0 no window, 1 hour, 2 day, 3 week, 4 month: of the calendar, in UTC.';
+-- The next mark of each limit, 80 % or 100 %: when a spend makes the use reach it, the account gets an event in the
+-- spend's own commit (functions/note_budget_marks.sql).
+comment on column farebox.budgets.notice_at is
+  'The use of limit_micros that makes the next event. Null: all marks were reached, or there is no limit.';
+comment on column farebox.budgets.window_notice_at is
+  'As notice_at, of the window that began at window_began. The turn of the window arms all marks again.';
 
 create table farebox.budget_details (
   id uuid not null,
@@ -55,6 +63,12 @@ create table farebox.budget_details (
   expires_at timestamptz,
   closed_at timestamptz,
   changed_at timestamptz,
+  approve_developers boolean not null default false,
+  approved_developers uuid[] not null default '{}',
+  idempotency_hash bytea,
+  request_hash bytea,
+  allow_leases boolean not null default false,
+  max_lease_micros bigint,
   constraint budget_details_pkey primary key (ledger, consumer_id, number),
   constraint budget_details_id_unique unique (id),
   constraint budget_details_path_ends_here check (path[cardinality(path)] = number and cardinality(path) between 1 and 6)
@@ -66,7 +80,14 @@ comment on column farebox.budget_details.path is
 comment on column farebox.budget_details.tools is 'Names, or dev_.../name for the tool of one developer. Null: all.';
 comment on column farebox.budget_details.metadata is 'JSON as it was sent. Empty: none was sent.';
 comment on column farebox.budget_details.changed_at is 'As in api_keys: null until something changes.';
+comment on column farebox.budget_details.approve_developers is
+  'Whether a developer is refused until the owner has approved it.';
+comment on column farebox.budget_details.allow_leases is
+  'Whether its keys may be leased. Off by default: what is leased is spent before it is charged.';
+comment on column farebox.budget_details.max_lease_micros is 'The most that one lease may reserve. Null: its limits alone.';
 create index budget_details_changed on farebox.budget_details (changed_at) where changed_at is not null;
+create unique index budget_details_idempotency on farebox.budget_details (ledger, consumer_id, idempotency_hash)
+  where idempotency_hash is not null;
 
 create table farebox.spend_keys (
   id uuid not null,
@@ -84,6 +105,9 @@ create table farebox.spend_keys (
   revoked_at timestamptz,
   changed_at timestamptz,
   last_used_at timestamptz,
+  developer int,
+  idempotency_hash bytea,
+  request_hash bytea,
   constraint spend_keys_pkey primary key (ledger, consumer_id, number),
   constraint spend_keys_budget_unique unique (ledger, consumer_id, budget, id),
   constraint spend_keys_id_unique unique (id),
@@ -92,18 +116,19 @@ create table farebox.spend_keys (
 ) with (fillfactor = 90);
 comment on table farebox.spend_keys is
   'Consumer keys that can be charged within a node''s limits and read that node. Not in api_keys: nothing that reads '
-  'those can take one for a key of the account, the previous release included.';
+  'those can take one for a key of the account.';
 comment on column farebox.spend_keys.number is 'Of the key, from 1, among its consumer''s. charges.origin has it in four bytes.';
 comment on column farebox.spend_keys.budget is 'The number of its node.';
 comment on column farebox.spend_keys.path is 'The path of its node, which never changes.';
 comment on column farebox.spend_keys.changed_at is 'As in api_keys: null until something changes.';
+-- So the ceiling for each developer and day needs no second mechanism, is as exact as any budget, and charges without a
+-- ceiling pay nothing.
+comment on column farebox.spend_keys.developer is
+  'Nobody holds this key: under accounts.developer_day_micros, what this developer charges to keys of the account counts '
+  'as its. Null: a key that was handed out.';
+comment on column farebox.spend_keys.idempotency_hash is
+  'Of the caller and its idempotency key. The key is derived from the idempotency key, so that a retry can show it again.';
 create index spend_keys_changed on farebox.spend_keys (changed_at) where changed_at is not null;
-
-alter table farebox.holds add column spend_key int not null default 0, add column overflow_charge uuid;
-comment on column farebox.holds.spend_key is 'The number of the spend key that reserved it. 0: a key of the account.';
-comment on column farebox.holds.overflow_charge is
-  'The capture that took more than was held. Budgets counted that excess when the capture was made, the rest when the '
-  'hold was placed.';
-comment on column farebox.holds.placed_at is
-  'By the clock of PostgreSQL, under the lock of the consumer''s row, so that it is before or after the turn of a '
-  'budget''s window, as the hold itself was.';
+create unique index spend_keys_developer on farebox.spend_keys (ledger, consumer_id, developer) where developer is not null;
+create unique index spend_keys_idempotency on farebox.spend_keys (ledger, consumer_id, idempotency_hash)
+  where idempotency_hash is not null;

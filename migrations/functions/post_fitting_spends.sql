@@ -9,7 +9,7 @@
 -- its group and what is added to it, no node twice; no idempotency key twice in one call.
 -- Returns the balance after each charge, null for those that it left.
 -- What keys spent is one row of key_spending_tail.
-create or replace function farebox.post_fitting_spends_2(
+create or replace function farebox.post_fitting_spends(
   p_group_ledger smallint[], p_group_consumer uuid[], p_group_total bigint[],
   p_node_group int[], p_node_number int[], p_node_total bigint[],
   p_group int[], p_through bigint[], p_spend_key int[], p_id uuid[], p_developer int[], p_tool text[],

@@ -1,14 +1,6 @@
 -- Approvals: what a payer or a tool server asks the owner of an account after a refusal, and the owner's answer. Asking
 -- locks the account's row, so that what is pending is counted exactly. An answer locks the consumer's row, which every
 -- debit locks, so a charge sees all of it or nothing.
--- Locks: SHARE ROW EXCLUSIVE on the accounts and ACCESS EXCLUSIVE on the details of budgets, for the catalogue alone. The
--- previous release runs beside it: it neither reads nor writes the new columns, and never asks for an approval.
-
-alter table farebox.budget_details
-  add column approve_developers boolean not null default false,
-  add column approved_developers uuid[] not null default '{}';
-comment on column farebox.budget_details.approve_developers is
-  'Whether a developer is refused until the owner has approved it.';
 
 create table farebox.approvals (
   id uuid not null,
@@ -36,7 +28,7 @@ create table farebox.approvals (
   mailed_at timestamptz,
   decided_at timestamptz,
   used_by uuid,
-  constraint approvals_pkey primary key (id),
+  constraint approvals_pkey primary key (ledger, consumer_id, id),
   constraint approvals_code_known check (code in ('approval_required', 'spend_limit_reached', 'insufficient_balance')),
   constraint approvals_scope_known check (scope in ('total', 'window', 'per_call')),
   constraint approvals_names_what_refused check (
@@ -62,10 +54,12 @@ comment on column farebox.approvals.decision is
   'resolved: what refused was changed by other means, such as a new window or a change of the budget.';
 comment on column farebox.approvals.raised_to_micros is 'The limit that the decision set.';
 comment on column farebox.approvals.is_raise_in_force is 'No later decision and no change of the budget has replaced that limit.';
-comment on column farebox.approvals.begun_at is 'When its workflow first read it.';
+comment on column farebox.approvals.begun_at is
+  'When its workflow first read it, or was last started again because the owner was not mailed.';
 comment on column farebox.approvals.used_by is 'The charge or hold that a decision of `once` allowed.';
+create index approvals_id on farebox.approvals (id);
 create unique index approvals_asked_once on farebox.approvals
-  (consumer_id, spend_key, developer, tool, amount_micros, code, coalesce(budget, 0), coalesce(scope, ''))
+  (ledger, consumer_id, spend_key, developer, tool, amount_micros, code, coalesce(budget, 0), coalesce(scope, ''))
   where status = 'pending';
 create index approvals_of_account on farebox.approvals (account_id, id);
 create index approvals_of_developer on farebox.approvals (developer, id) where asked_by = 'developer';
@@ -73,9 +67,3 @@ create index approvals_pending on farebox.approvals (expires_at) where status = 
 create index approvals_once on farebox.approvals (ledger, consumer_id, spend_key, developer, tool)
   where decision = 'once' and used_by is null;
 create unique index approvals_raises on farebox.approvals (ledger, consumer_id, budget, scope) where is_raise_in_force;
-
-create constraint trigger approvals_audit_decision after update of status on farebox.approvals
-  deferrable initially deferred for each row
-  when (old.status is distinct from new.status and new.status <> 'expired')
-  execute function farebox.audit_change('approval.decided', 'account_id', 'code', 'budget', 'scope', 'amount_micros',
-    'decision', 'limit_micros', 'raised_to_micros');

@@ -12,7 +12,8 @@ create table console.users (
   two_factor_enabled boolean default false,
   created_at timestamptz not null default now(),
   updated_at timestamptz not null default now(),
-  account_id uuid constraint users_account_unique unique references farebox.accounts (id)
+  account_id uuid constraint users_account_unique unique references farebox.accounts (id),
+  constraint users_own_no_test_account check (email not like 'test:%')
 );
 comment on column console.users.account_id is 'The account that this person owns; given when the address is proven.';
 
@@ -63,9 +64,10 @@ create table console.two_factors (
   backup_codes text not null,
   verified boolean,
   failed_verification_count integer,
-  locked_until timestamptz
+  locked_until timestamptz,
+  -- One secret a person: of those that several tabs add, only one was shown last.
+  constraint two_factors_user_unique unique (user_id)
 );
-create index two_factors_user on console.two_factors (user_id);
 
 create table console.rate_limits (
   id uuid primary key default gen_random_uuid(),
@@ -90,6 +92,48 @@ create table console.sign_in_links (
   expires_at timestamptz not null
 );
 
--- The name that its owner gave a key, to tell keys apart.
-alter table farebox.api_keys
-  add column name text constraint api_keys_name_short check (length(name) <= 100);
+-- With a passkey, people sign in without a password and a code.
+create table console.passkeys (
+  id uuid primary key default gen_random_uuid(),
+  user_id uuid not null references console.users (id) on delete cascade,
+  name text,
+  credential_id text not null constraint passkeys_credential_unique unique,
+  public_key text not null,
+  counter integer not null,
+  device_type text not null,
+  backed_up boolean not null,
+  transports text,
+  aaguid text,
+  created_at timestamptz not null default now()
+);
+comment on column console.passkeys.counter is
+  'How often the device has signed, if it counts: a lower number than before means that it was copied.';
+create index passkeys_user on console.passkeys (user_id);
+
+-- Not in rate_limits: the library deletes its rows there after a minute.
+create table console.sign_in_attempts (
+  email_hash bytea not null,
+  count integer not null,
+  began_at timestamptz not null default now(),
+  constraint sign_in_attempts_pkey primary key (email_hash)
+);
+comment on table console.sign_in_attempts is
+  'How often somebody tried to sign in with an address since began_at. Deleted when the time is over.';
+create index sign_in_attempts_began on console.sign_in_attempts (began_at);
+
+-- A mail that is tried once could be prevented by whoever waits until the mail server is away.
+create table console.owed_mails (
+  user_id uuid not null,
+  kind text not null,
+  id uuid not null default gen_random_uuid(),
+  owed_at timestamptz not null default now(),
+  tried_at timestamptz not null default now(),
+  constraint owed_mails_pkey primary key (user_id, kind),
+  constraint owed_mails_user_id_fkey foreign key (user_id) references console.users (id) on delete cascade
+);
+comment on table console.owed_mails is
+  'Mails about a change to how a person signs in that no mail server has accepted yet. Deleted then, or after three days.';
+comment on column console.owed_mails.id is
+  'Another one with each change: a mail about an earlier change does not settle it.';
+comment on column console.owed_mails.tried_at is
+  'When the last attempt to send it began.';

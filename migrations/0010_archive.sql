@@ -1,6 +1,7 @@
 -- Archived months. The partition of a closed month's charges is detached and moved to the schema farebox_archive, where
 -- it can be dumped and dropped: nothing here reads it any more. What reads, statements and doctor need of its charges
--- stays in these tables. Months are archived in order, the oldest first.
+-- stays in these tables. Months are archived in order, the oldest first. All sums are before refunds of charges: refunds
+-- keep their rows, so one that is made while its month is archived is neither missed nor counted twice.
 
 create schema if not exists farebox_archive;
 
@@ -43,7 +44,8 @@ create table farebox.archived_attribution (
   top_up_id uuid not null,
   micros bigint not null,
   charges bigint not null,
-  constraint archived_attribution_pkey primary key (developer, top_up_id)
+  ledger smallint not null,
+  constraint archived_attribution_pkey primary key (developer, top_up_id, ledger)
 );
 comment on table farebox.archived_attribution is
   'What each top-up paid to each developer in archived charges, before refunds of charges, and in how many charges.';
@@ -56,4 +58,4 @@ create table farebox.archived_key_spending (
   constraint archived_key_spending_pkey primary key (ledger, consumer_id, spend_key)
 );
 comment on table farebox.archived_key_spending is
-  'What each spend key charged in archived charges, less their refunds, which are final: doctor compares budgets with it.';
+  'What each spend key charged in archived charges, before their refunds: doctor compares budgets with it.';
