@@ -21,7 +21,8 @@ interface RecipientReply {
 /** On a port of its own, unless told which. */
 export async function startMailServer(ownPort = 0) {
   let recipientReply: RecipientReply | undefined;
-  let greeting = Promise.resolve();
+  /** While it hangs: greets the clients that are connected. */
+  let greetings: (() => void)[] | undefined;
   let [connections, connectionsMost] = [0, 0];
   const mails: ReceivedMail[] = [];
   const server = new SMTPServer({
@@ -29,7 +30,8 @@ export async function startMailServer(ownPort = 0) {
     onConnect(_session, done) {
       connections += 1;
       connectionsMost = Math.max(connectionsMost, connections);
-      void greeting.then(() => done());
+      if (greetings) greetings.push(() => done());
+      else done();
     },
     onClose: () => void (connections -= 1),
     onAuth({ username, password }, _session, done) {
@@ -63,9 +65,11 @@ export async function startMailServer(ownPort = 0) {
     connectionsMost: () => connectionsMost,
     /** Greets nobody, until the returned function is called. */
     hang(): () => void {
-      const { promise, resolve } = Promise.withResolvers<void>();
-      greeting = promise;
-      return resolve;
+      greetings = [];
+      return () => {
+        for (const greet of greetings ?? []) greet();
+        greetings = undefined;
+      };
     },
     /** Refuses every recipient with this reply. Undefined: accepts them again. */
     refuseAll: (reply: RecipientReply | undefined) => void (recipientReply = reply),
