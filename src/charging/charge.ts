@@ -9,6 +9,7 @@ import { isSameMode, isTest } from '../domain/mode.ts';
 import { asMicros, isChargeable, microsOfDollars, type Micros } from '../domain/money.ts';
 import type { ChargeBody } from '../schemas/charges.ts';
 import type { KeyOwner } from '../store/accounts/api-keys.ts';
+import { hasIdentity } from '../store/charges/identity.ts';
 import type { ChargeDraft, ChargeOutcome } from '../store/charges/post-charges.ts';
 import type { AccountKeyGuard } from './account-key-guard.ts';
 import type { Requester } from './batcher.ts';
@@ -17,7 +18,7 @@ import type { ChargeBatcher } from './create-charge-batcher.ts';
 import type { EarlierCharges } from './earlier-charges.ts';
 import { findKeyOwner, type KeyDeps } from './find-key-owner.ts';
 import { NOT_SENT } from './give-ids.ts';
-import { hashIdentity } from './idempotency.ts';
+import { chargeIdentity } from './idempotency.ts';
 import { answerOnDemand } from './answer-on-demand.ts';
 import type { LastUsedRecorder } from './last-used-recorder.ts';
 import { settleInSlices, valueOf } from './map-in-slices.ts';
@@ -214,8 +215,8 @@ async function refuseUnlessRetry(
   consumer: KeyOwner,
   refusal: ChargeRefusal,
 ): Promise<ChargeResult> {
-  const identity = hashIdentity(request, consumer.consumerId);
-  const outcome = identity && (await deps.earlier.find(identity));
+  const identity = chargeIdentity(request, consumer.consumerId);
+  const outcome = hasIdentity(identity) && (await deps.earlier.find(identity));
   if (!outcome) return refusal;
   const { developerId } = request.developer;
   const amountMicros = 'amountMicros' in outcome ? outcome.amountMicros : asMicros(0);
@@ -250,7 +251,7 @@ function draftCharge(
   needsApproval = false,
 ): PreparedCharge {
   const { developer, body } = request;
-  const identity = hashIdentity(request, consumerId);
+  const { idempotencyHash, fingerprint } = chargeIdentity(request, consumerId);
   const draft: ChargeDraft = {
     id: NOT_SENT,
     ledger,
@@ -259,8 +260,8 @@ function draftCharge(
     developerNumber: developer.developerNumber,
     tool: body.tool,
     amountMicros,
-    idempotencyHash: identity?.idempotencyHash ?? null,
-    fingerprint: identity?.fingerprint ?? null,
+    idempotencyHash,
+    fingerprint,
     metadata: body.metadata === undefined ? null : JSON.stringify(body.metadata),
     spend,
     needsApproval,

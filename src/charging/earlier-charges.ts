@@ -10,7 +10,7 @@ import { isHoldKey } from '../store/holds/post-hold-entries.ts';
 import type { Database } from '../store/database.ts';
 import type { DatabaseClock } from './database-clock.ts';
 import { canPay } from './find-key-owner.ts';
-import { replayWindow } from './idempotency.ts';
+import { replayWindow } from './replay-window.ts';
 import { REPLAY_DELAY_MS_MAX } from './limits.ts';
 
 export class EarlierCharges {

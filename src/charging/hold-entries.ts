@@ -9,7 +9,7 @@ import type { ChargeDraft } from '../store/charges/post-charges.ts';
 import type { ChargeRequest, ChargingDeps } from './charge.ts';
 import { findKeyOwner, type KeyDeps } from './find-key-owner.ts';
 import { NOT_SENT } from './give-ids.ts';
-import { comparable, fingerprintOf, hashIdentity, hashKey } from './idempotency.ts';
+import { captureIdentity, extensionIdentity, holdIdentity, NO_IDENTITY } from './idempotency.ts';
 import type { HoldEntry } from '../store/holds/hold-entry.ts';
 
 /** The hold that a request names, and the developer that sent it. */
@@ -25,12 +25,10 @@ export type PlaceRequest = ChargeRequest & { readonly body: HoldBody };
 /** The draft is the charge that the hold reserves for. */
 export function placeEntry(draft: ChargeDraft, request: PlaceRequest): HoldEntry {
   const { expiresIn } = request.body;
-  const identity = hashIdentity(request, draft.consumerId);
   return {
     ...draft,
     kind: 'place',
-    idempotencyHash: identity?.idempotencyHash ?? null,
-    fingerprint: identity ? fingerprintOf([identity.fingerprint, expiresIn ?? null]) : null,
+    ...holdIdentity(request, draft.consumerId),
     seconds: expiresIn ?? HOLD_SECONDS_DEFAULT,
   };
 }
@@ -51,10 +49,7 @@ export async function replayEntry(
   const { developerId, developerNumber } = developer;
   const payer = { ledger, consumerId, spend: null, developerId, developerNumber };
   const asked = { id: NOT_SENT, tool, amountMicros: asMicros(1), metadata: null };
-  const entry = placeEntry(
-    { ...payer, ...asked, idempotencyHash: null, fingerprint: null },
-    request,
-  );
+  const entry = placeEntry({ ...payer, ...asked, ...NO_IDENTITY }, request);
   return hasIdentity(entry) && (await deps.earlier.hasHold(entry)) ? entry : undefined;
 }
 
@@ -78,7 +73,8 @@ export function captureEntry(
   amountMicros: Micros | null,
 ): HoldEntry {
   return {
-    ...ofHold(request, 'capture', [...comparable({ amount, metadata }), final, over]),
+    ...ofHold(request),
+    ...captureIdentity(request, { amount, metadata, isFinal: final, over }),
     kind: 'capture',
     id: NOT_SENT,
     amountMicros,
@@ -89,28 +85,20 @@ export function captureEntry(
 }
 
 /** Needs no key: releasing a hold twice has the effect of releasing it once. */
-export function releaseEntry({ developer, holdId }: HoldRequest): HoldEntry {
-  const { developerId, developerNumber } = developer;
-  const identity = { idempotencyHash: null, fingerprint: null };
-  return { kind: 'release', developerId, developerNumber, holdId, ...identity };
+export function releaseEntry(request: HoldRequest): HoldEntry {
+  return { ...ofHold(request), ...NO_IDENTITY, kind: 'release' };
 }
 
 export function extendEntry(request: HoldRequest, { expiresIn }: ExtendBody): HoldEntry {
-  return { ...ofHold(request, 'extend', [expiresIn]), kind: 'extend', seconds: expiresIn };
+  return {
+    ...ofHold(request),
+    ...extensionIdentity(request, expiresIn),
+    kind: 'extend',
+    seconds: expiresIn,
+  };
 }
 
-function ofHold(
-  { developer, holdId, idempotencyKey }: HoldRequest,
-  action: 'capture' | 'extend',
-  sent: readonly unknown[],
-) {
+function ofHold({ developer, holdId }: HoldRequest) {
   const { developerId, developerNumber } = developer;
-  const isKeyed = idempotencyKey !== undefined;
-  return {
-    developerId,
-    developerNumber,
-    holdId,
-    idempotencyHash: isKeyed ? hashKey(action + holdId + developerId, idempotencyKey) : null,
-    fingerprint: isKeyed ? fingerprintOf(sent) : null,
-  };
+  return { developerId, developerNumber, holdId };
 }
