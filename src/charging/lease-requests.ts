@@ -17,17 +17,15 @@ import { placeLease, type LeaseEntry, type PlacedLease } from '../store/leases/p
 import { findRenewed, renewLease, type RenewedLease } from '../store/leases/renew-lease.ts';
 import { settleLease, type SettledLease } from '../store/leases/settle-lease.ts';
 import type { BudgetRefusal } from './budget-rules.ts';
-import type { ChargingDeps } from './charge.ts';
-import { findKeyOwner, type KeyDeps } from './find-key-owner.ts';
-import { findRetryingPayer } from './hold-entries.ts';
+import type { DraftDeps } from './draft-charge.ts';
+import { findRetryingPayer, type EarlierDeps } from './earlier-charges.ts';
+import { findKeyOwner } from './find-key-owner.ts';
 import { callIdentity, leaseIdentity, renewalIdentity } from './idempotency.ts';
 import { replayWindow, replayWindowOfLease } from './replay-window.ts';
+import type { NoPrice } from './tool-prices.ts';
 
 /** `leasePool` is for leases alone: a settlement is a transaction of some ten milliseconds. */
-export interface LeaseDeps extends Pick<
-  ChargingDeps,
-  'tools' | 'budgets' | keyof KeyDeps | 'lastUsed' | 'earlier'
-> {
+export interface LeaseDeps extends EarlierDeps, Pick<DraftDeps, 'tools' | 'budgets' | 'lastUsed'> {
   readonly leasePool: Database;
   /** The number of the signing secret. */
   readonly receiptKey: number;
@@ -75,7 +73,7 @@ export interface SettleRequest {
 
 /** A tool has no price, so it cannot be leased. `index` is its place in the request. */
 interface ToolRefusal {
-  readonly kind: 'unknown_tool' | 'tool_archived' | 'amount_required';
+  readonly kind: NoPrice;
   readonly index: number;
 }
 /** `not_spendable`: a key of the account, which has no budget that could allow it. */
@@ -240,16 +238,15 @@ async function priced(
   { developerId }: Developer,
   asked: readonly AskedTool[],
 ): Promise<readonly LeasedTool[] | ToolRefusal> {
-  const found = await Promise.all(asked.map(({ name }) => tools.find(developerId, name)));
+  const prices = await Promise.all(
+    asked.map(({ name, askedMicros }) =>
+      tools.currentPriceOf(developerId, name, askedMicros ?? undefined),
+    ),
+  );
   const leased: LeasedTool[] = [];
   for (const [index, { name, askedMicros }] of asked.entries()) {
-    const known = found[index];
-    if (askedMicros === null && known?.isArchived) return { kind: 'tool_archived', index };
-    const isKnown =
-      known !== undefined || (askedMicros !== null && (await tools.note(developerId, name)));
-    if (!isKnown) return { kind: 'unknown_tool', index };
-    const priceMicros = askedMicros ?? known?.price;
-    if (priceMicros === undefined) return { kind: 'amount_required', index };
+    const priceMicros = prices[index] ?? 'unknown_tool';
+    if (typeof priceMicros === 'string') return { kind: priceMicros, index };
     leased.push({ name, priceMicros, askedMicros });
   }
   return leased;
