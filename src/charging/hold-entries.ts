@@ -1,15 +1,14 @@
 /** Turns a request about a hold into an entry for the ledger. */
-import { kindOfKey } from '../domain/api-keys.ts';
 import { HOLD_SECONDS_DEFAULT } from '../domain/hold.ts';
 import { asMicros, type Micros } from '../domain/money.ts';
 import type { CaptureBody, ExtendBody, HoldBody } from '../schemas/holds.ts';
 import type { KeyOwner } from '../store/accounts/api-keys.ts';
 import { hasIdentity } from '../store/charges/identity.ts';
 import type { ChargeDraft } from '../store/charges/post-charges.ts';
-import type { ChargeRequest, ChargingDeps } from './charge.ts';
-import { findKeyOwner, type KeyDeps } from './find-key-owner.ts';
+import { draftOf, type ChargeRefusal, type ChargeRequest, type DraftDeps } from './draft-charge.ts';
+import { findRetryingPayer, isExcusable, type EarlierDeps } from './earlier-charges.ts';
 import { NOT_SENT } from './give-ids.ts';
-import { comparable, fingerprintOf, hashIdentity, hashKey } from './idempotency.ts';
+import { captureIdentity, extensionIdentity, holdIdentity, NO_IDENTITY } from './idempotency.ts';
 import type { HoldEntry } from '../store/holds/hold-entry.ts';
 
 /** The hold that a request names, and the developer that sent it. */
@@ -22,53 +21,42 @@ export interface HoldRequest {
 
 export type PlaceRequest = ChargeRequest & { readonly body: HoldBody };
 
+/** The entry that places the hold or, for a retry that would be refused now, repeats the answer; or the refusal. */
+export async function preparePlacement(
+  deps: DraftDeps & EarlierDeps,
+  request: PlaceRequest,
+): Promise<{ readonly kind: 'ready'; readonly entry: HoldEntry } | ChargeRefusal> {
+  const drafted = await draftOf(deps, request, holdIdentity);
+  if (drafted.kind === 'ready') {
+    return { kind: 'ready', entry: placeEntry(drafted.draft, request) };
+  }
+  const entry = isExcusable(drafted) ? await replayEntry(deps, request) : undefined;
+  return entry ? { kind: 'ready', entry } : drafted;
+}
+
 /** The draft is the charge that the hold reserves for. */
-export function placeEntry(draft: ChargeDraft, request: PlaceRequest): HoldEntry {
-  const { expiresIn } = request.body;
-  const identity = hashIdentity(request, draft.consumerId);
-  return {
-    ...draft,
-    kind: 'place',
-    idempotencyHash: identity?.idempotencyHash ?? null,
-    fingerprint: identity ? fingerprintOf([identity.fingerprint, expiresIn ?? null]) : null,
-    seconds: expiresIn ?? HOLD_SECONDS_DEFAULT,
-  };
+function placeEntry(draft: ChargeDraft, { body }: PlaceRequest): HoldEntry {
+  return { ...draft, kind: 'place', seconds: body.expiresIn ?? HOLD_SECONDS_DEFAULT };
 }
 
 /**
- * For a request that would now be refused: the entry that repeats its answer, if it has placed a hold. The
- * ledger looks the key up before anything else, so it looks at neither the amount nor the budget.
+ * The entry of a request whose idempotency key has placed a hold. The ledger looks the key up before anything else,
+ * so it looks at neither the amount nor the budget.
  */
-export async function replayEntry(
-  deps: ChargingDeps,
+async function replayEntry(
+  deps: EarlierDeps,
   request: PlaceRequest,
 ): Promise<HoldEntry | undefined> {
   const { developer, body, idempotencyKey } = request;
-  const { apiKey, tool } = body;
-  const owner = await findRetryingPayer(deps, apiKey, idempotencyKey);
+  const owner = await findRetryingPayer(deps, body.apiKey, idempotencyKey);
   if (!owner) return undefined;
   const { ledger, consumerId } = owner;
+  const identity = holdIdentity(request, consumerId);
+  if (!hasIdentity(identity) || !(await deps.earlier.hasHold(identity))) return undefined;
   const { developerId, developerNumber } = developer;
   const payer = { ledger, consumerId, spend: null, developerId, developerNumber };
-  const asked = { id: NOT_SENT, tool, amountMicros: asMicros(1), metadata: null };
-  const entry = placeEntry(
-    { ...payer, ...asked, idempotencyHash: null, fingerprint: null },
-    request,
-  );
-  return hasIdentity(entry) && (await deps.earlier.hasHold(entry)) ? entry : undefined;
-}
-
-/** The owner of the key in a request that may be a retry, even if the key has ended since. */
-export async function findRetryingPayer(
-  deps: Pick<ChargingDeps, keyof KeyDeps | 'earlier'>,
-  apiKey: unknown,
-  idempotencyKey: string | undefined,
-): Promise<KeyOwner | undefined> {
-  if (idempotencyKey === undefined || typeof apiKey !== 'string') return undefined;
-  if (kindOfKey(deps.keyPrefix, apiKey) !== 'consumer') return undefined;
-  return (
-    (await findKeyOwner(deps, apiKey, 'payer')) ?? (await deps.earlier.findFormerOwner(apiKey))
-  );
+  const asked = { id: NOT_SENT, tool: body.tool, amountMicros: asMicros(1), metadata: null };
+  return placeEntry({ ...payer, ...asked, ...identity }, request);
 }
 
 /** `amountMicros` is the body's amount; null captures everything that is left. */
@@ -78,7 +66,8 @@ export function captureEntry(
   amountMicros: Micros | null,
 ): HoldEntry {
   return {
-    ...ofHold(request, 'capture', [...comparable({ amount, metadata }), final, over]),
+    ...ofHold(request),
+    ...captureIdentity(request, { amount, metadata, isFinal: final, over }),
     kind: 'capture',
     id: NOT_SENT,
     amountMicros,
@@ -89,28 +78,20 @@ export function captureEntry(
 }
 
 /** Needs no key: releasing a hold twice has the effect of releasing it once. */
-export function releaseEntry({ developer, holdId }: HoldRequest): HoldEntry {
-  const { developerId, developerNumber } = developer;
-  const identity = { idempotencyHash: null, fingerprint: null };
-  return { kind: 'release', developerId, developerNumber, holdId, ...identity };
+export function releaseEntry(request: HoldRequest): HoldEntry {
+  return { ...ofHold(request), ...NO_IDENTITY, kind: 'release' };
 }
 
 export function extendEntry(request: HoldRequest, { expiresIn }: ExtendBody): HoldEntry {
-  return { ...ofHold(request, 'extend', [expiresIn]), kind: 'extend', seconds: expiresIn };
+  return {
+    ...ofHold(request),
+    ...extensionIdentity(request, expiresIn),
+    kind: 'extend',
+    seconds: expiresIn,
+  };
 }
 
-function ofHold(
-  { developer, holdId, idempotencyKey }: HoldRequest,
-  action: 'capture' | 'extend',
-  sent: readonly unknown[],
-) {
+function ofHold({ developer, holdId }: HoldRequest) {
   const { developerId, developerNumber } = developer;
-  const isKeyed = idempotencyKey !== undefined;
-  return {
-    developerId,
-    developerNumber,
-    holdId,
-    idempotencyHash: isKeyed ? hashKey(action + holdId + developerId, idempotencyKey) : null,
-    fingerprint: isKeyed ? fingerprintOf(sent) : null,
-  };
+  return { developerId, developerNumber, holdId };
 }

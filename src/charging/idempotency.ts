@@ -1,91 +1,158 @@
 /**
- * What an idempotency key names, and what makes two requests with one key the same. A key names one charge or
- * hold of one consumer by one developer, or one capture or extension of one hold. The fingerprint covers the
- * request as sent, not what follows from it: a price that changed meanwhile does not turn a retry into
- * another request.
+ * What an idempotency key names, and what makes two requests with one key the same, for everything that the ledger
+ * recognizes by a hash. The fingerprint covers the request as sent, not what follows from it: a price that changed
+ * meanwhile does not turn a retry into another request. Rows keep these hashes, so none of them may ever change.
+ * Refunds and top-ups are not here: their rows keep the idempotency key itself, and what was asked for. Neither are
+ * requests that make keys, budgets and the like (../http/retries.ts).
  */
 import { hash } from 'node:crypto';
-import { HOLD_SECONDS_MAX } from '../domain/hold.ts';
-import { TIME_MS_MAX, uuidFloor, uuidTimeMs } from '../domain/ids.ts';
+import type { OverMode } from '../domain/hold.ts';
+import type { Micros } from '../domain/money.ts';
 import type { ChargeBody } from '../schemas/charges.ts';
-import type { Identity } from '../store/charges/identity.ts';
-import type { ReplayWindow } from '../store/charges/post-charges.ts';
-import { CLOCK_AHEAD_MS_MAX, IDEMPOTENCY_RETENTION_MS } from './limits.ts';
+import type { Identity, OptionalIdentity } from '../store/charges/identity.ts';
 
-interface KeyedCharge {
+/** The identity of a request without an idempotency key. */
+export const NO_IDENTITY: OptionalIdentity = { idempotencyHash: null, fingerprint: null };
+
+interface Keyed {
   readonly developer: { readonly developerId: string };
-  readonly body: Pick<ChargeBody, 'tool' | 'amount' | 'metadata'>;
   readonly idempotencyKey: string | undefined;
 }
 
-/** For a charge or a hold. Undefined without an idempotency key. */
-export function hashIdentity(
+interface KeyedCharge extends Keyed {
+  readonly body: Pick<ChargeBody, 'tool' | 'amount' | 'metadata'>;
+}
+
+/** A charge, alone or a member of a batch. Its key names one charge or hold of the consumer by the developer. */
+export function chargeIdentity(
   { developer, body, idempotencyKey }: KeyedCharge,
   consumerId: string,
-): Identity | undefined {
-  if (idempotencyKey === undefined) return undefined;
+): OptionalIdentity {
+  if (idempotencyKey === undefined) return NO_IDENTITY;
   const { tool, amount, metadata } = body;
   return {
     idempotencyHash: hashKey(consumerId + developer.developerId, idempotencyKey),
-    fingerprint: fingerprintOf([tool, ...comparable({ amount, metadata })]),
+    fingerprint: fingerprintOf([tool, numberOf(amount), membersOf(metadata)]),
   };
 }
 
+interface KeyedHold extends KeyedCharge {
+  readonly body: KeyedCharge['body'] & { readonly expiresIn?: number };
+}
+
+/** A hold. Its key names one charge or hold of the consumer by the developer. */
+export function holdIdentity(request: KeyedHold, consumerId: string): OptionalIdentity {
+  const { idempotencyHash, fingerprint } = chargeIdentity(request, consumerId);
+  if (fingerprint === null) return NO_IDENTITY;
+  const { expiresIn = null } = request.body;
+  return { idempotencyHash, fingerprint: fingerprintOf([fingerprint, expiresIn]) };
+}
+
+interface OfHold extends Keyed {
+  /** A UUID. */
+  readonly holdId: string;
+}
+
+interface Capture {
+  readonly amount: ChargeBody['amount'] | undefined;
+  readonly metadata: ChargeBody['metadata'] | undefined;
+  readonly isFinal: boolean;
+  readonly over: OverMode;
+}
+
+/** A capture. Its key names one capture of the hold. */
+export function captureIdentity(
+  { developer, holdId, idempotencyKey }: OfHold,
+  { amount, metadata, isFinal, over }: Capture,
+): OptionalIdentity {
+  const sent = [numberOf(amount), membersOf(metadata), isFinal, over];
+  return identityOf(`capture${holdId}${developer.developerId}`, idempotencyKey, sent);
+}
+
+/** An extension of a hold. Its key names one extension of the hold. */
+export function extensionIdentity(
+  { developer, holdId, idempotencyKey }: OfHold,
+  seconds: number,
+): OptionalIdentity {
+  return identityOf(`extend${holdId}${developer.developerId}`, idempotencyKey, [seconds]);
+}
+
+interface KeyedLease extends Keyed {
+  readonly tools: readonly { readonly name: string; readonly askedMicros: Micros | null }[];
+  readonly amountMicros: Micros;
+}
+
+/** A lease. Its key names one lease of the consumer by the developer. */
+export function leaseIdentity(
+  { developer, tools, amountMicros, idempotencyKey }: KeyedLease,
+  consumerId: string,
+  seconds: number,
+): OptionalIdentity {
+  const asked = tools.map(({ name, askedMicros }) => ({ name, askedMicros }));
+  const sent = [asked, amountMicros, seconds];
+  return identityOf(`lease${consumerId}${developer.developerId}`, idempotencyKey, sent);
+}
+
+interface OfLease extends Keyed {
+  /** A UUID. */
+  readonly leaseId: string;
+}
+
+/** A renewal. Its key names one renewal of the lease. */
+export function renewalIdentity(
+  { developer, leaseId, idempotencyKey }: OfLease,
+  seconds: number,
+  fence: number | null,
+): OptionalIdentity {
+  return identityOf(`renew${leaseId}${developer.developerId}`, idempotencyKey, [seconds, fence]);
+}
+
+interface Call {
+  readonly sequence: number;
+  readonly tool: string;
+  readonly amountMicros: Micros;
+  readonly metadata: ChargeBody['metadata'] | undefined;
+}
+
+/** A call of a lease. Its number names it, as an idempotency key does. */
+export function callIdentity(
+  { developer, leaseId }: Omit<OfLease, 'idempotencyKey'>,
+  { sequence, tool, amountMicros, metadata }: Call,
+): Identity {
+  return {
+    idempotencyHash: hashKey(`settle${leaseId}${developer.developerId}`, String(sequence)),
+    fingerprint: fingerprintOf([tool, amountMicros, membersOf(metadata)]),
+  };
+}
+
+function identityOf(
+  space: string,
+  idempotencyKey: string | undefined,
+  sent: readonly unknown[],
+): OptionalIdentity {
+  if (idempotencyKey === undefined) return NO_IDENTITY;
+  return { idempotencyHash: hashKey(space, idempotencyKey), fingerprint: fingerprintOf(sent) };
+}
+
 /** The same key names something else in another `space`. */
-export function hashKey(space: string, idempotencyKey: string): string {
+function hashKey(space: string, idempotencyKey: string): string {
   return hash('sha256', space + idempotencyKey).slice(0, 22);
 }
 
-export function fingerprintOf(sent: readonly unknown[]): string {
+function fingerprintOf(sent: readonly unknown[]): string {
   return hash('sha256', JSON.stringify(sent)).slice(0, 10);
 }
 
-/**
- * Amount and metadata in a canonical form, equal for equal meaning: the order of the metadata's members does not count,
- * and an amount sent as a number equals the same amount sent as a string.
- */
-export function comparable({
-  amount,
-  metadata,
-}: {
-  readonly amount: ChargeBody['amount'] | undefined;
-  readonly metadata: ChargeBody['metadata'] | undefined;
-}) {
-  return [numberOf(amount), metadata ? Object.entries(metadata).toSorted(byName) : null] as const;
-}
-
-function byName([a]: [string, unknown], [b]: [string, unknown]): number {
-  return a < b ? -1 : 1;
-}
-
+/** An amount sent as a number equals the same amount sent as a string. */
 function numberOf(amount: number | string | undefined): number | null {
   return amount === undefined ? null : Number(amount);
 }
 
-/**
- * The range of charges searched for an idempotency key, as ids, which begin with a timestamp. `nowMs` is the time of
- * Postgres' clock.
- */
-export function replayWindow(nowMs: number): ReplayWindow {
-  return {
-    fromId: uuidFloor(Math.floor(nowMs - IDEMPOTENCY_RETENTION_MS)),
-    toId: uuidFloor(Math.floor(nowMs + CLOCK_AHEAD_MS_MAX)),
-  };
+/** The members by name: the order in which they were sent does not count. */
+function membersOf(metadata: ChargeBody['metadata'] | undefined) {
+  return metadata ? Object.entries(metadata).toSorted(byName) : null;
 }
 
-/**
- * The same for the calls of a lease. They are known as long as the lease itself, because a journal may send
- * them again at any time. They have later times than the lease, unless the clock was set back, and none is
- * charged after its longest time: so an old lease is not looked up in all the months since.
- */
-export function replayWindowOfLease(leaseId: string, nowMs: number): ReplayWindow {
-  const { fromId, toId } = replayWindow(nowMs);
-  const placedMs = uuidTimeMs(leaseId);
-  const placedId = uuidFloor(Math.max(placedMs - CLOCK_AHEAD_MS_MAX, 0));
-  const endedMs = placedMs + HOLD_SECONDS_MAX * 1_000 + CLOCK_AHEAD_MS_MAX;
-  const endedId = uuidFloor(Math.min(endedMs, TIME_MS_MAX));
-  return {
-    fromId: placedId < fromId ? placedId : fromId,
-    toId: endedId < toId ? endedId : toId,
-  };
+function byName([a]: [string, unknown], [b]: [string, unknown]): number {
+  return a < b ? -1 : 1;
 }

@@ -17,22 +17,15 @@ import { placeLease, type LeaseEntry, type PlacedLease } from '../store/leases/p
 import { findRenewed, renewLease, type RenewedLease } from '../store/leases/renew-lease.ts';
 import { settleLease, type SettledLease } from '../store/leases/settle-lease.ts';
 import type { BudgetRefusal } from './budget-rules.ts';
-import type { ChargingDeps } from './charge.ts';
-import { findKeyOwner, type KeyDeps } from './find-key-owner.ts';
-import { findRetryingPayer } from './hold-entries.ts';
-import {
-  comparable,
-  fingerprintOf,
-  hashKey,
-  replayWindow,
-  replayWindowOfLease,
-} from './idempotency.ts';
+import type { DraftDeps } from './draft-charge.ts';
+import { findRetryingPayer, type EarlierDeps } from './earlier-charges.ts';
+import { findKeyOwner } from './find-key-owner.ts';
+import { callIdentity, leaseIdentity, renewalIdentity } from './idempotency.ts';
+import { replayWindow, replayWindowOfLease } from './replay-window.ts';
+import type { NoPrice } from './tool-prices.ts';
 
 /** `leasePool` is for leases alone: a settlement is a transaction of some ten milliseconds. */
-export interface LeaseDeps extends Pick<
-  ChargingDeps,
-  'tools' | 'budgets' | keyof KeyDeps | 'lastUsed' | 'earlier'
-> {
+export interface LeaseDeps extends EarlierDeps, Pick<DraftDeps, 'tools' | 'budgets' | 'lastUsed'> {
   readonly leasePool: Database;
   /** The number of the signing secret. */
   readonly receiptKey: number;
@@ -80,7 +73,7 @@ export interface SettleRequest {
 
 /** A tool has no price, so it cannot be leased. `index` is its place in the request. */
 interface ToolRefusal {
-  readonly kind: 'unknown_tool' | 'tool_archived' | 'amount_required';
+  readonly kind: NoPrice;
   readonly index: number;
 }
 /** `not_spendable`: a key of the account, which has no budget that could allow it. */
@@ -156,13 +149,12 @@ async function placedBefore(
 
 /** The hold that reserves the money. */
 function entryOf(
-  { developer, tools, amountMicros, expiresIn, idempotencyKey }: LeaseRequest,
+  request: LeaseRequest,
   { ledger, consumerId, spend }: KeyOwner,
   nowMs: number,
 ): LeaseEntry {
+  const { developer, amountMicros, expiresIn: seconds = LEASE_SECONDS_DEFAULT } = request;
   const { developerId, developerNumber } = developer;
-  const seconds = expiresIn ?? LEASE_SECONDS_DEFAULT;
-  const sent = [tools, amountMicros, seconds];
   return {
     kind: 'place',
     id: idsAt(nowMs)(0, consumerId, randomUUID()),
@@ -172,7 +164,7 @@ function entryOf(
     developerNumber,
     tool: '',
     amountMicros,
-    ...identityOf(`lease${consumerId}${developerId}`, idempotencyKey, sent),
+    ...leaseIdentity(request, consumerId, seconds),
     metadata: null,
     spend,
     seconds,
@@ -182,14 +174,13 @@ function entryOf(
 /** A renewal is refused for the same reasons as a new lease, except when it repeats one that was made. */
 export async function requestRenewal(
   deps: LeaseDeps,
-  { developer, leaseId, expiresIn, fence, idempotencyKey }: RenewRequest,
+  request: RenewRequest,
 ): Promise<RenewedLease | RefusedLease> {
-  const { developerNumber, developerId } = developer;
+  const { developer, leaseId, expiresIn: seconds = LEASE_SECONDS_DEFAULT, fence = null } = request;
+  const { developerNumber } = developer;
   const lease = await findLease(deps.leasePool, { kind: 'developer', developerNumber }, leaseId);
   if (!lease) return { kind: 'unknown_lease' };
-  const seconds = expiresIn ?? LEASE_SECONDS_DEFAULT;
-  const sent = [seconds, fence ?? null];
-  const identity = identityOf(`renew${leaseId}${developerId}`, idempotencyKey, sent);
+  const identity = renewalIdentity(request, seconds, fence);
   const tools = await renewableTools(deps, developer, lease);
   if ('kind' in tools) {
     const renewed = await findRenewed(deps.leasePool, lease, identity);
@@ -198,7 +189,7 @@ export async function requestRenewal(
   return renewLease(deps.leasePool, {
     developerNumber,
     leaseId,
-    fence: fence ?? null,
+    fence,
     seconds,
     pricesMicros: tools.map(({ priceMicros }) => priceMicros),
     ...identity,
@@ -220,29 +211,23 @@ async function renewableTools(
 
 export async function requestSettlement(
   deps: LeaseDeps,
-  { developer, leaseId, fence, isFinal, entries }: SettleRequest,
+  request: SettleRequest,
 ): Promise<SettledLease> {
-  const { developerNumber, developerId } = developer;
+  const { developer, leaseId, fence = null, isFinal, entries } = request;
   const nowMs = deps.clock.checkedNowMs();
   const idOf = idsAt(nowMs);
-  const settled = entries.map(({ sequence, tool, amountMicros, metadata }, index) => {
-    const [, members] = comparable({ amount: undefined, metadata });
+  const settled = entries.map((entry, index) => {
+    const { tool, amountMicros, metadata } = entry;
     return {
       id: idOf(index, leaseId, randomUUID()),
       tool,
       amountMicros,
-      idempotencyHash: hashKey(`settle${leaseId}${developerId}`, String(sequence)),
-      fingerprint: fingerprintOf([tool, amountMicros, members]),
+      ...callIdentity(request, entry),
       metadata: metadata === undefined ? null : JSON.stringify(metadata),
     };
   });
-  const settlement = {
-    developerNumber,
-    leaseId,
-    fence: fence ?? null,
-    entries: settled,
-    isFinal,
-  };
+  const { developerNumber } = developer;
+  const settlement = { developerNumber, leaseId, fence, entries: settled, isFinal };
   const replay = replayWindowOfLease(leaseId, nowMs);
   return settleLease(deps.leasePool, settlement, deps.receiptKey, replay);
 }
@@ -253,16 +238,15 @@ async function priced(
   { developerId }: Developer,
   asked: readonly AskedTool[],
 ): Promise<readonly LeasedTool[] | ToolRefusal> {
-  const found = await Promise.all(asked.map(({ name }) => tools.find(developerId, name)));
+  const prices = await Promise.all(
+    asked.map(({ name, askedMicros }) =>
+      tools.currentPriceOf(developerId, name, askedMicros ?? undefined),
+    ),
+  );
   const leased: LeasedTool[] = [];
   for (const [index, { name, askedMicros }] of asked.entries()) {
-    const known = found[index];
-    if (askedMicros === null && known?.isArchived) return { kind: 'tool_archived', index };
-    const isKnown =
-      known !== undefined || (askedMicros !== null && (await tools.note(developerId, name)));
-    if (!isKnown) return { kind: 'unknown_tool', index };
-    const priceMicros = askedMicros ?? known?.price;
-    if (priceMicros === undefined) return { kind: 'amount_required', index };
+    const priceMicros = prices[index] ?? 'unknown_tool';
+    if (typeof priceMicros === 'string') return { kind: priceMicros, index };
     leased.push({ name, priceMicros, askedMicros });
   }
   return leased;
@@ -274,12 +258,4 @@ function callsOf({ developerId }: Developer, tools: readonly LeasedTool[]) {
     tool: name,
     amountMicros: priceMicros,
   }));
-}
-
-function identityOf(space: string, idempotencyKey: string | undefined, sent: readonly unknown[]) {
-  if (idempotencyKey === undefined) return { idempotencyHash: null, fingerprint: null };
-  return {
-    idempotencyHash: hashKey(space, idempotencyKey),
-    fingerprint: fingerprintOf(sent),
-  };
 }

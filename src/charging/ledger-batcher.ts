@@ -8,7 +8,7 @@ import type { Tracing } from '../tracing/tracing.ts';
 import { Batcher, type Batchable, type BatcherOptions } from './batcher.ts';
 import type { DatabaseClock } from './database-clock.ts';
 import { giveIds, type Sent } from './give-ids.ts';
-import { replayWindow } from './idempotency.ts';
+import { replayWindow } from './replay-window.ts';
 import { BATCHER_LIMITS } from './limits.ts';
 import { createTracedBatcher } from './traced-batcher.ts';
 

@@ -18,8 +18,13 @@ export function retryOf(
   return {
     idempotencyKey,
     keyHash: hash('sha256', `${scope} ${idempotencyKey}`),
-    requestHash: hash('sha256', JSON.stringify(asked)),
+    requestHash: requestHashOf(asked),
   };
+}
+
+/** SHA-256, as hex, of what was asked for, in the order of its members. Rows keep it, so it may never change. */
+export function requestHashOf(asked: object): string {
+  return hash('sha256', JSON.stringify(asked));
 }
 
 export function keyReused(

@@ -5,7 +5,7 @@ import { Client } from 'pg';
 import { DatabaseClock } from '../../src/charging/database-clock.ts';
 import { EarlierCharges } from '../../src/charging/earlier-charges.ts';
 import { idsAt } from '../../src/domain/ids.ts';
-import { replayWindow } from '../../src/charging/idempotency.ts';
+import { replayWindow } from '../../src/charging/replay-window.ts';
 import {
   BATCHER_LIMITS,
   CLOCK_JUMP_MS_MAX,

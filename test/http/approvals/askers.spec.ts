@@ -47,6 +47,35 @@ describe('an approval that the holder of the key has asked for', () => {
   });
 });
 
+describe('a question without an amount', () => {
+  let api: TestApi;
+
+  before(async () => {
+    api = await startTestApi();
+  });
+  after(() => api?.stop());
+
+  it("is about the tool's price, and refused as the charge would be once the tool is archived", async () => {
+    const owner = await api.createAccount(100);
+    const { developerKey: key } = await api.createAccount(0);
+    const { id } = await makeBudget(api, owner.consumerKey, { limit: 1 });
+    const { key: apiKey } = await makeKey(api, owner.consumerKey, id);
+    const registration = { name: 'search', description: '', price: 2 };
+    const made = await call(api, 'POST', '/v1/tools', { key, body: registration });
+    const tool = (made.body as { id: string }).id;
+    const question = { key, body: { apiKey, tool: 'search' } };
+    const asked = await call(api, 'POST', '/v1/approvals', question);
+    assert.equal(bodyOf(asked, 201, ApprovalReply).amount, 2);
+    await call(api, 'PATCH', `/v1/tools/${tool}`, { key, body: { archived: true } });
+    await api.changingNothing(async () => {
+      const again = await call(api, 'POST', '/v1/approvals', question);
+      assertError(again, 400, 'invalid_amount', 'amount');
+      const charge = await call(api, 'POST', '/v1/charges', question);
+      assertError(charge, 400, 'tool_archived', 'tool');
+    });
+  });
+});
+
 describe('the questions of one developer', () => {
   let api: TestApi;
 

@@ -6,7 +6,7 @@
 import assert from 'node:assert/strict';
 import { randomUUIDv7 } from 'node:crypto';
 import { Type } from 'typebox';
-import { replayWindow } from '../../../src/charging/idempotency.ts';
+import { replayWindow } from '../../../src/charging/replay-window.ts';
 import { DAY_MS } from '../../../src/domain/durations.ts';
 import { uuidFloor } from '../../../src/domain/ids.ts';
 import { asMicros } from '../../../src/domain/money.ts';

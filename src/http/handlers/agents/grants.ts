@@ -1,5 +1,4 @@
 /** Grants: who may invoke which agent, and how often (legacy, specification section 4.4). */
-import { hash } from 'node:crypto';
 import { DAY_MS } from '../../../domain/durations.ts';
 import { ApiError } from '../../../domain/errors.ts';
 import { ACTIVE_GRANTS_MAX } from '../../../domain/grant.ts';
@@ -21,7 +20,7 @@ import { invalidField } from '../../invalid-field.ts';
 import { parseTime } from '../../iso-time.ts';
 import { idIn, noSuch } from '../../look-ups.ts';
 import { REPLAYED } from '../../respond.ts';
-import { keyReused } from '../../retries.ts';
+import { keyReused, requestHashOf } from '../../retries.ts';
 
 const DAYS_MAX = 30;
 /** One of ten thousand may end at any time. */
@@ -60,7 +59,7 @@ function grantOf(body: GrantBody, accountId: string, idempotencyKey: string | un
   const expiresAt = expiryOf(body);
   const maxUses = maxUsesOf(body);
   const asked = [callerId, targetAgentId, type, expiresAt ?? null, maxUses];
-  const requestHash = hash('sha256', JSON.stringify(asked));
+  const requestHash = requestHashOf(asked);
   return {
     accountId,
     callerId,

@@ -1,5 +1,4 @@
 /** Invocations of agents (legacy, specification section 4.4). */
-import { hash } from 'node:crypto';
 import { ApiError } from '../../../domain/errors.ts';
 import { OPEN_INVOCATIONS_MAX } from '../../../domain/invocation.ts';
 import { uuidOf, wireId } from '../../../domain/ids.ts';
@@ -15,7 +14,7 @@ import type { Api } from '../../services.ts';
 import type { Reply, Request } from '../../endpoint.ts';
 import { idIn, noSuch } from '../../look-ups.ts';
 import { REPLAYED } from '../../respond.ts';
-import { keyReused } from '../../retries.ts';
+import { keyReused, requestHashOf } from '../../retries.ts';
 import { RETRY_SECONDS } from './grants.ts';
 
 /** A payload may be larger than the bodies of other requests. */
@@ -42,7 +41,7 @@ export async function postInvocation(
     capability,
     payloadText: JSON.stringify(payload),
     idempotencyKey,
-    requestHash: hash('sha256', JSON.stringify(asked)),
+    requestHash: requestHashOf(asked),
     receiptKey: api.receipts.activeKey,
   };
   const result = await requestInvocation(api.invocations, request, byMs);

@@ -75,8 +75,8 @@ async function callOf(api: Api, caller: KeyOwner, body: ApprovalBody): Promise<C
   if (amount !== undefined) {
     return { ...parties, tool, amountMicros: amountOf('amount', amount, CHARGEABLE) };
   }
-  const price = (await api.tools.find(parties.developerId, tool))?.price;
-  if (price !== undefined) return { ...parties, tool, amountMicros: price };
+  const price = await api.tools.currentPriceOf(parties.developerId, tool, undefined);
+  if (typeof price === 'number') return { ...parties, tool, amountMicros: price };
   throw new ApiError('invalid_amount', 'The tool has no price, so amount is required.', {
     param: 'amount',
   });

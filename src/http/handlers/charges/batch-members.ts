@@ -1,5 +1,6 @@
 /** Members of a batch: what each asks for, by its `op`, and the result of a charge. */
-import type { ChargeRequest, ChargeResult } from '../../../charging/charge.ts';
+import type { ChargeResult } from '../../../charging/charge.ts';
+import type { ChargeRequest } from '../../../charging/draft-charge.ts';
 import type { HoldRequest, PlaceRequest } from '../../../charging/hold-entries.ts';
 import { ApiError } from '../../../domain/errors.ts';
 import { BATCH_OPS, type BatchMember, type BatchOp } from '../../../schemas/charge-batches.ts';

@@ -2,7 +2,8 @@
  * Many charges, holds, captures and releases in one request. Each is decided and answered on its own, as if
  * sent alone.
  */
-import { chargeAll, type ChargeRequest } from '../../../charging/charge.ts';
+import { chargeAll } from '../../../charging/charge.ts';
+import type { ChargeRequest } from '../../../charging/draft-charge.ts';
 import { mapInSlices, valueOf } from '../../../charging/map-in-slices.ts';
 import { ApiError } from '../../../domain/errors.ts';
 import type {

@@ -1,5 +1,6 @@
 /** The errors of refused charges, holds and leases. Those of budgets are in budget-errors.ts. */
-import type { ChargeRefusal, DecidedCharge, OnDemand } from '../../../charging/charge.ts';
+import type { ChargeRefusal, OnDemand } from '../../../charging/draft-charge.ts';
+import type { DecidedCharge } from '../../../charging/earlier-charges.ts';
 import { ApiError } from '../../../domain/errors.ts';
 import { asMicros, dollarsOf, formatDollars, type Micros } from '../../../domain/money.ts';
 import { CHARGEABLE, invalidAmount } from '../../amounts.ts';

@@ -14,8 +14,8 @@ import {
   capturedCharge,
   decide,
   placedHold,
+  placementOf,
   prepareCapture,
-  preparePlacement,
   releasedHold,
   type Decided,
 } from '../holds/holds.ts';
@@ -49,7 +49,7 @@ async function prepare(api: Api, request: Request, member: AskedMember): Promise
       };
     }
     case 'hold': {
-      const entry = await preparePlacement(api, member.request);
+      const entry = await placementOf(api, member.request);
       return async () => {
         const decided = await decide(api, request, entry);
         return { ...made(decided), hold: placedHold(request, decided) };

@@ -1,13 +1,11 @@
 /** Holds: reserve money for a call, then capture what it cost or release it. */
 import { answerOnDemand } from '../../../charging/answer-on-demand.ts';
 import type { Requester } from '../../../charging/batcher.ts';
-import { prepareCharge } from '../../../charging/charge.ts';
 import {
   captureEntry,
   extendEntry,
-  placeEntry,
+  preparePlacement,
   releaseEntry,
-  replayEntry,
   type HoldRequest,
   type PlaceRequest,
 } from '../../../charging/hold-entries.ts';
@@ -46,20 +44,16 @@ export async function postHold(
   request: Request<HoldBody>,
 ): Promise<Reply<PlacedHoldReply, 201>> {
   const { caller: developer, body, idempotencyKey } = request;
-  const entry = await preparePlacement(api, { developer, body, idempotencyKey });
+  const entry = await placementOf(api, { developer, body, idempotencyKey });
   const decided = await decide(api, request, entry);
   return replyOf(201, decided, placedHold(request, decided));
 }
 
 /** The entry that places the hold. Throws the ApiError of a refusal. */
-export async function preparePlacement(api: Api, asked: PlaceRequest): Promise<HoldEntry> {
-  // Without the idempotency key, which would name a charge here.
-  const prepared = await prepareCharge(api, { ...asked, idempotencyKey: undefined });
-  if (prepared.kind === 'decided') throw new Error('a hold was decided as a charge');
+export async function placementOf(api: Api, asked: PlaceRequest): Promise<HoldEntry> {
+  const prepared = await preparePlacement(api, asked);
+  if (prepared.kind === 'ready') return prepared.entry;
   if (prepared.kind === 'on_demand') throw errorOnDemand(api, prepared);
-  if (prepared.kind === 'ready') return placeEntry(prepared.draft, asked);
-  const replay = await replayEntry(api, asked);
-  if (replay) return replay;
   throw refusalError(api, prepared);
 }
 
