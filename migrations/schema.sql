@@ -185,9 +185,10 @@ create unique index approvals_asked_once on farebox.approvals using btree (ledge
 create index approvals_id on farebox.approvals using btree (id);
 create index approvals_of_account on farebox.approvals using btree (account_id, id);
 create index approvals_of_developer on farebox.approvals using btree (developer, id) where (asked_by = 'developer');
-create index approvals_once on farebox.approvals using btree (ledger, consumer_id, spend_key, developer, tool) where ((decision = 'once') and (used_by is null));
 create index approvals_pending on farebox.approvals using btree (expires_at) where (status = 'pending');
+create index approvals_pending_of_account on farebox.approvals using btree (account_id, id) where (status = 'pending');
 create unique index approvals_raises on farebox.approvals using btree (ledger, consumer_id, budget, scope) where is_raise_in_force;
+create index approvals_unused on farebox.approvals using btree (ledger, consumer_id, budget, decided_at) where ((decision = 'once') and (used_by is null));
 create constraint trigger approvals_audit_decision after update of status on farebox.approvals deferrable initially deferred for each row when (old.status is distinct from new.status and new.status <> 'expired') execute function farebox.audit_change('approval.decided', 'account_id', 'code', 'budget', 'scope', 'amount_micros', 'decision', 'limit_micros', 'raised_to_micros');
 
 -- What each top-up paid to each developer in archived charges, before refunds of charges, and in how many
