@@ -188,9 +188,10 @@ create unique index approvals_asked_once on farebox.approvals using btree (ledge
 create index approvals_id on farebox.approvals using btree (id);
 create index approvals_of_account on farebox.approvals using btree (account_id, id);
 create index approvals_of_developer on farebox.approvals using btree (developer, id) where (asked_by = 'developer');
-create index approvals_once on farebox.approvals using btree (ledger, consumer_id, spend_key, developer, tool) where ((decision = 'once') and (used_by is null));
 create index approvals_pending on farebox.approvals using btree (expires_at) where (status = 'pending');
+create index approvals_pending_of_account on farebox.approvals using btree (account_id, id) where (status = 'pending');
 create unique index approvals_raises on farebox.approvals using btree (ledger, consumer_id, budget, scope) where is_raise_in_force;
+create index approvals_unused on farebox.approvals using btree (ledger, consumer_id, budget, decided_at) where ((decision = 'once') and (used_by is null));
 create constraint trigger approvals_audit_decision after update of status on farebox.approvals deferrable initially deferred for each row when (old.status is distinct from new.status and new.status <> 'expired') execute function farebox.audit_change('approval.decided', 'account_id', 'code', 'budget', 'scope', 'amount_micros', 'decision', 'limit_micros', 'raised_to_micros');
 
 -- What each top-up paid to each developer in archived charges, before refunds of charges, and in how many
@@ -865,6 +866,18 @@ create table farebox.migrations (
   constraint migrations_pkey primary key (name)
 );
 
+-- What moved the credits of a consumer in each UTC month, by kind. Changed in the transaction of the movement,
+-- under the lock of the consumer's row.
+create table farebox.movement_sums (
+  amount_micros bigint not null,
+  movements bigint not null,
+  consumer_id uuid not null,
+  month date not null,
+  ledger smallint not null,
+  kind text not null,
+  constraint movement_sums_pkey primary key (ledger, consumer_id, month, kind)
+) with (fillfactor=80);
+
 -- Every change of consumers.credited_micros: one signed, immutable row each. Charges change spent_micros
 -- instead.
 create table farebox.movements (
@@ -884,9 +897,14 @@ create table farebox.movements (
   constraint movements_reversal_named check ((kind = any (array['top_up', 'adjustment', 'charge_refund'])) = (reversal_id is null)),
   constraint movements_top_up_named check ((kind = any (array['adjustment', 'charge_refund'])) = (top_up_id is null))
 );
+create index movements_made on farebox.movements using btree (ledger, consumer_id, created_at);
+create index movements_of_reversal on farebox.movements using btree (ledger, consumer_id, reversal_id, kind, id) where (reversal_id is not null);
 create unique index movements_top_up_once on farebox.movements using btree (ledger, top_up_id) where (kind = 'top_up');
+create trigger movements_added after insert on farebox.movements referencing new table as added for each statement execute function farebox.add_to_movement_sums();
 create constraint trigger movements_arm_thresholds after insert on farebox.movements deferrable initially deferred for each row when (new.amount_micros > 0) execute function farebox.arm_thresholds();
 create constraint trigger movements_audit_adjustment after insert on farebox.movements deferrable initially deferred for each row when (new.kind = 'adjustment') execute function farebox.audit_change('balance.adjusted', 'consumer_id', 'amount_micros', 'reason');
+create trigger movements_changed after update on farebox.movements referencing old table as removed new table as added for each statement execute function farebox.add_to_movement_sums();
+create trigger movements_removed after delete on farebox.movements referencing old table as removed for each statement execute function farebox.add_to_movement_sums();
 
 -- Who changed whose balance in the console, and why. Written in the transaction of the change.
 create table farebox.operator_actions (
@@ -1488,6 +1506,10 @@ create function farebox.add_to_budget_spending()
   set enable_seqscan=off
   set enable_bitmapscan=off
   set enable_mergejoin=off;
+
+create function farebox.add_to_movement_sums()
+  returns trigger
+  language plpgsql volatile;
 
 create function farebox.agents_changed()
   returns trigger

@@ -36,6 +36,7 @@ const OF_A_LEDGER = new Set([
   'key_spending_tail',
   'leases',
   'lots',
+  'movement_sums',
   'movements',
   'outbox',
   'refund_keys',

@@ -10,7 +10,7 @@ import {
 } from '../../domain/approval.ts';
 import type { TreeView } from '../budgets/budgets.ts';
 import type { Page } from '../charges/list-charges.ts';
-import { micros, nullable, row, sql, type Connection } from '../database.ts';
+import { micros, nullable, row, sql, type Connection, type Fragment } from '../database.ts';
 
 const Approval = Type.Object({
   id: Type.String(),
@@ -133,6 +133,13 @@ export interface ApprovalFilter {
   readonly budgetId?: string | undefined;
 }
 
+/** Whether a row `a` has this status now. The pending ones have an index. */
+function isIn(status: ApprovalStatus): Fragment {
+  if (status === 'pending') return sql.fragment`a.status = 'pending' and a.expires_at > now()`;
+  if (status !== 'expired') return sql.fragment`a.status = ${status}`;
+  return sql.fragment`(a.status = 'expired' or (a.status = 'pending' and a.expires_at <= now()))`;
+}
+
 /** Newest first. */
 export async function listApprovals(
   connection: Connection,
@@ -141,14 +148,12 @@ export async function listApprovals(
   { status, budgetId }: ApprovalFilter,
   { limit, beforeId }: Page,
 ): Promise<readonly Approval[]> {
-  const isExpired = sql.fragment`a.status = 'pending' and a.expires_at <= now()`;
   return connection.any(sql.type(approvalRow)`
     select ${approvalColumns} from farebox.approvals a
     where ${sql.and([
       sql.fragment`a.account_id = ${accountId} and ${isSeenBy(view)}`,
       beforeId !== undefined && sql.fragment`a.id < ${beforeId}::uuid`,
-      status !== undefined &&
-        sql.fragment`case when ${isExpired} then 'expired' else a.status end = ${status}`,
+      status !== undefined && isIn(status),
       budgetId !== undefined &&
         sql.fragment`a.budget = (select d.number from farebox.budget_details d
           where d.id = ${budgetId} and d.ledger = a.ledger and d.consumer_id = a.consumer_id)`,

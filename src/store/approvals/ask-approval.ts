@@ -13,7 +13,7 @@ import type { Micros } from '../../domain/money.ts';
 import { lockAccount } from '../accounts/accounts.ts';
 import type { ConsumerRef } from '../balance/consumers.ts';
 import { type Database, idRow, row, sql, type Transaction } from '../database.ts';
-import { newIdOf } from '../database-ids.ts';
+import { idFloorOf, newIdOf } from '../database-ids.ts';
 import { postNotice } from '../outbox.ts';
 import { findApproval, type Approval } from './approval.ts';
 import type { Refusing } from './find-refusal.ts';
@@ -36,6 +36,13 @@ export interface Ask extends ConsumerRef, Omit<Refusing, 'code'> {
 export type AskResult =
   | { readonly kind: 'asked' | 'known'; readonly approval: Approval }
   | { readonly kind: 'too_many'; readonly of: 'key' | 'budget' | 'account' };
+
+/** A request waits for a week at most, and its answer counts for one more day. A day is left for slow transactions. */
+const COUNTS_FOR_DAYS = 9;
+/** Older rows cannot matter, and are not read. */
+const MAY_COUNT = sql.fragment`
+  id > ${idFloorOf(sql.fragment`now() - make_interval(days => ${COUNTS_FOR_DAYS})`)}
+`;
 
 const countsRow = row(
   Type.Object({ key: Type.Integer(), budget: Type.Integer(), account: Type.Integer() }),
@@ -66,7 +73,8 @@ export async function askApproval(database: Database, ask: Ask): Promise<AskResu
 async function findSame(tx: Transaction, ask: Ask): Promise<string | null> {
   return tx.maybeOneFirst(sql.type(idRow)`
     select id from farebox.approvals
-    where account_id = ${ask.accountId} and spend_key = ${ask.spendKey} and developer = ${ask.developerNumber}
+    where account_id = ${ask.accountId} and ${MAY_COUNT}
+      and spend_key = ${ask.spendKey} and developer = ${ask.developerNumber}
       and tool = ${ask.tool} and amount_micros = ${ask.amountMicros} and code = ${ask.code}
       and budget is not distinct from ${ask.budget} and scope is not distinct from ${ask.scope}
       and (status = 'pending'
@@ -89,7 +97,8 @@ async function limitReachedBy(
       count(*) filter (where budget = ${budget}) as budget,
       count(*) as account
     from farebox.approvals
-    where account_id = ${accountId} and (status = 'pending' or created_at > now() - interval '1 hour')
+    where account_id = ${accountId} and ${MAY_COUNT}
+      and (status = 'pending' or created_at > now() - interval '1 hour')
   `);
   if (counts.key >= ASKS_OF_KEY_MAX) return 'key';
   if (counts.budget >= ASKS_OF_BUDGET_MAX) return 'budget';

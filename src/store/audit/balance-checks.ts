@@ -14,6 +14,18 @@ export const BALANCE_CHECKS = {
     ) m on m.ledger = c.ledger and m.consumer_id = c.id
     where c.credited_micros <> coalesce(m.micros, 0)`,
 
+  'the sums of movements are those of the movements': sql.fragment`
+    select 'consumer ' || consumer_id, to_char(month, 'YYYY-MM') || ' has ' || coalesce(m.movements, 0) || ' of kind '
+      || kind || ', ' || coalesce(m.micros, 0) || ', its sums ' || coalesce(s.movements, 0) || ', '
+      || coalesce(s.amount_micros, 0)
+    from (
+      select ledger, consumer_id, date_trunc('month', created_at at time zone 'UTC')::date as month, kind,
+        count(*) as movements, sum(amount_micros) as micros
+      from farebox.movements group by 1, 2, 3, 4
+    ) m
+    full join farebox.movement_sums s using (ledger, consumer_id, month, kind)
+    where coalesce(m.movements, 0) <> coalesce(s.movements, 0) or coalesce(m.micros, 0) <> coalesce(s.amount_micros, 0)`,
+
   'lots are contiguous and end at credited': sql.fragment`
     select 'consumer ' || c.id, 'lots of ' || coalesce(l.micros, 0) || ' end at ' || coalesce(l.ends, 0)
       || ', ' || coalesce(l.gaps, 0) || ' gaps, credited ' || c.credited_micros

@@ -3,9 +3,11 @@
  * during charges.
  */
 import { Type, type Static } from 'typebox';
+import { HOLD_SECONDS_MAX } from '../../domain/hold.ts';
 import { MOVEMENT_KINDS } from '../../domain/movement.ts';
 import type { Page } from '../charges/list-charges.ts';
 import { micros, nullable, row, sql, type Connection } from '../database.ts';
+import { idFloorOf } from '../database-ids.ts';
 import type { ConsumerRef } from './consumers.ts';
 
 const Kind = Type.Enum(MOVEMENT_KINDS);
@@ -40,6 +42,15 @@ export type StoredMovement = Static<typeof Movement>;
 const booksRow = row(Books);
 const movementRow = row(Movement);
 
+/**
+ * A hold ends within 24 hours and stays open until a worker sees that it is due. The clock of its id may differ by less
+ * than the rest.
+ */
+const OLDEST_OPEN = idFloorOf(sql.fragment`
+  least(now(), (select min(due_at) from farebox.hold_expiries))
+    - make_interval(secs => ${HOLD_SECONDS_MAX}, hours => 1)
+`);
+
 export async function getBooks(
   connection: Connection,
   { ledger, consumerId }: ConsumerRef,
@@ -48,17 +59,15 @@ export async function getBooks(
   return connection.one(sql.type(booksRow)`
     select c.credited_micros as "creditedMicros", c.spent_micros as "spentMicros",
       c.held_micros as "heldMicros", c.refunded_micros as "refundedMicros",
-      h.micros as "heldByHoldsMicros", h.count as "openHolds", c.held_micros - h.micros as "heldByDisputesMicros",
+      c.reserved_micros as "heldByHoldsMicros", c.held_micros - c.reserved_micros as "heldByDisputesMicros",
+      (select count(*) from farebox.holds where ${own} and state = 0 and id > ${OLDEST_OPEN}) as "openHolds",
       (select coalesce(sum(debt_micros), 0)::int8 from farebox.reversals
         where ${own} and debt_micros > 0) as "debtMicros",
       (select coalesce(json_agg(k order by k.kind), '[]') from (
-        select kind, count(*), sum(amount_micros)::int8 as "amountMicros"
-        from farebox.movements where ${own} group by kind
+        select kind, sum(movements)::int8 as count, sum(amount_micros)::int8 as "amountMicros"
+        from farebox.movement_sums where ${own} group by kind having sum(movements) > 0
       ) k) as movements
-    from farebox.consumers c, (
-      select coalesce(sum(held_micros), 0)::int8 as micros, count(*) from farebox.holds
-      where ${own} and state = 0
-    ) h
+    from farebox.consumers c
     where c.ledger = ${ledger} and c.id = ${consumerId}
   `);
 }

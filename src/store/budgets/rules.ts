@@ -38,6 +38,7 @@ export async function findBudgetRules(
         select max(p.decided_at) + make_interval(hours => ${ONCE_HOURS}) from farebox.approvals p
         where p.ledger = d.ledger and p.consumer_id = d.consumer_id and p.budget = d.number
           and p.decision = 'once' and p.used_by is null
+          and p.decided_at > now() - make_interval(hours => ${ONCE_HOURS})
       ) as "onceUntil"
     from ${sql.unnest(
       nodes.map(({ consumerId, number }) => [consumerId, number]),

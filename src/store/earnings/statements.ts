@@ -59,13 +59,14 @@ const movementRow = row(StatementMovement);
 const refundsRow = row(ToolDayRefunds);
 const sumRow = row(Type.Object({ sum: Type.Integer() }));
 
-/**
- * The tax of movements `m`. A refund that had to wait for credits has several; its first one, in `first`, has
- * the tax.
- */
+/** The tax of movements `m`. A refund that had to wait for credits has several; the first one has the tax. */
 const TAX = sql.fragment`
   case when kind = 'top_up' then (select tax_micros from farebox.top_ups t where t.id = m.top_up_id)
-    when kind in ('refund', 'refund_returned') and id in (select id from first) then (
+    when kind in ('refund', 'refund_returned') and not exists (
+      select from farebox.movements e
+      where e.ledger = m.ledger and e.consumer_id = m.consumer_id and e.reversal_id = m.reversal_id
+        and e.kind = m.kind and e.id < m.id
+    ) then (
       select case m.kind when 'refund' then -1 else 1 end * coalesce(gross_micros - amount_micros, 0)
       from farebox.reversals r where r.id = m.reversal_id
     )
@@ -85,8 +86,8 @@ export async function readConsumerStatement(
   const { fromMs, toMs } = month;
   const own = sql.fragment`ledger = ${consumer.ledger} and consumer_id = ${consumer.consumerId}`;
   const credited = await tx.oneFirst(sql.type(sumRow)`
-    select coalesce(sum(amount_micros), 0)::int8 as sum from farebox.movements
-    where ${own} and created_at < ${timestampOf(fromMs)}
+    select coalesce(sum(amount_micros), 0)::int8 as sum from farebox.movement_sums
+    where ${own} and month < (${timestampOf(fromMs)} at time zone 'UTC')::date
   `);
   const opening = asMicros(credited - (await spentBefore(tx, consumer, fromMs)));
   const inMonth = sql.fragment`
@@ -94,12 +95,7 @@ export async function readConsumerStatement(
   `;
   const movements = await tx.any(sql.type(movementRow)`
     with month as materialized (select * from farebox.movements where ${inMonth}),
-    many as (select kind from month group by kind having count(*) > ${LISTED_MAX}),
-    first as materialized (
-      select distinct on (reversal_id, kind) id from farebox.movements
-      where ${own} and kind in ('refund', 'refund_returned')
-      order by reversal_id, kind, id
-    )
+    many as (select kind from month group by kind having count(*) > ${LISTED_MAX})
     select kind, "amountMicros", "taxMicros", "topUpId", reason, "createdAt"
     from (
       select kind, amount_micros as "amountMicros", ${TAX} as "taxMicros", top_up_id as "topUpId", reason,

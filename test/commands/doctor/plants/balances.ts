@@ -2,6 +2,7 @@
 import type { Plant } from '../planted-books.ts';
 
 const COUNTED = 'credited is the sum of movements';
+const SUMMED = 'the sums of movements are those of the movements';
 const FOLLOW = 'lots are contiguous and end at credited';
 const ONE_TO_ONE = 'each account has one consumer, and each consumer one account';
 const SIGN = 'a movement has the sign of its kind, and a reason if nothing else explains it';
@@ -77,6 +78,14 @@ export const BALANCE_PLANTS: readonly Plant[] = [
       [COUNTED, `consumer ${consumer}`],
       [LOT_OF_CREDIT, `movement ${firstCharge}`],
     ],
+  },
+  {
+    what: 'a sum of movements that was changed',
+    statements: [
+      `update farebox.movement_sums set movements = movements + 1
+        where consumer_id = ':consumer' and kind = 'adjustment'`,
+    ],
+    finds: ({ consumer }) => [[SUMMED, `consumer ${consumer}`]],
   },
   {
     what: 'two invented adjustments that add up to zero',
