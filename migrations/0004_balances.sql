@@ -88,6 +88,25 @@ comment on table farebox.movements is
 -- A credit happens once, no matter how often events are delivered or steps retried.
 create unique index movements_top_up_once on farebox.movements (ledger, top_up_id)
   where kind = 'top_up';
+-- A statement reads the movements of its month.
+create index movements_made on farebox.movements (ledger, consumer_id, created_at);
+create index movements_of_reversal on farebox.movements (ledger, consumer_id, reversal_id, kind, id)
+  where reversal_id is not null;
+
+-- An opening balance is read from these sums, so it takes no longer after years. The trigger of
+-- functions/add_to_movement_sums.sql keeps them.
+create table farebox.movement_sums (
+  amount_micros bigint not null,
+  movements bigint not null,
+  consumer_id uuid not null,
+  month date not null,
+  ledger smallint not null,
+  kind text not null,
+  constraint movement_sums_pkey primary key (ledger, consumer_id, month, kind)
+) with (fillfactor = 80);
+comment on table farebox.movement_sums is
+  'What moved the credits of a consumer in each UTC month, by kind. Changed in the transaction of the movement, under the lock of '
+  'the consumer''s row.';
 
 create table farebox.lots (
   ledger smallint not null,

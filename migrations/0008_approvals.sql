@@ -64,6 +64,8 @@ create unique index approvals_asked_once on farebox.approvals
 create index approvals_of_account on farebox.approvals (account_id, id);
 create index approvals_of_developer on farebox.approvals (developer, id) where asked_by = 'developer';
 create index approvals_pending on farebox.approvals (expires_at) where status = 'pending';
-create index approvals_once on farebox.approvals (ledger, consumer_id, spend_key, developer, tool)
+create index approvals_pending_of_account on farebox.approvals (account_id, id) where status = 'pending';
+-- Rules of budgets, and refused charges, look for one-time approvals of the last hours, however many were never used.
+create index approvals_unused on farebox.approvals (ledger, consumer_id, budget, decided_at)
   where decision = 'once' and used_by is null;
 create unique index approvals_raises on farebox.approvals (ledger, consumer_id, budget, scope) where is_raise_in_force;
