@@ -10,7 +10,7 @@ import {
   listDiffering,
   listUnsettled,
   recordWalk,
-} from '../src/store/audit/reconciliation.ts';
+} from '../src/store/top-ups/reconciliation.ts';
 import { readClock } from '../src/store/database.ts';
 import { findTopUp, type TopUp } from '../src/store/top-ups/top-ups.ts';
 

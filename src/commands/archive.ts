@@ -1,8 +1,8 @@
 /** `farebox archive`: moves the charges of a closed month out of the ledger, with the holds of earlier months. */
 import { InvalidArgumentError, type Command } from 'commander';
 import { formatDollars } from '../domain/money.ts';
-import { isOfClocks } from '../store/audit/charge-checks.ts';
-import { auditLedger } from '../store/audit/ledger-checks.ts';
+import { isOfClocks } from '../store/doctor/charge-checks.ts';
+import { examineLedger } from '../store/doctor/ledger-checks.ts';
 import { archiveInvocations } from '../store/agents/archive-invocations.ts';
 import { archiveMonth, type ArchiveResult } from '../store/charges/archive-month.ts';
 import { readClock, type Database } from '../store/database.ts';
@@ -30,7 +30,7 @@ async function archive({ month, dataDir }: ArchiveOptions): Promise<void> {
   const work = async (database: Database) => {
     // A fault would be summed up with the rest, and could never be traced to its charge.
     const parts = ['holds', 'budgets', 'charges', 'earnings'] as const;
-    const findings = await auditLedger(database, { parts, report: showProgress });
+    const findings = await examineLedger(database, { parts, report: showProgress });
     const fault = findings.find(({ check }) => !isOfClocks(check));
     if (fault)
       throw new CommandError(`Nothing was archived: ${fault.check} fails. Run farebox doctor.`);

@@ -1,7 +1,7 @@
 /** Doctor's checks of Temporal: schedules, workflows that cannot continue, and builds without workers. */
 import { readScheduleConfig } from '../config.ts';
 import type { Environment } from '../read-setting.ts';
-import { findingsOf, type Finding } from '../store/audit/findings.ts';
+import { findingsOf, type Finding } from '../store/doctor/findings.ts';
 import { abandonedOf, describeDeployment, offenderOf } from '../temporal/builds.ts';
 import { listFailingWorkflows } from '../temporal/failing-workflows.ts';
 import { listIdleSchedules, schedulesOf } from '../temporal/schedules.ts';

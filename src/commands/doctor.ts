@@ -8,15 +8,15 @@ import { environmentOf } from '../embedded/environment.ts';
 import { parseTime } from '../http/iso-time.ts';
 import { readMasterSecrets, type Environment } from '../read-setting.ts';
 import { failureReason } from '../stripe/errors.ts';
-import type { Finding } from '../store/audit/findings.ts';
-import { recordExaminations } from '../store/audit/last-findings.ts';
+import type { Finding } from '../store/doctor/findings.ts';
+import { recordExaminations } from '../store/doctor/last-findings.ts';
 import {
-  auditLedger,
+  examineLedger,
   checkNames,
-  type AuditSettings,
+  type CheckSettings,
   LEDGER_PARTS,
   type LedgerPart,
-} from '../store/audit/ledger-checks.ts';
+} from '../store/doctor/ledger-checks.ts';
 import type { Database } from '../store/database.ts';
 import { dataDirOption } from './data-dir-option.ts';
 import { endProgress, inspect, showProgress } from './inspection.ts';
@@ -127,7 +127,7 @@ export async function findFaults(
 
 interface Examined {
   readonly env: Environment;
-  readonly settings: AuditSettings;
+  readonly settings: CheckSettings;
   readonly database: Database;
   readonly sinceMs: number | undefined;
 }
@@ -144,7 +144,7 @@ async function examinePart(
 ): Promise<void> {
   if (isOfLedger(part)) {
     checks.push(...checkNames(part, settings));
-    await auditLedger(database, { ...settings, parts: [part], report: showProgress }, findings);
+    await examineLedger(database, { ...settings, parts: [part], report: showProgress }, findings);
   }
   // Without an address there is no Temporal to ask, so only the ledger is checked.
   // Its client and Stripe's take longer to load than most checks take, so only the checks that need them load them.

@@ -8,7 +8,7 @@ import { DIFFERENCES } from '../domain/difference.ts';
 import { wireId } from '../domain/ids.ts';
 import { dollarsOf, formatDollarNumber } from '../domain/money.ts';
 import { environmentOf } from '../embedded/environment.ts';
-import { listDifferences } from '../store/audit/reconciliation.ts';
+import { listDifferences } from '../store/top-ups/reconciliation.ts';
 import type { Database } from '../store/database.ts';
 import { isRelayRunning } from '../store/outbox.ts';
 import { getTopUp } from '../store/top-ups/top-ups.ts';

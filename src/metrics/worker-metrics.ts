@@ -3,7 +3,7 @@
  * the sum. While the database cannot be read, there are no figures and `farebox_backlog_readable` is 0.
  */
 import { Gauge, type Registry } from '@prometheus-io/client';
-import type { Backlog } from '../store/audit/backlog.ts';
+import type { Backlog } from '../store/operators/backlog.ts';
 import { registerProcess, type Pools } from './process-metrics.ts';
 
 export interface WorkerSources {

@@ -14,7 +14,7 @@ import { securityMails } from '../mail/security-mails.ts';
 import { canMail } from '../mail/send.ts';
 import { serveMetrics, type MetricsServer } from '../metrics/serve-metrics.ts';
 import { registerWorker } from '../metrics/worker-metrics.ts';
-import { readBacklog } from '../store/audit/backlog.ts';
+import { readBacklog } from '../store/operators/backlog.ts';
 import { createDatabase, type Database } from '../store/database.ts';
 import { createStripe } from '../stripe/calls.ts';
 import { keepBuilds, UNVERSIONED } from '../temporal/builds.ts';

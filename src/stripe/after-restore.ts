@@ -12,7 +12,7 @@ import {
   listDiffering,
   listUnsettled,
   recordWalk,
-} from '../store/audit/reconciliation.ts';
+} from '../store/top-ups/reconciliation.ts';
 import { readClock } from '../store/database.ts';
 import { creditTopUp } from '../store/top-ups/credit-top-up.ts';
 import { enterLostTopUp } from '../store/top-ups/enter-lost-top-up.ts';

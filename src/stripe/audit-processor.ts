@@ -3,14 +3,14 @@ import type { Stripe } from 'stripe';
 import { DIFFERENCES } from '../domain/difference.ts';
 import { HOUR_MS } from '../domain/durations.ts';
 import { uuidFloor, uuidOf } from '../domain/ids.ts';
-import { findingsOf, type Finding } from '../store/audit/findings.ts';
+import { findingsOf, type Finding } from '../store/doctor/findings.ts';
 import {
   findBooked,
   listBookedThroughProcessor,
   listClaims,
   type Booked,
   type Claim,
-} from '../store/audit/reconciliation.ts';
+} from '../store/top-ups/reconciliation.ts';
 import type { Database } from '../store/database.ts';
 import type { ReportedReversal } from '../store/top-ups/reversals.ts';
 import { claimOf, compareTopUp, isSameClaim } from './compare.ts';

@@ -5,7 +5,7 @@
 import type { Stripe } from 'stripe';
 import { asMicros, microsOfCents, type Micros } from '../domain/money.ts';
 import { CLAIMS } from '../domain/reversal.ts';
-import type { Booked, Claim, Difference } from '../store/audit/reconciliation.ts';
+import type { Booked, Claim, Difference } from '../store/top-ups/reconciliation.ts';
 import type { ReportedReversal } from '../store/top-ups/reversals.ts';
 import { keptCentsOf, PaymentMismatchError, verdictOfIntent } from './verdict.ts';
 

@@ -14,7 +14,7 @@ import {
   recordDifferences,
   type Booked,
   type Claim,
-} from '../store/audit/reconciliation.ts';
+} from '../store/top-ups/reconciliation.ts';
 import { recordPaid } from '../store/top-ups/payment-evidence.ts';
 import { findTopUp, type TopUp } from '../store/top-ups/top-ups.ts';
 import { isTooLateToConfirm } from './ask-processor.ts';

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { DAY_MS, HOUR_MS } from '../../src/domain/durations.ts';
 import { wireId } from '../../src/domain/ids.ts';
-import { auditLedger } from '../../src/store/audit/ledger-checks.ts';
+import { examineLedger } from '../../src/store/doctor/ledger-checks.ts';
 import { ensureChargePartitions } from '../../src/store/charges/partitions.ts';
 import { rebuildRollups, rollUp } from '../../src/store/earnings/rollups.ts';
 import { startTestApi, type TestApi } from '../support/api.ts';
@@ -86,13 +86,13 @@ describe('farebox archive', () => {
   it('archives a month after the clock was set back, although doctor will always name the charges made then', async () => {
     await clockWasSetBack();
     const parts = ['holds', 'budgets', 'charges', 'earnings'] as const;
-    const findings = await auditLedger(harness.database, { parts });
+    const findings = await examineLedger(harness.database, { parts });
     assert.deepEqual(
       findings.map(({ check }) => check),
       ['charges are in the order of their times', 'a refund of a charge was made after the charge'],
     );
     assert.match(await archive(), new RegExp(`Archived 1 charges of ${OLD}`));
-    assert.deepEqual(await auditLedger(harness.database, { parts }), findings);
+    assert.deepEqual(await examineLedger(harness.database, { parts }), findings);
   });
 
   it('archives a month in which one key made two charges only once one of them is refunded', async () => {

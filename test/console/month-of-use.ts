@@ -7,7 +7,7 @@ import { asMicros } from '../../src/domain/money.ts';
 import type { RefusalsReply } from '../../src/schemas/refusals.ts';
 import type { ToolsReply } from '../../src/schemas/tools.ts';
 import type { TopUpReply } from '../../src/schemas/top-ups.ts';
-import { recordExaminations } from '../../src/store/audit/last-findings.ts';
+import { recordExaminations } from '../../src/store/doctor/last-findings.ts';
 import { postCharges } from '../../src/store/charges/post-charges.ts';
 import { findAccountOfUser } from '../../src/store/console/users.ts';
 import { createDatabase, type Database } from '../../src/store/database.ts';

@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import { wireId } from '../../src/domain/ids.ts';
 import { sendDue } from '../../src/events/send-due.ts';
 import { WebhookSigner } from '../../src/events/signing.ts';
-import { readBacklog } from '../../src/store/audit/backlog.ts';
+import { readBacklog } from '../../src/store/operators/backlog.ts';
 import { sql } from '../../src/store/database.ts';
 import {
   listDeliveries,

@@ -7,7 +7,7 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { startChild } from '../../src/embedded/child.ts';
 import { choosePort } from '../support/ports.ts';
-import { dumpSchema } from '../../src/store/audit/schema-dump.ts';
+import { dumpSchema } from '../../src/store/doctor/schema-dump.ts';
 import { createDatabase } from '../../src/store/database.ts';
 import { migrate } from '../../src/store/migrations.ts';
 import { createTestAccount, createTestAccounts, type TestAccount } from '../support/accounts.ts';

@@ -1,7 +1,7 @@
 /** A database that was restored without its rows, or with some of them, is noticed. */
 import assert from 'node:assert/strict';
 import { Client } from 'pg';
-import { auditLedger } from '../../src/store/audit/ledger-checks.ts';
+import { examineLedger } from '../../src/store/doctor/ledger-checks.ts';
 import { createDatabase } from '../../src/store/database.ts';
 import { checkMigrated, migrate, UnmigratedDatabaseError } from '../../src/store/migrations.ts';
 import { createTestAccounts } from '../support/accounts.ts';
@@ -42,7 +42,7 @@ describe('a restored database', () => {
   async function findings(): Promise<readonly (readonly [string, string])[]> {
     const pool = await createDatabase(database.url, { maxPoolSize: 1, onError: () => {} });
     try {
-      const found = await auditLedger(pool, { parts: ['schema'] });
+      const found = await examineLedger(pool, { parts: ['schema'] });
       return found.map(({ subject, detail }) => [subject, detail]);
     } finally {
       await pool.end();

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { randomPasswords } from '../../src/embedded/data-dir.ts';
 import { choosePort } from '../support/ports.ts';
 import { startPostgres } from '../../src/embedded/postgres.ts';
-import { dumpSchema } from '../../src/store/audit/schema-dump.ts';
+import { dumpSchema } from '../../src/store/doctor/schema-dump.ts';
 import { createDatabase } from '../../src/store/database.ts';
 import { migrate } from '../../src/store/migrations.ts';
 

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { Client } from 'pg';
 import { read, writtenFiles } from '../tree/sources.ts';
-import { dumpSchema } from '../../src/store/audit/schema-dump.ts';
+import { dumpSchema } from '../../src/store/doctor/schema-dump.ts';
 import { openMigratedLedger, type TestLedger } from '../support/ledger.ts';
 
 /** Up to here they make an empty database, which nobody uses yet. */

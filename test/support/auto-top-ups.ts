@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict';
 import { Type } from 'typebox';
 import { asMicros } from '../../src/domain/money.ts';
-import { auditLedger } from '../../src/store/audit/ledger-checks.ts';
+import { examineLedger } from '../../src/store/doctor/ledger-checks.ts';
 import { row, sql, type Database } from '../../src/store/database.ts';
 import { hastenNotices, takeNotices, type Notice } from '../../src/store/outbox.ts';
 import {
@@ -39,7 +39,7 @@ export async function openAutoTopUps() {
   const { database } = ledger;
   const end = () =>
     endAll(
-      async () => assert.deepEqual(await auditLedger(database), []),
+      async () => assert.deepEqual(await examineLedger(database), []),
       () => ledger.drop(),
     );
   return { database, end, ...autoTopUpsIn(database) };

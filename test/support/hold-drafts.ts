@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { randomUUIDv7 } from 'node:crypto';
 import { HOLD_SECONDS_DEFAULT } from '../../src/domain/hold.ts';
 import { asMicros } from '../../src/domain/money.ts';
-import { auditLedger } from '../../src/store/audit/ledger-checks.ts';
+import { examineLedger } from '../../src/store/doctor/ledger-checks.ts';
 import type { Database } from '../../src/store/database.ts';
 import * as store from '../../src/store/holds/post-hold-entries.ts';
 import type { HoldEntry, HoldOutcome } from '../../src/store/holds/hold-entry.ts';
@@ -103,7 +103,7 @@ const OF_CREDITS: readonly string[] = [
 ];
 
 export async function proveHolds(database: Database): Promise<void> {
-  const findings = await auditLedger(database);
+  const findings = await examineLedger(database);
   assert.deepEqual(
     findings.filter(({ check }) => !OF_CREDITS.some((other) => other === check)),
     [],

@@ -1,6 +1,6 @@
 /** Doctor reports entries of the audit log that were changed, deleted or moved, and changes that are not in it. */
 import assert from 'node:assert/strict';
-import { auditLedger } from '../../../src/store/audit/ledger-checks.ts';
+import { examineLedger } from '../../../src/store/doctor/ledger-checks.ts';
 import { createDatabase, type Database } from '../../../src/store/database.ts';
 import { openPlantedBooks, type PlantedBooks } from './planted-books.ts';
 import { AUDIT_LOG_FAULTS } from './plants/audit-log.ts';
@@ -39,7 +39,7 @@ describe('farebox doctor --only audit-log', () => {
     it(`finds ${what}`, async () => {
       await books.sql.query('alter table farebox.audit_entries disable trigger user');
       for (const statement of statements) await books.sql.query(filledIn(statement));
-      const findings = await auditLedger(database, { parts: ['audit-log'] });
+      const findings = await examineLedger(database, { parts: ['audit-log'] });
       assert.deepEqual(
         findings.map(({ check, subject }) => [check, subject]),
         finds.map(([check, subject]) => [check, filledIn(subject)]),
@@ -52,12 +52,12 @@ describe('farebox doctor --only audit-log', () => {
     await books.sql.query(`set timezone = 'Asia/Kolkata'`);
     await books.sql.query('update farebox.accounts set operator_since = now()');
     await books.sql.query('reset timezone');
-    assert.deepEqual(await auditLedger(database, { parts: ['audit-log'] }), []);
+    assert.deepEqual(await examineLedger(database, { parts: ['audit-log'] }), []);
   });
 
   it('finds that entries can be changed', async () => {
     await books.sql.query('drop trigger audit_entries_append_only on farebox.audit_entries');
-    const findings = await auditLedger(database, { parts: ['schema'] });
+    const findings = await examineLedger(database, { parts: ['schema'] });
     assert.deepEqual(
       findings.map(({ subject }) => subject),
       ['table farebox.audit_entries'],

@@ -1,6 +1,6 @@
 /** Doctor reports faults in the sums of developers' earnings. */
 import assert from 'node:assert/strict';
-import { auditLedger } from '../../../src/store/audit/ledger-checks.ts';
+import { examineLedger } from '../../../src/store/doctor/ledger-checks.ts';
 import { createDatabase, type Database } from '../../../src/store/database.ts';
 import { rebuildRollups } from '../../../src/store/earnings/rollups.ts';
 import { dropGuards, openPlantedBooks, type Planted, type PlantedBooks } from './planted-books.ts';
@@ -29,7 +29,7 @@ describe('farebox doctor --only earnings', () => {
   for (const { what, statements, finds } of EARNINGS_FAULTS) {
     it(`finds ${what}, names the offender, and nothing else`, async () => {
       await books.plant(planted, statements);
-      const found = await auditLedger(database, { parts: ['earnings'] });
+      const found = await examineLedger(database, { parts: ['earnings'] });
       const subjects = {
         developer: `developer ${planted.developer}`,
         topUp: `top-up ${planted.manual}`,

@@ -5,7 +5,7 @@ import { Client } from 'pg';
 import { findFaults, type Part } from '../../../src/commands/doctor.ts';
 import { HOUR_MS } from '../../../src/domain/durations.ts';
 import { uuidFloor, uuidOf } from '../../../src/domain/ids.ts';
-import type { Finding } from '../../../src/store/audit/findings.ts';
+import type { Finding } from '../../../src/store/doctor/findings.ts';
 import { createDatabase } from '../../../src/store/database.ts';
 import { rebuildRollups } from '../../../src/store/earnings/rollups.ts';
 import { createTestAccounts } from '../../support/accounts.ts';

@@ -1,7 +1,7 @@
 /** Doctor reports differences from this release's schema: its guarantees and its functions. */
 import assert from 'node:assert/strict';
 import { Client } from 'pg';
-import { listSchemaDifferences } from '../../../src/store/audit/schema-checks.ts';
+import { listSchemaDifferences } from '../../../src/store/doctor/schema-checks.ts';
 import { ensureChargePartitions } from '../../../src/store/charges/partitions.ts';
 import { openTestLedger, type TestLedger } from '../../support/ledger.ts';
 import { SCHEMA_CHANGES } from './plants/schema.ts';

@@ -8,7 +8,7 @@ import { readFile } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Client } from 'pg';
 import { uuidOf, wireId } from '../../../src/domain/ids.ts';
-import { auditLedger, LEDGER_PARTS } from '../../../src/store/audit/ledger-checks.ts';
+import { examineLedger, LEDGER_PARTS } from '../../../src/store/doctor/ledger-checks.ts';
 import { createDatabase } from '../../../src/store/database.ts';
 import { createTestAccounts, type TestAccount } from '../../support/accounts.ts';
 import { startFaultyLine, type FaultyLine } from '../../support/faulty-line.ts';
@@ -236,7 +236,7 @@ async function compareRows(
 async function findingsOfDoctor(url: string): Promise<string[]> {
   const database = await createDatabase(url, { maxPoolSize: 1, onError: () => {} });
   try {
-    const findings = await auditLedger(database, { parts: DOCTORS_PARTS });
+    const findings = await examineLedger(database, { parts: DOCTORS_PARTS });
     return findings.map(({ check, detail }) => `${check}: ${detail}`);
   } finally {
     await database.end();

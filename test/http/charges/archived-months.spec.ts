@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict';
 import { uuidFloor, wireId } from '../../../src/domain/ids.ts';
 import { UsageReply } from '../../../src/schemas/balance.ts';
-import { auditLedger } from '../../../src/store/audit/ledger-checks.ts';
+import { examineLedger } from '../../../src/store/doctor/ledger-checks.ts';
 import { findKeyOwners, hashOfKey } from '../../../src/store/accounts/api-keys.ts';
 import { exportCharges } from '../../../src/http/handlers/charges/charge-files.ts';
 import type { Api } from '../../../src/http/services.ts';
@@ -204,7 +204,7 @@ describe('an archived month', () => {
     await proveBooks(api.env, { processor: false });
     await rebuildRollups(harness.database);
     assert.deepEqual(await figures(), live);
-    assert.deepEqual(await auditLedger(harness.database), []);
+    assert.deepEqual(await examineLedger(harness.database), []);
     assert.deepEqual(await archive(OLD), { kind: 'not_next', next: nameAt(LATER) });
   });
 
@@ -268,7 +268,7 @@ describe('an archived month', () => {
   ] as const) {
     it(`lets doctor report ${what}`, async () => {
       await api.sql.query(`update farebox.${table} set ${change}`);
-      const findings = await auditLedger(harness.database, {
+      const findings = await examineLedger(harness.database, {
         parts: ['budgets', 'charges', 'earnings'],
       });
       await api.sql.query(`update farebox.${table} set ${undo}`);
@@ -276,7 +276,7 @@ describe('an archived month', () => {
         findings.some((found) => found.check === check),
         JSON.stringify(findings.map((found) => found.check)),
       );
-      assert.deepEqual(await auditLedger(harness.database), []);
+      assert.deepEqual(await examineLedger(harness.database), []);
     });
   }
 
@@ -353,6 +353,6 @@ describe('an archived month', () => {
       ['charges_archived', 'charges_archived', false],
     );
     assertError(await refund(lateId, 0.1), 410, 'charges_archived');
-    assert.deepEqual(await auditLedger(harness.database), []);
+    assert.deepEqual(await examineLedger(harness.database), []);
   });
 });

@@ -7,7 +7,7 @@ import { uuidFloor, uuidOf, type IdKind } from '../../../src/domain/ids.ts';
 import { DeveloperChargeReply } from '../../../src/schemas/charges.ts';
 import { HoldsReply } from '../../../src/schemas/holds.ts';
 import { LeasesReply } from '../../../src/schemas/leases.ts';
-import { auditLedger } from '../../../src/store/audit/ledger-checks.ts';
+import { examineLedger } from '../../../src/store/doctor/ledger-checks.ts';
 import { archiveMonth } from '../../../src/store/charges/archive-month.ts';
 import { ensureChargePartitions } from '../../../src/store/charges/partitions.ts';
 import { rebuildRollups, rollUp } from '../../../src/store/earnings/rollups.ts';
@@ -177,7 +177,7 @@ describe('the holds of the months before an archived one', () => {
   };
 
   it('are moved where an earlier release left them, and those of the archived month stay', async () => {
-    assert.deepEqual(await auditLedger(harness.database), []);
+    assert.deepEqual(await examineLedger(harness.database), []);
     const left = `farebox_archive.${tableAt('holds', LEFT)}`;
     assert.match(
       await farebox(['archive', '--month', nameAt(OLD)], { env: api.env }),
@@ -186,7 +186,7 @@ describe('the holds of the months before an archived one', () => {
       ),
     );
     assert.equal(await count(left), 1);
-    assert.deepEqual(await auditLedger(harness.database), []);
+    assert.deepEqual(await examineLedger(harness.database), []);
     assert.equal((await show(api, account, id('captured'))).status, 'captured');
   });
 
@@ -205,7 +205,7 @@ describe('the holds of the months before an archived one', () => {
     assert.equal((await refund(id('lateBy'), 3)).status, 201);
     assert.equal((await refund(id('overBy'), 4)).status, 201);
     assert.equal(await used(), 1.54);
-    assert.deepEqual(await auditLedger(harness.database), []);
+    assert.deepEqual(await examineLedger(harness.database), []);
   });
 
   it('keep a month from being archived while one of them is open', async () => {
@@ -244,7 +244,7 @@ describe('the holds of the months before an archived one', () => {
     for (const table of archived.holdTables) counts.push(await count(table));
     assert.deepEqual(counts, [7, 2]);
     assert.equal(await count('farebox.hold_extensions'), 0);
-    assert.deepEqual(await auditLedger(harness.database), []);
+    assert.deepEqual(await examineLedger(harness.database), []);
   });
 
   it('do not exist for requests any more', async () => {
@@ -281,6 +281,6 @@ describe('the holds of the months before an archived one', () => {
     await settle(api, account, lease.id, [{ sequence: 1 }], { final: true });
     assert.equal((await showLease(api, account.developerKey, lease.id)).status, 'released');
     while ((await rollUp(harness.database)).hasMore);
-    assert.deepEqual(await auditLedger(harness.database), []);
+    assert.deepEqual(await examineLedger(harness.database), []);
   });
 });

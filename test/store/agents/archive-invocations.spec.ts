@@ -15,7 +15,7 @@ import {
   failInvocation,
   recordResult,
 } from '../../../src/store/agents/invocations.ts';
-import { auditLedger } from '../../../src/store/audit/ledger-checks.ts';
+import { examineLedger } from '../../../src/store/doctor/ledger-checks.ts';
 import { ensureChargePartitions } from '../../../src/store/charges/partitions.ts';
 import { createDatabase, type Database } from '../../../src/store/database.ts';
 import type { TestAccount } from '../../support/accounts.ts';
@@ -121,7 +121,7 @@ describe('what agents received and returned long ago', () => {
       });
       assert.equal(bodyOf(answer, 200, VerifyReply).valid, true);
     }
-    assert.deepEqual(await auditLedger(database), []);
+    assert.deepEqual(await examineLedger(database), []);
   });
 
   it('goes to the same table if the rest of it is moved later, and then there is nothing left', async () => {
@@ -150,7 +150,7 @@ describe('what agents received and returned long ago', () => {
     const { rows } = await api.sql.query(`select count(*)::int as count from ${table}`);
     assert.deepEqual(rows, [{ count: 46 }]);
     assert.equal(await archiveInvocations(database, monthAt(1)), undefined);
-    assert.deepEqual(await auditLedger(database), []);
+    assert.deepEqual(await examineLedger(database), []);
   });
 
   it('does not keep the command from saying what it archived before, when it cannot be moved', async () => {

@@ -4,7 +4,7 @@ import { Client } from 'pg';
 import { createAccounts, newKey, storedForm } from '../../../src/store/accounts/accounts.ts';
 import { insertKeys, revokeKey } from '../../../src/store/accounts/api-keys.ts';
 import { listAuditEntries, type AuditEntry } from '../../../src/store/audit/audit-log.ts';
-import { auditLedger } from '../../../src/store/audit/ledger-checks.ts';
+import { examineLedger } from '../../../src/store/doctor/ledger-checks.ts';
 import { adjustBalance } from '../../../src/store/balance/adjustments.ts';
 import { asMicros } from '../../../src/domain/money.ts';
 import { openTestLedger, type TestLedger } from '../../support/ledger.ts';
@@ -35,7 +35,7 @@ describe('the audit log', () => {
     return entry;
   };
   const isWhole = async () =>
-    assert.deepEqual(await auditLedger(ledger.database, { parts: ['audit-log'] }), []);
+    assert.deepEqual(await examineLedger(ledger.database, { parts: ['audit-log'] }), []);
 
   async function client(name: string): Promise<Client> {
     const connected = new Client({ connectionString: ledger.url, application_name: name });

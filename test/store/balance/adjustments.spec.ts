@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { asMicros } from '../../../src/domain/money.ts';
 import { adjustBalance } from '../../../src/store/balance/adjustments.ts';
-import { auditLedger } from '../../../src/store/audit/ledger-checks.ts';
+import { examineLedger } from '../../../src/store/doctor/ledger-checks.ts';
 import type { Database } from '../../../src/store/database.ts';
 import { openTestLedger, type TestLedger } from '../../support/ledger.ts';
 import { dispute, newPayer, processorId, type Payer } from '../../support/payer.ts';
@@ -19,7 +19,7 @@ describe('an adjustment', () => {
   beforeEach(async () => {
     payer = await newPayer(database);
   });
-  afterEach(async () => assert.deepEqual(await auditLedger(database), []));
+  afterEach(async () => assert.deepEqual(await examineLedger(database), []));
   after(async () => {
     await ledger?.drop();
   });

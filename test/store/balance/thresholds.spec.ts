@@ -5,7 +5,7 @@ import { Client } from 'pg';
 import { wireId } from '../../../src/domain/ids.ts';
 import { asMicros } from '../../../src/domain/money.ts';
 import { EVENT_DATA } from '../../../src/schemas/events.ts';
-import { auditLedger } from '../../../src/store/audit/ledger-checks.ts';
+import { examineLedger } from '../../../src/store/doctor/ledger-checks.ts';
 import { adjustBalance } from '../../../src/store/balance/adjustments.ts';
 import { findLowBalance, setLowBalance } from '../../../src/store/balance/thresholds.ts';
 import { refundCharge } from '../../../src/store/charges/refund-charge.ts';
@@ -48,7 +48,7 @@ describe('thresholds of a balance', () => {
   });
   after(() =>
     endAll(
-      async () => assert.deepEqual(await auditLedger(database), []),
+      async () => assert.deepEqual(await examineLedger(database), []),
       () => client?.end(),
       () => ledger?.drop(),
     ),

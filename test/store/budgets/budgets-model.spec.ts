@@ -9,7 +9,7 @@ import { randomInt } from 'node:crypto';
 import { Client } from 'pg';
 import { asMicros } from '../../../src/domain/money.ts';
 import { OVER_MODES } from '../../../src/domain/hold.ts';
-import { auditLedger } from '../../../src/store/audit/ledger-checks.ts';
+import { examineLedger } from '../../../src/store/doctor/ledger-checks.ts';
 import { refundCharge } from '../../../src/store/charges/refund-charge.ts';
 import type { ChargeOutcome } from '../../../src/store/charges/post-charges.ts';
 import type { Database } from '../../../src/store/database.ts';
@@ -81,7 +81,7 @@ describe('budgets under everything at once', function () {
     }
     assert.deepEqual(missing(), [], 'outcomes that never came');
     await rebuildRollups(database);
-    assert.deepEqual(await auditLedger(database), []);
+    assert.deepEqual(await examineLedger(database), []);
   });
 
   async function betweenWaves(harness: BudgetHarness): Promise<void> {

@@ -6,7 +6,7 @@ import { numberOfWindowUnit, WINDOW_UNITS, windowEnd } from '../../../src/domain
 import { HOUR_MS } from '../../../src/domain/durations.ts';
 import { uuidFloor } from '../../../src/domain/ids.ts';
 import { asMicros } from '../../../src/domain/money.ts';
-import { auditLedger } from '../../../src/store/audit/ledger-checks.ts';
+import { examineLedger } from '../../../src/store/doctor/ledger-checks.ts';
 import { findBudget } from '../../../src/store/budgets/budgets.ts';
 import { changeBudget, setWindow } from '../../../src/store/budgets/change-budgets.ts';
 import { refundCharge } from '../../../src/store/charges/refund-charge.ts';
@@ -199,7 +199,7 @@ describe('the windows of budgets', () => {
     assert.equal(charged?.kind, 'posted');
     await postEntries(database, [releasing(hold)]);
     const found = async () =>
-      (await auditLedger(database, { parts: ['budgets'] })).map(({ check }) => check);
+      (await examineLedger(database, { parts: ['budgets'] })).map(({ check }) => check);
     assert.deepEqual(await found(), [
       'a window counted what its keys charged and held since it began',
     ]);

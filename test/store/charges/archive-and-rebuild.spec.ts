@@ -4,7 +4,7 @@ import { Client } from 'pg';
 import { DAY_MS } from '../../../src/domain/durations.ts';
 import { uuidFloor } from '../../../src/domain/ids.ts';
 import { asMicros } from '../../../src/domain/money.ts';
-import { auditLedger } from '../../../src/store/audit/ledger-checks.ts';
+import { examineLedger } from '../../../src/store/doctor/ledger-checks.ts';
 import { archiveMonth } from '../../../src/store/charges/archive-month.ts';
 import { refundCharge } from '../../../src/store/charges/refund-charge.ts';
 import { ensureChargePartitions } from '../../../src/store/charges/partitions.ts';
@@ -79,7 +79,7 @@ describe('an archive beside a rebuild', () => {
       [developer.developerNumber],
     );
     assert.deepEqual(rows, [{ micros: 70 }]);
-    assert.deepEqual(await auditLedger(harness.database, { parts: ['earnings'] }), []);
+    assert.deepEqual(await examineLedger(harness.database, { parts: ['earnings'] }), []);
   });
 
   for (const [party, isMovedFirst] of [false, true].entries()) {
@@ -116,7 +116,7 @@ describe('an archive beside a rebuild', () => {
 
   /** The findings of the parts that compare sums. The second one may say that the spend key is planted. */
   async function findings() {
-    const found = await auditLedger(harness.database, { parts: ['earnings', 'budgets'] });
+    const found = await examineLedger(harness.database, { parts: ['earnings', 'budgets'] });
     return found.filter(({ part, check }) => part === 'earnings' || check.includes('daily'));
   }
 

@@ -1,6 +1,6 @@
 /** Archives of months whose charges are more, over all accounts, than a JavaScript number can hold exactly. */
 import assert from 'node:assert/strict';
-import { auditLedger } from '../../../src/store/audit/ledger-checks.ts';
+import { examineLedger } from '../../../src/store/doctor/ledger-checks.ts';
 import { archiveMonth } from '../../../src/store/charges/archive-month.ts';
 import { ensureChargePartitions } from '../../../src/store/charges/partitions.ts';
 import { rollUp } from '../../../src/store/earnings/rollups.ts';
@@ -45,6 +45,6 @@ describe('an archive of very large sums', () => {
       toMs: Date.UTC(NOW.getUTCFullYear(), NOW.getUTCMonth() - 5),
     });
     const parts = ['budgets', 'charges', 'earnings'] as const;
-    assert.deepEqual(await auditLedger(harness.database, { parts }), []);
+    assert.deepEqual(await examineLedger(harness.database, { parts }), []);
   });
 });

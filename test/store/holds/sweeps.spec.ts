@@ -1,7 +1,7 @@
 /** Sweeps of many expired holds of one consumer: in steps that are short, beside each other. */
 import assert from 'node:assert/strict';
 import { Client } from 'pg';
-import { readBacklog } from '../../../src/store/audit/backlog.ts';
+import { readBacklog } from '../../../src/store/operators/backlog.ts';
 import { expireHolds } from '../../../src/store/holds/expire-holds.ts';
 import { newConsumers } from '../../support/charge-drafts.ts';
 import { placeAll, placing, proveHolds } from '../../support/hold-drafts.ts';

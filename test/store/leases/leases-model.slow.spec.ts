@@ -8,7 +8,7 @@ import { hash, randomUUID } from 'node:crypto';
 import { Client } from 'pg';
 import { idsAt } from '../../../src/domain/ids.ts';
 import { asMicros } from '../../../src/domain/money.ts';
-import { auditLedger } from '../../../src/store/audit/ledger-checks.ts';
+import { examineLedger } from '../../../src/store/doctor/ledger-checks.ts';
 import { refundCharge } from '../../../src/store/charges/refund-charge.ts';
 import type { Database } from '../../../src/store/database.ts';
 import { rebuildRollups } from '../../../src/store/earnings/rollups.ts';
@@ -93,7 +93,7 @@ describe('leases', function () {
     }
     assert.deepEqual(missing(), [], 'outcomes that never came');
     await rebuildRollups(database);
-    assert.deepEqual(await auditLedger(database), []);
+    assert.deepEqual(await examineLedger(database), []);
   });
 
   async function place(): Promise<void> {

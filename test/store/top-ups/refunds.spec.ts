@@ -5,7 +5,7 @@ import { Type } from 'typebox';
 import { wireId } from '../../../src/domain/ids.ts';
 import { asMicros, type Micros } from '../../../src/domain/money.ts';
 import { adjustBalance } from '../../../src/store/balance/adjustments.ts';
-import { auditLedger } from '../../../src/store/audit/ledger-checks.ts';
+import { examineLedger } from '../../../src/store/doctor/ledger-checks.ts';
 import { row, sql, type Database } from '../../../src/store/database.ts';
 import { creditManually } from '../../../src/store/top-ups/credit-top-up.ts';
 import {
@@ -38,7 +38,7 @@ describe('a refund', () => {
     ({ database } = ledger);
   });
   beforeEach(async () => (payer = await newPayer(database)));
-  afterEach(async () => assert.deepEqual(await auditLedger(database), []));
+  afterEach(async () => assert.deepEqual(await examineLedger(database), []));
   after(async () => {
     await ledger.drop();
   });

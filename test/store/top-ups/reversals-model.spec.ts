@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import * as fc from 'fast-check';
 import type { Micros } from '../../../src/domain/money.ts';
 import { CLAIMS, type ReversalStatus } from '../../../src/domain/reversal.ts';
-import { auditLedger } from '../../../src/store/audit/ledger-checks.ts';
+import { examineLedger } from '../../../src/store/doctor/ledger-checks.ts';
 import type { Database } from '../../../src/store/database.ts';
 import { failRefund, requestRefund } from '../../../src/store/top-ups/request-refund.ts';
 import type { ReportedReversal } from '../../../src/store/top-ups/reversals.ts';
@@ -72,7 +72,7 @@ describe('the money of a consumer', () => {
         assert.deepEqual([balance, debt], [Math.max(net, 0), Math.max(-net, 0)], step.what);
         assert.deepEqual(await spentLots(payer, spent), before, 'what is spent has moved');
       }
-      assert.deepEqual(await auditLedger(database), []);
+      assert.deepEqual(await examineLedger(database), []);
     });
     await fc.assert(property, { numRuns: RUNS });
   }).timeout(600_000);

@@ -1,6 +1,6 @@
 /** Disputes, refunds made at the processor, and the debt that remains. */
 import assert from 'node:assert/strict';
-import { auditLedger } from '../../../src/store/audit/ledger-checks.ts';
+import { examineLedger } from '../../../src/store/doctor/ledger-checks.ts';
 import { lockConsumer } from '../../../src/store/balance/consumers.ts';
 import type { Database } from '../../../src/store/database.ts';
 import { repayDebts } from '../../../src/store/balance/debts.ts';
@@ -26,7 +26,7 @@ describe('a reversal', () => {
     payer = await newPayer(database);
     [dp, re] = [processorId('dp'), processorId('re')];
   });
-  afterEach(async () => assert.deepEqual(await auditLedger(database), []));
+  afterEach(async () => assert.deepEqual(await examineLedger(database), []));
   after(async () => {
     await ledger.drop();
   });

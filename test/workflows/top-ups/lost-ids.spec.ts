@@ -4,7 +4,7 @@
  */
 import assert from 'node:assert/strict';
 import { sql } from '../../../src/store/database.ts';
-import { listDifferences } from '../../../src/store/audit/reconciliation.ts';
+import { listDifferences } from '../../../src/store/top-ups/reconciliation.ts';
 import { recordProcessorCustomer } from '../../../src/store/top-ups/processor-customers.ts';
 import { admitTopUp, claimTopUp, type TopUp } from '../../../src/store/top-ups/top-ups.ts';
 import { asMicros } from '../../../src/domain/money.ts';

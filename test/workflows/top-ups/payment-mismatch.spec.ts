@@ -1,7 +1,7 @@
 /** A payment that does not match its top-up credits nothing. The top-up ends once all of the payment is refunded. */
 import assert from 'node:assert/strict';
-import { auditLedger } from '../../../src/store/audit/ledger-checks.ts';
-import { listDifferences } from '../../../src/store/audit/reconciliation.ts';
+import { examineLedger } from '../../../src/store/doctor/ledger-checks.ts';
+import { listDifferences } from '../../../src/store/top-ups/reconciliation.ts';
 import { sql } from '../../../src/store/database.ts';
 import type { TopUp } from '../../../src/store/top-ups/top-ups.ts';
 import { idOf } from '../../../src/stripe/verdict.ts';
@@ -32,7 +32,7 @@ describe('a top-up whose payment does not match it', () => {
   });
   afterEach(async () => {
     assert.equal((await harness.books(consumer)).credited, 0);
-    assert.deepEqual(await auditLedger(harness.database), []);
+    assert.deepEqual(await examineLedger(harness.database), []);
   });
   after(() => harness.close());
 

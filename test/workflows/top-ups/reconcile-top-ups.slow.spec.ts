@@ -9,7 +9,7 @@ import {
   listDifferences,
   listUnsettled,
   recordWalk,
-} from '../../../src/store/audit/reconciliation.ts';
+} from '../../../src/store/top-ups/reconciliation.ts';
 import { requestRefund } from '../../../src/store/top-ups/request-refund.ts';
 import type { TopUp } from '../../../src/store/top-ups/top-ups.ts';
 import { authenticate } from '../../../src/stripe/authentication.ts';

@@ -4,8 +4,8 @@ import type { Stripe } from 'stripe';
 import { Type } from 'typebox';
 import { wireId } from '../../../src/domain/ids.ts';
 import type { Micros } from '../../../src/domain/money.ts';
-import { auditLedger } from '../../../src/store/audit/ledger-checks.ts';
-import { listDifferences } from '../../../src/store/audit/reconciliation.ts';
+import { examineLedger } from '../../../src/store/doctor/ledger-checks.ts';
+import { listDifferences } from '../../../src/store/top-ups/reconciliation.ts';
 import { nullable, row, sql } from '../../../src/store/database.ts';
 import { changeConsent } from '../../../src/store/top-ups/monthly-ceiling.ts';
 import { findProcessorCustomer } from '../../../src/store/top-ups/processor-customers.ts';
@@ -64,7 +64,7 @@ describe('a taxed top-up', () => {
     });
     worker = await harness.startWorker();
   });
-  afterEach(async () => assert.deepEqual(await auditLedger(harness.database), []));
+  afterEach(async () => assert.deepEqual(await examineLedger(harness.database), []));
   after(() =>
     endAll(
       () => proveBooks(harness.env),

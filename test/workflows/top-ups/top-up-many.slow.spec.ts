@@ -4,7 +4,7 @@
  */
 import assert from 'node:assert/strict';
 import { auditProcessor } from '../../../src/stripe/audit-processor.ts';
-import { auditLedger } from '../../../src/store/audit/ledger-checks.ts';
+import { examineLedger } from '../../../src/store/doctor/ledger-checks.ts';
 import { listTopUpsOf } from '../../../src/store/top-ups/top-ups.ts';
 import { until } from '../../support/stack.ts';
 import {
@@ -58,7 +58,7 @@ describe('many top-ups', function () {
       assert.equal((await harness.books(consumer)).credited, 7_000_000 * PAIRS);
     }
     assert.ok(told.never > 0 && told.twice > told.never, JSON.stringify(told));
-    assert.deepEqual(await auditLedger(harness.database), []);
+    assert.deepEqual(await examineLedger(harness.database), []);
     assert.deepEqual(await auditProcessor(harness.database, harness.stripe), []);
   });
 

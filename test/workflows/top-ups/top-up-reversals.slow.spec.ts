@@ -5,7 +5,7 @@ import { Type } from 'typebox';
 import { wireId } from '../../../src/domain/ids.ts';
 import type { Micros } from '../../../src/domain/money.ts';
 import { row, sql } from '../../../src/store/database.ts';
-import { auditLedger } from '../../../src/store/audit/ledger-checks.ts';
+import { examineLedger } from '../../../src/store/doctor/ledger-checks.ts';
 import { requestRefund } from '../../../src/store/top-ups/request-refund.ts';
 import { getTopUp, type TopUp } from '../../../src/store/top-ups/top-ups.ts';
 import { reportReversal } from '../../../src/temporal/start-reversals.ts';
@@ -43,7 +43,7 @@ describe('a credited top-up', () => {
     harness = await openTopUpHarness({ FIRST_ASK_MS: '3600000', ...QUICK_RETRIES });
     worker = await harness.startWorkerProcess();
   });
-  afterEach(async () => assert.deepEqual(await auditLedger(harness.database), []));
+  afterEach(async () => assert.deepEqual(await examineLedger(harness.database), []));
   after(() =>
     endAll(
       () => proveBooks(harness.env),

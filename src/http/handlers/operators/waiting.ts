@@ -2,8 +2,8 @@
 import { wireId, type IdKind } from '../../../domain/ids.ts';
 import { dollarsOf } from '../../../domain/money.ts';
 import type { OperatorStatusReply } from '../../../schemas/operators.ts';
-import type { Waiting } from '../../../store/audit/backlog.ts';
-import type { WaitingThing } from '../../../store/audit/waiting.ts';
+import type { Waiting } from '../../../store/operators/backlog.ts';
+import type { WaitingThing } from '../../../store/operators/waiting.ts';
 import type { Topic } from '../../../store/outbox.ts';
 import type { Deployed } from '../../../temporal/client.ts';
 import { approvalWorkflowId } from '../../../temporal/start-approval.ts';

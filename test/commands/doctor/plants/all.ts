@@ -1,5 +1,5 @@
 /** Every corruption of rows that tests plant, by the part of doctor that finds it. */
-import type { LedgerPart } from '../../../../src/store/audit/ledger-checks.ts';
+import type { LedgerPart } from '../../../../src/store/doctor/ledger-checks.ts';
 import type { Plant } from '../planted-books.ts';
 import { APPROVAL_PLANTS } from './approvals.ts';
 import { BALANCE_PLANTS } from './balances.ts';

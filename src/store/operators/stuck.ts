@@ -1,7 +1,7 @@
 /** Work that is stuck: top-ups and refunds that have not finished, and notices that could not be delivered. */
 import { Type, type Static } from 'typebox';
 import { micros, nullable, row, sql, type Connection } from '../database.ts';
-import { CHECKOUT_ENDS_WITHIN } from './delivery-checks.ts';
+import { CHECKOUT_ENDS_WITHIN } from '../doctor/delivery-checks.ts';
 
 const Stuck = Type.Object({
   kind: Type.Enum(['top_up', 'refund', 'notice']),

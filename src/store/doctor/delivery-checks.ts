@@ -1,6 +1,6 @@
 /**
- * The part of the audit that checks whether all pending work is progressing. It detects a stuck part of the service
- * even before any amount is wrong.
+ * The checks that all pending work is progressing. They detect a stuck part of the service even before any amount
+ * is wrong.
  */
 import { sql } from '../database.ts';
 

@@ -1,4 +1,4 @@
-/** The part of the audit that proves balances: consumers, the movements that make them up, and their lots. */
+/** The checks that prove balances: consumers, the movements that make them up, and their lots. */
 import { sql } from '../database.ts';
 import { CLOCKS_APART_MAX } from './clocks.ts';
 

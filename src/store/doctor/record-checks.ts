@@ -1,6 +1,6 @@
 /**
- * The part of the audit that finds rows which come with a schema and not with a dump of it: the records of
- * migrations and functions, and the numbers that are given next.
+ * Finds missing rows that migrations write and that a dump of the schema alone lacks: the records of migrations and
+ * functions, and the numbers that are given next.
  */
 import { Type } from 'typebox';
 import { row, sql, type Database } from '../database.ts';

@@ -1,4 +1,4 @@
-/** The part of the audit that proves holds: what they reserve, what they captured, and that each of them ends. */
+/** The checks that prove holds: what they reserve, what they captured, and that each of them ends. */
 import { ARCHIVED_BEFORE } from '../charges/archived.ts';
 import { sql } from '../database.ts';
 import { isTestLedger } from './modes.ts';

@@ -1,5 +1,5 @@
 /**
- * The part of the audit that proves the audit log: its chain of hashes is whole, it has an entry for each
+ * The checks that prove the audit log: its chain of hashes is whole, it has an entry for each
  * change that can be seen elsewhere, and manual changes match it. The chain finds entries that were changed,
  * deleted or moved. The other checks find those deleted from its end, and changes made while a trigger was
  * off.

@@ -1,4 +1,4 @@
-/** What a check of the audit finds: the rows that violate it. */
+/** What a check of doctor finds: the rows that violate it. */
 export interface Offender {
   /** The row that violates the check, as kind and UUID. */
   readonly subject: string;

@@ -10,7 +10,7 @@ import { replayWindow } from '../../../src/charging/replay-window.ts';
 import { DAY_MS } from '../../../src/domain/durations.ts';
 import { uuidFloor } from '../../../src/domain/ids.ts';
 import { asMicros } from '../../../src/domain/money.ts';
-import { auditLedger } from '../../../src/store/audit/ledger-checks.ts';
+import { examineLedger } from '../../../src/store/doctor/ledger-checks.ts';
 import { adjustBalance } from '../../../src/store/balance/adjustments.ts';
 import { archiveMonth } from '../../../src/store/charges/archive-month.ts';
 import { ensureChargePartitions } from '../../../src/store/charges/partitions.ts';
@@ -220,7 +220,7 @@ describe('doctor, after a year', () => {
         await ledger.drop();
         ledger = backup.ledger;
         year.continueWith(ledger.database, backup.made);
-        assert.deepEqual(await auditLedger(ledger.database), []);
+        assert.deepEqual(await examineLedger(ledger.database), []);
       }
       const { database, url } = ledger;
       if (step % (30 * STEPS_A_DAY) === 0) {
@@ -228,12 +228,12 @@ describe('doctor, after a year', () => {
         if (await archiveOldest(database, nowMs)) archived += 1;
       }
       await year.step(nowMs);
-      if (step % (60 * STEPS_A_DAY) === 0) assert.deepEqual(await auditLedger(database), []);
+      if (step % (60 * STEPS_A_DAY) === 0) assert.deepEqual(await examineLedger(database), []);
     }
     const { database } = ledger;
-    assert.deepEqual(await auditLedger(database), []);
+    assert.deepEqual(await examineLedger(database), []);
     await rebuildRollups(database);
-    assert.deepEqual(await auditLedger(database), []);
+    assert.deepEqual(await examineLedger(database), []);
     const months = await database.oneFirst(sql.type(countRow)`
       select count(distinct tableoid) as months from farebox.charges
     `);

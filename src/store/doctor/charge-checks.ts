@@ -1,4 +1,4 @@
-/** The part of the audit that reads every charge: the amounts spent, the charges that spent them, and their refunds. */
+/** The checks that read every charge: the amounts spent, the charges that spent them, and their refunds. */
 import { ARCHIVED_BEFORE } from '../charges/archived.ts';
 import { sql } from '../database.ts';
 import { DISORDER_MS_MAX } from '../balance/spent.ts';

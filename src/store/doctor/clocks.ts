@@ -1,4 +1,4 @@
-/** How far apart clocks may be before the audit reports it. */
+/** How far apart clocks may be before doctor reports it. */
 import { sql } from '../database.ts';
 
 /** For times by the clocks of different processes. Far longer than a transaction waits. */

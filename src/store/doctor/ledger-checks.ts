@@ -14,7 +14,7 @@ import { DELIVERY_CHECKS } from './delivery-checks.ts';
 import { EARNINGS_CHECKS } from './earnings-checks.ts';
 import { firstOf, OFFENDERS_MAX, type Finding } from './findings.ts';
 import { HOLD_CHECKS } from './hold-checks.ts';
-import { auditReconciliation, RECONCILED_CHECK } from './reconciliation.ts';
+import { checkReconciliation, RECONCILED_CHECK } from '../top-ups/reconciliation.ts';
 import { listMissingRecords, RECORDS_CHECK } from './record-checks.ts';
 import { listSchemaDifferences, SCHEMA_CHECK } from './schema-checks.ts';
 import { TOP_UP_CHECKS } from './top-up-checks.ts';
@@ -51,13 +51,13 @@ const QUERIES = {
 } as const;
 
 /** Values that checks compare with rows. A check whose setting is absent is skipped. */
-export interface AuditSettings {
+export interface CheckSettings {
   /** The numbers of the secrets that sign receipts. */
   readonly receiptKeys?: readonly number[] | undefined;
   readonly reconcileEverySeconds?: number;
 }
 
-export interface Audit extends AuditSettings {
+export interface Examination extends CheckSettings {
   /** All when absent. */
   readonly parts?: readonly LedgerPart[];
   /** Called at the start of each check; the duration of some grows with the number of charges. */
@@ -65,12 +65,12 @@ export interface Audit extends AuditSettings {
 }
 
 /** Empty when the books are consistent. If a check cannot run, `findings` has what the checks before it found. */
-export async function auditLedger(
+export async function examineLedger(
   database: Database,
-  audit: Audit = {},
+  examination: Examination = {},
   findings: Finding[] = [],
 ): Promise<Finding[]> {
-  const { parts = LEDGER_PARTS, report = () => {}, ...settings } = audit;
+  const { parts = LEDGER_PARTS, report = () => {}, ...settings } = examination;
   for (const part of parts) {
     for (const [check, run] of Object.entries(checksOf(part, settings))) {
       report(check);
@@ -81,7 +81,7 @@ export async function auditLedger(
 }
 
 /** The names of a part's checks. */
-export function checkNames(part: LedgerPart, settings: AuditSettings = {}): readonly string[] {
+export function checkNames(part: LedgerPart, settings: CheckSettings = {}): readonly string[] {
   return Object.keys(checksOf(part, settings));
 }
 
@@ -89,7 +89,7 @@ type Check = (database: Database) => Promise<readonly Omit<Finding, 'part' | 'ch
 
 function checksOf(
   part: LedgerPart,
-  { receiptKeys, reconcileEverySeconds }: AuditSettings,
+  { receiptKeys, reconcileEverySeconds }: CheckSettings,
 ): Readonly<Record<string, Check>> {
   if (part === 'schema') {
     return {
@@ -108,7 +108,7 @@ function checksOf(
   if (part === 'delivery' && reconcileEverySeconds !== undefined) {
     checks.push([
       RECONCILED_CHECK,
-      async (database) => firstOf(await auditReconciliation(database, reconcileEverySeconds)),
+      async (database) => firstOf(await checkReconciliation(database, reconcileEverySeconds)),
     ]);
   }
   return Object.fromEntries(checks);

@@ -6,7 +6,7 @@ import { Type, type Static } from 'typebox';
 import { DIFFERENCE_KINDS } from '../../domain/difference.ts';
 import { REVERSAL_STATUSES } from '../../domain/reversal.ts';
 import { type Connection, type Database, idRow, micros, nullable, row, sql } from '../database.ts';
-import type { Offender } from './findings.ts';
+import type { Offender } from '../doctor/findings.ts';
 
 const Difference = Type.Object({
   topUpId: Type.String(),
@@ -230,7 +230,7 @@ export const RECONCILED_CHECK = 'the last complete reconciliation is recent';
 /**
  * Reports a reconciliation that was due an hour ago and has not ended. None is due until the first top-up is that old.
  */
-export async function auditReconciliation(
+export async function checkReconciliation(
   connection: Connection,
   everySeconds: number,
 ): Promise<Offender[]> {

@@ -1,4 +1,4 @@
-/** The part of the audit that proves top-ups: how they were credited, taken back, and started automatically. */
+/** The checks that prove top-ups: how they were credited, taken back, and started automatically. */
 import { TEST_LEDGER_MIN } from '../../domain/mode.ts';
 import { sql } from '../database.ts';
 

@@ -1,5 +1,5 @@
 /**
- * The part of the audit that compares the database's catalog with the files of this release: the guarantee of a
+ * Compares the database's catalog with the files of this release: the guarantee of a
  * constraint, an index, a trigger or a function holds only while it exists as written.
  */
 import { readdir, readFile } from 'node:fs/promises';

@@ -1,4 +1,4 @@
-/** The part of the audit that compares the sums of earnings with the charges. */
+/** The checks that compare the sums of earnings with the charges. */
 import { ARCHIVED_BEFORE } from '../charges/archived.ts';
 import { sql } from '../database.ts';
 import { EARNED, MINUTE_MARK, SPANS } from '../earnings/earnings.ts';

@@ -1,8 +1,8 @@
 /** The waiting work that metrics and the console show to operators. */
 import assert from 'node:assert/strict';
 import { Client } from 'pg';
-import { readBacklog } from '../../../src/store/audit/backlog.ts';
-import { listWaiting } from '../../../src/store/audit/waiting.ts';
+import { readBacklog } from '../../../src/store/operators/backlog.ts';
+import { listWaiting } from '../../../src/store/operators/waiting.ts';
 import { credit } from '../../support/evidence.ts';
 import { openTestLedger, type TestLedger } from '../../support/ledger.ts';
 import { dispute, newPayer, processorId } from '../../support/payer.ts';
