@@ -1,6 +1,7 @@
 /** Collects in memory when keys were last used and writes the times together, outside the charge path. */
 import type { Database } from '../store/database.ts';
 import { touchKeys, type KeyOwner } from '../store/accounts/api-keys.ts';
+import { RepeatedWork } from './repeated-work.ts';
 
 const WRITE_EVERY_MS = 10_000;
 /** `touchKeys` writes a key's time once a minute. A key that was noted is noted again only after that minute. */
@@ -15,16 +16,17 @@ type UsedKey = Pick<KeyOwner, 'keyId' | 'notedIn'>;
 export class LastUsedRecorder {
   readonly #database: Database;
   readonly #onError: (error: unknown) => void;
-  readonly #timer: NodeJS.Timeout;
+  readonly #rounds: RepeatedWork;
   #used = new Set<string>();
-  /** Counts the writes. A key that was never noted counts as noted in round 0, long enough ago. */
+  /** Counts the rounds. A key that was never noted counts as noted in round 0, long enough ago. */
   #round = ROUNDS_APART;
+  /** Settles when the last write does. */
+  #written: Promise<void> = Promise.resolve();
 
   constructor(database: Database, onError: (error: unknown) => void) {
     this.#database = database;
     this.#onError = onError;
-    this.#timer = setInterval(() => void this.write(), WRITE_EVERY_MS);
-    this.#timer.unref();
+    this.#rounds = new RepeatedWork(WRITE_EVERY_MS, () => this.write(), onError);
   }
 
   add(key: UsedKey): void {
@@ -33,28 +35,30 @@ export class LastUsedRecorder {
     this.#used.add(key.keyId);
   }
 
-  async write(): Promise<void> {
+  /** Ends the round. */
+  write(): Promise<void> {
     this.#round += 1;
-    await this.flush();
+    return this.flush();
   }
 
   /**
-   * Without waiting for the next round, so that a list of keys shows a key that this process has just
-   * accepted as used.
+   * Without waiting for the end of the round, so that a list of keys shows a key that this process has just
+   * accepted as used. Resolves when everything noted so far is written, by this write or the one before.
    */
-  async flush(): Promise<void> {
+  flush(): Promise<void> {
+    this.#written = this.#written.then(() => this.#write()).catch(this.#onError);
+    return this.#written;
+  }
+
+  /** Writes what is left. */
+  stop(): Promise<void> {
+    return this.#rounds.finish();
+  }
+
+  async #write(): Promise<void> {
     if (this.#used.size === 0) return;
     const ids = [...this.#used];
     this.#used = new Set();
-    try {
-      await touchKeys(this.#database, ids);
-    } catch (error) {
-      this.#onError(error);
-    }
-  }
-
-  stop(): Promise<void> {
-    clearInterval(this.#timer);
-    return this.write();
+    await touchKeys(this.#database, ids);
   }
 }

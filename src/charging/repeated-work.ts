@@ -15,14 +15,15 @@ export class RepeatedWork {
   ) {
     this.#run = run;
     this.#onError = onError;
-    this.#timer = setInterval(() => this.#start(), everyMs);
+    this.#timer = setInterval(() => void this.#start(), everyMs);
     this.#timer.unref();
   }
 
-  #start(): void {
+  #start(): Promise<void> {
     this.#running ??= this.#run(() => this.#isStopped)
       .catch(this.#onError)
       .finally(() => (this.#running = undefined));
+    return this.#running;
   }
 
   /** Resolves once the current run, if any, has ended. */
@@ -30,5 +31,11 @@ export class RepeatedWork {
     this.#isStopped = true;
     clearInterval(this.#timer);
     await this.#running;
+  }
+
+  /** The same for work that writes what was gathered since its last run: resolves after one more run. */
+  async finish(): Promise<void> {
+    await this.stop();
+    await this.#start();
   }
 }

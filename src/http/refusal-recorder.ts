@@ -5,6 +5,7 @@
  * them. Those that name a key to charge are also counted for the owner of the key (KeyRefusals).
  */
 import type { DatabaseClock } from '../charging/database-clock.ts';
+import { RepeatedWork } from '../charging/repeated-work.ts';
 import { HOUR_MS } from '../domain/durations.ts';
 import type { ErrorCode } from '../domain/errors.ts';
 import type { Database } from '../store/database.ts';
@@ -42,8 +43,7 @@ interface Pending {
 export class RefusalRecorder {
   readonly #database: Database;
   readonly #clock: Pick<DatabaseClock, 'nowMs'>;
-  readonly #onError: (error: unknown) => void;
-  readonly #timer: NodeJS.Timeout;
+  readonly #writes: RepeatedWork;
   readonly #ofKeys = new KeyRefusals();
   #pending = new Map<string, Pending>();
   /** The pairs of each developer in this hour. */
@@ -58,9 +58,7 @@ export class RefusalRecorder {
   ) {
     this.#clock = clock;
     this.#database = database;
-    this.#onError = onError;
-    this.#timer = setInterval(() => void this.write(), WRITE_EVERY_MS);
-    this.#timer.unref();
+    this.#writes = new RepeatedWork(WRITE_EVERY_MS, () => this.write(), onError);
   }
 
   add(refusal: Refusal, nowMs = this.#clock.nowMs()): void {
@@ -91,21 +89,16 @@ export class RefusalRecorder {
     const written = [...this.#pending.values()].map(counted);
     this.#pending = new Map();
     const ofKeys = this.#ofKeys.take();
-    try {
-      if (written.length > 0) await addRefusals(this.#database, written);
-      if (ofKeys.length > 0) await addKeyRefusals(this.#database, ofKeys);
-      if (!this.#isSwept) {
-        this.#isSwept = true;
-        await deleteOldRefusals(this.#database);
-      }
-    } catch (error) {
-      this.#onError(error);
-    }
+    if (written.length > 0) await addRefusals(this.#database, written);
+    if (ofKeys.length > 0) await addKeyRefusals(this.#database, ofKeys);
+    if (this.#isSwept) return;
+    this.#isSwept = true;
+    await deleteOldRefusals(this.#database);
   }
 
+  /** Writes what is left. */
   stop(): Promise<void> {
-    clearInterval(this.#timer);
-    return this.write();
+    return this.#writes.finish();
   }
 
   #beginHour(hourMs: number): void {

@@ -7,6 +7,7 @@ import { touchKeys } from '../../../src/store/accounts/api-keys.ts';
 import { row, sql } from '../../../src/store/database.ts';
 import { createTestAccount } from '../../support/accounts.ts';
 import { openTestLedger, type TestLedger } from '../../support/ledger.ts';
+import { until } from '../../support/stack.ts';
 
 /** A round takes ten seconds, and a time is written once the last written time is more than a minute old. */
 const ROUNDS_APART = 7;
@@ -64,5 +65,31 @@ describe('the times when keys were last used', () => {
     await forgetTimes();
     await recorder.stop();
     assert.deepEqual(await usedIds(), []);
+  });
+
+  it('are written before a list of keys is read and before the process ends, also by a write in progress', async () => {
+    const recorder = new LastUsedRecorder(ledger.database, assert.ifError);
+    const [first] = await keys();
+    const other = new Client({ connectionString: ledger.url });
+    await other.connect();
+    await other.query('begin');
+    await other.query('lock table farebox.api_keys in exclusive mode');
+    recorder.add({ keyId: first?.id ?? '', notedIn: 0 });
+    const ended: string[] = [];
+    const writes = ['a write', 'a list of keys', 'the process'].map(async (what, index) => {
+      await (index === 2 ? recorder.stop() : recorder.flush());
+      ended.push(what);
+    });
+    await until(async () => {
+      const { rowCount } = await other.query(
+        `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
+      );
+      return rowCount === 1;
+    });
+    assert.deepEqual(ended, []);
+    await other.query('commit');
+    await other.end();
+    await Promise.all(writes);
+    assert.deepEqual(ended, ['a write', 'a list of keys', 'the process']);
   });
 });
