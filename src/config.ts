@@ -5,6 +5,7 @@
 import { readFileSync } from 'node:fs';
 import { loadClientConnectConfig } from '@temporalio/envconfig';
 import { DAY_MS, HOUR_MS } from './domain/durations.ts';
+import type { MasterSecrets } from './domain/master-secrets.ts';
 import type { Micros } from './domain/money.ts';
 import { REVIEW_AFTER_MS, STEP_RETRY_MS } from './domain/retries.ts';
 import { DEFAULT_TASK_QUEUE } from './domain/task-queues.ts';
@@ -107,8 +108,7 @@ export interface ScheduleConfig {
 
 /** Enough to add a webhook endpoint. */
 export interface EndpointConfig {
-  /** The secrets from which receipt keys and others are derived, by number. The highest number signs; all verify. */
-  readonly masterSecrets: ReadonlyMap<number, string>;
+  readonly masterSecrets: MasterSecrets;
   /** Whether agents and webhook endpoints may be on loopback and private addresses: in development, never in public. */
   readonly allowPrivateEndpoints: boolean;
 }

@@ -1,5 +1,6 @@
 /** Reads one setting from the environment and checks it. */
 import { existsSync } from 'node:fs';
+import type { MasterSecrets } from './domain/master-secrets.ts';
 import { microsOfDollars, type Micros } from './domain/money.ts';
 
 export type Environment = Readonly<Record<string, string | undefined>>;
@@ -176,22 +177,61 @@ export function readBaseUrl(env: Environment, port: number): string {
   throw new ConfigError('BASE_URL must have no user, query or fragment: paths are added to it');
 }
 
-/** `secret`, or `1:old,2:new` when there was a rotation. A number never changes its secret. */
-export function readMasterSecrets(env: Environment): ReadonlyMap<number, string> {
-  const entries = required(env, 'MASTER_SECRET')
-    .split(',')
-    .map((part): [number, string] => {
-      const numbered = /^(\d{1,4}):(.+)$/.exec(part);
-      return numbered ? [Number(numbered[1]), numbered[2] ?? ''] : [1, part];
-    });
-  if (entries.some(([, secret]) => secret.length < 32)) {
-    throw new ConfigError('MASTER_SECRET: each secret must have at least 32 characters');
+/**
+ * `secret`, which has the number 1, or a list such as `2:new,1:old` or `2:new,1-retired:old`. The first one signs. The
+ * errors show no secret.
+ */
+export function readMasterSecrets(env: Environment): MasterSecrets {
+  const text = required(env, 'MASTER_SECRET');
+  const parts = /[,:]/.test(text) ? text.split(',').map(readListedSecret) : [readAlone(text)];
+  const all = new Map(parts.map(({ number, secret }) => [number, secret]));
+  if (all.size !== parts.length) {
+    throw new ConfigError('MASTER_SECRET: two secrets have the same number; write 2:new,1:old');
   }
-  const secrets = new Map(entries);
-  if (secrets.size !== entries.length) {
-    throw new ConfigError('MASTER_SECRET: two secrets have the same number; write 1:old,2:new');
+  if (new Set(all.values()).size !== all.size) {
+    throw new ConfigError('MASTER_SECRET: two numbers have the same secret');
   }
-  return secrets;
+  const [first] = parts;
+  if (first === undefined || first.isRetired) {
+    throw new ConfigError(
+      'MASTER_SECRET: the first secret signs, so it must not be retired; write 2:new,1-retired:old',
+    );
+  }
+  const trusted = parts.filter(({ isRetired }) => !isRetired);
+  return {
+    active: first.number,
+    all,
+    trusted: new Map(trusted.map(({ number, secret }) => [number, secret])),
+  };
+}
+
+interface ListedSecret {
+  readonly number: number;
+  readonly secret: string;
+  readonly isRetired: boolean;
+}
+
+function readAlone(secret: string): ListedSecret {
+  return { number: 1, secret: longEnough(secret, 'the secret'), isRetired: false };
+}
+
+/** Everything else is refused: a mistyped number would be a part of the secret, and a mistyped `retired` would trust it. */
+function readListedSecret(part: string, index: number): ListedSecret {
+  const { number, retired, secret } =
+    /^(?<number>\d{1,4})(?<retired>-retired)?:(?<secret>[^\s:]+)$/.exec(part)?.groups ?? {};
+  if (number === undefined || secret === undefined) {
+    throw new ConfigError(
+      `MASTER_SECRET: secret ${index + 1} of the list must be <number>:<secret> or <number>-retired:<secret>, ` +
+        'such as in 2:new,1:old; a secret contains no comma, colon or space',
+    );
+  }
+  longEnough(secret, `secret number ${number}`);
+  return { number: Number(number), secret, isRetired: retired !== undefined };
+}
+
+function longEnough(secret: string, name: string): string {
+  if (secret.length >= 32) return secret;
+  throw new ConfigError(`MASTER_SECRET: ${name} must have at least 32 characters`);
 }
 
 /** The error must not show it: it has the password. */

@@ -33,7 +33,7 @@ export function refuseUnsafe(env: Environment): void {
     }
   }
   // Each of them: old secrets still verify receipts and links.
-  if ([...readMasterSecrets(env).values()].some(isPlaceholder)) {
+  if ([...readMasterSecrets(env).all.values()].some(isPlaceholder)) {
     throw new ConfigError(
       'PRODUCTION is true, and MASTER_SECRET looks like a placeholder; make one with: openssl rand -hex 32',
     );

@@ -1,7 +1,7 @@
 /**
  * Public receipts: `ed25519.<key id>.<payload>.<signature>`, the payload of a receipt (receipts.ts), signed so that
  * anyone with our public keys can verify it offline and only we can sign. There is one key for each master secret,
- * derived from it.
+ * derived from it. The key of a retired secret is not published and signs nothing.
  */
 import {
   createPrivateKey,
@@ -11,6 +11,7 @@ import {
   verify,
   type KeyObject,
 } from 'node:crypto';
+import type { MasterSecrets } from '../domain/master-secrets.ts';
 import { payloadOf, type ReceiptClaim } from './receipts.ts';
 
 /** RFC 8037, with the members that verifiers look for. */
@@ -36,33 +37,42 @@ const INFO = 'farebox public receipts, ed25519';
 const RECEIPT = /^(ed25519\.(\d{1,4})\.([\w-]+))\.([\w-]{85}[AQgw])$/;
 
 export class PublicReceipts {
+  readonly #secrets: MasterSecrets;
   readonly #pairs: ReadonlyMap<number, Pair>;
 
-  constructor(masterSecrets: ReadonlyMap<number, string>) {
-    this.#pairs = new Map([...masterSecrets].map(([id, secret]) => [id, pairOf(secret)]));
+  constructor(masterSecrets: MasterSecrets) {
+    this.#secrets = masterSecrets;
+    this.#pairs = new Map([...masterSecrets.all].map(([id, secret]) => [id, pairOf(secret)]));
   }
 
   get keys(): readonly PublicKeyJwk[] {
-    return [...this.#pairs].map(([id, { publicKey }]) => ({
+    return [...this.#secrets.trusted.keys()].map((id) => ({
       kty: 'OKP',
       crv: 'Ed25519',
       alg: 'EdDSA',
       use: 'sig',
       kid: String(id),
-      x: publicKey.export({ format: 'jwk' }).x ?? '',
+      x: this.#pairOf(id).publicKey.export({ format: 'jwk' }).x ?? '',
     }));
   }
 
-  /** Signs the receipt's payload, which the caller has verified. Always the same result, to the byte. */
+  /**
+   * Signs the receipt's payload, which the caller has found in the ledger. Always the same result, to the byte,
+   * until the receipt's secret is retired: then the active one signs.
+   */
   sign(receipt: string): string {
-    const [, keyId = '', payload] = receipt.split('.');
-    const pair = this.#pairs.get(Number(keyId));
-    if (!pair) throw new Error(`MASTER_SECRET has no secret number ${keyId}`);
-    const signed = `ed25519.${keyId}.${payload}`;
-    return `${signed}.${sign(null, Buffer.from(signed), pair.privateKey).toString('base64url')}`;
+    const [, keyId, payload] = receipt.split('.');
+    const { active, trusted } = this.#secrets;
+    const signer = trusted.has(Number(keyId)) ? Number(keyId) : active;
+    const signed = `ed25519.${signer}.${payload}`;
+    const signature = sign(null, Buffer.from(signed), this.#pairOf(signer).privateKey);
+    return `${signed}.${signature.toString('base64url')}`;
   }
 
-  /** The claim of a public receipt with our signature; otherwise undefined. */
+  /**
+   * The claim of a public receipt with our signature; otherwise undefined. A retired secret verifies too, because
+   * callers compare the claim with the ledger.
+   */
   read(receipt: string): ReceiptClaim | undefined {
     const [, signed = '', keyText, payload = '', signature = ''] = RECEIPT.exec(receipt) ?? [];
     const receiptKey = Number(keyText);
@@ -72,6 +82,12 @@ export class PublicReceipts {
     if (!verify(null, Buffer.from(signed), pair.publicKey, bytes)) return undefined;
     const said = payloadOf(payload);
     return said && { receiptKey, payload: said };
+  }
+
+  #pairOf(id: number): Pair {
+    const pair = this.#pairs.get(id);
+    if (!pair) throw new Error(`MASTER_SECRET has no secret number ${id}`);
+    return pair;
   }
 }
 

@@ -8,6 +8,7 @@ import { hkdfSync } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import { Hmac, isSameText } from '../signing/hmac.ts';
 import { uuidOf, uuidTimeMs, wireId } from '../domain/ids.ts';
+import type { MasterSecrets } from '../domain/master-secrets.ts';
 
 /** A charge with the values of its row; ids are UUIDs. */
 export interface ReceiptSubject {
@@ -46,14 +47,14 @@ const KEY_BYTES = 32;
 const KEYS_MAX = 10_000;
 
 export class ReceiptSigner {
-  /** The newest secret's number. It signs new receipts. */
+  /** The number of the secret that signs new receipts. */
   readonly activeKey: number;
-  readonly #secrets: ReadonlyMap<number, string>;
+  readonly #secrets: MasterSecrets;
   readonly #macs = new LRUCache<string, Hmac>({ max: KEYS_MAX });
 
-  constructor(masterSecrets: ReadonlyMap<number, string>) {
+  constructor(masterSecrets: MasterSecrets) {
     this.#secrets = masterSecrets;
-    this.activeKey = Math.max(...masterSecrets.keys());
+    this.activeKey = masterSecrets.active;
   }
 
   /** The same charge gives the same receipt, to the byte, for as long as its secret is kept. */
@@ -68,7 +69,10 @@ export class ReceiptSigner {
     return `${signed}.${this.#macOf(receiptKey, payload.developerId).digest(signed)}`;
   }
 
-  /** The charge in a receipt that is ours and unchanged to the byte; otherwise undefined. */
+  /**
+   * The charge in a receipt that is ours and unchanged to the byte; otherwise undefined. A retired secret verifies too,
+   * because callers compare the charge with the ledger's.
+   */
   verify(receipt: string): VerifiedCharge | undefined {
     const claim = this.readClaim(receipt);
     const payload = claim && parsePayload(claim.payload);
@@ -84,14 +88,17 @@ export class ReceiptSigner {
       /^hmac_sha256\.(\d{1,4})\.([\w-]+)\.[\w-]{43}$/.exec(receipt) ?? [];
     if (keyText === undefined || payload === undefined) return undefined;
     const receiptKey = Number(keyText);
-    if (!this.#secrets.has(receiptKey)) return undefined;
+    if (!this.#secrets.all.has(receiptKey)) return undefined;
     const said = payloadOf(payload);
     return said && { receiptKey, payload: said };
   }
 
-  /** The keys with which a developer verifies receipts, as base64url, with their ids. */
+  /**
+   * The keys with which a developer verifies receipts, as base64url, with their ids. None is of a retired secret, whose
+   * thief could sign receipts that no charge has.
+   */
   developerKeys(developerId: string): { readonly id: number; readonly key: string }[] {
-    return [...this.#secrets].map(([id, secret]) => ({
+    return [...this.#secrets.trusted].map(([id, secret]) => ({
       id,
       key: deriveKey(secret, wireId('developer', developerId)).toString('base64url'),
     }));
@@ -102,7 +109,7 @@ export class ReceiptSigner {
     const name = `${receiptKey}:${developerId}`;
     const cached = this.#macs.get(name);
     if (cached) return cached;
-    const secret = this.#secrets.get(receiptKey);
+    const secret = this.#secrets.all.get(receiptKey);
     if (!secret) {
       throw new Error(`MASTER_SECRET has no secret number ${receiptKey}, which signed a receipt`);
     }

@@ -2,7 +2,6 @@
  * Sign-in to the console: better-auth on our PostgreSQL, in the schema `console`. It offers email and password, an
  * optional second factor, and sessions that can be revoked. src/http/authenticate.ts decides what a session may do.
  */
-import { hkdfSync } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { betterAuth, type BetterAuthOptions } from 'better-auth';
 import { twoFactor } from 'better-auth/plugins/two-factor';
@@ -52,6 +51,7 @@ import { ownEndpoints } from './own-endpoints.ts';
 import { openPool } from './pool.ts';
 import { refusalOf } from './refusals.ts';
 import { ReportedFailures } from './reported-failures.ts';
+import { librarySecrets } from './secrets.ts';
 
 export interface ConsoleDeps {
   readonly config: Config;
@@ -134,7 +134,7 @@ export function createAuth({ config, database, log }: ConsoleDeps) {
   const auth = betterAuth({
     baseURL: config.consoleUrl,
     basePath: AUTH_PATH,
-    secrets: secretsOf(config.masterSecrets),
+    secrets: librarySecrets(config.masterSecrets),
     trustedOrigins: [...ownOrigins(config.consoleUrl)],
     database: pool,
     telemetry: { enabled: false },
@@ -284,16 +284,4 @@ function throwing(
     if (response.status >= 400) throw await refusalOf(response);
     return response;
   };
-}
-
-/** Each secret is derived from a master secret, newest first. The newest one signs and encrypts new data. */
-function secretsOf(masterSecrets: ReadonlyMap<number, string>) {
-  return [...masterSecrets]
-    .toSorted(([a], [b]) => b - a)
-    .map(([version, secret]) => ({
-      version,
-      value: Buffer.from(hkdfSync('sha256', secret, '', 'farebox console', 32)).toString(
-        'base64url',
-      ),
-    }));
 }

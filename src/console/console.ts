@@ -11,6 +11,7 @@ import type { Auth, ConsoleDeps } from './auth.ts';
 import { ADDRESS_HEADER, addressIn } from './client-address.ts';
 import { ownOrigins } from './origins.ts';
 import { SignInRefusal } from './refusals.ts';
+import { CookieSignatures } from './secrets.ts';
 
 export type { ConsoleDeps } from './auth.ts';
 
@@ -34,6 +35,7 @@ interface Loaded {
 export class Console {
   readonly #deps: ConsoleDeps;
   readonly #origins: ReadonlySet<string>;
+  readonly #signatures: CookieSignatures;
   readonly #load = remembered(() => this.#import());
   /** Undefined until it is loaded. */
   #auth: Auth | undefined;
@@ -41,6 +43,7 @@ export class Console {
   constructor(deps: ConsoleDeps) {
     this.#deps = deps;
     this.#origins = ownOrigins(deps.config.consoleUrl);
+    this.#signatures = new CookieSignatures(deps.config.masterSecrets);
   }
 
   /** Answers a request to an endpoint of paths.ts, whose body, if it has one, was read already. */
@@ -60,6 +63,7 @@ export class Console {
     request.headers['x-forwarded-proto'] = protocol.slice(0, -1);
     const named = clientAddressHeader && addressIn(request.headers[clientAddressHeader]);
     request.headers[ADDRESS_HEADER] = named || addressIn(request.socket.remoteAddress);
+    this.#renewCookies(request);
     const { handle } = await this.#load();
     try {
       await handle(request, response);
@@ -89,6 +93,7 @@ export class Console {
     kind: 'consumer' | 'developer',
   ): Promise<SignedInOwner | undefined> {
     const { auth, headersOf, isEnded } = await this.#load();
+    this.#renewCookies(request);
     const found = await auth.api
       .getSession({ headers: headersOf(request.headers) })
       .catch((error: unknown) => {
@@ -107,6 +112,10 @@ export class Console {
     const { id: sessionId } = found.session;
     const noKey = { keyId: '', hash: '', expiresAt: null, spend: null, guard: null };
     return { ...owner, ...noKey, kind, sessionId };
+  }
+
+  #renewCookies({ headers }: IncomingMessage): void {
+    if (headers.cookie !== undefined) headers.cookie = this.#signatures.renewed(headers.cookie);
   }
 
   async end(): Promise<void> {

@@ -4,6 +4,7 @@
  */
 import { createHmac, hkdfSync } from 'node:crypto';
 import { wireId } from '../domain/ids.ts';
+import type { MasterSecrets } from '../domain/master-secrets.ts';
 
 /** The numbers of the endpoint's secret and of the master secret that it is derived from. */
 export interface SecretNumbers {
@@ -19,9 +20,10 @@ export class WebhookSigner {
   readonly activeMaster: number;
   readonly #masters: ReadonlyMap<number, string>;
 
-  constructor(masterSecrets: ReadonlyMap<number, string>) {
-    this.#masters = masterSecrets;
-    this.activeMaster = Math.max(...masterSecrets.keys());
+  /** A retired master secret signs for its endpoints until their owners roll them: their receivers know no other. */
+  constructor({ active, all }: MasterSecrets) {
+    this.#masters = all;
+    this.activeMaster = active;
   }
 
   /** `whsec_` and base64, as it is shown to the owner. */

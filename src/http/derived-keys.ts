@@ -27,7 +27,8 @@ export function freshKey(
   asked: KeyToShow,
   retry: Repeatable | undefined,
 ): string {
-  const secret = config.masterSecrets.get(Math.max(...config.masterSecrets.keys()));
+  const { active, all } = config.masterSecrets;
+  const secret = all.get(active);
   return retry && secret !== undefined
     ? derivedKey(keyPrefix, secret, asked, retry)
     : newKey(keyPrefix, asked.kind, asked.mode);
@@ -40,7 +41,7 @@ export function knownKey(
   retry: Repeatable,
   keyHash: string,
 ): string | undefined {
-  return [...config.masterSecrets.values()]
+  return [...config.masterSecrets.all.values()]
     .map((secret) => derivedKey(keyPrefix, secret, asked, retry))
     .find((key) => hashOfKey(key) === keyHash);
 }

@@ -19,7 +19,7 @@ export async function checkStart(config: Config, log: Logger): Promise<void> {
   const database = await createDatabase(databaseUrl, { maxPoolSize: 1, onError: () => {} });
   try {
     await keepProcessorMode(database, isLiveKey(stripe.secretKey));
-    await keepMasterSecrets(database, masterSecrets);
+    for (const warning of await keepMasterSecrets(database, masterSecrets)) log.warn(warning);
   } finally {
     await database.end();
   }

@@ -3,6 +3,7 @@
  * approval, until it expires, and nothing else.
  */
 import { uuidOfBytes, writeUuid } from '../domain/ids.ts';
+import type { MasterSecrets } from '../domain/master-secrets.ts';
 import { FIELDS_AT, SignedTokens } from './signed-tokens.ts';
 
 export interface ApprovalLink {
@@ -17,7 +18,7 @@ export class ApprovalLinks {
   readonly #consoleUrl: string;
   readonly #tokens: SignedTokens;
 
-  constructor(masterSecrets: ReadonlyMap<number, string>, consoleUrl: string) {
+  constructor(masterSecrets: MasterSecrets, consoleUrl: string) {
     this.#consoleUrl = consoleUrl;
     this.#tokens = new SignedTokens(masterSecrets, 'farebox approval link', AT.end);
   }

@@ -4,6 +4,7 @@
  * purpose. So a token of one kind is never one of another kind.
  */
 import { hkdfSync } from 'node:crypto';
+import type { MasterSecrets } from '../domain/master-secrets.ts';
 import { Hmac, isSameText } from './hmac.ts';
 
 /** Where the fields after the secret's number begin. */
@@ -16,10 +17,10 @@ export class SignedTokens {
   readonly #bytes: number;
 
   /** `bytes`: the length of the fields with the secret's number, a multiple of 3. */
-  constructor(masterSecrets: ReadonlyMap<number, string>, purpose: string, bytes: number) {
-    this.#active = Math.max(...masterSecrets.keys());
+  constructor({ active, trusted }: MasterSecrets, purpose: string, bytes: number) {
+    this.#active = active;
     this.#macs = new Map(
-      [...masterSecrets].map(([id, secret]) => [
+      [...trusted].map(([id, secret]) => [
         id,
         new Hmac(Buffer.from(hkdfSync('sha256', secret, '', purpose, 32))),
       ]),

@@ -4,6 +4,7 @@
  * to anything else.
  */
 import { uuidOfBytes, writeUuid } from '../domain/ids.ts';
+import type { MasterSecrets } from '../domain/master-secrets.ts';
 import {
   asMicros,
   microsOfCents,
@@ -38,7 +39,7 @@ export class TopUpLinks {
   readonly #tokens: SignedTokens;
   readonly #clock: Clock;
 
-  constructor(masterSecrets: ReadonlyMap<number, string>, consoleUrl: string, clock: Clock) {
+  constructor(masterSecrets: MasterSecrets, consoleUrl: string, clock: Clock) {
     this.#clock = clock;
     this.#consoleUrl = consoleUrl;
     this.#tokens = new SignedTokens(masterSecrets, 'farebox top-up link', AT.end);

@@ -4,6 +4,7 @@
  */
 import { hkdfSync } from 'node:crypto';
 import { Type } from 'typebox';
+import type { MasterSecrets } from '../domain/master-secrets.ts';
 import { row, sql, type Connection } from './database.ts';
 
 const numberRow = row(Type.Object({ number: Type.Integer() }));
@@ -15,7 +16,7 @@ export class MasterSecretError extends Error {
   constructor(number: number) {
     super(
       `MASTER_SECRET: number ${number} is not the secret with which this database has been used. ` +
-        'Give every API process and worker the same MASTER_SECRET. A new secret needs a new number: 1:old,2:new. ' +
+        'Give every API process and worker the same MASTER_SECRET. A new secret needs a new number: 2:new,1:old. ' +
         'A secret without a number has the number 1.',
     );
   }
@@ -23,14 +24,14 @@ export class MasterSecretError extends Error {
 
 /**
  * The first process that has a number decides its secret. Throws a MasterSecretError for another one, and
- * records nothing then.
+ * records nothing then. Returns a warning for the log when other processes were started with a newer secret.
  */
 export async function keepMasterSecrets(
   connection: Connection,
-  secrets: ReadonlyMap<number, string>,
-): Promise<void> {
+  { all }: MasterSecrets,
+): Promise<string[]> {
   // In one order, so that concurrent first starts wait for each other and not in a circle.
-  const ordered = [...secrets].toSorted(([a], [b]) => a - b);
+  const ordered = [...all].toSorted(([a], [b]) => a - b);
   const given = sql.fragment`
     unnest(
       ${sql.array(
@@ -43,7 +44,7 @@ export async function keepMasterSecrets(
       )}
     ) given (number, fingerprint)
   `;
-  await connection.transaction(async (tx) => {
+  return connection.transaction(async (tx) => {
     await tx.query(sql.typeAlias('nothing')`
       insert into farebox.master_secrets (number, fingerprint)
       select number, fingerprint from ${given} order by number
@@ -55,6 +56,16 @@ export async function keepMasterSecrets(
       order by number limit 1
     `);
     if (other) throw new MasterSecretError(other.number);
+    // Lower numbers may have been removed. A higher one was not there when this process got its secrets.
+    const newer = await tx.anyFirst(sql.type(numberRow)`
+      select number from farebox.master_secrets
+      where number > ${Math.max(...all.keys())} order by number
+    `);
+    return newer.map(
+      (number) =>
+        `MASTER_SECRET: another process was started with secret number ${number}, which this one does not have. ` +
+        'It refuses what that secret signs.',
+    );
   });
 }
 

@@ -4,16 +4,13 @@ import { createHmac, hkdfSync } from 'node:crypto';
 import * as fc from 'fast-check';
 import { ReceiptSigner, type ReceiptSubject } from '../../src/charging/receipts.ts';
 import { uuidTimeMs, wireId } from '../../src/domain/ids.ts';
+import { readMasterSecrets } from '../../src/read-setting.ts';
 
-const OLD = 'the first secret, of 32 characters and more';
-const NEW = 'the second secret, of 32 characters and more';
-const signer = new ReceiptSigner(new Map([[1, OLD]]));
-const rotated = new ReceiptSigner(
-  new Map([
-    [1, OLD],
-    [2, NEW],
-  ]),
-);
+const OLD = 'the-first-secret-of-32-characters-and-more';
+const NEW = 'the-second-secret-of-32-characters-and-more';
+const secretsOf = (list: string) => readMasterSecrets({ MASTER_SECRET: list });
+const signer = new ReceiptSigner(secretsOf(`1:${OLD}`));
+const rotated = new ReceiptSigner(secretsOf(`2:${NEW},1:${OLD}`));
 
 const CHARGE: ReceiptSubject = {
   id: '0190b3a0-1c2d-7e3f-8a4b-5c6d7e8f9a0b',

@@ -165,7 +165,7 @@ describe('client: receipts', () => {
       assert.match(old, /^hmac_sha256\.1\./);
       assert.equal((await farebox.verifyReceipt(old)).valid, true);
       await api.stop();
-      api = await start(`1:${OLD_SECRET},2:${NEW_SECRET}`, new URL(api.url).port);
+      api = await start(`2:${NEW_SECRET},1:${OLD_SECRET}`, new URL(api.url).port);
       const fresh = await charged(account, options);
       assert.match(fresh, /^hmac_sha256\.2\./);
       for (const verifier of [farebox, client(options)]) {

@@ -24,6 +24,7 @@ import {
   makeWebhookEndpoint,
   type WhichEndpoint,
 } from '../../src/store/events/webhook-endpoints.ts';
+import { readMasterSecrets } from '../../src/read-setting.ts';
 import { openTestLedger, type TestLedger } from '../support/ledger.ts';
 import { newPayer } from '../support/payer.ts';
 import { startReceiver, type Receiver } from '../support/receiver.ts';
@@ -182,7 +183,7 @@ describe('an event that was posted by a transaction beside the one that ended it
 const SENDING = { allowPrivate: true, retryMs: 60_000, mailOwners: () => Promise.resolve() };
 
 function sendIn({ database }: TestLedger, id: string) {
-  const signer = new WebhookSigner(new Map([[1, 'a master secret']]));
+  const signer = new WebhookSigner(readMasterSecrets({ MASTER_SECRET: 'a'.repeat(32) }));
   return sendDue({ ...SENDING, database, signer }, id);
 }
 

@@ -14,6 +14,7 @@ import { mailSender } from '../../src/mail/send.ts';
 import { findApproval } from '../../src/store/approvals/approval.ts';
 import { askApproval } from '../../src/store/approvals/ask-approval.ts';
 import { row, sql } from '../../src/store/database.ts';
+import { readMasterSecrets } from '../../src/read-setting.ts';
 import { openTestLedger, type TestLedger } from '../support/ledger.ts';
 import { startMailServer } from '../support/mail-server.ts';
 import { newPayer } from '../support/payer.ts';
@@ -94,7 +95,8 @@ describe('the mail about an approval', () => {
 
   function stepsVia(smtpUrl: string | undefined) {
     const { database } = ledger;
-    const links = new ApprovalLinks(new Map([[1, 'a master secret']]), 'https://example.com');
+    const secrets = readMasterSecrets({ MASTER_SECRET: 'a'.repeat(32) });
+    const links = new ApprovalLinks(secrets, 'https://example.com');
     return createApprovalActivities({
       database,
       linkTo: (approval) => links.urlFor(approval),

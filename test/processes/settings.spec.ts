@@ -149,3 +149,62 @@ describe('the signing secrets of the webhook', () => {
     assert.deepEqual(readConfig(env).stripe.webhookSecrets, ['whsec_1', 'whsec_2']);
   });
 });
+
+function secretsIn(text: string) {
+  return readConfig({ ...REQUIRED, MASTER_SECRET: text }).masterSecrets;
+}
+
+/** The numbers of the secrets. */
+function numbersIn(text: string) {
+  const { active, all, trusted } = secretsIn(text);
+  return { active, all: [...all.keys()], trusted: [...trusted.keys()] };
+}
+
+describe('the master secrets', () => {
+  const [OLD, NEW] = ['a'.repeat(32), 'b'.repeat(32)];
+
+  it('are one, which has the number 1, or a list whose first one signs', () => {
+    assert.deepEqual(numbersIn(OLD), { active: 1, all: [1], trusted: [1] });
+    assert.deepEqual(numbersIn(`7:${OLD}`), { active: 7, all: [7], trusted: [7] });
+    const announced = numbersIn(`1:${OLD},2:${NEW}`);
+    assert.deepEqual(announced, { active: 1, all: [1, 2], trusted: [1, 2] });
+    const rotated = numbersIn(`2:${NEW},1:${OLD}`);
+    assert.deepEqual(rotated, { active: 2, all: [2, 1], trusted: [2, 1] });
+    const retired = numbersIn(`2:${NEW},1-retired:${OLD}`);
+    assert.deepEqual(retired, { active: 2, all: [2, 1], trusted: [2] });
+    assert.deepEqual([...secretsIn(`2:${NEW},1:${OLD}`).all.values()], [NEW, OLD]);
+  });
+
+  const REFUSED: readonly (readonly [what: string, text: string, message: RegExp])[] = [
+    ['a retired one that signs', `2-retired:${NEW},1:${OLD}`, /the first secret signs/],
+    ['only retired ones', `1-retired:${OLD}`, /the first secret signs/],
+    ['a number twice', `1:${OLD},1:${NEW}`, /two secrets have the same number/],
+    ['a number twice, retired', `1:${NEW},1-retired:${OLD}`, /two secrets have the same number/],
+    ['a number twice, with zeros', `01:${NEW},1:${OLD}`, /two secrets have the same number/],
+    ['a secret twice', `2:${OLD},1-retired:${OLD}`, /two numbers have the same secret/],
+    ['a number without a secret', `2:${NEW},1:`, /secret 2 of the list must be <number>:<secret>/],
+    ['a list without numbers', `${NEW},${OLD}`, /secret 1 of the list must be/],
+    ['a secret without a number', `2:${NEW},${OLD}`, /secret 2 of the list must be/],
+    ['a comma at the end', `2:${NEW},`, /secret 2 of the list must be/],
+    ['a space in the list', `2:${NEW}, 1:${OLD}`, /secret 2 of the list must be/],
+    ['retired misspelled', `2:${NEW},1-retierd:${OLD}`, /secret 2 of the list must be/],
+    ['retired misspelled alone', `1-retierd:${OLD}`, /secret 1 of the list must be/],
+    ['a number that is too large', `10000:${OLD}`, /secret 1 of the list must be/],
+    ['a colon in a secret', `1:${OLD}:2`, /a secret contains no comma, colon or space/],
+    ['a short one', 'short', /the secret must have at least 32 characters/],
+    ['a short one in the list', `2:${NEW},1:short`, /secret number 1 must have at least 32/],
+  ];
+  for (const [what, text, message] of REFUSED) {
+    it(`are not ${what}, and the error shows none`, () => {
+      assert.throws(
+        () => secretsIn(text),
+        (error) => {
+          assert.ok(error instanceof ConfigError);
+          assert.match(error.message, /^MASTER_SECRET: /);
+          assert.match(error.message, message);
+          return !error.message.includes(OLD) && !error.message.includes(NEW);
+        },
+      );
+    });
+  }
+});

@@ -3,17 +3,21 @@ import assert from 'node:assert/strict';
 import { randomUUIDv7 } from 'node:crypto';
 import { TopUpLinks } from '../../src/signing/top-up-links.ts';
 import { asMicros } from '../../src/domain/money.ts';
+import { readMasterSecrets } from '../../src/read-setting.ts';
 
-const SECRETS = new Map([[1, 'a secret of at least thirty-two characters']]);
+const CLOCK = { nowMs: Date.now };
+const OLD = 'a'.repeat(32);
+const NEW = 'b'.repeat(32);
+
+const linksOf = (list: string) =>
+  new TopUpLinks(readMasterSecrets({ MASTER_SECRET: list }), 'https://pay.example', CLOCK);
 
 function tokenOf(url: string): string {
   return new URL(url).searchParams.get('link') ?? '';
 }
 
-const CLOCK = { nowMs: Date.now };
-
 describe('a top-up link', () => {
-  const links = new TopUpLinks(SECRETS, 'https://pay.example', CLOCK);
+  const links = linksOf(OLD);
   const consumerId = randomUUIDv7();
   const developerId = randomUUIDv7();
   const token = (micros: number) =>
@@ -53,14 +57,24 @@ describe('a top-up link', () => {
     }
   });
 
-  it('stays valid after a rotation only while its secret is kept', () => {
-    const rotated = new TopUpLinks(
-      new Map([...SECRETS, [2, 'b'.repeat(32)]]),
-      'https://x.example',
-      CLOCK,
-    );
-    assert.equal(rotated.read(token(1))?.consumerId, consumerId);
-    const stranger = new TopUpLinks(new Map([[1, 'c'.repeat(32)]]), 'https://x.example', CLOCK);
-    assert.equal(stranger.read(token(1)), undefined);
+  it('is signed by the first secret of the list, and read by all that are not retired', () => {
+    const isRead = (link: string, list: string) => linksOf(list).read(link) !== undefined;
+    const old = token(1);
+    const before = tokenOf(linksOf(`1:${OLD},2:${NEW}`).urlFor(consumerId, undefined, asMicros(1)));
+    const after = tokenOf(linksOf(`2:${NEW},1:${OLD}`).urlFor(consumerId, undefined, asMicros(1)));
+    for (const list of [`1:${OLD},2:${NEW}`, `2:${NEW},1:${OLD}`]) {
+      assert.deepEqual(
+        [old, before, after].map((link) => isRead(link, list)),
+        [true, true, true],
+        list,
+      );
+    }
+    for (const list of [`2:${NEW},1-retired:${OLD}`, `2:${NEW}`]) {
+      assert.deepEqual(
+        [old, before, after].map((link) => isRead(link, list)),
+        [false, false, true],
+        list,
+      );
+    }
   });
 });

@@ -1,5 +1,6 @@
 /** Each number in MASTER_SECRET means one secret, in every process that uses a database. */
 import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
 import { startTestApi, type TestApi } from '../support/api.ts';
 import { farebox, startApi, startWorker } from '../support/stack.ts';
 
@@ -24,6 +25,14 @@ describe('the master secrets of a database', () => {
     return rows.map(({ number }) => number);
   };
 
+  /** The newer number that the log says is missing. */
+  const warned = async (list: string) => {
+    const server = await startApi({ env: env(list) });
+    await server.stop();
+    const log = await readFile(server.logFile, 'utf8');
+    return /started with secret number (\d+), which this one does not have/.exec(log)?.[1];
+  };
+
   it('refuse an API process that has another secret with the same number', async () => {
     await start(FIRST);
     await start(`1:${FIRST}`);
@@ -42,11 +51,17 @@ describe('the master secrets of a database', () => {
   });
 
   it('can be rotated, and a removed one keeps its number', async () => {
-    await start(`1:${FIRST},2:${SECOND}`);
-    await start(FIRST);
+    for (const list of [`1:${FIRST},2:${SECOND}`, `2:${SECOND},1:${FIRST}`]) await start(list);
+    await start(`2:${SECOND},1-retired:${FIRST}`);
     await start(`2:${SECOND}`);
     await assert.rejects(start(`1:${OTHER},2:${SECOND}`), /number 1 is not the secret/);
     assert.deepEqual(await numbers(), [1, 2]);
+  });
+
+  it('are missed by the log of a process that lacks a newer one, and by no other', async () => {
+    assert.equal(await warned(`1:${FIRST},2:${SECOND}`), undefined);
+    assert.equal(await warned(FIRST), '2');
+    assert.equal(await warned(`2:${SECOND}`), undefined);
   });
 
   it('are not recorded by a process that is refused', async () => {
@@ -56,8 +71,8 @@ describe('the master secrets of a database', () => {
 
   it('are those of one process when two start at the same moment', async () => {
     const starts = await Promise.allSettled([
-      start(`1:${FIRST},2:${SECOND},3:${SECOND}`),
-      start(`3:${OTHER},2:${OTHER},1:${FIRST}`),
+      start(`1:${FIRST},2:${SECOND},3:${OTHER}`),
+      start(`3:${SECOND},2:${OTHER},1:${FIRST}`),
     ]);
     assert.deepEqual(starts.map(({ status }) => status).toSorted(), ['fulfilled', 'rejected']);
   });

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { uuidOf } from '../../src/domain/ids.ts';
 import { TopUpLinks } from '../../src/signing/top-up-links.ts';
+import { readMasterSecrets } from '../../src/read-setting.ts';
 import type { TestAccount } from './accounts.ts';
 import type { TestApi } from './api.ts';
 import type { Answer } from './http.ts';
@@ -13,9 +14,7 @@ export async function assertLinkFor(
   { consumerId }: TestAccount,
 ): Promise<void> {
   const { topUpUrl } = (body as { error: { topUpUrl: string } }).error;
-  const links = new TopUpLinks(new Map([[1, env['MASTER_SECRET'] ?? '']]), url, {
-    nowMs: Date.now,
-  });
+  const links = new TopUpLinks(readMasterSecrets(env), url, { nowMs: Date.now });
   const link = links.read(new URL(topUpUrl).searchParams.get('link') ?? '');
   assert.equal(link?.consumerId, uuidOf('consumer', consumerId));
   assert.equal((await fetch(topUpUrl)).status, 200);

@@ -25,7 +25,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   'src/temporal': ['src/config.ts', 'src/domain', 'src/store', 'src/tracing', 'workflows'],
   'src/top-ups': ['src/domain', 'src/store', 'src/temporal'],
   'src/invocations': ['src/store', 'src/temporal'],
-  'src/console': ['src/config.ts', 'src/domain', 'src/mail', 'src/store'],
+  'src/console': ['src/config.ts', 'src/domain', 'src/mail', 'src/signing', 'src/store'],
   'src/http': [
     'src/config.ts',
     'src/console',

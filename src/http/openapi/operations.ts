@@ -149,7 +149,8 @@ export const OPERATIONS = {
     summary: 'List the public receipt keys',
     description:
       'Returns the keys with which anybody can verify public receipts offline, as a JSON Web Key Set. Fetch ' +
-      'them again when a receipt names a key that you do not know.',
+      'them again when a receipt names a key that you do not know. If it is not listed then, ask ' +
+      '`POST /v1/receipts/verify`, which compares the receipt with the ledger.',
   },
   getBalance: {
     tag: 'Balance',

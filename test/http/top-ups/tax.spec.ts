@@ -11,6 +11,7 @@ import {
   TopUpRecord,
   TopUpReply,
 } from '../../../src/schemas/top-ups.ts';
+import { readMasterSecrets } from '../../../src/read-setting.ts';
 import { createAccount, type TestAccount } from '../../support/accounts.ts';
 import { assertError, bodyOf, call } from '../../support/http.ts';
 import { control, faultsOf, forgetFaults } from '../../support/payments.ts';
@@ -136,7 +137,7 @@ describe('tax on top-ups', () => {
     }
     const path = `/v1/top-up/quote?amount=${tooMuch}`;
     assertError(await get(path), 400, 'invalid_amount', 'amount');
-    const secrets = new Map([[1, stack.env['MASTER_SECRET'] ?? '']]);
+    const secrets = readMasterSecrets(stack.env);
     const consumerId = uuidOf('consumer', account.consumerId) ?? '';
     const url = new TopUpLinks(secrets, stack.api.url, { nowMs: Date.now }).urlFor(
       consumerId,

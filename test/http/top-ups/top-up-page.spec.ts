@@ -5,6 +5,7 @@ import { TopUpLinks } from '../../../src/signing/top-up-links.ts';
 import { uuidOf, wireId } from '../../../src/domain/ids.ts';
 import { asMicros } from '../../../src/domain/money.ts';
 import { DeveloperReply } from '../../../src/schemas/developers.ts';
+import { readMasterSecrets } from '../../../src/read-setting.ts';
 import type { TestAccount } from '../../support/accounts.ts';
 import { startTestApi, type TestApi } from '../../support/api.ts';
 import { assertError, bodyOf, call, charge } from '../../support/http.ts';
@@ -44,7 +45,7 @@ describe('the page of a top-up link', () => {
   });
 
   it('answers 404 to links that are forged, expired, or missing', async () => {
-    const secrets = new Map([[1, api.env['MASTER_SECRET'] ?? '']]);
+    const secrets = readMasterSecrets(api.env);
     let nowMs = Date.now();
     const links = new TopUpLinks(secrets, api.url, { nowMs: () => nowMs });
     const nobody = links.urlFor(randomUUIDv7(), undefined, asMicros(1));

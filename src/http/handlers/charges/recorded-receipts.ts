@@ -1,5 +1,5 @@
 /**
- * Finds the charge or invocation in the ledger that gives exactly a receipt's payload. A signature alone proves less,
+ * Finds the charge or invocation in the ledger that gives exactly a receipt. A signature alone proves less,
  * because a developer has the key that signs its receipts.
  */
 import type { Static } from 'typebox';
@@ -32,10 +32,13 @@ export interface Recorded {
 
 /** Undefined when the signature, of either kind, is invalid. */
 export async function checkReceipt(api: Api, receipt: string): Promise<CheckedReceipt | undefined> {
-  const claim = api.publicReceipts.read(receipt) ?? hmacClaimOf(api, receipt);
+  const publicClaim = api.publicReceipts.read(receipt);
+  const claim = publicClaim ?? hmacClaimOf(api, receipt);
   if (!claim) return undefined;
   const found = await find(api, claim.payload);
-  const isSame = found && isSameText(wordsOf(found.receipt), wordsOf(receipt));
+  // A public receipt has a later key id than the charge if the secret of the charge is retired.
+  const compared = publicClaim ? payloadIn : (text: string) => text;
+  const isSame = found && isSameText(compared(found.receipt), compared(receipt));
   return { keyId: String(claim.receiptKey), recorded: isSame ? found : undefined };
 }
 
@@ -44,9 +47,9 @@ function hmacClaimOf({ receipts }: Api, receipt: string) {
   return holds && receipts.readClaim(receipt);
 }
 
-/** Key id and payload, which all receipts of a charge share, regardless of the signature. */
-function wordsOf(receipt: string): string {
-  return receipt.split('.').slice(1, 3).join('.');
+/** Encoded, as all receipts of a charge share it, regardless of key and signature. */
+function payloadIn(receipt: string): string {
+  return receipt.split('.')[2] ?? '';
 }
 
 async function find(
