@@ -5,11 +5,13 @@
 import type { Requester } from '../charging/batcher.ts';
 import { ApiError } from '../domain/errors.ts';
 import { findActiveCredentials, type Credential } from '../store/accounts/active-credentials.ts';
-import { findTellable, type Approval } from '../store/approvals/approval.ts';
+import { findEnded, type Approval } from '../store/approvals/approval.ts';
 import { settleApprovals } from '../store/approvals/settle-approvals.ts';
 import type { Database } from '../store/database.ts';
 
 const LOOK_EVERY_MS = 300;
+/** Within this time, every process heeds a change that one of them can read (charging/recent-changes.ts). */
+const HEEDED_WITHIN_MS = 1_000;
 /** Half of the connections that a process accepts. */
 const WAITING_MAX = 5_000;
 /** For one account, so that the others can wait too. */
@@ -29,6 +31,11 @@ export class ApprovalWatch {
   /** By the approval's id. */
   readonly #waiters = new Map<string, Set<Waiter>>();
   readonly #ofAccount = new Map<string, number>();
+  /**
+   * When this process first read that an approval was given. The row says when it was decided, which may be long
+   * before: a commit takes as long as its disk does.
+   */
+  readonly #givenSinceMs = new Map<string, number>();
   #waiting = 0;
   #timer: NodeJS.Timeout | undefined;
   #isStopped = false;
@@ -73,8 +80,9 @@ export class ApprovalWatch {
     const ids = [...this.#waiters.keys()];
     try {
       await settleApprovals(this.#database, { ids });
-      const ended = await findTellable(this.#database, ids);
-      if (ended.length > 0) await this.#tell(ended);
+      const ended = await findEnded(this.#database, ids);
+      const tellable = ended.filter((approval) => this.#isHeeded(approval));
+      if (tellable.length > 0) await this.#tell(tellable);
     } catch (error) {
       this.#onError(error);
     }
@@ -85,6 +93,15 @@ export class ApprovalWatch {
     }
     const mayStop = this.#waiters.size === 0 || this.#isStopped;
     this.#timer = mayStop ? undefined : setTimeout(() => void this.#look(), LOOK_EVERY_MS);
+  }
+
+  /** Whether a call that was refused before passes in every process now. */
+  #isHeeded({ id, status }: Approval): boolean {
+    if (status !== 'approved') return true;
+    const now = performance.now();
+    const sinceMs = this.#givenSinceMs.get(id) ?? now;
+    this.#givenSinceMs.set(id, sinceMs);
+    return now - sinceMs >= HEEDED_WITHIN_MS;
   }
 
   async #tell(ended: readonly Approval[]): Promise<void> {
@@ -114,7 +131,10 @@ export class ApprovalWatch {
       else this.#ofAccount.delete(accountId);
       wake(approval);
     }
-    if (this.#waiters.get(id)?.size === 0) this.#waiters.delete(id);
+    if (this.#waiters.get(id)?.size === 0) {
+      this.#waiters.delete(id);
+      this.#givenSinceMs.delete(id);
+    }
   }
 }
 

@@ -246,16 +246,16 @@ describe('metrics', () => {
     await copy('failed', 30);
     await copy('pending', 30);
     await copy('disputed', 24 * 39);
-    await copy('disputed', 24 * 41);
+    await copy('disputed', 24 * 100);
     const expected = {
       ...before,
       'failed hour': 1,
       'failed day': 1,
       'completed day': 1,
       'pending older': 1,
-      'disputed older': 1,
+      'disputed older': 2,
     };
-    await until(async () => (await countedTopUps())['disputed older'] === 1);
+    await until(async () => (await countedTopUps())['disputed older'] === 2);
     assert.deepEqual(await countedTopUps(), expected);
     await sql.query(`delete from farebox.top_ups where id <> $1`, [id]);
   });

@@ -102,18 +102,14 @@ export async function findApproval(connection: Connection, id: string): Promise<
   `);
 }
 
-/**
- * Finds the approvals whose answer may be sent, because every process has seen the change that it made. That may take a
- * second (charging/fresh-cache.ts).
- */
-export async function findTellable(
+/** Finds the approvals that have ended. */
+export async function findEnded(
   connection: Connection,
   ids: readonly string[],
 ): Promise<readonly Approval[]> {
   return connection.any(sql.type(approvalRow)`
     select ${approvalColumns} from farebox.approvals a
     where a.id = any (${sql.array(ids, 'uuid')}) and a.status <> 'pending'
-      and (a.status <> 'approved' or a.decided_at < clock_timestamp() - interval '1 second')
   `);
 }
 

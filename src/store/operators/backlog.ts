@@ -48,17 +48,12 @@ const examinationRow = row(ExaminationAge);
 const topUpRow = row(TopUpCount);
 const ageRow = row(Type.Object({ ageSeconds: nullable(Type.Number()) }));
 
-/** Longer than any payment takes to settle. Without this limit, every expired checkout would be read. */
-const TOP_UP_DAYS = 40;
-
 /** A webhook writes a notice, which waits for its workflow like any other. */
 export const OF_WEBHOOKS = sql.fragment`(topic in ('payment_reported', 'reversal_reported'))`;
 
 const since = (ms: number) => idFloorOf(sql.fragment`now() - make_interval(secs => ${ms / 1_000})`);
 
-export const ARE_PENDING = sql.fragment`
-  status in ('pending', 'expired', 'failed', 'disputed') and status = 'pending' and id > ${since(TOP_UP_DAYS * DAY_MS)}
-`;
+export const ARE_PENDING = sql.fragment`status = 'pending'`;
 
 /**
  * By their reversals, which are few: a bank may dispute a payment of any age. It waits since the first that
@@ -146,9 +141,7 @@ async function countTopUps(connection: Connection): Promise<TopUpCount[]> {
     union all
     select status, 'older', count(*)
     from farebox.top_ups
-    where status in ('pending', 'expired', 'failed', 'disputed') and status in ('pending', 'disputed')
-      and id > ${since(TOP_UP_DAYS * DAY_MS)} and id <= ${since(DAY_MS)}
-      and method in ('checkout', 'direct')
+    where status in ('pending', 'disputed') and id <= ${since(DAY_MS)} and method in ('checkout', 'direct')
     group by 1
   `);
   return TOP_UP_STATUSES.flatMap((state) =>

@@ -104,12 +104,14 @@ export async function listUnsettled(
     select id from (
       select id from farebox.top_ups
       where id > ${page.afterId} and opened_at is not null
-        and status in ('pending', 'expired', 'failed', 'disputed')
-        and case status
-          when 'pending' then session_id is null and authentication_asked_at is null or seen_verdict is not null
-            or coalesce(session_expires_at, created_at + interval '24 hours') < now()
-          when 'disputed' then true
-          else seen_verdict is null and updated_at > now() - interval '30 days' end
+        and status in ('pending', 'disputed')
+        and (status = 'disputed' or session_id is null and authentication_asked_at is null
+          or seen_verdict is not null
+          or coalesce(session_expires_at, created_at + interval '24 hours') < now())
+      union
+      select id from farebox.top_ups
+      where id > ${page.afterId} and opened_at is not null
+        and status in ('expired', 'failed') and seen_verdict is null and updated_at > now() - interval '30 days'
       union
       select top_up_id from farebox.reversals
       where top_up_id > ${page.afterId} and status = 'requested'

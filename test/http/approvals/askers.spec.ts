@@ -165,4 +165,27 @@ describe('waiting for an approval', () => {
       [undefined, 'deny'],
     );
   });
+
+  it('ends a second after the decision can be seen, although its commit took long', async () => {
+    const owner = await api.createAccount(100);
+    const budget = await makeBudget(api, owner.consumerKey, { limit: 1 });
+    const spendKey = await makeKey(api, owner.consumerKey, budget.id);
+    const asked = await ask(api, owner, spendKey.key, 2);
+    const id = uuidOf('approval', asked.id) ?? '';
+    const credential = { kind: 'key', id: uuidOf('key', spendKey.id) ?? '' } as const;
+    const early = watch.wait(id, 'an account', credential, 50_000, { isAbandoned: () => false });
+    await api.sql.query(
+      `update farebox.approvals set status = 'approved', decision = 'once', decided_at = now() - interval '5 s'
+       where id = $1`,
+      [id],
+    );
+    const committedAt = performance.now();
+    const toldAfter = async (waiting: Promise<{ readonly decision: unknown } | undefined>) => {
+      assert.equal((await waiting)?.decision, 'once');
+      return performance.now() - committedAt;
+    };
+    const late = showApproval(api, spendKey.key, asked.id, 50);
+    const tookMs = await Promise.all([toldAfter(early), toldAfter(late)]);
+    assert.ok(Math.min(...tookMs) >= 1_000, tookMs.join(', '));
+  });
 });

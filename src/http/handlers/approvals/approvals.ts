@@ -1,4 +1,5 @@
 /** Approvals as the owner, the holder of a spend key and a developer see them, and the wait for a decision. */
+import { MINUTE_MS } from '../../../domain/durations.ts';
 import { uuidOf, wireId } from '../../../domain/ids.ts';
 import { dollarsOf } from '../../../domain/money.ts';
 import type {
@@ -53,10 +54,13 @@ export async function getApproval(
   return { status: 200, body: wireApproval(api, caller, decided ?? found) };
 }
 
-/** A change that was decided a moment ago may not be seen by every process yet. */
+/** Longer than the commit of a decision takes, and a second more, after which every process heeds it. */
+const HEEDED_AFTER_MS = MINUTE_MS;
+
+/** The watch waits until a change that was decided a moment ago is heeded by every process. */
 function isToldAlready({ clock }: Api, { status, decidedAt }: Approval): boolean {
   if (status === 'pending') return false;
-  return status !== 'approved' || Date.parse(decidedAt ?? '') < clock.nowMs() - 2_000;
+  return status !== 'approved' || Date.parse(decidedAt ?? '') < clock.nowMs() - HEEDED_AFTER_MS;
 }
 
 /** Newest first. */
