@@ -114,6 +114,9 @@ describe('the console', function () {
     assert.equal((await charge(harness.stack.api, account, { amount: 5.000001 })).status, 402);
     assert.equal((await charge(harness.stack.api, account, { amount: 0.000125 })).status, 201);
     await seeMoney('$24.999875');
+    await page.getByText('3 of 3 done').waitFor();
+    await page.reload();
+    await seeMoney('$24.999875');
     await page.getByText('Get started').waitFor({ state: 'detached' });
   });
 
@@ -219,8 +222,10 @@ describe('the console', function () {
     await page.getByLabel('Consumer key', { exact: true }).fill(account.consumerKey);
     await button('Charge $0.25').click();
     await page.getByLabel('Response').getByText('"balance": 0.75').waitFor();
-    await page.getByText('Charge for your first tool').waitFor({ state: 'detached' });
+    await page.getByText('3 of 3 done').waitFor();
+    await page.reload();
     await page.getByText('$0.25', { exact: true }).first().waitFor();
+    await page.getByText('Charge for your first tool').waitFor({ state: 'detached' });
   });
 
   it('registers, prices and archives a tool, which is then charged at its price', async () => {

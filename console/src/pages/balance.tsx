@@ -11,7 +11,7 @@ import { balanceRead, DAYS, keysRead, topUpsRead, usageByDayRead } from '../page
 import { BarsCard } from '../parts/bars.tsx';
 import { PagedList, ScrollTable } from '../parts/lists.tsx';
 import { Card, Page } from '../parts/page.tsx';
-import { Empty, Loaded } from '../parts/states.tsx';
+import { Empty, Loaded, Loading } from '../parts/states.tsx';
 import { SavedCardCards } from '../parts/saved-card.tsx';
 import { Steps } from '../parts/steps.tsx';
 import { TopUpForm } from '../parts/top-up-form.tsx';
@@ -83,10 +83,13 @@ function RunsOut({ dollars }: { readonly dollars: number }) {
 }
 
 function FirstSteps() {
-  const { data: balance } = useQuery(balanceRead);
-  const { data: keys } = useQuery(keysRead);
-  const { data: topUps } = useInfiniteQuery(topUpsRead);
-  const { data: spending } = useSpending();
+  const reads = [
+    useQuery(balanceRead),
+    useQuery(keysRead),
+    useInfiniteQuery(topUpsRead),
+    useSpending(),
+  ] as const;
+  const [{ data: balance }, { data: keys }, { data: topUps }, { data: spending }] = reads;
   const hasKey = keys?.keys.some(({ kind, mode }) => kind === 'consumer' && mode === 'live');
   const hasSpent = spending?.days.some(({ spent }) => spent > 0);
   // Asked only of accounts whose other data do not show it.
@@ -103,6 +106,12 @@ function FirstSteps() {
   });
   const canPay = hasKey === true || (budgets.data && budgets.data.budgets.length > 0);
   const hasPaid = hasSpent === true || (usage.data && usage.data.charges.length > 0);
+  const asked = [
+    ...reads,
+    ...(hasKey === false ? [budgets] : []),
+    ...(hasSpent === false ? [usage] : []),
+  ];
+  if (asked.some(({ isPending }) => isPending)) return <Loading />;
   if (!balance || !topUps || canPay === undefined || hasPaid === undefined) return null;
   // Only the newest top-ups are loaded, and a refunded one no longer counts as completed.
   const hasAdded =
@@ -155,7 +164,8 @@ function ReturnedTopUp() {
   useEffect(() => {
     if (status === 'completed') void queries.invalidateQueries();
   }, [status, queries]);
-  if (id === undefined || topUp.isPending) return null;
+  if (id === undefined) return null;
+  if (topUp.isPending) return <Loading />;
   const isUnpaid = status === 'failed' || status === 'expired';
   // A payment page that was left may have been paid: in another tab, or before somebody went back to it.
   if (result !== 'paid' && (status === undefined || status === 'pending' || isUnpaid)) {

@@ -1,9 +1,9 @@
 /** The Developer Dashboard: earnings, revenue by tool, and recent charges as they come in. */
 import { Anchor, Button, Select, SimpleGrid } from '@mantine/core';
-import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { useQuery, useQueryClient, type UseQueryResult } from '@tanstack/react-query';
 import { Link, useNavigate, useSearch } from '@tanstack/react-router';
 import { useEffect, useState } from 'react';
-import type { Earnings, LiveEarnings } from '../answers.ts';
+import type { Charges, Earnings, LiveEarnings } from '../answers.ts';
 import { daysAgo } from '../format.ts';
 import { useLive } from '../live.ts';
 import {
@@ -19,7 +19,7 @@ import { EarningsFigures } from '../parts/earnings-figures.tsx';
 import { EarningsOverTime } from '../parts/earnings-over-time.tsx';
 import { Page } from '../parts/page.tsx';
 import { RecentCharges } from '../parts/recent-charges.tsx';
-import { Loaded } from '../parts/states.tsx';
+import { Loaded, Loading } from '../parts/states.tsx';
 import { Steps } from '../parts/steps.tsx';
 
 /** While the events do not arrive. */
@@ -68,7 +68,7 @@ export function DashboardPage() {
         </Button>
       }
     >
-      <FirstSteps hasCharges={(recent.data?.charges.length ?? 1) > 0} />
+      <FirstSteps recent={recent} />
       <Loaded query={earnings}>
         {(all) => (
           <SimpleGrid cols={{ base: 1, xs: 2 }} spacing="lg">
@@ -149,10 +149,11 @@ function ByTool({ byTool }: { readonly byTool: Earnings['byTool'] }) {
   );
 }
 
-function FirstSteps({ hasCharges }: { readonly hasCharges: boolean }) {
+function FirstSteps({ recent }: { readonly recent: UseQueryResult<Charges> }) {
   const keys = useQuery(keysRead);
   const tools = useQuery(toolsRead);
-  if (!keys.data || !tools.data) return null;
+  if ([keys, tools, recent].some(({ isPending }) => isPending)) return <Loading />;
+  if (!keys.data || !tools.data || !recent.data) return null;
   return (
     <Steps
       title="Charge for your first tool"
@@ -172,7 +173,7 @@ function FirstSteps({ hasCharges }: { readonly hasCharges: boolean }) {
         {
           title: 'Make a charge',
           text: 'Run the code below. This page updates automatically.',
-          isDone: hasCharges,
+          isDone: recent.data.charges.length > 0,
         },
       ]}
     />

@@ -14,7 +14,7 @@ export function Page({ title, intro, aside, children }: PageProps) {
     document.title = `${title} · Farebox`;
   }, [title]);
   return (
-    <Stack gap="lg">
+    <Stack gap="lg" className="page">
       <Group justify="space-between" align="flex-end" gap="sm">
         <Box>
           <Title order={1} className="breaks">

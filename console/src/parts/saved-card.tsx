@@ -14,6 +14,8 @@ import { Money } from './values.tsx';
 /** In dollars: the least that a card can pay, and the least balance that can be missing. */
 const PAYMENT_MIN = 0.5;
 const THRESHOLD_MIN = 0.01;
+/** In pixels: the line of one card, which has small buttons. */
+const CARD_HEIGHT = 26;
 
 /** The error to show for an amount in dollars; undefined if it is valid. */
 function problemOf(text: string, min: number): string | undefined {
@@ -76,7 +78,6 @@ function ConsentPart({ consent }: { readonly consent: Consent }) {
   const { ceiling, taken, agreedAt } = consent;
   return (
     <Stack gap="sm">
-      <CardList hasConsent={ceiling !== null} />
       {isChanging ? (
         <ConsentForm consent={consent} onDone={() => setChanging(false)} />
       ) : ceiling === null ? (
@@ -111,10 +112,12 @@ function ConsentPart({ consent }: { readonly consent: Consent }) {
           </Group>
         </>
       )}
+      <CardList hasConsent={ceiling !== null} />
     </Stack>
   );
 }
 
+/** Below the other buttons: the cards come later, from the payment processor. There is room for one until then. */
 function CardList({ hasConsent }: { readonly hasConsent: boolean }) {
   const { data } = useCards();
   const queries = useQueryClient();
@@ -126,18 +129,30 @@ function CardList({ hasConsent }: { readonly hasConsent: boolean }) {
     mutationFn: () => write<CardSetup>('/v1/cards/setup', {}),
     onSuccess: ({ url }) => window.location.assign(url),
   });
-  if (!data) return null;
+  const cards = data?.cards ?? [];
   const error = change.error ?? add.error;
   return (
     <Stack gap="xs">
-      {data.cards.map((card) => (
+      {hasConsent && (
+        <Group>
+          <Button
+            variant="default"
+            loading={add.isPending || add.isSuccess}
+            onClick={() => add.mutate()}
+          >
+            Save a card
+          </Button>
+        </Group>
+      )}
+      {error && <Failed error={error} />}
+      {cards.map((card) => (
         <Group key={card.id} gap="sm" role="group" aria-label={nameOfCard(card)}>
           <Text fw={600}>{nameOfCard(card)}</Text>
           <Text size="sm" c="dimmed">
             Expires {card.expiresOn.slice(5)}/{card.expiresOn.slice(0, 4)}
           </Text>
           {card.isCharged ? (
-            data.cards.length > 1 && (
+            cards.length > 1 && (
               <Badge variant="light" tt="none" fw={500}>
                 In use
               </Badge>
@@ -163,24 +178,12 @@ function CardList({ hasConsent }: { readonly hasConsent: boolean }) {
           </Button>
         </Group>
       ))}
-      {data.cards.length === 0 && (
-        <Text size="sm" c="dimmed">
-          {data.state === 'known'
-            ? 'No card is saved yet.'
-            : 'The cards cannot be shown now: the payment processor cannot be reached.'}
+      {cards.length === 0 && (
+        <Text size="sm" c="dimmed" mih={CARD_HEIGHT}>
+          {data?.state === 'known' && 'No card is saved yet.'}
+          {data?.state === 'unknown' &&
+            'The cards cannot be shown now: the payment processor cannot be reached.'}
         </Text>
-      )}
-      {error && <Failed error={error} />}
-      {hasConsent && (
-        <Group>
-          <Button
-            variant="default"
-            loading={add.isPending || add.isSuccess}
-            onClick={() => add.mutate()}
-          >
-            Save a card
-          </Button>
-        </Group>
       )}
     </Stack>
   );
@@ -301,13 +304,6 @@ function AutoPart({ consent }: { readonly consent: Consent }) {
         A charge that leaves less than <Money dollars={threshold} /> adds <Money dollars={amount} />
         , up to <Money dollars={month} /> a month (UTC).
       </Text>
-      {reason !== null && (
-        <Text size="sm" c="dimmed" role="status">
-          {isOver ? 'Turned off: ' : 'Waiting: '}
-          {OBSTACLES[reason] ?? SUSPICIONS[reason] ?? FAILURES[reason] ?? reason}
-          {!isOver && Object.hasOwn(FAILURES, reason) && ` ${TRIED_AGAIN}`}
-        </Text>
-      )}
       {off.error && <Failed error={off.error} />}
       <Group gap="xs">
         <Button variant="default" onClick={() => setChanging(true)}>
@@ -317,6 +313,14 @@ function AutoPart({ consent }: { readonly consent: Consent }) {
           {isOver ? 'Remove' : 'Turn off'}
         </Button>
       </Group>
+      {/* Below the buttons, which must not move when it appears. */}
+      {reason !== null && (
+        <Text size="sm" c="dimmed" role="status">
+          {isOver ? 'Turned off: ' : 'Waiting: '}
+          {OBSTACLES[reason] ?? SUSPICIONS[reason] ?? FAILURES[reason] ?? reason}
+          {!isOver && Object.hasOwn(FAILURES, reason) && ` ${TRIED_AGAIN}`}
+        </Text>
+      )}
     </Stack>
   );
 }

@@ -84,9 +84,10 @@ export function Loaded<T>({
   return <Loading />;
 }
 
+/** What follows it on the page is not shown yet (styles.css), because it would move. */
 export function Loading() {
   return (
-    <Center py="xl">
+    <Center py="xl" className="loading">
       <Loader size="sm" aria-label="Loading" />
     </Center>
   );

@@ -1,7 +1,8 @@
-/** First steps for a new account. Each is ticked off once it is done; the card disappears after the last. */
-import { Anchor, Group, Stack, Text, ThemeIcon } from '@mantine/core';
+/** First steps for a new account. Each is ticked off once it is done; the next visit after the last has no card. */
+import { Anchor, Group, Stack, Text, ThemeIcon, VisuallyHidden } from '@mantine/core';
 import { IconCheck } from '@tabler/icons-react';
 import { Link } from '@tanstack/react-router';
+import { useState } from 'react';
 import { Card } from './page.tsx';
 
 export interface Step {
@@ -19,7 +20,9 @@ export function Steps({
   readonly steps: readonly Step[];
 }) {
   const done = steps.filter(({ isDone }) => isDone).length;
-  if (done === steps.length) return null;
+  // The card stays when the last step is done, and each step keeps its lines: what is below must not move.
+  const [wasDone] = useState(done === steps.length);
+  if (wasDone) return null;
   return (
     <Card
       title={title}
@@ -50,7 +53,8 @@ export function Steps({
                 </Anchor>
               )}
               <Text size="sm" c="dimmed">
-                {step.isDone ? 'Done' : step.text}
+                {step.isDone && <VisuallyHidden>Done: </VisuallyHidden>}
+                {step.text}
               </Text>
             </div>
           </Group>

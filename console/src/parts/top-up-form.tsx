@@ -12,7 +12,7 @@ import { DollarsInput } from './dollars-input.tsx';
 import { nameOfCard, useChargedCard, useConsent } from './saved-card.tsx';
 import { Card } from './page.tsx';
 import { useSession } from './shell.tsx';
-import { Failed } from './states.tsx';
+import { Failed, Loading } from './states.tsx';
 
 const AMOUNTS = [10, 25, 50, 100];
 const DOLLARS_MIN = CHECKOUT_MICROS_MIN / MICROS_PER_DOLLAR;
@@ -88,6 +88,13 @@ export function TopUpForm() {
   /** Undefined until it has arrived; null if nobody knows it. */
   const tax = needsTax ? quote.data?.tax : 0;
   const isBlind = typeof tax !== 'number';
+  if (consent.isPending) {
+    return (
+      <Card title="Top up">
+        <Loading />
+      </Card>
+    );
+  }
   return (
     <Card title="Top up">
       <form
@@ -112,14 +119,18 @@ export function TopUpForm() {
             onValue={setAmount}
             error={isValid || amount === '' ? undefined : payableHint(DOLLARS_MIN, max)}
           />
-          {canUseCard && (
+          {hasConsent && (
             <SegmentedControl
               aria-label="Pay with"
-              value={method}
+              value={way}
               onChange={(value) => setMethod(value)}
               data={[
                 { value: 'checkout', label: 'Checkout' },
-                { value: 'direct', label: nameOfCard(card) },
+                {
+                  value: 'direct',
+                  label: canUseCard ? nameOfCard(card) : 'Saved card',
+                  disabled: !canUseCard,
+                },
               ]}
             />
           )}
