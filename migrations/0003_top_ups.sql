@@ -117,9 +117,11 @@ create index top_ups_not_opened on farebox.top_ups (created_at) where opened_at 
 -- At most one automatic top-up per consumer at a time.
 create unique index top_ups_one_automatic on farebox.top_ups (ledger, consumer_id)
   where automatic and status = 'pending';
--- Reconciliation checks these with Stripe, page by page.
-create index top_ups_unsettled on farebox.top_ups (id)
-  where status in ('pending', 'expired', 'failed', 'disputed');
+-- Operators and metrics look for what is still open, and reconciliation checks with Stripe what is open or ended without
+-- evidence, page by page, however many ever expired.
+create index top_ups_open on farebox.top_ups (id) where status in ('pending', 'disputed');
+create index top_ups_ended_unseen on farebox.top_ups (updated_at)
+  where status in ('expired', 'failed') and seen_verdict is null;
 -- Taxed payments by the saved card get their invoice after the credit. The sweep looks for missing ones once a minute.
 create index top_ups_without_invoice on farebox.top_ups (completed_at)
   where tax_calculation_id is not null and invoice_id is null;

@@ -490,13 +490,6 @@ describe('the console', function () {
     await books.getByText('$24.499875').waitFor();
     await page.getByText('$4.00 refunded').waitFor();
   });
-
-  it('shows nobody else the pages of operators', async () => {
-    const account = await harness.newAccount(0);
-    await window.enter(account, '/operator');
-    await page.getByText('Your account is not an operator.').waitFor();
-    assert.equal(await page.getByRole('link', { name: 'Service' }).count(), 0);
-  });
 });
 
 /** Waits for it: the parts of a page are read by requests of their own. */

@@ -39,6 +39,13 @@ describe('the console with much to show', function () {
     assert.ok(((await list.boundingBox())?.height ?? Number.NaN) < 844);
   });
 
+  it('shows the pages of operators to nobody else', async () => {
+    const account = await harness.newAccount(0);
+    await window.enter(account, '/operator');
+    await page.getByText('Your account is not an operator.').waitFor();
+    assert.equal(await page.getByRole('link', { name: 'Service' }).count(), 0);
+  });
+
   it('says in each field of a correction what to enter', async () => {
     const { email } = await enterAsOperator('/balance');
     await window.go(`/operator/accounts?query=${email}`);

@@ -1,10 +1,10 @@
 /** What is read to find the few top-ups that are still open among very many that have expired. */
 import assert from 'node:assert/strict';
 import { Client } from 'pg';
-import { readBacklog } from '../../../src/store/audit/backlog.ts';
-import { listUnsettled } from '../../../src/store/audit/reconciliation.ts';
-import { listStuck } from '../../../src/store/audit/stuck.ts';
-import { listWaiting } from '../../../src/store/audit/waiting.ts';
+import { readBacklog } from '../../../src/store/operators/backlog.ts';
+import { listUnsettled } from '../../../src/store/top-ups/reconciliation.ts';
+import { listStuck } from '../../../src/store/operators/stuck.ts';
+import { listWaiting } from '../../../src/store/operators/waiting.ts';
 import type { Database } from '../../../src/store/database.ts';
 import { FIRST_ID } from '../../../src/store/in-steps.ts';
 import { openTestLedger, type TestLedger } from '../../support/ledger.ts';
