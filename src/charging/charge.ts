@@ -6,7 +6,7 @@
 import { isTest } from '../domain/mode.ts';
 import { answerOnDemand } from './answer-on-demand.ts';
 import type { Requester } from './batcher.ts';
-import type { ChargeBatcher } from './create-charge-batcher.ts';
+import type { ChargeBatcher } from './ledger-batchers.ts';
 import {
   draftOf,
   type ChargeRefusal,

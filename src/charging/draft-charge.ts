@@ -13,7 +13,7 @@ import type { ChargeDraft } from '../store/charges/post-charges.ts';
 import type { AccountKeyGuard } from './account-key-guard.ts';
 import type { BudgetRefusal, BudgetRulesCache } from './budget-rules.ts';
 import { findKeyOwner, type KeyDeps } from './find-key-owner.ts';
-import { NOT_SENT } from './give-ids.ts';
+import { NOT_SENT } from './ledger-batchers.ts';
 import type { LastUsedRecorder } from './last-used-recorder.ts';
 import { whenKnown, type MaybePromise } from './maybe-promise.ts';
 import type { NoPrice, ToolPrices } from './tool-prices.ts';

@@ -7,7 +7,7 @@ import { hasIdentity } from '../store/charges/identity.ts';
 import type { ChargeDraft } from '../store/charges/post-charges.ts';
 import { draftOf, type ChargeRefusal, type ChargeRequest, type DraftDeps } from './draft-charge.ts';
 import { findRetryingPayer, isExcusable, type EarlierDeps } from './earlier-charges.ts';
-import { NOT_SENT } from './give-ids.ts';
+import { NOT_SENT } from './ledger-batchers.ts';
 import { captureIdentity, extensionIdentity, holdIdentity, NO_IDENTITY } from './idempotency.ts';
 import type { HoldEntry } from '../store/holds/hold-entry.ts';
 
