@@ -80,7 +80,7 @@ export function draftOf<Asked extends ChargeRequest>(
       amountMicros: found.amountMicros,
       idempotencyHash,
       fingerprint,
-      metadata: body.metadata === undefined ? null : JSON.stringify(body.metadata),
+      metadata: metadataText(body.metadata),
       spend,
       needsApproval: found.needsApproval,
     };
@@ -144,4 +144,9 @@ function payment(payer: KeyOwner, amountMicros: Micros, needsApproval: boolean):
 function parseAmount(dollars: number | string): Micros | undefined {
   const amount = microsOfDollars(dollars);
   return amount !== undefined && isChargeable(amount) ? amount : undefined;
+}
+
+/** JSON, as rows keep it. */
+export function metadataText(metadata: ChargeBody['metadata'] | undefined): string | null {
+  return metadata === undefined ? null : JSON.stringify(metadata);
 }
