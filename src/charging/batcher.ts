@@ -8,7 +8,7 @@
  * lane serves developers in turn.
  *
  * Two lanes are for exceptions, so that these delay nobody else: `careful` decides charge by charge for consumers whose
- * charges do not simply fit, and `held` waits for consumers whose row another transaction has locked. A consumer
+ * charges do not simply fit, and `locked` waits for consumers whose row another transaction has locked. A consumer
  * returns to its own lane when none of its charges are left there.
  */
 import { classifyFailure, isLockTimeout } from '../store/failures.ts';
@@ -98,7 +98,7 @@ export class Batcher<Draft extends Batchable, Outcome> {
   readonly #options: BatcherOptions<Draft, Outcome>;
   readonly #lanes: readonly Lane<Draft, Outcome>[];
   readonly #careful: Lane<Draft, Outcome>;
-  readonly #held: Lane<Draft, Outcome>;
+  readonly #locked: Lane<Draft, Outcome>;
   /** By the end of the consumer's id. */
   readonly #away = new Map<string, Stay<Draft, Outcome>>();
   readonly #flushSize: FlushSize;
@@ -108,7 +108,7 @@ export class Batcher<Draft extends Batchable, Outcome> {
     this.#flushSize = new FlushSize(options);
     this.#lanes = Array.from({ length: options.laneCount }, () => newLane(options.execute));
     this.#careful = newLane(options.decide);
-    this.#held = newLane(options.decide);
+    this.#locked = newLane(options.decide);
   }
 
   /**
@@ -148,7 +148,7 @@ export class Batcher<Draft extends Batchable, Outcome> {
 
   /** Charges that wait for a flush. */
   get waiting(): number {
-    const lanes = [...this.#lanes, this.#careful, this.#held];
+    const lanes = [...this.#lanes, this.#careful, this.#locked];
     return lanes.reduce((sum, { queue }) => sum + queue.size, 0);
   }
 
@@ -294,19 +294,19 @@ export class Batcher<Draft extends Batchable, Outcome> {
       const payers = await this.#options.findLocked(batch.map(({ draft }) => draft));
       const locked = new Set([...payers].map(endOf));
       const isLocked = ({ draft }: Waiting<Draft, Outcome>) => locked.has(this.#endOf(draft));
-      const held = batch.filter(isLocked);
+      const waiting = batch.filter(isLocked);
       // The lock may have been released by now.
-      if (held.length === 0) {
+      if (waiting.length === 0) {
         putBack(lane, batch);
         return [];
       }
       // Ahead of the charges that have arrived since, in either lane.
-      if (lane === this.#held) putBack(lane, held);
+      if (lane === this.#locked) putBack(lane, waiting);
       else {
         const later = lane.queue.takeAll(isLocked);
-        for (const waiting of [...held, ...later]) this.#moveTo(this.#held, waiting);
+        for (const each of [...waiting, ...later]) this.#moveTo(this.#locked, each);
       }
-      return batch.filter((waiting) => !isLocked(waiting));
+      return batch.filter((each) => !isLocked(each));
     } catch {
       return undefined;
     }

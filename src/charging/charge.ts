@@ -4,9 +4,10 @@
  * which nothing was charged.
  */
 import { isTest } from '../domain/mode.ts';
+import type { ChargeDraft, ChargeOutcome } from '../store/charges/post-charges.ts';
 import { answerOnDemand } from './answer-on-demand.ts';
 import type { Requester } from './batcher.ts';
-import type { ChargeBatcher } from './create-charge-batcher.ts';
+import type { ChargeBatcher } from './ledger-batchers.ts';
 import {
   draftOf,
   type ChargeRefusal,
@@ -73,9 +74,16 @@ function post(
 ): MaybePromise<ChargeResult> {
   if (prepared.kind !== 'ready') return prepared;
   const { draft } = prepared;
-  return batcher.post(draft, requester).then((outcome) => {
-    const result = { kind: 'decided', draft, outcome } as const;
-    if (outcome.kind !== 'posted' || !isTest(draft)) return result;
-    return answerOnDemand(draft, requester).then(() => result);
-  });
+  return batcher.post(draft, requester).then((outcome) => decided(draft, outcome, requester));
+}
+
+/** The result of a charge that the ledger has decided. In test mode, it may come late or not at all. */
+export function decided(
+  draft: ChargeDraft,
+  outcome: ChargeOutcome,
+  requester: Requester,
+): MaybePromise<DecidedCharge> {
+  const result = { kind: 'decided', draft, outcome } as const;
+  if (outcome.kind !== 'posted' || !isTest(draft)) return result;
+  return answerOnDemand(draft, requester).then(() => result);
 }

@@ -13,7 +13,7 @@ import type { ChargeDraft } from '../store/charges/post-charges.ts';
 import type { AccountKeyGuard } from './account-key-guard.ts';
 import type { BudgetRefusal, BudgetRulesCache } from './budget-rules.ts';
 import { findKeyOwner, type KeyDeps } from './find-key-owner.ts';
-import { NOT_SENT } from './give-ids.ts';
+import { NOT_SENT } from './ledger-batchers.ts';
 import type { LastUsedRecorder } from './last-used-recorder.ts';
 import { whenKnown, type MaybePromise } from './maybe-promise.ts';
 import type { NoPrice, ToolPrices } from './tool-prices.ts';
@@ -80,7 +80,7 @@ export function draftOf<Asked extends ChargeRequest>(
       amountMicros: found.amountMicros,
       idempotencyHash,
       fingerprint,
-      metadata: body.metadata === undefined ? null : JSON.stringify(body.metadata),
+      metadata: metadataText(body.metadata),
       spend,
       needsApproval: found.needsApproval,
     };
@@ -144,4 +144,9 @@ function payment(payer: KeyOwner, amountMicros: Micros, needsApproval: boolean):
 function parseAmount(dollars: number | string): Micros | undefined {
   const amount = microsOfDollars(dollars);
   return amount !== undefined && isChargeable(amount) ? amount : undefined;
+}
+
+/** JSON, as rows keep it. */
+export function metadataText(metadata: ChargeBody['metadata'] | undefined): string | null {
+  return metadata === undefined ? null : JSON.stringify(metadata);
 }

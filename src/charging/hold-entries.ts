@@ -5,9 +5,15 @@ import type { CaptureBody, ExtendBody, HoldBody } from '../schemas/holds.ts';
 import type { KeyOwner } from '../store/accounts/api-keys.ts';
 import { hasIdentity } from '../store/charges/identity.ts';
 import type { ChargeDraft } from '../store/charges/post-charges.ts';
-import { draftOf, type ChargeRefusal, type ChargeRequest, type DraftDeps } from './draft-charge.ts';
+import {
+  draftOf,
+  metadataText,
+  type ChargeRefusal,
+  type ChargeRequest,
+  type DraftDeps,
+} from './draft-charge.ts';
 import { findRetryingPayer, isExcusable, type EarlierDeps } from './earlier-charges.ts';
-import { NOT_SENT } from './give-ids.ts';
+import { NOT_SENT } from './ledger-batchers.ts';
 import { captureIdentity, extensionIdentity, holdIdentity, NO_IDENTITY } from './idempotency.ts';
 import type { HoldEntry } from '../store/holds/hold-entry.ts';
 
@@ -73,7 +79,7 @@ export function captureEntry(
     amountMicros,
     isFinal: final,
     over,
-    metadata: metadata === undefined ? null : JSON.stringify(metadata),
+    metadata: metadataText(metadata),
   };
 }
 

@@ -17,7 +17,7 @@ import { placeLease, type LeaseEntry, type PlacedLease } from '../store/leases/p
 import { findRenewed, renewLease, type RenewedLease } from '../store/leases/renew-lease.ts';
 import { settleLease, type SettledLease } from '../store/leases/settle-lease.ts';
 import type { BudgetRefusal } from './budget-rules.ts';
-import type { DraftDeps } from './draft-charge.ts';
+import { metadataText, type DraftDeps } from './draft-charge.ts';
 import { findRetryingPayer, type EarlierDeps } from './earlier-charges.ts';
 import { findKeyOwner } from './find-key-owner.ts';
 import { callIdentity, leaseIdentity, renewalIdentity } from './idempotency.ts';
@@ -223,7 +223,7 @@ export async function requestSettlement(
       tool,
       amountMicros,
       ...callIdentity(request, entry),
-      metadata: metadata === undefined ? null : JSON.stringify(metadata),
+      metadata: metadataText(metadata),
     };
   });
   const { developerNumber } = developer;

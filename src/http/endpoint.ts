@@ -132,11 +132,9 @@ interface Writing<B extends TSchema, R extends Replies, A extends TSchema = B> e
   readonly bodyBytesMax?: number;
   /**
    * How many of these requests an account may have in progress; `changes` if not set. `none`: it has
-   * connections of its own, or waits without one.
+   * connections of its own, or waits without one. `counted`: the same, but it counts as a change.
    */
-  readonly share?: 'changes' | 'refunds' | ShareByBytes | 'none';
-  /** It counts as a change although it takes no share of them. */
-  readonly isCounted?: true;
+  readonly share?: 'changes' | 'refunds' | ShareByBytes | 'counted' | 'none';
   /** The reply is a list, and may be long. */
   readonly repliesInSlices?: true;
   /** It changes nothing, or it reports unknown outcomes itself. */
@@ -290,14 +288,13 @@ export function post<B extends TSchema, R extends Replies, A extends TSchema = B
     bodyBytesMax = BODY_BYTES_MAX,
     reportsOutcome,
     share = 'changes',
-    isCounted,
     repliesInSlices,
     ...contract
   }: Writing<B, R, A>,
 ): Endpoint {
   const validate = bodyValidator((accepts ?? contract.body) as A);
   const handle = reportsOutcome ? plain : orUnknown(plain);
-  const isChange = isCounted || (share === 'changes' && !reportsOutcome);
+  const isChange = share === 'counted' || (share === 'changes' && !reportsOutcome);
   const rate = share === 'refunds' ? share : isChange ? 'changes' : undefined;
   const read = ({ req, query }: Context): unknown => {
     if (req.url?.includes('?')) readNoQuery(query);
@@ -309,28 +306,29 @@ export function post<B extends TSchema, R extends Replies, A extends TSchema = B
     path,
     isWrite: !reportsOutcome,
     // Authentication comes first: unauthenticated callers learn nothing, and their bodies are never parsed.
-    middleware: (api) => async (ctx) =>
-      whenKnown(authenticate(api, ctx.req, contract.role), async (caller) => {
+    // Only `answer` is an async function: each one more would be a promise more for each charge.
+    middleware: (api) => (ctx) =>
+      whenKnown(authenticate(api, ctx.req, contract.role), (caller) => {
         const sinceMs = performance.now();
-        const headers = rate && (await api.rateLimits[rate].countFor(caller));
-        const answer = async (json: unknown): Promise<void> => {
-          const body = validate(await json);
-          ctx.state['body'] = body;
-          const known = callerNow(api, ctx, contract.role, caller, sinceMs);
-          const now = known instanceof Promise ? await known : known;
-          const reply = await handle(api, new CheckedRequest(ctx, now, body, undefined));
-          if (repliesInSlices) return respondInSlices(ctx, reply);
-          respondJson(ctx, headers ? withHeaders(headers, reply) : reply);
-        };
-        if (isByBytes(share)) {
-          // A large body is not read while it waits: it stays with its sender.
-          const work = async () => answer(read(ctx));
-          return api.shares[share].run(caller.accountId, bodyBytesOf(ctx.req), work);
-        }
-        if (share === 'none') return answer(read(ctx));
-        // A small body is read first: a place is not held for a sender that is slow.
-        const json = await read(ctx);
-        return api.shares[share].run(caller, () => answer(json));
+        return whenKnown(rate && api.rateLimits[rate].countFor(caller), (headers) => {
+          const answer = async (json: unknown): Promise<void> => {
+            const body = validate(await json);
+            ctx.state['body'] = body;
+            const known = callerNow(api, ctx, contract.role, caller, sinceMs);
+            const now = known instanceof Promise ? await known : known;
+            const reply = await handle(api, new CheckedRequest(ctx, now, body, undefined));
+            if (repliesInSlices) return respondInSlices(ctx, reply);
+            respondJson(ctx, headers ? withHeaders(headers, reply) : reply);
+          };
+          if (share === 'none' || share === 'counted') return answer(read(ctx));
+          if (isByBytes(share)) {
+            // A large body is not read while it waits: it stays with its sender.
+            const work = async () => answer(read(ctx));
+            return api.shares[share].run(caller.accountId, bodyBytesOf(ctx.req), work);
+          }
+          // A small body is read first: a place is not held for a sender that is slow.
+          return whenKnown(read(ctx), (json) => api.shares[share].run(caller, () => answer(json)));
+        });
       }),
   };
 }

@@ -255,8 +255,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
   }),
   post('/v1/top-up', {
     operation: 'createTopUp',
-    share: 'none',
-    isCounted: true,
+    share: 'counted',
     role: 'consumer',
     body: TopUpBody,
     replies: { 201: TopUpReply, 202: TopUpReply },
@@ -290,8 +289,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
   }),
   post('/v1/checkout', {
     operation: 'createCheckout',
-    share: 'none',
-    isCounted: true,
+    share: 'counted',
     role: 'consumer',
     body: CheckoutBody,
     replies: { 201: CheckoutReply, 202: CheckoutReply },

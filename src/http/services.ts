@@ -3,7 +3,7 @@ import type { LRUCache } from 'lru-cache';
 import type { Logger } from 'pino';
 import type { Stripe } from 'stripe';
 import type { ChargingDeps } from '../charging/charge.ts';
-import type { EntryBatcher } from '../charging/create-entry-batcher.ts';
+import type { EntryBatcher } from '../charging/ledger-batchers.ts';
 import type { LeaseDeps } from '../charging/lease-requests.ts';
 import type { PublicReceipts } from '../charging/public-receipts.ts';
 import type { ReceiptSigner } from '../charging/receipts.ts';

@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict';
 import { randomUUIDv7 } from 'node:crypto';
 import { Client } from 'pg';
-import { createEntryBatcher, type EntryBatcher } from '../../src/charging/create-entry-batcher.ts';
+import { createEntryBatcher, type EntryBatcher } from '../../src/charging/ledger-batchers.ts';
 import { DatabaseClock } from '../../src/charging/database-clock.ts';
 import { BATCH_MAX, EXCEPTION_LANES } from '../../src/charging/limits.ts';
 import { createDatabase, type Database } from '../../src/store/database.ts';

@@ -19,7 +19,7 @@ type OpenHold = Static<typeof OpenHold>;
 
 const holdRow = row(OpenHold);
 
-/** A hold is open for at most 24 hours. Its id has the time of Postgres too (src/charging/give-ids.ts). */
+/** A hold is open for at most 24 hours. Its id has the time of Postgres too (src/charging/ledger-batchers.ts). */
 const firstOpen = idFloorOf(sql.fragment`now() - interval '25 hours'`);
 /** In one transaction, which holds up the consumer's charges for some milliseconds. */
 const AT_ONCE = 200;

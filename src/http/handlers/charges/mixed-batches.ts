@@ -2,11 +2,9 @@
  * A batch in which some members are about holds. All of its members, charges included, are entries of one batcher, so
  * that those of a consumer are decided in the order of the request.
  */
-import { answerOnDemand } from '../../../charging/answer-on-demand.ts';
-import { prepareCharge } from '../../../charging/charge.ts';
+import { decided, prepareCharge } from '../../../charging/charge.ts';
 import { releaseEntry } from '../../../charging/hold-entries.ts';
 import { settleInSlices, valueOf } from '../../../charging/map-in-slices.ts';
-import { isTest } from '../../../domain/mode.ts';
 import type { BatchMember } from '../../../schemas/charge-batches.ts';
 import type { Request } from '../../endpoint.ts';
 import type { Api } from '../../services.ts';
@@ -44,22 +42,21 @@ async function prepare(api: Api, request: Request, member: AskedMember): Promise
       const { draft } = prepared;
       return async () => {
         const outcome = await api.entries.post({ ...draft, kind: 'charge' }, request);
-        if (outcome.kind === 'posted' && isTest(draft)) await answerOnDemand(draft, request);
-        return chargedMember(api, { kind: 'decided', draft, outcome });
+        return chargedMember(api, await decided(draft, outcome, request));
       };
     }
     case 'hold': {
       const entry = await placementOf(api, member.request);
       return async () => {
-        const decided = await decide(api, request, entry);
-        return { ...made(decided), hold: placedHold(request, decided) };
+        const made = await decide(api, request, entry);
+        return { ...statusOf(made), hold: placedHold(request, made) };
       };
     }
     case 'capture': {
       const entry = prepareCapture(member.request, member.body);
       return async () => {
-        const decided = await decide(api, request, entry);
-        return { ...made(decided), ...capturedCharge(api, request, decided) };
+        const made = await decide(api, request, entry);
+        return { ...statusOf(made), ...capturedCharge(api, request, made) };
       };
     }
     case 'release': {
@@ -72,7 +69,7 @@ async function prepare(api: Api, request: Request, member: AskedMember): Promise
   }
 }
 
-function made({ kind }: Decided) {
+function statusOf({ kind }: Decided) {
   return kind === 'replayed'
     ? ({ status: 201, replayed: true } as const)
     : ({ status: 201 } as const);
