@@ -100,7 +100,7 @@ export async function findFaults(
   sinceMs?: number,
 ): Promise<Examination> {
   const settings = {
-    receiptKeys: env['MASTER_SECRET'] ? [...readMasterSecrets(env).all.keys()] : undefined,
+    masterSecrets: env['MASTER_SECRET'] ? [...readMasterSecrets(env).all.keys()] : undefined,
     reconcileEverySeconds: readScheduleConfig(env).reconcileEverySeconds,
   };
   const findings: Finding[] = [];

@@ -37,6 +37,8 @@ export interface SendDeps {
   readonly allowPrivate: boolean;
   /** The pause after the first failure. */
   readonly retryMs: number;
+  /** Called with the number of a master secret that signs for an endpoint and is not in the settings. */
+  readonly onMissingMaster: (endpointId: string, master: number) => void;
   /** Sends the mails about disabled endpoints. Not awaited: a mail server may be slow. Does not reject. */
   readonly mailOwners: () => Promise<void>;
 }
@@ -49,11 +51,19 @@ export interface Sent {
   readonly nextInMs: number | null;
 }
 
+/** An endpoint with the secrets that sign for it, at least one. */
+interface Receiver {
+  readonly endpoint: WebhookEndpoint;
+  readonly secrets: readonly SecretNumbers[];
+}
+
 /** How many are sent at once to one endpoint. */
 const LANES = 8;
 /** After this it returns, so that a change of the endpoint and a stop of the worker are noticed. */
 const SENDING_MS_MAX = 5_000;
 const RETRY_AFTER_MS_MAX = HOUR_MS;
+/** An endpoint without a secret looks again so often. A roll of its secret, or a new worker, may bring one. */
+const SECRET_MISSING_MS = 60_000;
 
 export async function sendDue(deps: SendDeps, endpointId: string): Promise<Sent> {
   const { database, allowPrivate } = deps;
@@ -71,8 +81,12 @@ export async function sendDue(deps: SendDeps, endpointId: string): Promise<Sent>
         if (endpoint) void deps.mailOwners();
         return stateOf(endpoint, null);
       }
+      const secrets = secretsOf(endpoint).filter((numbers) => deps.signer.has(numbers));
+      if (secrets.length === 0) return await waitForSecret(deps, endpoint);
       const due = await listDueDeliveries(database, endpointId, LANES);
-      const attempts = due.map((delivery) => attempt(deps, poster, endpoint, delivery));
+      const attempts = due.map((delivery) =>
+        attempt(deps, poster, { endpoint, secrets }, delivery),
+      );
       const ends = await Promise.all(attempts);
       const isBack = ends.includes('back');
       if (isBack) await hastenDeliveries(database, endpointId);
@@ -86,6 +100,14 @@ export async function sendDue(deps: SendDeps, endpointId: string): Promise<Sent>
   } finally {
     await poster.close();
   }
+}
+
+/** The operator's fault, so no attempt of the receiver failed, and its events stay due. */
+async function waitForSecret(deps: SendDeps, endpoint: WebhookEndpoint): Promise<Sent> {
+  const nextInMs = await nextDeliveryInMs(deps.database, endpoint.id);
+  if (nextInMs === null) return stateOf(endpoint, null);
+  deps.onMissingMaster(endpoint.id, endpoint.secretMaster);
+  return stateOf(endpoint, Math.max(nextInMs, SECRET_MISSING_MS));
 }
 
 function stateOf(endpoint: WebhookEndpoint | null, nextInMs: number | null): Sent {
@@ -103,12 +125,13 @@ function stateOf(endpoint: WebhookEndpoint | null, nextInMs: number | null): Sen
 async function attempt(
   deps: SendDeps,
   poster: Poster,
-  endpoint: WebhookEndpoint,
+  to: Receiver,
   delivery: DueDelivery,
 ): Promise<'back' | 'late' | undefined> {
   const { database } = deps;
+  const { endpoint } = to;
   const beganMs = performance.now();
-  const posted = await poster.post(endpoint.url, signedMessage(deps.signer, endpoint, delivery));
+  const posted = await poster.post(endpoint.url, signedMessage(deps.signer, to, delivery));
   const made: Attempt = {
     endpointId: endpoint.id,
     eventId: delivery.id,
@@ -125,7 +148,11 @@ async function attempt(
 }
 
 /** The same bytes at every attempt; only the time of the attempt and the signature differ. */
-function signedMessage(signer: WebhookSigner, endpoint: WebhookEndpoint, delivery: DueDelivery) {
+function signedMessage(
+  signer: WebhookSigner,
+  { endpoint, secrets }: Receiver,
+  delivery: DueDelivery,
+) {
   const id = wireId('event', delivery.id);
   const timestamp = delivery.signedAt;
   const body = JSON.stringify(payloadOf(delivery));
@@ -136,7 +163,7 @@ function signedMessage(signer: WebhookSigner, endpoint: WebhookEndpoint, deliver
       'user-agent': 'Farebox (webhooks)',
       'webhook-id': id,
       'webhook-timestamp': String(timestamp),
-      'webhook-signature': signer.sign(endpoint.id, secretsOf(endpoint), { id, timestamp, body }),
+      'webhook-signature': signer.sign(endpoint.id, secrets, { id, timestamp, body }),
     },
   };
 }

@@ -26,12 +26,17 @@ export class WebhookSigner {
     this.activeMaster = active;
   }
 
-  /** `whsec_` and base64, as it is shown to the owner. */
+  /** Whether the secret can be derived: its master secret is in the settings. */
+  has({ master }: SecretNumbers): boolean {
+    return this.#masters.has(master);
+  }
+
+  /** `whsec_` and base64, as it is shown to the owner. Throws for a secret that it does not have. */
   secretOf(endpointId: string, numbers: SecretNumbers): string {
     return `whsec_${this.#bytesOf(endpointId, numbers).toString('base64')}`;
   }
 
-  /** The value of `webhook-signature`: one signature by each secret. */
+  /** The value of `webhook-signature`: one signature by each secret. Throws for a secret that it does not have. */
   sign(
     endpointId: string,
     secrets: readonly SecretNumbers[],

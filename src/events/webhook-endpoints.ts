@@ -36,9 +36,11 @@ interface Done {
   readonly isReplayed: boolean;
 }
 
-interface KeyReused {
-  readonly kind: 'key_reused';
-}
+/**
+ * `key_reused`: the idempotency key belongs to another request. `secret_lost`: it belongs to this one, whose secret was
+ * derived from a master secret that is not in the settings any more.
+ */
+type NotRepeated = { readonly kind: 'key_reused' } | { readonly kind: 'secret_lost' };
 
 export async function addEndpoint(
   database: Database,
@@ -46,7 +48,7 @@ export async function addEndpoint(
   settings: EndpointSettings,
   { signer, allowPrivate }: Rules & { readonly signer: WebhookSigner },
   retry?: Retry,
-): Promise<UrlRefused | KeyReused | { readonly kind: 'too_many' } | Done> {
+): Promise<UrlRefused | NotRepeated | { readonly kind: 'too_many' } | Done> {
   const problem = webhookProblem(settings.url, { allowPrivate });
   if (problem) return { kind: 'url_refused', problem };
   const { activeMaster } = signer;
@@ -77,7 +79,7 @@ export async function rollSecret(
   overlapSeconds: number,
   signer: WebhookSigner,
   retry?: Retry,
-): Promise<KeyReused | { readonly kind: 'unknown' } | Done> {
+): Promise<NotRepeated | { readonly kind: 'unknown' } | Done> {
   const { activeMaster } = signer;
   const rolled = await rollWebhookSecret(database, which, activeMaster, overlapSeconds, retry);
   return 'endpoint' in rolled ? done(signer, rolled) : rolled;
@@ -86,12 +88,13 @@ export async function rollSecret(
 function done(
   signer: WebhookSigner,
   { kind, endpoint }: { readonly kind: string; readonly endpoint: WebhookEndpoint },
-): Done {
-  const { id, secret, secretMaster } = endpoint;
+): Done | NotRepeated {
+  const { id, secret, secretMaster: master } = endpoint;
+  if (!signer.has({ secret, master })) return { kind: 'secret_lost' };
   return {
     kind: 'done',
     isReplayed: kind === 'known',
     endpoint,
-    secret: signer.secretOf(id, { secret, master: secretMaster }),
+    secret: signer.secretOf(id, { secret, master }),
   };
 }

@@ -33,9 +33,9 @@ export function keyReused(
   return new ApiError('idempotency_key_reused', message);
 }
 
-/** The key that the first request made was derived from a master secret that is not in the settings any more. */
-export function cannotShowAgain(): ApiError {
+/** What the first request made was derived from a master secret that is not in the settings any more. */
+export function cannotShowAgain(what: 'key' | 'secret' = 'key'): ApiError {
   return keyReused(
-    'The key that this request made cannot be shown again, because the master secret was replaced since.',
+    `The ${what} that this request made cannot be shown again, because the master secret was replaced since.`,
   );
 }

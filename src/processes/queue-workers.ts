@@ -30,6 +30,7 @@ import {
   stripeTaskQueue,
   webhookTaskQueue,
 } from '../domain/task-queues.ts';
+import { wireId } from '../domain/ids.ts';
 import { WebhookSigner } from '../events/signing.ts';
 import { confirmTopUpMailer } from '../mail/confirm-top-up.ts';
 import { mailSender } from '../mail/send.ts';
@@ -126,6 +127,11 @@ export async function createQueueWorkers(deps: QueueWorkerDeps): Promise<Worker[
         signer: new WebhookSigner(config.masterSecrets),
         allowPrivate: config.allowPrivateEndpoints,
         retryMs: config.webhookRetryMs,
+        onMissingMaster: (endpointId, master) =>
+          deps.log.error(
+            { endpoint: wireId('webhookEndpoint', endpointId), master },
+            'events wait because MASTER_SECRET lacks the secret that signs them',
+          ),
         mailOwners: deps.mailOwnersOfEndpoints,
       }),
       maxConcurrentActivityTaskExecutions: WEBHOOK_ENDPOINTS_MAX,

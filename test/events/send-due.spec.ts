@@ -6,6 +6,7 @@ import assert from 'node:assert/strict';
 import { wireId } from '../../src/domain/ids.ts';
 import { sendDue } from '../../src/events/send-due.ts';
 import { WebhookSigner } from '../../src/events/signing.ts';
+import { rollSecret } from '../../src/events/webhook-endpoints.ts';
 import { readBacklog } from '../../src/store/operators/backlog.ts';
 import { sql } from '../../src/store/database.ts';
 import {
@@ -27,7 +28,7 @@ import {
 import { readMasterSecrets } from '../../src/read-setting.ts';
 import { openTestLedger, type TestLedger } from '../support/ledger.ts';
 import { newPayer } from '../support/payer.ts';
-import { startReceiver, type Receiver } from '../support/receiver.ts';
+import { startReceiver, verify, type Receiver } from '../support/receiver.ts';
 import { holdEndpoint } from '../support/row-locks.ts';
 
 describe('an endpoint', () => {
@@ -95,6 +96,50 @@ describe('an endpoint', () => {
     `);
     assert.equal(await nextDeliveryInMs(ledger.database, id), null);
   });
+
+  it('whose master secret is missing keeps its events until the secret is back, and is not failing', async () => {
+    const { database } = ledger;
+    const { endpoint, events, stop } = await receivingEndpoint();
+    const { id, accountId } = endpoint;
+    try {
+      assert.equal((await sendIn(ledger, id, `2:${NEW}`)).nextInMs, null);
+      await postTest(database, { id, accountId }, {});
+      const waits = { status: 'active', failingSince: null, nextInMs: 60_000 };
+      assert.deepEqual(await sendIn(ledger, id, `2:${NEW}`), waits);
+      assert.deepEqual(await attemptsOf(ledger, id), [['waiting', 0]]);
+      assert.equal((await sendIn(ledger, id, `2:${NEW},1-retired:${OLD}`)).nextInMs, null);
+      assert.deepEqual(await attemptsOf(ledger, id), [['delivered', 1]]);
+      assert.equal(events.length, 1);
+    } finally {
+      await stop();
+    }
+  });
+
+  it('whose secret was rolled away from a missing master secret gets its events at once', async () => {
+    const { database } = ledger;
+    const { endpoint, events, stop } = await receivingEndpoint();
+    const { id, accountId } = endpoint;
+    try {
+      const signer = signerWith(`2:${NEW}`);
+      const rolled = await rollSecret(database, { id, accountId }, 3_600, signer);
+      assert.ok(rolled.kind === 'done');
+      assert.notEqual(rolled.endpoint.previousSecretUntil, null);
+      await postTest(database, { id, accountId }, {});
+      assert.equal((await sendIn(ledger, id, `2:${NEW}`)).nextInMs, null);
+      assert.deepEqual(await attemptsOf(ledger, id), [['delivered', 1]]);
+      const [event] = events;
+      assert.ok(event);
+      verify(rolled.secret, event);
+    } finally {
+      await stop();
+    }
+  });
+
+  /** Its secret is derived from the master secret with the number 1. */
+  async function receivingEndpoint() {
+    const { url, events, stop } = await startReceiver();
+    return { endpoint: await endpointIn(ledger, url), events, stop };
+  }
 
   it('that accepts an event once more is not disabled by another one that it refused meanwhile', async () => {
     const { database } = ledger;
@@ -180,11 +225,27 @@ describe('an event that was posted by a transaction beside the one that ended it
   });
 });
 
-const SENDING = { allowPrivate: true, retryMs: 60_000, mailOwners: () => Promise.resolve() };
+const OLD = 'a'.repeat(32);
+const NEW = 'b'.repeat(32);
+const SENDING = {
+  allowPrivate: true,
+  retryMs: 60_000,
+  onMissingMaster: () => {},
+  mailOwners: () => Promise.resolve(),
+};
 
-function sendIn({ database }: TestLedger, id: string) {
-  const signer = new WebhookSigner(readMasterSecrets({ MASTER_SECRET: 'a'.repeat(32) }));
-  return sendDue({ ...SENDING, database, signer }, id);
+function signerWith(masterSecrets: string): WebhookSigner {
+  return new WebhookSigner(readMasterSecrets({ MASTER_SECRET: masterSecrets }));
+}
+
+function sendIn({ database }: TestLedger, id: string, masterSecrets = OLD) {
+  return sendDue({ ...SENDING, database, signer: signerWith(masterSecrets) }, id);
+}
+
+async function attemptsOf({ database }: TestLedger, id: string) {
+  const page = { limit: 10, beforeId: undefined };
+  const deliveries = await listDeliveries(database, id, undefined, page);
+  return deliveries.map(({ status, attempts }) => [status, attempts]);
 }
 
 async function endpointIn({ database }: TestLedger, url = 'https://example.com/events') {

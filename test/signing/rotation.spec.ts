@@ -16,7 +16,7 @@ import { NewWebhookEndpointReply } from '../../src/schemas/webhook-endpoints.ts'
 import type { TestAccount } from '../support/accounts.ts';
 import { startTestApi, type TestApi } from '../support/api.ts';
 import { endAll } from '../support/end-all.ts';
-import { bodyOf, call, charge } from '../support/http.ts';
+import { assertError, bodyOf, call, charge } from '../support/http.ts';
 import { authBodyOf, cookiesOf, mailedToken, signIn } from '../support/sessions.ts';
 import { startApi, type Server } from '../support/stack.ts';
 import { totp } from '../support/totp.ts';
@@ -163,6 +163,22 @@ describe('a rotation of the master secret', () => {
       const key = await keyOf(announced, 'before it was retired');
       assert.equal(await keyOf(retired, 'before it was retired'), key);
     });
+  });
+
+  it('says that it cannot show a signing secret again once the master secret was removed', async () => {
+    await endpointOf(announced, 'before it was removed');
+    const removed = await startApi({
+      env: { ...api.env, MASTER_SECRET: `2:${NEW}` },
+    });
+    try {
+      const body = { url: 'https://example.com/events' };
+      const headers = once('before it was removed');
+      const again = await call(removed, 'POST', '/v1/webhook-endpoints', { headers, body });
+      assertError(again, 422, 'idempotency_key_reused');
+      assert.match(JSON.stringify(again.body), /The secret .* cannot be shown again/);
+    } finally {
+      await removed.stop();
+    }
   });
 
   async function topUpLinkOf(server: Server): Promise<string> {

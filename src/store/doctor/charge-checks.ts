@@ -192,12 +192,12 @@ export function isOfClocks(check: string): boolean {
   return OF_CLOCKS.includes(check);
 }
 
-/** `receiptKeys`: the numbers of the configured secrets. */
-export function receiptChecks(receiptKeys: readonly number[]) {
+/** `masterSecrets`: the numbers of the configured ones. */
+export function receiptChecks(masterSecrets: readonly number[]) {
   return {
     'the secret of every receipt is configured': sql.fragment`
       select 'charge ' || min(id::text), count(*) || ' charges with receipt key ' || receipt_key
-      from farebox.charges where receipt_key <> all(${sql.array([...receiptKeys], 'int2')})
+      from farebox.charges where receipt_key <> all(${sql.array([...masterSecrets], 'int2')})
       group by receipt_key`,
   };
 }

@@ -36,3 +36,13 @@ export const DELIVERY_CHECKS = {
       - case when method <> 'direct' then ${CHECKOUT_ENDS_WITHIN}
         when authentication_asked_at is not null then ${CONFIRMED_WITHIN} else ${DIRECT_ENDS_WITHIN} end`,
 } as const;
+
+/** `masterSecrets`: the numbers of the configured ones. */
+export function signingChecks(masterSecrets: readonly number[]) {
+  return {
+    'the master secret of every active webhook endpoint is configured': sql.fragment`
+      select 'endpoint ' || id, 'signs with master secret ' || secret_master
+      from farebox.webhook_endpoints
+      where status = 'active' and secret_master <> all(${sql.array([...masterSecrets], 'int4')})`,
+  };
+}

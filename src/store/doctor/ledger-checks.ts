@@ -10,7 +10,7 @@ import { AUDIT_LOG_CHECKS } from './audit-log-checks.ts';
 import { BALANCE_CHECKS } from './balance-checks.ts';
 import { BUDGET_CHECKS } from './budget-checks.ts';
 import { CHARGE_CHECKS, receiptChecks } from './charge-checks.ts';
-import { DELIVERY_CHECKS } from './delivery-checks.ts';
+import { DELIVERY_CHECKS, signingChecks } from './delivery-checks.ts';
 import { EARNINGS_CHECKS } from './earnings-checks.ts';
 import { firstOf, OFFENDERS_MAX, type Finding } from './findings.ts';
 import { HOLD_CHECKS } from './hold-checks.ts';
@@ -52,8 +52,8 @@ const QUERIES = {
 
 /** Values that checks compare with rows. A check whose setting is absent is skipped. */
 export interface CheckSettings {
-  /** The numbers of the secrets that sign receipts. */
-  readonly receiptKeys?: readonly number[] | undefined;
+  /** The numbers of the configured master secrets. */
+  readonly masterSecrets?: readonly number[] | undefined;
   readonly reconcileEverySeconds?: number;
 }
 
@@ -89,7 +89,7 @@ type Check = (database: Database) => Promise<readonly Omit<Finding, 'part' | 'ch
 
 function checksOf(
   part: LedgerPart,
-  { receiptKeys, reconcileEverySeconds }: CheckSettings,
+  { masterSecrets, reconcileEverySeconds }: CheckSettings,
 ): Readonly<Record<string, Check>> {
   if (part === 'schema') {
     return {
@@ -99,7 +99,8 @@ function checksOf(
   }
   const queries = {
     ...QUERIES[part],
-    ...(part === 'charges' && receiptKeys && receiptChecks(receiptKeys)),
+    ...(part === 'charges' && masterSecrets && receiptChecks(masterSecrets)),
+    ...(part === 'delivery' && masterSecrets && signingChecks(masterSecrets)),
   };
   const checks = Object.entries(queries).map(([check, query]): [string, Check] => [
     check,

@@ -46,7 +46,7 @@ describe('the corruptions that tests plant', () => {
   it('fail each check of doctor, and no check that it lacks', () => {
     const checks = [
       ...LEDGER_PARTS.flatMap((part) =>
-        checkNames(part, { receiptKeys: [1], reconcileEverySeconds: 900 }),
+        checkNames(part, { masterSecrets: [1], reconcileEverySeconds: 900 }),
       ),
       ...TEMPORAL_CHECKS,
       PROCESSOR_CHECK,

@@ -29,7 +29,7 @@ import type { Reply, Request } from '../../endpoint.ts';
 import { invalidField } from '../../invalid-field.ts';
 import { idIn, noSuch } from '../../look-ups.ts';
 import { NO_STORE, REPLAYED } from '../../respond.ts';
-import { keyReused, retryOf } from '../../retries.ts';
+import { cannotShowAgain, keyReused, retryOf } from '../../retries.ts';
 import type { Api } from '../../services.ts';
 
 function shownOnce({ isReplayed }: { readonly isReplayed: boolean }) {
@@ -47,6 +47,7 @@ export async function postEndpoint(
   const added = await addEndpoint(api.database, accountId, settings, rulesOf(api), retry);
   if (added.kind === 'url_refused') throw refusedUrl(added);
   if (added.kind === 'key_reused') throw keyReused();
+  if (added.kind === 'secret_lost') throw cannotShowAgain('secret');
   if (added.kind === 'too_many') {
     throw new ApiError(
       'invalid_request',
@@ -109,6 +110,7 @@ export async function postSecretRoll(
   const rolled = await rollSecret(api.database, which, overlapSeconds, api.webhookSigner, retry);
   if (rolled.kind === 'unknown') throw noSuch('webhook endpoint');
   if (rolled.kind === 'key_reused') throw keyReused();
+  if (rolled.kind === 'secret_lost') throw cannotShowAgain('secret');
   return {
     status: 200,
     body: {

@@ -6,11 +6,13 @@ const ENDS = 'every top-up ends on time';
 
 const SENT = 'every event is sent within ten minutes of when it is due';
 
+const SIGNED = 'the master secret of every active webhook endpoint is configured';
+
+const endpoint = (master: number, status = `'active', null`) =>
+  `insert into farebox.webhook_endpoints (id, account_id, url, secret_master, status, disabled_reason)
+    values (':manual', ':account', 'https://example.com', ${master}, ${status})`;
 const event = (dueIn: string, status = `'active', null`) =>
-  `with endpoint as (
-      insert into farebox.webhook_endpoints (id, account_id, url, secret_master, status, disabled_reason)
-      values (':manual', ':account', 'https://example.com', 1, ${status}) returning id
-    )
+  `with endpoint as (${endpoint(1, status)} returning id)
     insert into farebox.webhook_deliveries (endpoint_id, event_id, next_attempt_at)
     select id, ':checkout', now() + interval '${dueIn}' from endpoint`;
 const notice = (topic: string, age: string, next = 'now()') =>
@@ -59,6 +61,16 @@ export const DELIVERY_PLANTS: readonly Plant[] = [
       event('-11 minutes'),
       `update farebox.webhook_endpoints set failing_since = now() where id = ':manual'`,
     ],
+    finds: () => [],
+  },
+  {
+    what: 'an endpoint whose master secret nobody has',
+    statements: [endpoint(2)],
+    finds: ({ manual }) => [[SIGNED, `endpoint ${manual}`]],
+  },
+  {
+    what: 'a disabled endpoint whose master secret nobody has',
+    statements: [endpoint(2, `'disabled', 'owner'`)],
     finds: () => [],
   },
   {
