@@ -182,6 +182,7 @@ create table farebox.approvals (
   constraint approvals_within_a_week check (expires_at <= (created_at + '7 days'::interval))
 );
 create unique index approvals_asked_once on farebox.approvals using btree (ledger, consumer_id, spend_key, developer, tool, amount_micros, code, coalesce(budget, 0), coalesce(scope, '')) where (status = 'pending');
+create index approvals_expired on farebox.approvals using btree (id) where (status = 'expired');
 create index approvals_id on farebox.approvals using btree (id);
 create index approvals_of_account on farebox.approvals using btree (account_id, id);
 create index approvals_of_developer on farebox.approvals using btree (developer, id) where (asked_by = 'developer');
