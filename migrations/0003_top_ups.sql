@@ -113,6 +113,11 @@ comment on column farebox.top_ups.accepted_at is
   'When a request first answered 202 for a row that its workflow had not claimed. Such a row is no longer withdrawn.';
 create unique index top_ups_of_consumer on farebox.top_ups (ledger, consumer_id, id);
 create index top_ups_consumer on farebox.top_ups (consumer_id, id);
+-- Each automatic top-up looks for what the month took, the last declines, the cards that a bank declined permanently, and the
+-- time of the last checkout.
+create index top_ups_direct on farebox.top_ups (consumer_id, created_at) where method = 'direct';
+create index top_ups_refused_cards on farebox.top_ups (consumer_id, refused_card_id) where refused_card_id is not null;
+create index top_ups_checkouts on farebox.top_ups (consumer_id, completed_at) where method = 'checkout' and not by_link;
 create index top_ups_not_opened on farebox.top_ups (created_at) where opened_at is null;
 -- At most one automatic top-up per consumer at a time.
 create unique index top_ups_one_automatic on farebox.top_ups (ledger, consumer_id)

@@ -64,6 +64,8 @@ create unique index approvals_asked_once on farebox.approvals
 create index approvals_of_account on farebox.approvals (account_id, id);
 create index approvals_of_developer on farebox.approvals (developer, id) where asked_by = 'developer';
 create index approvals_pending on farebox.approvals (expires_at) where status = 'pending';
+-- The log of approvals that nobody answered is pruned by age (src/store/prune-logs.ts).
+create index approvals_expired on farebox.approvals (id) where status = 'expired';
 create index approvals_pending_of_account on farebox.approvals (account_id, id) where status = 'pending';
 -- Rules of budgets, and refused charges, look for one-time approvals of the last hours, however many were never used.
 create index approvals_unused on farebox.approvals (ledger, consumer_id, budget, decided_at)

@@ -185,6 +185,7 @@ create table farebox.approvals (
   constraint approvals_within_a_week check (expires_at <= (created_at + '7 days'::interval))
 );
 create unique index approvals_asked_once on farebox.approvals using btree (ledger, consumer_id, spend_key, developer, tool, amount_micros, code, coalesce(budget, 0), coalesce(scope, '')) where (status = 'pending');
+create index approvals_expired on farebox.approvals using btree (id) where (status = 'expired');
 create index approvals_id on farebox.approvals using btree (id);
 create index approvals_of_account on farebox.approvals using btree (account_id, id);
 create index approvals_of_developer on farebox.approvals using btree (developer, id) where (asked_by = 'developer');
@@ -1244,12 +1245,15 @@ create table farebox.top_ups (
   constraint top_ups_tax_not_negative check (tax_micros >= 0),
   constraint top_ups_test_reaches_no_processor check ( case when ledger < 2048 then method <> 'test' else method = 'test' and not automatic and (status = any (array['completed', 'failed'])) and num_nonnulls(session_id, session_url, session_expires_at, payment_intent_id, seen_verdict, consent_ceiling_micros) = 0 end)
 );
+create index top_ups_checkouts on farebox.top_ups using btree (consumer_id, completed_at) where ((method = 'checkout') and (not by_link));
 create index top_ups_consumer on farebox.top_ups using btree (consumer_id, id);
+create index top_ups_direct on farebox.top_ups using btree (consumer_id, created_at) where (method = 'direct');
 create index top_ups_ended_unseen on farebox.top_ups using btree (updated_at) where ((status = any (array['expired', 'failed'])) and (seen_verdict is null));
 create index top_ups_not_opened on farebox.top_ups using btree (created_at) where (opened_at is null);
 create unique index top_ups_of_consumer on farebox.top_ups using btree (ledger, consumer_id, id);
 create unique index top_ups_one_automatic on farebox.top_ups using btree (ledger, consumer_id) where (automatic and (status = 'pending'));
 create index top_ups_open on farebox.top_ups using btree (id) where (status = any (array['pending', 'disputed']));
+create index top_ups_refused_cards on farebox.top_ups using btree (consumer_id, refused_card_id) where (refused_card_id is not null);
 create index top_ups_without_invoice on farebox.top_ups using btree (completed_at) where ((tax_calculation_id is not null) and (invoice_id is null));
 create constraint trigger top_ups_audit_manual after insert on farebox.top_ups deferrable initially deferred for each row when (new.method = 'manual') execute function farebox.audit_change('balance.opened', 'account_id', 'amount_micros');
 create trigger top_ups_event_insert after insert on farebox.top_ups for each row when (new.opened_at is not null or new.status <> 'pending') execute function farebox.post_top_up_event();

@@ -1,6 +1,6 @@
 /**
- * Deletes rows that nothing reads any more: Stripe's events and ours after a time, and what has expired in
- * the console. Money, charges, top-ups and their evidence are never deleted.
+ * Deletes rows that nothing reads any more: Stripe's events and ours, and approvals that nobody answered, after a
+ * time, and what has expired in the console. Money, charges, top-ups, their evidence and decisions are never deleted.
  */
 import { countRow, type Database, sql } from './database.ts';
 import { idFloorOf } from './database-ids.ts';
@@ -19,6 +19,7 @@ export interface Pruned {
  * workflow ask Stripe once more.
  */
 export async function pruneLogs(database: Database, retentionDays: number): Promise<Pruned> {
+  const oldestId = idFloorOf(sql.fragment`now() - make_interval(days => ${retentionDays})`);
   const stripeEvents = await database.oneFirst(sql.type(countRow)`
     with gone as (
       delete from farebox.processor_events where id in (
@@ -32,12 +33,21 @@ export async function pruneLogs(database: Database, retentionDays: number): Prom
   const events = await database.oneFirst(sql.type(countRow)`
     with old as (
       select id from farebox.events
-      where id < ${idFloorOf(sql.fragment`now() - make_interval(days => ${retentionDays})`)}
+      where id < ${oldestId}
       order by id limit ${ROWS_PER_STEP} for update skip locked
     ), deliveries as (
       delete from farebox.webhook_deliveries where event_id in (select id from old)
     ), gone as (
       delete from farebox.events where id in (select id from old) returning 1
+    )
+    select count(*) as count from gone
+  `);
+  const approvals = await database.oneFirst(sql.type(countRow)`
+    with gone as (
+      delete from farebox.approvals where id in (
+        select id from farebox.approvals where status = 'expired' and id < ${oldestId}
+        order by id limit ${ROWS_PER_STEP} for update skip locked
+      ) returning 1
     )
     select count(*) as count from gone
   `);
@@ -53,7 +63,7 @@ export async function pruneLogs(database: Database, retentionDays: number): Prom
       + (select count(*) from links) as count
   `);
   return {
-    rows: stripeEvents + events + expired,
-    hasMore: Math.max(stripeEvents, events) === ROWS_PER_STEP,
+    rows: stripeEvents + events + approvals + expired,
+    hasMore: Math.max(stripeEvents, events, approvals) === ROWS_PER_STEP,
   };
 }

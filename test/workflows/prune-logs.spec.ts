@@ -2,9 +2,11 @@
 import assert from 'node:assert/strict';
 import { Client } from 'pg';
 import { readTemporalConfig } from '../../src/config.ts';
+import { createDatabase, type Database } from '../../src/store/database.ts';
 import { createTemporalClient, type TemporalClient } from '../../src/temporal/client.ts';
 import { scheduleIdOf } from '../../src/temporal/schedules.ts';
 import { proveBooks } from '../support/books.ts';
+import { newPayer } from '../support/payer.ts';
 import {
   createTestDatabase,
   startWorker,
@@ -19,6 +21,7 @@ describe('the pruning of logs', function () {
   this.timeout(60_000);
   let testDatabase: TestDatabase;
   let client: Client;
+  let database: Database;
   let temporal: TemporalClient;
   let env: Environment;
   let worker: Server;
@@ -27,6 +30,7 @@ describe('the pruning of logs', function () {
     testDatabase = await createTestDatabase();
     client = new Client({ connectionString: testDatabase.url });
     await client.connect();
+    database = await createDatabase(testDatabase.url, { maxPoolSize: 1, onError: () => {} });
     env = {
       ...(await testEnvironment(testDatabase)),
       STRIPE_API_BASE: 'http://127.0.0.1:9',
@@ -40,6 +44,7 @@ describe('the pruning of logs', function () {
   after(async () => {
     await worker?.stop();
     await temporal?.close();
+    await database?.end();
     await client?.end();
     await testDatabase?.drop();
   });
@@ -79,6 +84,26 @@ describe('the pruning of logs', function () {
     `);
     await run();
     assert.deepEqual(await idsOf('farebox.events', 'type'), ['top_up.expired']);
+  });
+
+  it('deletes old approvals that nobody answered, in more than one step, and keeps every decision', async () => {
+    const { accountId, ledger, consumerId } = await newPayer(database);
+    await client.query(
+      `insert into farebox.approvals (id, account_id, ledger, consumer_id, spend_key, developer, developer_id, tool,
+         amount_micros, code, asked_by, status, decision, reason, created_at, expires_at, decided_at)
+       select uuidv7(-a.ago), $1, $2, $3, 1, 1, $1, 'search', 1, 'insufficient_balance', 'payer', a.status, a.decision, a.what,
+         now() - a.ago, now() - a.ago, now() - a.ago
+       from (
+         select 'expired' as status, null as decision, 'old' as what, interval '41 days' as ago from generate_series(1, 10001)
+         union all values
+           ('expired', null, 'newer', interval '39 days'),
+           ('denied', 'deny', 'denied', interval '41 days'),
+           ('approved', 'top_up', 'approved', interval '41 days')
+       ) a`,
+      [accountId, ledger, consumerId],
+    );
+    await run();
+    assert.deepEqual(await idsOf('farebox.approvals', 'reason'), ['approved', 'denied', 'newer']);
   });
 
   it('deletes sign-in links that have expired', async () => {

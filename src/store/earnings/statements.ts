@@ -17,7 +17,7 @@ import {
 } from '../database.ts';
 import type { ClosedCharges, Counted, Month, ToolCharges } from '../charges/closed-charges.ts';
 import { listToolEarnings, type ToolIntervalEarnings } from './earnings-by-tool.ts';
-import { earnedIn } from './earnings.ts';
+import { earnedIn, type EarningsFilter } from './earnings.ts';
 import { spentBefore } from '../balance/spent.ts';
 
 const StatementMovement = Type.Object({
@@ -121,10 +121,12 @@ export async function readDeveloperStatement(
   developer: DeveloperRef,
   month: Month,
 ): Promise<DeveloperStatement> {
-  const opening = await tx.oneFirst(sql.type(sumRow)`
-    select coalesce(sum(amount_micros), 0)::int8 as sum
-    from (${earnedIn(developer, { toMs: month.fromMs })}) earned
-  `);
+  // From the end: what was earned before the month has more rows, year by year.
+  const sumOf = (range: EarningsFilter) =>
+    tx.oneFirst(sql.type(sumRow)`
+      select coalesce(sum(amount_micros), 0)::int8 as sum from (${earnedIn(developer, range)}) earned
+    `);
+  const opening = (await sumOf({})) - (await sumOf({ fromMs: month.fromMs }));
   const net = await readNetEarnings(tx, developer, month);
   const refunds = await tx.any(sql.type(refundsRow)`
     select tool, date_trunc('day', uuid_extract_timestamp(id), 'UTC') as day, count(*) as refunds,

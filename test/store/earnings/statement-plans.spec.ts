@@ -1,14 +1,19 @@
-/** What a statement reads to list refunds: the consumer's own movements, and those of no other consumer. */
+/** What statements read: the consumer's own movements, and those of no other consumer; sums of earnings. */
 import assert from 'node:assert/strict';
 import { Client } from 'pg';
 import { ClosedCharges } from '../../../src/store/charges/closed-charges.ts';
-import { readConsumerStatement } from '../../../src/store/earnings/statements.ts';
+import {
+  readConsumerStatement,
+  readDeveloperStatement,
+} from '../../../src/store/earnings/statements.ts';
 import { newConsumers, type Consumer } from '../../support/charge-drafts.ts';
 import { openTestLedger, type TestLedger } from '../../support/ledger.ts';
-import { nodesOf, plansOf } from '../query-plans.ts';
+import { nodesOf, plansOf, rowsReadOf } from '../query-plans.ts';
 
 const REFUNDS = 200;
 const OF_OTHERS = 20_000;
+const TOOLS = 20;
+const DAYS = 1_000;
 
 describe('the statement of a consumer with refunds', () => {
   let ledger: TestLedger;
@@ -87,5 +92,47 @@ describe('the statement of a consumer with refunds', () => {
       );
     // For the opening balance, for the month, and for the first movements of refunds.
     assert.ok(read.reduce((total, rows) => total + rows, 0) <= 3 * 2 * REFUNDS, read.join(' '));
+  });
+});
+
+describe('the statement of a developer who has earned for years', () => {
+  let ledger: TestLedger;
+  let client: Client;
+
+  before(async () => {
+    ledger = await openTestLedger(1);
+    client = new Client({ connectionString: ledger.url });
+    await client.connect();
+    await client.query(
+      `insert into farebox.earnings (developer, span, tool, begins_at, amount_micros, charges)
+       select 1, s.span, 'tool ' || t.n, s.begins_at, s.days * 10, s.days
+       from generate_series(1, $1::int) t (n) cross join (
+         select 'day' as span, date_trunc('month', now(), 'UTC') - make_interval(days => d) as begins_at, 1 as days
+         from generate_series(1, $2::int) d
+         union all select 'all', '-infinity', $2
+       ) s`,
+      [TOOLS, DAYS],
+    );
+    await client.query('analyze farebox.earnings');
+  });
+  after(async () => {
+    await client?.end();
+    await ledger?.drop();
+  });
+
+  it('opens with the sums of all time, less those since the month began', async () => {
+    const now = new Date();
+    const month = {
+      fromMs: Date.UTC(now.getUTCFullYear(), now.getUTCMonth()),
+      toMs: Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + 1),
+    };
+    const plans = await plansOf(ledger.database, client, async (connection) => {
+      const developer = { developerNumber: 1 };
+      const statement = await readDeveloperStatement(connection, developer, month);
+      assert.equal(statement.opening, 10 * TOOLS * DAYS);
+      assert.equal(statement.closing, statement.opening);
+    });
+    const rows = rowsReadOf('earnings', plans);
+    assert.ok(rows >= TOOLS && rows <= 2 * TOOLS, `${rows} sums`);
   });
 });
