@@ -9,7 +9,7 @@ import { Calls, checkIdempotencyKey, failed, hasId, hasResults, prepare } from '
 import { postCharge, postCharges, prepareCharge } from './charge-requests.js';
 import { Coalescer } from './coalescer.js';
 import { createError } from './errors.js';
-import { checkApiKey, Holds } from './holds.js';
+import { Holds } from './holds.js';
 import { openLease } from './lease.js';
 import { Leases } from './leases.js';
 import { idInPath, listAt } from './list.js';
@@ -58,7 +58,7 @@ export class Farebox {
   async charge(request, options) {
     const { idempotencyKey = crypto.randomUUID() } = request;
     const onUnavailable = settings.checkOnUnavailable(request.onUnavailable ?? this.#onUnavailable);
-    checkApiKey(request.apiKey);
+    this.#calls.checkApiKey(request.apiKey);
     checkIdempotencyKey(idempotencyKey);
     const prepared = prepareCharge(request, idempotencyKey);
     const charge = () => this.#charge(prepared, idempotencyKey, onUnavailable, options);

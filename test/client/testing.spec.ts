@@ -273,6 +273,17 @@ for (const [name, service] of Object.entries({ service: realService(), fake: fak
       assert.deepEqual([error.code, error.status, error.param], ['invalid_api_key', 401, 'apiKey']);
     });
 
+    it('gives callers without a key the same help as those with a wrong one', async () => {
+      for (const call of [charge, hold]) {
+        const wrong = await raised(call({ apiKey: `${apiKey}x` }));
+        const missing = await raised(call({ apiKey: undefined }));
+        assert.match(String(wrong.keysUrl), /^http.+\/console\/budgets$/);
+        const { code, status, type, param, outcome, docUrl, keysUrl } = wrong;
+        const help = { code, status, type, param, outcome, docUrl, keysUrl };
+        assert.partialDeepStrictEqual(missing.toJSON(), help);
+      }
+    });
+
     it('charges a tool by its price', async () => {
       const unknown = await raised(charge({ amount: undefined }));
       assert.deepEqual([unknown.code, unknown.param], ['unknown_tool', 'tool']);
