@@ -2151,4 +2151,8 @@ export interface WebhookEndpointReply {
 }
 export interface WebhookEndpointsReply {
   webhookEndpoints: WebhookEndpointReply[];
+  /** Whether another page follows. */
+  hasMore: boolean;
+  /** Send it as `cursor` to get the next page. Null on the last page. */
+  nextCursor: string | null;
 }

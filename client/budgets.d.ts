@@ -93,7 +93,7 @@ export interface Budgets {
     options?: CallOptions,
   ): Promise<NewKeyReply>;
   /** Newest first, including keys that have ended. */
-  keys(id: string, filter?: PageSize, options?: CallOptions): List<KeyReply, SpendKeysReply>;
+  listKeys(id: string, filter?: PageSize, options?: CallOptions): List<KeyReply, SpendKeysReply>;
   /**
    * Replaces the key. The old one ends at once, or after the overlap. A retry with the same `idempotencyKey`, which is
    * random by default, gets the same new key.

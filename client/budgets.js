@@ -56,7 +56,7 @@ export class Budgets {
     return this.#calls.post(path, { body: { name, expiresAt }, idempotencyKey }, KEY, options);
   }
 
-  keys(id, { limit } = {}, options) {
+  listKeys(id, { limit } = {}, options) {
     return listAt(this.#calls, `/v1/budgets/${idInPath(id)}/keys`, 'keys', { limit }, options);
   }
 

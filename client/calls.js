@@ -20,16 +20,34 @@ const READ = {};
 export class Calls {
   transport;
   timeoutMs;
+  #url;
   #payMs;
   #maxRetries;
 
   constructor(key, options) {
     const { baseUrl, timeoutMs = TIMEOUT_MS, maxRetries = 2, fetch } = options;
-    const url = settings.checkBaseUrl(baseUrl);
-    this.transport = new Transport(url, key, settings.checkFetch(fetch));
+    this.#url = settings.checkBaseUrl(baseUrl);
+    this.transport = new Transport(this.#url, key, settings.checkFetch(fetch));
     this.timeoutMs = settings.checkInteger('timeoutMs', timeoutMs, 1);
     this.#payMs = Math.max(PAY_MS, this.timeoutMs);
     this.#maxRetries = settings.checkInteger('maxRetries', maxRetries, 0);
+  }
+
+  /**
+   * Refuses a call whose caller sent no key, as the service would, but without a request: during an outage,
+   * `run_unpaid` would make it free.
+   */
+  checkApiKey(apiKey) {
+    if (typeof apiKey === 'string' && apiKey !== '') return;
+    const message =
+      "The consumer's key is missing, or the request carries more than one. Send it once, in the header X-Service-Key.";
+    throw createError('invalid_api_key', message, {
+      status: 401,
+      type: 'authentication_error',
+      param: 'apiKey',
+      docUrl: `${this.#url}/docs/errors#invalid_api_key`,
+      keysUrl: `${this.#url}/console/budgets`,
+    });
   }
 
   /** Calls `attempt(limits)` of retry.js repeatedly, for as long as the call may take. */

@@ -2,7 +2,7 @@
 import { Approvals } from './approvals.js';
 import { Budgets } from './budgets.js';
 import { Calls, prepare } from './calls.js';
-import { idInPath, listAt } from './list.js';
+import { idInPath, Readable } from './list.js';
 import { amountToSend } from './money.js';
 import { publicReceipt } from './receipts.js';
 import * as settings from './settings.js';
@@ -16,6 +16,9 @@ export class FareboxConsumer {
     const env = globalThis.process?.env ?? {};
     const key = settings.checkConsumerKey(options.consumerKey ?? env.FAREBOX_CONSUMER_KEY);
     this.#calls = new Calls(key, { ...options, baseUrl: options.baseUrl ?? env.FAREBOX_URL });
+    this.charges = new Readable(this.#calls, '/v1/usage', 'charges', ['tool', 'from', 'to']);
+    this.holds = new Readable(this.#calls, '/v1/holds', 'holds', ['status']);
+    this.topUps = new TopUps(this.#calls);
     this.budgets = new Budgets(this.#calls);
     this.approvals = new Approvals(this.#calls);
   }
@@ -28,24 +31,8 @@ export class FareboxConsumer {
     return this.#calls.get('/v1/balance', {}, options, hasBalance);
   }
 
-  usage({ tool, from, to, limit } = {}, options) {
-    return listAt(this.#calls, '/v1/usage', 'charges', { tool, from, to, limit }, options);
-  }
-
-  findCharge(id, options) {
-    return this.#calls.get(`/v1/usage/${idInPath(id)}`, {}, options);
-  }
-
   usageByDay({ from } = {}, options) {
     return this.#calls.get('/v1/usage/daily', { from }, options);
-  }
-
-  holds({ status, limit } = {}, options) {
-    return listAt(this.#calls, '/v1/holds', 'holds', { status, limit }, options);
-  }
-
-  findHold(id, options) {
-    return this.#calls.get(`/v1/holds/${idInPath(id)}`, {}, options);
   }
 
   statement(month, options) {
@@ -58,18 +45,6 @@ export class FareboxConsumer {
 
   checkout(request, options) {
     return this.#pay('/v1/checkout', request, options);
-  }
-
-  async topUpQuote({ amount }, options) {
-    return this.#calls.get('/v1/top-up/quote', { amount: amountToSend(amount) }, options);
-  }
-
-  topUps({ limit } = {}, options) {
-    return listAt(this.#calls, '/v1/top-up', 'topUps', { limit }, options);
-  }
-
-  findTopUp(id, options) {
-    return this.#calls.get(`/v1/top-up/${idInPath(id)}`, {}, options);
   }
 
   async verifyReceipt(receipt, options) {
@@ -85,6 +60,19 @@ export class FareboxConsumer {
     const dollars = prepare(TOP_UP, () => amountToSend(amount));
     const body = { amount: dollars, ...(saveCard === true && { saveCard }) };
     return this.#calls.post(path, { body, idempotencyKey }, TOP_UP, this.#calls.toPay(options));
+  }
+}
+
+class TopUps extends Readable {
+  #calls;
+
+  constructor(calls) {
+    super(calls, '/v1/top-up', 'topUps', []);
+    this.#calls = calls;
+  }
+
+  async quote({ amount }, options) {
+    return this.#calls.get('/v1/top-up/quote', { amount: amountToSend(amount) }, options);
   }
 }
 

@@ -8,21 +8,22 @@ import { Approvals, askAndRetry } from './approvals.js';
 import { Calls, checkIdempotencyKey, failed, hasId, hasResults, prepare } from './calls.js';
 import { postCharge, postCharges, prepareCharge } from './charge-requests.js';
 import { Coalescer } from './coalescer.js';
+import { Developer, LowBalance } from './developer-settings.js';
 import { createError } from './errors.js';
-import { checkApiKey, Holds } from './holds.js';
+import { Holds } from './holds.js';
 import { openLease } from './lease.js';
 import { Leases } from './leases.js';
-import { idInPath, listAt } from './list.js';
+import { idInPath, listAt, Readable } from './list.js';
 import { amountToSend } from './money.js';
 import { publicReceipt, ReceiptKeys, verifyReceipt } from './receipts.js';
 import * as settings from './settings.js';
 import { Tools } from './tools.js';
 import { WebhookEndpoints } from './webhook-endpoints.js';
 
+const CHARGE_FILTERS = ['tool', 'consumerId', 'from', 'to'];
 const CHARGE_ID = /^chg_[0-9a-f]+$/;
 const CHARGE = { noun: 'charge', done: 'charged' };
 const REFUND = { noun: 'refund', done: 'refunded', isDone: hasId };
-const CHANGE = { noun: 'change', done: 'done' };
 const BATCH = { noun: 'batch', done: 'done' };
 
 export class Farebox {
@@ -44,6 +45,14 @@ export class Farebox {
       async () =>
         keys ?? (await this.#calls.get('/v1/receipts/keys', {}, undefined, hasReceiptKeys)).keys,
     );
+    this.charges = new Readable(this.#calls, '/v1/charges', 'charges', CHARGE_FILTERS);
+    // They are those of consumers, so none can be read by its id.
+    this.topUps = {
+      list: ({ limit } = {}, listOptions) =>
+        listAt(this.#calls, '/v1/top-ups', 'topUps', { limit }, listOptions),
+    };
+    this.developer = new Developer(this.#calls);
+    this.lowBalance = new LowBalance(this.#calls);
     this.tools = new Tools(this.#calls);
     this.holds = new Holds(this.#calls);
     this.webhookEndpoints = new WebhookEndpoints(this.#calls);
@@ -58,7 +67,7 @@ export class Farebox {
   async charge(request, options) {
     const { idempotencyKey = crypto.randomUUID() } = request;
     const onUnavailable = settings.checkOnUnavailable(request.onUnavailable ?? this.#onUnavailable);
-    checkApiKey(request.apiKey);
+    this.#calls.checkApiKey(request.apiKey);
     checkIdempotencyKey(idempotencyKey);
     const prepared = prepareCharge(request, idempotencyKey);
     const charge = () => this.#charge(prepared, idempotencyKey, onUnavailable, options);
@@ -104,15 +113,6 @@ export class Farebox {
     return { ...json, replayed };
   }
 
-  charges({ tool, consumerId, from, to, limit } = {}, options) {
-    const filter = { tool, consumerId, from, to, limit };
-    return listAt(this.#calls, '/v1/charges', 'charges', filter, options);
-  }
-
-  findCharge(id, options) {
-    return this.#calls.get(`/v1/charges/${idInPath(id)}`, {}, options);
-  }
-
   earnings({ from, to, tool, interval } = {}, options) {
     return this.#calls.get('/v1/earnings', { from, to, tool, interval }, options);
   }
@@ -121,33 +121,8 @@ export class Farebox {
     return this.#calls.get(`/v1/statements/${idInPath(month)}`, {}, options);
   }
 
-  topUps({ limit } = {}, options) {
-    return listAt(this.#calls, '/v1/top-ups', 'topUps', { limit }, options);
-  }
-
   refusals({ hours } = {}, options) {
     return this.#calls.get('/v1/refusals', { hours }, options);
-  }
-
-  developer(options) {
-    return this.#calls.get('/v1/developer', {}, options);
-  }
-
-  async updateDeveloper(changes, options) {
-    const asked = { method: 'PATCH', path: '/v1/developer', body: changes };
-    return (await this.#calls.write(asked, CHANGE, options)).json;
-  }
-
-  lowBalance(options) {
-    return this.#calls.get('/v1/low-balance', {}, options);
-  }
-
-  async updateLowBalance({ threshold }, options) {
-    const body = prepare(CHANGE, () => ({
-      threshold: threshold === null ? null : amountToSend(threshold, 'threshold'),
-    }));
-    const asked = { method: 'PATCH', path: '/v1/low-balance', body };
-    return (await this.#calls.write(asked, CHANGE, options)).json;
   }
 
   publicReceipt(receipt, options) {

@@ -1,7 +1,6 @@
 /** Holds: money reserved for a call whose cost is known only afterwards, or that may fail. */
 import { hasId, prepare } from './calls.js';
 import { isCharge } from './charge-requests.js';
-import { createError } from './errors.js';
 import { idInPath, listAt } from './list.js';
 import { amountToSend } from './money.js';
 
@@ -19,7 +18,7 @@ export class Holds {
   async place(request, options) {
     const { apiKey, tool, expiresIn, metadata, idempotencyKey = crypto.randomUUID() } = request;
     const amount = prepare(HOLD, () => {
-      checkApiKey(apiKey);
+      this.#calls.checkApiKey(apiKey);
       return amountToSend(request.amount);
     });
     const body = { apiKey, tool, amount, expiresIn, metadata };
@@ -56,11 +55,4 @@ export class Holds {
     const { json, replayed } = await this.#calls.write(asked, deed, options);
     return { ...json, replayed };
   }
-}
-
-export function checkApiKey(apiKey) {
-  if (typeof apiKey === 'string' && apiKey !== '') return;
-  const message =
-    "The consumer's key is missing, or the request carries more than one. Send it once, in the header X-Service-Key.";
-  throw createError('invalid_api_key', message, { status: 401, param: 'apiKey' });
 }

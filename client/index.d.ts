@@ -6,27 +6,13 @@
 import type {
   BalanceReply,
   BatchMember,
-  ChargesReply,
   CheckoutReply,
-  ConsumerChargeReply,
   ConsumerStatementReply,
-  DeveloperChanges,
-  DeveloperChargeReply,
-  DeveloperReply,
   DeveloperStatementReply,
-  DeveloperTopUpsReply,
   EarningsReply,
-  HoldsReply,
-  ListedCharge,
-  ListedHold,
-  LowBalanceReply,
   RefusalsReply,
-  TopUpQuoteReply,
-  TopUpRecord,
   TopUpReply,
-  TopUpsReply,
   UsageByDayReply,
-  UsageReply,
   VerifyReply,
 } from './api.js';
 
@@ -34,7 +20,17 @@ import type { Approvals, AskOptions, OwnerApprovals } from './approvals.js';
 import type { Budgets } from './budgets.js';
 import type { Lease, LeasedCharge, LeaseOptions, Leases } from './leases.js';
 import type { ServiceUnavailableError } from './errors.js';
-import type { BatchRequest, Holds, HoldsFilter } from './holds.js';
+import type { BatchRequest, Holds } from './holds.js';
+import type {
+  ConsumerCharges,
+  ConsumerChargesFilter,
+  ConsumerHolds,
+  ConsumerTopUps,
+  DeveloperCharges,
+  DeveloperSettings,
+  DeveloperTopUps,
+  LowBalance,
+} from './lists.js';
 import type { Amount } from './money.js';
 import type { Tools } from './tools.js';
 import type { WebhookEndpoints } from './webhook-endpoints.js';
@@ -50,6 +46,7 @@ export {
   ServiceUnavailableError,
 } from './errors.js';
 export type { BatchRequest, Capture, CaptureRequest, Hold, HoldRequest, Holds } from './holds.js';
+export type * from './lists.js';
 export type { Tools } from './tools.js';
 export type { WebhookEndpoints } from './webhook-endpoints.js';
 export { usd, type Amount, type Rounding, type Usd } from './money.js';
@@ -103,37 +100,7 @@ export interface CallOptions {
   signal?: AbortSignal | undefined;
 }
 
-/**
- * A list of the API. `for await` gives each item of all pages, which are fetched as needed.
- *
- * @example for await (const charge of farebox.charges({ tool: 'search' })) console.log(charge.id);
- */
-export interface List<Item, Page> extends AsyncIterable<Item> {
-  /** The first page, or the page for a `nextCursor`. */
-  page(cursor?: string): Promise<Page>;
-}
-
-export interface PageSize {
-  /** Items per page, 1 to 100. Default 50. */
-  limit?: number | undefined;
-}
-
-interface TimeRange {
-  /** Inclusive: `2026-11-21` or `2026-11-21T09:30:00Z`. */
-  from?: string | undefined;
-  /** Exclusive. */
-  to?: string | undefined;
-}
-
-export interface UsageFilter extends TimeRange, PageSize {
-  tool?: string | undefined;
-}
-
-export interface ChargesFilter extends UsageFilter {
-  consumerId?: string | undefined;
-}
-
-export interface EarningsFilter extends Omit<UsageFilter, 'limit'> {
+export interface EarningsFilter extends Omit<ConsumerChargesFilter, 'limit'> {
   /** Adds a `series`, starting at `from`. */
   interval?: 'hour' | 'day' | undefined;
 }
@@ -344,32 +311,18 @@ export declare class Farebox<Mode extends OnUnavailable = 'fail'> {
    */
   refund(request: RefundRequest, options?: CallOptions): Promise<Refund>;
 
-  /** Your charges, newest first. */
-  charges(filter?: ChargesFilter, options?: CallOptions): List<DeveloperChargeReply, ChargesReply>;
-  /** Throws `not_found` when you made no such charge. */
-  findCharge(id: string, options?: CallOptions): Promise<DeveloperChargeReply>;
   /** Your earnings, in total or for a range of whole UTC hours, and by tool. */
   earnings(filter?: EarningsFilter, options?: CallOptions): Promise<EarningsReply>;
   /** Your earnings in a UTC month, such as `2026-11`. */
   statement(month: string, options?: CallOptions): Promise<DeveloperStatementReply>;
-  /** The top-ups that were at least partly spent on your tools. */
-  topUps(
-    filter?: PageSize,
-    options?: CallOptions,
-  ): List<DeveloperTopUpsReply['topUps'][number], DeveloperTopUpsReply>;
   /** What your callers were refused in the last hours, 24 by default, by code and tool. */
   refusals(filter?: { hours?: number | undefined }, options?: CallOptions): Promise<RefusalsReply>;
-  /** Your own settings. */
-  developer(options?: CallOptions): Promise<DeveloperReply>;
-  updateDeveloper(changes: DeveloperChanges, options?: CallOptions): Promise<DeveloperReply>;
-  /** The balance, in dollars, below which your webhook endpoints get `balance.low`; or null. */
-  lowBalance(options?: CallOptions): Promise<LowBalanceReply>;
-  updateLowBalance(
-    changes: { threshold: Amount | null },
-    options?: CallOptions,
-  ): Promise<LowBalanceReply>;
   /** Signs a receipt for everybody: `verifyPublicReceipt` checks the result without your keys. */
   publicReceipt(receipt: string, options?: CallOptions): Promise<string>;
+  readonly charges: DeveloperCharges;
+  readonly topUps: DeveloperTopUps;
+  readonly developer: DeveloperSettings;
+  readonly lowBalance: LowBalance;
   readonly tools: Tools;
   readonly holds: Holds;
   readonly webhookEndpoints: WebhookEndpoints;
@@ -426,15 +379,8 @@ export declare class FareboxConsumer {
   /** Throws a TypeError when a setting is missing or wrong. Opens no connection. */
   constructor(options?: FareboxConsumerOptions);
   balance(options?: CallOptions): Promise<BalanceReply>;
-  /** Your charges, newest first. Each page has the `total` of all matches. */
-  usage(filter?: UsageFilter, options?: CallOptions): List<ListedCharge, UsageReply>;
-  /** A charge to your balance, with the credits that paid for it (`paidBy`). Throws `not_found` when there is none. */
-  findCharge(id: string, options?: CallOptions): Promise<ConsumerChargeReply>;
   /** What you were charged on each UTC day, from `from` (such as `2026-11-01`, at most 100 days ago) to today. */
   usageByDay(filter: { from: string }, options?: CallOptions): Promise<UsageByDayReply>;
-  /** The holds on your balance, newest first. */
-  holds(filter?: HoldsFilter, options?: CallOptions): List<ListedHold, HoldsReply>;
-  findHold(id: string, options?: CallOptions): Promise<ListedHold>;
   /** Asks Farebox whether a receipt is valid and on record. */
   verifyReceipt(receipt: string, options?: CallOptions): Promise<VerifyReply>;
   /** Signs a receipt for everybody: `verifyPublicReceipt` checks the result without a developer's keys. */
@@ -450,10 +396,9 @@ export declare class FareboxConsumer {
   topUp(request: TopUpRequest, options?: CallOptions): Promise<TopUpReply>;
   /** Opens a hosted checkout: send the payer to `sessionUrl`. Without one, call again with the same key. */
   checkout(request: CheckoutRequest, options?: CallOptions): Promise<CheckoutReply>;
-  /** What a top-up would cost now. `tax` and `total` are null while the tax is not known. */
-  topUpQuote(request: { amount: Amount }, options?: CallOptions): Promise<TopUpQuoteReply>;
-  topUps(filter?: PageSize, options?: CallOptions): List<TopUpRecord, TopUpsReply>;
-  findTopUp(id: string, options?: CallOptions): Promise<TopUpRecord>;
+  readonly charges: ConsumerCharges;
+  readonly holds: ConsumerHolds;
+  readonly topUps: ConsumerTopUps;
   readonly budgets: Budgets;
   readonly approvals: OwnerApprovals;
   /** The request id of the last response: name it when you ask for help. */

@@ -58,6 +58,16 @@ export class Slice {
     return this.#batch.length + this.#full.length * BATCH_MAX;
   }
 
+  get hasFullBatch() {
+    return this.#full.length > 0;
+  }
+
+  /** The number of the oldest call that has no answer yet; Infinity when all have one. */
+  get first() {
+    const [oldest] = [this.sending[0], this.#full[0]?.[0], this.#batch[0]].filter(Boolean);
+    return oldest?.sequence ?? Infinity;
+  }
+
   /** Returns whether a batch is full. */
   add(entry, metadataChars) {
     this.#batch.push(entry);
@@ -81,17 +91,17 @@ export class Slice {
     return this.sending;
   }
 
-  /** The lease, sequence, tool, amount and metadata of each call that has no answer yet. */
-  unsettled() {
-    return [...this.sending, ...this.#full.flat(), ...this.#batch].map(
-      ({ sequence, tool, micros, metadata }) => ({
+  /** The lease, sequence, tool, amount and metadata of each call, up to the last one, that has no answer yet. */
+  unsettled(last = Infinity) {
+    return [...this.sending, ...this.#full.flat(), ...this.#batch]
+      .filter(({ sequence }) => sequence <= last)
+      .map(({ sequence, tool, micros, metadata }) => ({
         leaseId: this.id,
         sequence,
         tool,
         amount: dollarsOf(micros),
         ...(metadata !== undefined && { metadata }),
-      }),
-    );
+      }));
   }
 
   /** Runs one request after the other. */

@@ -19,8 +19,8 @@ import { checkInteger } from './settings.js';
 
 const SETTLE_AFTER_MS = 1_000;
 const RETRY_MS = 500;
-/** Less than the time that service managers grant a process to end. */
-const CLOSE_MS = 8_000;
+/** How long to wait for settlements. Less than the time that service managers grant a process to end. */
+const WAIT_MS = 8_000;
 /** If it is lost, the lease expires. */
 const RELEASE = { timeoutMs: 1_000 };
 /** A lease has to last much longer than the margin before its end, and lasts at most a day. */
@@ -128,14 +128,24 @@ class Lease {
     return { paid: true, provisional: true, leaseId: slice.id, sequence: entry.sequence };
   }
 
-  /** Settles what is decided so far, also under leases that are not used any more. */
-  async settle() {
-    const slices = [this.#slice, ...this.#retiring.keys()];
-    await Promise.all(slices.map((slice) => this.#settle(slice)));
+  /**
+   * Settles what is decided so far, also under leases that are not used any more, as far as there is time.
+   * Returns the calls that are not settled, which the client keeps settling.
+   */
+  async settle({ timeoutMs = WAIT_MS } = {}) {
+    checkInteger('timeoutMs', timeoutMs, 0);
+    const decided = [this.#slice, ...this.#retiring.keys()].map((slice) => [slice, slice.sequence]);
+    await inTime(Promise.all(decided.map((each) => this.#settleTo(...each))), timeoutMs);
+    return { unsettled: decided.flatMap(([slice, last]) => slice.unsettled(last)) };
+  }
+
+  /** Until the calls up to the last one have an answer. Others may be decided meanwhile. */
+  async #settleTo(slice, last) {
+    while (slice.first <= last && !this.#isAbandoned) await this.#settle(slice);
   }
 
   /** Settles everything and releases the rest, as far as there is time. Returns the calls that are not settled. */
-  close({ timeoutMs = CLOSE_MS } = {}) {
+  close({ timeoutMs = WAIT_MS } = {}) {
     checkInteger('timeoutMs', timeoutMs, 0);
     this.#closing ??= this.#close(timeoutMs);
     return this.#closing;
@@ -144,13 +154,7 @@ class Lease {
   async #close(timeoutMs) {
     this.#isClosed = true;
     const slices = () => [this.#slice, this.#spare, ...this.#retiring.keys()];
-    const ending = this.#end();
-    let timer;
-    const timeout = new Promise((resolve) => {
-      timer = setTimeout(resolve, timeoutMs);
-    });
-    await Promise.race([ending, timeout]);
-    clearTimeout(timer);
+    await inTime(this.#end(), timeoutMs);
     this.#isAbandoned = true;
     for (const settlement of this.#timers.values()) clearTimeout(settlement);
     await this.#journal?.close();
@@ -319,27 +323,29 @@ class Lease {
     }
   }
 
-  /** One at a time for each lease. */
+  /** Settles the oldest calls: one batch at a time for each lease. */
   #settle(slice) {
     clearTimeout(this.#timers.get(slice));
     this.#timers.delete(slice);
     const current = this.#settling.get(slice);
     if (current) return current;
-    const settling = this.#settleAll(slice).finally(() => {
+    const settling = this.#settleBatch(slice).finally(() => {
       this.#settling.delete(slice);
-      if (slice.count > 0 && !this.#isAbandoned) this.#settleLater(slice, SETTLE_AFTER_MS);
+      if (slice.count === 0 || this.#isAbandoned) return;
+      if (slice.hasFullBatch) void this.#settle(slice);
+      else this.#settleLater(slice, SETTLE_AFTER_MS);
     });
     this.#settling.set(slice, settling);
     return settling;
   }
 
-  async #settleAll(slice) {
-    for (let batch = slice.takeBatch(); batch.length > 0; batch = slice.takeBatch()) {
-      const results = await resultsOf((calls) => this.#send(slice, calls), batch);
-      if (!results || this.#isAbandoned) return;
-      this.#report(slice.id, batch, results);
-      slice.sending = [];
-    }
+  async #settleBatch(slice) {
+    const batch = slice.takeBatch();
+    if (batch.length === 0) return;
+    const results = await resultsOf((calls) => this.#send(slice, calls), batch);
+    if (!results || this.#isAbandoned) return;
+    this.#report(slice.id, batch, results);
+    slice.sending = [];
   }
 
   /** Sends the batch until the service has answered, and gives the results; undefined when it was given up. */
@@ -461,6 +467,15 @@ function copyOf(metadata) {
   const copy = JSON.parse(text);
   checkMetadata(copy);
   return { copy, chars: text.length };
+}
+
+/** Waits for the work, and no longer than this. */
+async function inTime(work, timeoutMs) {
+  let timer;
+  const timeout = new Promise((resolve) => {
+    timer = setTimeout(resolve, timeoutMs);
+  });
+  await Promise.race([work, timeout]).finally(() => clearTimeout(timer));
 }
 
 function pause(ms) {

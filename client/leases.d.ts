@@ -63,12 +63,12 @@ export interface LeaseCall {
   metadata?: ChargeRequest['metadata'];
 }
 
-export interface LeaseClosing {
+export interface SettleOptions {
   /** How long to wait for settlements, in milliseconds. Default 8000. */
   timeoutMs?: number | undefined;
 }
 
-export interface ClosedLease {
+export interface Settlement {
   unsettled: UnsettledCall[];
 }
 
@@ -91,15 +91,19 @@ export interface Lease<Answer = LeasedCharge> {
    * `spend_limit_reached`.
    */
   charge(call: LeaseCall): Answer;
-  /** Settles now what is decided so far. It is settled anyway after one second or 1,000 calls. */
-  settle(): Promise<void>;
+  /**
+   * Settles now what is decided so far. It is settled anyway after one second or 1,000 calls. It returns after at
+   * most `timeoutMs`, even while Farebox is unreachable, with the calls that are not settled yet (normally
+   * none). The lease keeps settling these.
+   */
+  settle(options?: SettleOptions): Promise<Settlement>;
   /**
    * Settles everything and releases the rest. Call it before your process ends. It returns after at most
    * `timeoutMs`, even while Farebox is unreachable, with the calls that are not settled (normally none). The
    * next lease with the same journal settles them, as does `farebox.leases.settle()` until the lease expires;
    * afterwards you lose them.
    */
-  close(options?: LeaseClosing): Promise<ClosedLease>;
+  close(options?: SettleOptions): Promise<Settlement>;
   /** The id of the current lease. */
   readonly leaseId: string;
   /** Dollars left for calls that are decided without a request. */

@@ -1,6 +1,5 @@
 /** Leases as the service has them. `farebox.lease()` spends them call by call. */
 import { hasId, hasResults, prepare } from './calls.js';
-import { checkApiKey } from './holds.js';
 import { idInPath, listAt } from './list.js';
 import { amountToSend } from './money.js';
 
@@ -18,7 +17,7 @@ export class Leases {
   async take(request, options) {
     const { apiKey, expiresIn, idempotencyKey = crypto.randomUUID() } = request;
     const body = prepare(LEASE, () => {
-      checkApiKey(apiKey);
+      this.#calls.checkApiKey(apiKey);
       const tools = request.tools.map((tool, n) =>
         typeof tool === 'string'
           ? tool

@@ -31,6 +31,30 @@ export function listAt(calls, path, name, filter, options) {
   return new List(name, (cursor) => calls.get(path, { ...filter, cursor }, options, isPage));
 }
 
+/** Objects of the API that can be listed and read by id. `filters`: the names of the list's filters. */
+export class Readable {
+  #calls;
+  #path;
+  #name;
+  #filters;
+
+  constructor(calls, path, name, filters) {
+    this.#calls = calls;
+    this.#path = path;
+    this.#name = name;
+    this.#filters = [...filters, 'limit'];
+  }
+
+  list(filter = {}, options) {
+    const known = Object.fromEntries(this.#filters.map((each) => [each, filter[each]]));
+    return listAt(this.#calls, this.#path, this.#name, known, options);
+  }
+
+  get(id, options) {
+    return this.#calls.get(`${this.#path}/${idInPath(id)}`, {}, options);
+  }
+}
+
 /**
  * Prepares an id for a path. A value that cannot be an id names nothing: it must not name another path, as `.` and `..`
  * would, nor break off the encoding, as half a surrogate pair would.

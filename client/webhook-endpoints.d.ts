@@ -23,7 +23,8 @@ export interface WebhookEndpoints {
     endpoint: WebhookEndpointBody & { idempotencyKey?: string | undefined },
     options?: CallOptions,
   ): Promise<NewWebhookEndpointReply>;
-  list(options?: CallOptions): Promise<WebhookEndpointsReply>;
+  /** Oldest first. */
+  list(filter?: PageSize, options?: CallOptions): List<WebhookEndpointReply, WebhookEndpointsReply>;
   get(id: string, options?: CallOptions): Promise<WebhookEndpointReply>;
   /** Omitted members are not changed. */
   update(
@@ -40,7 +41,8 @@ export interface WebhookEndpoints {
   ): Promise<RolledSecretReply>;
   /** Sends a test event. */
   test(id: string, options?: CallOptions): Promise<DeliveryReply>;
-  deliveries(
+  /** Newest first. */
+  listDeliveries(
     id: string,
     filter?: PageSize & { status?: DeliveryReply['status'] | undefined },
     options?: CallOptions,

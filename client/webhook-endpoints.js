@@ -15,8 +15,8 @@ export class WebhookEndpoints {
     return this.#calls.post(PATH, { body: endpoint, idempotencyKey }, CHANGE, options);
   }
 
-  list(options) {
-    return this.#calls.get(PATH, {}, options);
+  list({ limit } = {}, options) {
+    return listAt(this.#calls, PATH, 'webhookEndpoints', { limit }, options);
   }
 
   get(id, options) {
@@ -42,7 +42,7 @@ export class WebhookEndpoints {
     return this.#once(`${at(id)}/test`, {}, options);
   }
 
-  deliveries(id, { status, limit } = {}, options) {
+  listDeliveries(id, { status, limit } = {}, options) {
     return listAt(this.#calls, `${at(id)}/deliveries`, 'deliveries', { status, limit }, options);
   }
 

@@ -96,7 +96,8 @@ async function list(who: string, { test, json, dataDir }: Common & { readonly te
   const endpoints = await withDatabase(dataDir, async (database) => {
     const { id } = await getAccount(database, who);
     const accountId = test ? (await findTestAccount(database, id))?.accountId : id;
-    return accountId === undefined ? [] : listWebhookEndpoints(database, accountId);
+    if (accountId === undefined) return [];
+    return listWebhookEndpoints(database, accountId, { limit: WEBHOOK_ENDPOINTS_MAX });
   });
   process.stdout.write(json ? jsonLines(endpoints.map(shown)) : columns(endpoints.map(line)));
 }

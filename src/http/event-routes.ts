@@ -1,6 +1,6 @@
 /** The rows of the table of routes for events: the webhook endpoints that get them, and when a balance is low. */
 import { LowBalanceBody, LowBalanceReply } from '../schemas/balance.ts';
-import { Id } from '../schemas/shapes.ts';
+import { Id, PageQuery } from '../schemas/shapes.ts';
 import { DeletedWebhookEndpointReply, DeliveriesQuery } from '../schemas/webhook-endpoints.ts';
 import { DeliveriesReply, DeliveryReply } from '../schemas/webhook-endpoints.ts';
 import { NewWebhookEndpointReply, RolledSecretReply } from '../schemas/webhook-endpoints.ts';
@@ -35,6 +35,7 @@ export const EVENT_ENDPOINTS: readonly Endpoint[] = [
   get('/v1/webhook-endpoints', {
     operation: 'listWebhookEndpoints',
     role: 'developer',
+    query: PageQuery,
     replies: { 200: WebhookEndpointsReply },
     handle: getEndpoints,
   }),

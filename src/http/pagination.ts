@@ -1,4 +1,4 @@
-/** Pages of a list, newest first. A cursor is the id of the last item of the previous page. */
+/** Pages of a list, by default newest first. A cursor is the id of the last item of the previous page. */
 import { ApiError } from '../domain/errors.ts';
 import { uuidOf, wireId, type IdKind } from '../domain/ids.ts';
 import { LIMIT_DEFAULT, type PageQuery } from '../schemas/shapes.ts';

@@ -91,7 +91,10 @@ export type WebhookEndpointReply = Static<typeof WebhookEndpointReply>;
 export const NewWebhookEndpointReply = Closed({ ...endpointFields, secret });
 export type NewWebhookEndpointReply = Static<typeof NewWebhookEndpointReply>;
 
-export const WebhookEndpointsReply = Closed({ webhookEndpoints: Type.Array(WebhookEndpointReply) });
+export const WebhookEndpointsReply = Closed({
+  webhookEndpoints: Type.Array(WebhookEndpointReply),
+  ...pageMarks,
+});
 export type WebhookEndpointsReply = Static<typeof WebhookEndpointsReply>;
 
 export const DeletedWebhookEndpointReply = Closed({

@@ -53,7 +53,8 @@ describe('client: approvals', () => {
     for (let n = 0; n < 2; n += 1) {
       assert.equal((await payer.approvals.decide(id, decision)).status, 'pending');
     }
-    const amounts = async () => (await payer.topUps().page()).topUps.map(({ amount }) => amount);
+    const amounts = async () =>
+      (await payer.topUps.list().page()).topUps.map(({ amount }) => amount);
     assert.deepEqual(await amounts(), [5]);
     await payer.approvals.decide(id, { ...decision, idempotencyKey: 'another' });
     assert.deepEqual(await amounts(), [5, 5]);

@@ -108,7 +108,7 @@ describe('client: budgets', () => {
     assert.deepEqual(await consumer.budgets.rollKey(first.id, roll), second);
     assert.equal((await consumer.budgets.revokeKey(second.id)).budgetId, id);
     const keys: string[] = [];
-    for await (const each of consumer.budgets.keys(id, { limit: 1 })) keys.push(each.id);
+    for await (const each of consumer.budgets.listKeys(id, { limit: 1 })) keys.push(each.id);
     assert.deepEqual(keys, [second.id, first.id]);
     assert.equal((await charged(first.key)).paid, true);
     const ended = async () => (await raised(charged(second.key))).code === 'invalid_api_key';
@@ -126,7 +126,7 @@ describe('client: budgets', () => {
       'delegation_not_allowed',
     );
     assert.equal((await raised(holder.balance())).code, 'invalid_api_key');
-    assert.equal((await raised(holder.usage().page())).code, 'invalid_api_key');
+    assert.equal((await raised(holder.charges.list().page())).code, 'invalid_api_key');
     assert.equal((await raised(holder.topUp({ amount: 5 }))).code, 'invalid_api_key');
   });
 });

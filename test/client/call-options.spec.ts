@@ -242,7 +242,7 @@ describe('client: a call with a signal', () => {
     assert.equal(read.message, 'The call was aborted.');
     const caller = new AbortController();
     const listing = (async () => {
-      for await (const _ of farebox.charges({}, { signal: caller.signal })) caller.abort();
+      for await (const _ of farebox.charges.list({}, { signal: caller.signal })) caller.abort();
     })();
     assert.equal((await raised(listing)).code, 'aborted');
     assert.equal(api.seen.length, 1);

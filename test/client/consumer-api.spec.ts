@@ -31,9 +31,9 @@ describe('client: the consumer’s side', function () {
       consumerId: account.consumerId,
     });
     const ids: string[] = [];
-    for await (const { id } of consumer.usage({ limit: 1 })) ids.push(id);
+    for await (const { id } of consumer.charges.list({ limit: 1 })) ids.push(id);
     assert.deepEqual(ids, made.map(({ id }) => id).toReversed());
-    assert.equal((await consumer.usage({ tool: 'search' }).page()).total, 4);
+    assert.equal((await consumer.charges.list({ tool: 'search' }).page()).total, 4);
     const month = new Date().toISOString().slice(0, 7);
     assert.equal((await consumer.statement(month)).closingBalance, 6);
     assert.match(consumer.lastRequestId ?? '', /^req_/);
@@ -44,12 +44,12 @@ describe('client: the consumer’s side', function () {
     const { sessionUrl, topUpId } = await consumer.checkout(asked);
     assert.equal((await consumer.checkout(asked)).topUpId, topUpId);
     await pay(sessionUrl ?? '');
-    await until(async () => (await consumer.findTopUp(topUpId)).status === 'completed');
+    await until(async () => (await consumer.topUps.get(topUpId)).status === 'completed');
     const direct = await consumer.topUp({ amount: 6 });
     assert.equal(direct.status, 'completed');
     assert.equal((await consumer.balance()).balance, 21);
     const topUps: string[] = [];
-    for await (const { method } of consumer.topUps({ limit: 1 })) topUps.push(method);
+    for await (const { method } of consumer.topUps.list({ limit: 1 })) topUps.push(method);
     assert.deepEqual(topUps, ['direct', 'checkout', 'manual']);
   });
 
@@ -59,7 +59,7 @@ describe('client: the consumer’s side', function () {
       [small.code, small.param, small.outcome],
       ['invalid_amount', 'amount', 'not_done'],
     );
-    assert.equal((await raised(consumer.findTopUp('tu_0'))).code, 'not_found');
+    assert.equal((await raised(consumer.topUps.get('tu_0'))).code, 'not_found');
     const none = new FareboxConsumer({ consumerKey: 'fare_ck_live_x', baseUrl: stack.api.url });
     assert.equal((await raised(none.balance())).code, 'invalid_api_key');
   });

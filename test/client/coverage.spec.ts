@@ -38,13 +38,28 @@ const OPERATIONS: readonly Found[] = Object.entries(document.paths).flatMap(([pa
 
 /** Why the client has no method for them. */
 const LEFT_OUT: Readonly<Record<string, string>> = {
-  exportCharges: 'a file for people; `charges()` has the same rows',
-  exportUsage: 'a file for people; `usage()` has the same rows',
+  exportCharges: 'a file for people; `charges.list()` has the same rows',
+  exportUsage: 'a file for people; `charges.list()` has the same rows',
   exportEarnings: 'a file for people; `earnings()` has the same sums',
   exportBudgetUsage: 'a file for people; `budgets.usage()` has the same sums',
   exportStatement: 'a file for people; `statement()` has the same sums',
   streamEarnings: 'server-sent events for pages; `earnings()` has the same sums',
 };
+
+/** Counts, sums and keys: no records that grow in number. */
+const NOT_PAGED = ['listBudgetRefusals', 'listReceiptKeys', 'listRefusals', 'listUsageByDay'];
+
+/** Figures have the name of what they tell. */
+const FIGURES = new Set([
+  'balance',
+  'budgets.refusals',
+  'budgets.usage',
+  'earnings',
+  'refusals',
+  'statement',
+  'usageByDay',
+  'verifyReceipt',
+]);
 
 type Client = { readonly farebox: Farebox; readonly consumer: FareboxConsumer };
 type Call = (client: Client, options?: CallOptions) => Promise<unknown> | List<unknown, unknown>;
@@ -55,14 +70,14 @@ const charge = { apiKey: 'fare_ck_live_x', tool: 'search', amount: 1 };
 const METHODS: Readonly<Record<string, Call>> = {
   createCharge: ({ farebox }, o) => farebox.charge(charge, o),
   createChargeBatch: ({ farebox }, o) => farebox.batch([charge], o),
-  listCharges: ({ farebox }, o) => farebox.charges({}, o),
-  getCharge: ({ farebox }, o) => farebox.findCharge('x', o),
+  listCharges: ({ farebox }, o) => farebox.charges.list({}, o),
+  getCharge: ({ farebox }, o) => farebox.charges.get('x', o),
   refundCharge: ({ farebox }, o) => farebox.refund({ chargeId: 'chg_0' }, o),
   createHold: ({ farebox }, o) => farebox.holds.place(charge, o),
   listHolds: ({ farebox }, o) => farebox.holds.list({}, o),
-  'listHolds of a consumer': ({ consumer }, o) => consumer.holds({}, o),
+  'listHolds of a consumer': ({ consumer }, o) => consumer.holds.list({}, o),
   getHold: ({ farebox }, o) => farebox.holds.get('x', o),
-  'getHold of a consumer': ({ consumer }, o) => consumer.findHold('x', o),
+  'getHold of a consumer': ({ consumer }, o) => consumer.holds.get('x', o),
   captureHold: ({ farebox }, o) => farebox.holds.capture({ holdId: 'x' }, o),
   extendHold: ({ farebox }, o) => farebox.holds.extend({ holdId: 'x', expiresIn: 60 }, o),
   releaseHold: ({ farebox }, o) => farebox.holds.release({ holdId: 'x' }, o),
@@ -80,14 +95,14 @@ const METHODS: Readonly<Record<string, Call>> = {
   // Fetched once for all receipts, so it has no options of its own.
   listReceiptKeys: ({ farebox }) => farebox.verifyReceipt(RECEIPT),
   getBalance: ({ consumer }, o) => consumer.balance(o),
-  listUsage: ({ consumer }, o) => consumer.usage({}, o),
-  getUsageCharge: ({ consumer }, o) => consumer.findCharge('x', o),
+  listUsage: ({ consumer }, o) => consumer.charges.list({}, o),
+  getUsageCharge: ({ consumer }, o) => consumer.charges.get('x', o),
   listUsageByDay: ({ consumer }, o) => consumer.usageByDay({ from: '2026-11-01' }, o),
   createTopUp: ({ consumer }, o) => consumer.topUp({ amount: 5 }, o),
-  listTopUps: ({ consumer }, o) => consumer.topUps({}, o),
-  getTopUp: ({ consumer }, o) => consumer.findTopUp('x', o),
+  listTopUps: ({ consumer }, o) => consumer.topUps.list({}, o),
+  getTopUp: ({ consumer }, o) => consumer.topUps.get('x', o),
   createCheckout: ({ consumer }, o) => consumer.checkout({ amount: 5 }, o),
-  quoteTopUp: ({ consumer }, o) => consumer.topUpQuote({ amount: 5 }, o),
+  quoteTopUp: ({ consumer }, o) => consumer.topUps.quote({ amount: 5 }, o),
   createApproval: ({ farebox }, o) => farebox.approvals.ask(charge, o),
   'createApproval of a consumer': ({ consumer }, o) =>
     consumer.approvals.ask({ developerId: 'dev_0', tool: 'search' }, o),
@@ -103,7 +118,7 @@ const METHODS: Readonly<Record<string, Call>> = {
   getBudgetUsage: ({ consumer }, o) => consumer.budgets.usage('x', {}, o),
   listBudgetRefusals: ({ consumer }, o) => consumer.budgets.refusals('x', {}, o),
   createSpendKey: ({ consumer }, o) => consumer.budgets.createKey('x', {}, o),
-  listSpendKeys: ({ consumer }, o) => consumer.budgets.keys('x', {}, o),
+  listSpendKeys: ({ consumer }, o) => consumer.budgets.listKeys('x', {}, o),
   rollKey: ({ consumer }, o) => consumer.budgets.rollKey('x', {}, o),
   revokeKey: ({ consumer }, o) => consumer.budgets.revokeKey('x', {}, o),
   getEarnings: ({ farebox }, o) => farebox.earnings({}, o),
@@ -111,20 +126,20 @@ const METHODS: Readonly<Record<string, Call>> = {
   listTools: ({ farebox }, o) => farebox.tools.list({}, o),
   getTool: ({ farebox }, o) => farebox.tools.get('x', o),
   updateTool: ({ farebox }, o) => farebox.tools.update('x', {}, o),
-  listDeveloperTopUps: ({ farebox }, o) => farebox.topUps({}, o),
+  listDeveloperTopUps: ({ farebox }, o) => farebox.topUps.list({}, o),
   listRefusals: ({ farebox }, o) => farebox.refusals({}, o),
-  getDeveloper: ({ farebox }, o) => farebox.developer(o),
-  updateDeveloper: ({ farebox }, o) => farebox.updateDeveloper({}, o),
-  getLowBalance: ({ farebox }, o) => farebox.lowBalance(o),
-  updateLowBalance: ({ farebox }, o) => farebox.updateLowBalance({ threshold: 5 }, o),
+  getDeveloper: ({ farebox }, o) => farebox.developer.get(o),
+  updateDeveloper: ({ farebox }, o) => farebox.developer.update({}, o),
+  getLowBalance: ({ farebox }, o) => farebox.lowBalance.get(o),
+  updateLowBalance: ({ farebox }, o) => farebox.lowBalance.update({ threshold: 5 }, o),
   createWebhookEndpoint: ({ farebox }, o) => farebox.webhookEndpoints.create({ url: 'x' }, o),
-  listWebhookEndpoints: ({ farebox }, o) => farebox.webhookEndpoints.list(o),
+  listWebhookEndpoints: ({ farebox }, o) => farebox.webhookEndpoints.list({}, o),
   getWebhookEndpoint: ({ farebox }, o) => farebox.webhookEndpoints.get('x', o),
   updateWebhookEndpoint: ({ farebox }, o) => farebox.webhookEndpoints.update('x', {}, o),
   deleteWebhookEndpoint: ({ farebox }, o) => farebox.webhookEndpoints.delete('x', o),
   rollWebhookSecret: ({ farebox }, o) => farebox.webhookEndpoints.rollSecret('x', {}, o),
   testWebhookEndpoint: ({ farebox }, o) => farebox.webhookEndpoints.test('x', o),
-  listDeliveries: ({ farebox }, o) => farebox.webhookEndpoints.deliveries('x', {}, o),
+  listDeliveries: ({ farebox }, o) => farebox.webhookEndpoints.listDeliveries('x', {}, o),
   redeliverEvent: ({ farebox }, o) => farebox.webhookEndpoints.redeliver('x', 'y', o),
   getStatement: ({ farebox }, o) => farebox.statement('2026-11', o),
   'getStatement of a consumer': ({ consumer }, o) => consumer.statement('2026-11', o),
@@ -163,6 +178,23 @@ describe('client: the whole API', () => {
     assert.deepEqual(accounted, expected);
   });
 
+  it('pages every list of records', () => {
+    const unpaged = OPERATIONS.filter(({ id, isPaged }) => id.startsWith('list') && !isPaged);
+    assert.deepEqual(unpaged.map(({ id }) => id).toSorted(), NOT_PAGED);
+  });
+
+  it('names alike what lists records, reads one and changes one', () => {
+    const named = Object.entries(METHODS).flatMap(([operation, call]) => {
+      const verb = /^(?:list|get|update)/.exec(operation)?.[0];
+      const [, path = ''] = /=> \w+\.([\w.]+)\(/.exec(call.toString()) ?? [];
+      return verb && !FIGURES.has(path) ? [{ operation, path, verb }] : [];
+    });
+    assert.deepEqual(
+      named.filter(({ path, verb }) => path.split('.').at(-1)?.startsWith(verb) !== true),
+      [],
+    );
+  });
+
   for (const [name, call] of Object.entries(METHODS)) {
     it(`sends ${name}, and keeps its request id`, async () => {
       const client = clients(() => ({}));
@@ -194,7 +226,9 @@ describe('client: the whole API', () => {
         const rows = [{ id: isFirst ? 'first' : 'second' }];
         // The list's name in the reply: one for each kind of list.
         const names =
-          'charges holds topUps budgets keys deliveries leases approvals usage tools'.split(' ');
+          'charges holds topUps budgets keys deliveries leases approvals usage tools webhookEndpoints'.split(
+            ' ',
+          );
         const lists = Object.fromEntries(names.map((each) => [each, rows]));
         return { ...lists, hasMore: isFirst, nextCursor: isFirst ? 'next' : null };
       });

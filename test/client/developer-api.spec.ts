@@ -33,15 +33,15 @@ describe('client: the developer’s side', () => {
   it('lists charges over all pages, newest first, with filters', async () => {
     await chargeMany(7);
     await chargeMany(2, 'other');
-    const charges = await all(farebox.charges({ limit: 3 }));
+    const charges = await all(farebox.charges.list({ limit: 3 }));
     assert.equal(charges.length, 9);
     const ids = charges.map(({ id }) => id);
     assert.deepEqual(ids, ids.toSorted().toReversed());
-    assert.equal((await all(farebox.charges({ tool: 'other' }))).length, 2);
-    assert.deepEqual(await all(farebox.charges({ to: '2020-01-01' })), []);
-    const page = await farebox.charges({ limit: 3 }).page();
+    assert.equal((await all(farebox.charges.list({ tool: 'other' }))).length, 2);
+    assert.deepEqual(await all(farebox.charges.list({ to: '2020-01-01' })), []);
+    const page = await farebox.charges.list({ limit: 3 }).page();
     assert.equal(page.charges.length, 3);
-    const next = await farebox.charges({ limit: 3 }).page(page.nextCursor ?? '');
+    const next = await farebox.charges.list({ limit: 3 }).page(page.nextCursor ?? '');
     assert.deepEqual(
       [...page.charges, ...next.charges].map(({ id }) => id),
       ids.slice(0, 6),
@@ -50,12 +50,12 @@ describe('client: the developer’s side', () => {
 
   it('finds its own charges, and no charge of others', async () => {
     await chargeMany(1);
-    const [charge] = await all(farebox.charges());
-    assert.deepEqual(await farebox.findCharge(charge?.id ?? ''), charge);
+    const [charge] = await all(farebox.charges.list());
+    assert.deepEqual(await farebox.charges.get(charge?.id ?? ''), charge);
     const { developerKey } = await api.createAccount(0);
     const other = new Farebox({ secretKey: developerKey, baseUrl: api.url });
     for (const id of [charge?.id ?? '', 'chg_0', '../tools', '']) {
-      assert.equal((await raised(other.findCharge(id))).code, 'not_found');
+      assert.equal((await raised(other.charges.get(id))).code, 'not_found');
     }
   });
 
@@ -108,7 +108,7 @@ describe('client: the developer’s side', () => {
     assert.equal(series.at(-1)?.earnings, 0.03);
     assert.equal((await farebox.statement(today().slice(0, 7))).closingEarnings, 0.03);
     assert.deepEqual(
-      (await all(farebox.topUps())).map(({ amount, charged }) => [amount, charged]),
+      (await all(farebox.topUps.list())).map(({ amount, charged }) => [amount, charged]),
       [[100, 0.03]],
     );
     const error = await raised(farebox.statement('../tools'));

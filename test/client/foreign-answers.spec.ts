@@ -44,8 +44,8 @@ const CALLS: Readonly<Record<string, Call>> = {
 const READS: Readonly<Record<string, Call>> = {
   balance: (_, consumer) => consumer.balance(),
   'set of receipt keys': (farebox) => farebox.verifyReceipt(RECEIPT),
-  'list of charges': (farebox) => farebox.charges().page(),
-  'list of holds': (_, consumer) => consumer.holds()[Symbol.asyncIterator]().next(),
+  'list of charges': (farebox) => farebox.charges.list().page(),
+  'list of holds': (_, consumer) => consumer.holds.list()[Symbol.asyncIterator]().next(),
   approval: (farebox) => farebox.approvals.get('apr_1'),
 };
 
@@ -92,6 +92,6 @@ describe('client: a success that is not Farebox’s', () => {
   it('a page that has more, and does not say where, does not count as a page', async () => {
     await using api = await ScriptedService.start(answer(200, { charges: [], hasMore: true }));
     const farebox = new Farebox({ secretKey: 'fare_sk_live_x', baseUrl: api.url, maxRetries: 0 });
-    assert.equal((await raised(farebox.charges().page())).code, 'service_unavailable');
+    assert.equal((await raised(farebox.charges.list().page())).code, 'service_unavailable');
   });
 });

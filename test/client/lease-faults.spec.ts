@@ -118,6 +118,42 @@ describe('client: leases and faults', () => {
     assert.equal(await settledThen, 3);
   });
 
+  it('settle for as long as the caller waits, tell which calls are left, and keep settling these', async () => {
+    const isBack = Promise.withResolvers<void>();
+    const { farebox } = await start({
+      settle: () => (response, request) =>
+        void isBack.promise.then(() => settledAll(response, request)),
+    });
+    const lease = ending(await farebox.lease(options));
+    lease.charge({ tool: 'search' });
+    const ended = lease.settle({ timeoutMs: 100 });
+    lease.charge({ tool: 'search' });
+    const { unsettled } = await ended;
+    assert.deepEqual(unsettled, [{ leaseId: 'lse_1', sequence: 1, tool: 'search', amount: 0.02 }]);
+    await assert.rejects(lease.settle({ timeoutMs: -1 }), TypeError);
+    isBack.resolve();
+    assert.deepEqual(await lease.settle(), { unsettled: [] });
+    assert.deepEqual(sequencesPaid(), [
+      [1, true],
+      [2, true],
+    ]);
+  });
+
+  it('settle what was decided before, while more calls are always being decided', async () => {
+    let isOver = false;
+    const { farebox } = await start({
+      settle: () => (response, request) => {
+        if (!isOver) lease.charge({ tool: 'search' });
+        settledAll(response, request);
+      },
+    });
+    const lease = ending(await farebox.lease({ ...options, amount: 100 }));
+    lease.charge({ tool: 'search' });
+    assert.deepEqual(await lease.settle(), { unsettled: [] });
+    isOver = true;
+    assert.ok(lease.remaining > 99, `$${lease.remaining} is left`);
+  });
+
   it('find the call for which a batch was refused, and settle the others', async () => {
     const { farebox } = await start({
       settle: (body) =>
@@ -257,7 +293,7 @@ describe('client: leases and faults', () => {
   it('renew again after a lost renewal, when a settlement has shown the fence', async () => {
     const keys = new Map<string, string>();
     let fence = 1;
-    let settling: Promise<void> | undefined;
+    let settling: Promise<unknown> | undefined;
     const { service, farebox } = await start({
       take: () => taken({ expiresIn: 5 }),
       settle: (body) =>

@@ -159,6 +159,7 @@ describe('client: paid MCP tools', () => {
         const { isError, text, error } = await call('search', {});
         assert.equal(isError, true);
         assert.match(text, /X-Service-Key/);
+        assert.match(text, /The user can make one at http:.*\/console\/budgets\./);
         assert.equal(error?.['code'], 'invalid_api_key');
         assert.deepEqual(await books.holds(), []);
       });

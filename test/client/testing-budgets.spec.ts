@@ -83,7 +83,7 @@ for (const [name, service] of Object.entries({ service: realService(), fake: fak
       const { budgets } = consumer;
       const ask = (changes: object) =>
         farebox.approvals.ask({ apiKey, tool: 'search', amount: 2, ...changes });
-      const [{ id: keyId } = assert.fail()] = (await budgets.keys(id).page()).keys;
+      const [{ id: keyId } = assert.fail()] = (await budgets.listKeys(id).page()).keys;
       const wrong: Readonly<Record<string, () => Promise<unknown>>> = {
         name: () => make({ name: 'x'.repeat(101) }),
         'window.per': () => make({ window: { per: 'year' as 'day', limit: 1 } }),
@@ -97,14 +97,14 @@ for (const [name, service] of Object.entries({ service: realService(), fake: fak
         overlapSeconds: () => budgets.rollKey(keyId, { overlapSeconds: -1 }),
         by: () => budgets.usage(id, { by: 'month' as 'day' }).page(),
         from: () => budgets.usage(id, { from: '2026-01-01T12:00Z' }).page(),
-        cursor: () => farebox.charges().page('bad'),
+        cursor: () => farebox.charges.list().page('bad'),
       };
       for (const [param, call] of Object.entries(wrong)) {
         const error = await raised(call());
         assert.deepEqual([error.status, error.param], [400, param]);
       }
       for (const limit of [0, 101]) {
-        assert.equal((await raised(farebox.charges({ limit }).page())).param, 'limit');
+        assert.equal((await raised(farebox.charges.list({ limit }).page())).param, 'limit');
       }
       const keyed = await raised(budgets.createKey(id, { expiresAt: past }));
       assert.deepEqual([keyed.code, keyed.param], ['invalid_request', 'expiresAt']);

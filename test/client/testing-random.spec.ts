@@ -202,7 +202,7 @@ function draw(random: Random): [string, Request] {
     topUp: ({ ground }) => ground.consumer.topUp({ amount, ...key }),
     list: async ({ ground }) => ({
       // Charges of one batch have no order among themselves.
-      results: (await ground.farebox.charges().page()).charges.toSorted((a, b) =>
+      results: (await ground.farebox.charges.list().page()).charges.toSorted((a, b) =>
         JSON.stringify(said(a as never)) < JSON.stringify(said(b as never)) ? -1 : 1,
       ),
     }),
@@ -210,7 +210,7 @@ function draw(random: Random): [string, Request] {
     sums: async ({ ground }) => ({
       ...(await ground.farebox.earnings()),
       ...(await ground.consumer.balance()),
-      total: (await ground.consumer.usage().page()).total,
+      total: (await ground.consumer.charges.list().page()).total,
     }),
   };
   const shown = { op, amount, tool, metadata, expiresIn, final, over, ...key, at, spoiled };

@@ -102,7 +102,7 @@ for (const [name, service] of Object.entries({ service: realService(), fake: fak
       await refuses('because', (asked) => farebox.approvals.ask(asked), question);
       await refuses(
         'consumerId',
-        (consumerId) => farebox.charges({ consumerId }).page(),
+        (consumerId) => farebox.charges.list({ consumerId }).page(),
         '',
         'cns_1',
       );
@@ -116,7 +116,7 @@ for (const [name, service] of Object.entries({ service: realService(), fake: fak
         'bdg_1',
       );
       const times = ['2026-11-01T00:00:00', 'Nov 1 2026', '2026', '2026-02-30', '1'];
-      await refuses('from', (from) => farebox.charges({ from }).page(), ...times);
+      await refuses('from', (from) => farebox.charges.list({ from }).page(), ...times);
       await refuses('to', (to) => farebox.earnings({ to }), ...times);
     });
 

@@ -50,7 +50,7 @@ for (const [name, service] of Object.entries({ service: realService(), fake: fak
 
     const balance = async () => (await consumer.balance()).balance;
     const total = async (range: { from?: string; to?: string }) =>
-      (await consumer.usage({ ...range, tool: 'search' }).page()).total;
+      (await consumer.charges.list({ ...range, tool: 'search' }).page()).total;
     const charge = (changes: object = {}) =>
       farebox.charge({ apiKey, tool: 'search', amount: 1, ...changes });
     const hold = (changes: object = {}) =>
@@ -102,10 +102,10 @@ for (const [name, service] of Object.entries({ service: realService(), fake: fak
       const { id, receipt, developerId, createdAt } = made;
       const listed = { id, tool: 'search', amount: 0.000001, developerId, receipt, createdAt };
       const seen = { ...listed, refunded: 0, consumerId, metadata: { job: 7, note: null } };
-      assert.deepEqual(await farebox.findCharge(id), seen);
-      assert.deepEqual((await farebox.charges({ tool: 'search' }).page()).charges, [seen]);
-      assert.deepEqual((await farebox.charges({ tool: 'other' }).page()).charges, []);
-      const usage = await consumer.usage().page();
+      assert.deepEqual(await farebox.charges.get(id), seen);
+      assert.deepEqual((await farebox.charges.list({ tool: 'search' }).page()).charges, [seen]);
+      assert.deepEqual((await farebox.charges.list({ tool: 'other' }).page()).charges, []);
+      const usage = await consumer.charges.list().page();
       assert.deepEqual(usage.charges, [{ ...listed, refunded: 0 }]);
       assert.deepEqual([usage.total, usage.hasMore], [0.000001, false]);
       assert.partialDeepStrictEqual(await farebox.verifyReceipt(receipt), {
@@ -123,7 +123,7 @@ for (const [name, service] of Object.entries({ service: realService(), fake: fak
       assert.equal(settled.filter(({ status }) => status === 'fulfilled').length, 10);
       assert.equal(await balance(), 0);
       const ids: string[] = [];
-      for await (const { id } of farebox.charges({ limit: 4 })) ids.push(id);
+      for await (const { id } of farebox.charges.list({ limit: 4 })) ids.push(id);
       assert.equal(new Set(ids).size, 10);
     });
 
@@ -273,6 +273,17 @@ for (const [name, service] of Object.entries({ service: realService(), fake: fak
       assert.deepEqual([error.code, error.status, error.param], ['invalid_api_key', 401, 'apiKey']);
     });
 
+    it('gives callers without a key the same help as those with a wrong one', async () => {
+      for (const call of [charge, hold]) {
+        const wrong = await raised(call({ apiKey: `${apiKey}x` }));
+        const missing = await raised(call({ apiKey: undefined }));
+        assert.match(String(wrong.keysUrl), /^http.+\/console\/budgets$/);
+        const { code, status, type, param, outcome, docUrl, keysUrl } = wrong;
+        const help = { code, status, type, param, outcome, docUrl, keysUrl };
+        assert.partialDeepStrictEqual(missing.toJSON(), help);
+      }
+    });
+
     it('charges a tool by its price', async () => {
       const unknown = await raised(charge({ amount: undefined }));
       assert.deepEqual([unknown.code, unknown.param], ['unknown_tool', 'tool']);
@@ -319,20 +330,22 @@ for (const [name, service] of Object.entries({ service: realService(), fake: fak
       const hour = (hours: number) =>
         new Date(Math.floor(Date.parse(createdAt) / 3_600_000 + hours) * 3_600_000).toISOString();
       const ids = async (range: { from?: string; to?: string }) =>
-        (await farebox.charges({ ...range, tool: 'search' }).page()).charges.map((each) => each.id);
+        (await farebox.charges.list({ ...range, tool: 'search' }).page()).charges.map(
+          (each) => each.id,
+        );
       assert.deepEqual(await ids({ from: createdAt }), [chargeId]);
       assert.deepEqual(await ids({ to: createdAt }), []);
       assert.deepEqual(await ids({ from: hour(0), to: hour(2) }), [chargeId]);
-      const none = await consumer.usage({ from: hour(2) }).page();
+      const none = await consumer.charges.list({ from: hour(2) }).page();
       assert.deepEqual([none.charges, none.total], [[], 0]);
-      assert.equal((await consumer.usage({ from: hour(0) }).page()).charges[0]?.id, id);
+      assert.equal((await consumer.charges.list({ from: hour(0) }).page()).charges[0]?.id, id);
       const range = { from: hour(0), to: hour(2) };
       assert.deepEqual((await farebox.earnings(range)).byTool, { search: 0.75, other: 1 });
       const { byTool, totalEarnings } = await farebox.earnings({ to: hour(0) });
       assert.deepEqual([byTool, totalEarnings], [{}, 0]);
       for (const wrong of [
-        () => farebox.charges({ from: hour(2), to: hour(1) }).page(),
-        () => consumer.usage({ from: 'yesterday' }).page(),
+        () => farebox.charges.list({ from: hour(2), to: hour(1) }).page(),
+        () => consumer.charges.list({ from: 'yesterday' }).page(),
         () => farebox.earnings({ from: hour(0).replace(':00:', ':30:') }),
         () => farebox.earnings({ from: hour(0), to: hour(0) }),
       ]) {
@@ -354,9 +367,9 @@ for (const [name, service] of Object.entries({ service: realService(), fake: fak
       const [first, second] = [await hold(), await hold()];
       await farebox.holds.release({ holdId: first.id });
       assert.deepEqual(await idsOf(farebox.holds.list({ status: 'open' })), [second.id]);
-      assert.deepEqual(await idsOf(consumer.holds({ status: 'released' })), [first.id]);
-      assert.deepEqual(new Set(await idsOf(consumer.holds())), new Set([first.id, second.id]));
-      assert.equal((await consumer.findHold(second.id)).status, 'open');
+      assert.deepEqual(await idsOf(consumer.holds.list({ status: 'released' })), [first.id]);
+      assert.deepEqual(new Set(await idsOf(consumer.holds.list())), new Set([first.id, second.id]));
+      assert.equal((await consumer.holds.get(second.id)).status, 'open');
     });
 
     it('captures a hold once, and gives back the rest', async () => {
@@ -377,7 +390,7 @@ for (const [name, service] of Object.entries({ service: realService(), fake: fak
         (await raised(farebox.holds.release({ holdId: placed.id }))).code,
         'hold_closed',
       );
-      assert.equal((await farebox.findCharge(captured.id)).holdId, placed.id);
+      assert.equal((await farebox.charges.get(captured.id)).holdId, placed.id);
       assert.deepEqual((await farebox.earnings()).byTool, { search: 0.5 });
       assert.equal((await farebox.earnings({ tool: 'other' })).totalEarnings, 0);
     });

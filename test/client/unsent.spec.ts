@@ -51,7 +51,7 @@ const UNSENT: Record<
       consumer.approvals.decide('apr_1', { decision: 'top_up', amount }),
     'a tool of no price': () => farebox.tools.create({ name: tool, price: amount }),
     'a change of a tool to no price': () => farebox.tools.update('tool_1', { price: amount }),
-    'a threshold of no amount': () => farebox.updateLowBalance({ threshold: amount }),
+    'a threshold of no amount': () => farebox.lowBalance.update({ threshold: amount }),
   },
 };
 
@@ -63,7 +63,7 @@ const MALFORMED: Record<string, () => Promise<unknown>> = {
   maxPerCall: () => consumer.budgets.update('bdg_1', { maxPerCall: amount }),
   maxLease: () => consumer.budgets.update('bdg_1', { maxLease: amount }),
   price: () => farebox.tools.update('tool_1', { price: amount }),
-  threshold: () => farebox.updateLowBalance({ threshold: amount }),
+  threshold: () => farebox.lowBalance.update({ threshold: amount }),
   'tools.1.price': () =>
     farebox.leases.take({ apiKey, tools: [tool, { name: tool, price: amount }], amount: 1 }),
   'entries.1.amount': () =>

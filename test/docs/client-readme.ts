@@ -97,7 +97,7 @@ const EXCERPTS: readonly Excerpt[] = [
   {
     shows: 'farebox.refund(',
     given: FAREBOX + API_KEY + CHARGE,
-    after: 'assert.equal((await farebox.findCharge(charge.id)).refunded, 0.02);',
+    after: 'assert.equal((await farebox.charges.get(charge.id)).refunded, 0.02);',
   },
   {
     shows: 'farebox.lease(',

@@ -11,7 +11,7 @@ export const EVENT_OPERATIONS = {
     tag: 'Events',
     summary: 'List webhook endpoints',
     description:
-      "Returns all of the account's webhook endpoints, oldest first, without their secrets.",
+      "Returns a page of the account's webhook endpoints, oldest first, without their secrets.",
   },
   getWebhookEndpoint: {
     tag: 'Events',

@@ -138,9 +138,13 @@ async function knownOf(
 export async function listWebhookEndpoints(
   connection: Connection,
   accountId: string,
+  { limit, afterId }: { readonly limit: number; readonly afterId?: string | undefined },
 ): Promise<readonly WebhookEndpoint[]> {
+  const after = afterId === undefined ? sql.fragment`true` : sql.fragment`id > ${afterId}::uuid`;
   return connection.any(sql.type(endpointRow)`
-    select ${columns} from farebox.webhook_endpoints where account_id = ${accountId} order by id
+    select ${columns} from farebox.webhook_endpoints
+    where account_id = ${accountId} and ${after}
+    order by id limit ${limit}
   `);
 }
 

@@ -100,6 +100,20 @@ describe('webhook endpoints', () => {
     assert.notEqual(again.secret, rolled.secret);
   });
 
+  it('are listed in pages, oldest first', async () => {
+    const ids = [(await make()).id, (await make()).id, (await make()).id];
+    const page = async (query: string) => {
+      const reply = bodyOf(await ask('GET', `${PATH}${query}`), 200, WebhookEndpointsReply);
+      const { webhookEndpoints, hasMore, nextCursor } = reply;
+      return [webhookEndpoints.map(({ id }) => id), hasMore, nextCursor];
+    };
+    assert.deepEqual(await page(''), [ids, false, null]);
+    assert.deepEqual(await page('?limit=2'), [ids.slice(0, 2), true, ids[1]]);
+    assert.deepEqual(await page(`?limit=2&cursor=${ids[1]}`), [ids.slice(2), false, null]);
+    assertError(await ask('GET', `${PATH}?cursor=we_0`), 400, 'invalid_cursor', 'cursor');
+    assertError(await ask('GET', `${PATH}?limit=0`), 400, 'invalid_request', 'limit');
+  });
+
   it('are changed member by member', async () => {
     const { secret: _, ...made } = await make({ types: ['key.created'] });
     const change = async (body: object) =>

@@ -25,10 +25,12 @@ import {
   type WebhookEndpoint,
   type WhichEndpoint,
 } from '../../../store/events/webhook-endpoints.ts';
+import type { PageQuery } from '../../../schemas/shapes.ts';
 import type { Reply, Request } from '../../endpoint.ts';
 import { invalidField } from '../../invalid-field.ts';
 import { idIn, noSuch } from '../../look-ups.ts';
 import { NO_STORE, REPLAYED } from '../../respond.ts';
+import { listPage } from '../../pagination.ts';
 import { cannotShowAgain, keyReused, retryOf } from '../../retries.ts';
 import type { Api } from '../../services.ts';
 
@@ -64,10 +66,15 @@ export async function postEndpoint(
 /** Oldest first. */
 export async function getEndpoints(
   api: Api,
-  { caller }: Request,
+  { caller, query }: Request<undefined, PageQuery>,
 ): Promise<Reply<WebhookEndpointsReply>> {
-  const found = await listWebhookEndpoints(api.database, caller.accountId);
-  return { status: 200, body: { webhookEndpoints: found.map(wireEndpoint) } };
+  const { rows, hasMore, nextCursor } = await listPage(
+    query,
+    'webhookEndpoint',
+    ({ limit, beforeId: afterId }) =>
+      listWebhookEndpoints(api.database, caller.accountId, { limit, afterId }),
+  );
+  return { status: 200, body: { webhookEndpoints: rows.map(wireEndpoint), hasMore, nextCursor } };
 }
 
 export async function getEndpoint(
