@@ -6,6 +6,7 @@
 import { readClockAndArchive } from '../store/charges/archived.ts';
 import type { Database } from '../store/database.ts';
 import { CLOCK_JUMP_MS_MAX, CLOCK_SKEW_MS_MAX } from './limits.ts';
+import { RepeatedWork } from './repeated-work.ts';
 
 const MEASURE_EVERY_MS = 1_000;
 
@@ -65,8 +66,7 @@ export class ClockArchivedError extends ClockError {
 export class DatabaseClock {
   readonly #database: Database;
   readonly #onError: (error: unknown) => void;
-  #timer: NodeJS.Timeout | undefined;
-  #isStopped = false;
+  #measuring: RepeatedWork | undefined;
   /** Postgres' time minus `performance.now()`, which changes of the machine's clock do not affect. */
   #offsetMs = 0;
   /** This machine's time minus `performance.now()`, when Postgres was asked. */
@@ -86,14 +86,15 @@ export class DatabaseClock {
 
   /** Throws a ClockError when a clock is wrong. */
   async start(): Promise<void> {
-    await this.#measure();
+    const measure = () => this.#measure();
+    await measure();
     this.checkedNowMs();
-    this.#measureLater();
+    this.#measuring = new RepeatedWork(MEASURE_EVERY_MS, measure, this.#onError);
   }
 
-  stop(): void {
-    this.#isStopped = true;
-    clearTimeout(this.#timer);
+  /** Resolves once the reading in progress, if any, has ended. */
+  async stop(): Promise<void> {
+    await this.#measuring?.stop();
   }
 
   /**
@@ -174,15 +175,5 @@ export class DatabaseClock {
     if (error instanceof ClockJumpError) return;
     if (error !== undefined && !this.#isWrong) this.#onError(error);
     this.#isWrong = error !== undefined;
-  }
-
-  #measureLater(): void {
-    if (this.#isStopped) return;
-    this.#timer = setTimeout(() => {
-      void this.#measure()
-        .catch(this.#onError)
-        .finally(() => this.#measureLater());
-    }, MEASURE_EVERY_MS);
-    this.#timer.unref();
   }
 }

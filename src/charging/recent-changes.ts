@@ -9,6 +9,7 @@ import {
   type RecentChangesAnswer,
   type Writer,
 } from '../store/recent-changes.ts';
+import { RepeatedWork } from './repeated-work.ts';
 
 /** Parts of the time in which a change has to be seen: two polls may fail, and timers may be late. */
 const ASK_EVERY = 0.3;
@@ -35,8 +36,7 @@ export class RecentChanges {
   #since: string | undefined;
   /** The transactions that had not ended at the last answer. */
   #writers: readonly Writer[] = [];
-  #timer: NodeJS.Timeout | undefined;
-  #isStopped = false;
+  #asking: RepeatedWork | undefined;
 
   /**
    * `find` returns what may have changed since the time of the last answer, and nothing less: Postgres may
@@ -52,12 +52,14 @@ export class RecentChanges {
 
   /** Begins to ask. Until the first answer, `areKnown` is false. */
   async start(): Promise<void> {
-    await this.#ask();
+    const ask = () => this.#ask();
+    await ask().catch(this.#onError);
+    this.#asking = new RepeatedWork(SEEN_WITHIN_MS * ASK_EVERY, ask, this.#onError);
   }
 
-  stop(): void {
-    this.#isStopped = true;
-    clearTimeout(this.#timer);
+  /** Resolves once the query in progress, if any, has ended. */
+  async stop(): Promise<void> {
+    await this.#asking?.stop();
   }
 
   /** Calls `listener` with the changes of each answer, if there are any. */
@@ -72,19 +74,12 @@ export class RecentChanges {
 
   async #ask(): Promise<void> {
     const startedAt = performance.now();
-    try {
-      const answer = await this.#find(this.#since);
-      const found = this.#hasLongWriterEnded(answer) ? undefined : answer.changes;
-      if (found?.length !== 0) for (const listener of this.#listeners) listener(found);
-      this.#since = answer.at;
-      this.#writers = answer.writers;
-      this.#knownUntil = startedAt + SEEN_WITHIN_MS * TRUST;
-    } catch (error) {
-      this.#onError(error);
-    }
-    if (this.#isStopped) return;
-    this.#timer = setTimeout(() => void this.#ask(), SEEN_WITHIN_MS * ASK_EVERY);
-    this.#timer.unref();
+    const answer = await this.#find(this.#since);
+    const found = this.#hasLongWriterEnded(answer) ? undefined : answer.changes;
+    if (found?.length !== 0) for (const listener of this.#listeners) listener(found);
+    this.#since = answer.at;
+    this.#writers = answer.writers;
+    this.#knownUntil = startedAt + SEEN_WITHIN_MS * TRUST;
   }
 
   /**

@@ -104,7 +104,7 @@ export async function openApiPools(
     };
     return { pools, clock: started, laneCount };
   } catch (error) {
-    clock?.stop();
+    await clock?.stop();
     for (const pool of opened) await pool.end();
     throw error;
   }

@@ -54,7 +54,7 @@ describe("Postgres' clock", () => {
       assert.ok(after >= before, `${after} after ${before}`);
     } finally {
       Reflect.deleteProperty(performance, 'now');
-      clock.stop();
+      await clock.stop();
     }
   });
 
@@ -85,7 +85,7 @@ describe("Postgres' clock", () => {
     } finally {
       Reflect.deleteProperty(performance, 'now');
       Date.now = dateNow;
-      clock.stop();
+      await clock.stop();
     }
   });
 
@@ -113,7 +113,7 @@ describe("Postgres' clock", () => {
       });
       assert.ok(lowestMs > beforeMs - 10, `${beforeMs - lowestMs} ms back`);
     } finally {
-      clock.stop();
+      await clock.stop();
       await lined.end();
       await line.stop();
     }
@@ -130,7 +130,7 @@ describe("Postgres' clock", () => {
       assert.ok(errors[0] instanceof ClockSkewError, String(errors[0]));
     } finally {
       Date.now = dateNow;
-      clock.stop();
+      await clock.stop();
     }
   });
 
@@ -145,7 +145,7 @@ describe("Postgres' clock", () => {
       assert.throws(() => clock.checkedNowMs(), ClockArchivedError);
       await assert.rejects(new DatabaseClock(database, () => {}).start(), ClockArchivedError);
     } finally {
-      clock.stop();
+      await clock.stop();
       await database.query(sql.typeAlias('nothing')`delete from farebox.archived_months`);
     }
   });
@@ -164,7 +164,7 @@ describe("Postgres' clock", () => {
       assert.ok(Math.abs((noticed[0] ?? 0) - SET_BACK_MS) < 5_000, String(noticed));
     } finally {
       Reflect.deleteProperty(performance, 'now');
-      clock.stop();
+      await clock.stop();
     }
   });
 
@@ -186,7 +186,7 @@ describe("Postgres' clock", () => {
       assert.ok(Math.abs((noticed[0] ?? 0) - 2 * SHORT_STEP_MS) < 5_000, String(noticed));
     } finally {
       Reflect.deleteProperty(performance, 'now');
-      clock.stop();
+      await clock.stop();
     }
   });
 });

@@ -32,7 +32,7 @@ describe('the look-up of an earlier hold', () => {
     await clock.start();
   });
   after(async () => {
-    clock?.stop();
+    await clock?.stop();
     await client?.end();
     await ledger?.drop();
   });

@@ -50,7 +50,7 @@ describe('the batcher of entries', () => {
     consumers = await newConsumers(client, 3, 1_000_000);
   });
   after(async () => {
-    clock?.stop();
+    await clock?.stop();
     await client?.end();
     await pool?.end();
     await ledger?.drop();

@@ -52,13 +52,13 @@ function open(options: Partial<FreshCacheOptions<Row>> = {}) {
     },
     insert: (key: string, row: Row) => rows.set(key, row),
     breakDown: (error: Error | undefined) => (outage = error),
-    [Symbol.dispose]: () => changes.stop(),
+    [Symbol.asyncDispose]: () => changes.stop(),
   };
 }
 
 describe('FreshCache', () => {
   it('keeps a row in memory once it was read', async () => {
-    using opened = open();
+    await using opened = open();
     const { cache, reads } = opened;
     await opened.changes.start();
     assert.equal(cache.peek('a'), undefined);
@@ -68,7 +68,7 @@ describe('FreshCache', () => {
   });
 
   it('evicts the least recently used row when it is full', async () => {
-    using opened = open({ entriesMax: 3 });
+    await using opened = open({ entriesMax: 3 });
     const { cache } = opened;
     opened.insert('c', { value: 3 });
     opened.insert('d', { value: 4 });
@@ -81,13 +81,13 @@ describe('FreshCache', () => {
   });
 
   it('trusts nothing until it has begun to poll for changes', async () => {
-    using opened = open();
+    await using opened = open();
     await opened.cache.load('a');
     assert.equal(opened.cache.peek('a'), undefined);
   });
 
   it('reads all rows that one turn missed in one query', async () => {
-    using opened = open();
+    await using opened = open();
     const { cache, reads } = opened;
     await opened.changes.start();
     const keys = ['a', 'b', 'a', 'none'];
@@ -100,7 +100,7 @@ describe('FreshCache', () => {
   });
 
   it('does not cache absence: a new row is seen at once', async () => {
-    using opened = open();
+    await using opened = open();
     const { cache, insert } = opened;
     await opened.changes.start();
     assert.equal(await cache.load('new'), undefined);
@@ -109,7 +109,7 @@ describe('FreshCache', () => {
   });
 
   it('drops a row that changed elsewhere', async () => {
-    using opened = open();
+    await using opened = open();
     const { cache, change } = opened;
     await opened.changes.start();
     await cache.load('a');
@@ -119,7 +119,7 @@ describe('FreshCache', () => {
   });
 
   it('keeps its rows when rows of another kind change', async () => {
-    using opened = open();
+    await using opened = open();
     const { cache, changeTool } = opened;
     await opened.changes.start();
     await cache.load('a');
@@ -134,7 +134,7 @@ describe('FreshCache', () => {
 
   it('drops a row that it does not trust once the row is found to be gone', async () => {
     let row: Row | undefined = { value: 1 };
-    using opened = open({ load: async () => new Map(row && [['a', row]]) });
+    await using opened = open({ load: async () => new Map(row && [['a', row]]) });
     const { cache, breakDown } = opened;
     await opened.changes.start();
     await cache.load('a');
@@ -148,7 +148,7 @@ describe('FreshCache', () => {
   });
 
   it('drops at once a row that it is told to', async () => {
-    using opened = open();
+    await using opened = open();
     const { cache } = opened;
     await opened.changes.start();
     await cache.load('a');
@@ -159,7 +159,7 @@ describe('FreshCache', () => {
   it('does not keep a row that it was told to drop while it was being read', async () => {
     const { promise: isRead, resolve: read } = Promise.withResolvers<void>();
     const { promise: mayArrive, resolve: arrive } = Promise.withResolvers<void>();
-    using opened = open({
+    await using opened = open({
       load: async () => {
         read();
         await mayArrive;
@@ -177,7 +177,7 @@ describe('FreshCache', () => {
   });
 
   it('has another version after a change, and none while it cannot be trusted', async () => {
-    using opened = open();
+    await using opened = open();
     const { cache, change, breakDown } = opened;
     assert.equal(cache.version, undefined);
     await opened.changes.start();
@@ -196,7 +196,7 @@ describe('FreshCache', () => {
   });
 
   it('stops trusting itself when it cannot poll, reads from the database, and recovers', async () => {
-    using opened = open();
+    await using opened = open();
     const { cache, breakDown, errors, change } = opened;
     await opened.changes.start();
     await cache.load('a');
@@ -211,7 +211,7 @@ describe('FreshCache', () => {
   });
 
   it('asks what changed since the last answer, even after a long outage', async () => {
-    using opened = open();
+    await using opened = open();
     const { breakDown, asked } = opened;
     await opened.changes.start();
     breakDown(new Error('away'));
@@ -223,7 +223,7 @@ describe('FreshCache', () => {
 
   it('fails the callers whose rows cannot be read, and reads again for the next', async () => {
     let outage: Error | undefined = new Error('away');
-    using opened = open({
+    await using opened = open({
       load: async () => {
         if (outage) throw outage;
         return new Map([['a', { value: 1 }]]);
@@ -237,7 +237,7 @@ describe('FreshCache', () => {
   });
 
   it('uses a row whose read took long once, and does not keep it', async () => {
-    using opened = open({
+    await using opened = open({
       load: async () => {
         const late = performance.now() + 510;
         await until(() => performance.now() > late);
@@ -251,7 +251,7 @@ describe('FreshCache', () => {
   });
 
   it('never keeps more rows than its limit', async () => {
-    using opened = open({ entriesMax: 1 });
+    await using opened = open({ entriesMax: 1 });
     const { cache } = opened;
     await opened.changes.start();
     await cache.load('a');

@@ -53,7 +53,7 @@ describe('a change whose transaction took an hour', () => {
     );
   });
   afterEach(async () => {
-    changes.stop();
+    await changes.stop();
     await slow.end();
   });
   after(() => api.stop());
