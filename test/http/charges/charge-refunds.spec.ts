@@ -44,6 +44,12 @@ describe('POST /v1/charges/:id/refund', () => {
     const { developerKey: key } = developer;
     return call(server, 'POST', `/v1/charges/${id}/refund`, { key, body, headers });
   };
+  /** For many at once: on a busy machine some wait for too long, and are to be sent again. */
+  const insist = (...asked: Parameters<typeof ask>): Promise<Answer> =>
+    until(async () => {
+      const answer = await ask(...asked);
+      return answer.status !== 429 && answer;
+    });
   const refund = async (id: string, body: unknown = {}) =>
     bodyOf(await ask(id, body), 201, RefundReply);
   const balance = async () =>
@@ -102,7 +108,7 @@ describe('POST /v1/charges/:id/refund', () => {
   it('never refunds more than the charge took, under concurrent requests', async () => {
     const { id } = await made(1);
     const answers = await Promise.all(
-      Array.from({ length: 50 }, (_, n) => ask(id, { amount: 0.03 }, {}, api.servers[n % 2])),
+      Array.from({ length: 50 }, (_, n) => insist(id, { amount: 0.03 }, {}, api.servers[n % 2])),
     );
     const refunds = answers.filter(({ status }) => status === 201);
     assert.equal(refunds.length, 33);
@@ -118,7 +124,7 @@ describe('POST /v1/charges/:id/refund', () => {
   it('refunds everything once, under concurrent requests', async () => {
     const { id } = await made(1);
     const answers = await Promise.all(
-      Array.from({ length: 50 }, (_, n) => ask(id, {}, {}, api.servers[n % 2])),
+      Array.from({ length: 50 }, (_, n) => insist(id, {}, {}, api.servers[n % 2])),
     );
     assert.equal(answers.filter(({ status }) => status === 201).length, 1);
     assert.equal(await balance(), 10);
@@ -129,7 +135,7 @@ describe('POST /v1/charges/:id/refund', () => {
     const { developerKey } = developer;
     const account = { ...consumer, developerKey };
     const [refunds, charges] = await Promise.all([
-      Promise.all(Array.from({ length: 25 }, () => ask(id, { amount: 0.2 }))),
+      Promise.all(Array.from({ length: 25 }, () => insist(id, { amount: 0.2 }))),
       Promise.all(Array.from({ length: 60 }, () => charge(api, account, { amount: 0.1 }))),
     ]);
     assert.ok(refunds.every(({ status }) => status === 201));
