@@ -30,7 +30,13 @@ import { withCustomer } from '../src/stripe/customer.ts';
 import { isMissing } from '../src/stripe/errors.ts';
 import { isTooLateToOpen, recall } from '../src/stripe/recall.ts';
 import { calculateTax, type TaxSettings } from '../src/stripe/tax.ts';
-import { failureOf, isUnconfirmed, refusedFor, verdictOfIntent } from '../src/stripe/verdict.ts';
+import {
+  failureOf,
+  isUnconfirmed,
+  PaymentMismatchError,
+  refusedFor,
+  verdictOfIntent,
+} from '../src/stripe/verdict.ts';
 import { rowIdOf } from './row-id.ts';
 
 export interface TopUpPaymentDeps extends AskDeps {
@@ -59,8 +65,8 @@ export function createTopUpPaymentActivities(deps: TopUpPaymentDeps) {
     /** Charges the saved card, unless an earlier attempt did or failed. */
     chargeSavedCard: step((topUp) => chargeSavedCard(deps, topUp)),
     askProcessor: step((topUp) => ask(deps, topUp)),
-    /** Closes the payment, unless it was already paid. */
-    cancelPayment: step((topUp) => cancelPayment(deps, topUp)),
+    /** Closes the payment, unless it was already paid. An operator asked for it. */
+    cancelPayment: step((topUp) => cancelByOperator(deps, topUp)),
   };
 }
 
@@ -188,6 +194,16 @@ async function withTax(
   const config = tax ?? { code: undefined };
   const calculation = await calculateTax(stripe, customerId, topUp.amountMicros, config);
   return calculation && recordTaxCalculation(database, topUp.id, calculation);
+}
+
+/** Ends the top-up even if another payment than requested was made. Reconciliation lists that one while it is kept. */
+async function cancelByOperator(deps: TopUpPaymentDeps, asked: TopUp): Promise<Verdict> {
+  try {
+    return await cancelPayment(deps, asked);
+  } catch (error) {
+    if (!(error instanceof PaymentMismatchError)) throw error;
+    return recordVerdict(deps, await getTopUp(deps.database, asked.id), { kind: 'expired' });
+  }
 }
 
 async function cancelPayment(deps: TopUpPaymentDeps, asked: TopUp): Promise<Verdict> {

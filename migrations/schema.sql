@@ -1486,6 +1486,7 @@ create constraint trigger users_audit_account after update of account_id on cons
 create constraint trigger users_audit_two_factor after update of two_factor_enabled on console.users deferrable initially deferred for each row when (old.two_factor_enabled is distinct from new.two_factor_enabled) execute function farebox.audit_change('two_factor.changed', 'account_id', 'two_factor_enabled');
 create trigger users_mail_two_factor_off after update of two_factor_enabled on console.users for each row when (old.two_factor_enabled and new.two_factor_enabled is not true) execute function farebox.owe_security_mail('second_factor_off');
 create trigger users_mail_two_factor_on after update of two_factor_enabled on console.users for each row when (new.two_factor_enabled and old.two_factor_enabled is not true) execute function farebox.owe_security_mail('second_factor_on');
+create trigger users_remember_account before delete on console.users for each row execute function farebox.remember_account_of_person();
 
 create table console.verifications (
   id uuid not null default gen_random_uuid(),
@@ -1709,6 +1710,10 @@ create function farebox.post_top_up_event()
   language plpgsql volatile;
 
 create function farebox.refuse_change()
+  returns trigger
+  language plpgsql volatile;
+
+create function farebox.remember_account_of_person()
   returns trigger
   language plpgsql volatile;
 

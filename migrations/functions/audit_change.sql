@@ -37,7 +37,9 @@ begin
   entry.action := tg_argv[0];
   entry.account_id := case tg_argv[1]
     when 'consumer_id' then (select id from farebox.accounts where consumer_id = owner::uuid)
-    when 'user_id' then (select account_id from console.users where id = owner::uuid)
+    when 'user_id' then coalesce((select account_id from console.users where id = owner::uuid),
+      -- Deleted in this transaction (remember_account_of_person.sql).
+      nullif(current_setting('farebox.account_of_' || replace(owner, '-', ''), true), '')::uuid)
     when 'email' then (select id from farebox.accounts where email = owner)
     else owner::uuid
   end;

@@ -19,10 +19,17 @@ export function registerSignInLink(account: Command): void {
 }
 
 async function print(who: string, { dataDir }: { readonly dataDir: string }): Promise<void> {
-  const consoleUrl = readConsoleUrl(await environmentOf(dataDir));
+  const env = await environmentOf(dataDir);
+  const consoleUrl = readConsoleUrl(env);
   const token = await withDatabase(dataDir, async (database) => {
     const { email } = await getAccount(database, who);
     return createSignInLink(database, email, LIFETIME_SECONDS);
   }).catch(ifLost('Repeat the command: it prints another link.'));
   process.stdout.write(`${consoleUrl}/console/auth/sign-in-link?token=${token}\n`);
+  // Beside a start, it is set.
+  if (!env['BASE_URL'] && !env['CONSOLE_URL']) {
+    process.stderr.write(
+      `farebox: BASE_URL is not set, so the link opens on this machine only. Set it, or CONSOLE_URL, as for the API.\n`,
+    );
+  }
 }

@@ -4,10 +4,10 @@ import type { Environment } from '../read-setting.ts';
 import { findingsOf, type Finding } from '../store/doctor/findings.ts';
 import { abandonedOf, describeDeployment, offenderOf } from '../temporal/builds.ts';
 import { listFailingWorkflows } from '../temporal/failing-workflows.ts';
-import { listIdleSchedules, schedulesOf } from '../temporal/schedules.ts';
+import { listScheduleFaults, schedulesOf } from '../temporal/schedules.ts';
 import { withTemporal } from './temporal-command.ts';
 
-const SCHEDULES_CHECK = 'Temporal has the schedules, and none is paused';
+const SCHEDULES_CHECK = 'Temporal has the schedules as defined, and none is paused';
 const WORKFLOWS_CHECK = 'no workflow fails in its code';
 const BUILDS_CHECK = 'no workflow waits for a build that no worker runs';
 /** In the order in which they run. */
@@ -15,15 +15,15 @@ export const TEMPORAL_CHECKS = [SCHEDULES_CHECK, WORKFLOWS_CHECK, BUILDS_CHECK] 
 
 export async function auditTemporal(env: Environment): Promise<Finding[]> {
   return withTemporal(env, async (temporal) => {
-    // Workers recreate a missing schedule within a minute, but leave a paused one paused.
-    const idle = await listIdleSchedules(temporal, schedulesOf(readScheduleConfig(env)));
+    // Workers recreate a missing schedule within a minute and update others when they start. They leave pauses alone.
+    const faults = await listScheduleFaults(temporal, schedulesOf(readScheduleConfig(env)));
     const failing = await listFailingWorkflows(temporal);
     const abandoned = abandonedOf(await describeDeployment(temporal));
     return [
       ...findingsOf(
         'temporal',
         SCHEDULES_CHECK,
-        idle.map(({ id, reason }) => ({ subject: id, detail: reason })),
+        faults.map(({ id, reason }) => ({ subject: id, detail: reason })),
       ),
       ...findingsOf(
         'temporal',

@@ -79,6 +79,8 @@ const SHARED_SETTINGS = [
   'TEMPORAL_PAYLOAD_KEYS',
   'TEMPORAL_CONFIG_FILE',
   'TEMPORAL_PROFILE',
+  'ROLL_UP_EVERY_SECONDS',
+  'RECONCILE_EVERY_SECONDS',
 ];
 
 /** Each names a real service that replaces the embedded part. */

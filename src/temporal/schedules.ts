@@ -19,6 +19,11 @@ import { runsOn } from './starts.ts';
 export interface Schedule {
   /** The workflow's type. With the task queue, it forms the ids of the schedule and of its workflows. */
   readonly workflow: string;
+  /**
+   * Raised when a release changes this row. A worker leaves a schedule with a higher number as it is: a newer
+   * release made it, and this worker was only restarted later.
+   */
+  readonly definition: number;
   readonly everySeconds: number;
   /** How late a tick may still start a run after Temporal was down. Temporal's minimum is 10. */
   readonly catchUpSeconds: number;
@@ -40,6 +45,7 @@ export function schedulesOf(config: ScheduleConfig): readonly Schedule[] {
   return [
     {
       workflow: 'rollUpEarnings',
+      definition: 1,
       everySeconds: config.rollUpEverySeconds,
       // One late run does the work of all missed runs.
       catchUpSeconds: 10,
@@ -48,6 +54,7 @@ export function schedulesOf(config: ScheduleConfig): readonly Schedule[] {
     },
     {
       workflow: 'expireHolds',
+      definition: 1,
       // Workers sweep every second without it; this is a fallback.
       everySeconds: 60,
       catchUpSeconds: 10,
@@ -56,6 +63,7 @@ export function schedulesOf(config: ScheduleConfig): readonly Schedule[] {
     },
     {
       workflow: 'ensurePartitions',
+      definition: 1,
       everySeconds: DAY,
       catchUpSeconds: DAY,
       // It may have to wait until load drops, but must end before the next one begins.
@@ -64,6 +72,7 @@ export function schedulesOf(config: ScheduleConfig): readonly Schedule[] {
     },
     {
       workflow: 'pruneLogs',
+      definition: 1,
       everySeconds: DAY,
       catchUpSeconds: DAY,
       timeoutSeconds: HOUR,
@@ -71,6 +80,7 @@ export function schedulesOf(config: ScheduleConfig): readonly Schedule[] {
     },
     {
       workflow: 'reconcileTopUps',
+      definition: 1,
       everySeconds: config.reconcileEverySeconds,
       // One late run covers all the time missed.
       catchUpSeconds: 60,
@@ -113,25 +123,42 @@ export async function ensureSchedules(
 
 const UPDATES_MAX = 5;
 
-/** Changes the options of a schedule that exists, if they differ, and nothing else of it. */
+/**
+ * Changes the options of a schedule that exists, if they differ and no newer release defined them, and nothing else
+ * of it.
+ */
 async function adoptOptions(temporal: TemporalClient, schedule: Schedule): Promise<void> {
   const client = new CheckedScheduleClient(temporal.client);
   const handle = client.getHandle(scheduleIdOf(temporal, schedule.workflow));
   const wanted = optionsOf(temporal, schedule);
-  for (let updates = 0; !hasOptions(await handle.describe(), wanted); updates += 1) {
+  for (let updates = 0; differences(await handle.describe(), wanted).length > 0; updates += 1) {
     if (updates === UPDATES_MAX) {
       throw new Error(`the schedule ${schedule.workflow} was changed during each update`);
     }
-    await handle.update(({ state }) => ({ ...wanted, state }));
+    await handle.update((current) =>
+      isNewer(current, wanted) ? current : { ...wanted, state: current.state },
+    );
   }
 }
 
-function hasOptions(
+const PARTS = ['spec', 'action', 'policies'] as const;
+
+/** The parts of a schedule that are not as wanted. None if a newer release defined it. */
+function differences(
   description: ScheduleDescription,
-  wanted: ReturnType<typeof optionsOf>,
-): boolean {
-  const parts = ['spec', 'action', 'policies'] as const;
-  return parts.every((part) => includes(description[part], wanted[part]));
+  wanted: ScheduleOptions,
+): (typeof PARTS)[number][] {
+  if (isNewer(description, wanted)) return [];
+  return PARTS.filter((part) => !includes(description[part], wanted[part]));
+}
+
+function isNewer({ action }: ScheduleDescription, wanted: ScheduleOptions): boolean {
+  return definitionIn(action.memo) > definitionIn(wanted.action.memo);
+}
+
+/** 0 in what a release without such numbers made. */
+function definitionIn(memo: Readonly<Record<string, unknown>> | undefined): number {
+  return Number(memo?.['definition'] ?? 0);
 }
 
 /** Compared as JSON, which leaves out what is undefined. */
@@ -142,42 +169,67 @@ function includes(actual: object, wanted: object): boolean {
   );
 }
 
-/** Recreates schedules that somebody deleted or Temporal lost. */
+/**
+ * Recreates schedules that somebody deleted or Temporal lost, and updates those that a worker of an earlier release
+ * recreated. Leaves others as they are, although somebody may have changed their options.
+ */
 export async function restoreSchedules(
   temporal: TemporalClient,
   schedules: readonly Schedule[],
   log: Logger,
 ): Promise<void> {
   for (const schedule of schedules) {
-    if (await isMade(temporal, schedule)) {
+    const found = await find(temporal, schedule);
+    if (found) {
+      if (definitionIn(found.action.memo) < schedule.definition) {
+        await adoptOptions(temporal, schedule);
+      }
+    } else if (await isMade(temporal, schedule)) {
       log.warn({ schedule: schedule.workflow }, 'recreated a missing schedule');
     }
   }
 }
 
-/** A schedule that starts no workflows, and why. */
-interface IdleSchedule {
+async function find(
+  temporal: TemporalClient,
+  { workflow }: Schedule,
+): Promise<ScheduleDescription | undefined> {
+  try {
+    return await temporal.client.schedule.getHandle(scheduleIdOf(temporal, workflow)).describe();
+  } catch (error) {
+    if (error instanceof ScheduleNotFoundError) return undefined;
+    throw error;
+  }
+}
+
+/** A schedule that does not start workflows as this release defines it, and why. */
+interface ScheduleFault {
   readonly id: string;
+  /** Worded to follow the id. */
   readonly reason: string;
 }
 
-/** The schedules that Temporal does not have, or that somebody paused. */
-export async function listIdleSchedules(
+/** The schedules that Temporal does not have, that somebody paused, or that have other options. */
+export async function listScheduleFaults(
   temporal: TemporalClient,
   schedules: readonly Schedule[],
-): Promise<readonly IdleSchedule[]> {
-  const idle: IdleSchedule[] = [];
-  for (const { workflow } of schedules) {
-    const id = scheduleIdOf(temporal, workflow);
-    try {
-      const { state } = await temporal.client.schedule.getHandle(id).describe();
-      if (state.paused) idle.push({ id, reason: `paused: ${state.note || 'without a note'}` });
-    } catch (error) {
-      if (!(error instanceof ScheduleNotFoundError)) throw error;
-      idle.push({ id, reason: 'not found' });
-    }
-  }
-  return idle;
+): Promise<readonly ScheduleFault[]> {
+  const faults = await Promise.all(
+    schedules.map(async (schedule) => {
+      const id = scheduleIdOf(temporal, schedule.workflow);
+      const found = await find(temporal, schedule);
+      if (!found) return [{ id, reason: 'not found' }];
+      const { paused, note } = found.state;
+      return [
+        ...(paused ? [{ id, reason: `paused: ${note || 'without a note'}` }] : []),
+        ...differences(found, optionsOf(temporal, schedule)).map((part) => ({
+          id,
+          reason: `has another ${part} than this release and its settings give it`,
+        })),
+      ];
+    }),
+  );
+  return faults.flat();
 }
 
 /** Whether this call created it. False: it already exists, possibly with other options. */
@@ -194,8 +246,10 @@ async function isMade(temporal: TemporalClient, schedule: Schedule): Promise<boo
   }
 }
 
+type ScheduleOptions = ReturnType<typeof optionsOf>;
+
 function optionsOf(temporal: TemporalClient, schedule: Schedule) {
-  const { workflow, everySeconds, catchUpSeconds, timeoutSeconds, summary } = schedule;
+  const { workflow, definition, everySeconds, catchUpSeconds, timeoutSeconds, summary } = schedule;
   return {
     spec: { intervals: [{ every: everySeconds * 1_000 }] },
     action: {
@@ -206,6 +260,8 @@ function optionsOf(temporal: TemporalClient, schedule: Schedule) {
       ...runsOn(temporal),
       workflowExecutionTimeout: timeoutSeconds * 1_000,
       staticSummary: summary,
+      // Temporal updates no memo of a schedule itself.
+      memo: { definition },
     },
     // A run that takes longer than the interval also does the work of the next one.
     policies: { overlap: ScheduleOverlapPolicy.SKIP, catchupWindow: catchUpSeconds * 1_000 },

@@ -1,10 +1,14 @@
 /** `farebox account` and `farebox key`, as users type them. */
 import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
 import { Client } from 'pg';
 import { kindOfKey } from '../../src/domain/api-keys.ts';
 import { uuidOf } from '../../src/domain/ids.ts';
 import { createTestAccount } from '../support/accounts.ts';
 import { createTestDatabase, farebox, type TestDatabase } from '../support/stack.ts';
+
+const run = promisify(execFile);
 
 type Printed = Readonly<Record<string, string | null>>;
 
@@ -198,6 +202,25 @@ describe('farebox account and key', () => {
     assert.deepEqual(await json('account', 'auto-top-up', email, '--off'), [
       { status: 'off', reason: null },
     ]);
+  });
+
+  it('says that a sign-in link opens on this machine only, if it was not told the address', async () => {
+    const { consumerId } = await createTestAccount(database.url, 0);
+    const printed = async (settings: Readonly<Record<string, string>>) =>
+      run(process.execPath, ['src/cli.ts', 'account', 'sign-in-link', consumerId], {
+        env: { ...process.env, ...env.env, ...settings },
+      });
+    const local = await printed({});
+    assert.match(
+      local.stdout,
+      /^http:\/\/127\.0\.0\.1:8080\/console\/auth\/sign-in-link\?token=\S+\n$/,
+    );
+    assert.match(local.stderr, /^farebox: BASE_URL is not set, so .* opens on this machine only/);
+    for (const name of ['BASE_URL', 'CONSOLE_URL']) {
+      const { stdout, stderr } = await printed({ [name]: 'https://pay.example' });
+      assert.match(stdout, /^https:\/\/pay\.example\/console\/auth\/sign-in-link\?token=/);
+      assert.equal(stderr, '');
+    }
   });
 
   it('writes every change to the audit log, with the command that made it', async () => {

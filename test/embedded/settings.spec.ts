@@ -32,6 +32,11 @@ describe('the settings of a start', () => {
     assert.equal(isOpenToPrivate({ ALLOW_PRIVATE_ENDPOINTS: 'false' }), 'false');
   });
 
+  it('tell commands beside it how often schedules run, because doctor compares that', () => {
+    const intervals = { ROLL_UP_EVERY_SECONDS: '5', RECONCILE_EVERY_SECONDS: '60' };
+    assert.partialDeepStrictEqual(sharedSettings({ port: 1, dataDir, env: intervals }), intervals);
+  });
+
   it('refuse simulated payments into an external database, unless they are requested', () => {
     const database = { DATABASE_URL: 'postgres://books.example/farebox' };
     const stripe = { STRIPE_SECRET_KEY: 'sk_live_x', STRIPE_WEBHOOK_SECRET: 'whsec_x' };

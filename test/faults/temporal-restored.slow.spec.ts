@@ -8,7 +8,7 @@ import { cp, rm } from 'node:fs/promises';
 import { sql } from '../../src/store/database.ts';
 import { requestRefund } from '../../src/store/top-ups/request-refund.ts';
 import type { TopUp } from '../../src/store/top-ups/top-ups.ts';
-import { listIdleSchedules, schedulesOf } from '../../src/temporal/schedules.ts';
+import { listScheduleFaults, schedulesOf } from '../../src/temporal/schedules.ts';
 import { reportPayment } from '../../src/temporal/start-top-up.ts';
 import { proveBooks } from '../support/books.ts';
 import { startOwnTemporal } from '../support/own-servers.ts';
@@ -113,7 +113,7 @@ function provesTopUps(isBackedUp: boolean): void {
 
   async function workersCreateSchedules(): Promise<void> {
     const schedules = schedulesOf(harness.config);
-    await until(async () => (await listIdleSchedules(harness.temporal, schedules)).length === 0, {
+    await until(async () => (await listScheduleFaults(harness.temporal, schedules)).length === 0, {
       timeoutMs: 120_000,
     });
   }

@@ -5,7 +5,7 @@ import { readTemporalConfig } from '../../src/config.ts';
 import { createTemporalClient, type TemporalClient } from '../../src/temporal/client.ts';
 import {
   ensureSchedules,
-  listIdleSchedules,
+  listScheduleFaults,
   restoreSchedules,
   scheduleIdOf,
   schedulesOf,
@@ -13,8 +13,10 @@ import {
 } from '../../src/temporal/schedules.ts';
 import { createTestNamespace, until } from '../support/stack.ts';
 
+const SILENT = pino({ level: 'silent' });
 const ENTRY: Schedule = {
   workflow: 'countSheep',
+  definition: 2,
   everySeconds: 3_600,
   catchUpSeconds: 60,
   timeoutSeconds: 600,
@@ -69,6 +71,38 @@ describe('a schedule', () => {
     assert.deepEqual([state.paused, state.note], [true, 'not today']);
   });
 
+  it('is not changed back by a worker of an earlier release that starts later', async () => {
+    await ensureSchedules(temporal, [ENTRY]);
+    const earlier = { ...ENTRY, definition: 1, everySeconds: 7 };
+    await ensureSchedules(temporal, [earlier]);
+    await restoreSchedules(temporal, [earlier], SILENT);
+    assert.equal((await handle().describe()).spec.intervals?.[0]?.every, 3_600_000);
+    // With the same number, the last worker to start decides.
+    await ensureSchedules(temporal, [{ ...ENTRY, everySeconds: 8 }]);
+    assert.equal((await handle().describe()).spec.intervals?.[0]?.every, 8_000);
+  });
+
+  it('is brought up to date by a worker that runs, if one of an earlier release recreated it', async () => {
+    await ensureSchedules(temporal, [{ ...ENTRY, definition: 1, everySeconds: 7 }]);
+    await restoreSchedules(temporal, [ENTRY], SILENT);
+    assert.equal((await handle().describe()).spec.intervals?.[0]?.every, 3_600_000);
+  });
+
+  it('is reported when it has other options than those of its definition', async () => {
+    await ensureSchedules(temporal, [ENTRY]);
+    const reasons = async (entry: Schedule) =>
+      (await listScheduleFaults(temporal, [entry])).map(({ reason }) => reason);
+    assert.deepEqual(await reasons(ENTRY), []);
+    assert.deepEqual(await reasons({ ...ENTRY, everySeconds: 7 }), [
+      'has another spec than this release and its settings give it',
+    ]);
+    assert.deepEqual(await reasons({ ...ENTRY, definition: 3, timeoutSeconds: 7 }), [
+      'has another action than this release and its settings give it',
+    ]);
+    // A newer release made it.
+    assert.deepEqual(await reasons({ ...ENTRY, definition: 1, everySeconds: 7 }), []);
+  });
+
   it('keeps what an operator does while a worker starts', async () => {
     await ensureSchedules(temporal, [ENTRY]);
     for (let round = 0; round < 20; round += 1) {
@@ -113,24 +147,47 @@ describe('a schedule', () => {
 
   it('is reported when it was deleted, and created again', async () => {
     await ensureSchedules(temporal, [ENTRY]);
-    assert.deepEqual(await listIdleSchedules(temporal, [ENTRY]), []);
+    assert.deepEqual(await listScheduleFaults(temporal, [ENTRY]), []);
     await handle().delete();
-    await until(async () => (await listIdleSchedules(temporal, [ENTRY])).length === 1);
-    await restoreSchedules(temporal, [ENTRY], pino({ level: 'silent' }));
+    await until(async () => (await listScheduleFaults(temporal, [ENTRY])).length === 1);
+    await restoreSchedules(temporal, [ENTRY], SILENT);
     assert.equal((await handle().describe()).action.workflowType, 'countSheep');
   });
 
   it('keeps an operator’s changes while it exists', async () => {
     await ensureSchedules(temporal, [ENTRY]);
     await handle().pause('not today');
-    await restoreSchedules(temporal, [{ ...ENTRY, everySeconds: 7 }], pino({ level: 'silent' }));
+    await restoreSchedules(temporal, [{ ...ENTRY, everySeconds: 7 }], SILENT);
     const { spec, state } = await handle().describe();
     assert.deepEqual(spec.intervals, [{ every: 3_600_000, offset: undefined }]);
     assert.equal(state.paused, true);
   });
 });
 
+/** The first number is that of the definition. */
+const DEFINITIONS: Readonly<Record<string, readonly unknown[]>> = {
+  rollUpEarnings: [1, 60, 10, 3_600, 'Earnings: add recent charges to the sums'],
+  expireHolds: [1, 60, 10, 3_600, 'Holds: release expired holds'],
+  ensurePartitions: [
+    1,
+    86_400,
+    86_400,
+    82_800,
+    'Charges and holds: create the partitions of the coming months',
+  ],
+  pruneLogs: [1, 86_400, 86_400, 3_600, 'Logs: delete old rows'],
+  reconcileTopUps: [1, 900, 60, 21_600, "Reconciliation: compare the processor's books with ours"],
+};
+
 describe('the table of schedules', () => {
+  it('has these definitions; a released one that changes gets a higher number', () => {
+    const table = schedulesOf({ rollUpEverySeconds: 60, reconcileEverySeconds: 900 });
+    assert.deepEqual(
+      Object.fromEntries(table.map(({ workflow, ...row }) => [workflow, Object.values(row)])),
+      DEFINITIONS,
+    );
+  });
+
   it('ends a daily run that cannot continue before the next one is due', () => {
     const table = schedulesOf({ rollUpEverySeconds: 60, reconcileEverySeconds: 900 });
     const daily = table.filter(({ everySeconds }) => everySeconds === 86_400);

@@ -4,7 +4,7 @@ import { findFaults } from '../../../src/commands/doctor.ts';
 import { readScheduleConfig, readTemporalConfig } from '../../../src/config.ts';
 import { createTemporalClient, type TemporalClient } from '../../../src/temporal/client.ts';
 import { ensureSchedules, schedulesOf } from '../../../src/temporal/schedules.ts';
-import { createTestNamespace, until } from '../../support/stack.ts';
+import { createTestNamespace, until, type Environment } from '../../support/stack.ts';
 import { openPlantedBooks, type PlantedBooks } from './planted-books.ts';
 
 describe('farebox doctor --only delivery', () => {
@@ -45,12 +45,11 @@ describe('farebox doctor --only temporal', () => {
   });
   after(() => books?.close());
 
-  it('reports schedules that Temporal does not have, and those that are paused', async () => {
-    const idle = async () =>
-      (await findFaults(books.env, ['temporal'])).findings.map(({ subject, detail }) => [
-        subject,
-        detail,
-      ]);
+  it('reports schedules that Temporal does not have, that are paused, and that differ', async () => {
+    const idle = async (more: Environment = {}) =>
+      (await findFaults({ ...books.env, ...more }, ['temporal'])).findings.map(
+        ({ subject, detail }) => [subject, detail],
+      );
     assert.deepEqual(await idle(), [
       ['farebox/rollUpEarnings', 'not found'],
       ['farebox/expireHolds', 'not found'],
@@ -66,6 +65,9 @@ describe('farebox doctor --only temporal', () => {
     assert.deepEqual(await idle(), [['farebox/reconcileTopUps', 'paused: Stripe asked us to']]);
     await handle.unpause();
     assert.deepEqual(await idle(), []);
+    assert.deepEqual(await idle({ ROLL_UP_EVERY_SECONDS: '7' }), [
+      ['farebox/rollUpEarnings', 'has another spec than this release and its settings give it'],
+    ]);
     await temporal.close();
   });
 

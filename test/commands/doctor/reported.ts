@@ -98,9 +98,9 @@ export const SHOWN_ELSEWHERE: Readonly<Record<string, readonly [file: string, ti
     'commands/doctor/delivery.spec.ts',
     'reports an overdue reconciliation, once top-ups are old enough',
   ],
-  'Temporal has the schedules, and none is paused': [
+  'Temporal has the schedules as defined, and none is paused': [
     'commands/doctor/delivery.spec.ts',
-    'reports schedules that Temporal does not have, and those that are paused',
+    'reports schedules that Temporal does not have, that are paused, and that differ',
   ],
   'no workflow fails in its code': [
     'commands/doctor/delivery.spec.ts',

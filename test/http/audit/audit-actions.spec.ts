@@ -216,6 +216,23 @@ describe('the audit log', () => {
     });
   }
 
+  it('names the account of a person who is deleted, with sessions and passkeys', async () => {
+    const of = await accountId();
+    await sql.query(
+      `insert into console.passkeys (user_id, credential_id, public_key, counter, device_type, backed_up)
+       select id, id::text, '', 0, 'singleDevice', false from console.users where email = $1`,
+      [account.email],
+    );
+    await sql.query('delete from console.users where email = $1', [account.email]);
+    const path = `/v1/operator/audit-log?limit=2&accountId=${of}`;
+    const answer = await call(stack.api, 'GET', path, { headers: operator });
+    const { entries } = bodyOf(answer, 200, OperatorAuditLogReply);
+    assert.deepEqual(entries.map(({ action }) => action).toSorted(), [
+      'passkey.removed',
+      'session.ended',
+    ]);
+  });
+
   it('has a test for each action that a trigger writes', () => {
     const written = read('migrations/schema.sql').matchAll(/audit_change\('([^']+)'/g);
     assert.deepEqual(

@@ -68,6 +68,22 @@ describe('a top-up whose payment does not match it', () => {
     assert.deepEqual(await listDifferences(harness.database), []);
   });
 
+  it('expires by an operator, who keeps the payment and cancels it; reconciliation lists the payment', async () => {
+    const { topUp, intent } = await mismatched();
+    await harness.workflow(topUp.id).executeUpdate('cancel');
+    await harness.statusBecomes(topUp, 'expired');
+    await harness.workflow(topUp.id).result();
+    await reconcileNow(harness.temporal, AbortSignal.timeout(60_000));
+    const [difference, ...more] = await listDifferences(harness.database);
+    assert.deepEqual(more, []);
+    assert.deepEqual(
+      [difference?.kind, difference?.paymentIntentIds],
+      ['payment_mismatch', [intent]],
+    );
+    // Nothing asks about it again.
+    assert.equal((await harness.workflow(topUp.id).describe()).status.name, 'COMPLETED');
+  });
+
   /** $25.00 were paid for a top-up of $26.00. */
   async function mismatched(): Promise<{ readonly topUp: TopUp; readonly intent: string }> {
     const topUp = await harness.checkout(consumer, 25);
