@@ -27,6 +27,7 @@ const ROLLED_BACK_FOR_NOW = /^(40|53|55P03|57014|25006|25P03)/;
 const SOCKET_LOST = new Set(['ECONNRESET', 'EPIPE', 'ETIMEDOUT']);
 
 const LOCK_NOT_AVAILABLE = '55P03';
+const UNDEFINED_TABLE = '42P01';
 
 export function classifyFailure(error: unknown, isSent: boolean): StatementFailure {
   if (!isSent) return 'not_executed';
@@ -94,6 +95,11 @@ export function isDatabaseAway(error: unknown): boolean {
 /** The statement timed out waiting for a row that another transaction has locked, and was rolled back. */
 export function isLockTimeout(error: unknown): boolean {
   return sqlStateOf(error) === LOCK_NOT_AVAILABLE;
+}
+
+/** A table of the statement is not there: dropped, or moved to another schema. */
+export function isTableMissing(error: unknown): boolean {
+  return sqlStateOf(error) === UNDEFINED_TABLE;
 }
 
 /** The SQLSTATE of a database error, which Slonik keeps as the cause of its own error. */

@@ -1,15 +1,15 @@
 /**
  * Archives a closed month: its partition of charges is detached and moved to the schema farebox_archive, and what reads
- * and doctor need of these charges is kept as sums. The holds of earlier months move too. One transaction,
- * beside traffic: charges and holds wait only for the detaching, which reads nothing.
+ * and doctor need of these charges is kept as sums. The holds of earlier months move too. First the charges are summed
+ * up in steps. Then one transaction, beside traffic, changes everything: charges and holds wait only for the detaching,
+ * which reads nothing.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { Type } from 'typebox';
 import { DAY_MS } from '../../domain/durations.ts';
 import { uuidFloor } from '../../domain/ids.ts';
 import { row, sql, timestampOf, type Database, type Transaction } from '../database.ts';
-import { paidByTopUps } from '../earnings/top-up-attribution.ts';
-import { isLockTimeout } from '../failures.ts';
+import { isLockTimeout, isTableMissing } from '../failures.ts';
 import {
   archiveLeases,
   findUnsettled,
@@ -19,6 +19,7 @@ import {
 import { takesLong } from '../long-transaction.ts';
 import { ARCHIVE_LOCK } from './archived.ts';
 import { monthTable } from './month-partition.ts';
+import { CHARGES_PER_STEP, keepFigures, sumUp } from './sum-up-month.ts';
 
 /** Idempotency keys are looked up among the charges of 62 days, and usage by day is read for 100; clocks may differ. */
 const CLOSED_FOR_MS = 101 * DAY_MS;
@@ -28,9 +29,6 @@ const ATTEMPTS = 10;
 const RETRY_MS = 500;
 /** How long a vacuum of the month may take. */
 const VACUUM_WAIT_MS = 600_000;
-
-/** The amount as text: the sum of all accounts may be more than the largest safe integer. */
-const Archived = Type.Object({ charges: Type.Integer(), amountMicros: Type.String() });
 
 export type ArchiveResult =
   | {
@@ -59,7 +57,6 @@ export type ArchiveResult =
    */
   | { readonly kind: 'busy' };
 
-const archivedRow = row(Archived);
 const settingRow = row(Type.Object({ setting: Type.String() }));
 const nameRow = row(Type.Object({ month: Type.String() }));
 const unsettledRow = row(Type.Object({ rest: Type.Boolean(), tail: Type.Boolean() }));
@@ -69,6 +66,7 @@ export async function archiveMonth(
   database: Database,
   month: string,
   nowMs: number,
+  chargesPerStep = CHARGES_PER_STEP,
 ): Promise<ArchiveResult> {
   const fromMs = Date.parse(`${month}-01T00:00:00Z`);
   const begins = new Date(fromMs);
@@ -76,36 +74,44 @@ export async function archiveMonth(
   if (nowMs < toMs + CLOSED_FOR_MS) {
     return { kind: 'not_closed', from: new Date(toMs + CLOSED_FOR_MS).toISOString() };
   }
+  const closed = {
+    name: monthTable('charges', fromMs),
+    day: sql.fragment`(${timestampOf(fromMs)} at time zone 'UTC')::date`,
+  };
+  const refuse = () =>
+    database.transaction(async (tx) => {
+      await takesLong(tx);
+      return findRefusal(tx, month, fromMs, toMs);
+    });
+  const refusal = await refuse();
+  if (refusal) return refusal;
+  try {
+    await sumUp(database, closed, chargesPerStep);
+  } catch (error) {
+    // Another command has archived the month meanwhile, so its table is elsewhere.
+    if (isTableMissing(error)) return (await refuse()) ?? { kind: 'busy' };
+    throw error;
+  }
   return database
     .transaction(async (tx): Promise<ArchiveResult> => {
       await takesLong(tx);
       await tx.query(sql.typeAlias('nothing')`
         select pg_advisory_xact_lock(${ARCHIVE_LOCK})
       `);
-      const next = await findOldestMonth(tx);
-      if (next !== month) return { kind: 'not_next', next };
-      const { rest, tail } = await tx.one(sql.type(unsettledRow)`
-        select exists (select from farebox.charges_rest where id < ${uuidFloor(toMs)}) as rest,
-          exists (select from farebox.earnings_tail where minute < ${timestampOf(toMs)})
-            or exists (
-              select from farebox.key_spending_tail cross join unnest(days) as d (day)
-              where d.day < (${timestampOf(toMs)} at time zone 'UTC')::date
-            ) as tail
-      `);
-      if (rest || tail) return { kind: 'unsettled', what: rest ? 'charges_rest' : 'earnings_tail' };
+      // Again, because another command may have archived it meanwhile.
+      const late = await findRefusal(tx, month, fromMs, toMs);
+      if (late) return late;
       const holds = await listOldPartitions(tx, fromMs);
-      const what = await findUnsettled(tx, holds, fromMs);
-      if (what) return { kind: 'unsettled', what };
-      const name = monthTable('charges', fromMs);
-      await keepVacuumAway(tx, [...holds, name]);
-      const { charges, amountMicros } = await keepFigures(tx, name, fromMs, toMs);
+      await keepVacuumAway(tx, [...holds, closed.name]);
+      const { charges, amountMicros } = await keepFigures(tx, closed);
+      await forgetMinutes(tx, fromMs, toMs);
       const leases = await archiveLeases(tx, fromMs);
-      await detach(tx, name, holds);
+      await detach(tx, closed.name, holds);
       return {
         kind: 'archived',
         charges,
         amountMicros: BigInt(amountMicros),
-        table: `farebox_archive.${name}`,
+        table: `farebox_archive.${closed.name}`,
         toMs,
         holdTables: [...holds, ...leases].map((each) => `farebox_archive.${each}`),
       };
@@ -114,6 +120,28 @@ export async function archiveMonth(
       if (isLockTimeout(error)) return { kind: 'busy' };
       throw error;
     });
+}
+
+/** Undefined: the month can be archived now. */
+async function findRefusal(
+  tx: Transaction,
+  month: string,
+  fromMs: number,
+  toMs: number,
+): Promise<ArchiveResult | undefined> {
+  const next = await findOldestMonth(tx);
+  if (next !== month) return { kind: 'not_next', next };
+  const { rest, tail } = await tx.one(sql.type(unsettledRow)`
+    select exists (select from farebox.charges_rest where id < ${uuidFloor(toMs)}) as rest,
+      exists (select from farebox.earnings_tail where minute < ${timestampOf(toMs)})
+        or exists (
+          select from farebox.key_spending_tail cross join unnest(days) as d (day)
+          where d.day < (${timestampOf(toMs)} at time zone 'UTC')::date
+        ) as tail
+  `);
+  if (rest || tail) return { kind: 'unsettled', what: rest ? 'charges_rest' : 'earnings_tail' };
+  const what = await findUnsettled(tx, await listOldPartitions(tx, fromMs), fromMs);
+  return what && { kind: 'unsettled', what };
 }
 
 async function findOldestMonth(tx: Transaction): Promise<string | null> {
@@ -145,60 +173,12 @@ async function keepVacuumAway(tx: Transaction, partitions: readonly string[]): P
   await setLockTimeout(usual);
 }
 
-/** None of them counts refunds, which keep their own rows and may still be made until the month is detached. */
-async function keepFigures(tx: Transaction, name: string, fromMs: number, toMs: number) {
-  const charges = sql.identifier(['farebox', name]);
-  const month = sql.fragment`(${timestampOf(fromMs)} at time zone 'UTC')::date`;
-  await tx.query(sql.typeAlias('nothing')`
-    insert into farebox.archived_charges
-      (ledger, consumer_id, month, developer, tool, charges, amount_micros)
-    select ledger, consumer_id, ${month}, developer, tool, count(*), sum(amount_micros)
-    from ${charges} group by 1, 2, 4, 5
-  `);
-  // First what follows without a gap: range_agg keeps its input in memory, and one consumer may have most of
-  // the charges.
-  await tx.query(sql.typeAlias('nothing')`
-    insert into farebox.archived_spending as a (ledger, consumer_id, stretches)
-    select ledger, consumer_id, range_agg(stretch) from (
-      select ledger, consumer_id, int8range(min(begins), max(ends)) as stretch from (
-        select *, count(*) filter (where begins is distinct from before) over (
-          partition by ledger, consumer_id order by ends rows unbounded preceding) as number
-        from (
-          select ledger, consumer_id, spent_micros - amount_micros as begins, spent_micros as ends,
-            lag(spent_micros) over (partition by ledger, consumer_id order by spent_micros) as before
-          from ${charges}
-        ) c
-      ) c group by ledger, consumer_id, number
-    ) s group by 1, 2
-    on conflict on constraint archived_spending_pkey do update
-      set stretches = a.stretches + excluded.stretches
-  `);
-  const paid = paidByTopUps(sql.fragment`
-    select ledger, consumer_id, developer, spent_micros, amount_micros, 1 as sign from ${charges}
-  `);
-  await tx.query(sql.typeAlias('nothing')`
-    insert into farebox.archived_attribution as a (ledger, developer, top_up_id, micros, charges)
-    select ledger, developer, top_up_id, sum(micros), sum(charges) from (${paid}) p group by 1, 2, 3
-    on conflict on constraint archived_attribution_pkey do update
-      set micros = a.micros + excluded.micros, charges = a.charges + excluded.charges
-  `);
-  await tx.query(sql.typeAlias('nothing')`
-    insert into farebox.archived_key_spending as a (ledger, consumer_id, spend_key, micros)
-    select ledger, consumer_id, substr(origin, 1, 4)::int4, sum(amount_micros)
-    from ${charges} where origin <> '' and substr(origin, 1, 4)::int4 > 0
-    group by 1, 2, 3
-    on conflict on constraint archived_key_spending_pkey do update set micros = a.micros + excluded.micros
-  `);
-  // The minutes by which lists find the charges of a tool.
+/** The minutes by which lists find the charges of a tool. */
+async function forgetMinutes(tx: Transaction, fromMs: number, toMs: number): Promise<void> {
   await tx.query(sql.typeAlias('nothing')`
     update farebox.earnings set charged_minutes = 0
     where span = 'hour' and charged_minutes <> 0
       and begins_at >= ${timestampOf(fromMs)} and begins_at < ${timestampOf(toMs)}
-  `);
-  return tx.one(sql.type(archivedRow)`
-    insert into farebox.archived_months (month, charges, amount_micros)
-    select ${month}, count(*), coalesce(sum(amount_micros), 0) from ${charges}
-    returning charges, amount_micros::text as "amountMicros"
   `);
 }
 
