@@ -63,7 +63,7 @@ export class FakeApprovals {
   }
 
   /** A one-time approval that lets the call pass this refusal: the smallest. */
-  onceFor(key, { tool, micros }, { node, code }) {
+  onceFor(key, { tool, micros }, { node, code, scope = null }) {
     const fitting = [...this.all.values()].filter(
       (each) =>
         each.decision === 'once' &&
@@ -72,6 +72,7 @@ export class FakeApprovals {
         each.tool === tool &&
         each.node === node &&
         each.code === code &&
+        each.scope === scope &&
         each.micros >= micros &&
         Date.parse(each.decidedAt) > Date.now() - ONCE_MS,
     );

@@ -87,7 +87,7 @@ export class FakeBudgets {
   refusalOf({ node: leaf }, { tool, micros, perCall = micros }, once = () => false) {
     const checks = [
       (node) => [this.#ruleAgainst(node, tool), perCallAgainst(node, perCall)],
-      (node) => [limitAgainst(node, micros)],
+      (node) => limitsAgainst(node, micros),
     ];
     for (const check of checks) {
       for (const node of leaf.path) {
@@ -151,11 +151,13 @@ function perCallAgainst(node, micros) {
   return limitReached(node, 'per_call', maxPerCall, maxPerCall);
 }
 
-function limitAgainst(node, micros) {
+/** Each limit of the node that refuses: of the total first. */
+function limitsAgainst(node, micros) {
   const left = leftOf(node);
-  if (micros > left.total) return limitReached(node, 'total', node.limit, left.total);
-  if (micros <= left.window) return undefined;
-  return limitReached(node, 'window', node.window.limit, left.window);
+  return [
+    micros > left.total && limitReached(node, 'total', node.limit, left.total),
+    micros > left.window && limitReached(node, 'window', node.window.limit, left.window),
+  ];
 }
 
 /** Whether the rule that refused an approval's call would still refuse it. Other rules do not count. */

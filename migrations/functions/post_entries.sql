@@ -14,7 +14,7 @@
 -- it is 0, or 3 when memory found that a budget refuses them unless its owner approved: what memory checks of a budget
 -- is then checked here.
 -- A one-time approval (farebox.approvals) lets one charge or hold of its key, developer and tool, up to its amount, pass
--- what was asked: the limits of its budget, or its approval of developers. The one that needs it uses it up, in this commit.
+-- only what was asked: a limit of its budget, or its approval of developers. The one that needs it uses it up, in this commit.
 -- A hold counts at its key's budgets when it is placed; its captures count only what exceeds it. Released money is
 -- given back to the budgets, and to a window only if that window counted the hold (give_back_to_budgets.sql).
 -- Money that is released while the consumer has a debt repays the debt first. The caller does that in the same
@@ -84,7 +84,7 @@ declare
   r_left bigint[] := r_limit;
   c int; h int; n int;
   v_now timestamptz; v_began timestamptz[]; v_nodes int[];
-  -- v_passed: what of a node approvals let the charge pass: 1 its approval of developers, 2 its limits, 3 both.
+  -- v_passed: what of a node approvals let the charge pass, in bits: 1 its approval of developers, 2 per_call, 4 total, 8 window.
   v_once uuid; v_uses uuid[]; v_lifted int[]; v_passed int;
   -- The times of the first and the last id.
   v_first timestamptz; v_last timestamptz;
@@ -282,27 +282,26 @@ begin
         loop
           r_scope[i] := case when n_is_closed[n] then 'closed'
             when p_over[i] = 3 and v_passed & 1 = 0 and p_developer[i] <> all (n_approved[n]::int[]) then 'developer'
-            when v_passed >= 2 then null
             -- Of charges and holds this is checked before they come here; only a capture takes more than was asked for.
-            when p_over[i] = 3 and v_excess > n_max_per_call[n]
+            when p_over[i] = 3 and v_passed & 2 = 0 and v_excess > n_max_per_call[n]
               or p_kind[i] = 2 and h_captured[h] + v_ask > n_max_per_call[n] then 'per_call'
-            when v_excess > n_limit[n] - n_used[n] then 'total'
-            when v_excess > n_window_limit[n] - n_window_used[n] then 'window' end;
+            when v_passed & 4 = 0 and v_excess > n_limit[n] - n_used[n] then 'total'
+            when v_passed & 8 = 0 and v_excess > n_window_limit[n] - n_window_used[n] then 'window' end;
           exit when r_scope[i] is null or r_scope[i] = 'closed' or p_kind[i] = 2;
           select a.id into v_once from farebox.approvals a
           where a.ledger = any (array[p_ledger[i]]) and a.consumer_id = any (array[p_consumer[i]])
             and a.spend_key = any (array[p_spend_key[i]]) and a.developer = any (array[p_developer[i]])
             and a.tool = any (array[p_tool[i]]) and a.budget = (n_codes[n] & 4294967295)::int
-            and (a.code = 'approval_required') = (r_scope[i] = 'developer')
+            and coalesce(a.scope, 'developer') = r_scope[i]
             and a.decision = 'once' and a.used_by is null and a.amount_micros >= v_excess
             and a.decided_at > v_now - c_once_within and a.id <> all (u_approval)
           -- The smallest: a larger one may be for a call that only it lets pass.
           order by a.amount_micros, a.id limit 1;
           exit when v_once is null;
           v_uses := v_uses || v_once;
-          v_passed := v_passed + case r_scope[i] when 'developer' then 1 else 2 end;
+          v_passed := v_passed + case r_scope[i] when 'developer' then 1 when 'per_call' then 2 when 'total' then 4 else 8 end;
         end loop;
-        if v_passed >= 2 then v_lifted := v_lifted || n; end if;
+        if v_passed >= 4 then v_lifted := v_lifted || n; end if;
         continue when r_scope[i] is null;
         r_node[i] := n;
         if r_scope[i] <> 'developer' then

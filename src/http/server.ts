@@ -19,6 +19,11 @@ const CHECKING_INTERVAL_MS = 1_000;
 export const KEEP_ALIVE_TIMEOUT_MS = 65_000;
 /** For a client to notice that its request is refused. */
 const READ_ON_MS = 1_000;
+/**
+ * A client that takes nothing of a response for this long has stopped reading, and what it leaves would stay in
+ * memory. The system takes up to a megabyte ahead of a slow client, whose pauses are long for that reason.
+ */
+const UNREAD_TIMEOUT_MS = 120_000;
 export const CONNECTIONS_MAX = 10_000;
 const DRAIN_MS_MAX = 5_000;
 
@@ -34,20 +39,25 @@ interface ListenOptions {
   readonly sharesPort: boolean;
   /** 0 for no cap. */
   readonly connectionsPerAddress: number;
+  readonly unreadTimeoutMs?: number;
 }
 
 export async function listen(
   app: Koa,
-  { host, port, sharesPort, connectionsPerAddress }: ListenOptions,
+  options: ListenOptions,
   baseUrl: string,
   responses: ResponseRecorder,
 ): Promise<ListeningServer> {
+  const { host, port, sharesPort, connectionsPerAddress } = options;
+  const { unreadTimeoutMs = UNREAD_TIMEOUT_MS } = options;
   const answer = app.callback();
   const refused = refusals(baseUrl, responses);
   let isClosing = false;
   // While the server closes, each response is the last on its connection and says so. Otherwise a client that never
   // pauses would keep its connection until it is cut, with a charge in flight.
-  class Response extends ServerResponse {
+  class Response<Request extends IncomingMessage> extends LimitedResponse<Request> {
+    override readonly unreadTimeoutMs = unreadTimeoutMs;
+
     override writeHead(status: number, ...rest: [never?, never?]): this {
       if (isClosing) this.shouldKeepAlive = false;
       return super.writeHead(status, ...rest);
@@ -86,6 +96,39 @@ export async function listen(
       return close(server);
     },
   };
+}
+
+/** A response that closes its connection when the client stops reading it. */
+abstract class LimitedResponse<Request extends IncomingMessage> extends ServerResponse<Request> {
+  abstract readonly unreadTimeoutMs: number;
+  #isLimited = false;
+
+  override write(chunk: unknown, ...rest: never[]): boolean {
+    const isTaken = super.write(chunk, ...(rest as []));
+    if (!isTaken) this.#limit();
+    return isTaken;
+  }
+
+  override end(...rest: never[]): this {
+    super.end(...(rest as []));
+    if (this.socket && this.socket.writableLength > 0) this.#limit();
+    return this;
+  }
+
+  /** Until all of it is taken. The socket's timer starts again whenever the client takes a part. */
+  #limit(): void {
+    const { socket } = this;
+    if (!socket || this.#isLimited) return;
+    this.#isLimited = true;
+    socket.setTimeout(this.unreadTimeoutMs);
+    const lift = () => {
+      this.#isLimited = false;
+      socket.setTimeout(0);
+    };
+    this.once('drain', lift);
+    // Before Node's own listener, which sets the timer of an idle connection.
+    this.prependOnceListener('finish', lift);
+  }
 }
 
 /**

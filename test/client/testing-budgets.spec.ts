@@ -310,6 +310,20 @@ for (const [name, service] of Object.entries({ service: realService(), fake: fak
       assert.equal((await consumer.budgets.get(strict.id)).approvedDevelopers.length, 1);
     });
 
+    it('lets a call pass the limit that refused, and asks about another one on its own', async () => {
+      const { id } = await make({ limit: 1, window: { per: 'month', limit: 1.5 } });
+      const apiKey = await keyOf(id);
+      const paying = farebox.charge({ apiKey, tool: 'search', amount: 2, ask: true });
+      for (const scope of ['total', 'window']) {
+        const questions = consumer.approvals.list({ status: 'pending', budgetId: id });
+        const question = await until(async () => (await questions.page()).approvals[0]);
+        assert.equal(question.scope, scope);
+        await consumer.approvals.decide(question.id, { decision: 'once' });
+      }
+      assert.equal((await paying).amount, 2);
+      assert.equal(await used(id), 2);
+    });
+
     it('lets a new developer charge once within the limits, and asks about a limit on its own', async () => {
       const { id } = await make({ limit: 2, approveDevelopers: true });
       const call = { apiKey: await keyOf(id), tool: 'search', amount: 3 };

@@ -5,32 +5,64 @@ import { connect, type Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
 import Koa from 'koa';
 import type { ResponseRecorder } from '../../src/http/response-recorder.ts';
-import { listen, type ListeningServer } from '../../src/http/server.ts';
+import { KEEP_ALIVE_TIMEOUT_MS, listen, type ListeningServer } from '../../src/http/server.ts';
+import { until } from '../support/stack.ts';
+
+/** More than the buffers of two sockets take. */
+const LARGE = Buffer.alloc(64 * 1024 * 1024, 'x');
 
 describe('a connection whose response has begun', () => {
   let server: ListeningServer;
   let finish: () => void;
+  /** The server's side of the last connection. */
+  let served: Socket;
 
   before(async () => {
     const app = new Koa();
     app.use((ctx) => {
       ctx.respond = false;
-      ctx.res.writeHead(200).write('begun');
+      served = ctx.req.socket;
+      if (ctx.path === '/large') ctx.res.end(LARGE);
+      else if (ctx.path === '/stream') ctx.res.write(LARGE);
+      else ctx.res.writeHead(200).write('begun');
       finish = () => ctx.res.end(' and finished');
     });
     const options = { host: '127.0.0.1', port: 0, sharesPort: false, connectionsPerAddress: 0 };
     const responses = { unparsable: () => {} } as unknown as ResponseRecorder;
-    server = await listen(app, options, 'http://farebox.example', responses);
+    const quick = { ...options, unreadTimeoutMs: 1_000 };
+    server = await listen(app, quick, 'http://farebox.example', responses);
   });
   after(() => server.close());
 
-  it('is closed behind the response if what follows is not HTTP', async () => {
+  function ask(path: string, more = ''): Socket {
     const socket: Socket = connect({ port: server.port, host: '127.0.0.1', allowHalfOpen: true });
-    socket.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n}');
+    socket.write(`GET ${path} HTTP/1.1\r\nHost: a\r\n\r\n${more}`);
+    return socket;
+  }
+
+  it('is closed behind the response if what follows is not HTTP', async () => {
+    const socket = ask('/', '}');
     const [first] = (await once(socket, 'data')) as [Buffer];
     finish();
     const answer = String(first) + (await text(socket));
     socket.destroy();
     assert.match(answer, /^HTTP\/1\.1 200 .*begun.* and finished\r\n0\r\n\r\n$/s);
+  });
+
+  for (const path of ['/large', '/stream']) {
+    it(`is closed when the client stops reading ${path}`, async () => {
+      const socket = ask(path);
+      await once(socket, 'readable');
+      await once(served, 'close');
+      socket.destroy();
+    });
+  }
+
+  it('is kept for the next request when the client has read a large response', async () => {
+    const socket = ask('/large');
+    let bytes = 0;
+    socket.on('data', (chunk: Buffer) => (bytes += chunk.length));
+    await until(() => bytes > LARGE.length && (served.timeout ?? 0) >= KEEP_ALIVE_TIMEOUT_MS);
+    socket.destroy();
   });
 });

@@ -69,7 +69,7 @@ async function findBudget(connection: Connection, call: RefusedCall): Promise<Re
         select from farebox.approvals a
         where a.ledger = b.ledger and a.consumer_id = b.consumer_id and a.spend_key = ${spend.number}
           and a.developer = ${developerNumber} and a.tool = ${tool} and a.budget = b.number
-          and (a.code = 'approval_required') = (l.scope = 'developer')
+          and coalesce(a.scope, 'developer') = l.scope
           and a.decision = 'once' and a.used_by is null and a.amount_micros >= ${amountMicros}
           and a.decided_at > now() - make_interval(hours => ${ONCE_HOURS})
       ) as is_passed

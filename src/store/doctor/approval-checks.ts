@@ -33,7 +33,7 @@ export const APPROVAL_CHECKS = {
     select 'approval ' || a.id, 'used by ' || a.used_by || case when a.uses > 1 then ', as ' || a.uses - 1 || ' others'
       else ', which is not such a call' end
     from (
-      select a.*, count(*) over (partition by a.used_by, a.budget) as uses
+      select a.*, count(*) over (partition by a.used_by, a.budget, a.scope) as uses
       from farebox.approvals a where a.used_by is not null
     ) a
     where a.uses > 1 or a.decided_at > ${ARCHIVED_BEFORE} + interval '2 days' and not exists (

@@ -96,6 +96,12 @@ describe('approvals', () => {
       const asked = await ask(api, account, spendKey, 1.5);
       assert.deepEqual([asked.code, asked.scope, asked.limit], ['spend_limit_reached', 'total', 2]);
       await decide(api, key, asked.id, 'once');
+      // The limit of the window refuses, too.
+      await showApproval(api, spendKey, asked.id, 10);
+      assert.equal(await codeOf(spendKey, 1.5), 'spend_limit_reached');
+      const ofWindow = await ask(api, account, spendKey, 1.5);
+      assert.deepEqual([ofWindow.scope, ofWindow.limit], ['window', 2]);
+      await decide(api, key, ofWindow.id, 'once');
       assert.equal(await codeOf(spendKey, 1.500001), 'spend_limit_reached');
       assert.equal((await tryAsk(api, account, spendKey, 1.5)).status, 200, 'it is still unused');
       const codes = await Promise.all(
