@@ -1,7 +1,7 @@
 /** A month is archived in steps: a run may be killed at any time, the books are right, and the next one continues. */
 import assert from 'node:assert/strict';
 import { Client } from 'pg';
-import { auditLedger } from '../../../src/store/audit/ledger-checks.ts';
+import { examineLedger } from '../../../src/store/doctor/ledger-checks.ts';
 import { archiveMonth } from '../../../src/store/charges/archive-month.ts';
 import { ensureChargePartitions } from '../../../src/store/charges/partitions.ts';
 import { createDatabase } from '../../../src/store/database.ts';
@@ -54,7 +54,7 @@ describe('an archive in steps', () => {
 
   const archive = (chargesPerStep: number) =>
     archiveMonth(harness.database, MONTH, Date.now(), chargesPerStep);
-  const findings = () => auditLedger(harness.database, { parts: PARTS });
+  const findings = () => examineLedger(harness.database, { parts: PARTS });
   const archived = {
     kind: 'archived',
     charges: CHARGES,
