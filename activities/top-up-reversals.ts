@@ -25,6 +25,8 @@ export interface SyncedReversals {
   readonly open: readonly ('dispute' | 'warning')[];
   readonly failedRefund: { readonly dollars: number; readonly message: string } | null;
   readonly unnoted: readonly string[];
+  /** Why the processor refused the invoice; null if it did not. */
+  readonly invoiceRefusal: string | null;
 }
 
 export type TopUpReversalActivities = ReturnType<typeof createTopUpReversalActivities>;
@@ -38,9 +40,8 @@ export function createTopUpReversalActivities(deps: TopUpReversalDeps) {
     async settleTopUp(topUpId: string): Promise<SyncedReversals> {
       const id = rowIdOf('topUp', topUpId);
       const { paymentIntentId } = await getTopUp(deps.database, id);
-      if (paymentIntentId !== null) {
-        await syncReversals(deps, id, paymentIntentId);
-      }
+      const invoiceRefusal =
+        paymentIntentId === null ? null : await syncReversals(deps, id, paymentIntentId);
       const { status } = await getTopUp(deps.database, id);
       const { heldMicros, debtMicros, open, failedRefund } = await getClaims(deps.database, id);
       const unnoted = await listWithoutCreditNote(deps.database, id);
@@ -54,6 +55,7 @@ export function createTopUpReversalActivities(deps: TopUpReversalDeps) {
           message: failedRefund.message,
         },
         unnoted: unnoted.map(({ processorId }) => processorId),
+        invoiceRefusal,
       };
     },
   };

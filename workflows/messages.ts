@@ -77,6 +77,8 @@ export interface ReversalsView {
   readonly failedRefund?: { readonly dollars: number; readonly message: string } | null;
   /** The processor's ids of refunds that should have a credit note, and have none. */
   readonly unnoted?: readonly string[];
+  /** Why the processor refused the invoice; null if it did not. */
+  readonly invoiceRefusal?: string | null;
 }
 
 export interface ReversalsProgress extends ReversalsView {

@@ -50,7 +50,8 @@ function claimsOf({ heldDollars, debtDollars }: Displayed): string {
 }
 
 /** What waits for an operator. Steps of earlier releases do not return it. */
-function toDoOf({ topUpId, open = [], failedRefund, unnoted = [] }: Displayed): readonly string[] {
+function toDoOf(run: Displayed): readonly string[] {
+  const { topUpId, open = [], failedRefund, unnoted = [], invoiceRefusal } = run;
   const toDo: string[] = [];
   if (open.includes('warning')) {
     toDo.push(
@@ -68,6 +69,13 @@ function toDoOf({ topUpId, open = [], failedRefund, unnoted = [] }: Displayed): 
       `A **refund of ${dollars(failedRefund.dollars)} failed**, and the amount was credited again:`,
       `> ${escaped(failedRefund.message)}`,
       'To do: if the refund is still due, request it again or pay it in another way.',
+    );
+  }
+  if (invoiceRefusal) {
+    toDo.push(
+      'The processor **refused the invoice**:',
+      `> ${escaped(invoiceRefusal)}`,
+      'It is tried again later. To do: correct the cause in its dashboard.',
     );
   }
   if (unnoted.length > 0) {

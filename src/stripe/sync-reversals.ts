@@ -33,13 +33,14 @@ interface Deps {
 
 /**
  * Reads first, to learn what an earlier attempt did, and so that a refund that cannot be made now does not
- * keep the rest from being recorded.
+ * keep the rest from being recorded. Returns why Stripe refused the invoice, or null.
  */
 export async function syncReversals(
-  { database, stripe, warn }: Deps,
+  deps: Deps,
   topUpId: string,
   paymentIntentId: string,
-): Promise<void> {
+): Promise<string | null> {
+  const { database, stripe, warn } = deps;
   await record(database, topUpId, () => readReversals(stripe, paymentIntentId));
   for (const refund of await listRequestedRefunds(database, topUpId)) {
     await record(database, topUpId, async () => {
@@ -52,9 +53,7 @@ export async function syncReversals(
       return readReversals(stripe, paymentIntentId);
     });
   }
-  const uninvoiced = await findWithoutInvoice(database, topUpId);
-  const invoice = uninvoiced && (await makeInvoice(stripe, uninvoiced));
-  if (invoice != null) await recordInvoice(database, topUpId, invoice);
+  const invoiceRefusal = await addInvoice(deps, topUpId);
   await recordInvoiceOfSession(database, stripe, topUpId);
   for (const { id, invoiceId, ...refund } of await listWithoutCreditNote(database, topUpId)) {
     try {
@@ -65,6 +64,26 @@ export async function syncReversals(
       const about = `${refund.processorId} on ${invoiceId} of ${wireId('topUp', topUpId)}`;
       warn(`Stripe refused a credit note for ${about}: ${error.message}`);
     }
+  }
+  return invoiceRefusal;
+}
+
+/** Makes the invoice of a taxed payment by the saved card, if it has none. Returns why Stripe refused it, or null. */
+async function addInvoice(
+  { database, stripe, warn }: Deps,
+  topUpId: string,
+): Promise<string | null> {
+  const uninvoiced = await findWithoutInvoice(database, topUpId);
+  if (uninvoiced === null) return null;
+  try {
+    const invoice = await makeInvoice(stripe, uninvoiced);
+    if (invoice !== undefined) await recordInvoice(database, topUpId, invoice);
+    return null;
+  } catch (error) {
+    if (!isRefusal(error)) throw error;
+    // The same request would be refused again at once. noteMissingInvoices has it tried later.
+    warn(`Stripe refused the invoice of ${wireId('topUp', topUpId)}: ${error.message}`);
+    return error.message;
   }
 }
 

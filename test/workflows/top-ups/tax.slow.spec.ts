@@ -187,6 +187,33 @@ describe('a taxed top-up', () => {
     assert.equal(await noteMissingInvoices(harness.database, 0), 0);
   });
 
+  it('does not stay stuck when Stripe refuses its invoice, which is tried again later', async () => {
+    const { payer } = await paid(20);
+    const refused = {
+      method: 'POST',
+      path: '/v1/invoices',
+      kind: 'error',
+      status: 400,
+      times: 1_000,
+    };
+    await harness.control('faults', refused);
+    const result = await harness.requestDirect(payer, 12.5);
+    assert.ok(result.kind === 'completed', result.kind);
+    const { topUp } = result;
+    await until(() => harness.isQuiet(topUp));
+    assert.match(await detailsOf(topUp), /refused the invoice/);
+    assert.equal(await invoiceIdOf(topUp), null);
+    const refund = await requestRefund(harness.database, topUp.id, 10_000_000 as Micros);
+    assert.equal(refund.kind, 'requested');
+    await settled(topUp, 'partially_refunded');
+    await harness.forgetFaults();
+    assert.equal(await noteMissingInvoices(harness.database, 0), 1);
+    await until(async () => (await invoiceIdOf(topUp)) !== null);
+    await until(() => harness.isQuiet(topUp));
+    assert.deepEqual(await notesOf(topUp), [1_088]);
+    assert.doesNotMatch(await detailsOf(topUp), /refused/);
+  });
+
   it('fails without an address for the tax, and takes nothing', async () => {
     const consumer = await harness.newConsumer();
     await harness.requestDirect(consumer, 1);
