@@ -68,12 +68,17 @@ const columns = sql.fragment`
   l.asked_prices as asked, h.spend_key as "spendKey", k.path
 `;
 
+/** By the order of the primary key: without statistics, PostgreSQL would take an index of all keys of the account. */
 const joined = sql.fragment`
   cross join lateral (
     select * from farebox.holds h where h.ledger = l.ledger and h.consumer_id = l.consumer_id and h.id = l.id limit 1
   ) h
   join farebox.accounts a on a.developer_number = l.developer
-  join farebox.spend_keys k on k.ledger = l.ledger and k.consumer_id = l.consumer_id and k.number = h.spend_key
+  join lateral (
+    select * from farebox.spend_keys
+    where (ledger, consumer_id, number) >= (l.ledger, l.consumer_id, h.spend_key)
+    order by ledger, consumer_id, number limit 1
+  ) k on k.ledger = l.ledger and k.consumer_id = l.consumer_id and k.number = h.spend_key
 `;
 
 export async function findLease(
@@ -93,11 +98,14 @@ export async function listLeases(
   owner: HoldOwner,
   { limit, beforeId }: Page,
 ): Promise<readonly Lease[]> {
+  const before =
+    beforeId === undefined ? sql.fragment`true` : sql.fragment`l.id < ${beforeId}::uuid`;
+  // The page first: PostgreSQL may want to sort all leases with their holds, where it has no statistics.
   const rows = await connection.any(sql.type(leaseRow)`
-    select ${columns} from farebox.leases l ${joined}
-    where ${ownedBy(owner)}
-      and ${beforeId === undefined ? sql.fragment`true` : sql.fragment`l.id < ${beforeId}::uuid`}
-    order by l.id desc limit ${limit}
+    select ${columns} from (
+      select * from farebox.leases l where ${ownedBy(owner)} and ${before} order by l.id desc limit ${limit}
+    ) l ${joined}
+    order by l.id desc
   `);
   return rows.map(leaseOf);
 }

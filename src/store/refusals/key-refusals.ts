@@ -91,11 +91,13 @@ export async function listKeyRefusals(
         and hour > now() - make_interval(hours => ${hours + 1})
       group by spend_key, code
     ) r
+    -- By the order of the primary key: without statistics, PostgreSQL would take an index of all keys of the account.
     cross join lateral (
-      select id, name from farebox.spend_keys
-      where ledger = ${ledger} and consumer_id = ${consumerId} and number = r.spend_key and ${isKeyOf(node)}
-      limit 1
+      select * from farebox.spend_keys
+      where (ledger, consumer_id, number) >= (${ledger}, ${consumerId}, r.spend_key)
+      order by ledger, consumer_id, number limit 1
     ) k
+    where k.ledger = ${ledger} and k.consumer_id = ${consumerId} and k.number = r.spend_key and ${isKeyOf(node)}
     order by r.count desc, k.id, r.code limit ${limit}
   `);
 }

@@ -186,7 +186,9 @@ async function hasTooManyOpen(
 /** The most declines in an hour: card networks charge for more, and block merchants that continue. */
 const DECLINES_MAX = 5;
 
-/** Time until the saved card may be tried again: an hour after the first of the last declines, unless credited. */
+/**
+ * Milliseconds until the saved card may be tried: an hour after the first of the last declines. A credit makes it 0.
+ */
 export async function findDeclinedWait(
   connection: Connection,
   consumerId: string,
