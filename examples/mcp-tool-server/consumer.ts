@@ -1,6 +1,7 @@
 /**
  * A consumer's day: creates a spend key, uses a paid MCP tool until the balance is used up, is refused, tops up through
- * the hosted checkout, continues. Settings: FAREBOX_URL, CONSUMER_KEY, MCP_URL. Exits with 1 when a check fails.
+ * the hosted checkout, continues. Settings: FAREBOX_URL, FAREBOX_CONSUMER_KEY, MCP_URL. Exits with 1 when a check
+ * fails.
  */
 import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -42,7 +43,7 @@ const Refusal = z.object({
 });
 
 const fareboxUrl = setting('FAREBOX_URL');
-const consumerKey = setting('CONSUMER_KEY');
+const consumerKey = setting('FAREBOX_CONSUMER_KEY');
 const mcpUrl = new URL(setting('MCP_URL', 'http://127.0.0.1:8090/mcp'));
 
 const client = new Client(

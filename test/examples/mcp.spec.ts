@@ -199,7 +199,7 @@ describe('example: a paid MCP tool server', () => {
     const { stdout } = await promisify(execFile)(process.execPath, [join(FOLDER, 'consumer.ts')], {
       env: {
         FAREBOX_URL: fareboxUrl,
-        CONSUMER_KEY: consumer.consumerKey,
+        FAREBOX_CONSUMER_KEY: consumer.consumerKey,
         MCP_URL: server.url.href,
       },
     });
