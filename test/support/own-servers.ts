@@ -9,6 +9,7 @@ import { newDataFolder } from './data-folder.ts';
 import { choosePort } from './ports.ts';
 import { startPostgres } from '../../src/embedded/postgres.ts';
 import { startTemporal } from '../../src/embedded/temporal.ts';
+import { LEAN_TEMPORAL } from './lean-temporal.ts';
 import { migrate } from '../../src/store/migrations.ts';
 
 export interface OwnServer {
@@ -58,6 +59,7 @@ export async function startOwnTemporal(): Promise<
     env: process.env,
     port: await choosePort(),
     uiPort: await choosePort(),
+    ...LEAN_TEMPORAL,
   };
   const first = await startTemporal(options);
   const { dataDir } = options;

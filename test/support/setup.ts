@@ -12,6 +12,7 @@ import type { Child } from '../../src/embedded/child.ts';
 import { randomPasswords } from '../../src/embedded/data-dir.ts';
 import { newDataFolder } from './data-folder.ts';
 import { findLeaks } from './leaks.ts';
+import { LEAN_TEMPORAL } from './lean-temporal.ts';
 import { choosePort } from './ports.ts';
 import { startPostgres, type Postgres } from '../../src/embedded/postgres.ts';
 import { findTemporal } from '../../src/embedded/temporal-binary.ts';
@@ -114,16 +115,13 @@ async function prepareTemporal(
     dataDir: join(dataFolder, 'temporal'),
     logFile: join(folder, 'temporal.log'),
     env: process.env,
-    // It collects garbage less often: there is memory to spare.
-    ownEnv: { GOGC: '800' },
     port: await choosePort(),
     uiPort: await choosePort(),
+    ...LEAN_TEMPORAL,
     settings: {
+      ...LEAN_TEMPORAL.settings,
       // Tests start steps by hand, like an attacker would on a server that others use.
       'activity.enableStandalone': 'true',
-      // Each namespace has a worker or two, so partitions of their task queues only pass tasks and polls on.
-      'matching.numTaskqueueReadPartitions': '1',
-      'matching.numTaskqueueWritePartitions': '1',
     },
   });
   started.push(temporal);
