@@ -65,7 +65,7 @@ export function createTopUpPaymentActivities(deps: TopUpPaymentDeps) {
     /** Charges the saved card, unless an earlier attempt did or failed. */
     chargeSavedCard: step((topUp) => chargeSavedCard(deps, topUp)),
     askProcessor: step((topUp) => ask(deps, topUp)),
-    /** Closes the payment, unless it was already paid. An operator asked for it. */
+    /** For an operator: closes the payment, unless it was already paid. */
     cancelPayment: step((topUp) => cancelByOperator(deps, topUp)),
   };
 }
@@ -196,7 +196,7 @@ async function withTax(
   return calculation && recordTaxCalculation(database, topUp.id, calculation);
 }
 
-/** Ends the top-up even if another payment than requested was made. Reconciliation lists that one while it is kept. */
+/** Ends the top-up even if a different payment was made than the one requested. Reconciliation lists it while it is kept. */
 async function cancelByOperator(deps: TopUpPaymentDeps, asked: TopUp): Promise<Verdict> {
   try {
     return await cancelPayment(deps, asked);

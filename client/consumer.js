@@ -2,7 +2,7 @@
 import { Approvals } from './approvals.js';
 import { Budgets } from './budgets.js';
 import { Calls, prepare } from './calls.js';
-import { idInPath, Readable } from './list.js';
+import { idInPath, Records } from './list.js';
 import { amountToSend } from './money.js';
 import { publicReceipt } from './receipts.js';
 import * as settings from './settings.js';
@@ -16,8 +16,8 @@ export class FareboxConsumer {
     const env = globalThis.process?.env ?? {};
     const key = settings.checkConsumerKey(options.consumerKey ?? env.FAREBOX_CONSUMER_KEY);
     this.#calls = new Calls(key, { ...options, baseUrl: options.baseUrl ?? env.FAREBOX_URL });
-    this.charges = new Readable(this.#calls, '/v1/usage', 'charges', ['tool', 'from', 'to']);
-    this.holds = new Readable(this.#calls, '/v1/holds', 'holds', ['status']);
+    this.charges = new Records(this.#calls, '/v1/usage', 'charges', ['tool', 'from', 'to']);
+    this.holds = new Records(this.#calls, '/v1/holds', 'holds', ['status']);
     this.topUps = new TopUps(this.#calls);
     this.budgets = new Budgets(this.#calls);
     this.approvals = new Approvals(this.#calls);
@@ -63,7 +63,7 @@ export class FareboxConsumer {
   }
 }
 
-class TopUps extends Readable {
+class TopUps extends Records {
   #calls;
 
   constructor(calls) {

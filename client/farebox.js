@@ -13,7 +13,7 @@ import { createError } from './errors.js';
 import { Holds } from './holds.js';
 import { openLease } from './lease.js';
 import { Leases } from './leases.js';
-import { idInPath, listAt, Readable } from './list.js';
+import { idInPath, listAt, Records } from './list.js';
 import { amountToSend } from './money.js';
 import { publicReceipt, ReceiptKeys, verifyReceipt } from './receipts.js';
 import * as settings from './settings.js';
@@ -45,8 +45,8 @@ export class Farebox {
       async () =>
         keys ?? (await this.#calls.get('/v1/receipts/keys', {}, undefined, hasReceiptKeys)).keys,
     );
-    this.charges = new Readable(this.#calls, '/v1/charges', 'charges', CHARGE_FILTERS);
-    // They are those of consumers, so none can be read by its id.
+    this.charges = new Records(this.#calls, '/v1/charges', 'charges', CHARGE_FILTERS);
+    // These top-ups belong to consumers, so a developer cannot read one by its id.
     this.topUps = {
       list: ({ limit } = {}, listOptions) =>
         listAt(this.#calls, '/v1/top-ups', 'topUps', { limit }, listOptions),

@@ -339,7 +339,8 @@ export declare class Farebox<Mode extends OnUnavailable = 'fail'> {
 
   /**
    * Whether a receipt is one of yours and unchanged to the byte, and its contents. The only request is for your receipt
-   * keys: once, and again, at most once a minute, when a receipt names an unknown key.
+   * keys: once, and again, at most once a minute, when a receipt names an unknown key. If Farebox has retired the key,
+   * the receipt is not valid here: ask `POST /v1/receipts/verify`, which compares it with the ledger.
    *
    * Another developer's receipt is not valid, because its key is not yours. Throws FareboxError when the keys are
    * needed and cannot be fetched (`service_unavailable`, `invalid_secret_key`).

@@ -139,7 +139,7 @@ class Lease {
     return { unsettled: decided.flatMap(([slice, last]) => slice.unsettled(last)) };
   }
 
-  /** Until the calls up to the last one have an answer. Others may be decided meanwhile. */
+  /** Settles until every call up to `last` has an answer; later calls may join meanwhile. */
   async #settleTo(slice, last) {
     while (slice.first <= last && !this.#isAbandoned) await this.#settle(slice);
   }

@@ -92,9 +92,9 @@ export interface Lease<Answer = LeasedCharge> {
    */
   charge(call: LeaseCall): Answer;
   /**
-   * Settles now what is decided so far. It is settled anyway after one second or 1,000 calls. It returns after at
-   * most `timeoutMs`, even while Farebox is unreachable, with the calls that are not settled yet (normally
-   * none). The lease keeps settling these.
+   * Settles now the calls decided so far, which otherwise happens after one second or 1,000 calls. Returns within
+   * `timeoutMs`, even while Farebox is unreachable, with the calls that are still unsettled (normally none). The
+   * lease goes on settling them.
    */
   settle(options?: SettleOptions): Promise<Settlement>;
   /**

@@ -32,7 +32,7 @@ export function listAt(calls, path, name, filter, options) {
 }
 
 /** Objects of the API that can be listed and read by id. `filters`: the names of the list's filters. */
-export class Readable {
+export class Records {
   #calls;
   #path;
   #name;

@@ -164,7 +164,7 @@ comment on column farebox.auto_top_ups.status is
 comment on column farebox.auto_top_ups.declines is 'In a row.';
 comment on column farebox.auto_top_ups.not_before is 'After a decline: when the card may be tried again.';
 comment on column farebox.auto_top_ups.mail_owed_at is
-  'When they turned themselves off, until a mail server has the mail to the owner about it, or for three days. Null: no mail is owed.';
+  'When automatic top-ups turned themselves off, until a mail server has the mail to the owner about it, or for three days. Null: no mail is owed.';
 comment on column farebox.auto_top_ups.mail_tried_at is
   'When the last attempt to send that mail began.';
 create index auto_top_ups_mail_owed on farebox.auto_top_ups (mail_tried_at nulls first) where mail_owed_at is not null;

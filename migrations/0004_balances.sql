@@ -32,7 +32,7 @@ comment on column farebox.consumers.refunded_micros is
   'The part of everything ever spent that refunds of charges gave back. Each is a credit too, so the balance '
   'already has it.';
 comment on column farebox.consumers.reserved_micros is
-  'The part of held_micros that open holds reserve. Open disputes hold the rest.';
+  'The part of held_micros that open holds reserve. Open disputes and fraud warnings hold the rest.';
 comment on column farebox.consumers.notice_below_micros is
   'The highest of its thresholds that is armed (functions/set_notice.sql). Null: none is.';
 -- A total up to an instant reads only the charges within this distance of it (src/store/balance/spent.ts). Every function

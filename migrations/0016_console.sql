@@ -44,7 +44,7 @@ create table console.credentials (
   created_at timestamptz not null default now(),
   updated_at timestamptz not null
 );
-comment on column console.credentials.password is 'scrypt; a session cookie and this are all that signs anybody in.';
+comment on column console.credentials.password is 'scrypt. Sessions, passkeys and sign-in links are in tables of their own.';
 create index credentials_user on console.credentials (user_id);
 
 create table console.verifications (

@@ -302,8 +302,8 @@ create table farebox.auto_top_ups (
   declines integer not null default 0,
   -- After a decline: when the card may be tried again.
   not_before timestamp with time zone not null default now(),
-  -- When they turned themselves off, until a mail server has the mail to the owner about it, or for three days.
-  -- Null: no mail is owed.
+  -- When automatic top-ups turned themselves off, until a mail server has the mail to the owner about it, or for
+  -- three days. Null: no mail is owed.
   mail_owed_at timestamp with time zone,
   -- When the last attempt to send that mail began.
   mail_tried_at timestamp with time zone,
@@ -516,7 +516,7 @@ create table farebox.consumers (
   -- The part of everything ever spent that refunds of charges gave back. Each is a credit too, so the balance
   -- already has it.
   refunded_micros bigint not null default 0,
-  -- The part of held_micros that open holds reserve. Open disputes hold the rest.
+  -- The part of held_micros that open holds reserve. Open disputes and fraud warnings hold the rest.
   reserved_micros bigint not null default 0,
   -- The highest of its thresholds that is armed (functions/set_notice.sql). Null: none is.
   notice_below_micros bigint,
@@ -1340,7 +1340,7 @@ create table console.credentials (
   user_id uuid not null,
   account_id text not null,
   provider_id text not null,
-  -- scrypt; a session cookie and this are all that signs anybody in.
+  -- scrypt. Sessions, passkeys and sign-in links are in tables of their own.
   password text,
   access_token text,
   refresh_token text,

@@ -215,14 +215,17 @@ function readAlone(secret: string): ListedSecret {
   return { number: 1, secret: longEnough(secret, 'the secret'), isRetired: false };
 }
 
-/** Everything else is refused: a mistyped number would be a part of the secret, and a mistyped `retired` would trust it. */
+/**
+ * Refuses everything else: otherwise a mistyped number would become part of the secret, and a mistyped `-retired` would
+ * leave the secret trusted.
+ */
 function readListedSecret(part: string, index: number): ListedSecret {
   const { number, retired, secret } =
     /^(?<number>\d{1,4})(?<retired>-retired)?:(?<secret>[^\s:]+)$/.exec(part)?.groups ?? {};
   if (number === undefined || secret === undefined) {
     throw new ConfigError(
       `MASTER_SECRET: secret ${index + 1} of the list must be <number>:<secret> or <number>-retired:<secret>, ` +
-        'such as in 2:new,1:old; a secret contains no comma, colon or space',
+        'as in 2:new,1:old; a secret must not contain a comma, colon or space',
     );
   }
   longEnough(secret, `secret number ${number}`);

@@ -32,7 +32,7 @@ export function refuseUnsafe(env: Environment): void {
       throw new ConfigError(`PRODUCTION is true, so ${name} must not be true`);
     }
   }
-  // Each of them: old secrets still verify receipts and links.
+  // Every one of them, since old secrets still verify receipts, and links unless they are retired.
   if ([...readMasterSecrets(env).all.values()].some(isPlaceholder)) {
     throw new ConfigError(
       'PRODUCTION is true, and MASTER_SECRET looks like a placeholder; make one with: openssl rand -hex 32',

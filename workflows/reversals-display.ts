@@ -75,7 +75,7 @@ function toDoOf(run: Displayed): readonly string[] {
     toDo.push(
       'The processor **refused the invoice**:',
       `> ${escaped(invoiceRefusal)}`,
-      'It is tried again later. To do: correct the cause in its dashboard.',
+      "Farebox will try again later. To do: correct the cause in the processor's dashboard.",
     );
   }
   if (unnoted.length > 0) {

@@ -1,6 +1,6 @@
 -- Adds each change of movements to the sums of their months, in the same transaction.
--- Locks: the rows of the sums, in the order of their key. The consumer's row is locked by then, so nobody waits here. A
--- service only adds movements; the other two are for repairs by hand.
+-- Locks: the rows of the sums, in the order of their key. The consumer's row is locked by then, so nobody waits here. The
+-- service only inserts movements. The triggers for updates and deletes are for repairs by hand.
 create or replace function farebox.add_to_movement_sums() returns trigger language plpgsql as $$
 begin
   if tg_op <> 'INSERT' then

@@ -17,7 +17,7 @@ import {
 } from './draft-charge.ts';
 import {
   findEarlierCharge,
-  isExcusable,
+  mayBeRetry,
   type DecidedCharge,
   type EarlierDeps,
 } from './earlier-charges.ts';
@@ -55,13 +55,16 @@ export async function chargeAll(
   return settleInSlices(prepared, (each) => post(deps, valueOf(each), requester));
 }
 
-/** The draft of the charge, if it is neither refused nor a retry that would be refused now. */
+/**
+ * The draft of the charge; or, if it would be refused now, the result of the earlier charge that it repeats, or else the
+ * refusal.
+ */
 export function prepareCharge(
   deps: DraftDeps & EarlierDeps,
   request: ChargeRequest,
 ): MaybePromise<PreparedCharge> {
   return whenKnown(draftOf(deps, request, chargeIdentity), (drafted) =>
-    drafted.kind !== 'ready' && isExcusable(drafted)
+    drafted.kind !== 'ready' && mayBeRetry(drafted)
       ? findEarlierCharge(deps, request).then((earlier) => earlier ?? drafted)
       : drafted,
   );

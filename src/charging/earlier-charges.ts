@@ -69,10 +69,10 @@ export interface DecidedCharge {
 }
 
 /**
- * Whether a request with this refusal may have succeeded earlier. Nothing ever succeeded across modes, and what an
- * amount asks for is not what the request would get otherwise.
+ * Whether a request with this refusal may have succeeded earlier. No charge ever succeeds across modes, and a test
+ * amount that asks for a refusal always gets it.
  */
-export function isExcusable({ kind }: ChargeRefusal): boolean {
+export function mayBeRetry({ kind }: ChargeRefusal): boolean {
   return kind !== 'mode_mismatch' && kind !== 'on_demand';
 }
 

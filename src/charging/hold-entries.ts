@@ -12,7 +12,7 @@ import {
   type ChargeRequest,
   type DraftDeps,
 } from './draft-charge.ts';
-import { findRetryingPayer, isExcusable, type EarlierDeps } from './earlier-charges.ts';
+import { findRetryingPayer, mayBeRetry, type EarlierDeps } from './earlier-charges.ts';
 import { NOT_SENT } from './ledger-batchers.ts';
 import { captureIdentity, extensionIdentity, holdIdentity, NO_IDENTITY } from './idempotency.ts';
 import type { HoldEntry } from '../store/holds/hold-entry.ts';
@@ -36,7 +36,7 @@ export async function preparePlacement(
   if (drafted.kind === 'ready') {
     return { kind: 'ready', entry: placeEntry(drafted.draft, request) };
   }
-  const entry = isExcusable(drafted) ? await replayEntry(deps, request) : undefined;
+  const entry = mayBeRetry(drafted) ? await replayEntry(deps, request) : undefined;
   return entry ? { kind: 'ready', entry } : drafted;
 }
 

@@ -26,7 +26,7 @@ export class LastUsedRecorder {
   constructor(database: Database, onError: (error: unknown) => void) {
     this.#database = database;
     this.#onError = onError;
-    this.#rounds = new RepeatedWork(WRITE_EVERY_MS, () => this.write(), onError);
+    this.#rounds = new RepeatedWork(WRITE_EVERY_MS, () => this.endRound(), onError);
   }
 
   add(key: UsedKey): void {
@@ -35,15 +35,14 @@ export class LastUsedRecorder {
     this.#used.add(key.keyId);
   }
 
-  /** Ends the round. */
-  write(): Promise<void> {
+  endRound(): Promise<void> {
     this.#round += 1;
     return this.flush();
   }
 
   /**
-   * Without waiting for the end of the round, so that a list of keys shows a key that this process has just
-   * accepted as used. Resolves when everything noted so far is written, by this write or the one before.
+   * Writes at once, so that a list of keys shows a key that this process has just accepted as used. Resolves after the
+   * attempt; a failure is reported to `onError`, and its keys are noted again in a later round.
    */
   flush(): Promise<void> {
     this.#written = this.#written.then(() => this.#write()).catch(this.#onError);

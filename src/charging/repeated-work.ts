@@ -33,7 +33,7 @@ export class RepeatedWork {
     await this.#running;
   }
 
-  /** The same for work that writes what was gathered since its last run: resolves after one more run. */
+  /** Stops, then runs once more, for work that writes what was gathered. */
   async finish(): Promise<void> {
     await this.stop();
     await this.#start();

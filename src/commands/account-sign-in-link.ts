@@ -26,10 +26,10 @@ async function print(who: string, { dataDir }: { readonly dataDir: string }): Pr
     return createSignInLink(database, email, LIFETIME_SECONDS);
   }).catch(ifLost('Repeat the command: it prints another link.'));
   process.stdout.write(`${consoleUrl}/console/auth/sign-in-link?token=${token}\n`);
-  // Beside a start, it is set.
+  // A running `npm start` sets BASE_URL.
   if (!env['BASE_URL'] && !env['CONSOLE_URL']) {
     process.stderr.write(
-      `farebox: BASE_URL is not set, so the link opens on this machine only. Set it, or CONSOLE_URL, as for the API.\n`,
+      'farebox: neither BASE_URL nor CONSOLE_URL is set, so this link works only on this machine. Set them as for the API.\n',
     );
   }
 }

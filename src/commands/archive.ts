@@ -86,7 +86,7 @@ function report(month: string, result: ArchiveResult): string {
     case 'busy':
       throw new CommandError(
         'The tables of charges and holds are too busy, or PostgreSQL is vacuuming them (see pg_stat_progress_vacuum). ' +
-          'Nothing was changed; try again later.',
+          'Nothing was archived yet. Try again later: the command continues where it stopped.',
       );
   }
 }

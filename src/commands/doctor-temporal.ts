@@ -13,7 +13,7 @@ const BUILDS_CHECK = 'no workflow waits for a build that no worker runs';
 /** In the order in which they run. */
 export const TEMPORAL_CHECKS = [SCHEDULES_CHECK, WORKFLOWS_CHECK, BUILDS_CHECK] as const;
 
-export async function auditTemporal(env: Environment): Promise<Finding[]> {
+export async function examineTemporal(env: Environment): Promise<Finding[]> {
   return withTemporal(env, async (temporal) => {
     // Workers recreate a missing schedule within a minute and update others when they start. They leave pauses alone.
     const faults = await listScheduleFaults(temporal, schedulesOf(readScheduleConfig(env)));

@@ -149,18 +149,18 @@ async function examinePart(
   // Without an address there is no Temporal to ask, so only the ledger is checked.
   // Its client and Stripe's take longer to load than most checks take, so only the checks that need them load them.
   if (part === 'temporal' && namesTemporal(env)) {
-    const { auditTemporal, TEMPORAL_CHECKS } = await import('./doctor-temporal.ts');
+    const { examineTemporal, TEMPORAL_CHECKS } = await import('./doctor-temporal.ts');
     showProgress(TEMPORAL_CHECKS[0]);
     checks.push(...TEMPORAL_CHECKS);
-    findings.push(...(await auditTemporal(env)));
+    findings.push(...(await examineTemporal(env)));
   }
   if (part === 'processor') {
-    const { auditProcessor, PROCESSOR_CHECK } = await import('../stripe/audit-processor.ts');
+    const { examineProcessor, PROCESSOR_CHECK } = await import('../stripe/examine-processor.ts');
     const { createStripe } = await import('../stripe/calls.ts');
     showProgress(PROCESSOR_CHECK);
     checks.push(PROCESSOR_CHECK);
     const stripe = createStripe(readStripeConfig(env));
-    findings.push(...(await auditProcessor(database, stripe, sinceMs)));
+    findings.push(...(await examineProcessor(database, stripe, sinceMs)));
   }
 }
 

@@ -50,7 +50,7 @@ function signed(value: string, secret: string): string {
   return createHmac('sha256', secret).update(value).digest('base64');
 }
 
-/** Empty for what nobody encoded. */
+/** Empty if the text is not validly encoded. */
 function decoded(encoded: string): string {
   try {
     return decodeURIComponent(encoded);

@@ -2,7 +2,7 @@
 export interface MasterSecrets {
   /** The number of the first in the list, which alone signs and encrypts. It is not retired. */
   readonly active: number;
-  /** All secrets, by number, in the order of the list. They read what the database confirms as well. */
+  /** All secrets, by number, in list order. A retired one only reads what the database can also confirm. */
   readonly all: ReadonlyMap<number, string>;
   /** The secrets that are not retired, in the same order. They decide what is valid. */
   readonly trusted: ReadonlyMap<number, string>;

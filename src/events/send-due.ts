@@ -62,7 +62,7 @@ const LANES = 8;
 /** After this it returns, so that a change of the endpoint and a stop of the worker are noticed. */
 const SENDING_MS_MAX = 5_000;
 const RETRY_AFTER_MS_MAX = HOUR_MS;
-/** An endpoint without a secret looks again so often. A roll of its secret, or a new worker, may bring one. */
+/** How often an endpoint without a secret checks again. A roll of its secret, or a new worker, may bring one. */
 const SECRET_MISSING_MS = 60_000;
 
 export async function sendDue(deps: SendDeps, endpointId: string): Promise<Sent> {
@@ -102,7 +102,7 @@ export async function sendDue(deps: SendDeps, endpointId: string): Promise<Sent>
   }
 }
 
-/** The operator's fault, so no attempt of the receiver failed, and its events stay due. */
+/** A missing secret is the operator's fault, so it is no failed attempt of the receiver, and the events stay due. */
 async function waitForSecret(deps: SendDeps, endpoint: WebhookEndpoint): Promise<Sent> {
   const nextInMs = await nextDeliveryInMs(deps.database, endpoint.id);
   if (nextInMs === null) return stateOf(endpoint, null);

@@ -21,7 +21,7 @@ export const KEEP_ALIVE_TIMEOUT_MS = 65_000;
 const READ_ON_MS = 1_000;
 /**
  * A client that takes nothing of a response for this long has stopped reading, and what it leaves would stay in
- * memory. The system takes up to a megabyte ahead of a slow client, whose pauses are long for that reason.
+ * memory. The system takes up to a megabyte ahead of a slow client, so its pauses look long.
  */
 const UNREAD_TIMEOUT_MS = 120_000;
 export const CONNECTIONS_MAX = 10_000;

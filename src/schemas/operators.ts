@@ -64,7 +64,7 @@ export const AccountReply = Closed({
   spent: Dollars('The sum of all charges.', 25.05),
   refunded: Dollars('The part of `spent` that was refunded; it is in `credited` too.', 0),
   heldByHolds: Dollars('Reserved by open holds.', 0),
-  heldByDisputes: Dollars('Held for open disputes.', 0),
+  heldByDisputes: Dollars('Held for open disputes and fraud warnings.', 0),
   openHolds: Count('How many holds are open.', 0),
   movements: Type.Array(
     Closed({

@@ -63,8 +63,8 @@ export async function keepMasterSecrets(
     `);
     return newer.map(
       (number) =>
-        `MASTER_SECRET: another process was started with secret number ${number}, which this one does not have. ` +
-        'It refuses what that secret signs.',
+        `MASTER_SECRET: another process was started with secret number ${number}, which this process lacks. ` +
+        'Until it is restarted with that secret, this process refuses what the secret signs.',
     );
   });
 }

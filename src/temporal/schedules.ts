@@ -156,7 +156,7 @@ function isNewer({ action }: ScheduleDescription, wanted: ScheduleOptions): bool
   return definitionIn(action.memo) > definitionIn(wanted.action.memo);
 }
 
-/** 0 in what a release without such numbers made. */
+/** 0 for a schedule made by a release without such numbers. */
 function definitionIn(memo: Readonly<Record<string, unknown>> | undefined): number {
   return Number(memo?.['definition'] ?? 0);
 }
@@ -224,7 +224,7 @@ export async function listScheduleFaults(
         ...(paused ? [{ id, reason: `paused: ${note || 'without a note'}` }] : []),
         ...differences(found, optionsOf(temporal, schedule)).map((part) => ({
           id,
-          reason: `has another ${part} than this release and its settings give it`,
+          reason: `its ${part} differs from what this release and its settings define`,
         })),
       ];
     }),
@@ -260,7 +260,7 @@ function optionsOf(temporal: TemporalClient, schedule: Schedule) {
       ...runsOn(temporal),
       workflowExecutionTimeout: timeoutSeconds * 1_000,
       staticSummary: summary,
-      // Temporal updates no memo of a schedule itself.
+      // Temporal cannot update a schedule's own memo.
       memo: { definition },
     },
     // A run that takes longer than the interval also does the work of the next one.

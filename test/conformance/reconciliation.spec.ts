@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { asMicros } from '../../src/domain/money.ts';
 import { takeOverSince } from '../../src/stripe/after-restore.ts';
-import { auditProcessor } from '../../src/stripe/audit-processor.ts';
+import { examineProcessor } from '../../src/stripe/examine-processor.ts';
 import { recall } from '../../src/stripe/recall.ts';
 import { readPage } from '../../src/stripe/reconcile.ts';
 import { createSession } from '../../src/stripe/calls.ts';
@@ -40,7 +40,7 @@ it('every read of reconciliation, doctor and a restore is as Stripe declares it,
     ] as const) {
       await readPage({ database, stripe }, { list, since: 1, until, after: null });
     }
-    await auditProcessor(database, stripe);
+    await examineProcessor(database, stripe);
     const { accountId } = await newPayer(database);
     const lost = { ...newOrder(), accountId };
     const { url } = await createSession(stripe, lost, null, 'https://example.com');

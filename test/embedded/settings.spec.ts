@@ -32,7 +32,7 @@ describe('the settings of a start', () => {
     assert.equal(isOpenToPrivate({ ALLOW_PRIVATE_ENDPOINTS: 'false' }), 'false');
   });
 
-  it('tell commands beside it how often schedules run, because doctor compares that', () => {
+  it('are passed to commands run beside it, because doctor compares how often schedules run', () => {
     const intervals = { ROLL_UP_EVERY_SECONDS: '5', RECONCILE_EVERY_SECONDS: '60' };
     assert.partialDeepStrictEqual(sharedSettings({ port: 1, dataDir, env: intervals }), intervals);
   });

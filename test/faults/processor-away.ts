@@ -5,7 +5,7 @@
  */
 import assert from 'node:assert/strict';
 import { setTimeout as delay } from 'node:timers/promises';
-import { auditProcessor } from '../../src/stripe/audit-processor.ts';
+import { examineProcessor } from '../../src/stripe/examine-processor.ts';
 import { examineLedger } from '../../src/store/doctor/ledger-checks.ts';
 import type { TopUp } from '../../src/store/top-ups/top-ups.ts';
 import { until } from '../support/stack.ts';
@@ -59,7 +59,7 @@ async function run(harness: TopUpHarness, minutes: number): Promise<void> {
     assert.equal((await harness.books(consumer)).credited, dollars * 1e6);
   }
   assert.deepEqual(await examineLedger(harness.database), []);
-  assert.deepEqual(await auditProcessor(harness.database, harness.stripe), []);
+  assert.deepEqual(await examineProcessor(harness.database, harness.stripe), []);
   print('each was credited once, and the books are whole');
 }
 

@@ -195,7 +195,7 @@ describe('the master secrets', () => {
     ['a short one in the list', `2:${NEW},1:short`, /secret number 1 must have at least 32/],
   ];
   for (const [what, text, message] of REFUSED) {
-    it(`are not ${what}, and the error shows none`, () => {
+    it(`refuse ${what}, with an error that shows no secret`, () => {
       assert.throws(
         () => secretsIn(text),
         (error) => {

@@ -87,7 +87,7 @@ describe('a rotation of the master secret', () => {
       }
     });
 
-    it('lets owners begin at one process to enter a code and end at another', async () => {
+    it('lets owners start to sign in at one process and enter the code at another', async () => {
       const { secret, email } = await enrolled();
       const half = await auth(announced, '/sign-in/email', { email, password: PASSWORD });
       const code = totp(secret, 1);

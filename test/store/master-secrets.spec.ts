@@ -30,7 +30,7 @@ describe('the master secrets of a database', () => {
     const server = await startApi({ env: env(list) });
     await server.stop();
     const log = await readFile(server.logFile, 'utf8');
-    return /started with secret number (\d+), which this one does not have/.exec(log)?.[1];
+    return /started with secret number (\d+), which this process lacks/.exec(log)?.[1];
   };
 
   it('refuse an API process that has another secret with the same number', async () => {
@@ -58,7 +58,7 @@ describe('the master secrets of a database', () => {
     assert.deepEqual(await numbers(), [1, 2]);
   });
 
-  it('are missed by the log of a process that lacks a newer one, and by no other', async () => {
+  it('make a process that lacks a newer one log a warning, and no other process', async () => {
     assert.equal(await warned(`1:${FIRST},2:${SECOND}`), undefined);
     assert.equal(await warned(FIRST), '2');
     assert.equal(await warned(`2:${SECOND}`), undefined);

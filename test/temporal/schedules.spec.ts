@@ -94,10 +94,10 @@ describe('a schedule', () => {
       (await listScheduleFaults(temporal, [entry])).map(({ reason }) => reason);
     assert.deepEqual(await reasons(ENTRY), []);
     assert.deepEqual(await reasons({ ...ENTRY, everySeconds: 7 }), [
-      'has another spec than this release and its settings give it',
+      'its spec differs from what this release and its settings define',
     ]);
     assert.deepEqual(await reasons({ ...ENTRY, definition: 3, timeoutSeconds: 7 }), [
-      'has another action than this release and its settings give it',
+      'its action differs from what this release and its settings define',
     ]);
     // A newer release made it.
     assert.deepEqual(await reasons({ ...ENTRY, definition: 1, everySeconds: 7 }), []);

@@ -1,4 +1,4 @@
-/** First steps for a new account. Each is ticked off once it is done; the next visit after the last has no card. */
+/** First steps for a new account. Each is ticked off once it is done. Once all are done, the card is gone at the next visit. */
 import { Anchor, Group, Stack, Text, ThemeIcon, VisuallyHidden } from '@mantine/core';
 import { IconCheck } from '@tabler/icons-react';
 import { Link } from '@tanstack/react-router';

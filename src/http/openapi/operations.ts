@@ -142,7 +142,10 @@ export const OPERATIONS = {
   listReceiptKeys: {
     tag: 'Receipts',
     summary: 'List your receipt keys',
-    description: 'Returns the keys with which you can verify your receipts offline.',
+    description:
+      'Returns the keys with which you can verify your receipts offline. Fetch them again when a receipt names a key ' +
+      'that you do not know. If it is not listed then, ask `POST /v1/receipts/verify`, which compares the receipt ' +
+      'with the ledger.',
   },
   listPublicReceiptKeys: {
     tag: 'Receipts',

@@ -43,8 +43,8 @@ const booksRow = row(Books);
 const movementRow = row(Movement);
 
 /**
- * A hold ends within 24 hours and stays open until a worker sees that it is due. The clock of its id may differ by less
- * than the rest.
+ * A hold ends within 24 hours and stays open until a worker sees that it is due. The extra hour allows for clocks that
+ * differ.
  */
 const OLDEST_OPEN = idFloorOf(sql.fragment`
   least(now(), (select min(due_at) from farebox.hold_expiries))

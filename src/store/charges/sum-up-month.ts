@@ -79,8 +79,8 @@ async function begin(database: Database, { day }: ClosedMonth): Promise<void> {
 }
 
 /**
- * Before the table of the month is locked: a process that takes that table out of the ledger then waits for this
- * transaction, or holds it up here. The next statement sees what others did meanwhile.
+ * Taken before the month's table is locked, so that a process that archives the month waits for this transaction, or
+ * makes it wait here. The next statement sees what others did meanwhile.
  */
 async function takeTurn(tx: Transaction): Promise<void> {
   await tx.query(sql.typeAlias('nothing')`select from ${progress} for update`);

@@ -14,10 +14,10 @@ export const BALANCE_CHECKS = {
     ) m on m.ledger = c.ledger and m.consumer_id = c.id
     where c.credited_micros <> coalesce(m.micros, 0)`,
 
-  'the sums of movements are those of the movements': sql.fragment`
-    select 'consumer ' || consumer_id, to_char(month, 'YYYY-MM') || ' has ' || coalesce(m.movements, 0) || ' of kind '
-      || kind || ', ' || coalesce(m.micros, 0) || ', its sums ' || coalesce(s.movements, 0) || ', '
-      || coalesce(s.amount_micros, 0)
+  'the monthly sums match the movements': sql.fragment`
+    select 'consumer ' || consumer_id, to_char(month, 'YYYY-MM') || ', ' || kind || ': '
+      || coalesce(m.movements, 0) || ' movements of ' || coalesce(m.micros, 0) || ' micros in total, but sums say '
+      || coalesce(s.movements, 0) || ' of ' || coalesce(s.amount_micros, 0)
     from (
       select ledger, consumer_id, date_trunc('month', created_at at time zone 'UTC')::date as month, kind,
         count(*) as movements, sum(amount_micros) as micros

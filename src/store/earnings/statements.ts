@@ -121,7 +121,7 @@ export async function readDeveloperStatement(
   developer: DeveloperRef,
   month: Month,
 ): Promise<DeveloperStatement> {
-  // From the end: what was earned before the month has more rows, year by year.
+  // Computed backwards from the total: what precedes the month has more rows each year.
   const sumOf = (range: EarningsFilter) =>
     tx.oneFirst(sql.type(sumRow)`
       select coalesce(sum(amount_micros), 0)::int8 as sum from (${earnedIn(developer, range)}) earned

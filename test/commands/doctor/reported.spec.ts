@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { TEMPORAL_CHECKS } from '../../../src/commands/doctor-temporal.ts';
 import { checkNames, LEDGER_PARTS } from '../../../src/store/doctor/ledger-checks.ts';
 import { SCHEMA_CHECK } from '../../../src/store/doctor/schema-checks.ts';
-import { PROCESSOR_CHECK } from '../../../src/stripe/audit-processor.ts';
+import { PROCESSOR_CHECK } from '../../../src/stripe/examine-processor.ts';
 import type { Planted } from './planted-books.ts';
 import { PLANTS } from './plants/all.ts';
 import { AUDIT_LOG_FAULTS } from './plants/audit-log.ts';

@@ -55,7 +55,7 @@ describe('a question without an amount', () => {
   });
   after(() => api?.stop());
 
-  it("is about the tool's price, and refused as the charge would be once the tool is archived", async () => {
+  it("is about the tool's price, and needs an amount once the tool is archived", async () => {
     const owner = await api.createAccount(100);
     const { developerKey: key } = await api.createAccount(0);
     const { id } = await makeBudget(api, owner.consumerKey, { limit: 1 });

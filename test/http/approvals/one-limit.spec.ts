@@ -15,7 +15,7 @@ describe('an approval for once', () => {
   const api = openTestApi();
 
   for (const [settings, asked, other] of CASES) {
-    it(`of the limit ${asked} lets no call pass the limit ${other}, which is another question`, async () => {
+    it(`for the ${asked} limit does not lift the ${other} limit, which needs a request of its own`, async () => {
       const account = await api.createAccount(100);
       const key = account.consumerKey;
       const { id } = await makeBudget(api, key, settings);

@@ -176,7 +176,7 @@ describe('the holds of the months before an archived one', () => {
     return rows[0]?.n ?? assert.fail();
   };
 
-  it('are moved with all months before it, and those of the archived month stay', async () => {
+  it('are moved for every earlier month, while holds of the archived month stay', async () => {
     assert.deepEqual(await examineLedger(harness.database), []);
     const left = `farebox_archive.${tableAt('holds', LEFT)}`;
     assert.match(

@@ -58,7 +58,7 @@ describe('the times when keys were last used', () => {
       await forgetTimes();
       recorder.add(used);
       recorder.add(used);
-      await recorder.write();
+      await recorder.endRound();
       if ((await usedIds()).length > 0) written.push(round);
     }
     assert.deepEqual(written, [0, ROUNDS_APART]);

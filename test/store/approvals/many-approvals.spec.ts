@@ -89,7 +89,7 @@ describe('a key with many earlier approvals', () => {
     describe(statistics, () => {
       before(() => (statistics === 'with statistics' ? client.query('analyze') : undefined));
 
-      it('asks again without a read of them', async () => {
+      it('asks again without reading them', async () => {
         const plans = await plansOf(ledger.database, client, async (database) => {
           const asked = await askApproval(database, ask());
           assert.deepEqual(asked, { kind: 'too_many', of: 'key' });
@@ -97,7 +97,7 @@ describe('a key with many earlier approvals', () => {
         assertFewRead(rowsReadOf('approvals', plans), ASKS_OF_KEY_MAX);
       });
 
-      it('learns what refuses without a read of them', async () => {
+      it('learns what refuses without reading them', async () => {
         const plans = await plansOf(ledger.database, client, async (database) => {
           const refusing = await findRefusing(database, {
             ...ask(),
@@ -108,7 +108,7 @@ describe('a key with many earlier approvals', () => {
         assertFewRead(rowsReadOf('approvals', plans));
       });
 
-      it('is charged by rules of its budget that are found without a read of them', async () => {
+      it('is charged by rules of its budget that are found without reading them', async () => {
         const plans = await plansOf(ledger.database, client, async (database) => {
           const node = { consumerId: harness.view.consumerId, number: BUDGET };
           const [rules] = await findBudgetRules(database, [node]);
@@ -117,7 +117,7 @@ describe('a key with many earlier approvals', () => {
         assertFewRead(rowsReadOf('approvals', plans));
       });
 
-      it('is refused without a read of them', async () => {
+      it('is refused without reading them', async () => {
         const key = harness.model.keys.find(({ node }) => node?.number === BUDGET);
         assert.ok(key?.number === SPEND_KEY);
         const plans = await explaining.plansOf(async (database) => {
@@ -127,7 +127,7 @@ describe('a key with many earlier approvals', () => {
         assertFewRead(rowsReadOf('approvals', plans));
       });
 
-      it('shows the owner that none waits without a read of them', async () => {
+      it('shows the owner that none is pending, without reading them', async () => {
         const plans = await plansOf(ledger.database, client, async (database) => {
           const view = { ...harness.view, kind: 'payer', spendKey: 0 } as const;
           const page = { limit: 50, beforeId: undefined };

@@ -81,7 +81,7 @@ describe('a consumer with many old movements and holds', () => {
     describe(statistics, () => {
       before(() => (statistics === 'with statistics' ? client.query('analyze') : undefined));
 
-      it('is shown to operators without a read of them', async () => {
+      it('is shown to operators without reading them', async () => {
         const plans = await plansOf(ledger.database, client, async (database) => {
           assert.deepEqual(await getBooks(database, payer), {
             creditedMicros: TOP_UP_MICROS + OLD * OLD_MICROS,

@@ -1,4 +1,7 @@
-/** A payment that does not match its top-up credits nothing. The top-up ends once all of the payment is refunded. */
+/**
+ * A payment that does not match its top-up credits nothing. The top-up ends once all of the payment is refunded, or an
+ * operator cancels it.
+ */
 import assert from 'node:assert/strict';
 import { examineLedger } from '../../../src/store/doctor/ledger-checks.ts';
 import { listDifferences } from '../../../src/store/top-ups/reconciliation.ts';
@@ -49,7 +52,7 @@ describe('a top-up whose payment does not match it', () => {
     await workflow.result();
   });
 
-  it('expires by an operator, who cancels it after the refund', async () => {
+  it('expires when an operator cancels it after the refund', async () => {
     const { topUp, intent } = await mismatched();
     await harness.stripe.refunds.create({ payment_intent: intent });
     await harness.workflow(topUp.id).executeUpdate('cancel');
@@ -68,7 +71,7 @@ describe('a top-up whose payment does not match it', () => {
     assert.deepEqual(await listDifferences(harness.database), []);
   });
 
-  it('expires by an operator, who keeps the payment and cancels it; reconciliation lists the payment', async () => {
+  it('expires when an operator cancels it and keeps the payment, which reconciliation still lists', async () => {
     const { topUp, intent } = await mismatched();
     await harness.workflow(topUp.id).executeUpdate('cancel');
     await harness.statusBecomes(topUp, 'expired');

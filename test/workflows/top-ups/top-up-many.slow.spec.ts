@@ -3,7 +3,7 @@
  * any order, and every tenth never: each is credited once. TOP_UPS sets how many: 500 take some minutes.
  */
 import assert from 'node:assert/strict';
-import { auditProcessor } from '../../../src/stripe/audit-processor.ts';
+import { examineProcessor } from '../../../src/stripe/examine-processor.ts';
 import { examineLedger } from '../../../src/store/doctor/ledger-checks.ts';
 import { listTopUpsOf } from '../../../src/store/top-ups/top-ups.ts';
 import { until } from '../../support/stack.ts';
@@ -59,7 +59,7 @@ describe('many top-ups', function () {
     }
     assert.ok(told.never > 0 && told.twice > told.never, JSON.stringify(told));
     assert.deepEqual(await examineLedger(harness.database), []);
-    assert.deepEqual(await auditProcessor(harness.database, harness.stripe), []);
+    assert.deepEqual(await examineProcessor(harness.database, harness.stripe), []);
   });
 
   /** Like a client: sent again, with its key, while the answer is that nothing happened. */

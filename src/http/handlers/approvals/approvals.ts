@@ -48,7 +48,7 @@ export async function getApproval(
   const found = await api.shares.waits.run(caller, look, inQueueMsMax);
   // The time in the queue was a part of the wait.
   const leftMs = Math.max(askedAt + wait * 1_000 - performance.now(), 0);
-  const waitMs = isToldAlready(api, found) ? 0 : leftMs;
+  const waitMs = canAnswerAtOnce(api, found) ? 0 : leftMs;
   const credential = credentialOf(caller);
   const decided = await api.approvals.wait(found.id, accountId, credential, waitMs, request);
   return { status: 200, body: wireApproval(api, caller, decided ?? found) };
@@ -57,8 +57,11 @@ export async function getApproval(
 /** Longer than the commit of a decision takes, and a second more, after which every process heeds it. */
 const HEEDED_AFTER_MS = MINUTE_MS;
 
-/** The watch waits until a change that was decided a moment ago is heeded by every process. */
-function isToldAlready({ clock }: Api, { status, decidedAt }: Approval): boolean {
+/**
+ * Whether the answer need not wait for the watch: it changes no process's decision, or was given so long ago that every
+ * process heeds it.
+ */
+function canAnswerAtOnce({ clock }: Api, { status, decidedAt }: Approval): boolean {
   if (status === 'pending') return false;
   return status !== 'approved' || Date.parse(decidedAt ?? '') < clock.nowMs() - HEEDED_AFTER_MS;
 }

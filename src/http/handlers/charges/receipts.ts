@@ -45,7 +45,7 @@ export async function postPublicReceipt(
   return { status: 200, body: { receipt: api.publicReceipts.sign(recorded.receipt) } };
 }
 
-/** The developer's own keys, one for each configured master secret. */
+/** The developer's own keys, one for each master secret that is not retired. */
 export async function getReceiptKeys(
   api: Api,
   { caller }: Request,

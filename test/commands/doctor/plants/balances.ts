@@ -2,7 +2,7 @@
 import type { Plant } from '../planted-books.ts';
 
 const COUNTED = 'credited is the sum of movements';
-const SUMMED = 'the sums of movements are those of the movements';
+const SUMMED = 'the monthly sums match the movements';
 const FOLLOW = 'lots are contiguous and end at credited';
 const ONE_TO_ONE = 'each account has one consumer, and each consumer one account';
 const SIGN = 'a movement has the sign of its kind, and a reason if nothing else explains it';

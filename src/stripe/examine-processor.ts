@@ -29,7 +29,7 @@ interface StripeBooks {
 const SKEW_MS = HOUR_MS;
 
 /** Compares the top-ups that were requested since this time, in Unix milliseconds; all of them by default. */
-export async function auditProcessor(
+export async function examineProcessor(
   database: Database,
   stripe: Stripe,
   sinceMs = 0,
