@@ -395,8 +395,8 @@ class Lease {
   #retire(slice) {
     const retire = async () => {
       while (slice.writing > 0) await pause(1);
-      do await this.#settle(slice);
-      while (slice.count > 0 && !this.#isAbandoned);
+      // Also what is being sent: the lease must not end before its calls have an answer.
+      await this.#settleTo(slice, slice.sequence);
       await this.#send(slice, [], true).catch(() => {});
       if (!this.#isAbandoned) this.#retiring.delete(slice);
     };

@@ -1,6 +1,6 @@
 /** The HTTP server under the app: limits and graceful shutdown. */
 import { createServer, ServerResponse, type IncomingMessage, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type Koa from 'koa';
 import { ApiError } from '../domain/errors.ts';
@@ -115,6 +115,12 @@ abstract class LimitedResponse<Request extends IncomingMessage> extends ServerRe
     return this;
   }
 
+  /** What a pipelined request got was written before its turn, and is sent now. */
+  override assignSocket(socket: Socket): void {
+    super.assignSocket(socket);
+    if (socket.writableLength > 0) this.#limit();
+  }
+
   /** Until all of it is taken. The socket's timer starts again whenever the client takes a part. */
   #limit(): void {
     const { socket } = this;
@@ -124,10 +130,11 @@ abstract class LimitedResponse<Request extends IncomingMessage> extends ServerRe
     const lift = () => {
       this.#isLimited = false;
       socket.setTimeout(0);
+      this.off('drain', lift).off('finish', lift);
     };
-    this.once('drain', lift);
+    this.on('drain', lift);
     // Before Node's own listener, which sets the timer of an idle connection.
-    this.prependOnceListener('finish', lift);
+    this.prependListener('finish', lift);
   }
 }
 

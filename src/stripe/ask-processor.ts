@@ -36,7 +36,7 @@ const AUTHENTICATED_WITHIN_MS = CHECKOUT_MINUTES_MAX * 60_000;
 
 export async function ask(deps: AskDeps, asked: TopUp): Promise<Verdict> {
   const topUp = await recall(deps, asked);
-  const verdict = await recordVerdict(deps, topUp, await readVerdict(deps, topUp));
+  const verdict = await recordVerdict(deps, topUp, await readVerdictOf(deps, topUp));
   if (verdict.kind !== 'paid' || topUp.paymentIntentId !== null) return verdict;
   // Reports of refunds and disputes name only the payment intent, which our row did not have until now. Reading again
   // finds those that were reported before.
@@ -47,6 +47,17 @@ export async function ask(deps: AskDeps, asked: TopUp): Promise<Verdict> {
     recorded,
     verdictOfIntent(await readIntent(deps.stripe, recorded.paymentIntentId), recorded),
   );
+}
+
+/** A payment that an operator keeps although it does not match was decided on when the operator ended its top-up. */
+async function readVerdictOf(deps: AskDeps, topUp: TopUp): Promise<Verdict> {
+  try {
+    return await readVerdict(deps, topUp);
+  } catch (error) {
+    const ended = topUp.status === 'pending' ? undefined : recordedUnpaid(topUp);
+    if (!(error instanceof PaymentMismatchError) || !ended) throw error;
+    return ended;
+  }
 }
 
 async function readVerdict({ stripe }: AskDeps, topUp: TopUp): Promise<Verdict> {

@@ -18,6 +18,7 @@ import {
   settledAll,
   taken,
   type LeaseScript,
+  type Settlement,
 } from './lease-script.ts';
 import { answer, droppedLine, refusal, ScriptedService } from './scripted-service.ts';
 
@@ -55,6 +56,28 @@ describe('client: leases and faults', () => {
     return lease;
   };
   const sequencesPaid = () => settled.map(({ sequence, paid }) => [sequence, paid]);
+
+  it('release nothing while a batch of decided calls still waits for its answer', async () => {
+    const sent: Settlement[] = [];
+    const { farebox } = await start({
+      settle: (body, n) => {
+        sent.push(body);
+        return n === 1 ? refusal(503, 'service_unavailable') : settledAll;
+      },
+    });
+    const lease = ending(await farebox.lease({ ...options, amount: 100 }));
+    for (let call = 0; call < 2_000; call += 1) lease.charge({ tool: 'search' });
+    assert.deepEqual(await lease.close({ timeoutMs: 60_000 }), { unsettled: [] });
+    assert.deepEqual(
+      sent.map(({ entries, final }) => [entries.length, final ?? false]),
+      [
+        [1_000, false],
+        [1_000, false],
+        [1_000, false],
+        [0, true],
+      ],
+    );
+  });
 
   it('refuse the metadata that the service refuses, and no other', async () => {
     const { farebox } = await start({});

@@ -2,7 +2,9 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
+import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
+import { pipeline } from 'node:stream/promises';
 import Koa from 'koa';
 import type { ResponseRecorder } from '../../src/http/response-recorder.ts';
 import { KEEP_ALIVE_TIMEOUT_MS, listen, type ListeningServer } from '../../src/http/server.ts';
@@ -10,6 +12,7 @@ import { until } from '../support/stack.ts';
 
 /** More than the buffers of two sockets take. */
 const LARGE = Buffer.alloc(64 * 1024 * 1024, 'x');
+const PIECES = Array.from({ length: 2_000 }, () => 'x'.repeat(50_000));
 
 describe('a connection whose response has begun', () => {
   let server: ListeningServer;
@@ -23,6 +26,8 @@ describe('a connection whose response has begun', () => {
       ctx.respond = false;
       served = ctx.req.socket;
       if (ctx.path === '/large') ctx.res.end(LARGE);
+      else if (ctx.path === '/small') ctx.res.end('small');
+      else if (ctx.path === '/pieces') return pipeline(Readable.from(PIECES), ctx.res);
       else if (ctx.path === '/stream') ctx.res.write(LARGE);
       else ctx.res.writeHead(200).write('begun');
       finish = () => ctx.res.end(' and finished');
@@ -47,6 +52,23 @@ describe('a connection whose response has begun', () => {
     const answer = String(first) + (await text(socket));
     socket.destroy();
     assert.match(answer, /^HTTP\/1\.1 200 .*begun.* and finished\r\n0\r\n\r\n$/s);
+  });
+
+  it('is closed when the client stops reading what a second request got, which it sent at once', async () => {
+    const socket = ask('/small', 'GET /large HTTP/1.1\r\nHost: a\r\n\r\n');
+    await once(socket, 'readable');
+    await once(served, 'close');
+    socket.destroy();
+  });
+
+  it('keeps no listener for each time that a client was slower than the response', async () => {
+    const warnings: Error[] = [];
+    const warn = (warning: Error) => void warnings.push(warning);
+    process.on('warning', warn);
+    const socket = ask('/pieces', 'GET /small HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n');
+    assert.match(await text(socket), /small$/);
+    process.off('warning', warn);
+    assert.deepEqual(warnings, []);
   });
 
   for (const path of ['/large', '/stream']) {

@@ -3,6 +3,8 @@ import assert from 'node:assert/strict';
 import { Client } from 'pg';
 import { createDatabase, type Database } from '../../src/store/database.ts';
 import { migrate } from '../../src/store/migrations.ts';
+import { archiveMonth } from '../../src/store/charges/archive-month.ts';
+import { ensureChargePartitions } from '../../src/store/charges/partitions.ts';
 import { rollUp } from '../../src/store/earnings/rollups.ts';
 import { expireHolds } from '../../src/store/holds/expire-holds.ts';
 import { newConsumers, newDraft, post } from '../support/charge-drafts.ts';
@@ -21,6 +23,10 @@ const CONTENTS = `
     (select string_agg(t::text, ',' order by t::text) from farebox.attribution_tail t) as attribution_tail,
     (select string_agg(t::text, ',' order by t::text) from farebox.key_spending_tail t) as key_spending_tail
 `;
+
+const NOW = new Date();
+const OLD_MS = Date.UTC(NOW.getUTCFullYear(), NOW.getUTCMonth() - 6);
+const MONTH = new Date(OLD_MS).toISOString().slice(0, 7);
 
 describe('a publication for all tables', () => {
   let postgres: Awaited<ReturnType<typeof startOwnPostgres>>;
@@ -87,5 +93,8 @@ describe('a publication for all tables', () => {
       const { rows } = await subscriber.query(CONTENTS);
       return JSON.stringify(rows[0]) === JSON.stringify(here);
     });
+    // The subscriber lacks the tables that these make.
+    await ensureChargePartitions(postgres.url, OLD_MS);
+    assert.equal((await archiveMonth(database, MONTH, Date.now())).kind, 'archived');
   });
 });

@@ -18,6 +18,12 @@ export interface ClosedMonth {
   readonly day: Fragment;
 }
 
+/**
+ * Later, sums are made anew: a charge may have been repaired by hand meanwhile, and a new release may keep other
+ * sums.
+ */
+const SUMS_LAST = sql.fragment`interval '1 day'`;
+
 const countRow = row(Type.Object({ charges: Type.Integer() }));
 const wholeRow = row(Type.Object({ isWhole: Type.Boolean() }));
 /** The amount as text: the sum of all accounts may be more than the largest safe integer. */
@@ -49,30 +55,30 @@ export async function sumUp(
   } while (!(await isWhole(database, month)));
 }
 
-/** Continues an earlier run for this month. What one for another month left is dropped. */
+/** Continues an earlier run for this month. What one for another month left is dropped, and what is old. */
 async function begin(database: Database, { day }: ClosedMonth): Promise<void> {
   await database.transaction(async (tx) => {
     await tx.query(sql.typeAlias('nothing')`select pg_advisory_xact_lock(${ARCHIVE_LOCK})`);
+    // With keys, or a publication for all tables would refuse to delete from them.
     await tx.query(sql.typeAlias('nothing')`
       create table if not exists ${progress} (
-        month date not null, charges bigint not null, amount_micros numeric not null,
-        ledger smallint not null, consumer_id uuid not null, id uuid not null
+        month date primary key, charges bigint not null, amount_micros numeric not null,
+        ledger smallint not null, consumer_id uuid not null, id uuid not null, begun_at timestamptz not null default now()
       )
     `);
-    for (const name of KEPT) {
-      await tx.query(sql.typeAlias('nothing')`
-        create table if not exists ${stagedTable(name)} (like ${sql.identifier(['farebox', name])} including all)
-      `);
-    }
     const { rowCount } = await tx.query(sql.typeAlias('nothing')`
-      select from ${progress} where month = ${day}
+      select from ${progress} where month = ${day} and begun_at > now() - ${SUMS_LAST}
     `);
     if (rowCount > 0) return;
-    for (const table of [progress, ...KEPT.map(stagedTable)]) {
-      await tx.query(sql.typeAlias('nothing')`delete from ${table}`);
+    await tx.query(sql.typeAlias('nothing')`delete from ${progress}`);
+    for (const name of KEPT) {
+      await tx.query(sql.typeAlias('nothing')`drop table if exists ${stagedTable(name)}`);
+      await tx.query(sql.typeAlias('nothing')`
+        create table ${stagedTable(name)} (like ${sql.identifier(['farebox', name])} including all)
+      `);
     }
     await tx.query(sql.typeAlias('nothing')`
-      insert into ${progress} values (${day}, 0, 0, -1,
+      insert into ${progress} (month, charges, amount_micros, ledger, consumer_id, id) values (${day}, 0, 0, -1,
         '00000000-0000-0000-0000-000000000000', '00000000-0000-0000-0000-000000000000')
     `);
   });
@@ -146,8 +152,8 @@ async function isWhole(database: Database, { name }: ClosedMonth): Promise<boole
     await takesLong(tx);
     await takeTurn(tx);
     const isWholeNow = await tx.oneFirst(sql.type(wholeRow)`
-      select (select (count(*), coalesce(sum(amount_micros), 0)) from ${sql.identifier(['farebox', name])})
-        = (select (charges, amount_micros) from ${progress}) as "isWhole"
+      select coalesce((select (count(*), coalesce(sum(amount_micros), 0)) from ${sql.identifier(['farebox', name])})
+        = (select (charges, amount_micros) from ${progress}), false) as "isWhole"
     `);
     if (!isWholeNow) await tx.query(sql.typeAlias('nothing')`delete from ${progress}`);
     return isWholeNow;
