@@ -10,9 +10,10 @@ import { call } from '../support/http.ts';
 import { balanceOf, control, topUpsOf } from '../support/payments.ts';
 import {
   farebox,
-  startProcesses,
+  startStackAndWorkerProcess,
   startWorkerProcess,
   until,
+  type Server,
   type ServerProcess,
   type Stack,
 } from '../support/stack.ts';
@@ -21,7 +22,7 @@ import { startOwnTemporal } from '../support/own-servers.ts';
 
 describe('an automatic top-up and the death of', () => {
   let temporal: Awaited<ReturnType<typeof startOwnTemporal>>;
-  let stack: Stack<ServerProcess>;
+  let stack: Stack<Server, ServerProcess>;
   let worker: ServerProcess;
   let account: TestAccount;
   let stripe: Stripe;
@@ -29,7 +30,7 @@ describe('an automatic top-up and the death of', () => {
 
   before(async () => {
     temporal = await startOwnTemporal();
-    stack = await startProcesses({
+    stack = await startStackAndWorkerProcess({
       env: {
         TEMPORAL_ADDRESS: temporal.address,
         TEMPORAL_NAMESPACE: 'default',

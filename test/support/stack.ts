@@ -88,19 +88,28 @@ function unique(): string {
 
 /** Long enough for a busy machine; a condition that is true sooner is noticed sooner. */
 const UNTIL_TIMEOUT_MS = 60_000;
+const INTERVAL_MS_MIN = 5;
+const INTERVAL_MS_MAX = 250;
 
-/** Waits until the condition returns something truthy, and returns it; throws after the timeout. */
+/**
+ * Waits until the condition returns something truthy, and returns it; throws after the timeout. Without `intervalMs`,
+ * it asks less and less often: asking costs CPU time, and a wait that is long may end a tenth later.
+ */
 export async function until<T>(
   condition: () => T | Promise<T>,
-  { timeoutMs = UNTIL_TIMEOUT_MS, intervalMs = 25 } = {},
+  {
+    timeoutMs = UNTIL_TIMEOUT_MS,
+    intervalMs,
+  }: { readonly timeoutMs?: number | undefined; readonly intervalMs?: number | undefined } = {},
 ): Promise<Exclude<Awaited<T>, null | undefined | false | 0 | ''>> {
-  const deadline = Date.now() + timeoutMs;
+  const beganAt = Date.now();
   for (;;) {
     const value = await condition();
     if (value) return value as Exclude<Awaited<T>, null | undefined | false | 0 | ''>;
-    if (Date.now() > deadline)
+    const waitedMs = Date.now() - beganAt;
+    if (waitedMs > timeoutMs)
       throw new Error(`not so within ${timeoutMs} ms: ${String(condition)}`);
-    await delay(intervalMs);
+    await delay(intervalMs ?? Math.min(Math.max(waitedMs / 10, INTERVAL_MS_MIN), INTERVAL_MS_MAX));
   }
 }
 
