@@ -88,7 +88,7 @@ function unique(): string {
 
 /** Long enough for a busy machine; a condition that is true sooner is noticed sooner. */
 const UNTIL_TIMEOUT_MS = 60_000;
-const INTERVAL_MS_MIN = 5;
+const INTERVAL_MS_MIN = 25;
 const INTERVAL_MS_MAX = 250;
 
 /**
