@@ -44,7 +44,8 @@ describe('the keys of an account', () => {
     stranger = await api.createAccount(0);
   });
   beforeEach(async () => {
-    account = await api.createAccount(100);
+    // Much more than the charges that succeed before every process knows of a ceiling.
+    account = await api.createAccount(10_000);
     key = account.consumerKey;
     const cookie = await signIn(api, api.databaseUrl, account.email);
     headers = { cookie, origin: api.url };
@@ -57,6 +58,12 @@ describe('the keys of an account', () => {
   /** By the account's own key, to one of two developers, through one of two servers. */
   const pay = (amount: number, by = account, server: { readonly url: string } = api) =>
     charge(server, { ...by, consumerKey: key }, { amount, tool: 'search' });
+  /** Until a server knows of a ceiling below this amount. */
+  const limited = (amount: number, server?: Server) =>
+    until(async () => {
+      const { body } = await pay(amount, account, server);
+      return (body as { error?: { code: string } }).error?.code === 'spend_limit_reached';
+    }, SOON);
   const balance = async () =>
     bodyOf(await call(api, 'GET', '/v1/balance', { key }), 200, BalanceReply).balance;
   const budgets = async () =>
@@ -90,7 +97,7 @@ describe('the keys of an account', () => {
     // What was made is still answered, and the key still reads.
     const retry = await charge(api, account, { amount: 1 }, made);
     assert.deepEqual(bodyOf(retry, 201, ChargeReply), before);
-    assert.ok((await balance()) < 98);
+    assert.ok((await balance()) < 9_998);
     await set({ charge: 'open' });
     for (const server of [api, other]) {
       await until(async () => (await pay(1, account, server)).status === 201, SOON);
@@ -100,9 +107,7 @@ describe('the keys of an account', () => {
   it("never exceed a developer's daily limit, even when many charges arrive at once", async () => {
     assert.equal((await pay(7)).status, 201);
     await set({ developerDayLimit: 5 });
-    const reached = async (server: { readonly url: string }) =>
-      (await pay(5.000001, account, server)).status === 402;
-    for (const server of [api, other]) await until(() => reached(server), SOON);
+    for (const server of [api, other]) await limited(5.000001, server);
     const start = await balance();
     const answers = await Promise.all(
       Array.from({ length: 60 }, (_, n) =>
@@ -130,7 +135,7 @@ describe('the keys of an account', () => {
 
   it('within a ceiling count holds, batches and refunds, and a developer can be given more, or nothing', async () => {
     await set({ developerDayLimit: 2 });
-    await until(async () => (await pay(2.000001)).status === 402, SOON);
+    await limited(2.000001);
     const hold = await place(api, account, { amount: 1.5 });
     assert.equal((await pay(1)).status, 402);
     await capture(api, account, hold.id, { amount: 0.5 });
@@ -176,7 +181,7 @@ describe('the keys of an account', () => {
   ] as const) {
     it(`keep the limit that their owner ${which} for one developer until the ceiling is set again`, async () => {
       await set({ developerDayLimit: 5 });
-      await until(async () => (await pay(5.000001)).status === 402, SOON);
+      await limited(5.000001);
       const [budget] = await budgets();
       await changeBudget(api, key, budget?.id ?? '', { window: { per: 'day', limit } });
       assert.deepEqual(await set({ charge: 'open' }), { charge: 'open', developerDayLimit: 5 });
@@ -193,7 +198,7 @@ describe('the keys of an account', () => {
     const plain = await place(api, account, { amount: 1 });
     const ended = await place(api, account, { amount: 1 });
     await set({ developerDayLimit: 5 });
-    await until(async () => (await pay(5.000001)).status === 402, SOON);
+    await limited(5.000001);
     const before = await balance();
     const counted = await place(api, account, { amount: 1 });
     // Placed before the ceiling, so no budget would count the excess.
@@ -256,7 +261,7 @@ describe('the keys of an account', () => {
 
   it('with a ceiling can ask for more, and closed ones cannot ask', async () => {
     await set({ developerDayLimit: 2 });
-    await until(async () => (await pay(2.000001)).status === 402, SOON);
+    await limited(2.000001);
     const { status, body } = await tryAsk(api, account, key, 3);
     assert.equal(status, 201);
     await decide(api, key, (body as { id: string }).id, 'once');
@@ -284,7 +289,7 @@ describe('the keys of an account', () => {
 
   it('end a request for more when the ceiling is removed', async () => {
     await set({ developerDayLimit: 2 });
-    await until(async () => (await pay(2.000001)).status === 402, SOON);
+    await limited(2.000001);
     const { id } = await askApproval(api, account, key, 3);
     const waiting = showApproval(api, key, id, 20);
     await set({ developerDayLimit: null });
@@ -295,7 +300,7 @@ describe('the keys of an account', () => {
 
   it('with a new ceiling forget a limit that an approval raised', async () => {
     await set({ developerDayLimit: 5 });
-    await until(async () => (await pay(5.000001)).status === 402, SOON);
+    await limited(5.000001);
     const { body } = await tryAsk(api, account, key, 50);
     await decide(api, key, (body as { id: string }).id, 'raise', { limit: 60 });
     assert.equal((await budgets())[0]?.window?.limit, 60);
@@ -306,7 +311,7 @@ describe('the keys of an account', () => {
 
   it('make no event of the key that nobody holds', async () => {
     await set({ developerDayLimit: 2 });
-    await until(async () => (await pay(2.000001)).status === 402, SOON);
+    await limited(2.000001);
     const { rows } = await api.sql.query(
       `select e.data from farebox.events e join farebox.accounts a on a.id = e.account_id
       where a.email = $1 and e.type like 'key.%' and e.data ->> 'budgetId' is not null`,
