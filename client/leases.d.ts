@@ -94,7 +94,7 @@ export interface Lease<Answer = LeasedCharge> {
   /**
    * Settles now the calls decided so far, which otherwise happens after one second or 1,000 calls. Returns within
    * `timeoutMs`, even while Farebox is unreachable, with the calls that are still unsettled (normally none). The
-   * lease goes on settling them.
+   * lease keeps settling them.
    */
   settle(options?: SettleOptions): Promise<Settlement>;
   /**

@@ -56,8 +56,8 @@ export async function chargeAll(
 }
 
 /**
- * The draft of the charge; or, if it would be refused now, the result of the earlier charge that it repeats, or else the
- * refusal.
+ * The draft of the charge. Or, if it would be refused now, the result of the earlier charge that it repeats, or else
+ * the refusal.
  */
 export function prepareCharge(
   deps: DraftDeps & EarlierDeps,

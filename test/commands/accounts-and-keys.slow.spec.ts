@@ -215,7 +215,10 @@ describe('farebox account and key', () => {
       local.stdout,
       /^http:\/\/127\.0\.0\.1:8080\/console\/auth\/sign-in-link\?token=\S+\n$/,
     );
-    assert.match(local.stderr, /^farebox: BASE_URL is not set, so .* opens on this machine only/);
+    assert.match(
+      local.stderr,
+      /^farebox: neither BASE_URL nor CONSOLE_URL is set, so this link works only on this machine/,
+    );
     for (const name of ['BASE_URL', 'CONSOLE_URL']) {
       const { stdout, stderr } = await printed({ [name]: 'https://pay.example' });
       assert.match(stdout, /^https:\/\/pay\.example\/console\/auth\/sign-in-link\?token=/);

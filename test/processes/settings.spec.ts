@@ -190,7 +190,7 @@ describe('the master secrets', () => {
     ['retired misspelled', `2:${NEW},1-retierd:${OLD}`, /secret 2 of the list must be/],
     ['retired misspelled alone', `1-retierd:${OLD}`, /secret 1 of the list must be/],
     ['a number that is too large', `10000:${OLD}`, /secret 1 of the list must be/],
-    ['a colon in a secret', `1:${OLD}:2`, /a secret contains no comma, colon or space/],
+    ['a colon in a secret', `1:${OLD}:2`, /a secret must not contain a comma, colon or space/],
     ['a short one', 'short', /the secret must have at least 32 characters/],
     ['a short one in the list', `2:${NEW},1:short`, /secret number 1 must have at least 32/],
   ];

@@ -66,7 +66,7 @@ describe('farebox doctor --only temporal', () => {
     await handle.unpause();
     assert.deepEqual(await idle(), []);
     assert.deepEqual(await idle({ ROLL_UP_EVERY_SECONDS: '7' }), [
-      ['farebox/rollUpEarnings', 'has another spec than this release and its settings give it'],
+      ['farebox/rollUpEarnings', 'its spec differs from what this release and its settings define'],
     ]);
     await temporal.close();
   });

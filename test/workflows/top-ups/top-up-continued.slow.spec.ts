@@ -72,6 +72,7 @@ describe('a top-up with a long history', () => {
       debtDollars: 0,
       open: ['dispute'],
       failedRefund: null,
+      invoiceRefusal: null,
       unnoted: [],
     });
   });

@@ -77,7 +77,7 @@ async function callOf(api: Api, caller: KeyOwner, body: ApprovalBody): Promise<C
   }
   const price = await api.tools.currentPriceOf(parties.developerId, tool, undefined);
   if (typeof price === 'number') return { ...parties, tool, amountMicros: price };
-  throw new ApiError('invalid_amount', 'The tool has no price in force, so amount is required.', {
+  throw new ApiError('invalid_amount', 'The tool has no current price, so amount is required.', {
     param: 'amount',
   });
 }
