@@ -1,4 +1,4 @@
-/** What a developer sets for itself: how it is shown, and which balances it hears of. */
+/** Settings of a developer: its profile, and the balance below which it gets `balance.low`. */
 import { prepare } from './calls.js';
 import { amountToSend } from './money.js';
 

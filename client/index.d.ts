@@ -18,6 +18,7 @@ import type {
 
 import type { Approvals, AskOptions, OwnerApprovals } from './approvals.js';
 import type { Budgets } from './budgets.js';
+import type { DeveloperSettings, LowBalance } from './developer-settings.js';
 import type { Lease, LeasedCharge, LeaseOptions, Leases } from './leases.js';
 import type { ServiceUnavailableError } from './errors.js';
 import type { BatchRequest, Holds } from './holds.js';
@@ -27,9 +28,7 @@ import type {
   ConsumerHolds,
   ConsumerTopUps,
   DeveloperCharges,
-  DeveloperSettings,
   DeveloperTopUps,
-  LowBalance,
 } from './lists.js';
 import type { Amount } from './money.js';
 import type { Tools } from './tools.js';
@@ -38,6 +37,7 @@ import type { WebhookEndpoints } from './webhook-endpoints.js';
 export type * as Api from './api.js';
 export type { Approvals, AskOptions, OwnerApprovals, WaitOptions } from './approvals.js';
 export type { Budgets } from './budgets.js';
+export type { DeveloperSettings, LowBalance } from './developer-settings.js';
 export type * from './leases.js';
 export {
   FareboxError,

@@ -2,14 +2,11 @@
 import type {
   ChargesReply,
   ConsumerChargeReply,
-  DeveloperChanges,
   DeveloperChargeReply,
-  DeveloperReply,
   DeveloperTopUpsReply,
   HoldsReply,
   ListedCharge,
   ListedHold,
-  LowBalanceReply,
   TopUpQuoteReply,
   TopUpRecord,
   TopUpsReply,
@@ -93,17 +90,4 @@ export interface ConsumerTopUps {
   get(id: string, options?: CallOptions): Promise<TopUpRecord>;
   /** What a top-up would cost now. `tax` and `total` are null while the tax is not known. */
   quote(request: { amount: Amount }, options?: CallOptions): Promise<TopUpQuoteReply>;
-}
-
-/** Your own settings. */
-export interface DeveloperSettings {
-  get(options?: CallOptions): Promise<DeveloperReply>;
-  /** Omitted members are not changed. */
-  update(changes: DeveloperChanges, options?: CallOptions): Promise<DeveloperReply>;
-}
-
-/** The balance, in dollars, below which your webhook endpoints get `balance.low`; or null. */
-export interface LowBalance {
-  get(options?: CallOptions): Promise<LowBalanceReply>;
-  update(changes: { threshold: Amount | null }, options?: CallOptions): Promise<LowBalanceReply>;
 }

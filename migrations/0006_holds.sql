@@ -29,8 +29,8 @@ create table farebox.holds (
 comment on table farebox.holds is
   'Partitioned by month of the id, a UUIDv7, as charges are. Updates touch no indexed column, so they stay in place '
   '(HOT).';
-comment on column farebox.holds.amount_micros is 'What was asked for and reserved.';
-comment on column farebox.holds.held_micros is 'What is still reserved. 0 once the hold is closed.';
+comment on column farebox.holds.amount_micros is 'The amount that the request reserved.';
+comment on column farebox.holds.held_micros is 'The amount that is still reserved. 0 once the hold is closed.';
 comment on column farebox.holds.captured_micros is
   'The sum of its charges: more than amount_micros when a capture was allowed to overflow.';
 comment on column farebox.holds.balance_micros is 'The balance after the hold was placed.';

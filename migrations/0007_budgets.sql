@@ -34,7 +34,7 @@ comment on column farebox.budgets.used_micros is
   'Charges by the keys of the node and of all nodes below, less their refunds, and what open holds by these keys hold.';
 comment on column farebox.budgets.limit_micros is 'Null: no limit in all.';
 comment on column farebox.budgets.used_at_limit_micros is
-  'What was used when the limit was set. A limit may be set below it, and refuses from then on.';
+  'The use when the limit was set. A limit may be set below it, and then refuses every charge.';
 comment on column farebox.budgets.window_from_micros is
   'consumers.spent_micros when the window began: a charge from there on was counted in it. Clocks cannot tell, '
   'because the id of a charge has the time of a process.';

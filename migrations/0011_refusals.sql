@@ -1,4 +1,4 @@
--- What was refused, by hour: for the developer whose tools were called, and for the owner who handed out a spend key. API
+-- Refused calls by hour: for the developer whose tools were called, and for the owner who handed out a spend key. API
 -- processes gather refusals in memory and write them together, off the path of charges; a process that is killed loses
 -- seconds.
 

@@ -386,7 +386,7 @@ create table farebox.budgets (
   used_micros bigint not null default 0,
   -- Null: no limit in all.
   limit_micros bigint,
-  -- What was used when the limit was set. A limit may be set below it, and refuses from then on.
+  -- The use when the limit was set. A limit may be set below it, and then refuses every charge.
   used_at_limit_micros bigint not null default 0,
   window_used_micros bigint not null default 0,
   window_limit_micros bigint,
@@ -674,9 +674,9 @@ create table farebox.hold_extensions (
 -- Partitioned by month of the id, a UUIDv7, as charges are. Updates touch no indexed column, so they stay in
 -- place (HOT).
 create table farebox.holds (
-  -- What was asked for and reserved.
+  -- The amount that the request reserved.
   amount_micros bigint not null,
-  -- What is still reserved. 0 once the hold is closed.
+  -- The amount that is still reserved. 0 once the hold is closed.
   held_micros bigint not null,
   -- The sum of its charges: more than amount_micros when a capture was allowed to overflow.
   captured_micros bigint not null default 0,

@@ -1,4 +1,4 @@
--- The account of a person who is being deleted, for the entries of the audit log that are written when the transaction
+-- Remembers the account of a person who is being deleted, for the entries of the audit log that are written when the transaction
 -- commits (audit_change.sql): sessions and passkeys are deleted with the person, who cannot be looked up then.
 create or replace function farebox.remember_account_of_person() returns trigger language plpgsql as $$
 begin

@@ -22,7 +22,9 @@ export class CookieSignatures {
   readonly #others: readonly string[];
 
   constructor({ active, trusted }: MasterSecrets) {
-    this.#active = consoleSecretOf(trusted.get(active) ?? '');
+    const signing = trusted.get(active);
+    if (signing === undefined) throw new Error('the master secret that signs is not trusted');
+    this.#active = consoleSecretOf(signing);
     this.#others = [...trusted]
       .filter(([number]) => number !== active)
       .map(([, secret]) => consoleSecretOf(secret));

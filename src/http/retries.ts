@@ -36,6 +36,7 @@ export function keyReused(
 /** What the first request made was derived from a master secret that is not in the settings any more. */
 export function cannotShowAgain(what: 'key' | 'secret' = 'key'): ApiError {
   return keyReused(
-    `The ${what} that this request made cannot be shown again: the master secret behind it has been removed. Use a new Idempotency-Key to make another.`,
+    `The ${what} that this request made cannot be shown again: the master secret behind it has been removed. ` +
+      'Use a new Idempotency-Key to make another.',
   );
 }

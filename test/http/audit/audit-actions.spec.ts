@@ -216,7 +216,7 @@ describe('the audit log', () => {
     });
   }
 
-  it('names the account of a person who is deleted, with sessions and passkeys', async () => {
+  it('names the account when a person with sessions and passkeys is deleted', async () => {
     const of = await accountId();
     await sql.query(
       `insert into console.passkeys (user_id, credential_id, public_key, counter, device_type, backed_up)

@@ -1,4 +1,4 @@
-/** What is read of the approvals of a key that has asked thousands of times: the recent ones, and those that wait. */
+/** Only the recent and the pending approvals of a key are read, even after it has asked thousands of times. */
 import assert from 'node:assert/strict';
 import { Client } from 'pg';
 import { ASKS_OF_KEY_MAX } from '../../../src/domain/approval.ts';
@@ -25,7 +25,7 @@ const OLD_ROWS = `
     case n % 4 when 0 then 'expired' when 1 then 'denied' else 'approved' end, now() - interval '29 days',
     case n % 4 when 0 then null when 1 then 'deny' else 'once' end, case n % 4 when 2 then uuidv7() end
   from generate_series(1, ${OLD}) n`;
-/** As many as one key may ask in an hour, all of which are over. */
+/** As many as one key may ask in an hour. All of them have ended. */
 const NEW_ROWS = `
   select uuidv7(), now(), now(), 'expired', now(), null, null::uuid from generate_series(1, ${ASKS_OF_KEY_MAX}) n`;
 
