@@ -73,8 +73,9 @@ describe('the share of an account', () => {
 });
 
 /**
- * How long the first of many waiting requests waits after the work of `workMs`. Timers may fire a millisecond
- * early.
+ * How long the first of many waiting requests waits, without the `workMs` that the work before it takes. From the beginning
+ * of that work, because a timer counts from the beginning of the turn in which it is set, which may be earlier than
+ * the end of the work. Timers may fire a millisecond early.
  */
 async function restMsOf({
   workMs,
@@ -86,13 +87,12 @@ async function restMsOf({
   readonly rest?: Pick<Rest, 'factor' | 'msMax'>;
 }): Promise<number> {
   const gate = new AccountGate({ ...ONE_AT_A_TIME, rest: { ...rest, isUseful: () => true } });
-  const first = gate.run(ACCOUNT, 1, async () => {
-    await delay(workMs);
-    return performance.now();
-  });
+  const began = performance.now();
+  const first = gate.run(ACCOUNT, 1, () => delay(workMs));
   const others = Array.from({ length: waiting }, () =>
     gate.run(ACCOUNT, 1, async () => performance.now()),
   );
   const [begins = 0] = await Promise.all(others);
-  return begins - (await first) + 2;
+  await first;
+  return begins - began - workMs + 2;
 }

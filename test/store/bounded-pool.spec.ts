@@ -7,36 +7,47 @@ import { createTestDatabase, type TestDatabase } from '../support/stack.ts';
 
 describe('a bounded pool', () => {
   let testDatabase: TestDatabase;
-  let database: Database;
 
   before(async () => {
     testDatabase = await createTestDatabase();
-    database = await createDatabase(testDatabase.url, {
-      maxPoolSize: 1,
-      waitMsMax: 50,
-      onError: () => {},
-    });
   });
   after(async () => {
-    await database?.end();
     await testDatabase?.drop();
   });
 
-  it('refuses a caller that would wait too long, and serves the next one when there is room', async () => {
-    const held = Promise.withResolvers<void>();
-    const holder = database.connect(() => held.promise);
-    await assert.rejects(readServerState(database), (error) => {
-      assert.ok(error instanceof PoolBusyError);
-      return isDatabaseUnavailable(error);
+  async function withPool(waitMsMax: number, work: (pool: Database) => Promise<void>) {
+    const pool = await createDatabase(testDatabase.url, {
+      maxPoolSize: 1,
+      waitMsMax,
+      onError: () => {},
     });
-    const waiting = readServerState(database);
-    held.resolve();
-    await holder;
-    assert.equal(await waiting, 'up');
-    await assert.rejects(
-      database.connect(() => Promise.reject(new Error('broken'))),
-      /broken/,
-    );
-    assert.equal(await readServerState(database), 'up');
-  });
+    await work(pool).finally(() => pool.end());
+  }
+
+  it('refuses a caller that would wait too long', () =>
+    withPool(50, async (database) => {
+      const held = Promise.withResolvers<void>();
+      const holder = database.connect(() => held.promise);
+      await assert.rejects(readServerState(database), (error) => {
+        assert.ok(error instanceof PoolBusyError);
+        return isDatabaseUnavailable(error);
+      });
+      held.resolve();
+      await holder;
+    }));
+
+  it('serves a caller that waits as soon as there is room', () =>
+    withPool(60_000, async (database) => {
+      const held = Promise.withResolvers<void>();
+      const holder = database.connect(() => held.promise);
+      const waiting = readServerState(database);
+      held.resolve();
+      await holder;
+      assert.equal(await waiting, 'up');
+      await assert.rejects(
+        database.connect(() => Promise.reject(new Error('broken'))),
+        /broken/,
+      );
+      assert.equal(await readServerState(database), 'up');
+    }));
 });
