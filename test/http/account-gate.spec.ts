@@ -73,9 +73,9 @@ describe('the share of an account', () => {
 });
 
 /**
- * How long the first of many waiting requests waits, without the `workMs` that the work before it takes. From the beginning
- * of that work, because a timer counts from the beginning of the turn in which it is set, which may be earlier than
- * the end of the work. Timers may fire a millisecond early.
+ * How long the first of many waiting requests waits, without the `workMs` of the work before it. Measured from the
+ * beginning of that work: a timer counts from the beginning of the turn in which it is set, which may be before the
+ * end of the work. Timers may fire a millisecond early.
  */
 async function restMsOf({
   workMs,
