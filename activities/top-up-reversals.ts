@@ -25,7 +25,7 @@ export interface SyncedReversals {
   readonly open: readonly ('dispute' | 'warning')[];
   readonly failedRefund: { readonly dollars: number; readonly message: string } | null;
   readonly unnoted: readonly string[];
-  /** Why the processor refused the invoice; null if it did not. */
+  /** Why the invoice could not be made; null if it was, or none is due. */
   readonly invoiceRefusal: string | null;
 }
 

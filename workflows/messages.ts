@@ -77,7 +77,7 @@ export interface ReversalsView {
   readonly failedRefund?: { readonly dollars: number; readonly message: string } | null;
   /** The processor's ids of refunds that should have a credit note, and have none. */
   readonly unnoted?: readonly string[];
-  /** Why the processor refused the invoice; null if it did not. */
+  /** Why the invoice could not be made; null if it was, or none is due. */
   readonly invoiceRefusal?: string | null;
 }
 

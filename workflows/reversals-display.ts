@@ -73,7 +73,7 @@ function toDoOf(run: Displayed): readonly string[] {
   }
   if (invoiceRefusal) {
     toDo.push(
-      'The processor **refused the invoice**:',
+      'The **invoice could not be made**:',
       `> ${escaped(invoiceRefusal)}`,
       "Farebox will try again later. To do: correct the cause in the processor's dashboard.",
     );

@@ -22,10 +22,18 @@ export interface Invoiceable {
   readonly createdAt: string;
 }
 
+/** Somebody changed the invoice in Stripe's dashboard, and only somebody can mend it there. */
+export class ChangedInvoiceError extends Error {
+  override readonly name = 'ChangedInvoiceError';
+}
+
 /** Stripe's clock and ours may differ. */
 const LOOKED_BACK_SECONDS = 3_600;
 
-/** Returns the id of the paid invoice. Undefined: Stripe no longer has the calculation or the customer. */
+/**
+ * Returns the id of the paid invoice. Undefined: Stripe no longer has the calculation or the customer. Throws a
+ * ChangedInvoiceError when the invoice was voided, or has another amount.
+ */
 export async function makeInvoice(
   stripe: Stripe,
   payment: Invoiceable,
@@ -33,7 +41,9 @@ export async function makeInvoice(
   try {
     const calculation = await stripe.tax.calculations.retrieve(payment.calculationId);
     const invoice = await invoiceOf(stripe, payment, calculation);
-    if (invoice.status !== 'paid') throw new Error(`${invoice.id} is ${invoice.status}, not paid`);
+    if (invoice.status !== 'paid') {
+      throw new ChangedInvoiceError(`${invoice.id} is ${invoice.status}, not paid`);
+    }
     return invoice.id;
   } catch (error) {
     if (isMissing(error)) return undefined;
@@ -61,7 +71,7 @@ async function invoiceOf(
     const cents = centsOf(payment.amountMicros) + centsOf(payment.taxMicros);
     if (invoice.total !== cents) {
       const [wanted, total] = [cents, invoice.total].map(microsOfCents).map(formatDollars);
-      throw new Error(`amount of ${invoice.id}: ${wanted} expected, ${total} found`);
+      throw new ChangedInvoiceError(`amount of ${invoice.id}: ${wanted} expected, ${total} found`);
     }
     // Without `auto_advance`, Stripe tries no payment of its own.
     invoice = await stripe.invoices.finalizeInvoice(invoice.id, { auto_advance: false });

@@ -20,7 +20,7 @@ import {
 } from '../store/top-ups/reversals.ts';
 import { readSession } from './calls.ts';
 import { isRefusal } from './errors.ts';
-import { addCreditNote, makeInvoice } from './invoices.ts';
+import { addCreditNote, ChangedInvoiceError, makeInvoice } from './invoices.ts';
 import { makeRefund, readReversals } from './reversals.ts';
 import { idOf } from './verdict.ts';
 
@@ -33,7 +33,7 @@ interface Deps {
 
 /**
  * Reads first, to learn what an earlier attempt did, and so that a refund that cannot be made now does not
- * keep the rest from being recorded. Returns why Stripe refused the invoice, or null.
+ * keep the rest from being recorded. Returns why the invoice could not be made, or null.
  */
 export async function syncReversals(
   deps: Deps,
@@ -68,7 +68,7 @@ export async function syncReversals(
   return invoiceRefusal;
 }
 
-/** Makes the invoice of a taxed payment by the saved card, if it has none. Returns why Stripe refused it, or null. */
+/** Makes the invoice of a taxed payment by the saved card, if it has none. Returns why it cannot be made now, or null. */
 async function addInvoice(
   { database, stripe, warn }: Deps,
   topUpId: string,
@@ -80,9 +80,9 @@ async function addInvoice(
     if (invoice !== undefined) await recordInvoice(database, topUpId, invoice);
     return null;
   } catch (error) {
-    if (!isRefusal(error)) throw error;
-    // The same request would be refused again at once. noteMissingInvoices has it tried later.
-    warn(`Stripe refused the invoice of ${wireId('topUp', topUpId)}: ${error.message}`);
+    if (!isRefusal(error) && !(error instanceof ChangedInvoiceError)) throw error;
+    // Repeating it at once would change nothing. noteMissingInvoices has it tried later.
+    warn(`the invoice of ${wireId('topUp', topUpId)} could not be made: ${error.message}`);
     return error.message;
   }
 }

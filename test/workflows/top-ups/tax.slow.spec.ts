@@ -201,7 +201,7 @@ describe('a taxed top-up', () => {
     assert.ok(result.kind === 'completed', result.kind);
     const { topUp } = result;
     await until(() => harness.isQuiet(topUp));
-    assert.match(await detailsOf(topUp), /refused the invoice/);
+    assert.match(await detailsOf(topUp), /invoice could not be made/);
     assert.equal(await invoiceIdOf(topUp), null);
     const refund = await requestRefund(harness.database, topUp.id, 10_000_000 as Micros);
     assert.equal(refund.kind, 'requested');
@@ -211,7 +211,32 @@ describe('a taxed top-up', () => {
     await until(async () => (await invoiceIdOf(topUp)) !== null);
     await until(() => harness.isQuiet(topUp));
     assert.deepEqual(await notesOf(topUp), [1_088]);
-    assert.doesNotMatch(await detailsOf(topUp), /refused/);
+    assert.doesNotMatch(await detailsOf(topUp), /could not/);
+  });
+
+  it('does not stay stuck when somebody changed its invoice, which operators are shown', async () => {
+    const { payer } = await paid(20);
+    const path = '/v1/invoices/';
+    await harness.control('faults', {
+      method: 'POST',
+      path,
+      kind: 'error',
+      status: 403,
+      times: 1_000,
+    });
+    const result = await harness.requestDirect(payer, 12.5);
+    assert.ok(result.kind === 'completed', result.kind);
+    const { topUp } = result;
+    const draft = await until(async () => (await invoicesOf(topUp))[0]);
+    // A step in progress would add the right line once that is possible again.
+    await worker.stop();
+    await harness.forgetFaults();
+    const lines = [{ amount: 500, description: 'Something else' }];
+    await harness.stripe.invoices.addLines(draft.id, { lines });
+    worker = await harness.startWorker();
+    await until(() => harness.isQuiet(topUp));
+    assert.match(await detailsOf(topUp), /amount of in.+13\.61 expected, .+5\.00 found/);
+    assert.equal(await invoiceIdOf(topUp), null);
   });
 
   it('fails without an address for the tax, and takes nothing', async () => {
