@@ -62,7 +62,13 @@ const budget = {
   approveDevelopers: isFlag,
   mayDelegate: isFlag,
 };
-const capture = { final: isFlag, over: oneOf('reject', 'cap', 'overflow') };
+const charge = later('apiKey', 'tool', 'amount', 'metadata');
+const hold = { ...charge, ...later('expiresIn') };
+const capture = {
+  ...later('amount', 'metadata'),
+  final: isFlag,
+  over: oneOf('reject', 'cap', 'overflow'),
+};
 const question = {
   ...later('apiKey', 'tool', 'amount', 'reason', 'expiresIn'),
   developerId: idOf('dev'),
@@ -72,12 +78,14 @@ const question = {
  * The members of bodies, by route. The service ignores unknown members of open bodies, and refuses those of
  * closed ones.
  */
-const OPEN = {
-  'POST /v1/holds/:id/capture': capture,
-  'POST /v1/tools': { description: isDescription },
-  'PATCH /v1/tools/:id': { description: isDescription, archived: isFlag },
-};
+const OPEN = { 'POST /v1/tools': { description: isDescription } };
 const CLOSED = {
+  'POST /v1/charges/batch': later('charges'),
+  'POST /v1/charges/:id/refund': later('amount'),
+  'POST /v1/holds': hold,
+  'POST /v1/holds/:id/capture': capture,
+  'POST /v1/holds/:id/extend': later('expiresIn'),
+  'PATCH /v1/tools/:id': { ...later('price'), description: isDescription, archived: isFlag },
   'POST /v1/budgets': { ...budget, parentId: idOf('bdg') },
   'PATCH /v1/budgets/:id': budget,
   'POST /v1/budgets/:id/close': { releaseHolds: isFlag },
@@ -108,14 +116,29 @@ function checkMembers(rules, members, isClosed = false) {
   }
 }
 
+const MEMBERS = {
+  charge,
+  hold,
+  capture: { holdId: isHold, ...capture },
+  release: { holdId: isHold },
+};
+
+function isHold(param, value) {
+  if (typeof value !== 'string') malformed(param, 'must be the id of a hold');
+}
+
 /** A member of a batch. */
 export function checkMember(member) {
   if (typeof member !== 'object' || member === null || Array.isArray(member)) {
     malformed(undefined, 'A member of the batch must be an object');
   }
-  const { op = 'charge', holdId } = member;
-  oneOf('charge', 'hold', 'capture', 'release')('op', op);
-  if (op !== 'capture' && op !== 'release') return;
-  if (typeof holdId !== 'string') malformed('holdId', 'must be the id of a hold');
-  if (op === 'capture') checkMembers(capture, Object.entries(member));
+  const { op = 'charge' } = member;
+  oneOf(...Object.keys(MEMBERS))('op', op);
+  const rules = {
+    ...MEMBERS[op],
+    ...later('op'),
+    ...(op !== 'release' && later('idempotencyKey')),
+  };
+  if (rules.holdId) isHold('holdId', member.holdId);
+  checkMembers(rules, Object.entries(member), true);
 }

@@ -1,4 +1,7 @@
-/** Checks bodies against their schemas. Unknown members are ignored, wrong types are never coerced. */
+/**
+ * Checks bodies against their schemas. Wrong types are never coerced. Unknown members are refused, but those of the
+ * open bodies (docs/decisions/0046-bodies-refuse-unknown-members.md) are ignored.
+ */
 import { Ajv, type ErrorObject, type ValidateFunction } from 'ajv';
 import type { Static, TSchema } from 'typebox';
 import { ApiError } from '../domain/errors.ts';

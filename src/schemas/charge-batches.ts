@@ -13,20 +13,20 @@ const Op = <Name extends string>(name: Name, description: string) =>
   Type.Literal(name, { description, examples: [name] });
 
 /** The body of a single charge plus its idempotency key. */
-export const BatchedCharge = Type.Object({
+export const BatchedCharge = Closed({
   op: Type.Optional(Op('charge', 'Makes a charge. The default.')),
   ...ChargeBody.properties,
   idempotencyKey,
 });
 
 /** The body of a hold plus its idempotency key. */
-export const BatchedHold = Type.Object({
+export const BatchedHold = Closed({
   op: Op('hold', 'Places a hold.'),
   ...HoldBody.properties,
   idempotencyKey,
 });
 
-export const BatchedCapture = Type.Object({
+export const BatchedCapture = Closed({
   op: Op('capture', 'Captures a hold.'),
   holdId,
   ...CaptureBody.properties,
@@ -34,7 +34,7 @@ export const BatchedCapture = Type.Object({
 });
 
 /** Needs no idempotency key: releasing a hold twice has the effect of releasing it once. */
-export const BatchedRelease = Type.Object({ op: Op('release', 'Releases a hold.'), holdId });
+export const BatchedRelease = Closed({ op: Op('release', 'Releases a hold.'), holdId });
 
 /** What a member may do, by its `op`. */
 export const BATCH_OPS = {
@@ -47,7 +47,7 @@ export type BatchOp = keyof typeof BATCH_OPS;
 
 const MEMBERS = { minItems: 1, maxItems: BATCH_MEMBERS_MAX };
 
-export const ChargeBatchBody = Type.Object({
+export const ChargeBatchBody = Closed({
   charges: Type.Array(
     Type.Union([BatchedCharge, BatchedHold, BatchedCapture, BatchedRelease]),
     MEMBERS,
@@ -55,7 +55,7 @@ export const ChargeBatchBody = Type.Object({
 });
 
 /** Each member is checked separately, so that a malformed one does not fail the others. */
-export const ChargeBatchEnvelope = Type.Object({ charges: Type.Array(Type.Unknown(), MEMBERS) });
+export const ChargeBatchEnvelope = Closed({ charges: Type.Array(Type.Unknown(), MEMBERS) });
 export type ChargeBatchEnvelope = Static<typeof ChargeBatchEnvelope>;
 
 const made = {

@@ -50,7 +50,7 @@ export const ChargeBody = Type.Object({
 });
 export type ChargeBody = Static<typeof ChargeBody>;
 
-export const RefundBody = Type.Object({
+export const RefundBody = Closed({
   amount: Type.Optional(
     DollarsAsked('Dollars to refund. Default: all of the charge that has not been refunded.'),
   ),

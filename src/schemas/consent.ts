@@ -3,7 +3,7 @@ import { Type, type Static } from 'typebox';
 import { AUTO_TOP_UP_STATUSES } from '../domain/top-up.ts';
 import { Closed, Dollars, DollarsAsked, Text, TimeOf, Word } from './shapes.ts';
 
-export const ConsentBody = Type.Object({
+export const ConsentBody = Closed({
   ceiling: DollarsAsked('The most that may be taken from the saved card in a UTC month.', 100),
   termsVersion: Type.String({
     description: '`terms.version` of the terms that the owner agreed to.',
@@ -12,7 +12,7 @@ export const ConsentBody = Type.Object({
 });
 export type ConsentBody = Static<typeof ConsentBody>;
 
-export const AutoTopUpBody = Type.Object({
+export const AutoTopUpBody = Closed({
   threshold: DollarsAsked('A charge that leaves less than this starts a top-up.', 5),
   amount: DollarsAsked('Dollars of each top-up, in whole cents, at least 0.50.', 25),
   ceiling: DollarsAsked('The most that automatic top-ups may take in a UTC month.', 100),

@@ -12,7 +12,7 @@ const ReturnUrl = Type.Union([PlainText(RETURN_URL_MAX, 'https://example.com/cha
 });
 
 /** Omitted members are not changed. */
-export const DeveloperChanges = Type.Object({ returnUrl: Type.Optional(ReturnUrl) });
+export const DeveloperChanges = Closed({ returnUrl: Type.Optional(ReturnUrl) });
 export type DeveloperChanges = Static<typeof DeveloperChanges>;
 
 export const DeveloperReply = Closed({

@@ -24,7 +24,7 @@ const Seconds = (description: string) =>
   Type.Integer({ minimum: 1, maximum: HOLD_SECONDS_MAX, description, examples: [120] });
 
 /** The body of a charge, and how long to reserve the amount. */
-export const HoldBody = Type.Object({
+export const HoldBody = Closed({
   ...ChargeBody.properties,
   amount: Type.Optional(
     DollarsAsked("Dollars to reserve: more than 0, at most 1,000,000. Default: the tool's price."),
@@ -35,7 +35,7 @@ export const HoldBody = Type.Object({
 });
 export type HoldBody = Static<typeof HoldBody>;
 
-export const CaptureBody = Type.Object({
+export const CaptureBody = Closed({
   amount: Type.Optional(DollarsAsked('Dollars to charge. Default: all that is left in the hold.')),
   final: Type.Optional(
     Type.Boolean({
@@ -54,7 +54,7 @@ export const CaptureBody = Type.Object({
 });
 export type CaptureBody = Static<typeof CaptureBody>;
 
-export const ExtendBody = Type.Object({
+export const ExtendBody = Closed({
   expiresIn: Seconds('Seconds from now until the hold expires.'),
 });
 export type ExtendBody = Static<typeof ExtendBody>;

@@ -22,14 +22,14 @@ const BudgetId = Type.Optional(
 );
 const Name = OrNull(Type.String(), 'The name that its owner gave it, or null.');
 
-export const KeyBody = Type.Object({
+export const KeyBody = Closed({
   kind: Kind,
   mode: Type.Optional({ ...ModeOfKey, default: 'live' }),
   name: Type.Optional(PrintableText(100, 'Claude Code')),
 });
 export type KeyBody = Static<typeof KeyBody>;
 
-export const RollBody = Type.Object({
+export const RollBody = Closed({
   overlapSeconds: Type.Optional(
     Type.Integer({
       minimum: 0,

@@ -39,12 +39,12 @@ const Fence = Type.Integer({
   examples: [1],
 });
 
-const AskedTool = Type.Object({
+const AskedTool = Closed({
   name: ToolName,
   price: Type.Optional(DollarsAsked('Dollars of a call. Default: the registered price.')),
 });
 
-export const LeaseBody = Type.Object({
+export const LeaseBody = Closed({
   apiKey: ChargeBody.properties.apiKey,
   tools: Type.Array(Type.Union([ToolName, AskedTool]), {
     minItems: 1,
@@ -58,7 +58,7 @@ export const LeaseBody = Type.Object({
 });
 export type LeaseBody = Static<typeof LeaseBody>;
 
-export const RenewBody = Type.Object({
+export const RenewBody = Closed({
   expiresIn: Type.Optional(Seconds('Seconds from now until the lease expires.')),
   fence: Type.Optional(Fence),
 });
@@ -72,6 +72,7 @@ const Sequence = Type.Integer({
   examples: [1],
 });
 
+/** Open: the client's `unsettled` entries, which also name their lease, can be sent as they are. */
 export const SettlementEntry = Type.Object({
   sequence: Sequence,
   tool: ToolName,
@@ -79,7 +80,7 @@ export const SettlementEntry = Type.Object({
   metadata: Type.Optional(Metadata),
 });
 
-export const SettlementBody = Type.Object({
+export const SettlementBody = Closed({
   entries: Type.Array(SettlementEntry, {
     maxItems: SETTLED_MAX,
     description: 'The calls, in any order and with any gaps.',

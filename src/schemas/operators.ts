@@ -169,7 +169,7 @@ const Reason = {
   description: 'Why. It is stored with the change and never edited.',
 };
 
-export const AdjustmentBody = Type.Object({
+export const AdjustmentBody = Closed({
   amount: DollarsAsked('Dollars to add, or to take (-2.50). The balance never goes below 0.', 5),
   reason: Reason,
 });
@@ -182,7 +182,7 @@ export const AdjustmentReply = Closed({
 });
 export type AdjustmentReply = Static<typeof AdjustmentReply>;
 
-export const TopUpRefundBody = Type.Object({
+export const TopUpRefundBody = Closed({
   amount: Type.Optional(
     DollarsAsked('Dollars in whole cents. Default: all of the top-up that is unspent.', 10),
   ),

@@ -5,7 +5,7 @@ import { Closed, Dollars, Id, Text, Timestamp } from './shapes.ts';
 
 const RECEIPT = 'hmac_sha256.1.eyJpZCI6ImNoZ18wMWEx.S_fwtwsOLfxpQ8Dt';
 
-export const VerifyBody = Type.Object({
+export const VerifyBody = Closed({
   receipt: Type.String({
     maxLength: 4_000,
     description: 'A receipt returned by a charge or an invocation, or a public receipt.',
@@ -14,7 +14,7 @@ export const VerifyBody = Type.Object({
 });
 export type VerifyBody = Static<typeof VerifyBody>;
 
-export const PublicReceiptBody = Type.Object(VerifyBody.properties);
+export const PublicReceiptBody = Closed(VerifyBody.properties);
 export type PublicReceiptBody = Static<typeof PublicReceiptBody>;
 
 export const PublicReceiptReply = Closed({

@@ -34,7 +34,7 @@ export const ToolBody = Type.Object({
 export type ToolBody = Static<typeof ToolBody>;
 
 /** Omitted members are not changed. The name cannot change, because charges and receipts contain it. */
-export const ToolChanges = Type.Object({
+export const ToolChanges = Closed({
   description: Type.Optional(Description),
   price: Type.Optional(PriceAsked),
   archived: Type.Optional(

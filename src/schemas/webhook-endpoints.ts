@@ -34,7 +34,7 @@ const types = Type.Union(
 );
 const Description = PlainText(200, 'Billing of the shop');
 
-export const WebhookEndpointBody = Type.Object({
+export const WebhookEndpointBody = Closed({
   url: Url,
   types: Type.Optional(types),
   description: Type.Optional(Description),
@@ -42,7 +42,7 @@ export const WebhookEndpointBody = Type.Object({
 export type WebhookEndpointBody = Static<typeof WebhookEndpointBody>;
 
 /** Omitted members are not changed. */
-export const WebhookEndpointChanges = Type.Object({
+export const WebhookEndpointChanges = Closed({
   url: Type.Optional(Url),
   types: Type.Optional(types),
   description: Type.Optional(Description),
@@ -103,7 +103,7 @@ export const DeletedWebhookEndpointReply = Closed({
 });
 export type DeletedWebhookEndpointReply = Static<typeof DeletedWebhookEndpointReply>;
 
-export const RollSecretBody = Type.Object({
+export const RollSecretBody = Closed({
   overlapSeconds: Type.Optional(
     Type.Integer({
       minimum: 0,

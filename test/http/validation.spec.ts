@@ -228,6 +228,45 @@ const refused: readonly (readonly [
   ],
 ];
 
+const OPEN = [
+  'post /grant',
+  'post /intent/preview',
+  'post /invoke',
+  'post /register',
+  'post /resolve',
+  'post /v1/charges',
+  'post /v1/checkout',
+  'post /v1/leases/:id/settle',
+  'post /v1/tools',
+  'post /v1/top-up',
+];
+
+describe('bodies', () => {
+  it('refuse unknown members, but for those of the specification and of settlements', () => {
+    const open = [...bodies, ...operations].flatMap(([name, schema]) =>
+      schemasIn(schema as Json).some(
+        ({ type, properties, additionalProperties }) =>
+          type === 'object' && properties !== undefined && additionalProperties !== false,
+      )
+        ? [name]
+        : [],
+    );
+    assert.deepEqual(open.toSorted(), OPEN);
+  });
+
+  for (const [route, body] of [
+    ['post /v1/charges/:id/refund', { amout: 0.1 }],
+    ['post /v1/holds/:id/capture', { amuont: 0.1 }],
+    ['post /v1/keys', { kind: 'consumer', mod: 'test' }],
+    ['post /v1/keys/:id/roll', { overlap: 86_400 }],
+  ] as const) {
+    it(`names the unknown member: ${route}`, () => {
+      const member = Object.keys(body).at(-1);
+      assert.equal(messageOf(route, body), `${member} is not a field of this body.`);
+    });
+  }
+});
+
 describe('the message for a body that is refused', () => {
   for (const [keyword, route, body, message] of refused) {
     it(`says for ${keyword}: ${message}`, () => {

@@ -99,10 +99,12 @@ describe('POST /v1/charges/batch', () => {
       null,
       'text',
       [],
+      member({ idempotency_key: 'misspelt' }),
       member(),
     ]);
     const results = resultsOf(answer);
-    assert.deepEqual([results[0]?.status, results[12]?.status], [201, 201]);
+    assert.deepEqual([results[0]?.status, results[13]?.status], [201, 201]);
+    assertMember(answer, results[12], 'invalid_request', 'idempotency_key');
     assertMember(answer, results[1], 'invalid_api_key', 'apiKey');
     assertMember(answer, results[2], 'invalid_amount', 'amount');
     assertMember(answer, results[3], 'invalid_amount', 'amount');
@@ -112,7 +114,7 @@ describe('POST /v1/charges/batch', () => {
     assertMember(answer, results[7], 'invalid_idempotency_key');
     assertMember(answer, results[8], 'invalid_request', 'idempotencyKey');
     for (const index of [9, 10, 11]) assertMember(answer, results[index], 'invalid_request');
-    assert.equal(results.length, 13);
+    assert.equal(results.length, 14);
   });
 
   it('makes one charge for a repeated key, and marks the second member as replayed', async () => {

@@ -164,8 +164,7 @@ describe('a taxed top-up', () => {
 
   it('is refunded while no invoice can be made, and has its documents made later', async () => {
     const { payer } = await paid(20);
-    const down = { method: 'POST', path: '/v1/invoices', kind: 'error', status: 403, times: 1_000 };
-    await harness.control('faults', down);
+    await refuseInvoices(403);
     await harness.control('webhooks', { mode: 'drop' });
     const result = await harness.requestDirect(payer, 12.5);
     assert.ok(result.kind === 'completed', result.kind);
@@ -189,14 +188,7 @@ describe('a taxed top-up', () => {
 
   it('does not stay stuck when Stripe refuses its invoice, which is tried again later', async () => {
     const { payer } = await paid(20);
-    const refused = {
-      method: 'POST',
-      path: '/v1/invoices',
-      kind: 'error',
-      status: 400,
-      times: 1_000,
-    };
-    await harness.control('faults', refused);
+    await refuseInvoices(400);
     const result = await harness.requestDirect(payer, 12.5);
     assert.ok(result.kind === 'completed', result.kind);
     const { topUp } = result;
@@ -216,14 +208,7 @@ describe('a taxed top-up', () => {
 
   it('does not stay stuck when somebody changed its invoice, which operators are shown', async () => {
     const { payer } = await paid(20);
-    const path = '/v1/invoices/';
-    await harness.control('faults', {
-      method: 'POST',
-      path,
-      kind: 'error',
-      status: 403,
-      times: 1_000,
-    });
+    await refuseInvoices(403, '/v1/invoices/');
     const result = await harness.requestDirect(payer, 12.5);
     assert.ok(result.kind === 'completed', result.kind);
     const { topUp } = result;
@@ -438,6 +423,11 @@ describe('a taxed top-up', () => {
       where id = ${id}
     `);
     return harness.topUp(id);
+  }
+
+  /** By default all writes; by the longer path, all but the first, which makes a draft. */
+  async function refuseInvoices(status: number, path = '/v1/invoices'): Promise<void> {
+    await harness.control('faults', { method: 'POST', path, kind: 'error', status, times: 1_000 });
   }
 
   /** The status is reached and nothing is in progress any more. */
