@@ -82,7 +82,9 @@ describe('test mode', () => {
       ['/v1/tools', live.developerKey],
       [`/v1/statements/${MONTH}.csv`, live.developerKey],
     ] as const;
-    return Promise.all(reads.map(async ([path, key]) => (await get(path, key)).body));
+    const books = [];
+    for (const [path, key] of reads) books.push((await get(path, key)).body);
+    return books;
   };
 
   describe('keys', () => {
