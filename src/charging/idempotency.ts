@@ -23,7 +23,7 @@ interface KeyedCharge extends Keyed {
   readonly body: Pick<ChargeBody, 'tool' | 'amount' | 'metadata'>;
 }
 
-/** A charge, alone or a member of a batch. Its key names one charge or hold of the consumer by the developer. */
+/** A charge, alone or a member of a batch. Its key names one charge of the consumer by the developer. */
 export function chargeIdentity(
   { developer, body, idempotencyKey }: KeyedCharge,
   consumerId: string,
@@ -40,7 +40,7 @@ interface KeyedHold extends KeyedCharge {
   readonly body: KeyedCharge['body'] & { readonly expiresIn?: number };
 }
 
-/** A hold. Its key names one charge or hold of the consumer by the developer. */
+/** A hold. Its key names one hold of the consumer by the developer; a charge may have the same key. */
 export function holdIdentity(request: KeyedHold, consumerId: string): OptionalIdentity {
   const { idempotencyHash, fingerprint } = chargeIdentity(request, consumerId);
   if (fingerprint === null) return NO_IDENTITY;

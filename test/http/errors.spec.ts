@@ -200,6 +200,8 @@ describe('errors', () => {
     }
     const page = await call(api, 'GET', '/docs/errors/exceeds_hold');
     assert.match(String(page.body), /Nothing happened.*POST \/v1\/holds\/:id\/capture/);
+    const declined = await call(api, 'GET', '/docs/errors/card_declined');
+    assert.match(String(declined.body), /Nothing was paid.*to pay again, send a new one/);
     // Every other 409 is a refusal.
     const expected = ['idempotency_key_in_use', 'internal_error', 'outcome_unknown'];
     assert.deepEqual(unknown.toSorted(), expected);

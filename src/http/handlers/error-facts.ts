@@ -1,6 +1,7 @@
 /** What the pages about an error code say, in any format. Texts are Markdown. */
 import { ERRORS, errorTypeOf, type ErrorCode, type ErrorType } from '../../domain/errors.ts';
 import type { Endpoint } from '../endpoint.ts';
+import { FAILURE_CODES } from '../../stripe/verdict.ts';
 import { errorCodesOf } from '../openapi/errors.ts';
 
 export interface ErrorFacts {
@@ -14,7 +15,7 @@ export interface ErrorFacts {
 }
 
 export const EFFECTS_OF_STATUSES =
-  '2xx: durable. 4xx and 503: nothing happened. `idempotency_key_in_use` (409), 500 or a dropped connection: unknown; ' +
+  '2xx: durable. 4xx and 503: nothing happened, and a 402 of a top-up keeps its `Idempotency-Key`. `idempotency_key_in_use` (409), 500 or a dropped connection: unknown; ' +
   'repeat the request with the same `Idempotency-Key` to find out.';
 
 export function isCode(code: string): code is ErrorCode {
@@ -29,10 +30,15 @@ export function factsOf(code: ErrorCode, endpoints: readonly Endpoint[]): ErrorF
   return { status, type: errorTypeOf(code), meaning, effect: effectOf(code), returnedBy };
 }
 
+const FAILURES_OF_TOP_UPS: ReadonlySet<string> = new Set(FAILURE_CODES);
+
 function effectOf(code: ErrorCode): string {
   const [status] = ERRORS[code];
   if (code === 'idempotency_key_in_use' || status === 500) {
     return 'Unknown. Repeat the request with the same `Idempotency-Key` to find out.';
+  }
+  if (status === 402 && FAILURES_OF_TOP_UPS.has(code)) {
+    return 'Nothing was paid. The `Idempotency-Key`, if one was sent, stays with this top-up: to pay again, send a new one.';
   }
   if (status === 409) return 'Nothing happened. The same request would fail again.';
   if (status === 429 || status === 503) {

@@ -24,6 +24,7 @@ import { takeDisabled } from '../../../src/store/events/disabled-mails.ts';
 import { rollUp } from '../../../src/store/earnings/rollups.ts';
 import type { TestAccount } from '../../support/accounts.ts';
 import { openTestApi } from '../../support/api.ts';
+import { ask } from '../../support/approval-requests.ts';
 import { makeBudget, makeKey, spend } from '../../support/budget-requests.ts';
 import { askCapture, askHold, place } from '../../support/hold-requests.ts';
 import { assertError, assertErrorBody, bodyOf, call, charge } from '../../support/http.ts';
@@ -292,6 +293,24 @@ describe('test mode', () => {
       for (const key of [test.consumerKey, test.developerKey]) {
         assert.equal((await get(`/v1/statements/${MONTH}`, key)).status, 200);
       }
+    });
+
+    it('for an approval is paid once without an idempotency key, and again with one', async () => {
+      const budget = await makeBudget(api, test.consumerKey, {});
+      const { key } = await makeKey(api, test.consumerKey, budget.id);
+      const asked = await ask(api, test, key, 5_000);
+      const topUp = (amount: number, more = {}) =>
+        post(
+          `/v1/approvals/${asked.id}/decide`,
+          test.consumerKey,
+          { decision: 'top_up', amount },
+          more,
+        );
+      for (const _ of [1, 2]) assert.equal((await topUp(402.01)).status, 402);
+      const other = await topUp(6_000);
+      assertError(other, 422, 'idempotency_key_reused');
+      assert.match(JSON.stringify(other.body), /already has a top-up of another amount/);
+      assert.equal((await topUp(6_000, { 'idempotency-key': 'again' })).status, 200);
     });
 
     it('is spent by spend keys within their budgets, and by no live developer', async () => {

@@ -29,6 +29,7 @@ import type { Reply, Request } from '../../endpoint.ts';
 import { invalidField } from '../../invalid-field.ts';
 import { noSuch } from '../../look-ups.ts';
 import { REPLAYED } from '../../respond.ts';
+import { keyReused } from '../../retries.ts';
 import type { Api } from '../../services.ts';
 import { LIMIT } from '../budgets/budgets.ts';
 import { paidFor, sessionUrlOf } from '../top-ups/top-ups.ts';
@@ -120,7 +121,16 @@ async function topUp(
   const idempotencyKey = sentKey || wireId('approval', approval.id);
   const amount = body.amount ?? dollarsOf(await amountFor(api, approval, idempotencyKey));
   const asked = { caller, body: { amount }, idempotencyKey };
-  const { topUp: made } = await paidFor(api, asked, 'direct', TOP_UP_MICROS_MIN);
+  const { topUp: made } = await paidFor(api, asked, 'direct', TOP_UP_MICROS_MIN).catch(
+    (error: unknown) => {
+      const isReuse = error instanceof ApiError && error.code === 'idempotency_key_reused';
+      throw isReuse && sentKey === ''
+        ? keyReused(
+            'This approval already has a top-up of another amount. To pay again, send a new Idempotency-Key.',
+          )
+        : error;
+    },
+  );
   return afterCommit(async () => {
     await settleApprovals(api.database, { ids: [approval.id] });
     return { approval: await getSeen(api, view, params), ...sessionUrlOf(api, made) };
