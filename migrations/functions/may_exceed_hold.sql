@@ -1,6 +1,8 @@
 -- Whether a capture may take more than its hold reserves, as far as the owner's settings of now go: a new charge of the
 -- tool by the same key must be allowed too. What a limit has left is for the caller to check.
--- A hold does not say which key of the account placed it. So once such a key has ended since then, it takes no more.
+-- A hold does not say which key of the account placed it. So once such a key has ended since then, it takes no more. A process
+-- that does not know yet that a key has ended places holds for some seconds more, hence the minute. The same is true under a ceiling
+-- for each developer and day, where the hold has the number of a key that nobody holds.
 -- Under a ceiling for each developer and day, a hold that no budget counted takes no more either.
 create or replace function farebox.may_exceed_hold(
   p_ledger smallint, p_consumer uuid, p_spend_key int, p_developer int, p_tool text, p_placed_at timestamptz
@@ -8,14 +10,11 @@ create or replace function farebox.may_exceed_hold(
 language plpgsql stable
 as $$ begin
   return (select case
-    when p_spend_key = 0 then a.keys_charge = 'open' and a.developer_day_micros is null and not exists (
-      select from farebox.api_keys x
-      where x.account_id = a.id and x.kind = 'consumer'
-        and (x.revoked_at >= p_placed_at or x.expires_at between p_placed_at and clock_timestamp()))
+    when p_spend_key = 0 then a.keys_charge = 'open' and a.developer_day_micros is null and not e.has_ended
     else exists (
       select from farebox.spend_keys k
       where k.ledger = p_ledger and k.consumer_id = p_consumer and k.number = p_spend_key
-        and (k.developer is null or a.keys_charge = 'open')
+        and (k.developer is null or (a.keys_charge = 'open' and not e.has_ended))
         and k.revoked_at is null and (k.expires_at > clock_timestamp()) is not false
         and not exists (
           select from unnest(k.path) as n (number)
@@ -29,5 +28,13 @@ as $$ begin
               and farebox.wire_id('dev', v.developer_id) || '/' || p_tool <> all (d.tools))
             or (d.approve_developers and v.developer_id <> all (d.approved_developers))))
     end
-  from farebox.accounts a where a.consumer_id = p_consumer);
+  from farebox.accounts a
+  cross join lateral (
+    select exists (
+      select from farebox.api_keys x
+      where x.account_id = a.id and x.kind = 'consumer' and (x.revoked_at >= p_placed_at - interval '1 minute'
+        or x.expires_at between p_placed_at - interval '1 minute' and clock_timestamp())
+    ) as has_ended
+  ) e
+  where a.consumer_id = p_consumer);
 end $$;

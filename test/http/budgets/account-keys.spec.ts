@@ -212,23 +212,46 @@ describe('the keys of an account', () => {
       assertError(answer, 402, 'exceeds_hold', 'amount', { remaining: 1 });
       await capture(api, account, id, { amount: 1 });
     }
-    // The key that placed it may be the one that was rolled.
     await set({ charge: 'open', developerDayLimit: null });
-    const [own] = bodyOf(
-      await call(api, 'GET', '/v1/keys', { headers }),
-      200,
-      KeysReply,
-    ).keys.filter(({ kind }) => kind === 'consumer');
-    const rolled = await call(api, 'POST', `/v1/keys/${own?.id}/roll`, { headers, body: {} });
-    account = { ...account, consumerKey: bodyOf(rolled, 201, NewKeyReply).key };
-    const answer = await askCapture(api, account, ended.id, overflow);
-    assertError(answer, 402, 'exceeds_hold', 'amount', { remaining: 1 });
-    await capture(api, account, ended.id, { amount: 1, over: 'overflow' });
-    const fresh = await place(api, account, { amount: 1 });
-    await capture(api, account, fresh.id, { amount: 2, over: 'overflow' });
-    key = account.consumerKey;
-    assert.equal(Math.round((before - (await balance())) * 1e6), 5_000_000);
+    await capture(api, account, ended.id, { amount: 1 });
+    assert.equal(Math.round((before - (await balance())) * 1e6), 3_000_000);
   });
+
+  for (const developerDayLimit of [null, 30]) {
+    it(`that have ended pay no more for a hold than it reserves: limit ${developerDayLimit}`, async () => {
+      const overflow = { amount: 2, over: 'overflow' };
+      await set({ developerDayLimit });
+      if (developerDayLimit !== null) await limited(developerDayLimit + 0.000001);
+      const placed = [
+        await place(api, account, { amount: 1 }),
+        await place(api, account, { amount: 1 }),
+      ];
+      const listed = await call(api, 'GET', '/v1/keys', { headers });
+      const [own] = bodyOf(listed, 200, KeysReply).keys.filter(({ kind }) => kind === 'consumer');
+      const rolled = await call(api, 'POST', `/v1/keys/${own?.id}/roll`, { headers, body: {} });
+      key = bodyOf(rolled, 201, NewKeyReply).key;
+      account = { ...account, consumerKey: key };
+      // The first is placed before the key ends, the second by a process that does not know it yet.
+      for (const [n, { id }] of placed.entries()) {
+        if (n === 1) await endedBefore(id, '1 second');
+        const answer = await askCapture(api, account, id, overflow);
+        assertError(answer, 402, 'exceeds_hold', 'amount', { remaining: 1 });
+        await capture(api, account, id, { amount: 1 });
+      }
+      const fresh = await place(api, account, { amount: 1 });
+      await endedBefore(fresh.id, '1 hour');
+      await capture(api, account, fresh.id, overflow);
+    });
+  }
+
+  /** As if all keys that have ended had ended this long before the hold was placed. */
+  async function endedBefore(holdId: string, time: string): Promise<void> {
+    await api.sql.query(
+      `update farebox.api_keys set revoked_at = (select placed_at from farebox.holds where id = $1) - $2::interval
+       where revoked_at is not null`,
+      [uuidOf('hold', holdId), time],
+    );
+  }
 
   it('with a ceiling pay no developer for which no budget can be made', async () => {
     const { id } = await makeBudget(api, key);
