@@ -49,7 +49,7 @@ export function isChargeable(amount: Micros): boolean {
   return amount > 0 && amount <= CHARGE_MICROS_MAX;
 }
 
-/** Micros to dollars, the number that `microsOfDollars` turns back into the same micros. */
+/** Micros to dollars. Up to $4,294,967,296, `microsOfDollars` turns the number back into the same micros. */
 export function dollarsOf(value: Micros): number {
   return value / MICROS_PER_DOLLAR;
 }
