@@ -31,7 +31,12 @@ describe('refunds of charges beside other traffic', () => {
 
   before(async () => {
     api = await startTestApi({ servers: 2 });
-    database = await createDatabase(api.databaseUrl, { maxPoolSize: 4, onError: () => {} });
+    // Roll-ups wait for one another, and on a busy machine for long.
+    database = await createDatabase(api.databaseUrl, {
+      maxPoolSize: 4,
+      statementTimeoutMs: 60_000,
+      onError: () => {},
+    });
     [consumer, developer] = [await api.createAccount(10), await api.createAccount(0)];
   });
   after(async () => {
