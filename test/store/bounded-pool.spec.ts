@@ -21,7 +21,11 @@ describe('a bounded pool', () => {
       waitMsMax,
       onError: () => {},
     });
-    await work(pool).finally(() => pool.end());
+    try {
+      await work(pool);
+    } finally {
+      await pool.end();
+    }
   }
 
   it('refuses a caller that would wait too long', () =>
