@@ -69,7 +69,7 @@ function stop(): void {
 }
 
 function setting(name: string, fallback?: string): string {
-  const value = process.env[name] ?? fallback;
+  const value = process.env[name] || fallback;
   if (!value) {
     process.stderr.write(`simulator: ${name} is not set\n`);
     process.exit(1);

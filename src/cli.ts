@@ -8,6 +8,7 @@ import { constants } from 'node:os';
 import { join } from 'node:path';
 import { CommanderError, program, type Command } from 'commander';
 import { OutcomeUnknownError } from './commands/outcome-unknown.ts';
+import { withoutEmpty, type Environment } from './read-setting.ts';
 import { withSecretFiles } from './secret-files.ts';
 
 interface Listed {
@@ -127,6 +128,8 @@ program
   .version(readVersion(), '-V, --version', 'print the version')
   .addHelpText('after', EXIT_CODES)
   .exitOverride();
+// Before Commander reads the settings that are options too.
+useEnvironment(withoutEmpty(process.env));
 const [first, second] = process.argv.slice(2);
 const asked = first === 'help' ? second : first;
 // Before a package that a command loads adds its own listener, which throws.
@@ -140,7 +143,7 @@ for (const [name, { description, load }] of Object.entries(COMMANDS)) {
 // The audit log names the command that made a change, as PostgreSQL knows it: `farebox key revoke`.
 program.hook('preAction', (_, command) => {
   process.env['PGAPPNAME'] = pathOf(command);
-  useSecretFiles();
+  useEnvironment(withSecretFiles(process.env));
 });
 
 // In a container without an init, this is process 1. A signal ends it only if it listens.
@@ -169,8 +172,7 @@ function pathOf(command: Command): string {
 }
 
 /** Everything reads the environment after this, and a process started from here gets no file that was already read. */
-function useSecretFiles(): void {
-  const env = withSecretFiles(process.env);
+function useEnvironment(env: Environment): void {
   for (const name of Object.keys(process.env)) if (!(name in env)) delete process.env[name];
   Object.assign(process.env, env);
 }

@@ -203,7 +203,7 @@ export function readTemporalConfig(env: Environment): TemporalConfig {
   const { namespace = 'default', connectionOptions } = temporalProfile(env);
   const { address, tls, apiKey, metadata } = connectionOptions;
   const hasFile = Boolean(env['TEMPORAL_CONFIG_FILE']);
-  const taskQueue = env['TEMPORAL_TASK_QUEUE'] || DEFAULT_TASK_QUEUE;
+  const taskQueue = env['TEMPORAL_TASK_QUEUE'] ?? DEFAULT_TASK_QUEUE;
   // Temporal's reader takes any other word than `true` and `1` for false, and would send an API key without TLS.
   isTrue(env, 'TEMPORAL_TLS');
   return Object.freeze({
@@ -260,11 +260,10 @@ export function namesTemporal(env: Environment): boolean {
 }
 
 function temporalProfile(env: Environment): ReturnType<typeof loadClientConnectConfig> {
-  const given = Object.entries(env).filter(([, value]) => value);
   const file = env['TEMPORAL_CONFIG_FILE'];
   try {
     return loadClientConnectConfig({
-      overrideEnvVars: Object.fromEntries(given) as Record<string, string>,
+      overrideEnvVars: env as Record<string, string>,
       // Never the profile in the home directory of the user that runs the process.
       ...(file ? { configSource: { data: readFileSync(file) } } : { disableFile: true }),
       configFileStrict: true,
@@ -311,8 +310,7 @@ function readTax(env: Environment): TaxConfig | undefined {
   if (mode !== 'off' && mode !== 'automatic') {
     throw new ConfigError('STRIPE_TAX must be off or automatic');
   }
-  // docker-compose.yml passes an empty one on.
-  const code = env['STRIPE_TAX_CODE'] || undefined;
+  const code = env['STRIPE_TAX_CODE'];
   if (code !== undefined && !/^txcd_\d+$/.test(code)) {
     throw new ConfigError(
       "STRIPE_TAX_CODE must be one of Stripe's tax codes, such as txcd_10000000",
@@ -338,8 +336,7 @@ export function readConfig(env: Environment): Config {
   const port = readPort(env);
   return Object.freeze({
     ...readLedgerConfig(env),
-    // An empty one would listen on every address.
-    host: env['HOST'] || '127.0.0.1',
+    host: env['HOST'] ?? '127.0.0.1',
     port,
     metricsPort: env['METRICS_PORT'] ? integer(env, 'METRICS_PORT', 0, 1, 65_535) : undefined,
     traces: readTraces(env),
@@ -393,10 +390,10 @@ function readTraces(env: Environment): TracesConfig | undefined {
   for (const name of given) url(env, name, '');
   if (matching(env, 'OTEL_TRACES_EXPORTER', 'otlp', /^(otlp|none)$/) === 'none') return undefined;
   matching(env, 'OTEL_EXPORTER_OTLP_PROTOCOL', 'http/json', /^http\/(json|protobuf)$/);
-  const name = env['OTEL_TRACES_SAMPLER'] || 'parentbased_always_on';
+  const name = env['OTEL_TRACES_SAMPLER'] ?? 'parentbased_always_on';
   const sampler = SAMPLERS.find((each) => each === name);
   if (!sampler) throw new ConfigError(`OTEL_TRACES_SAMPLER must be ${SAMPLERS.join(', ')}`);
-  const text = env['OTEL_TRACES_SAMPLER_ARG'] || '1';
+  const text = env['OTEL_TRACES_SAMPLER_ARG'] ?? '1';
   const ratio = Number(text);
   // A space is a zero for Number: no trace would be recorded.
   if (text.trim() === '' || !(ratio >= 0 && ratio <= 1)) {
@@ -417,11 +414,10 @@ export function readConsoleUrl(env: Environment): string {
 }
 
 function readMailConfig(env: Environment): MailConfig {
-  // docker-compose.yml passes empty settings on.
   const smtpUrl = env['SMTP_URL'] ? mailServer(env['SMTP_URL']) : undefined;
   return Object.freeze({
     smtpUrl,
-    from: sender(env['MAIL_FROM'] || 'Farebox <no-reply@localhost>'),
+    from: sender(env['MAIL_FROM'] ?? 'Farebox <no-reply@localhost>'),
     isKept: isTrue(env, 'DEV_MAIL') && smtpUrl === undefined,
   });
 }

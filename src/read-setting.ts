@@ -10,6 +10,11 @@ export class ConfigError extends Error {
   override readonly name = 'ConfigError';
 }
 
+/** Entry points pass only this on, so an empty setting is an unset one everywhere. */
+export function withoutEmpty(env: Environment): Environment {
+  return Object.fromEntries(Object.entries(env).filter(([, value]) => value !== ''));
+}
+
 export function required(env: Environment, name: string): string {
   const value = env[name];
   if (!value)
@@ -75,10 +80,10 @@ function isDecodable(text: string): boolean {
   }
 }
 
-/** Unset or empty is false. `1` and `yes` are refused: one setting turns safety checks on, others turn them off. */
+/** Unset is false. `1` and `yes` are refused: one setting turns safety checks on, others turn them off. */
 export function isTrue(env: Environment, name: string): boolean {
   const text = env[name];
-  if (text && text !== 'true' && text !== 'false') {
+  if (text !== undefined && text !== 'true' && text !== 'false') {
     throw new ConfigError(`${name} must be true or false, not "${text}"`);
   }
   return text === 'true';

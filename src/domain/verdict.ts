@@ -2,17 +2,18 @@
 import type { Micros } from './money.ts';
 import type { TopUpFailure } from './top-up.ts';
 
+export interface SeenPayment {
+  readonly paymentIntentId: string;
+  /** With tax. */
+  readonly paidMicros: Micros;
+  readonly taxMicros: Micros;
+  readonly invoiceId?: string | undefined;
+  /** Refunded or disputed since, fully or in part: the credit has that read. */
+  readonly hasReversals: boolean;
+}
+
 export type Verdict =
-  | {
-      readonly kind: 'paid';
-      readonly paymentIntentId: string;
-      /** With tax. */
-      readonly paidMicros: Micros;
-      readonly taxMicros: Micros;
-      readonly invoiceId?: string | undefined;
-      /** Refunded or disputed since, fully or in part. */
-      readonly hasReversals: boolean;
-    }
+  | ({ readonly kind: 'paid' } & SeenPayment)
   /** Not paid yet; it still can be. */
   | {
       readonly kind: 'open';

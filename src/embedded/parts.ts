@@ -189,11 +189,11 @@ export function sharedSettings({ port, dataDir, env }: StartOptions): Settings {
   return {
     ...Object.fromEntries(given),
     PORT: String(port),
-    BASE_URL: env['BASE_URL'] || `http://127.0.0.1:${port}`,
-    MASTER_SECRET: env['MASTER_SECRET'] || secretsOf(dataDir).masterSecret,
+    BASE_URL: env['BASE_URL'] ?? `http://127.0.0.1:${port}`,
+    MASTER_SECRET: env['MASTER_SECRET'] ?? secretsOf(dataDir).masterSecret,
     // Users who try everything on one machine run agents on it too. With a real service, this would open its network to
     // callers.
-    ALLOW_PRIVATE_ENDPOINTS: env['ALLOW_PRIVATE_ENDPOINTS'] || String(REAL_PARTS.every(isUnset)),
+    ALLOW_PRIVATE_ENDPOINTS: env['ALLOW_PRIVATE_ENDPOINTS'] ?? String(REAL_PARTS.every(isUnset)),
   };
 }
 

@@ -111,6 +111,5 @@ export async function openApiPools(
 }
 
 export async function closePools(pools: ApiPools): Promise<void> {
-  const { charges, holds, leases, lookUps, invocations, database } = pools;
-  for (const pool of [charges, holds, leases, lookUps, invocations, database]) await pool.end();
+  for (const pool of Object.values(pools)) await pool.end();
 }

@@ -59,11 +59,11 @@ export async function runApi(config: Config, log: Logger): Promise<Running> {
     opened,
   });
   if (registry && metricsPort !== undefined) {
-    const { charges, holds, lookUps, invocations, database: reads } = pools;
+    const { database: reads, ...others } = pools;
     registerApi(registry, {
       responses: api.responses,
       waitingCharges: () => api.batcher.waiting + api.entries.waiting,
-      pools: { charges, holds, lookUps, invocations, reads },
+      pools: { ...others, reads },
     });
     const metrics = await serveMetrics({ host, port: metricsPort, log }, registry);
     opened.defer(() => metrics.close());

@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseEnv, promisify } from 'node:util';
 import { readConfig } from '../../src/config.ts';
+import { withoutEmpty } from '../../src/read-setting.ts';
 import { farebox } from '../support/stack.ts';
 import { read } from '../tree/sources.ts';
 
@@ -39,7 +40,7 @@ describe('farebox init', () => {
 
   it('writes settings that production mode accepts, once the Stripe keys are set', async () => {
     readConfig({
-      ...(await settingsOf('.env')),
+      ...withoutEmpty(await settingsOf('.env')),
       PRODUCTION: 'true',
       DATABASE_URL: 'postgres://postgres/farebox',
       TEMPORAL_ADDRESS: 'temporal:7233',

@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { get, type IncomingHttpHeaders, type IncomingMessage } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { readConfig } from '../../src/config.ts';
+import { withoutEmpty } from '../../src/read-setting.ts';
 import { SessionReply } from '../../src/schemas/keys.ts';
 import { startTestApi, type TestApi } from '../support/api.ts';
 import { assertError, bodyOf, call, charge } from '../support/http.ts';
@@ -105,7 +106,10 @@ describe('a console at another host', () => {
     const settings = { ...api.env, PORT: '8080' };
     const { consoleUrl } = readConfig({ ...settings, CONSOLE_URL: 'https://console.example/' });
     assert.equal(consoleUrl, 'https://console.example');
-    assert.equal(readConfig({ ...settings, CONSOLE_URL: '' }).consoleUrl, 'http://127.0.0.1:8080');
+    assert.equal(
+      readConfig(withoutEmpty({ ...settings, CONSOLE_URL: '' })).consoleUrl,
+      'http://127.0.0.1:8080',
+    );
     for (const [wrong, sentence] of [
       ['https://console.example/app', /CONSOLE_URL must have no path/],
       ['console.example', /CONSOLE_URL must be an http\(s\) URL/],

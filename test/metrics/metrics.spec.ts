@@ -6,6 +6,7 @@ import { parse } from 'yaml';
 import { PARTS } from '../../src/commands/doctor.ts';
 import { ERRORS } from '../../src/domain/errors.ts';
 import { idsAt, wireId } from '../../src/domain/ids.ts';
+import type { ApiPools } from '../../src/processes/api-pools.ts';
 import { choosePort } from '../support/ports.ts';
 import { createTestAccount, type TestAccount } from '../support/accounts.ts';
 import { call, charge } from '../support/http.ts';
@@ -147,7 +148,23 @@ describe('metrics', () => {
     assert.equal(after.get('farebox_charge_queue_length'), 0);
   });
 
-  it('show the pools of connections and the lag of the event loop', async () => {
+  it('show every pool of connections, and whether requests wait for one', async () => {
+    for (const [process, pools] of [
+      ['api', API_POOLS],
+      ['worker', { activities: true }],
+    ] as const) {
+      const found = [...(await scrape(process)).keys()];
+      const names = (series: RegExp) => found.flatMap((name) => series.exec(name)?.[1] ?? []);
+      const all = Object.keys(pools).toSorted();
+      assert.deepEqual(names(/^farebox_pool_waiting\{pool="(\w+)"\}$/).toSorted(), all);
+      for (const state of ['acquired', 'idle']) {
+        const series = new RegExp(`^farebox_pool_connections\\{pool="(\\w+)",state="${state}"\\}$`);
+        assert.deepEqual(names(series).toSorted(), all);
+      }
+    }
+  });
+
+  it('show the connections of a pool and the lag of the event loop', async () => {
     for (const [process, pools] of [
       ['api', ['charges', 'lookUps']],
       ['worker', ['activities']],
@@ -366,6 +383,16 @@ describe('deploy/alerts.yml', () => {
     }
   });
 });
+
+/** The type names every pool of an API, so a pool that is added must be added here. */
+const API_POOLS: Readonly<Record<Exclude<keyof ApiPools, 'database'> | 'reads', true>> = {
+  lookUps: true,
+  reads: true,
+  invocations: true,
+  charges: true,
+  holds: true,
+  leases: true,
+};
 
 interface AlertRule {
   readonly alert: string;

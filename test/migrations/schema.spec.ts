@@ -1,6 +1,8 @@
 /** The files of migrations/ define everything in the database, each thing once. */
 import assert from 'node:assert/strict';
 import { Client } from 'pg';
+import { ONCE_HOURS } from '../../src/domain/approval.ts';
+import { HOLD_SECONDS_MAX } from '../../src/domain/hold.ts';
 import { read, writtenFiles } from '../tree/sources.ts';
 import { dumpSchema } from '../../src/store/doctor/schema-dump.ts';
 import { openMigratedLedger, type TestLedger } from '../support/ledger.ts';
@@ -51,6 +53,16 @@ describe('migrations', () => {
          and not exists (select from pg_depend where objid = p.oid and deptype = 'e')`,
     );
     assert.deepEqual(namesOf(defined), namesOf(rows));
+  });
+
+  it('state durations as the domain does', () => {
+    const text = read('migrations/functions/post_entries.sql');
+    const stated = [...text.matchAll(/^ *(c_\w+) constant interval := '(\d+) hours';$/gm)];
+    assert.deepEqual(Object.fromEntries(stated.map(([, name, hours]) => [name, Number(hours)])), {
+      c_max_age: HOLD_SECONDS_MAX / 3_600,
+      c_once_within: ONCE_HOURS,
+    });
+    assert.equal([...text.matchAll(/interval '|interval :=/g)].length, stated.length);
   });
 
   it('say which locks they hold until all of them are applied, and read no charges under one', () => {

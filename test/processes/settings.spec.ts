@@ -1,7 +1,11 @@
 /** Intervals and secrets from the environment: their defaults, and one clear error for an invalid value. */
 import assert from 'node:assert/strict';
 import { readApiConfig, readConfig } from '../../src/config.ts';
-import { ConfigError } from '../../src/read-setting.ts';
+import { ConfigError, withoutEmpty } from '../../src/read-setting.ts';
+import { SECRET_SETTINGS } from '../../src/secret-files.ts';
+import { choosePort } from '../support/ports.ts';
+import { createTestDatabase, farebox, startApiProcess, testEnvironment } from '../support/stack.ts';
+import { read } from '../tree/sources.ts';
 
 const REQUIRED = {
   DATABASE_URL: 'postgres://postgres/farebox',
@@ -55,19 +59,9 @@ const INVALID: readonly (readonly [string, string, RegExp])[] = [
   ['MAIL_FROM', 'a@example.com, b@example.com', /^MAIL_FROM must be an address/],
   ['RECONCILE_REVIEW_MS', '2000, 5000', /integers from 1 to 999999 with commas/],
   ['RECONCILE_REVIEW_MS', '0', /integers from 1 to 999999 with commas/],
-  ['RECONCILE_REVIEW_MS', '', /integers from 1 to 999999 with commas/],
 ];
 
 describe('the settings of a process', () => {
-  it('take an empty HOST for none, not for every address', () => {
-    assert.equal(readConfig({ ...REQUIRED, HOST: '' }).host, '127.0.0.1');
-  });
-
-  it('take an empty task queue for none', () => {
-    const { temporal } = readConfig({ ...REQUIRED, TEMPORAL_TASK_QUEUE: '' });
-    assert.equal(temporal.taskQueue, 'farebox');
-  });
-
   it('have defaults', () => {
     const { stepRetryMs, topUpAnswerMs, relayLeaseMs, reconcileReviewMs, stripe } =
       readConfig(REQUIRED);
@@ -89,6 +83,54 @@ describe('the settings of a process', () => {
         (error: Error) =>
           error instanceof ConfigError && error.message.includes(name) && range.test(error.message),
       );
+    });
+  }
+});
+
+describe('an empty setting', () => {
+  /** In rows of docs/settings.md, a few of which list two. */
+  const empty = Object.fromEntries(
+    [...read('docs/settings.md').matchAll(/^\| (`[A-Z_]+`.*?) \|/gm)].flatMap(([, cell = '']) =>
+      [...cell.matchAll(/`([A-Z_]+)`/g)].map(([, name = '']) => [name, '']),
+    ),
+  );
+
+  it('is an unset one in every process, whichever setting it is', async () => {
+    assert.ok(Object.keys(empty).length > 60);
+    const database = await createTestDatabase();
+    try {
+      const { TEMPORAL_ADDRESS, MASTER_SECRET } = await testEnvironment(database);
+      const required = { ...REQUIRED, DATABASE_URL: database.url, TEMPORAL_ADDRESS, MASTER_SECRET };
+      const files = Object.fromEntries(SECRET_SETTINGS.map((name) => [`${name}_FILE`, '']));
+      const env = { ...empty, ...files, ...required };
+      const api = await startApiProcess({ env: { ...env, PORT: String(await choosePort()) } });
+      try {
+        assert.equal((await fetch(`${api.url}/healthz`)).status, 200);
+      } finally {
+        await api.stop();
+      }
+      assert.equal(await farebox(['account', 'list', '--json'], { env }), '');
+      const half = { ...env, STRIPE_SECRET_KEY: '' };
+      await assert.rejects(
+        farebox(['start'], { env: half }),
+        /STRIPE_SECRET_KEY is not: simulated/,
+      );
+    } finally {
+      await database.drop();
+    }
+  });
+
+  it('has the default of an unset one', () => {
+    assert.deepEqual(
+      readApiConfig({ ...withoutEmpty(empty), ...REQUIRED }),
+      readApiConfig(REQUIRED),
+    );
+  });
+
+  for (const name of Object.keys(REQUIRED)) {
+    it(`is missed where the setting is required: ${name}`, async () => {
+      const env = { ...empty, ...REQUIRED, [name]: '' };
+      await assert.rejects(farebox(['api'], { env }), new RegExp(`${name} is not set`));
     });
   }
 });

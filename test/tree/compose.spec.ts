@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { parse } from 'yaml';
 import { readStripeConfig, readTemporalConfig } from '../../src/config.ts';
+import { withoutEmpty } from '../../src/read-setting.ts';
 import { LEAN_ENVIRONMENT, LEAN_NODE } from '../../src/embedded/parts.ts';
 import { PINGS } from '../../src/embedded/temporal.ts';
 import { read } from './sources.ts';
@@ -138,11 +139,12 @@ describe('docker-compose.yml', () => {
   });
 
   it('gives our processes the same build, payload and tax settings, which start as they are in .env.example', () => {
-    const listed = Object.fromEntries(
-      [...read('.env.example').matchAll(/^([A-Z_]+)=(.*)$/gm)].map(([, name = '', value = '']) => [
-        name,
-        value,
-      ]),
+    const listed = withoutEmpty(
+      Object.fromEntries(
+        [...read('.env.example').matchAll(/^([A-Z_]+)=(.*)$/gm)].map(
+          ([, name = '', value = '']) => [name, value],
+        ),
+      ),
     );
     for (const name of ['migrate', 'api', 'worker']) {
       const { WORKER_VERSIONING, TEMPORAL_PAYLOAD_KEYS, STRIPE_TAX, STRIPE_TAX_CODE } =

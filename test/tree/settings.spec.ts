@@ -6,7 +6,7 @@ import { read, writtenFiles } from './sources.ts';
 const NOT_SETTINGS = ['PGAPPNAME', 'PATH', 'HOME', 'XDG_CACHE_HOME'];
 /** Read by the packages of OpenTelemetry: test/tracing. */
 const READ_BY_PACKAGES = ['OTEL_SERVICE_NAME', 'OTEL_RESOURCE_ATTRIBUTES'];
-const LITERAL = /\benv\['([A-Z_]+)'\]|\benv, '([A-Z_]+)'|\.env\('([A-Z_]+)'\)/g;
+const LITERAL = /\benv\['([A-Z_]+)'\]|\benv,\s*'([A-Z_]+)'|\.env\(\s*'([A-Z_]+)',?\s*\)/g;
 
 describe('docs/settings.md', () => {
   const text = read('docs/settings.md');
@@ -15,6 +15,17 @@ describe('docs/settings.md', () => {
   it('lists every setting that config.ts reads', () => {
     const readers = ['src/config.ts', 'src/read-setting.ts', 'src/refuse-unsafe.ts'];
     assert.deepEqual(missingFrom(documented, readers.map(read).join('\n')), []);
+  });
+
+  it('is compared with every reader, also with one that takes several lines', () => {
+    for (const reader of [
+      "env['A_B']",
+      "integer(env, 'A_B', 1)",
+      "integer(\n  env,\n  'A_B',\n  1)",
+      ".env(\n  'A_B',\n)",
+    ]) {
+      assert.deepEqual(missingFrom([], reader), ['A_B']);
+    }
   });
 
   it('lists every setting that the start and the commands read', () => {

@@ -3,6 +3,7 @@ import { Type } from 'typebox';
 import { ONCE_HOURS, type ApprovalScope, type AskableCode } from '../../domain/approval.ts';
 import type { Micros } from '../../domain/money.ts';
 import { getCounters, type ConsumerRef } from '../balance/consumers.ts';
+import { windowUsedNow } from '../budgets/budget.ts';
 import { micros, nullable, row, sql, type Connection } from '../database.ts';
 
 export interface Refusing {
@@ -29,11 +30,6 @@ const refusingRow = row(
     limitMicros: nullable(micros),
   }),
 );
-
-/** What the window of a node `b` has used, with the beginnings of current windows in `w`. */
-export const windowUsedNow = sql.fragment`
-  case when b.window_began < w.began[b.window_unit] then 0 else b.window_used_micros end
-`;
 
 export async function findRefusing(
   connection: Connection,

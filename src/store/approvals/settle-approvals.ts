@@ -2,8 +2,8 @@
  * Ends approvals that need no answer any more: they have expired, or nothing refuses the call now because the balance
  * was topped up, a window turned or a budget was changed. Any number of processes may do this at once.
  */
+import { windowUsedNow } from '../budgets/budget.ts';
 import { durationOf, type Connection, idRow, sql } from '../database.ts';
-import { windowUsedNow } from './find-refusal.ts';
 
 /**
  * Whether a row `a` is about the budget of a developer for keys of the account, which no longer has a ceiling

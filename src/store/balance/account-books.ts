@@ -3,11 +3,10 @@
  * during charges.
  */
 import { Type, type Static } from 'typebox';
-import { HOLD_SECONDS_MAX } from '../../domain/hold.ts';
 import { MOVEMENT_KINDS } from '../../domain/movement.ts';
 import type { Page } from '../charges/list-charges.ts';
 import { micros, nullable, row, sql, type Connection } from '../database.ts';
-import { idFloorOf } from '../database-ids.ts';
+import { openHoldFloor } from '../holds/hold.ts';
 import type { ConsumerRef } from './consumers.ts';
 
 const Kind = Type.Enum(MOVEMENT_KINDS);
@@ -42,13 +41,9 @@ export type StoredMovement = Static<typeof Movement>;
 const booksRow = row(Books);
 const movementRow = row(Movement);
 
-/**
- * A hold ends within 24 hours and stays open until a worker sees that it is due. The extra hour allows for clocks that
- * differ.
- */
-const OLDEST_OPEN = idFloorOf(sql.fragment`
+/** A hold that has expired stays open until a worker sees that it is due. */
+const OLDEST_OPEN = openHoldFloor(sql.fragment`
   least(now(), (select min(due_at) from farebox.hold_expiries))
-    - make_interval(secs => ${HOLD_SECONDS_MAX}, hours => 1)
 `);
 
 export async function getBooks(

@@ -7,6 +7,7 @@ import {
   type WindowUnit,
 } from '../../domain/budget.ts';
 import { asMicros, type Micros } from '../../domain/money.ts';
+import { sql } from '../database.ts';
 
 /** Ids are UUIDs, developers too. */
 export interface Budget {
@@ -71,6 +72,14 @@ export interface LimitRow {
   readonly window_unit: number | null;
   readonly window_began: string | null;
 }
+
+/**
+ * The amount that the window of a node `b` has used, with the beginnings of current windows in `w`; in a window that is
+ * over, nothing.
+ */
+export const windowUsedNow = sql.fragment`
+  case when b.window_began < w.began[b.window_unit] then 0 else b.window_used_micros end
+`;
 
 export function approvalRequired(
   { budget_id: budgetId }: LimitRow,

@@ -6,7 +6,7 @@ import type { Actor } from '../audit/actor.ts';
 import type { ConsumerRef } from '../balance/consumers.ts';
 import type { Page } from '../charges/list-charges.ts';
 import { micros, nullable, row, sql, type Connection, type Fragment } from '../database.ts';
-import type { Budget } from './budget.ts';
+import { windowUsedNow, type Budget } from './budget.ts';
 
 const Scalar = Type.Union([Type.String(), Type.Number(), Type.Boolean(), Type.Null()]);
 
@@ -46,11 +46,6 @@ export interface TreeView extends ConsumerRef {
   readonly by?: Actor;
 }
 
-/** What a window has used by now; in a window that is over, nothing. */
-const WINDOW_USED = sql.fragment`
-  case when b.window_began < w.began[b.window_unit] then 0 else b.window_used_micros end
-`;
-
 /**
  * The budgets of `page`, rows of `budget_details` of one consumer, with what is left on their paths. Each
  * node on a path is read once, even if many of the page are below it. By `= any`, so that nodes are found by
@@ -67,7 +62,7 @@ function readWithPaths({ ledger, consumerId }: ConsumerRef, page: Fragment) {
     ), counters as materialized (
       select * from farebox.budgets where ${ofPaths}
     ), nodes as materialized (
-      select b.*, q.id, q.expires_at, w.began[b.window_unit] as window_begins, ${WINDOW_USED} as window_used
+      select b.*, q.id, q.expires_at, w.began[b.window_unit] as window_begins, ${windowUsedNow} as window_used
       from (select farebox.windows_at(now()) as began offset 0) w
       cross join counters b join details q using (number)
     ), on_paths as (

@@ -6,7 +6,7 @@ import { Type, type Static } from 'typebox';
 import { uuidFloor } from '../../domain/ids.ts';
 import type { ConsumerRef } from '../balance/consumers.ts';
 import { row, sql, type Connection, type Database } from '../database.ts';
-import { idFloorOf } from '../database-ids.ts';
+import { openHoldFloor } from '../holds/hold.ts';
 import type { HoldEntry } from '../holds/hold-entry.ts';
 import { postEntries } from '../holds/post-hold-entries.ts';
 
@@ -19,8 +19,6 @@ type OpenHold = Static<typeof OpenHold>;
 
 const holdRow = row(OpenHold);
 
-/** A hold is open for at most 24 hours. Its id has the time of Postgres too (src/charging/ledger-batchers.ts). */
-const firstOpen = idFloorOf(sql.fragment`now() - interval '25 hours'`);
 /** In one transaction, which holds up the consumer's charges for some milliseconds. */
 const AT_ONCE = 200;
 /** A release makes no charge to sign, and has no idempotency key to look up. */
@@ -74,7 +72,7 @@ async function listOpenHolds(
     join farebox.spend_keys k on k.ledger = h.ledger and k.consumer_id = h.consumer_id and k.number = h.spend_key
     join farebox.accounts a on a.developer_number = h.developer
     where h.ledger = ${ledger} and h.consumer_id = ${consumerId} and h.state = 0 and h.tool <> '' and ${ofKeys}
-      and h.id > ${afterId === undefined ? firstOpen : sql.fragment`${afterId}::uuid`}
+      and h.id > ${afterId === undefined ? openHoldFloor() : sql.fragment`${afterId}::uuid`}
     order by h.id limit ${AT_ONCE}
   `);
 }

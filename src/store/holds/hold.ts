@@ -1,6 +1,8 @@
 /** A hold, as stored in its row. */
-import { HOLD_STATUSES, type HoldStatus } from '../../domain/hold.ts';
+import { HOLD_SECONDS_MAX, HOLD_STATUSES, type HoldStatus } from '../../domain/hold.ts';
 import { asMicros, type Micros } from '../../domain/money.ts';
+import { sql, type Fragment } from '../database.ts';
+import { idFloorOf } from '../database-ids.ts';
 
 /** Ids are UUIDs. */
 export interface Hold {
@@ -27,6 +29,14 @@ export interface HoldRow {
   readonly state: number;
   readonly placedAt: string;
   readonly expiresAt: string;
+}
+
+/**
+ * A hold that is open at `time` has a greater id than this. A hold ends within 24 hours, and the extra hour allows for
+ * clocks that differ.
+ */
+export function openHoldFloor(time: Fragment = sql.fragment`now()`) {
+  return idFloorOf(sql.fragment`${time} - make_interval(secs => ${HOLD_SECONDS_MAX}, hours => 1)`);
 }
 
 export function holdOf<Row extends HoldRow>({ state, ...found }: Row): Hold & Omit<Row, 'state'> {

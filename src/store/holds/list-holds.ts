@@ -3,13 +3,12 @@
  * may have the wanted status, and most may be leases, which are holds without a tool.
  */
 import { Type, type Static } from 'typebox';
-import { HOLD_SECONDS_MAX, HOLD_STATUSES, type HoldStatus } from '../../domain/hold.ts';
+import { HOLD_STATUSES, type HoldStatus } from '../../domain/hold.ts';
 import type { ConsumerRef } from '../balance/consumers.ts';
 import type { Page } from '../charges/list-charges.ts';
 import { micros, nullable, row, sql, type Connection } from '../database.ts';
-import { idFloorOf } from '../database-ids.ts';
 import { FIRST_ID, LAST_ID, pageInSteps } from '../in-steps.ts';
-import { holdOf, type Hold } from './hold.ts';
+import { holdOf, openHoldFloor, type Hold } from './hold.ts';
 
 const Scalar = Type.Union([Type.String(), Type.Number(), Type.Boolean(), Type.Null()]);
 
@@ -40,10 +39,6 @@ const holdRow = row(
 );
 
 const isOverdue = sql.fragment`state = 0 and expires_at <= now()`;
-/** A hold ends within 24 hours. The clock of its id may differ by less than the rest. */
-const OLDEST_OPEN = idFloorOf(
-  sql.fragment`now() - make_interval(secs => ${HOLD_SECONDS_MAX}, hours => 1)`,
-);
 const columns = sql.fragment`
   id, consumer_id as "consumerId", tool, amount_micros as "amountMicros",
   captured_micros as "capturedMicros",
@@ -95,7 +90,7 @@ function ownedBy(owner: HoldOwner) {
 
 /** Otherwise all holds ever placed would be read, to see that none of them is open. */
 function youngEnough(status: HoldStatus | undefined) {
-  return status === 'open' ? sql.fragment`id > ${OLDEST_OPEN}` : sql.fragment`true`;
+  return status === 'open' ? sql.fragment`id > ${openHoldFloor()}` : sql.fragment`true`;
 }
 
 function ofStatus(status: HoldStatus | undefined) {

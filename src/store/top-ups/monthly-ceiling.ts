@@ -30,6 +30,9 @@ const agreedRow = row(
   }),
 );
 
+/** Whether a row of `top_ups` takes a part of its month's ceiling: a direct top-up, unless it took nothing. */
+export const chargesCard = sql.fragment`method = 'direct' and status not in ('failed', 'expired')`;
+
 export async function lockConsent(tx: Transaction, consumerId: string): Promise<Consent> {
   const ceiling = await tx.oneFirst(sql.type(ceilingRow)`
     select consent_ceiling_micros as ceiling from farebox.accounts
@@ -88,7 +91,7 @@ async function sumTaken(connection: Connection, consumerId: string): Promise<Sta
     select coalesce(sum(amount_micros), 0) as taken,
       coalesce(sum(amount_micros) filter (where automatic), 0) as "takenAutomatically"
     from farebox.top_ups
-    where consumer_id = ${consumerId} and method = 'direct' and status not in ('failed', 'expired')
+    where consumer_id = ${consumerId} and ${chargesCard}
       and created_at >= date_trunc('month', now(), 'UTC')
   `);
 }

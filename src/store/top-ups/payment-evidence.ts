@@ -4,21 +4,11 @@
  * somebody starts manually does nothing that the processor does not show.
  */
 import { Type, type Static } from 'typebox';
-import type { Micros } from '../../domain/money.ts';
+import type { SeenPayment } from '../../domain/verdict.ts';
 import { nullable, row, sql, type Connection } from '../database.ts';
 import { SEEN_VERDICTS, type TopUp } from './top-ups.ts';
 
-/** The processor's final verdict on a payment. */
-export interface SeenPaid {
-  readonly paymentIntentId: string;
-  /** With tax. */
-  readonly paidMicros: Micros;
-  readonly taxMicros: Micros;
-  readonly invoiceId?: string | undefined;
-  /** Refunded or disputed since: the credit has that read. */
-  readonly hasReversals: boolean;
-}
-
+/** The processor's final verdict on a top-up that was not paid. */
 export type SeenUnpaid =
   | { readonly kind: 'expired' }
   | {
@@ -84,7 +74,7 @@ export async function recordUnderWay(connection: Connection, topUpId: string): P
 export async function recordPaid(
   connection: Connection,
   topUpId: string,
-  { paymentIntentId, paidMicros, taxMicros, invoiceId, hasReversals }: SeenPaid,
+  { paymentIntentId, paidMicros, taxMicros, invoiceId, hasReversals }: SeenPayment,
 ): Promise<boolean> {
   const { rowCount } = await connection.query(sql.typeAlias('nothing')`
     update farebox.top_ups set payment_intent_id = ${paymentIntentId}, seen_verdict = 'paid',
