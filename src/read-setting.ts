@@ -172,14 +172,13 @@ export function signingSecrets(text: string): readonly string[] {
   throw new ConfigError('STRIPE_WEBHOOK_SECRET must be whsec_..., or several with commas');
 }
 
+/** The console and the forms of pages are at fixed paths of the host, so the URL has none of its own. */
 export function readBaseUrl(env: Environment, port: number): string {
-  const { href, search, hash, username, password } = url(
-    env,
-    'BASE_URL',
-    `http://127.0.0.1:${port}`,
+  const { href, origin } = url(env, 'BASE_URL', `http://127.0.0.1:${port}`);
+  if (href === `${origin}/`) return origin;
+  throw new ConfigError(
+    'BASE_URL must have no path, user, query or fragment: paths are added to it',
   );
-  if (search + hash + username + password === '') return href.replace(/\/$/, '');
-  throw new ConfigError('BASE_URL must have no user, query or fragment: paths are added to it');
 }
 
 /**
