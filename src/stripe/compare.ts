@@ -37,8 +37,9 @@ function comparePayments(
 ): readonly Found[] {
   const good = payments.filter((intent) => isPaymentOf(intent, booked));
   const other = payments.filter((intent) => !good.includes(intent));
-  const { creditedMicros } = booked;
-  const isCredited = creditedMicros > 0;
+  const isCredited = booked.creditedMicros > 0;
+  // With the tax, as Stripe has it.
+  const ledgerMicros = asMicros(isCredited ? booked.creditedMicros + booked.taxMicros : 0);
   const creditedId = creditedPaymentOf(booked);
   const [first] = good;
   const own = creditedId === null ? first : good.find(({ id }) => id === creditedId);
@@ -49,10 +50,10 @@ function comparePayments(
   return [
     ...differing('payment_mismatch', keptOf(other), 0),
     ...(more > 0
-      ? [{ kind: 'paid_twice', processorMicros: paidMicros, ledgerMicros: creditedMicros } as const]
+      ? [{ kind: 'paid_twice', processorMicros: paidMicros, ledgerMicros } as const]
       : []),
     ...(first && !isCredited ? differing('not_credited', ownMicros, 0) : []),
-    ...(!first && isCredited ? differing('not_paid', 0, creditedMicros) : []),
+    ...(!first && isCredited ? differing('not_paid', 0, ledgerMicros) : []),
   ];
 }
 
