@@ -932,7 +932,7 @@ export interface ConsumerStatementReply {
     /** Dollars. Negative when taken from the balance. */
     amount: number;
     /**
-     * Tax that was paid with a top-up on top of `amount`; negative when a refund returned it. Not part of the balance.
+     * Tax that was paid with a top-up on top of `amount`; negative when a refund or a lost dispute returned it, and positive again when that was reversed. Not part of the balance.
      */
     tax?: number;
     /** The top-up that it belongs to, or null. */

@@ -4,7 +4,7 @@
  */
 import type { Command } from 'commander';
 import { readStripeConfig } from '../config.ts';
-import { DIFFERENCES } from '../domain/difference.ts';
+import { DIFFERENCES, paymentsText } from '../domain/difference.ts';
 import { wireId } from '../domain/ids.ts';
 import { dollarsOf, formatDollarNumber } from '../domain/money.ts';
 import { environmentOf } from '../embedded/environment.ts';
@@ -159,10 +159,10 @@ async function readDifferences(database: Database) {
 
 function report(differences: Comparison['differences']): string {
   const lines = differences.map(
-    ({ topUpId, kind, processor, ledger, since, paymentIntentIds }) =>
+    ({ topUpId, kind, processor, ledger, since, paymentIntentIds, creditedPaymentIntentId }) =>
       `${topUpId}: ${DIFFERENCES[kind]}, since ${since} (processor ${formatDollarNumber(processor)}, ` +
       `ledger ${formatDollarNumber(ledger)}; ` +
-      `${paymentIntentIds.join(', ') || 'no payment'})\n`,
+      `${paymentsText(paymentIntentIds, creditedPaymentIntentId)})\n`,
   );
   return lines.length === 0
     ? 'No differences.\n'

@@ -11,3 +11,21 @@ export const DIFFERENCES = {
 export type DifferenceKind = keyof typeof DIFFERENCES;
 
 export const DIFFERENCE_KINDS = Object.keys(DIFFERENCES) as DifferenceKind[];
+
+/** The ids of the payments that were compared, for people: `pi_1 (credited), pi_2`. */
+export function paymentsText(ids: readonly string[], creditedId: string | null): string {
+  return ids.map((id) => (id === creditedId ? `${id} (credited)` : id)).join(', ') || 'no payment';
+}
+
+/**
+ * The payment that somebody who looks into a difference opens: the credited one if its reversals differ, and otherwise
+ * one beside it. Null if none was compared.
+ */
+export function paymentToOpen(
+  kind: DifferenceKind,
+  ids: readonly string[],
+  creditedId: string | null,
+): string | null {
+  const isReversal = kind === 'reversals';
+  return ids.find((id) => (id === creditedId) === isReversal) ?? ids[0] ?? null;
+}

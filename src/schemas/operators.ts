@@ -261,6 +261,13 @@ export const OperatorStatusReply = Closed({
       processor: Dollars("Dollars in the processor's books.", 25),
       ledger: Dollars('Dollars in the ledger.', 0),
       since: TimeOf('When it was first found.'),
+      paymentIntentIds: Type.Array(Text('The id of a payment.', 'pi_1'), {
+        description: 'The payments that were compared, by their ids at Stripe.',
+      }),
+      creditedPaymentIntentId: OrNull(
+        Text('The id of a payment.', 'pi_1'),
+        'The payment that the top-up was credited for, or null.',
+      ),
       ...links,
     }),
     { description: "Differences between the processor's books and the ledger." },

@@ -35,7 +35,7 @@ export const ConsumerStatementReply = Closed({
       amount: Dollars('Dollars. Negative when taken from the balance.', 10),
       tax: Type.Optional(
         Dollars(
-          'Tax that was paid with a top-up on top of `amount`; negative when a refund returned it. Not part of the balance.',
+          'Tax that was paid with a top-up on top of `amount`; negative when a refund or a lost dispute returned it, and positive again when that was reversed. Not part of the balance.',
           0.89,
         ),
       ),

@@ -9,7 +9,10 @@ import type { Booked, Claim, Difference } from '../store/top-ups/reconciliation.
 import type { ReportedReversal } from '../store/top-ups/reversals.ts';
 import { keptCentsOf, PaymentMismatchError, verdictOfIntent } from './verdict.ts';
 
-export type Found = Omit<Difference, 'topUpId' | 'paymentIntentIds' | 'since'>;
+export type Found = Omit<
+  Difference,
+  'topUpId' | 'paymentIntentIds' | 'creditedPaymentIntentId' | 'since'
+>;
 
 export interface BothSides {
   /** Undefined: the ledger does not have the top-up. */
@@ -32,19 +35,31 @@ function comparePayments(
   booked: Booked,
   payments: readonly Stripe.PaymentIntent[],
 ): readonly Found[] {
-  const { creditedMicros } = booked;
   const good = payments.filter((intent) => isPaymentOf(intent, booked));
   const other = payments.filter((intent) => !good.includes(intent));
-  const [first, ...more] = good;
-  const isCredited = creditedMicros > 0;
+  const isCredited = booked.creditedMicros > 0;
+  // With the tax, as Stripe has it.
+  const ledgerMicros = asMicros(isCredited ? booked.creditedMicros + booked.taxMicros : 0);
+  const creditedId = creditedPaymentOf(booked);
+  const [first] = good;
+  const own = creditedId === null ? first : good.find(({ id }) => id === creditedId);
+  const more = keptOf(good.filter((intent) => intent !== own));
+  // Reversals of its own payment are compared separately, so it counts in full.
+  const ownMicros = microsOfCents(own?.amount_received ?? 0);
+  const paidMicros = asMicros(ownMicros + more);
   return [
     ...differing('payment_mismatch', keptOf(other), 0),
-    ...(keptOf(more) > 0 ? differing('paid_twice', keptOf(good), creditedMicros) : []),
-    ...(first && !isCredited
-      ? differing('not_credited', microsOfCents(first.amount_received), 0)
+    ...(more > 0
+      ? [{ kind: 'paid_twice', processorMicros: paidMicros, ledgerMicros } as const]
       : []),
-    ...(!first && isCredited ? differing('not_paid', 0, creditedMicros) : []),
+    ...(first && !isCredited ? differing('not_credited', ownMicros, 0) : []),
+    ...(!first && isCredited ? differing('not_paid', 0, ledgerMicros) : []),
   ];
+}
+
+/** The id of the payment that the top-up was credited for; null if it is not credited, or the row names no payment. */
+export function creditedPaymentOf({ creditedMicros, paymentIntentId }: Booked): string | null {
+  return creditedMicros > 0 ? paymentIntentId : null;
 }
 
 /** Compares the reversals of a top-up that was credited for a payment. */

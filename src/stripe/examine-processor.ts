@@ -1,6 +1,6 @@
 /** Doctor's check of Stripe: compares what Stripe lists with the ledger, top-up by top-up. */
 import type { Stripe } from 'stripe';
-import { DIFFERENCES } from '../domain/difference.ts';
+import { DIFFERENCES, paymentsText } from '../domain/difference.ts';
 import { HOUR_MS } from '../domain/durations.ts';
 import { uuidFloor, uuidOf } from '../domain/ids.ts';
 import { findingsOf, type Finding } from '../store/doctor/findings.ts';
@@ -13,7 +13,7 @@ import {
 } from '../store/top-ups/reconciliation.ts';
 import type { Database } from '../store/database.ts';
 import type { ReportedReversal } from '../store/top-ups/reversals.ts';
-import { claimOf, compareTopUp, isSameClaim } from './compare.ts';
+import { claimOf, compareTopUp, creditedPaymentOf, isSameClaim } from './compare.ts';
 import { expandedChargeOf, reportOfDispute, reportOfRefund, reportOfWarning } from './reversals.ts';
 import { idOf } from './verdict.ts';
 
@@ -67,7 +67,10 @@ export async function examineProcessor(
         detail: `${DIFFERENCES[found.kind]}: Stripe ${found.processorMicros}, ledger ${found.ledgerMicros} (${
           found.kind === 'reversals'
             ? detailOfClaims(later.get(topUpId) ?? [], shown)
-            : payments.map(({ id }) => id).join(', ') || 'no payment'
+            : paymentsText(
+                payments.map(({ id }) => id),
+                mine ? creditedPaymentOf(mine) : null,
+              )
         })`,
       }));
   });

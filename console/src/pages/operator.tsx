@@ -3,6 +3,7 @@ import { Badge, Box, Group, SimpleGrid, Stack, Table, Text } from '@mantine/core
 import { IconCircleCheck } from '@tabler/icons-react';
 import { useQuery } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
+import { paymentsText } from '../../../src/domain/difference.ts';
 import type { OperatorStatus } from '../answers.ts';
 import { read } from '../api.ts';
 import { decimalsOfAll } from '../format.ts';
@@ -137,6 +138,8 @@ function Differences({ differences }: { readonly differences: OperatorStatus['di
               {each.text.charAt(0).toUpperCase() + each.text.slice(1)}
               <Text size="xs" c="dimmed">
                 {each.topUpId}
+                <br />
+                {paymentsText(each.paymentIntentIds, each.creditedPaymentIntentId)}
               </Text>
             </Table.Td>
             <Table.Td data-label="Since">

@@ -23,7 +23,7 @@ import { spentBefore } from '../balance/spent.ts';
 const StatementMovement = Type.Object({
   kind: Type.String(),
   amountMicros: micros,
-  /** Paid with a top-up, or returned with its refund (negative), beside the amount. */
+  /** Beside the amount: paid with a top-up; negative when a refund or a lost dispute returned it to the payer. */
   taxMicros: Type.Integer(),
   topUpId: nullable(Type.String()),
   reason: nullable(Type.String()),
@@ -59,15 +59,18 @@ const movementRow = row(StatementMovement);
 const refundsRow = row(ToolDayRefunds);
 const sumRow = row(Type.Object({ sum: Type.Integer() }));
 
-/** The tax of movements `m`. A refund that had to wait for credits has several; the first one has the tax. */
+/**
+ * The tax of movements `m`. A refund or lost dispute that had to wait for credits has several; the first one has the
+ * tax.
+ */
 const TAX = sql.fragment`
   case when kind = 'top_up' then (select tax_micros from farebox.top_ups t where t.id = m.top_up_id)
-    when kind in ('refund', 'refund_returned') and not exists (
+    when reversal_id is not null and not exists (
       select from farebox.movements e
       where e.ledger = m.ledger and e.consumer_id = m.consumer_id and e.reversal_id = m.reversal_id
         and e.kind = m.kind and e.id < m.id
     ) then (
-      select case m.kind when 'refund' then -1 else 1 end * coalesce(gross_micros - amount_micros, 0)
+      select case when m.amount_micros < 0 then -1 else 1 end * coalesce(gross_micros - r.amount_micros, 0)
       from farebox.reversals r where r.id = m.reversal_id
     )
     else 0 end

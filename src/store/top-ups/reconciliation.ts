@@ -15,6 +15,8 @@ const Difference = Type.Object({
   ledgerMicros: micros,
   /** The payments that were compared. */
   paymentIntentIds: Type.Array(Type.String()),
+  /** The one that the top-up was credited for, if it was. */
+  creditedPaymentIntentId: nullable(Type.String()),
   /** When it was first found. */
   since: Type.String(),
 });
@@ -172,7 +174,7 @@ export async function listClaims(
 export async function recordDifferences(
   database: Database,
   topUpId: string,
-  differences: readonly Omit<Difference, 'topUpId' | 'since'>[],
+  differences: readonly Omit<Difference, 'topUpId' | 'creditedPaymentIntentId' | 'since'>[],
 ): Promise<void> {
   await database.transaction(async (tx) => {
     await tx.query(sql.typeAlias('nothing')`
@@ -198,7 +200,9 @@ export async function recordDifferences(
 
 const columns = sql.fragment`
   top_up_id as "topUpId", kind, processor_micros as "processorMicros",
-  ledger_micros as "ledgerMicros", payment_intent_ids as "paymentIntentIds", since
+  ledger_micros as "ledgerMicros", payment_intent_ids as "paymentIntentIds", since,
+  (select t.payment_intent_id from farebox.top_ups t
+    where t.id = top_up_id and t.completed_at is not null) as "creditedPaymentIntentId"
 `;
 
 export async function listDifferences(connection: Connection): Promise<readonly Difference[]> {

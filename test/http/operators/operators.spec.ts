@@ -353,7 +353,7 @@ describe('operators', () => {
     const uuid = topUpId.slice(3);
     await sql.query(
       `insert into farebox.differences (top_up_id, kind, processor_micros, ledger_micros, payment_intent_ids)
-       values ($1, 'paid_twice', 20000000, 10000000, '{pi_1}')`,
+       values ($1, 'paid_twice', 20000000, 10000000, array['pi_1', (select payment_intent_id from farebox.top_ups where id = $1)])`,
       [uuid],
     );
     await sql.query(
@@ -381,6 +381,8 @@ describe('operators', () => {
       seen.differences.map(({ topUpId: id, processor, ledger }) => [id, processor, ledger]),
       [[topUpId, 20, 10]],
     );
+    const [difference] = seen.differences;
+    assert.deepEqual(difference?.paymentIntentIds, ['pi_1', difference?.creditedPaymentIntentId]);
     const examined = seen.examinations.map(({ part, findings }) => `${part}: ${findings.length}`);
     assert.deepEqual(examined.toSorted(), ['balances: 0', 'delivery: 0']);
     await sql.query('delete from farebox.differences');

@@ -320,6 +320,7 @@ describe('reconciliation', () => {
           processor: 0,
           ledger: 25,
           paymentIntentIds: [],
+          creditedPaymentIntentId: null,
         });
         return true;
       },

@@ -1,11 +1,11 @@
 /** The state of every part, what is stuck, what differs, and the last results of doctor and reconcile. */
-import { DIFFERENCES } from '../../../domain/difference.ts';
+import { DIFFERENCES, paymentToOpen } from '../../../domain/difference.ts';
 import { wireId } from '../../../domain/ids.ts';
 import { dollarsOf } from '../../../domain/money.ts';
 import type { OperatorStatusReply } from '../../../schemas/operators.ts';
 import { readBacklog } from '../../../store/operators/backlog.ts';
 import { findWalkedUntil, listExaminations } from '../../../store/doctor/last-findings.ts';
-import { listDifferences } from '../../../store/top-ups/reconciliation.ts';
+import { listDifferences, type Difference } from '../../../store/top-ups/reconciliation.ts';
 import { listStuck, type Stuck } from '../../../store/operators/stuck.ts';
 import { listWaiting } from '../../../store/operators/waiting.ts';
 import type { Reply } from '../../endpoint.ts';
@@ -39,17 +39,9 @@ export async function getOperatorStatus(api: Api): Promise<Reply<OperatorStatusR
       temporal: readiness.temporal,
       waiting: wireWaiting(api, backlog.waiting, things),
       stuck: stuck.map((each) => wireStuck(api, each)),
-      differences: differences.slice(0, LISTED_MAX).map((difference) => ({
-        topUpId: wireId('topUp', difference.topUpId),
-        kind: difference.kind,
-        text: DIFFERENCES[difference.kind],
-        processor: dollarsOf(difference.processorMicros),
-        ledger: dollarsOf(difference.ledgerMicros),
-        since: difference.since,
-        ...linksOf(api, workflowIdOf(api, difference.topUpId, difference.kind === 'reversals'), {
-          paymentIntentId: difference.paymentIntentIds[0] ?? null,
-        }),
-      })),
+      differences: differences
+        .slice(0, LISTED_MAX)
+        .map((difference) => wireDifference(api, difference)),
       reconciledUntil,
       examinations: examinations.map(({ part, endedAt, findings }) => ({
         part,
@@ -57,6 +49,27 @@ export async function getOperatorStatus(api: Api): Promise<Reply<OperatorStatusR
         findings,
       })),
     },
+  };
+}
+
+function wireDifference(
+  api: Api,
+  difference: Difference,
+): OperatorStatusReply['differences'][number] {
+  const { topUpId, kind, processorMicros, ledgerMicros, since } = difference;
+  const { paymentIntentIds, creditedPaymentIntentId } = difference;
+  return {
+    topUpId: wireId('topUp', topUpId),
+    kind,
+    text: DIFFERENCES[kind],
+    processor: dollarsOf(processorMicros),
+    ledger: dollarsOf(ledgerMicros),
+    since,
+    paymentIntentIds,
+    creditedPaymentIntentId,
+    ...linksOf(api, workflowIdOf(api, topUpId, kind === 'reversals'), {
+      paymentIntentId: paymentToOpen(kind, paymentIntentIds, creditedPaymentIntentId),
+    }),
   };
 }
 
