@@ -15,12 +15,14 @@ import {
   ConfigError,
   databaseUrl,
   dollars,
+  headerName,
   hostAndPort,
   integer,
   isTrue,
-  matching,
+  keyPrefix,
   milliseconds,
   mailServer,
+  oneOf,
   readBaseUrl,
   readMasterSecrets,
   required,
@@ -97,7 +99,8 @@ export interface MailConfig {
   readonly isKept: boolean;
 }
 
-export type SignUp = 'open' | 'invited' | 'closed';
+const SIGN_UPS = ['open', 'invited', 'closed'] as const;
+export type SignUp = (typeof SIGN_UPS)[number];
 
 export interface ScheduleConfig {
   /** How often earnings are moved from the tails into sums. */
@@ -176,6 +179,9 @@ export interface Config extends LedgerConfig, ScheduleConfig, EndpointConfig {
   readonly invocationDeadlineMs: number;
 }
 
+/** By pino's names. */
+const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
+
 /** By OpenTelemetry's names. */
 const SAMPLERS = [
   'always_on',
@@ -191,10 +197,10 @@ export function readLedgerConfig(env: Environment): LedgerConfig {
   const ceiling = env['DEFAULT_CONSENT_CEILING'];
   return Object.freeze({
     databaseUrl: databaseUrl(env),
-    keyPrefix: matching(env, 'KEY_PREFIX', 'fare', /^[a-z]{2,12}$/),
+    keyPrefix: keyPrefix(env['KEY_PREFIX'] ?? 'fare'),
     ledgerCount: integer(env, 'LEDGERS', 16, 1, 1024),
     consentCeiling: ceiling === undefined ? undefined : dollars('DEFAULT_CONSENT_CEILING', ceiling),
-    logLevel: matching(env, 'LOG_LEVEL', 'info', /^(trace|debug|info|warn|error|fatal|silent)$/),
+    logLevel: oneOf(env, 'LOG_LEVEL', 'info', LOG_LEVELS),
   });
 }
 
@@ -223,7 +229,7 @@ export function readTemporalConfig(env: Environment): TemporalConfig {
 }
 
 function readVersioning(env: Environment, taskQueue: string): boolean {
-  const isVersioned = matching(env, 'WORKER_VERSIONING', 'off', /^(on|off)$/) === 'on';
+  const isVersioned = oneOf(env, 'WORKER_VERSIONING', 'off', ['on', 'off']) === 'on';
   if (isVersioned && /^__|[.:]/.test(taskQueue)) {
     throw new ConfigError(
       'WORKER_VERSIONING is on, so TEMPORAL_TASK_QUEUE must not begin with "__" or contain "." or ":": ' +
@@ -306,10 +312,7 @@ export function readStripeConfig(env: Environment): StripeConfig {
 }
 
 function readTax(env: Environment): TaxConfig | undefined {
-  const mode = env['STRIPE_TAX'] ?? 'off';
-  if (mode !== 'off' && mode !== 'automatic') {
-    throw new ConfigError('STRIPE_TAX must be off or automatic');
-  }
+  const mode = oneOf(env, 'STRIPE_TAX', 'off', ['off', 'automatic']);
   const code = env['STRIPE_TAX_CODE'];
   if (code !== undefined && !/^txcd_\d+$/.test(code)) {
     throw new ConfigError(
@@ -347,9 +350,9 @@ export function readConfig(env: Environment): Config {
     temporal: readTemporalConfig(env),
     stripe: readStripeConfig(env),
     mail: readMailConfig(env),
-    signUp: signUp(env),
+    signUp: oneOf(env, 'SIGN_UP', 'open', SIGN_UPS),
     clientAddressHeader: env['CLIENT_ADDRESS_HEADER']
-      ? matching(env, 'CLIENT_ADDRESS_HEADER', '', /^[\w-]+$/).toLowerCase()
+      ? headerName(env['CLIENT_ADDRESS_HEADER'])
       : undefined,
     savesTestCard: isTrue(env, 'SAVE_TEST_CARD'),
     firstAskMs: integer(env, 'FIRST_ASK_MS', 15_000, 100, 3_600_000),
@@ -388,11 +391,9 @@ function readTraces(env: Environment): TracesConfig | undefined {
   const given = names.filter((name) => env[name]);
   if (given.length === 0 || env['OTEL_SDK_DISABLED'] === 'true') return undefined;
   for (const name of given) url(env, name, '');
-  if (matching(env, 'OTEL_TRACES_EXPORTER', 'otlp', /^(otlp|none)$/) === 'none') return undefined;
-  matching(env, 'OTEL_EXPORTER_OTLP_PROTOCOL', 'http/json', /^http\/(json|protobuf)$/);
-  const name = env['OTEL_TRACES_SAMPLER'] ?? 'parentbased_always_on';
-  const sampler = SAMPLERS.find((each) => each === name);
-  if (!sampler) throw new ConfigError(`OTEL_TRACES_SAMPLER must be ${SAMPLERS.join(', ')}`);
+  if (oneOf(env, 'OTEL_TRACES_EXPORTER', 'otlp', ['otlp', 'none']) === 'none') return undefined;
+  oneOf(env, 'OTEL_EXPORTER_OTLP_PROTOCOL', 'http/json', ['http/json', 'http/protobuf']);
+  const sampler = oneOf(env, 'OTEL_TRACES_SAMPLER', 'parentbased_always_on', SAMPLERS);
   const text = env['OTEL_TRACES_SAMPLER_ARG'] ?? '1';
   const ratio = Number(text);
   // A space is a zero for Number: no trace would be recorded.
@@ -420,9 +421,4 @@ function readMailConfig(env: Environment): MailConfig {
     from: sender(env['MAIL_FROM'] ?? 'Farebox <no-reply@localhost>'),
     isKept: isTrue(env, 'DEV_MAIL') && smtpUrl === undefined,
   });
-}
-
-function signUp(env: Environment): SignUp {
-  const value = matching(env, 'SIGN_UP', 'open', /^(open|invited|closed)$/);
-  return value as SignUp;
 }

@@ -119,15 +119,18 @@ export function milliseconds(
   );
 }
 
-export function matching(
+const EITHER = new Intl.ListFormat('en-US', { type: 'disjunction' });
+
+export function oneOf<Word extends string>(
   env: Environment,
   name: string,
-  fallback: string,
-  pattern: RegExp,
-): string {
+  fallback: Word,
+  words: readonly Word[],
+): Word {
   const value = env[name] ?? fallback;
-  if (!pattern.test(value)) throw new ConfigError(`${name} must match ${pattern}, not "${value}"`);
-  return value;
+  const word = words.find((each) => each === value);
+  if (word !== undefined) return word;
+  throw new ConfigError(`${name} must be ${EITHER.format(words)}, not "${value}"`);
 }
 
 export function url(env: Environment, name: string, fallback: string): URL {
@@ -145,6 +148,19 @@ export function dollars(name: string, text: string): Micros {
     throw new ConfigError(`${name} must be a positive amount of dollars, not "${text}"`);
   }
   return value;
+}
+
+export function keyPrefix(text: string): string {
+  if (/^[a-z]{2,12}$/.test(text)) return text;
+  throw new ConfigError(`KEY_PREFIX must be 2 to 12 lowercase letters, not "${text}"`);
+}
+
+/** In lower case. */
+export function headerName(text: string): string {
+  if (/^[\w-]+$/.test(text)) return text.toLowerCase();
+  throw new ConfigError(
+    `CLIENT_ADDRESS_HEADER must be the name of a header, such as X-Forwarded-For, not "${text}"`,
+  );
 }
 
 export function hostAndPort(address: string): string {

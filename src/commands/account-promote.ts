@@ -15,7 +15,7 @@ export function registerPromote(account: Command): void {
     .description(
       'make the owner an operator, who can see every account, adjust balances and refund top-ups',
     )
-    .option('--off', 'end that', false)
+    .option('--off', 'end the role of the owner as an operator', false)
     .addOption(dataDirOption())
     .action(promote);
 }

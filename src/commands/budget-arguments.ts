@@ -51,9 +51,9 @@ export const settings = (command: Command) =>
       orNone(developersOf),
     )
     .option('--may-delegate', 'let its keys create budgets and keys below it')
-    .option('--no-may-delegate', 'do not')
+    .option('--no-may-delegate', 'do not let its keys create budgets and keys below it')
     .option('--allow-leases', 'let developers lease parts of it')
-    .option('--no-allow-leases', 'do not')
+    .option('--no-allow-leases', 'do not let developers lease parts of it')
     .option(
       '--max-lease <dollars>',
       'maximum that one lease may reserve in dollars, or none',

@@ -76,7 +76,7 @@ function refusalOf(topUp: string, result: Exclude<RefundResult, { kind: 'request
       return `${topUp} is ${result.status.replaceAll('_', ' ')}. Only a credited top-up without a dispute or chargeback can be refunded.`;
     case 'exceeds_unspent':
       if (result.refundableMicros === 0) {
-        return `Nothing of ${topUp} is unspent, so nothing can be refunded.`;
+        return `${topUp} has been spent in full, so there is nothing left to refund.`;
       }
       return `Only ${formatDollars(result.refundableMicros)} of ${topUp} is unspent and can be refunded.`;
   }

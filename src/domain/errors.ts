@@ -27,7 +27,7 @@ export const ERRORS = {
   ],
   too_many_approvals: [
     400,
-    'This key, budget or account has asked for too many approvals. Try again in an hour, when the owner has decided.',
+    'This key, budget or account has asked for too many approvals. Try again in an hour, or once the owner has decided.',
   ],
   too_many_tools: [400, 'The account already has the maximum number of registered tools.'],
   invalid_api_key: [401, "The consumer's key is missing, invalid or revoked. Reject the call."],
@@ -45,7 +45,10 @@ export const ERRORS = {
   exceeds_hold: [402, 'The amount is more than the hold has left; see `remaining`.'],
   card_declined: [402, 'The card was declined. Another card can be used at checkout.'],
   tax_address_missing: [402, 'The tax depends on an address that is missing. Pay at checkout.'],
-  authentication_required: [402, 'The bank requires the cardholder to confirm. Pay at checkout.'],
+  authentication_required: [
+    402,
+    'The bank requires the cardholder to confirm the payment. Pay at checkout.',
+  ],
   card_expired: [402, 'The saved card has expired. Another card can be used at checkout.'],
   payment_failed: [402, 'The payment failed and nothing was credited. Pay at checkout.'],
   payment_too_late: [402, 'The card could not be charged within 15 minutes. Nothing was taken.'],

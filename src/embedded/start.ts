@@ -276,7 +276,7 @@ function summary(
     '',
     `  ${signInUrl ?? ''}`,
     '',
-    'Show it, and print the settings for a tool server:',
+    'Show the account, and print the settings for a tool server:',
     '',
     `  bin/farebox account show ${account.consumerId}${option}`,
     `  bin/farebox env${option}`,

@@ -134,6 +134,15 @@ describe('the rooms', () => {
     );
   });
 
+  it('have only these arrows in the diagram of ARCHITECTURE.md', () => {
+    const shown = shownArrows();
+    assert.ok(shown.length > 15);
+    const wrong = shown.filter(
+      ({ from, to }) => !SEES_ALL.includes(from) && !MAY_IMPORT[from]?.includes(to),
+    );
+    assert.deepEqual(wrong, []);
+  });
+
   it('have no circle of files, types included', () => {
     assert.deepEqual(circlesOf(imports), []);
   });
@@ -200,6 +209,21 @@ function roomOf(path: string): string {
 
 function isKnown(room: string): boolean {
   return room in MAY_IMPORT || SEES_ALL.includes(room) || room === 'bin';
+}
+
+/** The arrows between rooms that the diagram draws. A box may name several rooms, and a few files after a colon. */
+function shownArrows(): readonly { readonly from: string; readonly to: string }[] {
+  const [, diagram = ''] = /```mermaid\n([\s\S]*?)```/.exec(read('ARCHITECTURE.md')) ?? [];
+  const labels = new Map(
+    [...diagram.matchAll(/(\w+)\["([^":]+)/g)].map(([, id = '', label = '']) => [id, label]),
+  );
+  const roomsOf = (id: string) =>
+    (labels.get(id) ?? id)
+      .split(', ')
+      .map((name) => (isKnown(`src/${name}`) ? `src/${name}` : name));
+  return [...diagram.matchAll(/^ *(\w+)\S* --> (\w+)/gm)].flatMap(([, left = '', right = '']) =>
+    roomsOf(left).flatMap((from) => roomsOf(right).map((to) => ({ from, to }))),
+  );
 }
 
 /** A way from a file back to itself, for each file that closes one. */

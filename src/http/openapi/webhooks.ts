@@ -6,7 +6,7 @@ import { exampleEvent } from './event-examples.ts';
 
 export const EVENT_MEANINGS: Readonly<Record<EventType, string>> = {
   'balance.low': 'A charge or hold left less than your threshold',
-  'balance.exhausted': 'Nothing is left of the balance, or too little for a charge or hold',
+  'balance.exhausted': 'The balance is used up, or too low for a charge or hold',
   'budget.threshold_reached': 'A budget has used 80% or 100% of a limit',
   'top_up.pending': 'A top-up waits for its payment',
   'top_up.completed':

@@ -75,7 +75,7 @@ describe('a credited top-up', () => {
       );
     const id = wireId('topUp', topUp.id);
     await refused(/Top-up tu_0{32} not found/, `tu_${'0'.repeat(32)}`);
-    await refused(/Nothing of tu_\w+ is unspent, so nothing can be refunded/, id);
+    await refused(/tu_\w+ has been spent in full, so there is nothing left to refund/, id);
     await refused(/whole cents/, id, '--amount', '0.001');
     await refused(/more than \$0/, id, '--amount', '0');
     assert.equal((await harness.topUp(topUp.id)).status, 'completed');

@@ -42,7 +42,7 @@ export async function postGrant(
   if (result.kind === 'too_many') {
     throw new ApiError(
       'rate_limited',
-      `At most ${ACTIVE_GRANTS_MAX} grants of an account may be active. Revoke one, or wait until one ends.`,
+      `An account can have at most ${ACTIVE_GRANTS_MAX} active grants. Revoke one, or wait until one ends.`,
       { retryAfterSeconds: RETRY_SECONDS },
     );
   }

@@ -51,7 +51,7 @@ export async function postInvocation(
     case 'too_many_open':
       throw new ApiError(
         'rate_limited',
-        `At most ${OPEN_INVOCATIONS_MAX} invocations of an account may be in progress.`,
+        `An account can have at most ${OPEN_INVOCATIONS_MAX} invocations in progress.`,
         { retryAfterSeconds: RETRY_SECONDS },
       );
     case 'grant_not_active':

@@ -108,7 +108,7 @@ export async function postTopUpRefund(
       throw new ApiError(
         'invalid_amount',
         result.refundableMicros === 0
-          ? 'Nothing of this top-up is unspent, so nothing can be refunded.'
+          ? 'This top-up has been spent in full, so there is nothing left to refund.'
           : `Only ${formatDollars(result.refundableMicros)} of this top-up is unspent and can be refunded.`,
         { param: 'amount', facts: { refundable: dollarsOf(result.refundableMicros) } },
       );

@@ -181,7 +181,7 @@ function refusalOf(api: Api, refusal: Refusal, consumerId: string, amount: Micro
     case 'too_many_open':
       return new ApiError(
         'rate_limited',
-        `At most ${OPEN_TOP_UPS_MAX} top-ups of a consumer may be open. Pay one, or wait until one expires.`,
+        `A consumer can have at most ${OPEN_TOP_UPS_MAX} open top-ups. Pay one, or wait until one expires.`,
         { retryAfterSeconds: OPEN_RETRY_SECONDS },
       );
     case 'declined_too_often':
