@@ -14,7 +14,7 @@ import {
   microsOfDollars,
 } from '../../src/domain/money.ts';
 
-/** Up to 2^32 dollars either way, a number of dollars and its micro-dollars determine each other. */
+/** Up to $4,294,967,296 either way, a number of dollars and its micro-dollars determine each other. */
 const LARGEST = 2 ** 32 * 1_000_000;
 const anyMicros = fc.oneof(
   fc.integer({ min: -LARGEST, max: LARGEST }),
