@@ -128,6 +128,7 @@ describe('example: a paid MCP tool server', () => {
       balance: 1.5,
       required: 2,
       shortfall: 0.5,
+      tool: 'summarize',
     });
     assert.match(result.text, /costs 2 USD and the balance is 1\.5 USD.*top up at http/);
     assert.equal(await balanceOf(consumer), 1.5);
