@@ -252,6 +252,23 @@ describe('example: a paid MCP tool server', () => {
     assert.equal(await debt(), 0);
   });
 
+  it('serves no agent whose spend key is refused, which says why', async () => {
+    const agent = await newAgent(5);
+    const { id } = await makeBudget({ url: fareboxUrl }, agent.consumerKey, { limit: 1 });
+    const { key: spendKey } = await makeKey({ url: fareboxUrl }, agent.consumerKey, id);
+    await assert.rejects(runAgent({ ...agent, spendKey }, '8'), {
+      code: 1,
+      stdout: /^call 1 is refused: The budget allows \$1\.00 in total; \$1\.00 is left\. http.*budget=bdg_.*\n$/,
+      stderr: '',
+    });
+    await assert.rejects(runAgent({ ...agent, spendKey: '' }, '8'), {
+      code: 1,
+      stdout: /^call 1 is refused: .*key/,
+      stderr: '',
+    });
+    assert.equal(await balanceOf(agent), 5);
+  });
+
   it('serves no agent whose budget is no number', async () => {
     const agent = await newAgent(1);
     await assert.rejects(runAgent(agent, '$8'), { code: 1, stdout: '' });
