@@ -47,7 +47,9 @@ async function callTool(call: number): Promise<boolean> {
   const error = Refusal.safeParse(meta).data?.['farebox/error'];
   const { code, message, raiseUrl, shortfall, topUpUrl } = error ?? {};
   if (code !== 'insufficient_balance' || shortfall === undefined || topUpUrl === undefined) {
-    say(`call ${call} is refused: ${message ?? 'the tool failed'}${raiseUrl ? ` ${raiseUrl}` : ''}`);
+    say(
+      `call ${call} is refused: ${message ?? 'the tool failed'}${raiseUrl ? ` ${raiseUrl}` : ''}`,
+    );
     process.exitCode = 1;
     return false;
   }

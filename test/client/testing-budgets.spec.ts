@@ -6,7 +6,7 @@ import { until } from '../support/stack.ts';
 import { fakeService, realService, type Ground } from './grounds.ts';
 import { raised } from './scripted-service.ts';
 
-const factsOf = (error: FareboxError) => ({ ...error, code: error.code });
+const factsOf = (error: FareboxError) => error.toJSON();
 const codeOf = (asked: Promise<unknown>): Promise<string | undefined> =>
   asked.then(
     () => undefined,

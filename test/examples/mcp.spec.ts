@@ -258,7 +258,8 @@ describe('example: a paid MCP tool server', () => {
     const { key: spendKey } = await makeKey({ url: fareboxUrl }, agent.consumerKey, id);
     await assert.rejects(runAgent({ ...agent, spendKey }, '8'), {
       code: 1,
-      stdout: /^call 1 is refused: The budget allows \$1\.00 in total; \$1\.00 is left\. http.*budget=bdg_.*\n$/,
+      stdout:
+        /^call 1 is refused: The budget allows \$1\.00 in total; \$1\.00 is left\. http.*budget=bdg_.*\n$/,
       stderr: '',
     });
     await assert.rejects(runAgent({ ...agent, spendKey: '' }, '8'), {
