@@ -93,7 +93,11 @@ describe('docs/accounts.md', () => {
     const amounts = lines.map((line) =>
       (JSON.parse(line) as TopUpsReply).topUps.map(({ amount }) => amount),
     );
-    assert.deepEqual(amounts, [[9, 8], [7, 6], [5, 20]]);
+    assert.deepEqual(amounts, [
+      [9, 8],
+      [7, 6],
+      [5, 20],
+    ]);
   });
 
   it('shows what holds and disputes hold, which nobody could return yet', async () => {
