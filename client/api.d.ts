@@ -357,8 +357,18 @@ export interface ErrorDetail {
   retryAfter?: number;
   /** With `insufficient_balance`: the consumer's balance. */
   balance?: number;
-  /** With `insufficient_balance`: the dollars needed. */
+  /**
+   * With `insufficient_balance`: the dollars needed. With `spend_limit_reached` and `approval_required`: the amount of the refused charge or hold.
+   */
   required?: number;
+  /**
+   * With `insufficient_balance`, `spend_limit_reached` and `approval_required`: the developer of the refused charge or hold.
+   */
+  developerId?: string;
+  /**
+   * With `insufficient_balance`, `spend_limit_reached` and `approval_required`: the tool of the refused charge or hold.
+   */
+  tool?: string;
   /** With `insufficient_balance`: the dollars missing, not counting a debt. */
   shortfall?: number;
   /** A page where the consumer can top up. */

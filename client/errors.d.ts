@@ -41,8 +41,18 @@ export declare class FareboxError extends Error {
   readonly chargeId: string | undefined;
   /** With `insufficient_balance`: the consumer's balance, in dollars. */
   readonly balance: number | undefined;
-  /** With `insufficient_balance`: the amount of the charge, in dollars. */
+  /**
+   * With `insufficient_balance`, `spend_limit_reached` and `approval_required`: the amount of the charge or hold, in
+   * dollars.
+   */
   readonly required: number | undefined;
+  /**
+   * With `insufficient_balance`, `spend_limit_reached` and `approval_required`: the developer of the refused charge or
+   * hold, as `approvals.ask()` takes it.
+   */
+  readonly developerId: string | undefined;
+  /** With the same codes: the tool of the refused charge or hold. */
+  readonly tool: string | undefined;
   /** With `insufficient_balance`: the missing dollars. */
   readonly shortfall: number | undefined;
   /** With `insufficient_balance`: the page where the consumer can top up. */

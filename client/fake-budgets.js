@@ -81,8 +81,8 @@ export class FakeBudgets {
   }
 
   /**
-   * The first refusal of a call, from the root down; undefined when no budget refuses. `once(refusal)` says whether an
-   * approval lets the call pass a limit.
+   * The first refusal of a call, from the root down; undefined when no budget refuses. `isAskable`: an owner can allow
+   * the call. `once(refusal)` says whether an approval lets it pass a limit.
    */
   refusalOf({ node: leaf }, { tool, micros, perCall = micros }, once = () => false) {
     const checks = [
@@ -121,7 +121,8 @@ export class FakeBudgets {
     if (approveDevelopers && !approvedDevelopers.includes(this.#developerId)) {
       const approvalUrl = `https://fake.farebox.example/console/approvals?budget=${node.id}`;
       const message = 'The owner of this budget has not approved charges by this developer yet.';
-      return refusal('approval_required', message, undefined, { approvalUrl });
+      const found = refusal('approval_required', message, undefined, { approvalUrl });
+      return { ...found, isAskable: true };
     }
     return undefined;
   }
@@ -261,6 +262,7 @@ function limitReached(node, scope, limit, left) {
   return {
     node,
     code: 'spend_limit_reached',
+    isAskable: true,
     scope,
     limit,
     message: SAYS[scope](formatDollars(limit), formatDollars(remaining)),

@@ -75,8 +75,10 @@ export class FakeLedger {
     return this.once(['charge', consumer.id], idempotencyKey, request, () => {
       const payer = this.payerOf(apiKey);
       const micros = this.#microsFor(tool, amount);
-      refuseOnDemand(micros, () => refuseForBalance(consumer, 0, micros));
-      const counted = this.#take(payer, { tool, micros });
+      const call = { tool, micros };
+      const facts = this.#factsOf(call);
+      refuseOnDemand(micros, facts, () => refuseForBalance(consumer, 0, micros, facts));
+      const counted = this.#take(payer, call);
       return this.#record(payer, { tool, micros, metadata, counted });
     });
   }
@@ -114,8 +116,10 @@ export class FakeLedger {
       const payer = this.payerOf(apiKey);
       const { key } = payer;
       const micros = this.#microsFor(tool, amount);
-      refuseOnDemand(micros, () => refuseForBalance(consumer, 0, micros));
-      const counted = this.#take(payer, { tool, micros });
+      const call = { tool, micros };
+      const facts = this.#factsOf(call);
+      refuseOnDemand(micros, facts, () => refuseForBalance(consumer, 0, micros, facts));
+      const counted = this.#take(payer, call);
       const createdAt = now();
       const hold = {
         id: newId('hld'),
@@ -252,11 +256,20 @@ export class FakeLedger {
       if (approval) uses.push(approval);
       return approval !== undefined;
     });
-    if (refusal?.node) refuse(refusal.code, refusal.message, refusal.param, refusal.facts);
-    if (refusal) refuseForBalance(consumer, consumer.micros, call.micros);
+    const facts = this.#factsOf(call);
+    if (refusal?.node) {
+      const { code, message, param, isAskable } = refusal;
+      refuse(code, message, param, { ...refusal.facts, ...(isAskable && facts) });
+    }
+    if (refusal) refuseForBalance(consumer, consumer.micros, call.micros, facts);
     for (const approval of uses) approval.isUsed = true;
     consumer.micros -= call.micros;
     return this.budgets.count(key, call.micros);
+  }
+
+  /** What the holder of a spend key needs in order to ask for an approval. */
+  #factsOf({ tool, micros }) {
+    return { developerId: this.developerId, tool, required: micros / MICROS_PER_DOLLAR };
   }
 
   /** Only if a new charge by the same key would be allowed too; no approval is used up. */
@@ -281,11 +294,12 @@ export class FakeLedger {
   }
 }
 
-function refuseForBalance(consumer, left, micros) {
+function refuseForBalance(consumer, left, micros, facts) {
   const [balance, required, shortfall] = [left, micros, micros - left].map(
     (each) => each / MICROS_PER_DOLLAR,
   );
   const topUpUrl = `https://fake.farebox.example/top-up?link=${consumer.id}`;
   const message = `The balance of ${formatDollars(left)} does not cover ${formatDollars(micros)}; the consumer has to top up.`;
-  refuse('insufficient_balance', message, undefined, { balance, required, shortfall, topUpUrl });
+  const all = { balance, required, shortfall, topUpUrl, ...facts };
+  refuse('insufficient_balance', message, undefined, all);
 }

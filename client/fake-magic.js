@@ -33,14 +33,14 @@ const TOP_UPS = new Map([
   [503_010_000, ['service_unavailable', 'Top-ups are unavailable; nothing was started.']],
 ]);
 
-/** `insufficient` refuses as for a balance of $0.00. */
-export function refuseOnDemand(micros, insufficient) {
+/** `call`: facts of what is refused. `insufficient` refuses as for a balance of $0.00. */
+export function refuseOnDemand(micros, call, insufficient) {
   const code = CHARGES.get(micros);
   if (code === undefined) return;
   if (code === 'insufficient_balance') insufficient();
   const limit = micros / 1_000_000;
   const budgetId = `bdg_${'0'.repeat(32)}`;
-  const facts = { budgetId, scope: 'total', limit, remaining: 0, resetsAt: null };
+  const facts = { budgetId, scope: 'total', limit, remaining: 0, resetsAt: null, ...call };
   const param = code === 'invalid_api_key' ? 'apiKey' : undefined;
   refuse(code, MESSAGES[code], param, code === 'spend_limit_reached' ? facts : undefined);
 }

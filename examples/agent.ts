@@ -11,8 +11,15 @@ import { z } from 'zod';
 /** The smallest top-up from a saved card is $0.50; fewer, larger ones cost less in fees. */
 const TOP_UP_DOLLARS = 5;
 
+/** A budget refuses too, and no top-up helps against that. */
 const Refusal = z.object({
-  'farebox/error': z.object({ code: z.string(), shortfall: z.number(), topUpUrl: z.string() }),
+  'farebox/error': z.object({
+    code: z.string(),
+    message: z.string(),
+    raiseUrl: z.string().optional(),
+    shortfall: z.number().optional(),
+    topUpUrl: z.string().optional(),
+  }),
 });
 
 const consumer = new FareboxConsumer();
@@ -38,8 +45,14 @@ async function callTool(call: number): Promise<boolean> {
   }
   const { _meta: meta } = result;
   const error = Refusal.safeParse(meta).data?.['farebox/error'];
-  if (error?.code !== 'insufficient_balance') throw new Error('the tool failed');
-  const { shortfall, topUpUrl } = error;
+  const { code, message, raiseUrl, shortfall, topUpUrl } = error ?? {};
+  if (code !== 'insufficient_balance' || shortfall === undefined || topUpUrl === undefined) {
+    say(
+      `call ${call} is refused: ${message ?? 'the tool failed'}${raiseUrl ? ` ${raiseUrl}` : ''}`,
+    );
+    process.exitCode = 1;
+    return false;
+  }
   // A top-up repays a debt first, and is of whole cents. Amounts have at most six decimals.
   const { debt } = await consumer.balance();
   const cents = Math.ceil(Number(((shortfall + debt) * 100).toFixed(4)));

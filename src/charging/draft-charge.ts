@@ -11,7 +11,7 @@ import type { KeyOwner } from '../store/accounts/api-keys.ts';
 import type { OptionalIdentity } from '../store/charges/identity.ts';
 import type { ChargeDraft } from '../store/charges/post-charges.ts';
 import type { AccountKeyGuard } from './account-key-guard.ts';
-import type { BudgetRefusal, BudgetRulesCache } from './budget-rules.ts';
+import type { BudgetRefusal, BudgetRulesCache, Call } from './budget-rules.ts';
 import { findKeyOwner, type KeyDeps } from './find-key-owner.ts';
 import { NOT_SENT } from './ledger-batchers.ts';
 import type { LastUsedRecorder } from './last-used-recorder.ts';
@@ -38,7 +38,10 @@ export type ChargeRefusal =
       readonly kind: 'invalid_api_key' | 'account_keys_closed' | 'mode_mismatch' | NoPrice;
     }
   | OnDemand
-  | BudgetRefusal;
+  | RefusedByBudget;
+
+/** `call` is the charge or hold that was refused; none when a lease was. */
+export type RefusedByBudget = BudgetRefusal & { readonly call?: Call };
 
 /** A test charge whose amount asks for this refusal. */
 export interface OnDemand {
@@ -46,6 +49,7 @@ export interface OnDemand {
   readonly code: MagicRefusal;
   readonly consumerId: string;
   readonly developerId: string;
+  readonly tool: string;
   readonly amountMicros: Micros;
 }
 
@@ -119,19 +123,15 @@ function paymentOfAmount(
   consumer: KeyOwner,
   amountMicros: Micros,
 ): MaybePromise<Payment | ChargeRefusal> {
+  const call = { developerId: developer.developerId, tool: body.tool, amountMicros };
   const code = isTest(consumer) ? MAGIC_REFUSALS.get(amountMicros) : undefined;
-  if (code) {
-    const { consumerId } = consumer;
-    const { developerId } = developer;
-    return { kind: 'on_demand', code, consumerId, developerId, amountMicros };
-  }
+  if (code) return { kind: 'on_demand', code, consumerId: consumer.consumerId, ...call };
   return whenKnown(deps.guards.payerOf(consumer, developer), (payer) => {
     if (!payer) return { kind: 'account_keys_closed' };
     if (payer.spend === null) return payment(payer, amountMicros, false);
-    const call = { developerId: developer.developerId, tool: body.tool, amountMicros };
     return whenKnown(deps.budgets.refusalOf(payer, call), (refusal) =>
       refusal && refusal.kind !== 'needs_approval'
-        ? refusal
+        ? { ...refusal, call }
         : payment(payer, amountMicros, refusal !== undefined),
     );
   });

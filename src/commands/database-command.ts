@@ -5,7 +5,7 @@ import { environmentOf } from '../embedded/environment.ts';
 import type { Environment } from '../read-setting.ts';
 import { findAccount, type Account } from '../store/accounts/accounts.ts';
 import { createDatabase, type Connection, type Database } from '../store/database.ts';
-import { isConnectionLost } from '../store/failures.ts';
+import { isConnectionLost, lacksSchema } from '../store/failures.ts';
 import { OutcomeUnknownError } from './outcome-unknown.ts';
 
 const STATEMENT_TIMEOUT_MS = 60_000;
@@ -16,6 +16,9 @@ const SILENCE_MS_MAX = 75_000;
 export class CommandError extends Error {
   override readonly name = 'CommandError';
 }
+
+const NO_SCHEMA =
+  'This database has no Farebox schema: run `farebox migrate`, or check DATABASE_URL.';
 
 interface Options {
   /** How long PostgreSQL may take to answer. Null: any time, for transactions that have no statement timeout. */
@@ -48,6 +51,9 @@ export async function withDatabaseOf<T>(
   });
   try {
     return await work(database, config);
+  } catch (error) {
+    if (lacksSchema(error)) throw new CommandError(NO_SCHEMA, { cause: error });
+    throw error;
   } finally {
     await database.end();
   }

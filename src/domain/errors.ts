@@ -30,7 +30,10 @@ export const ERRORS = {
     'This key, budget or account has asked for too many approvals. Try again in an hour, or once the owner has decided.',
   ],
   too_many_tools: [400, 'The account already has the maximum number of registered tools.'],
-  invalid_api_key: [401, "The consumer's key is missing, invalid or revoked. Reject the call."],
+  invalid_api_key: [
+    401,
+    "The consumer's key is missing, invalid or revoked. Reject the call. The page at keysUrl makes live keys; a test spend key comes from the API.",
+  ],
   invalid_secret_key: [
     401,
     'The developer key is missing, invalid or revoked. Send an active one.',

@@ -13,7 +13,25 @@ const CODES = Object.keys(ERRORS) as ErrorCode[];
 /** Members that only some errors have. */
 const facts = {
   balance: Type.Optional(Dollars("With `insufficient_balance`: the consumer's balance.")),
-  required: Type.Optional(Dollars('With `insufficient_balance`: the dollars needed.')),
+  required: Type.Optional(
+    Dollars(
+      'With `insufficient_balance`: the dollars needed. With `spend_limit_reached` and `approval_required`: the amount of ' +
+        'the refused charge or hold.',
+    ),
+  ),
+  developerId: Type.Optional(
+    Id(
+      'developer',
+      'With `insufficient_balance`, `spend_limit_reached` and `approval_required`: the developer of the refused charge or ' +
+        'hold.',
+    ),
+  ),
+  tool: Type.Optional(
+    Text(
+      'With `insufficient_balance`, `spend_limit_reached` and `approval_required`: the tool of the refused charge or hold.',
+      'search',
+    ),
+  ),
   shortfall: Type.Optional(
     Dollars('With `insufficient_balance`: the dollars missing, not counting a debt.'),
   ),

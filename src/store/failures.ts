@@ -28,6 +28,7 @@ const SOCKET_LOST = new Set(['ECONNRESET', 'EPIPE', 'ETIMEDOUT']);
 
 const LOCK_NOT_AVAILABLE = '55P03';
 const UNDEFINED_TABLE = '42P01';
+const UNDEFINED_SCHEMA = '3F000';
 
 export function classifyFailure(error: unknown, isSent: boolean): StatementFailure {
   if (!isSent) return 'not_executed';
@@ -100,6 +101,11 @@ export function isLockTimeout(error: unknown): boolean {
 /** A table of the statement is not there: dropped, or moved to another schema. */
 export function isTableMissing(error: unknown): boolean {
   return sqlStateOf(error) === UNDEFINED_TABLE;
+}
+
+/** Nobody has migrated this database, or it is not Farebox's. */
+export function lacksSchema(error: unknown): boolean {
+  return isTableMissing(error) || sqlStateOf(error) === UNDEFINED_SCHEMA;
 }
 
 /** The SQLSTATE of a database error, which Slonik keeps as the cause of its own error. */

@@ -6,14 +6,7 @@ import { until } from '../support/stack.ts';
 import { fakeService, realService, type Ground } from './grounds.ts';
 import { raised } from './scripted-service.ts';
 
-const factsOf = ({ code, status, budgetId, scope, limit, remaining }: FareboxError) => ({
-  code,
-  status,
-  budgetId,
-  scope,
-  limit,
-  remaining,
-});
+const factsOf = (error: FareboxError) => error.toJSON();
 const codeOf = (asked: Promise<unknown>): Promise<string | undefined> =>
   asked.then(
     () => undefined,
@@ -119,7 +112,9 @@ for (const [name, service] of Object.entries({ service: realService(), fake: fak
         maxPerCall: 1.5,
       });
       const key = await keyOf(leaf.id);
-      assert.equal((await pay(key, 1)).balance, 9);
+      const paid = await pay(key, 1);
+      assert.equal(paid.balance, 9);
+      const { developerId } = paid;
       const perCall = await raised(pay(key, 1.75));
       assert.partialDeepStrictEqual(factsOf(perCall), {
         code: 'spend_limit_reached',
@@ -128,6 +123,9 @@ for (const [name, service] of Object.entries({ service: realService(), fake: fak
         scope: 'per_call',
         limit: 1.5,
         remaining: 1.5,
+        developerId,
+        tool: 'search',
+        required: 1.75,
       });
       assert.equal(perCall.resetsAt, undefined);
       assert.equal(perCall.message, 'The budget allows at most $1.50 for one call.');
@@ -141,6 +139,9 @@ for (const [name, service] of Object.entries({ service: realService(), fake: fak
         budgetId: root.id,
         scope: 'total',
         remaining: 0.5,
+        developerId,
+        tool: 'search',
+        required: 0.75,
       });
       assert.equal(total.message, 'The budget allows $3.00 in total; $0.50 is left.');
       assert.deepEqual([await used(root.id), await used(leaf.id)], [2.5, 1]);
@@ -304,6 +305,8 @@ for (const [name, service] of Object.entries({ service: realService(), fake: fak
       const first = { ...call, apiKey: await keyOf(strict.id) };
       const required = await raised(farebox.charge(first));
       assert.deepEqual([required.code, required.status], ['approval_required', 403]);
+      assert.deepEqual([required.tool, required.required], ['search', 2]);
+      assert.match(required.developerId ?? '', /^dev_/);
       const { id: approvalId } = await farebox.approvals.ask(first);
       await consumer.approvals.decide(approvalId, { decision: 'always' });
       await until(async () => (await farebox.charge(first).catch(() => undefined)) !== undefined);

@@ -175,11 +175,13 @@ for (const [name, service] of Object.entries({ service: realService(), fake: fak
       const { code, status, type, required, shortfall } = error;
       assert.deepEqual([code, status, type], ['insufficient_balance', 402, 'payment_error']);
       assert.deepEqual([error.balance, required, shortfall], [10, 10.5, 0.5]);
+      const { developerId } = await charge();
+      assert.deepEqual([error.developerId, error.tool], [developerId, 'search']);
       assert.match(error.message, /^The balance of \$10\.00 does not cover \$10\.50;/);
       assert.match(error.topUpUrl ?? '', /\/top-up\?link=/);
       assert.match(error.requestId ?? '', /^req_[0-9a-f]{32}$/);
       assert.match(error.docUrl ?? '', /\/docs\/errors#insufficient_balance$/);
-      assert.equal(await balance(), 10);
+      assert.equal(await balance(), 9);
       // A refusal is not what a key names.
       await raised(charge({ amount: 11, idempotencyKey: 'later' }));
       assert.equal((await charge({ amount: 1, idempotencyKey: 'later' })).replayed, false);

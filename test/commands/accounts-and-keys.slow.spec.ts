@@ -166,6 +166,8 @@ describe('farebox account and key', () => {
       consumerId: made?.['consumerId'],
       developerId: made?.['developerId'],
       balance: 3,
+      heldByHolds: 0,
+      heldByDisputes: 0,
       debt: 0,
       spent: 0,
       refunded: 0,

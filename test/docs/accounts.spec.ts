@@ -1,20 +1,35 @@
 /** The statements of docs/accounts.md do what the page says: they add up a month of earnings, and forget an owner. */
 import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { Client } from 'pg';
 import { StatementReply } from '../../src/schemas/statements.ts';
-import { createTestAccount, type TestAccount } from '../support/accounts.ts';
+import type { TopUpsReply } from '../../src/schemas/top-ups.ts';
+import { createAccount, createTestAccount, type TestAccount } from '../support/accounts.ts';
 import { proveBooks } from '../support/books.ts';
 import { endAll } from '../support/end-all.ts';
+import { place } from '../support/hold-requests.ts';
 import { bodyOf, call, charge } from '../support/http.ts';
+import { control } from '../support/payments.ts';
 import { signIn, signInLink } from '../support/sessions.ts';
-import { farebox, startStack, type Stack } from '../support/stack.ts';
+import { farebox, startStack, until, type Stack } from '../support/stack.ts';
 import { blocksOf } from './pages.ts';
+
+interface Shown {
+  readonly balance: number;
+  readonly heldByHolds: number;
+  readonly heldByDisputes: number;
+}
 
 describe('docs/accounts.md', () => {
   let stack: Stack;
   let sql: Client;
   let account: TestAccount;
   let statements: readonly string[];
+  let programs: string;
 
   before(async () => {
     stack = await startStack();
@@ -22,6 +37,10 @@ describe('docs/accounts.md', () => {
     await sql.connect();
     account = await createTestAccount(stack.database.url, 20);
     const blocks = await blocksOf('docs/accounts.md');
+    programs = blocks
+      .filter(({ language }) => language === 'sh')
+      .map(({ code }) => code)
+      .join('\n');
     statements = blocks.filter(({ language }) => language === 'sql').map(({ code }) => code);
   });
   after(() =>
@@ -54,6 +73,49 @@ describe('docs/accounts.md', () => {
     const statement = bodyOf(await call(stack.api, 'GET', path, { key }), 200, StatementReply);
     assert.ok('closingEarnings' in statement);
     assert.equal(statement.closingEarnings - statement.openingEarnings, 2.5);
+  });
+
+  it('exports every page of the top-ups', async () => {
+    const { consumerKey: key } = account;
+    for (let amount = 5; amount < 10; amount += 1) {
+      const opened = await call(stack.api, 'POST', '/v1/checkout', { key, body: { amount } });
+      assert.equal(opened.status, 201);
+    }
+    const [, code] = /(TOP_UPS=.*?\ndone)\n/s.exec(programs) ?? [];
+    const paged = (code ?? '')
+      .replaceAll('http://127.0.0.1:8080', stack.api.url)
+      .replaceAll('limit=100', 'limit=2');
+    const folder = await mkdtemp(join(tmpdir(), 'farebox-accounts-'));
+    const env = { ...process.env, CONSUMER_KEY: key };
+    await promisify(execFile)('sh', ['-euc', paged], { cwd: folder, env });
+    const lines = (await readFile(join(folder, 'top-ups.jsonl'), 'utf8')).trim().split('\n');
+    await rm(folder, { recursive: true });
+    const amounts = lines.map((line) =>
+      (JSON.parse(line) as TopUpsReply).topUps.map(({ amount }) => amount),
+    );
+    assert.deepEqual(amounts, [
+      [9, 8],
+      [7, 6],
+      [5, 20],
+    ]);
+  });
+
+  it('shows what holds and disputes hold, which nobody could return yet', async () => {
+    const payer = await createAccount(stack.env, 0);
+    const { consumerKey: key } = payer;
+    const paid = await call(stack.api, 'POST', '/v1/top-up', { key, body: { amount: 20 } });
+    assert.equal(paid.status, 201);
+    await place(stack.api, { ...payer, developerKey: account.developerKey }, { amount: 3 });
+    const { payments } = (await control(stack.simulator, 'payments')) as {
+      payments: readonly { payment_intent: string }[];
+    };
+    await control(stack.simulator, 'disputes', { payment_intent: payments.at(-1)?.payment_intent });
+    await until(async () => {
+      const printed = await farebox(['account', 'show', payer.email, '--json'], { env: stack.env });
+      const { balance, heldByHolds, heldByDisputes } = JSON.parse(printed) as Shown;
+      assert.equal(heldByHolds, 3);
+      return balance === 0 && heldByDisputes === 17;
+    });
   });
 
   it('forgets the address and the sign-in of an owner, and leaves the books correct', async () => {

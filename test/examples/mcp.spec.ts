@@ -128,6 +128,7 @@ describe('example: a paid MCP tool server', () => {
       balance: 1.5,
       required: 2,
       shortfall: 0.5,
+      tool: 'summarize',
     });
     assert.match(result.text, /costs 2 USD and the balance is 1\.5 USD.*top up at http/);
     assert.equal(await balanceOf(consumer), 1.5);
@@ -249,6 +250,24 @@ describe('example: a paid MCP tool server', () => {
       /^topped up \$22: the balance is \$2, \$3 of the budget is left\ncall 2: /,
     );
     assert.equal(await debt(), 0);
+  });
+
+  it('serves no agent whose spend key is refused, which says why', async () => {
+    const agent = await newAgent(5);
+    const { id } = await makeBudget({ url: fareboxUrl }, agent.consumerKey, { limit: 1 });
+    const { key: spendKey } = await makeKey({ url: fareboxUrl }, agent.consumerKey, id);
+    await assert.rejects(runAgent({ ...agent, spendKey }, '8'), {
+      code: 1,
+      stdout:
+        /^call 1 is refused: The budget allows \$1\.00 in total; \$1\.00 is left\. http.*budget=bdg_.*\n$/,
+      stderr: '',
+    });
+    await assert.rejects(runAgent({ ...agent, spendKey: '' }, '8'), {
+      code: 1,
+      stdout: /^call 1 is refused: .*key/,
+      stderr: '',
+    });
+    assert.equal(await balanceOf(agent), 5);
   });
 
   it('serves no agent whose budget is no number', async () => {

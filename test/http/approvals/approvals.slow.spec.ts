@@ -45,7 +45,9 @@ describe('approvals', () => {
       const { id, spendKey } = await budgetWith({ approveDevelopers: true });
       const refused = await spend(api, account, spendKey, 1);
       const { approvalUrl } = (refused.body as { error: { approvalUrl: string } }).error;
-      assertError(refused, 403, 'approval_required', undefined, { budgetId: id, approvalUrl });
+      const facts = { budgetId: id, approvalUrl, required: 1, tool: 'search' };
+      const { developerId } = account;
+      assertError(refused, 403, 'approval_required', undefined, { ...facts, developerId });
       assert.match(approvalUrl, new RegExp(`/console/approvals\\?budget=${id}&developer=dev_`));
       assert.equal((await askHold(api, { ...account, consumerKey: spendKey })).status, 403);
 
@@ -63,7 +65,7 @@ describe('approvals', () => {
       assert.ok(Date.now() - decidedAt < 30_000, `told after ${Date.now() - decidedAt} ms`);
       // Told only when every server has seen it.
       assert.equal(await codeOf(spendKey, 1, other), 'paid');
-      assert.deepEqual((await showBudget(api, key, id)).approvedDevelopers, [account.developerId]);
+      assert.deepEqual((await showBudget(api, key, id)).approvedDevelopers, [developerId]);
       await changeBudget(api, key, id, { approvedDevelopers: [] });
       await until(async () => (await codeOf(spendKey, 1, other)) === 'approval_required');
     });

@@ -8,11 +8,13 @@ import { uuidOf } from '../../../src/domain/ids.ts';
 import { ApprovalWatch } from '../../../src/http/approval-watch.ts';
 import { WAITS } from '../../../src/http/fair-shares.ts';
 import { ApprovalReply } from '../../../src/schemas/approvals.ts';
+import type { ErrorReply } from '../../../src/schemas/errors.ts';
 import { createDatabase, type Database } from '../../../src/store/database.ts';
 import type { TestAccount } from '../../support/accounts.ts';
 import { startTestApi, type TestApi } from '../../support/api.ts';
 import { ask, decide, showApproval } from '../../support/approval-requests.ts';
-import { makeBudget, makeKey } from '../../support/budget-requests.ts';
+import { makeBudget, makeKey, spend } from '../../support/budget-requests.ts';
+import { askHold } from '../../support/hold-requests.ts';
 import { assertError, bodyOf, call } from '../../support/http.ts';
 
 describe('an approval that the holder of the key has asked for', () => {
@@ -45,6 +47,46 @@ describe('an approval that the holder of the key has asked for', () => {
     const path = `/v1/approvals/${asked.id}`;
     assert.equal((await call(api, 'GET', path, { key: stranger.developerKey })).status, 404);
   });
+});
+
+describe('the holder of a spend key', () => {
+  let api: TestApi;
+  let account: TestAccount;
+
+  before(async () => {
+    api = await startTestApi();
+    account = await api.createAccount(100);
+  });
+  after(() => api?.stop());
+
+  const payments = {
+    charge: (spendKey: string, amount: number) => spend(api, account, spendKey, amount),
+    hold: (consumerKey: string, amount: number) =>
+      askHold(api, { ...account, consumerKey }, { amount }),
+  };
+  for (const [code, settings, amount] of [
+    ['approval_required', { approveDevelopers: true }, 1],
+    ['spend_limit_reached', { limit: 1 }, 2],
+    ['spend_limit_reached', { maxPerCall: 1 }, 2],
+    ['insufficient_balance', {}, 200],
+  ] as const) {
+    for (const [what, pay] of Object.entries(payments)) {
+      const rule = Object.keys(settings).join();
+      it(`asks with what a ${what} refused with ${code} tells ${rule}`.trim(), async () => {
+        const { id } = await makeBudget(api, account.consumerKey, settings);
+        const { key } = await makeKey(api, account.consumerKey, id);
+        const { error } = (await pay(key, amount)).body as ErrorReply;
+        const { developerId, tool, required } = error;
+        assert.deepEqual(
+          [error.code, developerId, tool, required],
+          [code, account.developerId, 'search', amount],
+        );
+        const body = { developerId, tool, amount: required };
+        const asked = await call(api, 'POST', '/v1/approvals', { key, body });
+        assert.equal(bodyOf(asked, 201, ApprovalReply).code, code);
+      });
+    }
+  }
 });
 
 describe('a question without an amount', () => {

@@ -130,6 +130,9 @@ describe('the keys of an account', () => {
       limit: 5,
       remaining: 0.2,
       resetsAt: first?.window?.resetsAt ?? '',
+      developerId: account.developerId,
+      tool: 'search',
+      required: 0.3,
     });
   });
 

@@ -139,9 +139,17 @@ describe('budgets', () => {
     assert.equal((await spend(api, account, spendKey, 3)).status, 201);
     const lowered = await changeBudget(api, key, id, { limit: 1 });
     assert.deepEqual([lowered.used, lowered.limit, lowered.remaining], [3, 1, 0]);
-    const facts = { budgetId: id, limit: 1, scope: 'total', remaining: 0, resetsAt: null };
     const refused = await spend(api, account, spendKey, 0.000001);
-    assertError(refused, 402, 'spend_limit_reached', undefined, facts);
+    assertError(refused, 402, 'spend_limit_reached', undefined, {
+      budgetId: id,
+      limit: 1,
+      scope: 'total',
+      remaining: 0,
+      resetsAt: null,
+      developerId: account.developerId,
+      tool: 'search',
+      required: 0.000001,
+    });
     await changeBudget(api, key, id, { limit: 3.5, window: { per: 'month', limit: 2 } });
     assert.equal((await spend(api, account, spendKey, 0.1)).status, 402);
     await changeBudget(api, key, id, { window: { per: 'month', limit: 3.1 } });

@@ -86,18 +86,21 @@ describe('spend keys', () => {
       const refused = (amount: number) =>
         api.changingNothing(() => spend(api, account, spendKey, amount));
       assert.equal((await spend(api, account, key, 0.01)).status, 201);
-      const all = { resetsAt: null, scope: 'total' };
+      const asked = { developerId: account.developerId, tool: 'search' };
+      const all = { resetsAt: null, scope: 'total', ...asked };
       assertError(await refused(4), 402, 'spend_limit_reached', undefined, {
         ...all,
         budgetId: root.id,
         limit: 3,
         remaining: 3,
+        required: 4,
       });
       assertError(await refused(2.5), 402, 'spend_limit_reached', undefined, {
         ...all,
         budgetId: leaf.id,
         limit: 2,
         remaining: 2,
+        required: 2.5,
       });
       const midnight = new Date();
       midnight.setUTCHours(24, 0, 0, 0);
@@ -107,6 +110,8 @@ describe('spend keys', () => {
         scope: 'window',
         remaining: 1,
         resetsAt: midnight.toISOString(),
+        ...asked,
+        required: 1.000001,
       });
       assert.equal((await spend(api, account, spendKey, 1)).status, 201);
     });
@@ -134,6 +139,9 @@ describe('spend keys', () => {
         limit: 0.5,
         remaining: 0.5,
         resetsAt: null,
+        developerId: account.developerId,
+        tool: 'search',
+        required: 0.500001,
       });
       const { error } = dear.body as ErrorReply;
       assert.equal(error.message, 'The budget allows at most $0.50 for one call.');
@@ -254,9 +262,17 @@ describe('spend keys', () => {
       assert.deepEqual([child.parentId, child.remaining], [own.id, 2]);
       const childKey = await makeKey(api, by, child.id);
       assert.equal((await spend(api, account, childKey.key, 1.5)).status, 201);
-      const facts = { budgetId: own.id, scope: 'total', limit: 2, remaining: 0.5, resetsAt: null };
       const refused = await spend(api, account, childKey.key, 1);
-      assertError(refused, 402, 'spend_limit_reached', undefined, facts);
+      assertError(refused, 402, 'spend_limit_reached', undefined, {
+        budgetId: own.id,
+        scope: 'total',
+        limit: 2,
+        remaining: 0.5,
+        resetsAt: null,
+        developerId: account.developerId,
+        tool: 'search',
+        required: 1,
+      });
       assert.equal((await changeBudget(api, by, child.id, { limit: 1 })).limit, 1);
       assertError(await askBudget(api, by, { parentId: root.id }), 404, 'not_found', 'parentId');
       assertError(await askChange(api, by, own.id, { limit: 9 }), 403, 'delegation_not_allowed');

@@ -19,8 +19,16 @@ describe('POST /v1/charges: 402', () => {
     return bodyOf(answer, 200, BalanceReply).balance;
   }
 
-  function assertInsufficient(answer: Answer, balance: number, required: number): void {
-    assertError(answer, 402, 'insufficient_balance', undefined, {
+  async function assertInsufficient(
+    { developerId }: TestAccount,
+    charging: Promise<Answer>,
+    balance: number,
+    required: number,
+    tool = 'search',
+  ): Promise<void> {
+    assertError(await charging, 402, 'insufficient_balance', undefined, {
+      developerId,
+      tool,
       balance,
       required,
       shortfall: Math.round((required - balance) * 1e6) / 1e6,
@@ -30,25 +38,25 @@ describe('POST /v1/charges: 402', () => {
 
   it('states the balance, the required amount, the shortfall, and where to top up', async () => {
     const account = await api.createAccount(0.1);
-    assertInsufficient(await charge(api, account, { amount: 0.3 }), 0.1, 0.3);
+    await assertInsufficient(account, charge(api, account, { amount: 0.3 }), 0.1, 0.3);
     assert.equal(await balanceOf(account), 0.1);
   });
 
   it('refuses a charge when the balance is one micro-dollar short', async () => {
     const account = await api.createAccount(0.999999);
-    assertInsufficient(await charge(api, account, { amount: 1 }), 0.999999, 1);
+    await assertInsufficient(account, charge(api, account, { amount: 1 }), 0.999999, 1);
     bodyOf(await charge(api, account, { amount: 0.999999 }), 201, ChargeReply);
-    assertInsufficient(await charge(api, account, { amount: 0.000001 }), 0, 0.000001);
+    await assertInsufficient(account, charge(api, account, { amount: 0.000001 }), 0, 0.000001);
   });
 
   it('refuses every charge on an empty balance', async () => {
     const account = await api.createAccount(0);
-    assertInsufficient(await charge(api, account), 0, 0.02);
+    await assertInsufficient(account, charge(api, account), 0, 0.02);
   });
 
   it('makes a smaller charge after a larger one was refused', async () => {
     const account = await api.createAccount(1);
-    assertInsufficient(await charge(api, account, { amount: 1.5 }), 1, 1.5);
+    await assertInsufficient(account, charge(api, account, { amount: 1.5 }), 1, 1.5);
     assert.equal(bodyOf(await charge(api, account, { amount: 1 }), 201, ChargeReply).balance, 0);
   });
 
@@ -56,7 +64,13 @@ describe('POST /v1/charges: 402', () => {
     const account = await api.createAccount(1);
     const body = { name: 'dear', price: 2 };
     await call(api, 'POST', '/v1/tools', { key: account.developerKey, body });
-    assertInsufficient(await charge(api, account, { tool: 'dear', amount: undefined }), 1, 2);
+    await assertInsufficient(
+      account,
+      charge(api, account, { tool: 'dear', amount: undefined }),
+      1,
+      2,
+      'dear',
+    );
   });
 
   it('makes exactly the hundred covered charges of two hundred at once on two servers', async () => {

@@ -81,7 +81,14 @@ describe('POST /v1/charges/batch', () => {
     );
     const { status: _, ...charged } = results[0] as Static<typeof ChargeReply> & { status: number };
     assertShape(charged, ChargeReply);
-    const facts = { balance: 0.4, required: 0.5, shortfall: 0.1, topUpUrl: `${api.url}/top-up` };
+    const facts = {
+      developerId: account.developerId,
+      tool: 'search',
+      balance: 0.4,
+      required: 0.5,
+      shortfall: 0.1,
+      topUpUrl: `${api.url}/top-up`,
+    };
     assertMember(answer, results[1], 'insufficient_balance', undefined, facts);
   });
 

@@ -131,6 +131,8 @@ describe('holds', () => {
         const short = await askHold(api, account, { amount: 10.5 });
         assertError(short, 402, 'insufficient_balance', undefined, {
           balance: 10,
+          developerId: account.developerId,
+          tool: 'search',
           required: 10.5,
           shortfall: 0.5,
           topUpUrl: `${new URL(api.url).origin}/top-up`,

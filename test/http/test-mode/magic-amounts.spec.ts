@@ -57,6 +57,9 @@ describe('amounts that give an answer on demand', () => {
             limit: 0.990403,
             remaining: 0,
             resetsAt: null,
+            developerId: test.developerId,
+            tool: 'search',
+            required: 0.990403,
           });
           const limited = await ask(0.990429);
           assertError(limited, 429, 'rate_limited');

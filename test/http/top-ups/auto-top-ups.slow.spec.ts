@@ -66,6 +66,8 @@ describe('automatic top-ups', () => {
     await autoTopUp(...ON);
     assertError(await charge(30), 402, 'insufficient_balance', undefined, {
       balance: 15,
+      developerId: account.developerId,
+      tool: 'search',
       required: 30,
       shortfall: 15,
       topUpUrl: `${stack.api.url}/top-up`,

@@ -1,6 +1,7 @@
 /** Refusals of budgets: which node, which limit, what is left of it and when it comes back. */
-import type { BudgetRefusal } from '../../../charging/budget-rules.ts';
-import { ApiError } from '../../../domain/errors.ts';
+import type { Call } from '../../../charging/budget-rules.ts';
+import type { RefusedByBudget } from '../../../charging/draft-charge.ts';
+import { ApiError, type ErrorFacts } from '../../../domain/errors.ts';
 import type { LimitScope } from '../../../domain/budget.ts';
 import { wireId } from '../../../domain/ids.ts';
 import { dollarsOf, formatDollars } from '../../../domain/money.ts';
@@ -22,7 +23,7 @@ export function approvalsPage(consoleUrl: string): string {
 }
 
 export function budgetError(
-  refusal: Exclude<BudgetRefusal, { kind: 'invalid_api_key' }>,
+  refusal: Exclude<RefusedByBudget, { kind: 'invalid_api_key' }>,
   consoleUrl: string,
 ): ApiError {
   const budgetId = wireId('budget', refusal.budgetId);
@@ -41,6 +42,7 @@ export function budgetError(
             remaining: remaining ?? 0,
             resetsAt,
             raiseUrl: `${approvalsPage(consoleUrl)}?budget=${budgetId}&scope=${scope}`,
+            ...factsOf(refusal.call),
           },
         },
       );
@@ -54,6 +56,7 @@ export function budgetError(
           facts: {
             budgetId,
             approvalUrl: `${approvalsPage(consoleUrl)}?budget=${budgetId}&developer=${developerId}`,
+            ...factsOf(refusal.call),
           },
         },
       );
@@ -74,4 +77,11 @@ export function budgetError(
         facts: { budgetId },
       });
   }
+}
+
+/** What the holder of a spend key needs in order to ask for an approval. */
+function factsOf(call: Call | undefined): ErrorFacts {
+  if (!call) return {};
+  const { developerId, tool, amountMicros } = call;
+  return { developerId: wireId('developer', developerId), tool, required: dollarsOf(amountMicros) };
 }

@@ -2,6 +2,7 @@
 import type { ChargeRefusal, OnDemand } from '../../../charging/draft-charge.ts';
 import type { DecidedCharge } from '../../../charging/earlier-charges.ts';
 import { ApiError } from '../../../domain/errors.ts';
+import { wireId } from '../../../domain/ids.ts';
 import { asMicros, dollarsOf, formatDollars, type Micros } from '../../../domain/money.ts';
 import { CHARGEABLE, invalidAmount } from '../../amounts.ts';
 import type { Api } from '../../services.ts';
@@ -81,6 +82,7 @@ export function errorOnDemand(
         limitMicros: amountMicros,
         remainingMicros: asMicros(0),
         resetsAt: null,
+        call: onDemand,
       });
     case 'rate_limited':
       return new ApiError(code, 'Too many requests; try again shortly.', { retryAfterSeconds: 1 });
@@ -94,10 +96,10 @@ export function errorOnDemand(
 /** The key may have no budget. */
 const NO_BUDGET = '00000000-0000-0000-0000-000000000000';
 
-/** For a charge or hold: a 402 with a link to pay the shortfall. */
+/** A 402 with a link to pay the shortfall. Of a charge or hold, it tells what its payer can ask to be approved. */
 export function insufficientBalance(
   api: Pick<Api, 'topUpLinks'>,
-  { consumerId, developerId, amountMicros: required }: DecidedDraft,
+  { consumerId, developerId, tool, amountMicros: required }: DecidedDraft,
   balance: Micros,
 ): ApiError {
   const shortfall = asMicros(required - balance);
@@ -111,9 +113,12 @@ export function insufficientBalance(
         required: dollarsOf(required),
         shortfall: dollarsOf(shortfall),
         topUpUrl: api.topUpLinks.urlFor(consumerId, developerId, shortfall),
+        ...(tool !== undefined && { developerId: wireId('developer', developerId), tool }),
       },
     },
   );
 }
 
-type DecidedDraft = Pick<DecidedCharge['draft'], 'consumerId' | 'developerId' | 'amountMicros'>;
+type DecidedDraft = Pick<DecidedCharge['draft'], 'consumerId' | 'developerId' | 'amountMicros'> & {
+  readonly tool?: string;
+};

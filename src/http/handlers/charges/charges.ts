@@ -59,7 +59,7 @@ export function chargeReply(
   if (outcome.kind === 'key_reused') throw keyReused(OTHER_CHARGE);
   if (outcome.kind === 'key_closed') throw refusalError(api, { kind: 'invalid_api_key' });
   if (outcome.kind === 'limit_reached' || outcome.kind === 'approval_required') {
-    throw refusalError(api, outcome);
+    throw refusalError(api, { ...outcome, call: draft });
   }
   const payload = receiptPayload({
     id: outcome.id,

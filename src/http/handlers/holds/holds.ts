@@ -156,11 +156,16 @@ export async function decide(
       return outcome;
     case 'insufficient': {
       const { consumerId, balanceMicros, requiredMicros: amountMicros } = outcome;
-      throw insufficientBalance(api, { consumerId, developerId, amountMicros }, balanceMicros);
+      const tool = entry.kind === 'place' && { tool: entry.tool };
+      throw insufficientBalance(
+        api,
+        { consumerId, developerId, amountMicros, ...tool },
+        balanceMicros,
+      );
     }
     case 'limit_reached':
     case 'approval_required':
-      throw refusalError(api, outcome);
+      throw refusalError(api, entry.kind === 'place' ? { ...outcome, call: entry } : outcome);
     case 'key_closed':
       throw refusalError(api, { kind: 'invalid_api_key' });
     case 'exceeds_hold': {
