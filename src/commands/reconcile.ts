@@ -2,6 +2,8 @@
  * `farebox reconcile`: compares the processor's books with ours now. Exits with 1 if they differ, with 2 if it could
  * not check. After a restore, while nothing else runs, it takes over what Stripe has and the ledger lost.
  */
+import { WorkflowFailedError } from '@temporalio/client';
+import { rootCause } from '@temporalio/common';
 import type { Command } from 'commander';
 import { readStripeConfig } from '../config.ts';
 import { DIFFERENCES, paymentsText } from '../domain/difference.ts';
@@ -180,6 +182,9 @@ async function runNow(dataDir: string): Promise<Reconciliation> {
       reconcileNow(temporal, signal),
     );
   } catch (error) {
+    // Its own message says only that it failed.
+    if (error instanceof WorkflowFailedError)
+      throw new CommandError(rootCause(error.cause) ?? error.message, { cause: error });
     if (!signal.aborted) throw error;
     throw new CommandError(
       `Still running after ${TIMEOUT_MS / 60_000} minutes, and continues in the background. Is a worker running?`,
