@@ -15,6 +15,7 @@ import {
   nextDeliveryInMs,
   postTest,
   recordFailed,
+  type Attempt,
 } from '../../src/store/events/deliveries.ts';
 import { postEvent } from '../../src/store/events/events.ts';
 import {
@@ -30,6 +31,7 @@ import { openTestLedger, type TestLedger } from '../support/ledger.ts';
 import { newPayer } from '../support/payer.ts';
 import { startReceiver, verify, type Receiver } from '../support/receiver.ts';
 import { holdEndpoint } from '../support/row-locks.ts';
+import { until } from '../support/stack.ts';
 
 describe('an endpoint', () => {
   let ledger: TestLedger;
@@ -38,10 +40,8 @@ describe('an endpoint', () => {
   before(async () => {
     ledger = await openTestLedger();
   });
-  after(async () => {
-    await receiver?.stop();
-    await ledger?.drop();
-  });
+  afterEach(() => receiver?.stop());
+  after(() => ledger?.drop());
 
   it('does not count as failing from then on when it refuses an old event that was sent again', async () => {
     const { database } = ledger;
@@ -51,19 +51,7 @@ describe('an endpoint', () => {
       await database.query(sql.typeAlias('nothing')`
         update farebox.events set created_at = now() - make_interval(days => ${days}) where id = ${event.id}
       `);
-      await recordFailed(
-        database,
-        {
-          endpointId: id,
-          eventId: event.id,
-          attempts: 0,
-          durationMs: 1,
-          responseStatus: 500,
-          responseBody: '',
-          error: null,
-        },
-        1,
-      );
+      await recordFailed(database, refusalOf(id, event.id), 1);
       const endpoint = await findWebhookEndpoint(database, { id });
       assert.equal(endpoint?.status, 'active');
       return endpoint.failingSince;
@@ -161,6 +149,45 @@ describe('an endpoint', () => {
     await held.release();
     assert.equal((await sending).status, 'active');
   });
+
+  it('that accepts an event gets all that wait, although another one that it refused is recorded later', async () => {
+    const { database } = ledger;
+    receiver = await startReceiver();
+    const which = await endpointIn(ledger, receiver.url);
+    const { id } = which;
+    const paused = await pausedEventIn(ledger, which);
+    const accepted = await postTest(database, which, {});
+    const refused = await postTest(database, which, {});
+    await database.query(sql.typeAlias('nothing')`
+      update farebox.webhook_endpoints set failing_since = now() where id = ${id}
+    `);
+    receiver.respondWith((response, event) => {
+      if (event.id !== wireId('event', refused.id)) response.writeHead(200).end();
+      else void until(() => isDelivered(accepted)).then(() => response.writeHead(500).end());
+    });
+    const isDelivered = async (event: { id: string }) =>
+      (await statusesOf(ledger, id))[event.id] === 'delivered';
+    await sendIn(ledger, id);
+    assert.deepEqual(await statusesOf(ledger, id), {
+      [paused.id]: 'delivered',
+      [accepted.id]: 'delivered',
+      [refused.id]: 'waiting',
+    });
+  });
+
+  it('gets all that wait with the next event that it accepts, after a worker was killed before it sent them', async () => {
+    const { database } = ledger;
+    receiver = await startReceiver();
+    const which = await endpointIn(ledger, receiver.url);
+    const paused = await pausedEventIn(ledger, which);
+    // The killed worker has recorded an event that was accepted, so nothing says that the endpoint failed.
+    const next = await postTest(database, which, {});
+    await sendIn(ledger, which.id);
+    assert.deepEqual(await statusesOf(ledger, which.id), {
+      [paused.id]: 'delivered',
+      [next.id]: 'delivered',
+    });
+  });
 });
 
 describe('an endpoint that is enabled again', () => {
@@ -246,6 +273,27 @@ async function attemptsOf({ database }: TestLedger, id: string) {
   const page = { limit: 10, beforeId: undefined };
   const deliveries = await listDeliveries(database, id, undefined, page);
   return deliveries.map(({ status, attempts }) => [status, attempts]);
+}
+
+async function statusesOf({ database }: TestLedger, id: string) {
+  const deliveries = await listDeliveries(database, id, undefined, { limit: 10 });
+  return Object.fromEntries(deliveries.map(({ id: eventId, status }) => [eventId, status]));
+}
+
+/** An event that was refused, and whose next attempt is due in an hour. */
+async function pausedEventIn({ database }: TestLedger, which: WhichEndpoint) {
+  const event = await postTest(database, which, {});
+  await recordFailed(database, refusalOf(which.id, event.id), 3_600_000);
+  await database.query(sql.typeAlias('nothing')`
+    update farebox.webhook_endpoints set failing_since = null where id = ${which.id}
+  `);
+  return event;
+}
+
+/** The first attempt, which the endpoint refused. */
+function refusalOf(endpointId: string, eventId: string): Attempt {
+  const response = { responseStatus: 500, responseBody: '', error: null };
+  return { endpointId, eventId, attempts: 0, durationMs: 1, ...response };
 }
 
 async function endpointIn({ database }: TestLedger, url = 'https://example.com/events') {

@@ -110,32 +110,31 @@ const isMine = ({ endpointId, eventId, attempts }: Attempt) => sql.fragment`
   endpoint_id = ${endpointId} and event_id = ${eventId} and status = 'waiting' and attempts = ${attempts}
 `;
 
-/** Returns whether the endpoint failed before this and is back. */
-export async function recordDelivered(database: Database, attempt: Attempt): Promise<boolean> {
+export async function recordDelivered(database: Database, attempt: Attempt): Promise<void> {
   const { endpointId } = attempt;
-  return database.transaction(async (tx) => {
+  await database.transaction(async (tx) => {
     const failingDays = await lockFailing(tx, endpointId);
     await tx.query(sql.typeAlias('nothing')`
       update farebox.webhook_deliveries
       set status = 'delivered', next_attempt_at = null, ${recorded(attempt)} where ${isMine(attempt)}
     `);
-    if (failingDays === null) return false;
+    if (failingDays === null) return;
     await tx.query(sql.typeAlias('nothing')`
       update farebox.webhook_endpoints set failing_since = null where id = ${endpointId}
     `);
-    return true;
   });
 }
 
 /**
- * Makes waiting deliveries due, each at most once: one that fails although the endpoint is back was refused itself, and
- * keeps its pauses. In steps, so that no lock is held for long.
+ * Makes waiting deliveries due, each at most once: one that fails although the endpoint accepts others was refused
+ * itself, and keeps its pauses. In steps, so that no lock is held for long. Returns whether there were any.
  */
-export async function hastenDeliveries(database: Database, endpointId: string): Promise<void> {
+export async function hastenDeliveries(database: Database, endpointId: string): Promise<boolean> {
+  let isAny = false;
   let hastened: number;
   do {
     hastened = await database.transaction(async (tx) => {
-      if ((await lockFailing(tx, endpointId)) !== null) return 0;
+      await lockFailing(tx, endpointId);
       const { rowCount } = await tx.query(sql.typeAlias('nothing')`
         update farebox.webhook_deliveries set next_attempt_at = now(), is_hastened = true
         where endpoint_id = ${endpointId} and event_id = any (array(
@@ -146,7 +145,9 @@ export async function hastenDeliveries(database: Database, endpointId: string): 
       `);
       return rowCount;
     });
+    isAny ||= hastened > 0;
   } while (hastened === HASTENED_AT_ONCE);
+  return isAny;
 }
 
 /** Returns whether the endpoint has failed for so long that it should be disabled. */
