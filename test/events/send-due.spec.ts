@@ -60,6 +60,58 @@ describe('an endpoint', () => {
     assert.notEqual(await failing(0), null);
   });
 
+  it('is failing until it gives up the last event that waits, and a later failure is a new one', async () => {
+    const { database } = ledger;
+    const which = await endpointIn(ledger);
+    const { id } = which;
+    const refused = await postTest(database, which, {});
+    const other = await postTest(database, which, {});
+    await recordFailed(database, refusalOf(id, refused.id), 1);
+    await recordFailed(database, refusalOf(id, other.id), 1);
+    await database.query(sql.typeAlias('nothing')`
+      update farebox.events set created_at = now() - interval '6 days' where id in (${refused.id}, ${other.id})
+    `);
+    const sinceDays = async (days: number) =>
+      database.query(sql.typeAlias('nothing')`
+        update farebox.webhook_endpoints set failing_since = failing_since - make_interval(days => ${days})
+        where id = ${id}
+      `);
+    await sinceDays(4);
+    const before = await failingSinceOf(ledger, id);
+    const giveUp = async (event: { id: string }) =>
+      recordFailed(database, { ...refusalOf(id, event.id), attempts: 1 }, 1);
+    assert.equal(await giveUp(refused), false);
+    assert.equal(await failingSinceOf(ledger, id), before);
+    assert.equal(await giveUp(other), false);
+    assert.equal(await failingSinceOf(ledger, id), null);
+    assert.deepEqual(await statusesOf(ledger, id), {
+      [refused.id]: 'failed',
+      [other.id]: 'failed',
+    });
+    // If the failure had lasted, it would be older than five days by now.
+    await sinceDays(4);
+    const later = await postTest(database, which, {});
+    assert.equal(await recordFailed(database, refusalOf(id, later.id), 1), false);
+    assert.notEqual(await failingSinceOf(ledger, id), null);
+  });
+
+  it('is not failing at another address before an attempt there has failed, and gets there all that wait', async () => {
+    const { database } = ledger;
+    receiver = await startReceiver();
+    const which = await endpointIn(ledger);
+    const refused = await postTest(database, which, {});
+    await recordFailed(database, refusalOf(which.id, refused.id), 3_600_000);
+    const same = { url: undefined, types: undefined, description: undefined, isEnabled: undefined };
+    await changeWebhookEndpoint(database, which, { ...same, description: 'other' });
+    assert.notEqual(await failingSinceOf(ledger, which.id), null);
+    await changeWebhookEndpoint(database, which, { ...same, url: receiver.url });
+    assert.equal(await failingSinceOf(ledger, which.id), null);
+    const next = await postTest(database, which, {});
+    await sendIn(ledger, which.id);
+    const sent = { [refused.id]: 'delivered', [next.id]: 'delivered' };
+    assert.deepEqual(await statusesOf(ledger, which.id), sent);
+  });
+
   it('that fails is not said to wait for us, although its events are due', async () => {
     const { database } = ledger;
     const { id, accountId } = await endpointIn(ledger);
@@ -273,6 +325,10 @@ async function attemptsOf({ database }: TestLedger, id: string) {
   const page = { limit: 10, beforeId: undefined };
   const deliveries = await listDeliveries(database, id, undefined, page);
   return deliveries.map(({ status, attempts }) => [status, attempts]);
+}
+
+async function failingSinceOf({ database }: TestLedger, id: string) {
+  return (await findWebhookEndpoint(database, { id }))?.failingSince;
 }
 
 async function statusesOf({ database }: TestLedger, id: string) {

@@ -51,7 +51,6 @@ export type DueDelivery = Static<typeof DueDelivery>;
 const deliveryRow = row(Delivery);
 const dueRow = row(DueDelivery);
 const waitRow = row(Type.Object({ waitMs: Type.Number() }));
-const waitingRow = row(Type.Object({ isWaiting: Type.Boolean() }));
 const failingRow = row(Type.Object({ days: nullable(Type.Number()) }));
 
 const columns = sql.fragment`
@@ -159,7 +158,7 @@ export async function recordFailed(
   const { endpointId, eventId } = attempt;
   return database.transaction(async (tx) => {
     const failingDays = await lockFailing(tx, endpointId);
-    const isWaiting = await tx.maybeOneFirst(sql.type(waitingRow)`
+    const { rowCount } = await tx.query(sql.typeAlias('nothing')`
       update farebox.webhook_deliveries set ${recorded(attempt)},
         status = case when is_old then 'failed' else 'waiting' end,
         next_attempt_at = case when not is_old then now() + ${retryMs}::float8 * interval '1 ms' end
@@ -168,15 +167,17 @@ export async function recordFailed(
         from farebox.events where id = ${eventId}
       ) e
       where ${isMine(attempt)}
-      returning status = 'waiting' as "isWaiting"
     `);
     // The same attempt was made twice at once: the other result counts, which may be success.
-    if (isWaiting === null) return false;
-    if (failingDays !== null) return failingDays > GIVEN_UP_AFTER_DAYS;
-    // An old event that was sent again is not tried again, so without other events, the failure would last by itself.
-    if (!isWaiting) return false;
+    if (rowCount === 0) return false;
+    if (failingDays !== null && failingDays > GIVEN_UP_AFTER_DAYS) return true;
+    // Once nothing waits, no attempt follows, so the failure would last by itself until the next event.
     await tx.query(sql.typeAlias('nothing')`
-      update farebox.webhook_endpoints set failing_since = now() where id = ${endpointId}
+      update farebox.webhook_endpoints e
+      set failing_since = case when exists (
+        select from farebox.webhook_deliveries d where d.endpoint_id = e.id and d.status = 'waiting'
+      ) then coalesce(e.failing_since, now()) end
+      where e.id = ${endpointId}
     `);
     return false;
   });
@@ -195,8 +196,8 @@ export async function disableIfLate(database: Database, endpointId: string): Pro
 }
 
 /**
- * For how many days attempts have failed; null if the last one succeeded. The endpoint is locked before its deliveries,
- * everywhere.
+ * For how many days attempts have failed; null if the last one succeeded, or if no event waits. The endpoint is locked
+ * before its deliveries, everywhere.
  */
 async function lockFailing(tx: Transaction, endpointId: string): Promise<number | null> {
   return tx.maybeOneFirst(sql.type(failingRow)`
