@@ -134,6 +134,7 @@ async function attempt(
     endpointId: endpoint.id,
     eventId: delivery.id,
     attempts: delivery.attempts,
+    dueAt: delivery.dueAt,
     durationMs: Math.round(performance.now() - beganMs),
     responseStatus: posted.kind === 'answered' ? posted.status : null,
     responseBody: posted.kind === 'answered' ? posted.beginning : null,

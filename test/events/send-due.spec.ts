@@ -3,19 +3,20 @@
  * are dropped.
  */
 import assert from 'node:assert/strict';
+import { Type } from 'typebox';
 import { wireId } from '../../src/domain/ids.ts';
 import { sendDue } from '../../src/events/send-due.ts';
 import { WebhookSigner } from '../../src/events/signing.ts';
 import { rollSecret } from '../../src/events/webhook-endpoints.ts';
 import { readBacklog } from '../../src/store/operators/backlog.ts';
-import { sql } from '../../src/store/database.ts';
+import { row, sql } from '../../src/store/database.ts';
 import {
   listDeliveries,
   listDueDeliveries,
   nextDeliveryInMs,
   postTest,
   recordFailed,
-  type Attempt,
+  redeliver,
 } from '../../src/store/events/deliveries.ts';
 import { postEvent } from '../../src/store/events/events.ts';
 import {
@@ -32,6 +33,8 @@ import { newPayer } from '../support/payer.ts';
 import { startReceiver, verify, type Receiver } from '../support/receiver.ts';
 import { holdEndpoint } from '../support/row-locks.ts';
 import { until } from '../support/stack.ts';
+
+const waitingRow = row(Type.Object({ attempts: Type.Integer(), dueAt: Type.String() }));
 
 describe('an endpoint', () => {
   let ledger: TestLedger;
@@ -51,7 +54,7 @@ describe('an endpoint', () => {
       await database.query(sql.typeAlias('nothing')`
         update farebox.events set created_at = now() - make_interval(days => ${days}) where id = ${event.id}
       `);
-      await recordFailed(database, refusalOf(id, event.id), 1);
+      await refuseIn(ledger, id, event.id, 1);
       const endpoint = await findWebhookEndpoint(database, { id });
       assert.equal(endpoint?.status, 'active');
       return endpoint.failingSince;
@@ -66,8 +69,8 @@ describe('an endpoint', () => {
     const { id } = which;
     const refused = await postTest(database, which, {});
     const other = await postTest(database, which, {});
-    await recordFailed(database, refusalOf(id, refused.id), 1);
-    await recordFailed(database, refusalOf(id, other.id), 1);
+    await refuseIn(ledger, id, refused.id, 1);
+    await refuseIn(ledger, id, other.id, 1);
     await database.query(sql.typeAlias('nothing')`
       update farebox.events set created_at = now() - interval '6 days' where id in (${refused.id}, ${other.id})
     `);
@@ -78,11 +81,9 @@ describe('an endpoint', () => {
       `);
     await sinceDays(4);
     const before = await failingSinceOf(ledger, id);
-    const giveUp = async (event: { id: string }) =>
-      recordFailed(database, { ...refusalOf(id, event.id), attempts: 1 }, 1);
-    assert.equal(await giveUp(refused), false);
+    assert.equal(await refuseIn(ledger, id, refused.id, 1), false);
     assert.equal(await failingSinceOf(ledger, id), before);
-    assert.equal(await giveUp(other), false);
+    assert.equal(await refuseIn(ledger, id, other.id, 1), false);
     assert.equal(await failingSinceOf(ledger, id), null);
     assert.deepEqual(await statusesOf(ledger, id), {
       [refused.id]: 'failed',
@@ -91,7 +92,7 @@ describe('an endpoint', () => {
     // If the failure had lasted, it would be older than five days by now.
     await sinceDays(4);
     const later = await postTest(database, which, {});
-    assert.equal(await recordFailed(database, refusalOf(id, later.id), 1), false);
+    assert.equal(await refuseIn(ledger, id, later.id, 1), false);
     assert.notEqual(await failingSinceOf(ledger, id), null);
   });
 
@@ -100,7 +101,7 @@ describe('an endpoint', () => {
     receiver = await startReceiver();
     const which = await endpointIn(ledger);
     const refused = await postTest(database, which, {});
-    await recordFailed(database, refusalOf(which.id, refused.id), 3_600_000);
+    await refuseIn(ledger, which.id, refused.id, 3_600_000);
     const same = { url: undefined, types: undefined, description: undefined, isEnabled: undefined };
     await changeWebhookEndpoint(database, which, { ...same, description: 'other' });
     assert.notEqual(await failingSinceOf(ledger, which.id), null);
@@ -240,6 +241,30 @@ describe('an endpoint', () => {
       [next.id]: 'delivered',
     });
   });
+
+  for (const [age, days] of [
+    ['a new', 0],
+    ['an old', 6],
+  ] as const) {
+    it(`gets ${age} event again at once when that was asked while it refused the event`, async () => {
+      const { database } = ledger;
+      receiver = await startReceiver();
+      const which = await endpointIn(ledger, receiver.url);
+      const event = await postTest(database, which, {});
+      await database.query(sql.typeAlias('nothing')`
+        update farebox.events set created_at = now() - make_interval(days => ${days}) where id = ${event.id}
+      `);
+      receiver.respondWith(
+        (response) =>
+          void redeliver(database, which.id, event.id).then(() => response.writeHead(500).end()),
+      );
+      assert.equal((await sendIn(ledger, which.id)).nextInMs, 0);
+      assert.deepEqual(await attemptsOf(ledger, which.id), [['waiting', 1]]);
+      receiver.respondWith();
+      assert.equal((await sendIn(ledger, which.id)).nextInMs, null);
+      assert.deepEqual(await attemptsOf(ledger, which.id), [['delivered', 2]]);
+    });
+  }
 });
 
 describe('an endpoint that is enabled again', () => {
@@ -337,19 +362,28 @@ async function statusesOf({ database }: TestLedger, id: string) {
 }
 
 /** An event that was refused, and whose next attempt is due in an hour. */
-async function pausedEventIn({ database }: TestLedger, which: WhichEndpoint) {
+async function pausedEventIn(ledger: TestLedger, which: WhichEndpoint) {
+  const { database } = ledger;
   const event = await postTest(database, which, {});
-  await recordFailed(database, refusalOf(which.id, event.id), 3_600_000);
+  await refuseIn(ledger, which.id, event.id, 3_600_000);
   await database.query(sql.typeAlias('nothing')`
     update farebox.webhook_endpoints set failing_since = null where id = ${which.id}
   `);
   return event;
 }
 
-/** The first attempt, which the endpoint refused. */
-function refusalOf(endpointId: string, eventId: string): Attempt {
-  const response = { responseStatus: 500, responseBody: '', error: null };
-  return { endpointId, eventId, attempts: 0, durationMs: 1, ...response };
+/** Records an attempt that the endpoint refused. Returns whether the endpoint should be disabled. */
+async function refuseIn(
+  { database }: TestLedger,
+  endpointId: string,
+  eventId: string,
+  retryMs: number,
+) {
+  const waiting = await database.one(sql.type(waitingRow)`
+    select attempts, next_attempt_at::text as "dueAt" from farebox.webhook_deliveries where event_id = ${eventId}
+  `);
+  const response = { durationMs: 1, responseStatus: 500, responseBody: '', error: null };
+  return recordFailed(database, { endpointId, eventId, ...waiting, ...response }, retryMs);
 }
 
 async function endpointIn({ database }: TestLedger, url = 'https://example.com/events') {

@@ -45,6 +45,8 @@ const DueDelivery = Type.Object({
    * may be wrong.
    */
   signedAt: Type.Integer(),
+  /** When this attempt became due. As text, which keeps the microseconds. */
+  dueAt: Type.String(),
 });
 export type DueDelivery = Static<typeof DueDelivery>;
 
@@ -68,7 +70,8 @@ export async function listDueDeliveries(
   limit: number,
 ): Promise<readonly DueDelivery[]> {
   return connection.any(sql.type(dueRow)`
-    select ${columns}, floor(extract(epoch from now()))::int8 as "signedAt" from ${deliveries}
+    select ${columns}, floor(extract(epoch from now()))::int8 as "signedAt", d.next_attempt_at::text as "dueAt"
+    from ${deliveries}
     where d.endpoint_id = ${endpointId} and d.status = 'waiting' and d.next_attempt_at <= now()
     order by d.next_attempt_at, d.event_id limit ${limit}
   `);
@@ -94,6 +97,8 @@ export interface Attempt {
   readonly eventId: string;
   /** Before this one. */
   readonly attempts: number;
+  /** As in the due delivery. */
+  readonly dueAt: string;
   readonly durationMs: number;
   readonly responseStatus: number | null;
   readonly responseBody: string | null;
@@ -149,19 +154,24 @@ export async function hastenDeliveries(database: Database, endpointId: string): 
   return isAny;
 }
 
-/** Returns whether the endpoint has failed for so long that it should be disabled. */
+/**
+ * Returns whether the endpoint has failed for so long that it should be disabled. An event that was to be sent again
+ * while this attempt was made stays due.
+ */
 export async function recordFailed(
   database: Database,
   attempt: Attempt,
   retryMs: number,
 ): Promise<boolean> {
   const { endpointId, eventId } = attempt;
+  const isSameTime = sql.fragment`(next_attempt_at = ${attempt.dueAt}::timestamptz)`;
   return database.transaction(async (tx) => {
     const failingDays = await lockFailing(tx, endpointId);
     const { rowCount } = await tx.query(sql.typeAlias('nothing')`
       update farebox.webhook_deliveries set ${recorded(attempt)},
-        status = case when is_old then 'failed' else 'waiting' end,
-        next_attempt_at = case when not is_old then now() + ${retryMs}::float8 * interval '1 ms' end
+        status = case when is_old and ${isSameTime} then 'failed' else 'waiting' end,
+        next_attempt_at = case when not ${isSameTime} then next_attempt_at
+          when not is_old then now() + ${retryMs}::float8 * interval '1 ms' end
       from (
         select created_at < now() - make_interval(days => ${GIVEN_UP_AFTER_DAYS}) as is_old
         from farebox.events where id = ${eventId}
