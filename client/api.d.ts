@@ -1569,7 +1569,9 @@ export interface NewWebhookEndpointReply {
    * Why it is disabled: by its `owner`, because it was `failing` for five days, or because it responded with 410 (`gone`).
    */
   disabledReason: ('owner' | 'failing' | 'gone') | null;
-  /** Since when attempts fail. Null: the last one succeeded. */
+  /**
+   * Since when attempts fail. Null: the last one succeeded, none was made at this URL, or no event waits.
+   */
   failingSince: string | null;
   /** Until then, the previous secret signs too. Null: only one secret signs. */
   previousSecretExpiresAt: string | null;
@@ -2152,7 +2154,9 @@ export interface WebhookEndpointReply {
    * Why it is disabled: by its `owner`, because it was `failing` for five days, or because it responded with 410 (`gone`).
    */
   disabledReason: ('owner' | 'failing' | 'gone') | null;
-  /** Since when attempts fail. Null: the last one succeeded. */
+  /**
+   * Since when attempts fail. Null: the last one succeeded, none was made at this URL, or no event waits.
+   */
   failingSince: string | null;
   /** Until then, the previous secret signs too. Null: only one secret signs. */
   previousSecretExpiresAt: string | null;

@@ -21,6 +21,8 @@ import {
 const NOT_UNDERSTOOD = new Set([-32600, -32601, -32009]);
 /** The errors of an agent that no longer has the task (-32001), or that was replaced by one of another version. */
 const LOST = new Set([-32001, ...NOT_UNDERSTOOD]);
+/** JSON-RPC's internal error: what the status 500 is to HTTP. */
+const INTERNAL_ERROR = -32603;
 /** The interval between polls of a running task. */
 const POLL_MS_MIN = 100;
 const POLL_MS_MAX = 5_000;
@@ -71,7 +73,9 @@ async function follow(
   const options = { signal, serviceParameters: { 'A2A-Version': transport.protocolVersion } };
   let task = 'status' in started ? started : undefined;
   for (let pollMs = POLL_MS_MIN; ; pollMs = Math.min(pollMs * 2, POLL_MS_MAX)) {
-    task ??= await transport.getTask({ tenant: '', id: started.id }, options);
+    task ??= await transport
+      .getTask({ tenant: '', id: started.id }, options)
+      .catch(unavailableIfInternal);
     const ended = endOf(task);
     if (ended) return ended;
     task = undefined;
@@ -129,6 +133,12 @@ function rpcCodeOf(error: unknown): number | undefined {
   return typeof code === 'number' ? code : undefined;
 }
 
+/** Unlike a message, a question about a task can be asked again. The task may still be running. */
+function unavailableIfInternal(error: unknown): never {
+  if (rpcCodeOf(error) !== INTERNAL_ERROR) throw error;
+  throw new FetchFault('unavailable', `Its task: ${describe(error)}`);
+}
+
 /** Undefined: the agent answered with one of these errors. */
 async function unless(
   codes: ReadonlySet<number>,
@@ -144,5 +154,9 @@ async function unless(
 function refused(error: unknown): AgentAnswer {
   const code = rpcCodeOf(error);
   if (code === undefined) throw error;
-  return failed('agent_refused', `${error instanceof Error ? error.message : ''} (${code})`);
+  return failed('agent_refused', describe(error));
+}
+
+function describe(error: unknown): string {
+  return `${error instanceof Error ? error.message : ''} (${rpcCodeOf(error)})`;
 }

@@ -88,11 +88,12 @@ export async function sendDue(deps: SendDeps, endpointId: string): Promise<Sent>
         attempt(deps, poster, { endpoint, secrets }, delivery),
       );
       const ends = await Promise.all(attempts);
-      const isBack = ends.includes('back');
-      if (isBack) await hastenDeliveries(database, endpointId);
+      // After every success, not only the first after a failure: a worker may have been killed just before this.
+      const isHastened =
+        ends.includes('delivered') && (await hastenDeliveries(database, endpointId));
       // After all of them: one that it accepted may be recorded after one that it refused.
       if (ends.includes('late')) await disableIfLate(database, endpointId);
-      if ((isBack || due.length === LANES) && performance.now() < untilMs) continue;
+      if ((isHastened || due.length === LANES) && performance.now() < untilMs) continue;
       const seen = await findWebhookEndpoint(database, { id: endpointId });
       if (seen?.status === 'disabled') continue;
       return stateOf(seen, await nextDeliveryInMs(database, endpointId));
@@ -118,16 +119,13 @@ function stateOf(endpoint: WebhookEndpoint | null, nextInMs: number | null): Sen
   };
 }
 
-/**
- * `back`: it succeeded after others had failed. `late`: attempts have failed for so long that the endpoint
- * should be disabled.
- */
+/** `late`: attempts have failed for so long that the endpoint should be disabled. */
 async function attempt(
   deps: SendDeps,
   poster: Poster,
   to: Receiver,
   delivery: DueDelivery,
-): Promise<'back' | 'late' | undefined> {
+): Promise<'delivered' | 'failed' | 'late'> {
   const { database } = deps;
   const { endpoint } = to;
   const beganMs = performance.now();
@@ -136,15 +134,19 @@ async function attempt(
     endpointId: endpoint.id,
     eventId: delivery.id,
     attempts: delivery.attempts,
+    dueAt: delivery.dueAt,
     durationMs: Math.round(performance.now() - beganMs),
     responseStatus: posted.kind === 'answered' ? posted.status : null,
     responseBody: posted.kind === 'answered' ? posted.beginning : null,
     error: posted.kind === 'failed' ? posted.reason : null,
   };
-  if (isReceived(posted)) return (await recordDelivered(database, made)) ? 'back' : undefined;
+  if (isReceived(posted)) {
+    await recordDelivered(database, made);
+    return 'delivered';
+  }
   const isLate = await recordFailed(database, made, retryMsOf(deps, posted, made.attempts + 1));
   if (made.responseStatus === 410) await disableGone(deps, endpoint);
-  return isLate ? 'late' : undefined;
+  return isLate ? 'late' : 'failed';
 }
 
 /** The same bytes at every attempt; only the time of the attempt and the signature differ. */

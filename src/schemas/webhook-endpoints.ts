@@ -78,7 +78,8 @@ const endpointFields = {
     examples: [null],
   }),
   failingSince: Type.Union([TimeOf('Since when attempts fail.'), Type.Null()], {
-    description: 'Since when attempts fail. Null: the last one succeeded.',
+    description:
+      'Since when attempts fail. Null: the last one succeeded, none was made at this URL, or no event waits.',
     examples: [null],
   }),
   previousSecretExpiresAt,

@@ -210,6 +210,38 @@ describe('an agent by a2a', () => {
       });
     }
 
+    it('is unavailable when it answers with an internal error to who asks for the task', async () => {
+      const broken = { error: { code: -32603, message: 'Internal error' } };
+      const unavailable = {
+        kind: 'unavailable',
+        error: { code: 'agent_unavailable', message: 'Its task: Internal error (-32603)' },
+      };
+      const begun = (rpc: Rpc) =>
+        rpc.method === 'SendMessage' ? taskOf('TASK_STATE_WORKING') : broken;
+      assert.deepEqual(await call(begun), unavailable);
+      assert.deepEqual(methods(), ['SendMessage', 'GetTask']);
+      await agent?.stop();
+      assert.deepEqual(
+        await call(begun, {}, { task: { version: '1.0', id: 'task-1' } }),
+        unavailable,
+      );
+      assert.deepEqual(methods(), ['GetTask']);
+      await agent?.stop();
+      const old = (rpc: Rpc) => (rpc.method === 'tasks/get' ? broken : methodNotFound);
+      assert.deepEqual(
+        await call(old, {}, { task: { version: '0.3', id: 'task-1' } }),
+        unavailable,
+      );
+    });
+
+    it('has refused when it answers with an internal error to the message', async () => {
+      const answer = await call(() => ({ error: { code: -32603, message: 'Internal error' } }));
+      assert.deepEqual(answer, {
+        kind: 'failed',
+        error: { code: 'agent_refused', message: 'Internal error (-32603)' },
+      });
+    });
+
     it('is sent the message again, under the same id, when it has lost the task', async () => {
       const lost = { error: { code: -32001, message: 'Task not found' } };
       const answer = await call(

@@ -3,18 +3,20 @@
  * are dropped.
  */
 import assert from 'node:assert/strict';
+import { Type } from 'typebox';
 import { wireId } from '../../src/domain/ids.ts';
 import { sendDue } from '../../src/events/send-due.ts';
 import { WebhookSigner } from '../../src/events/signing.ts';
 import { rollSecret } from '../../src/events/webhook-endpoints.ts';
 import { readBacklog } from '../../src/store/operators/backlog.ts';
-import { sql } from '../../src/store/database.ts';
+import { row, sql } from '../../src/store/database.ts';
 import {
   listDeliveries,
   listDueDeliveries,
   nextDeliveryInMs,
   postTest,
   recordFailed,
+  redeliver,
 } from '../../src/store/events/deliveries.ts';
 import { postEvent } from '../../src/store/events/events.ts';
 import {
@@ -30,6 +32,9 @@ import { openTestLedger, type TestLedger } from '../support/ledger.ts';
 import { newPayer } from '../support/payer.ts';
 import { startReceiver, verify, type Receiver } from '../support/receiver.ts';
 import { holdEndpoint } from '../support/row-locks.ts';
+import { until } from '../support/stack.ts';
+
+const waitingRow = row(Type.Object({ attempts: Type.Integer(), dueAt: Type.String() }));
 
 describe('an endpoint', () => {
   let ledger: TestLedger;
@@ -38,10 +43,8 @@ describe('an endpoint', () => {
   before(async () => {
     ledger = await openTestLedger();
   });
-  after(async () => {
-    await receiver?.stop();
-    await ledger?.drop();
-  });
+  afterEach(() => receiver?.stop());
+  after(() => ledger?.drop());
 
   it('does not count as failing from then on when it refuses an old event that was sent again', async () => {
     const { database } = ledger;
@@ -51,25 +54,63 @@ describe('an endpoint', () => {
       await database.query(sql.typeAlias('nothing')`
         update farebox.events set created_at = now() - make_interval(days => ${days}) where id = ${event.id}
       `);
-      await recordFailed(
-        database,
-        {
-          endpointId: id,
-          eventId: event.id,
-          attempts: 0,
-          durationMs: 1,
-          responseStatus: 500,
-          responseBody: '',
-          error: null,
-        },
-        1,
-      );
+      await refuseIn(ledger, id, event.id, 1);
       const endpoint = await findWebhookEndpoint(database, { id });
       assert.equal(endpoint?.status, 'active');
       return endpoint.failingSince;
     };
     assert.equal(await failing(6), null);
     assert.notEqual(await failing(0), null);
+  });
+
+  it('is failing until it gives up the last event that waits, and a later failure is a new one', async () => {
+    const { database } = ledger;
+    const which = await endpointIn(ledger);
+    const { id } = which;
+    const refused = await postTest(database, which, {});
+    const other = await postTest(database, which, {});
+    await refuseIn(ledger, id, refused.id, 1);
+    await refuseIn(ledger, id, other.id, 1);
+    await database.query(sql.typeAlias('nothing')`
+      update farebox.events set created_at = now() - interval '6 days' where id in (${refused.id}, ${other.id})
+    `);
+    const sinceDays = async (days: number) =>
+      database.query(sql.typeAlias('nothing')`
+        update farebox.webhook_endpoints set failing_since = failing_since - make_interval(days => ${days})
+        where id = ${id}
+      `);
+    await sinceDays(4);
+    const before = await failingSinceOf(ledger, id);
+    assert.equal(await refuseIn(ledger, id, refused.id, 1), false);
+    assert.equal(await failingSinceOf(ledger, id), before);
+    assert.equal(await refuseIn(ledger, id, other.id, 1), false);
+    assert.equal(await failingSinceOf(ledger, id), null);
+    assert.deepEqual(await statusesOf(ledger, id), {
+      [refused.id]: 'failed',
+      [other.id]: 'failed',
+    });
+    // If the failure had lasted, it would be older than five days by now.
+    await sinceDays(4);
+    const later = await postTest(database, which, {});
+    assert.equal(await refuseIn(ledger, id, later.id, 1), false);
+    assert.notEqual(await failingSinceOf(ledger, id), null);
+  });
+
+  it('is not failing at another address before an attempt there has failed, and gets there all that wait', async () => {
+    const { database } = ledger;
+    receiver = await startReceiver();
+    const which = await endpointIn(ledger);
+    const refused = await postTest(database, which, {});
+    await refuseIn(ledger, which.id, refused.id, 3_600_000);
+    const same = { url: undefined, types: undefined, description: undefined, isEnabled: undefined };
+    await changeWebhookEndpoint(database, which, { ...same, description: 'other' });
+    assert.notEqual(await failingSinceOf(ledger, which.id), null);
+    await changeWebhookEndpoint(database, which, { ...same, url: receiver.url });
+    assert.equal(await failingSinceOf(ledger, which.id), null);
+    const next = await postTest(database, which, {});
+    await sendIn(ledger, which.id);
+    const sent = { [refused.id]: 'delivered', [next.id]: 'delivered' };
+    assert.deepEqual(await statusesOf(ledger, which.id), sent);
   });
 
   it('that fails is not said to wait for us, although its events are due', async () => {
@@ -161,6 +202,69 @@ describe('an endpoint', () => {
     await held.release();
     assert.equal((await sending).status, 'active');
   });
+
+  it('that accepts an event gets all that wait, although another one that it refused is recorded later', async () => {
+    const { database } = ledger;
+    receiver = await startReceiver();
+    const which = await endpointIn(ledger, receiver.url);
+    const { id } = which;
+    const paused = await pausedEventIn(ledger, which);
+    const accepted = await postTest(database, which, {});
+    const refused = await postTest(database, which, {});
+    await database.query(sql.typeAlias('nothing')`
+      update farebox.webhook_endpoints set failing_since = now() where id = ${id}
+    `);
+    receiver.respondWith((response, event) => {
+      if (event.id !== wireId('event', refused.id)) response.writeHead(200).end();
+      else void until(() => isDelivered(accepted)).then(() => response.writeHead(500).end());
+    });
+    const isDelivered = async (event: { id: string }) =>
+      (await statusesOf(ledger, id))[event.id] === 'delivered';
+    await sendIn(ledger, id);
+    assert.deepEqual(await statusesOf(ledger, id), {
+      [paused.id]: 'delivered',
+      [accepted.id]: 'delivered',
+      [refused.id]: 'waiting',
+    });
+  });
+
+  it('gets all that wait with the next event that it accepts, after a worker was killed before it sent them', async () => {
+    const { database } = ledger;
+    receiver = await startReceiver();
+    const which = await endpointIn(ledger, receiver.url);
+    const paused = await pausedEventIn(ledger, which);
+    // The killed worker has recorded an event that was accepted, so nothing says that the endpoint failed.
+    const next = await postTest(database, which, {});
+    await sendIn(ledger, which.id);
+    assert.deepEqual(await statusesOf(ledger, which.id), {
+      [paused.id]: 'delivered',
+      [next.id]: 'delivered',
+    });
+  });
+
+  for (const [age, days] of [
+    ['a new', 0],
+    ['an old', 6],
+  ] as const) {
+    it(`gets ${age} event again at once when that was asked while it refused the event`, async () => {
+      const { database } = ledger;
+      receiver = await startReceiver();
+      const which = await endpointIn(ledger, receiver.url);
+      const event = await postTest(database, which, {});
+      await database.query(sql.typeAlias('nothing')`
+        update farebox.events set created_at = now() - make_interval(days => ${days}) where id = ${event.id}
+      `);
+      receiver.respondWith(
+        (response) =>
+          void redeliver(database, which.id, event.id).then(() => response.writeHead(500).end()),
+      );
+      assert.equal((await sendIn(ledger, which.id)).nextInMs, 0);
+      assert.deepEqual(await attemptsOf(ledger, which.id), [['waiting', 1]]);
+      receiver.respondWith();
+      assert.equal((await sendIn(ledger, which.id)).nextInMs, null);
+      assert.deepEqual(await attemptsOf(ledger, which.id), [['delivered', 2]]);
+    });
+  }
 });
 
 describe('an endpoint that is enabled again', () => {
@@ -246,6 +350,40 @@ async function attemptsOf({ database }: TestLedger, id: string) {
   const page = { limit: 10, beforeId: undefined };
   const deliveries = await listDeliveries(database, id, undefined, page);
   return deliveries.map(({ status, attempts }) => [status, attempts]);
+}
+
+async function failingSinceOf({ database }: TestLedger, id: string) {
+  return (await findWebhookEndpoint(database, { id }))?.failingSince;
+}
+
+async function statusesOf({ database }: TestLedger, id: string) {
+  const deliveries = await listDeliveries(database, id, undefined, { limit: 10 });
+  return Object.fromEntries(deliveries.map(({ id: eventId, status }) => [eventId, status]));
+}
+
+/** An event that was refused, and whose next attempt is due in an hour. */
+async function pausedEventIn(ledger: TestLedger, which: WhichEndpoint) {
+  const { database } = ledger;
+  const event = await postTest(database, which, {});
+  await refuseIn(ledger, which.id, event.id, 3_600_000);
+  await database.query(sql.typeAlias('nothing')`
+    update farebox.webhook_endpoints set failing_since = null where id = ${which.id}
+  `);
+  return event;
+}
+
+/** Records an attempt that the endpoint refused. Returns whether the endpoint should be disabled. */
+async function refuseIn(
+  { database }: TestLedger,
+  endpointId: string,
+  eventId: string,
+  retryMs: number,
+) {
+  const waiting = await database.one(sql.type(waitingRow)`
+    select attempts, next_attempt_at::text as "dueAt" from farebox.webhook_deliveries where event_id = ${eventId}
+  `);
+  const response = { durationMs: 1, responseStatus: 500, responseBody: '', error: null };
+  return recordFailed(database, { endpointId, eventId, ...waiting, ...response }, retryMs);
 }
 
 async function endpointIn({ database }: TestLedger, url = 'https://example.com/events') {

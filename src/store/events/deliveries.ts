@@ -45,13 +45,14 @@ const DueDelivery = Type.Object({
    * may be wrong.
    */
   signedAt: Type.Integer(),
+  /** When this attempt became due. As text, which keeps the microseconds. */
+  dueAt: Type.String(),
 });
 export type DueDelivery = Static<typeof DueDelivery>;
 
 const deliveryRow = row(Delivery);
 const dueRow = row(DueDelivery);
 const waitRow = row(Type.Object({ waitMs: Type.Number() }));
-const waitingRow = row(Type.Object({ isWaiting: Type.Boolean() }));
 const failingRow = row(Type.Object({ days: nullable(Type.Number()) }));
 
 const columns = sql.fragment`
@@ -69,7 +70,8 @@ export async function listDueDeliveries(
   limit: number,
 ): Promise<readonly DueDelivery[]> {
   return connection.any(sql.type(dueRow)`
-    select ${columns}, floor(extract(epoch from now()))::int8 as "signedAt" from ${deliveries}
+    select ${columns}, floor(extract(epoch from now()))::int8 as "signedAt", d.next_attempt_at::text as "dueAt"
+    from ${deliveries}
     where d.endpoint_id = ${endpointId} and d.status = 'waiting' and d.next_attempt_at <= now()
     order by d.next_attempt_at, d.event_id limit ${limit}
   `);
@@ -95,6 +97,8 @@ export interface Attempt {
   readonly eventId: string;
   /** Before this one. */
   readonly attempts: number;
+  /** As in the due delivery. */
+  readonly dueAt: string;
   readonly durationMs: number;
   readonly responseStatus: number | null;
   readonly responseBody: string | null;
@@ -110,32 +114,31 @@ const isMine = ({ endpointId, eventId, attempts }: Attempt) => sql.fragment`
   endpoint_id = ${endpointId} and event_id = ${eventId} and status = 'waiting' and attempts = ${attempts}
 `;
 
-/** Returns whether the endpoint failed before this and is back. */
-export async function recordDelivered(database: Database, attempt: Attempt): Promise<boolean> {
+export async function recordDelivered(database: Database, attempt: Attempt): Promise<void> {
   const { endpointId } = attempt;
-  return database.transaction(async (tx) => {
+  await database.transaction(async (tx) => {
     const failingDays = await lockFailing(tx, endpointId);
     await tx.query(sql.typeAlias('nothing')`
       update farebox.webhook_deliveries
       set status = 'delivered', next_attempt_at = null, ${recorded(attempt)} where ${isMine(attempt)}
     `);
-    if (failingDays === null) return false;
+    if (failingDays === null) return;
     await tx.query(sql.typeAlias('nothing')`
       update farebox.webhook_endpoints set failing_since = null where id = ${endpointId}
     `);
-    return true;
   });
 }
 
 /**
- * Makes waiting deliveries due, each at most once: one that fails although the endpoint is back was refused itself, and
- * keeps its pauses. In steps, so that no lock is held for long.
+ * Makes waiting deliveries due, each at most once: one that fails although the endpoint accepts others was refused
+ * itself, and keeps its pauses. In steps, so that no lock is held for long. Returns whether there were any.
  */
-export async function hastenDeliveries(database: Database, endpointId: string): Promise<void> {
+export async function hastenDeliveries(database: Database, endpointId: string): Promise<boolean> {
+  let isAny = false;
   let hastened: number;
   do {
     hastened = await database.transaction(async (tx) => {
-      if ((await lockFailing(tx, endpointId)) !== null) return 0;
+      await lockFailing(tx, endpointId);
       const { rowCount } = await tx.query(sql.typeAlias('nothing')`
         update farebox.webhook_deliveries set next_attempt_at = now(), is_hastened = true
         where endpoint_id = ${endpointId} and event_id = any (array(
@@ -146,36 +149,45 @@ export async function hastenDeliveries(database: Database, endpointId: string): 
       `);
       return rowCount;
     });
+    isAny ||= hastened > 0;
   } while (hastened === HASTENED_AT_ONCE);
+  return isAny;
 }
 
-/** Returns whether the endpoint has failed for so long that it should be disabled. */
+/**
+ * Returns whether the endpoint has failed for so long that it should be disabled. An event that was to be sent again
+ * while this attempt was made stays due.
+ */
 export async function recordFailed(
   database: Database,
   attempt: Attempt,
   retryMs: number,
 ): Promise<boolean> {
   const { endpointId, eventId } = attempt;
+  const isSameTime = sql.fragment`(next_attempt_at = ${attempt.dueAt}::timestamptz)`;
   return database.transaction(async (tx) => {
     const failingDays = await lockFailing(tx, endpointId);
-    const isWaiting = await tx.maybeOneFirst(sql.type(waitingRow)`
+    const { rowCount } = await tx.query(sql.typeAlias('nothing')`
       update farebox.webhook_deliveries set ${recorded(attempt)},
-        status = case when is_old then 'failed' else 'waiting' end,
-        next_attempt_at = case when not is_old then now() + ${retryMs}::float8 * interval '1 ms' end
+        status = case when is_old and ${isSameTime} then 'failed' else 'waiting' end,
+        next_attempt_at = case when not ${isSameTime} then next_attempt_at
+          when not is_old then now() + ${retryMs}::float8 * interval '1 ms' end
       from (
         select created_at < now() - make_interval(days => ${GIVEN_UP_AFTER_DAYS}) as is_old
         from farebox.events where id = ${eventId}
       ) e
       where ${isMine(attempt)}
-      returning status = 'waiting' as "isWaiting"
     `);
     // The same attempt was made twice at once: the other result counts, which may be success.
-    if (isWaiting === null) return false;
-    if (failingDays !== null) return failingDays > GIVEN_UP_AFTER_DAYS;
-    // An old event that was sent again is not tried again, so without other events, the failure would last by itself.
-    if (!isWaiting) return false;
+    if (rowCount === 0) return false;
+    if (failingDays !== null && failingDays > GIVEN_UP_AFTER_DAYS) return true;
+    // Once nothing waits, no attempt follows, so the failure would last by itself until the next event.
     await tx.query(sql.typeAlias('nothing')`
-      update farebox.webhook_endpoints set failing_since = now() where id = ${endpointId}
+      update farebox.webhook_endpoints e
+      set failing_since = case when exists (
+        select from farebox.webhook_deliveries d where d.endpoint_id = e.id and d.status = 'waiting'
+      ) then coalesce(e.failing_since, now()) end
+      where e.id = ${endpointId}
     `);
     return false;
   });
@@ -194,8 +206,8 @@ export async function disableIfLate(database: Database, endpointId: string): Pro
 }
 
 /**
- * For how many days attempts have failed; null if the last one succeeded. The endpoint is locked before its deliveries,
- * everywhere.
+ * For how many days attempts have failed; null if the last one succeeded, or if no event waits. The endpoint is locked
+ * before its deliveries, everywhere.
  */
 async function lockFailing(tx: Transaction, endpointId: string): Promise<number | null> {
   return tx.maybeOneFirst(sql.type(failingRow)`

@@ -177,9 +177,8 @@ export async function changeWebhookEndpoint(
       update farebox.webhook_endpoints set url = coalesce(${url ?? null}, url),
         types = ${types === undefined ? sql.fragment`types` : textsOf(types)},
         description = coalesce(${description ?? null}, description),
-        -- Another address gets all of the days of another failure.
-        failing_since = case when url = coalesce(${url ?? null}, url) then failing_since
-          when failing_since is not null then now() end
+        -- No attempt at another address has failed yet.
+        failing_since = case when url = coalesce(${url ?? null}, url) then failing_since end
       where ${named(which)} returning ${columns}
     `);
     if (!changed) return null;

@@ -199,6 +199,7 @@ describe('webhook endpoints', () => {
       endpointId: uuidOf('webhookEndpoint', id) ?? '',
       eventId: uuidOf('event', sent.eventId) ?? '',
       attempts: 0,
+      dueAt: new Date().toISOString(),
       durationMs: 5,
       responseStatus: 204,
       responseBody: '',

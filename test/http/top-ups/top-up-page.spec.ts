@@ -136,6 +136,34 @@ describe('the page of a top-up link', () => {
     assert.doesNotMatch(await canceled(), /Nothing was paid|No payment/);
   });
 
+  it('returns people to the page that the link asks for, if it has the registered origin', async () => {
+    const { id } = await openedCheckout();
+    const link = new URL(topUpUrl).searchParams.get('link') ?? '';
+    const home = 'https://chat.example.com/';
+    const { developerKey: key } = account;
+    const registered = await call(api, 'PATCH', '/v1/developer', {
+      key,
+      body: { returnUrl: home },
+    });
+    assert.equal(registered.status, 200);
+    const returnOf = async (asked: string) => {
+      const headers = { cookie: `farebox_${id}=${link}~${encodeURIComponent(asked)}` };
+      const page = await fetch(`${api.url}/top-up?id=${id}&result=canceled`, { headers });
+      return /href="([^"]*)"[^>]*>Return to /.exec(await page.text())?.[1];
+    };
+    for (const asked of [`${home}~ann/chat`, `${home}~ann/~chat~`, `${home}chat?with=ann#last`]) {
+      assert.equal(await returnOf(asked), asked);
+    }
+    for (const asked of [
+      `blob:${home}chat`,
+      'http://chat.example.com/',
+      `${home.slice(0, -1)}:8443/`,
+      '',
+    ]) {
+      assert.equal(await returnOf(asked), home, asked);
+    }
+  });
+
   it('says that nothing was paid once the checkout has ended', async () => {
     const { id, headers, topUpId } = await openedCheckout();
     await api.sql.query(`update farebox.top_ups set status = 'expired' where id = $1`, [topUpId]);

@@ -167,11 +167,12 @@ async function showResult(
     });
     return redirectTo(ctx, `/console/balance?${back.toString()}`);
   }
-  const [token = '', encoded = ''] =
+  // A token has no `~`, but an encoded address may.
+  const [token = '', ...encoded] =
     (topUpId && cookieOf(ctx.req, cookieName(topUpId)))?.split('~') ?? [];
   const link = api.topUpLinks.read(token);
   const topUp = topUpId && link && (await findTopUpOf(api.database, link.consumerId, topUpId));
-  const back = link && (await returnTo(api, link, decoded(encoded)));
+  const back = link && (await returnTo(api, link, decoded(encoded.join('~'))));
   // A checkout that was left may have been paid: in another tab, or before somebody went back to it.
   if (result === 'paid' || (topUp && isCredited(topUp.status))) {
     return respondPage(ctx, 200, paid(topUp || undefined, back, ctx.query['looks']));
@@ -206,7 +207,8 @@ async function returnTo(api: Api, link: TopUpLink, asked: string): Promise<URL |
   if (!registered) return undefined;
   const wanted = URL.parse(asked);
   const home = new URL(registered);
-  return wanted?.origin === home.origin ? wanted : home;
+  // Not `origin`: that of `blob:https://...` is the one inside it.
+  return wanted?.protocol === home.protocol && wanted.host === home.host ? wanted : home;
 }
 
 function amountOf(api: Api, text: string): Micros | undefined {
