@@ -25,6 +25,8 @@ const WAIT_MS = 8_000;
 const RELEASE = { timeoutMs: 1_000 };
 /** A lease has to last much longer than the margin before its end, and lasts at most a day. */
 const EXPIRES_IN_SECONDS = [5, 86_400];
+/** What a settlement is refused with when the lease is somebody else's, or nobody's. */
+const LOST = new Set(['lease_closed', 'lease_fenced']);
 const DECIMAL = /^\d{1,16}(?:\.\d{1,6})?$/;
 
 /** Takes the first lease. Before it, what a journal has of an earlier process is settled. */
@@ -344,6 +346,8 @@ class Lease {
     if (batch.length === 0) return;
     const results = await resultsOf((calls) => this.#send(slice, calls), batch);
     if (!results || this.#isAbandoned) return;
+    // Somebody else ended or renewed the lease: what is decided under it from now on would never be paid for.
+    if (results.some(({ error }) => LOST.has(error?.code))) slice.deadline = 0;
     this.#report(slice.id, batch, results);
     slice.sending = [];
   }
@@ -359,10 +363,8 @@ class Lease {
       } catch (error) {
         // A renewal whose answer was lost raised it.
         if (error.code === 'lease_fenced' && slice.renewalKey) slice.fencedAnew(error.fence);
-        else if (isAboutCalls(error)) {
-          if (error.code === 'lease_fenced') slice.deadline = 0;
-          throw error;
-        } else if (!isUnavailable(error)) {
+        else if (isAboutCalls(error)) throw error;
+        else if (!isUnavailable(error)) {
           // Such as a revoked developer key: nothing more is decided, and what is decided may still be settled.
           slice.deadline = 0;
           if (elapsedMs() >= slice.expiresAt) return batch.map(() => ({ error }));

@@ -184,24 +184,29 @@ describe('client: leases', () => {
     assert.equal(settled.length, 2);
   });
 
-  it('stop deciding when somebody else has renewed the lease', async () => {
-    const { spendKey } = await leasable();
-    const lease = await farebox.lease(optionsFor(spendKey));
-    lease.charge({ tool: 'search' });
-    await farebox.leases.renew({ leaseId: lease.leaseId, expiresIn: 600 });
-    await lease.settle();
-    await until(() => settled.length === 1);
-    const [result] = settled;
-    assert.ok(result && !result.paid);
-    assert.equal(result.code, 'lease_fenced');
-    assert.equal(raised(() => lease.charge({ tool: 'search' })).code, 'lease_used_up');
-    // It takes a lease of its own.
-    await until(() => lease.remaining > 0);
-    lease.charge({ tool: 'search' });
-    await lease.close();
-    await until(() => settled.length === 2);
-    assert.ok(settled[1]?.paid);
-  });
+  for (const [end, code] of [
+    ['renew', 'lease_fenced'],
+    ['release', 'lease_closed'],
+  ] as const) {
+    it(`stop deciding when somebody else has asked to ${end} the lease`, async () => {
+      const { spendKey } = await leasable();
+      const lease = await farebox.lease(optionsFor(spendKey));
+      lease.charge({ tool: 'search' });
+      await farebox.leases[end]({ leaseId: lease.leaseId });
+      await lease.settle();
+      await until(() => settled.length === 1);
+      const [result] = settled;
+      assert.ok(result && !result.paid);
+      assert.equal(result.code, code);
+      assert.equal(raised(() => lease.charge({ tool: 'search' })).code, 'lease_used_up');
+      // It takes a lease of its own.
+      await until(() => lease.remaining > 0);
+      lease.charge({ tool: 'search' });
+      await lease.close();
+      await until(() => settled.length === 2);
+      assert.ok(settled[1]?.paid);
+    });
+  }
 
   for (const kind of ['cut', 'silent'] as const) {
     it(`close in time while the line to Farebox is ${kind}, and name what is not settled`, async () => {
@@ -231,7 +236,13 @@ describe('client: leases', () => {
       assert.ok(performance.now() - before < 30_000);
       const { leaseId } = plain;
       assert.deepEqual(closed.unsettled, [
-        { leaseId, sequence: 1, tool: 'search', amount: 0.005, metadata: { call: 7 } },
+        {
+          leaseId,
+          sequence: 1,
+          tool: 'search',
+          amount: 0.005,
+          metadata: { call: 7 },
+        },
         { leaseId, sequence: 2, tool: 'search', amount: 0.02 },
       ]);
       assert.equal(again, closed);
