@@ -4,6 +4,7 @@ import { gzipSync } from 'node:zlib';
 import { Client } from 'pg';
 import type { Page, Response } from 'playwright-core';
 import { wireId } from '../../src/domain/ids.ts';
+import type { AccountKeysReply } from '../../src/schemas/keys.ts';
 import type { ToolsReply } from '../../src/schemas/tools.ts';
 import { call, charge } from '../support/http.ts';
 import {
@@ -48,6 +49,14 @@ describe('the console on bad days', function () {
   /** Whether the page is wider than its window, so that it slides sideways on a phone. */
   const overflow = () =>
     page.evaluate<number>('document.documentElement.scrollWidth - window.innerWidth');
+
+  /** A request of the same session, as another tab would send it. */
+  const elsewhere = async (method: string, path: string, body: object) => {
+    const options = { method, headers: { 'Content-Type': 'application/json' } };
+    const init = JSON.stringify({ ...options, body: JSON.stringify(body) });
+    const status = await page.evaluate<number>(`fetch('${path}', ${init}).then((r) => r.status)`);
+    assert.equal(status, 200);
+  };
 
   it('shows names as text, with any content', async () => {
     const account = await harness.newAccount(100);
@@ -216,6 +225,22 @@ describe('the console on bad days', function () {
     // A page that reads in the background may have noticed already, and its dialog covers the link.
     await page.locator('a', { hasText: 'shared' }).first().dispatchEvent('click');
     await page.getByText('Your session has ended').waitFor();
+  });
+
+  it('keeps consumer keys closed that another tab closed, when an older tab saves a limit twice', async () => {
+    await window.enter(await harness.newAccount(0), '/keys');
+    const mayCharge = page.getByRole('switch', { name: 'Tools can charge consumer keys' });
+    await mayCharge.waitFor({ state: 'attached' });
+    await elsewhere('PATCH', '/v1/account-keys', { charge: 'closed' });
+    await page.getByLabel('Daily limit for each developer (UTC)').fill('7');
+    const saves = page.getByRole('button', { name: 'Save' });
+    await saves.click();
+    await page.getByText('Saved. It applies within a second.').waitFor();
+    assert.equal(await mayCharge.isChecked(), false);
+    const saved = page.waitForResponse((answer) => answer.request().method() === 'PATCH');
+    await saves.click();
+    const { charge: now, developerDayLimit } = (await (await saved).json()) as AccountKeysReply;
+    assert.deepEqual({ now, developerDayLimit }, { now: 'closed', developerDayLimit: 7 });
   });
 
   it('can be neither framed nor made to act by another site', async () => {

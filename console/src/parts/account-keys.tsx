@@ -22,7 +22,20 @@ export function AccountKeysCard() {
   );
 }
 
-function bodyOf(isOpen: boolean, limit: string) {
+/** The form's fields. An empty limit is none. */
+interface Draft {
+  readonly isOpen: boolean;
+  readonly limit: string;
+}
+
+function draftOf({ charge, developerDayLimit }: AccountKeys): Draft {
+  return {
+    isOpen: charge === 'open',
+    limit: developerDayLimit === null ? '' : String(developerDayLimit),
+  };
+}
+
+function bodyOf({ isOpen, limit }: Draft) {
   return {
     charge: isOpen ? 'open' : 'closed',
     developerDayLimit: limit.trim() === '' ? null : limit.trim(),
@@ -30,18 +43,18 @@ function bodyOf(isOpen: boolean, limit: string) {
 }
 
 function SettingsForm({ now }: { readonly now: AccountKeys }) {
-  const [opened, setOpened] = useState(now);
-  const [isOpen, setOpen] = useState(opened.charge === 'open');
-  const before = opened.developerDayLimit === null ? '' : String(opened.developerDayLimit);
-  const [limit, setLimit] = useState(before);
+  const [opened, setOpened] = useState(draftOf(now));
+  const [draft, setDraft] = useState(opened);
   const queries = useQueryClient();
   const save = useMutation({
     mutationFn: () => {
-      const changes = changesOf(bodyOf(opened.charge === 'open', before), bodyOf(isOpen, limit));
+      const changes = changesOf(bodyOf(opened), bodyOf(draft));
       return write<AccountKeys>('/v1/account-keys', changes, { method: 'PATCH' });
     },
     onSuccess: (saved) => {
-      setOpened(saved);
+      // With what another tab changed: otherwise the next save would undo that.
+      setOpened(draftOf(saved));
+      setDraft(draftOf(saved));
       queries.setQueryData(['account-keys'], saved);
       notifications.show({ message: 'Saved. It applies within a second.' });
     },
@@ -57,16 +70,16 @@ function SettingsForm({ now }: { readonly now: AccountKeys }) {
         <Switch
           label="Tools can charge consumer keys"
           description="When this is off, tools can charge only spend keys."
-          checked={isOpen}
-          onChange={(event) => setOpen(event.currentTarget.checked)}
+          checked={draft.isOpen}
+          onChange={(event) => setDraft({ ...draft, isOpen: event.currentTarget.checked })}
         />
         <DollarsInput
           label="Daily limit for each developer (UTC)"
           description="Leave it empty for no limit."
           maw={320}
-          disabled={!isOpen}
-          value={limit}
-          onValue={setLimit}
+          disabled={!draft.isOpen}
+          value={draft.limit}
+          onValue={(limit) => setDraft({ ...draft, limit })}
         />
         <Text size="sm" c="dimmed">
           The first charge of a developer creates a budget for it, which you can change under
