@@ -8,8 +8,10 @@ import { common, type Common } from './common-options.ts';
 import { parseSignedDollars } from './dollars.ts';
 import { CommandError, getAccount, ifLost, withDatabase } from './database-command.ts';
 import { print } from './output.ts';
+import { printableText } from './printable-text.ts';
 
 const REASON_LENGTH_MAX = 500;
+const reasonOf = printableText(REASON_LENGTH_MAX);
 
 interface AdjustOptions extends Common {
   readonly reason: string;
@@ -23,7 +25,9 @@ export function registerAdjust(account: Command): void {
       .argument('<account>', 'email, acct_…, cns_… or dev_…')
       .argument('<dollars>', 'credit (5) or debit (-2.50)', parseSignedDollars)
       .description('credit a balance, or debit it (-2.50); never below zero')
-      .requiredOption('--reason <text>', 'reason, recorded with the adjustment', reasonOf)
+      .requiredOption('--reason <text>', 'reason, recorded with the adjustment', (text) =>
+        reasonOf(text.trim()),
+      )
       .option(
         '--idempotency-key <key>',
         'with the same key, a repeated command adjusts only once',
@@ -66,12 +70,6 @@ function adviceOn(who: string, idempotencyKey: string | undefined): string {
   return idempotencyKey === undefined
     ? `Look for it in \`farebox audit --account ${who}\` before you repeat the command, or it may adjust twice.`
     : 'Repeat the command with the same --idempotency-key: it adjusts only once.';
-}
-
-function reasonOf(text: string): string {
-  const reason = text.trim();
-  if (reason !== '' && reason.length <= REASON_LENGTH_MAX) return reason;
-  throw new InvalidArgumentError(`It must be 1 to ${REASON_LENGTH_MAX} characters long.`);
 }
 
 export function keyOf(text: string): string {

@@ -5,12 +5,17 @@ import { DAY_MS } from '../domain/durations.ts';
 import { uuidOf } from '../domain/ids.ts';
 import type { Micros } from '../domain/money.ts';
 import { parseTime } from '../http/iso-time.ts';
+import { NAME_MAX, TOOL_MAX } from '../schemas/budgets.ts';
 import type { BudgetSettings } from '../store/budgets/change-budgets.ts';
 import { findPlaceOfBudget, type Place } from '../store/budgets/find-tree.ts';
 import type { Connection } from '../store/database.ts';
 import type { Common } from './common-options.ts';
 import { parseDollars } from './dollars.ts';
 import { CommandError } from './database-command.ts';
+import { printableText } from './printable-text.ts';
+
+export const nameOf = printableText(NAME_MAX);
+const toolOf = printableText(TOOL_MAX);
 
 /** What the options set; `none` removes a limit. */
 export interface SettingOptions extends Common {
@@ -43,7 +48,7 @@ export const settings = (command: Command) =>
     .option(
       '--tools <names>',
       'allow only these tools, separated by commas, or none',
-      orNone(listOf),
+      orNone((text) => listOf(text).map(toolOf)),
     )
     .option(
       '--developers <ids>',
@@ -102,11 +107,6 @@ export function orNone<T>(parse: (text: string) => T): (text: string) => T | 'no
 
 export function nullIfNone<T>(value: T | 'none'): T | null {
   return value === 'none' ? null : value;
-}
-
-export function nameOf(text: string): string {
-  if (/^[^\p{C}]{1,100}$/u.test(text) && text.trim() !== '') return text;
-  throw new InvalidArgumentError('It must be printable text of 1 to 100 characters.');
 }
 
 function windowOf(text: string) {

@@ -24,10 +24,11 @@ export interface Export {
 const PAGE_ROWS = 500;
 
 /**
- * Where a spreadsheet would see a formula: at the start, after white space, and after a semicolon, which
- * separates cells in countries that write 1,5. The library's own option looks at the first character only.
+ * Where a spreadsheet would see a formula: at the start, after white space, after a line break, and after a
+ * semicolon, which separates cells in countries that write 1,5. The library's own option looks at the first
+ * character only.
  */
-const FORMULA_START = /(?<=^|;)(?=\s*[=+\-@\t\r\uFF1D\uFF0B\uFF0D\uFF20])/gu;
+const FORMULA_START = /(?<=^|;|\n|\r(?!\n))(?=\s*[=+\-@\t\r\uFF1D\uFF0B\uFF0D\uFF20])/gu;
 
 const FORMAT: Options = {
   record_delimiter: '\r\n',

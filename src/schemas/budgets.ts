@@ -21,11 +21,11 @@ import {
   Word,
 } from './shapes.ts';
 
-const NAME_MAX = 100;
+export const NAME_MAX = 100;
 /** The length of a list of tools or developers: each call is compared with all of them at once, in memory. */
 const ALLOWED_MAX = 100;
 /** `dev_` and 32 digits, a slash, and a name of 100 characters. */
-const TOOL_MAX = 137;
+export const TOOL_MAX = 137;
 
 const Unit = Word(
   WINDOW_UNITS,

@@ -94,18 +94,25 @@ export const Id = (kind: IdKind, description: string) => {
  * Any printable text that is not all blank: no control characters, line separators, unpaired surrogates, or marks of
  * writing direction, which would reorder adjacent text. Joiners are allowed, because emoji and some scripts need them.
  */
-export const PrintableText = (maxLength: number, example = 'search') =>
-  Patterned(
-    '^(?=.*[^\\s\\p{Default_Ignorable_Code_Point}])' +
+export const PrintableText = (maxLength: number, example = 'search') => {
+  const { pattern, mustBe } = printable(maxLength);
+  return Patterned(pattern, mustBe, {
+    minLength: 1,
+    maxLength,
+    description: `Printable text of 1 to ${maxLength} characters, not all blank.`,
+    examples: [example],
+  });
+};
+
+/** The rule of PrintableText, also for text in arguments of commands. The pattern needs the flag `u`. */
+export function printable(maxLength: number) {
+  return {
+    pattern:
+      '^(?=.*[^\\s\\p{Default_Ignorable_Code_Point}])' +
       `[^\\p{Cc}\\p{Cs}\\p{Zl}\\p{Zp}\\p{Bidi_Control}]{1,${maxLength}}$`,
-    `printable text of 1 to ${maxLength} characters, not all blank`,
-    {
-      minLength: 1,
-      maxLength,
-      description: `Printable text of 1 to ${maxLength} characters, not all blank.`,
-      examples: [example],
-    },
-  );
+    mustBe: `printable text of 1 to ${maxLength} characters, not all blank`,
+  };
+}
 
 export const ToolName = PrintableText(TOOL_NAME_MAX);
 

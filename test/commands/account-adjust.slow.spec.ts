@@ -202,6 +202,8 @@ describe('farebox account adjust', () => {
     'a doubled sign': ['--5', 'why', /./],
     'an empty reason': ['1', '  ', /1 to 500 characters/],
     'an endless reason': ['1', 'x'.repeat(501), /1 to 500 characters/],
+    'a reason with a line break': ['1', 'good\nwill', /printable text/],
+    'a reason with a line separator': ['1', 'good\u2028will', /printable text/],
   };
   for (const [what, [amount, reason, said]] of Object.entries(refusals)) {
     it(`refuses ${what}, and changes nothing`, async () => {

@@ -199,6 +199,15 @@ describe('farebox budget and account keys', () => {
     const nowhere = `bdg_${'0'.repeat(32)}`;
     const create = (...args: string[]) => ['budget', 'create', email, '--name', 'x', ...args];
     await assertRefused(/1 to 100/, 'budget', 'create', email, '--name', 'x'.repeat(10_240));
+    await assertRefused(/printable text/, 'budget', 'create', email, '--name', 'two\u2028lines');
+    await assertRefused(
+      /printable text/,
+      'budget',
+      'create',
+      email,
+      '--tools',
+      'search,two\nlines',
+    );
     await assertRefused(/day:5/, ...create('--window', 'year:5'));
     await assertRefused(/not a budget of this account/, ...create('--parent', nowhere));
     await assertRefused(/Budget bdg_0+ not found/, 'budget', 'usage', nowhere);
