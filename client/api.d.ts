@@ -1044,7 +1044,9 @@ export interface DeliveriesReply {
 export interface DeliveryReply {
   /** The id of the event: `webhook-id` in the request. */
   eventId: string;
-  /** `waiting` for its next attempt, `delivered`, or `failed`: given up after five days. */
+  /**
+   * `waiting` for its next attempt, `delivered`, or `failed`: given up after five days, or dropped when the endpoint was disabled.
+   */
   status: 'waiting' | 'delivered' | 'failed';
   /** How many attempts were made. */
   attempts: number;

@@ -124,7 +124,7 @@ export const DeliveryReply = Closed({
   eventId: Id('event', 'The id of the event: `webhook-id` in the request.'),
   status: Word(
     DELIVERY_STATUSES,
-    '`waiting` for its next attempt, `delivered`, or `failed`: given up after five days.',
+    '`waiting` for its next attempt, `delivered`, or `failed`: given up after five days, or dropped when the endpoint was disabled.',
   ),
   attempts: Count('How many attempts were made.', 1),
   payload: Closed({

@@ -265,6 +265,28 @@ describe('an endpoint', () => {
       assert.deepEqual(await attemptsOf(ledger, which.id), [['delivered', 2]]);
     });
   }
+
+  for (const [status, recorded] of [
+    [204, 'delivered'],
+    [500, 'failed'],
+  ] as const) {
+    it(`that is disabled while it responds with ${status} to an event has ${recorded} in its log`, async () => {
+      const { database } = ledger;
+      receiver = await startReceiver();
+      const which = await endpointIn(ledger, receiver.url);
+      const sent = await postTest(database, which, {});
+      const paused = await pausedEventIn(ledger, which);
+      receiver.respondWith(
+        (response) =>
+          void database
+            .transaction((tx) => disableWebhookEndpoint(tx, which.id, 'owner'))
+            .then(() => response.writeHead(status).end()),
+      );
+      assert.equal((await sendIn(ledger, which.id)).status, 'disabled');
+      const log = { [sent.id]: recorded, [paused.id]: 'failed' };
+      assert.deepEqual(await statusesOf(ledger, which.id), log);
+    });
+  }
 });
 
 describe('an endpoint that is enabled again', () => {

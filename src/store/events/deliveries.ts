@@ -111,9 +111,10 @@ const recorded = (attempt: Attempt) => sql.fragment`
 `;
 /** Otherwise another attempt was recorded meanwhile. */
 const isMine = ({ endpointId, eventId, attempts }: Attempt) => sql.fragment`
-  endpoint_id = ${endpointId} and event_id = ${eventId} and status = 'waiting' and attempts = ${attempts}
+  endpoint_id = ${endpointId} and event_id = ${eventId} and attempts = ${attempts}
 `;
 
+/** Even if the endpoint was disabled meanwhile, which dropped the delivery: the endpoint has the event. */
 export async function recordDelivered(database: Database, attempt: Attempt): Promise<void> {
   const { endpointId } = attempt;
   await database.transaction(async (tx) => {
@@ -176,9 +177,9 @@ export async function recordFailed(
         select created_at < now() - make_interval(days => ${GIVEN_UP_AFTER_DAYS}) as is_old
         from farebox.events where id = ${eventId}
       ) e
-      where ${isMine(attempt)}
+      where ${isMine(attempt)} and status = 'waiting'
     `);
-    // The same attempt was made twice at once: the other result counts, which may be success.
+    // The same attempt was made twice at once: the other result counts, which may be success. Or it was dropped.
     if (rowCount === 0) return false;
     if (failingDays !== null && failingDays > GIVEN_UP_AFTER_DAYS) return true;
     // Once nothing waits, no attempt follows, so the failure would last by itself until the next event.
