@@ -11,11 +11,15 @@ export function paidRoute(farebox, options) {
     const apiKey = serviceKeyOf(request.headers);
     try {
       const payment = await openPayment(farebox, options, { apiKey, input: [request], signal });
-      settleBeforeEnd(payment, response, options, signal, { fail: next });
+      settleBeforeEnd(farebox, payment, response, options, signal, { fail: next });
     } catch (error) {
       // Express 4 does not wait for what a middleware returns.
       if (!isRefusal(error)) return next(error);
-      return refuse(response, error);
+      try {
+        return refuse(response, error);
+      } catch (failure) {
+        return next(failure);
+      }
     }
     return next();
   };

@@ -20,9 +20,13 @@ export function refuse(reply, error, before, unsent) {
   return JSON.stringify({ error: facts });
 }
 
-/** Fastify's error handlers do not see a reply that its handler has hijacked. */
+/**
+ * Fastify's error handlers do not see a reply that its handler has hijacked. Throws the error if headers were
+ * sent.
+ */
 export function failHijacked(request, reply, error) {
   request.log.error(error);
+  if (reply.raw.headersSent) throw error;
   // Without `error`: here even a FareboxError is the server's own.
   refuseRaw(reply.raw, {});
 }

@@ -29,7 +29,10 @@ export function paidRoute(farebox, options) {
           return true;
         };
         const fail = (error) => failHijacked(request, reply, error);
-        const kept = settleBeforeEnd(payment, reply.raw, options, signal, { answers, fail });
+        const kept = settleBeforeEnd(farebox, payment, reply.raw, options, signal, {
+          answers,
+          fail,
+        });
         calls.set(request, { payment, kept, before });
       } catch (error) {
         if (!isRefusal(error)) throw error;

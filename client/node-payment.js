@@ -10,6 +10,7 @@ import { chargeHeaders, refusalOf } from './refusals.js';
  * framework.
  */
 export function settleBeforeEnd(
+  farebox,
   payment,
   response,
   options,
@@ -18,15 +19,25 @@ export function settleBeforeEnd(
 ) {
   const kept = keepBack(response, (body) => {
     stopTimer();
-    void settle(payment, response, body, kept, fail);
+    void orFail(settle(farebox, payment, response, body, kept));
   });
-  const stopTimer = limitTime(options, async (error) => {
+  const giveUp = async (error) => {
     if (answers(error)) return;
     kept.silence();
     await payment.release();
     refuseKept(response, error, kept);
     kept.silence();
-  });
+  };
+  const stopTimer = limitTime(options, (error) => void orFail(giveUp(error)));
+  // A rejection that nobody handles would end the server's process.
+  const orFail = (ended) =>
+    ended
+      .catch((error) => {
+        if (response.headersSent) kept.silence();
+        else kept.forget();
+        fail(error);
+      })
+      .catch(() => response.writableEnded || response.destroy());
   signal.addEventListener('abort', () => {
     stopTimer();
     void payment.release();
@@ -39,18 +50,29 @@ export function settleBeforeEnd(
   };
 }
 
-async function settle(payment, response, body, kept, fail) {
+async function settle(farebox, payment, response, body, kept) {
+  let charge;
   try {
-    const charge = await payment[response.statusCode < 400 ? 'settle' : 'release'](body);
-    kept.restore();
-    setAll(response, Object.entries(chargeHeaders(charge)));
-    response.end(body);
+    charge = await payment[response.statusCode < 400 ? 'settle' : 'release'](body);
   } catch (error) {
     if (isRefusal(error)) return refuseKept(response, error, kept);
     kept.restore();
-    kept.forget();
-    fail(error);
+    throw error;
   }
+  kept.restore();
+  try {
+    setAll(response, Object.entries(chargeHeaders(charge)));
+    response.end(body);
+  } catch (error) {
+    if (!response.writableEnded) await refundUnsent(farebox, charge);
+    throw error;
+  }
+}
+
+/** Returns the money of a charge whose response cannot be sent. If that request is lost, the charge stays. */
+export async function refundUnsent(farebox, charge) {
+  if (!charge?.paid) return;
+  await farebox.refund({ chargeId: charge.id }, { timeoutMs: 1_000 }).catch(() => {});
 }
 
 /** The headers of the handler, such as `Content-Encoding`, are those of its own body. */

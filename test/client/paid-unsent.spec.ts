@@ -1,0 +1,153 @@
+/**
+ * Responses that the server cannot send. A caller who gets an error, or nothing, is not charged. The error goes
+ * to the server's own handling of errors, and the server's process keeps running.
+ */
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { createServer, type RequestListener, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { paidRoute as expressRoute } from '@farebox/client/express';
+import { paidRoute as fastifyRoute } from '@farebox/client/fastify';
+import { FakeFarebox } from '@farebox/client/testing';
+import express, { type ErrorRequestHandler, type RequestHandler } from 'express';
+import { fastify } from 'fastify';
+
+const price = { tool: 'search', price: 1 };
+
+interface Answer {
+  /** Undefined when the server closes the connection instead of answering. */
+  readonly status: number | undefined;
+  readonly chargeId: string | null;
+  readonly text: string;
+}
+
+async function ask(url: string, apiKey: string): Promise<Answer> {
+  const response = await fetch(url, { headers: { 'x-service-key': apiKey } }).catch(
+    () => undefined,
+  );
+  const chargeId = response?.headers.get('x-charge-id') ?? null;
+  return { status: response?.status, chargeId, text: (await response?.text()) ?? '' };
+}
+
+/** Calls a server once, in which `apiKey` may pay. */
+async function askOnce(listener: RequestListener, apiKey: string): Promise<Answer> {
+  const server = createServer(listener);
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  try {
+    return await ask(`http://127.0.0.1:${(server.address() as AddressInfo).port}`, apiKey);
+  } finally {
+    server.closeAllConnections();
+    server.close();
+  }
+}
+
+/** A middleware that fails when the response ends, as one that writes a log may do. */
+function failAtEnd(when: 'before' | 'after', error: Error): RequestHandler {
+  return (_request, response, next) => {
+    const end = response.end.bind(response);
+    response.end = (body: unknown) => {
+      response.end = end;
+      if (when === 'after') end(body);
+      throw error;
+    };
+    next();
+  };
+}
+
+const pass: RequestHandler = (_request, _response, next) => next();
+
+function misfit(response: ServerResponse): void {
+  response.strictContentLength = true;
+  response.setHeader('content-length', 3);
+  response.end('otters');
+}
+
+describe('client: responses of paid routes that cannot be sent', () => {
+  let fake: FakeFarebox;
+  let apiKey: string;
+
+  beforeEach(() => {
+    fake = new FakeFarebox();
+    ({ apiKey } = fake.addConsumer({ balance: 1 }));
+  });
+
+  const balance = async () => (await fake.consumer(apiKey).balance()).balance;
+
+  /** Gives the errors that Express has handled. */
+  async function onExpress(before: RequestHandler, handler: RequestHandler) {
+    const app = express();
+    app.set('env', 'test');
+    const errors: unknown[] = [];
+    const note: ErrorRequestHandler = (error, _request, _response, next) => {
+      errors.push(error);
+      next(error);
+    };
+    app.use(before);
+    app.get('/', expressRoute(fake.farebox(), price), handler);
+    app.use(note);
+    return { answer: await askOnce(app, apiKey), errors };
+  }
+  it('are paid for when a middleware of Express fails after it has sent them, and Express gets its error', async () => {
+    const error = new Error('the log is broken');
+    const { errors } = await onExpress(failAtEnd('after', error), (_request, response) => {
+      response.end('otters');
+    });
+    assert.deepEqual([errors, await balance()], [[error], 0]);
+  });
+
+  it('are not paid for when a middleware of Express fails before it sends them', async () => {
+    const error = new Error('the log is broken');
+    const { answer, errors } = await onExpress(failAtEnd('before', error), (_request, response) => {
+      response.end('otters');
+    });
+    assert.deepEqual([answer.status, answer.chargeId, errors], [500, null, [error]]);
+    assert.equal(await balance(), 1);
+  });
+
+  for (const when of ['before', 'after'] as const) {
+    it(`hand the error to Express when a refusal fails ${when} it was sent`, async () => {
+      fake.isAway = true;
+      const error = new Error('the log is broken');
+      const { errors } = await onExpress(failAtEnd(when, error), () => {});
+      assert.deepEqual(errors, [error]);
+    });
+  }
+
+  it('hand the error to Express when the refusal of a call that takes too long fails', async () => {
+    const app = express();
+    app.set('env', 'test');
+    const error = new Error('the log is broken');
+    const failed = Promise.withResolvers<unknown>();
+    app.use(failAtEnd('after', error));
+    app.get('/', expressRoute(fake.farebox(), { ...price, timeoutMs: 50 }), () => {});
+    app.use(((thrown, _request, _response, next) => {
+      failed.resolve(thrown);
+      next(thrown);
+    }) satisfies ErrorRequestHandler);
+    await askOnce(app, apiKey);
+    assert.deepEqual([await failed.promise, await balance()], [error, 1]);
+  });
+
+  it('are not paid for when Node refuses the length of the body, with Express', async () => {
+    const { answer, errors } = await onExpress(pass, (_request, response) => misfit(response));
+    assert.equal(answer.status, undefined);
+    assert.match(String(errors), /content-length/i);
+    assert.equal(await balance(), 1);
+  });
+
+  it('are not paid for when Node refuses the length of the body, with a hijacked reply', async () => {
+    const app = fastify();
+    app.get('/', fastifyRoute(fake.farebox(), price), (_request, reply) => {
+      reply.hijack();
+      misfit(reply.raw);
+    });
+    const url = await app.listen({ port: 0, host: '127.0.0.1' });
+    try {
+      assert.equal((await ask(url, apiKey)).status, undefined);
+      assert.equal(await balance(), 1);
+    } finally {
+      await app.close();
+    }
+  });
+});
