@@ -32,7 +32,7 @@ const empty = async () => ({ content: [] });
 const text = (value: string) => ({ content: [{ type: 'text' as const, text: value }] });
 
 /** Without an `await`: what a tool does that hangs. */
-const never = () => new Promise<ReturnType<typeof text>>(() => {});
+const never = () => new Promise<never>(() => {});
 
 const broken = (): ReturnType<typeof text> => {
   throw new Error('the tool is broken');
@@ -40,6 +40,8 @@ const broken = (): ReturnType<typeof text> => {
 
 /** A handler in JavaScript that forgets to return its result. */
 const silent = () => undefined as unknown as ReturnType<typeof text>;
+
+const endless = { max: 1, settle: never, timeoutMs: 50 };
 
 const failed = () => ({ ...text('no'), isError: true });
 
@@ -84,6 +86,11 @@ function createV1(farebox: AnyFarebox): McpServerV1 {
   server.registerTool('waits', {}, paidTool(farebox, { tool: 'waits', price: 1 }, never));
   const hasty = { tool: 'late', price: 1, timeoutMs: 50 };
   server.registerTool('late', {}, paidTool(farebox, hasty, never));
+  server.registerTool(
+    'endless',
+    {},
+    paidTool(farebox, { ...endless, tool: 'endless' }, () => text('noon')),
+  );
   return server;
 }
 
@@ -124,6 +131,11 @@ function createV2(farebox: AnyFarebox): McpServer {
   server.registerTool('waits', {}, paidTool(farebox, { tool: 'waits', price: 1 }, never));
   const hasty = { tool: 'late', price: 1, timeoutMs: 50 };
   server.registerTool('late', {}, paidTool(farebox, hasty, never));
+  server.registerTool(
+    'endless',
+    {},
+    paidTool(farebox, { ...endless, tool: 'endless' }, () => text('noon')),
+  );
   return server;
 }
 
