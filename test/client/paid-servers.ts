@@ -41,6 +41,10 @@ const broken = (): ReturnType<typeof text> => {
 /** A handler in JavaScript that forgets to return its result. */
 const silent = () => undefined as unknown as ReturnType<typeof text>;
 
+/** Results that no client would get. */
+const word = () => 'otters' as unknown as ReturnType<typeof text>;
+const big = () => ({ ...text('a lot'), structuredContent: { count: 3n } });
+
 const endless = { max: 1, settle: never, timeoutMs: 50 };
 
 const failed = () => ({ ...text('no'), isError: true });
@@ -91,6 +95,8 @@ function createV1(farebox: AnyFarebox): McpServerV1 {
     {},
     paidTool(farebox, { ...endless, tool: 'endless' }, () => text('noon')),
   );
+  server.registerTool('word', {}, paidTool(farebox, { tool: 'word', price: 1 }, word));
+  server.registerTool('big', {}, paidTool(farebox, { tool: 'big', price: 1 }, big));
   return server;
 }
 
@@ -136,6 +142,8 @@ function createV2(farebox: AnyFarebox): McpServer {
     {},
     paidTool(farebox, { ...endless, tool: 'endless' }, () => text('noon')),
   );
+  server.registerTool('word', {}, paidTool(farebox, { tool: 'word', price: 1 }, word));
+  server.registerTool('big', {}, paidTool(farebox, { tool: 'big', price: 1 }, big));
   return server;
 }
 
