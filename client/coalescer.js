@@ -2,6 +2,7 @@
  * Sends concurrent charges together: calls made while requests are in flight wait for the next one. There is no timer:
  * a lone charge is sent at once, alone. Each keeps its own answer and deadline.
  */
+import { noAnswer } from './send-by.js';
 import { TIMER_MS_MAX } from './settings.js';
 import { aborted } from './transport.js';
 
@@ -64,7 +65,7 @@ class Call {
 }
 
 function timeOut(call) {
-  call.settle({ unknown: call.isSent, retryable: true, reason: 'timed out' });
+  call.settle({ unknown: call.isSent, retryable: true, cause: noAnswer(), reason: 'timed out' });
 }
 
 export class Coalescer {

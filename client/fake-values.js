@@ -1,5 +1,6 @@
 /** Amounts, ids, keys and times of a FakeFarebox. */
 import { refuse } from './fake-refusal.js';
+import { exactMicrosOf } from './money.js';
 
 const CHARGE_MICROS_MAX = 1_000_000_000_000;
 const MICROS_PER_DOLLAR = 1_000_000;
@@ -22,15 +23,11 @@ export function microsOf(param, dollars, max = CHARGE_MICROS_MAX) {
 
 /** Undefined for what is refused. */
 export function findMicros(param, dollars, max = CHARGE_MICROS_MAX) {
-  const micros = Math.round(Number(dollars) * MICROS_PER_DOLLAR);
-  const isExact =
-    typeof dollars === 'string'
-      ? /^\d{1,16}(\.\d{1,6})?$/.test(dollars)
-      : micros / MICROS_PER_DOLLAR === dollars;
+  const micros = exactMicrosOf(dollars);
   const isAllowed = FROM_ZERO.has(param)
     ? micros >= 0 && micros <= Number.MAX_SAFE_INTEGER
     : micros > 0 && micros <= max;
-  return isExact && isAllowed ? micros : undefined;
+  return isAllowed ? micros : undefined;
 }
 
 export function formatDollars(micros) {

@@ -14,7 +14,7 @@ import {
 } from './lease-settlement.js';
 import { BATCH_MAX, dollarsOf, microsOf, Slice } from './lease-slice.js';
 import { checkMetadata } from './metadata.js';
-import { amountToSend } from './money.js';
+import { amountToSend, exactMicrosOf } from './money.js';
 import { checkInteger } from './settings.js';
 
 const SETTLE_AFTER_MS = 1_000;
@@ -27,7 +27,6 @@ const RELEASE = { timeoutMs: 1_000 };
 const EXPIRES_IN_SECONDS = [5, 86_400];
 /** What a settlement is refused with when the lease is somebody else's, or nobody's. */
 const LOST = new Set(['lease_closed', 'lease_fenced']);
-const DECIMAL = /^\d{1,16}(?:\.\d{1,6})?$/;
 
 /** Takes the first lease. Before it, what a journal has of an earlier process is settled. */
 export async function openLease(leases, options) {
@@ -449,14 +448,6 @@ function priceOf(tool, amount, price) {
   const message =
     'The amount must be more than $0, with at most six decimals, and at most the price of the tool in the lease.';
   throw createError('invalid_amount', message, { param: 'amount' });
-}
-
-/** NaN for what the service would refuse to round. */
-function exactMicrosOf(dollars) {
-  const micros = microsOf(Number(dollars));
-  const isExact =
-    typeof dollars === 'string' ? DECIMAL.test(dollars) : dollarsOf(micros) === dollars;
-  return isExact ? micros : Number.NaN;
 }
 
 const NO_METADATA = { copy: undefined, chars: 0 };

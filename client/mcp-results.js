@@ -17,10 +17,11 @@ export function checkCall(options, { taskRequestedTtl }) {
 }
 
 /**
- * Returns the result, unless it only announces a task, whose own result comes later and elsewhere, and may be
- * an error.
+ * Returns the result, unless it cannot be sent, or only announces a task, whose own result comes later and
+ * elsewhere, and may be an error.
  */
 export function checkResult(options, result) {
+  checkJson(options, result);
   const { resultType = 'complete', content, task } = result;
   const isTask =
     resultType === 'complete'
@@ -28,6 +29,18 @@ export function checkResult(options, result) {
       : resultType !== 'input_required';
   if (isTask) throw noTasks(options);
   return result;
+}
+
+/** The SDK would send no answer, or one that no client accepts. */
+function checkJson({ tool }, result) {
+  const message = `Farebox: the result of "${tool}" is no object that JSON can express; nothing was charged`;
+  let json;
+  try {
+    json = JSON.stringify(result);
+  } catch (cause) {
+    throw new TypeError(message, { cause });
+  }
+  if (!json?.startsWith('{')) throw new TypeError(message);
 }
 
 /** The developer's mistake, which shows at the first call. */

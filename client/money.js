@@ -6,6 +6,8 @@ import { createError } from './errors.js';
 
 /** Includes the exponents with which numbers print: 2e-7. */
 const DECIMAL = /^(\d{1,40})(?:\.(\d{1,40}))?(?:e([+-]\d{1,3}))?$/;
+/** Without exponents: what the service accepts. */
+const SENDABLE = /^\d{1,16}(?:\.\d{1,6})?$/;
 const MICROS_PER_DOLLAR = 1_000_000n;
 
 /** Dollars: a decimal string, or a number, which means the decimal that it prints as. */
@@ -85,6 +87,14 @@ export function amountToSend(amount, param = 'amount') {
   }
   const message = `${param} is ${String(amount)}. It must be a number of dollars, a decimal string or usd().`;
   throw createError('invalid_amount', message, { param });
+}
+
+/** Whole micro-dollars of a number or text that is sent; NaN for what the service refuses to read or to round. */
+export function exactMicrosOf(dollars) {
+  const scale = Number(MICROS_PER_DOLLAR);
+  const micros = Math.round(Number(dollars) * scale);
+  const isExact = typeof dollars === 'string' ? SENDABLE.test(dollars) : micros / scale === dollars;
+  return isExact ? micros : Number.NaN;
 }
 
 /** Prices and quantities are never negative. */

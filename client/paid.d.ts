@@ -6,8 +6,8 @@ interface CommonOptions {
   /** The name under which to charge. */
   tool: string;
   /**
-   * How long a call may take before it is given up and its hold released: 1 to 86,340,000 ms, as a hold lasts
-   * a day. Default 300,000.
+   * How long a call may take, with its `settle`, before it is given up and its hold released: 1 to 86,340,000 ms,
+   * as a hold lasts a day. Default 300,000.
    */
   timeoutMs?: number | undefined;
   /** `run_unpaid`: when Farebox cannot be reached, the call runs without payment. Default `fail`. */

@@ -95,22 +95,25 @@ class Payment {
   #farebox;
   #options;
   #hold;
+  #deadline;
   #isReleased = false;
 
   constructor(farebox, options, hold) {
     this.#farebox = farebox;
     this.#options = options;
     this.#hold = hold;
+    this.#deadline = performance.now() + (options.timeoutMs ?? TIMEOUT_MS);
   }
 
   /**
-   * Captures the cost of the result, at most the held amount. Releases the hold if the cost is 0.
+   * Captures the cost of the result, at most the held amount. Releases the hold if the cost is 0. The caller's
+   * `settle` has the time that the call has left.
    * `hasFailed(result)` is true if `settle` has read the body: such a response can no longer be sent.
    */
   async settle(result, hasFailed) {
     const { settle, onUnavailable } = this.#options;
     try {
-      const amount = settle && (await own(() => settle(result)));
+      const amount = settle && (await this.#costOf(result));
       // The caller has left. That release may have been lost, so a capture could still succeed.
       if (this.#isReleased) throw givenUp();
       if (settle && hasFailed?.(result)) throw new TypeError(READ_BY_SETTLE);
@@ -121,6 +124,12 @@ class Payment {
       if (!mayRunUnpaid(onUnavailable, error)) throw error;
       return { paid: false, code: error.code, error };
     }
+  }
+
+  #costOf(result) {
+    const leftMs = Math.max(0, this.#deadline - performance.now());
+    const compute = () => own(() => this.#options.settle(result));
+    return inTime(compute, this.#options, undefined, leftMs);
   }
 
   async release() {
@@ -224,12 +233,12 @@ function notAnAmount(name, amount, cause) {
   return createError('invalid_amount', message, { param: 'amount' }, cause);
 }
 
-/** Calls `giveUp(error)` when the call takes too long. Returns a function that cancels this. */
-export function limitTime({ timeoutMs = TIMEOUT_MS }, giveUp) {
+/** Calls `giveUp(error)` when the call takes too long, after `leftMs`. Returns a function that cancels this. */
+export function limitTime({ timeoutMs = TIMEOUT_MS }, giveUp, leftMs = timeoutMs) {
   const timer = setTimeout(() => {
     const message = `The call took more than ${timeoutMs} ms; nothing was charged.`;
     giveUp(createError('call_timed_out', message, { status: 504 }));
-  }, timeoutMs);
+  }, leftMs);
   return () => clearTimeout(timer);
 }
 
@@ -237,12 +246,12 @@ function givenUp() {
   return createError('aborted', 'The caller gave up; nothing was charged.');
 }
 
-async function inTime(run, options, signal) {
+async function inTime(run, options, signal, leftMs) {
   let stopTimer;
   let abort;
   const ended = new Promise((_, reject) => {
     abort = () => reject(givenUp());
-    stopTimer = limitTime(options, reject);
+    stopTimer = limitTime(options, reject, leftMs);
     signal?.addEventListener('abort', abort);
     if (signal?.aborted) abort();
   });

@@ -1,6 +1,7 @@
 /** Like send-fetch.js, with node:http: the client needs two thirds of the time per charge that it needs with fetch. */
 import { request as requestHttp } from 'node:http';
 import { request as requestHttps } from 'node:https';
+import { noAnswer } from './send-by.js';
 
 /** A bundle for Workers may have been built with Node's conditions. */
 export const CAN_SHARE_REQUESTS = globalThis.navigator?.userAgent !== 'Cloudflare-Workers';
@@ -26,10 +27,7 @@ export function send(url, { method, headers, body, timeoutMs, signal }) {
       sent.destroy();
     };
     const abort = () => giveUp(signal.reason);
-    const timer = setTimeout(
-      () => giveUp(new DOMException('No answer in time.', 'TimeoutError')),
-      timeoutMs,
-    );
+    const timer = setTimeout(() => giveUp(noAnswer()), timeoutMs);
     signal?.addEventListener('abort', abort);
     sent.on('error', reject);
     // A switch of protocols that nobody asked for. Without a listener, Node closes the connection and reports nothing.

@@ -1,7 +1,7 @@
 /** Checks settings once, early, when a mistake is cheap. No message shows a key, as fetch's own would. */
-import { usd } from './money.js';
+import { amountToSend, exactMicrosOf } from './money.js';
 
-const CHARGE_DOLLARS_MAX = 1_000_000;
+const CHARGE_MICROS_MAX = 1_000_000_000_000;
 
 /** A key's prefix shows its kind, so a mix-up is detected when the client is created. */
 export function checkSecretKey(value) {
@@ -75,18 +75,18 @@ function isReceiptKey(item) {
 }
 
 export function checkPrice(tool, price) {
-  const dollars = Number(exactly(price));
-  if (dollars > 0 && dollars <= CHARGE_DOLLARS_MAX) return;
+  const micros = microsOf(price);
+  if (micros > 0 && micros <= CHARGE_MICROS_MAX) return;
   throw new RangeError(
-    `Farebox: the price of "${tool}" is ${String(price)}. It must be more than $0 and at most ` +
-      '$1,000,000, with at most six decimals',
+    `Farebox: the price of "${tool}" is ${String(price)}. It must be more than $0 and at most $1,000,000, ` +
+      "with at most six decimals: a number, a decimal string such as '0.02', or usd()",
   );
 }
 
-function exactly(price) {
+function microsOf(price) {
   try {
-    return usd(price).toString();
+    return exactMicrosOf(amountToSend(price));
   } catch {
-    return undefined;
+    return Number.NaN;
   }
 }

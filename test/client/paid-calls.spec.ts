@@ -205,7 +205,17 @@ describe('client: the options of a paid call', () => {
         const given = { tool: 'search', price: 1, ...options } as never;
         assert.throws(() => of(given), TypeError, inspect(options));
       }
-      for (const price of [0, -1, NaN, 1_000_001, '0.0000001', 'free', null, usd(1).per(3)]) {
+      for (const price of [
+        0,
+        -1,
+        NaN,
+        1_000_001,
+        '0.0000001',
+        '2e-2',
+        'free',
+        null,
+        usd(1).per(3),
+      ]) {
         const options = { tool: 'search', price } as never;
         assert.throws(() => of(options), RangeError, inspect(price));
         const atMost = { tool: 'search', max: price, settle: returns(1) } as never;

@@ -245,6 +245,18 @@ describe('client: paid routes', () => {
         });
       }
 
+      for (const path of ['/endless', ...(isRaw ? ['/raw-endless'] : [])]) {
+        it(`are given up when computing their cost takes too long: ${path}`, async () => {
+          await open();
+          const response = await site.ask(path, { headers: keyOf(account) });
+          assert.equal(response.status, 504);
+          assert.equal(response.headers.get('content-encoding'), null);
+          const { error } = (await response.json()) as Refusal;
+          assert.equal(error['code'], 'call_timed_out');
+          assert.deepEqual([await books.charges(), await books.holds()], [[], ['released']]);
+        });
+      }
+
       if (isRaw || name === 'express') {
         it('answer only with the failure when they had begun to write', async () => {
           await open();

@@ -32,7 +32,7 @@ const empty = async () => ({ content: [] });
 const text = (value: string) => ({ content: [{ type: 'text' as const, text: value }] });
 
 /** Without an `await`: what a tool does that hangs. */
-const never = () => new Promise<ReturnType<typeof text>>(() => {});
+const never = () => new Promise<never>(() => {});
 
 const broken = (): ReturnType<typeof text> => {
   throw new Error('the tool is broken');
@@ -40,6 +40,12 @@ const broken = (): ReturnType<typeof text> => {
 
 /** A handler in JavaScript that forgets to return its result. */
 const silent = () => undefined as unknown as ReturnType<typeof text>;
+
+/** Results that no client would get. */
+const word = () => 'otters' as unknown as ReturnType<typeof text>;
+const big = () => ({ ...text('a lot'), structuredContent: { count: 3n } });
+
+const endless = { max: 1, settle: never, timeoutMs: 50 };
 
 const failed = () => ({ ...text('no'), isError: true });
 
@@ -84,6 +90,13 @@ function createV1(farebox: AnyFarebox): McpServerV1 {
   server.registerTool('waits', {}, paidTool(farebox, { tool: 'waits', price: 1 }, never));
   const hasty = { tool: 'late', price: 1, timeoutMs: 50 };
   server.registerTool('late', {}, paidTool(farebox, hasty, never));
+  server.registerTool(
+    'endless',
+    {},
+    paidTool(farebox, { ...endless, tool: 'endless' }, () => text('noon')),
+  );
+  server.registerTool('word', {}, paidTool(farebox, { tool: 'word', price: 1 }, word));
+  server.registerTool('big', {}, paidTool(farebox, { tool: 'big', price: 1 }, big));
   return server;
 }
 
@@ -124,6 +137,13 @@ function createV2(farebox: AnyFarebox): McpServer {
   server.registerTool('waits', {}, paidTool(farebox, { tool: 'waits', price: 1 }, never));
   const hasty = { tool: 'late', price: 1, timeoutMs: 50 };
   server.registerTool('late', {}, paidTool(farebox, hasty, never));
+  server.registerTool(
+    'endless',
+    {},
+    paidTool(farebox, { ...endless, tool: 'endless' }, () => text('noon')),
+  );
+  server.registerTool('word', {}, paidTool(farebox, { tool: 'word', price: 1 }, word));
+  server.registerTool('big', {}, paidTool(farebox, { tool: 'big', price: 1 }, big));
   return server;
 }
 

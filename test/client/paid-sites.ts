@@ -32,6 +32,7 @@ const price = { tool: 'search', price: '0.5' };
 const unsettled = { tool: 'search', max: 2, settle: fail };
 const unpriced = { tool: 'search', price: fail };
 const hasty = { ...price, timeoutMs: 50 };
+const endless = { ...settled, settle: () => new Promise<never>(() => {}), timeoutMs: 50 };
 
 /**
  * How often a handler ran, how many requests wait in front of `/left`, what ends the waits of `/late` and
@@ -146,11 +147,11 @@ async function onNode(
 /**
  * `/ok`, `/settled`, `/unpriced`, whose price throws, `/fails`, `/throws`, `/waits` for ever, `/late`, which
  * sets a header that a refusal must not have, has 50 ms and takes longer, `/slow`, which has time,
- * `/unsettled`, whose cost throws, and `/left`, whose caller leaves before it is asked to pay. Where a
- * handler may write the response without its framework: `/raw`, `/raw-fails`, `/raw-settled`,
- * `/raw-unsettled`, `/raw-late`, `/raw-begun`, which throws after it has begun, `/raw-list`, whose headers
- * are a list, `/raw-fails-after`, which fails after it has answered, and `/ended`, which does not tell its
- * framework.
+ * `/unsettled`, whose cost throws, `/endless`, whose cost is never known, and `/left`, whose caller leaves
+ * before it is asked to pay. Where a handler may write the response without its framework: `/raw`,
+ * `/raw-fails`, `/raw-settled`, `/raw-unsettled`, `/raw-endless`, `/raw-late`, `/raw-begun`, which throws
+ * after it has begun, `/raw-list`, whose headers are a list, `/raw-fails-after`, which fails after it has
+ * answered, and `/ended`, which does not tell its framework.
  */
 export const SITES: Readonly<Record<string, (farebox: Farebox) => Promise<Site>>> = {
   koa: (farebox) => {
@@ -186,6 +187,8 @@ export const SITES: Readonly<Record<string, (farebox: Farebox) => Promise<Site>>
       ctx.body = found();
     });
     router.get('/raw-unsettled', forKoa.paidRoute(farebox, unsettled), passKoa(200));
+    router.get('/endless', forKoa.paidRoute(farebox, endless), (ctx) => void (ctx.body = found()));
+    router.get('/raw-endless', forKoa.paidRoute(farebox, endless), passKoa(200));
     router.get('/raw-begun', paid, (ctx) => begin(ctx.res));
     router.get('/raw-list', paid, (ctx) => passOn(ctx.res));
     router.get('/raw-fails-after', paid, (ctx) => failAfter(ctx.res));
@@ -224,6 +227,9 @@ export const SITES: Readonly<Record<string, (farebox: Farebox) => Promise<Site>>
     app.get('/unpriced', call, (_request, response) => void response.json(found()));
     const uncharged = forExpress.paidRoute(farebox, unsettled);
     app.get('/unsettled', uncharged, (_request, response) => {
+      response.set('content-encoding', 'gzip').json(found());
+    });
+    app.get('/endless', forExpress.paidRoute(farebox, endless), (_request, response) => {
       response.set('content-encoding', 'gzip').json(found());
     });
     app.get('/raw-begun', paid, (_request, response) => begin(response));
@@ -265,6 +271,8 @@ export const SITES: Readonly<Record<string, (farebox: Farebox) => Promise<Site>>
     app.get('/raw-settled', forFastify.paidRoute(farebox, settled), hijack(200));
     app.get('/unsettled', forFastify.paidRoute(farebox, unsettled), async () => found());
     app.get('/raw-unsettled', forFastify.paidRoute(farebox, unsettled), hijack(200));
+    app.get('/endless', forFastify.paidRoute(farebox, endless), async () => found());
+    app.get('/raw-endless', forFastify.paidRoute(farebox, endless), hijack(200));
     app.get('/raw-begun', paid, async (_request, reply) => begin(reply.raw));
     app.get('/raw-list', paid, async (_request, reply) => passOn(reply.raw));
     app.get('/raw-fails-after', paid, async (_request, reply) => failAfter(reply.raw));
@@ -306,6 +314,7 @@ export const SITES: Readonly<Record<string, (farebox: Farebox) => Promise<Site>>
     app.get('/settled', forHono.paidRoute(farebox, settled), (context) => context.json(found()));
     const uncharged = forHono.paidRoute(farebox, unsettled);
     app.get('/unsettled', uncharged, (context) => context.json(found()));
+    app.get('/endless', forHono.paidRoute(farebox, endless), (context) => context.json(found()));
     app.get('/nothing', paid, nothing);
     app.get('/switched', paid, switched);
     app.get('/unsendable', paid, () => Response.error());
@@ -335,6 +344,7 @@ export const SITES: Readonly<Record<string, (farebox: Farebox) => Promise<Site>>
       '/unpriced': forFetch.paidRoute(farebox, unpriced, () => Response.json(found())),
       '/settled': forFetch.paidRoute(farebox, settled, () => Response.json(found())),
       '/unsettled': forFetch.paidRoute(farebox, unsettled, () => Response.json(found())),
+      '/endless': forFetch.paidRoute(farebox, endless, () => Response.json(found())),
     };
     return {
       ask: async (path, init) =>

@@ -87,7 +87,7 @@ describe('client: paid MCP tools', () => {
         assert.deepEqual(await books.holds(), ['captured', 'captured', 'captured']);
       });
 
-      for (const name of ['fails', 'throws', 'silent', 'late', 'empty']) {
+      for (const name of ['fails', 'throws', 'silent', 'late', 'endless', 'empty', 'word', 'big']) {
         it(`are not paid when they fail: "${name}"`, async () => {
           await open();
           const { isError, charge } = await call(name);

@@ -69,6 +69,10 @@ describe('client: prices', () => {
     '0.0000001',
     'free',
     null,
+    '0.0200000',
+    '2e-2',
+    '00000000000000000000.02',
+    2n,
   ]) {
     it(`refuses ${inspect(price)} as a price`, () => {
       assert.throws(() => farebox.withPrices({ search: price as number }), RangeError);
