@@ -8,7 +8,7 @@ import { dollarsOf, type Micros } from '../domain/money.ts';
 import { findAutoTopUp, setAutoTopUp, type AutoTopUp } from '../store/top-ups/auto-top-ups.ts';
 import { changeConsent } from '../store/top-ups/monthly-ceiling.ts';
 import { common, type Common } from './common-options.ts';
-import { parseDollars, parseCardDollars, parsePositiveDollars } from './dollars.ts';
+import { parseCardDollars, parseCardLimit, parsePositiveCardLimit } from './dollars.ts';
 import { CommandError, getAccount, ifLost, SAME_AGAIN, withDatabase } from './database-command.ts';
 import { print } from './output.ts';
 
@@ -27,7 +27,7 @@ export function registerSavedCard(account: Command): void {
       .requiredOption(
         '--ceiling <dollars>',
         'per UTC month; 0 withdraws the consent',
-        parseDollars,
+        parseCardLimit,
       ),
   ).action(consent);
   common(
@@ -39,10 +39,10 @@ export function registerSavedCard(account: Command): void {
       .option(
         '--threshold <dollars>',
         'top up when a charge leaves less than this',
-        parsePositiveDollars,
+        parsePositiveCardLimit,
       )
       .option('--amount <dollars>', 'amount of each top-up', parseCardDollars)
-      .option('--ceiling <dollars>', 'maximum to charge in a UTC month', parsePositiveDollars)
+      .option('--ceiling <dollars>', 'maximum to charge in a UTC month', parsePositiveCardLimit)
       .option('--off', 'turn automatic top-ups off'),
   ).action(autoTopUp);
 }

@@ -9,16 +9,29 @@ import {
 } from '../domain/money.ts';
 import { TOP_UP_MICROS_MAX, TOP_UP_MICROS_MIN } from '../domain/top-up.ts';
 
-export function parseDollars(text: string): Micros {
-  const micros = microsOfDollars(text);
-  if (micros !== undefined && micros >= 0 && micros <= MANUAL_MICROS_MAX) return micros;
-  throw new InvalidArgumentError('It must be from $0 to $10,000,000, with at most six decimals.');
+export const parseDollars = upTo(MANUAL_MICROS_MAX, '$10,000,000');
+
+/** A limit of the saved card, which the API and the console accept too. */
+export const parseCardLimit = upTo(TOP_UP_MICROS_MAX, '$999,999.99');
+
+function upTo(max: number, maxText: string) {
+  return (text: string): Micros => {
+    const micros = microsOfDollars(text);
+    if (micros !== undefined && micros >= 0 && micros <= max) return micros;
+    throw new InvalidArgumentError(`It must be from $0 to ${maxText}, with at most six decimals.`);
+  };
 }
 
-export function parsePositiveDollars(text: string): Micros {
-  const micros = parseDollars(text);
-  if (micros > 0) return micros;
-  throw new InvalidArgumentError('It must be more than $0.');
+/** The same, but not $0. */
+export const parsePositiveDollars = positive(parseDollars);
+export const parsePositiveCardLimit = positive(parseCardLimit);
+
+function positive(parse: (text: string) => Micros) {
+  return (text: string): Micros => {
+    const micros = parse(text);
+    if (micros > 0) return micros;
+    throw new InvalidArgumentError('It must be more than $0.');
+  };
 }
 
 /** A credit, or a debit with a minus sign. */

@@ -3,7 +3,9 @@ import assert from 'node:assert/strict';
 import { gzipSync } from 'node:zlib';
 import { Client } from 'pg';
 import type { Page, Response } from 'playwright-core';
+import { CONSENT_TERMS } from '../../src/domain/consent-terms.ts';
 import { wireId } from '../../src/domain/ids.ts';
+import type { ConsentReply } from '../../src/schemas/consent.ts';
 import type { AccountKeysReply } from '../../src/schemas/keys.ts';
 import type { ToolsReply } from '../../src/schemas/tools.ts';
 import { call, charge } from '../support/http.ts';
@@ -241,6 +243,55 @@ describe('the console on bad days', function () {
     await saves.click();
     const { charge: now, developerDayLimit } = (await (await saved).json()) as AccountKeysReply;
     assert.deepEqual({ now, developerDayLimit }, { now: 'closed', developerDayLimit: 7 });
+  });
+
+  it('changes only what was changed in the form of automatic top-ups, and turns none on that are off by now', async () => {
+    await window.enter(await harness.newAccount(0));
+    const termsVersion = CONSENT_TERMS.version;
+    await elsewhere('POST', '/v1/consent', { ceiling: 100, termsVersion });
+    await elsewhere('POST', '/v1/auto-top-up', { threshold: 5, amount: 25, ceiling: 100 });
+    await window.go('/balance');
+    const card = page.locator('section', {
+      has: page.getByRole('heading', { name: 'Automatic top-up' }),
+    });
+    const open = card.getByRole('button', { name: 'Change' });
+    const settings = () => page.evaluate(`fetch('/v1/consent').then((r) => r.json())`);
+    const set = async () => ((await settings()) as ConsentReply).autoTopUp;
+
+    await open.click();
+    await elsewhere('POST', '/v1/auto-top-up', { threshold: 5, amount: 25, ceiling: 30 });
+    await card.getByLabel('When the balance falls below').fill('7');
+    await card.getByRole('button', { name: 'Save' }).click();
+    await open.waitFor();
+    const saved = { status: 'on', reason: null, threshold: 7, amount: 25, ceiling: 30 };
+    assert.deepEqual(await set(), saved);
+
+    await open.click();
+    await elsewhere('POST', '/v1/auto-top-up/off', {});
+    await card.getByLabel('When the balance falls below').fill('8');
+    await card.getByRole('button', { name: 'Save' }).click();
+    await card.getByText('Automatic top-ups were turned off elsewhere.').waitFor();
+    assert.equal(await set(), null);
+    await card.getByRole('button', { name: 'Turn on' }).click();
+    await open.waitFor();
+    assert.deepEqual(await set(), { ...saved, threshold: 8 });
+  });
+
+  it('changes no monthly limit that was changed elsewhere before it has said so', async () => {
+    await window.enter(await harness.newAccount(0));
+    const termsVersion = CONSENT_TERMS.version;
+    await elsewhere('POST', '/v1/consent', { ceiling: 100, termsVersion });
+    await window.go('/balance');
+    await page.getByRole('button', { name: 'Change limit' }).click();
+    await elsewhere('POST', '/v1/consent', { ceiling: 40, termsVersion });
+    await page.getByLabel('I agree').check();
+    await page.getByRole('button', { name: 'Save limit' }).click();
+    await page.getByText('The monthly limit was changed elsewhere, to $40.00.').waitFor();
+    await elsewhere('POST', '/v1/consent/withdraw', {});
+    await page.getByRole('button', { name: 'Save limit' }).click();
+    await page.getByText('The consent was withdrawn elsewhere.').waitFor();
+    await page.getByRole('button', { name: 'Allow payments' }).click();
+    await page.getByText('of $100.00 used this month').waitFor();
   });
 
   it('can be neither framed nor made to act by another site', async () => {

@@ -4,6 +4,7 @@ import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { Cards, CardSetup, Consent } from '../answers.ts';
 import { read, write } from '../api.ts';
+import { changesOf } from '../changes.ts';
 import { isPayable, payableHint, localDay, usd } from '../format.ts';
 import { consentRead } from '../page-reads.ts';
 import { DollarsInput } from './dollars-input.tsx';
@@ -59,11 +60,16 @@ export function SavedCardCards() {
   );
 }
 
-/** A change of the consent; every answer is the consent as it is now. */
-function useChange(path: string, onDone?: () => void) {
+/**
+ * A change of the consent; every answer is the whole consent. `bodyFor` gets the consent as it is now, which another
+ * tab may have changed since this one read it, and may refuse to change it.
+ */
+function useChange(path: string, onDone?: () => void, bodyFor?: (now: Consent) => object) {
   const queries = useQueryClient();
   return useMutation({
-    mutationFn: (body: object) => write<Consent>(path, body),
+    mutationFn: async () =>
+      write<Consent>(path, bodyFor?.(await read<Consent>('/v1/consent')) ?? {}),
+    onError: () => queries.invalidateQueries({ queryKey: ['consent'] }),
     onSuccess: (consent) => {
       queries.setQueryData(['consent'], consent);
       void queries.invalidateQueries({ queryKey: ['balance'] });
@@ -105,7 +111,7 @@ function ConsentPart({ consent }: { readonly consent: Consent }) {
             <Button
               variant="default"
               loading={withdraw.isPending}
-              onClick={() => withdraw.mutate({})}
+              onClick={() => withdraw.mutate()}
             >
               Withdraw consent
             </Button>
@@ -189,6 +195,13 @@ function CardList({ hasConsent }: { readonly hasConsent: boolean }) {
   );
 }
 
+/** What happened elsewhere while the form was open. */
+function newsOf({ ceiling }: Consent): string {
+  return ceiling === null
+    ? 'The consent was withdrawn elsewhere.'
+    : `The monthly limit was changed elsewhere, to ${usd(ceiling)}.`;
+}
+
 function ConsentForm({
   consent: { ceiling, terms },
   onDone,
@@ -196,16 +209,24 @@ function ConsentForm({
   readonly consent: Consent;
   readonly onDone: () => void;
 }) {
+  const [opened, setOpened] = useState(ceiling);
   const [limit, setLimit] = useState(String(ceiling ?? 100));
   const [hasAgreed, setAgreed] = useState(false);
-  const give = useChange('/v1/consent', onDone);
+  const give = useChange('/v1/consent', onDone, (now) => {
+    if (now.ceiling !== opened) {
+      setOpened(now.ceiling);
+      throw new Error(
+        `${newsOf(now)} Nothing was changed. If you still want your limit, send it again.`,
+      );
+    }
+    return { ceiling: limit.trim(), termsVersion: terms.version };
+  });
   const isValid = isPayable(limit, PAYMENT_MIN);
   return (
     <form
       onSubmit={(event) => {
         event.preventDefault();
-        if (isValid && hasAgreed)
-          give.mutate({ ceiling: limit.trim(), termsVersion: terms.version });
+        if (isValid && hasAgreed) give.mutate();
       }}
     >
       <Stack gap="sm">
@@ -231,7 +252,7 @@ function ConsentForm({
             disabled={!isValid || !hasAgreed}
             loading={give.isPending}
           >
-            {ceiling === null ? 'Allow payments' : 'Save limit'}
+            {opened === null ? 'Allow payments' : 'Save limit'}
           </Button>
           <Button variant="subtle" onClick={onDone}>
             Cancel
@@ -309,7 +330,7 @@ function AutoPart({ consent }: { readonly consent: Consent }) {
         <Button variant="default" onClick={() => setChanging(true)}>
           {isOver ? 'Turn on again' : 'Change'}
         </Button>
-        <Button variant="default" loading={off.isPending} onClick={() => off.mutate({})}>
+        <Button variant="default" loading={off.isPending} onClick={() => off.mutate()}>
           {isOver ? 'Remove' : 'Turn off'}
         </Button>
       </Group>
@@ -325,6 +346,21 @@ function AutoPart({ consent }: { readonly consent: Consent }) {
   );
 }
 
+type AutoTopUp = NonNullable<Consent['autoTopUp']>;
+
+function areOn(autoTopUp: Consent['autoTopUp']): boolean {
+  return autoTopUp !== null && autoTopUp.status !== 'off';
+}
+
+/** As text that can be edited. */
+function settingsOf({
+  threshold,
+  amount,
+  ceiling,
+}: Pick<AutoTopUp, 'threshold' | 'amount' | 'ceiling'>) {
+  return { threshold: String(threshold), amount: String(amount), ceiling: String(ceiling) };
+}
+
 function AutoForm({
   consent: { autoTopUp, ceiling },
   onDone,
@@ -332,10 +368,20 @@ function AutoForm({
   readonly consent: Consent;
   readonly onDone: () => void;
 }) {
-  const [threshold, setThreshold] = useState(String(autoTopUp?.threshold ?? 5));
-  const [amount, setAmount] = useState(String(autoTopUp?.amount ?? 25));
-  const [month, setMonth] = useState(String(autoTopUp?.ceiling ?? ceiling ?? 100));
-  const set = useChange('/v1/auto-top-up', onDone);
+  const [opened] = useState(
+    settingsOf(autoTopUp ?? { threshold: 5, amount: 25, ceiling: ceiling ?? 100 }),
+  );
+  const [isOn, setOn] = useState(areOn(autoTopUp));
+  const [draft, setDraft] = useState(opened);
+  const { threshold, amount, ceiling: month } = draft;
+  const set = useChange('/v1/auto-top-up', onDone, ({ autoTopUp: now }) => {
+    if (isOn && !areOn(now)) {
+      setOn(false);
+      throw new Error('Automatic top-ups were turned off elsewhere. Nothing was changed.');
+    }
+    const changed = { ...draft, ...(now && settingsOf(now)), ...changesOf(opened, draft) };
+    return Object.fromEntries(Object.entries(changed).map(([name, text]) => [name, text.trim()]));
+  });
   const isTooMuch = Number(amount) > Number(month);
   const isValid =
     isPayable(threshold, THRESHOLD_MIN) &&
@@ -346,8 +392,7 @@ function AutoForm({
     <form
       onSubmit={(event) => {
         event.preventDefault();
-        if (!isValid) return;
-        set.mutate({ threshold: threshold.trim(), amount: amount.trim(), ceiling: month.trim() });
+        if (isValid) set.mutate();
       }}
     >
       <Stack gap="sm">
@@ -355,20 +400,20 @@ function AutoForm({
           <DollarsInput
             label="When the balance falls below"
             value={threshold}
-            onValue={setThreshold}
+            onValue={(threshold) => setDraft({ ...draft, threshold })}
             error={problemOf(threshold, THRESHOLD_MIN)}
           />
           <DollarsInput
             label="Add"
             value={amount}
-            onValue={setAmount}
+            onValue={(amount) => setDraft({ ...draft, amount })}
             error={problemOf(amount, PAYMENT_MIN)}
           />
         </SimpleGrid>
         <DollarsInput
           label="At most per month"
           value={month}
-          onValue={setMonth}
+          onValue={(text) => setDraft({ ...draft, ceiling: text })}
           error={
             problemOf(month, PAYMENT_MIN) ??
             (isTooMuch ? `Enter at least ${usd(Number(amount))}.` : undefined)
@@ -377,7 +422,7 @@ function AutoForm({
         {set.error && <Failed error={set.error} />}
         <Group gap="xs">
           <Button type="submit" variant="default" disabled={!isValid} loading={set.isPending}>
-            {autoTopUp && autoTopUp.status !== 'off' ? 'Save' : 'Turn on'}
+            {isOn ? 'Save' : 'Turn on'}
           </Button>
           {autoTopUp && (
             <Button variant="subtle" onClick={onDone}>

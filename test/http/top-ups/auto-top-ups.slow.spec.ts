@@ -116,6 +116,8 @@ describe('automatic top-ups', () => {
       [/whole cents/, '--threshold', '10', '--amount', '0.49', '--ceiling', '50'],
       [/whole cents/, '--threshold', '10', '--amount', '5.001', '--ceiling', '50'],
       [/more than \$0/, '--threshold', '0', '--amount', '20', '--ceiling', '50'],
+      [/to \$999,999\.99/, '--threshold', '1000000', '--amount', '20', '--ceiling', '50'],
+      [/to \$999,999\.99/, '--threshold', '10', '--amount', '20', '--ceiling', '1000000'],
       [/at most six decimals/, '--threshold', '-1', '--amount', '20', '--ceiling', '50'],
     ] as const) {
       await assert.rejects(autoTopUp(...args), (error: Error & { stderr?: string }) => {

@@ -202,6 +202,7 @@ describe('top-ups over HTTP', () => {
     const topUpUrl = `${stack.api.url}/top-up`;
     const facts = { left: 0.66, topUpUrl };
     assertError(await post('/v1/top-up', 1), 403, 'consent_ceiling_reached', undefined, facts);
+    await assert.rejects(consent('1000000'), /from \$0 to \$999,999\.99/);
     await consent('0');
     assertError(await post('/v1/top-up', 1), 403, 'consent_required', undefined, { topUpUrl });
     assert.deepEqual(await list(), before);
