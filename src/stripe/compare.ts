@@ -42,7 +42,7 @@ function comparePayments(
   const ledgerMicros = asMicros(isCredited ? booked.creditedMicros + booked.taxMicros : 0);
   const creditedId = creditedPaymentOf(booked);
   const [first] = good;
-  const own = creditedId === null ? first : good.find(({ id }) => id === creditedId);
+  const own = good.find(({ id }) => id === creditedId) ?? first;
   const more = keptOf(good.filter((intent) => intent !== own));
   // Reversals of its own payment are compared separately, so it counts in full.
   const ownMicros = microsOfCents(own?.amount_received ?? 0);

@@ -108,22 +108,32 @@ describe('farebox doctor --only processor', () => {
           twice,
           [
             'Stripe has more than one payment: Stripe 40000000, ledger 20000000 ' +
-              `(${paid.get(twice)}, ${second})`,
+              `(${paid.get(twice)} (credited), ${second})`,
           ],
         ],
         [
           less,
           [
-            `${mismatch}: Stripe 19990000, ledger 0 (${tooLittle})`,
-            `credited, and not paid at Stripe: Stripe 0, ledger 20000000 (${tooLittle})`,
+            `${mismatch}: Stripe 19990000, ledger 0 (${tooLittle} (credited))`,
+            `credited, and not paid at Stripe: Stripe 0, ledger 20000000 (${tooLittle} (credited))`,
           ],
         ],
         [
           uncredited,
           [`paid at Stripe, and not credited: Stripe 20000000, ledger 0 (${paid.get(uncredited)})`],
         ],
-        [one, [`${mismatch}: Stripe 20000000, ledger 0 (${paid.get(other)}, ${paid.get(one)})`]],
-        [other, [`${mismatch}: Stripe 20000000, ledger 0 (${paid.get(one)}, ${paid.get(other)})`]],
+        [
+          one,
+          [
+            `${mismatch}: Stripe 20000000, ledger 0 (${paid.get(other)} (credited), ${paid.get(one)})`,
+          ],
+        ],
+        [
+          other,
+          [
+            `${mismatch}: Stripe 20000000, ledger 0 (${paid.get(one)} (credited), ${paid.get(other)})`,
+          ],
+        ],
         [
           refunded,
           [
