@@ -1,7 +1,7 @@
 /** Responses of Fastify that are not paid for, and refusals in their place. */
 import { discard, hasFailed, isResponse, isSpent } from './fetch-response.js';
 import { refuse as refuseRaw } from './node-payment.js';
-import { isReadToEnd } from './node-response.js';
+import { hasFailedStatus, isReadToEnd } from './node-response.js';
 import { refusalOf } from './refusals.js';
 
 /**
@@ -32,9 +32,9 @@ export function failHijacked(request, reply, error) {
 }
 
 /** It failed, or cannot be sent. Fastify takes the status of a fetch response only when it sends it. */
-export function cannotBePaid({ statusCode }, payload) {
+export function cannotBePaid({ raw }, payload) {
   if (isResponse(payload)) return hasFailed(payload);
-  return statusCode >= 400 || isSpent(payload) || isReadToEnd(payload);
+  return hasFailedStatus(raw) || isSpent(payload) || isReadToEnd(payload);
 }
 
 /** Fastify ignores the handler's answer that comes later, and leaves it open if it is a stream. */

@@ -1,7 +1,7 @@
 /** Paid routes for Koa: `router.get('/search', paidRoute(farebox, { tool, price }), handler)`. */
 import { discard, isSpent } from './fetch-response.js';
 import { Written } from './koa-written.js';
-import { isReadToEnd, signalOf } from './node-response.js';
+import { hasFailedStatus, isReadToEnd, signalOf } from './node-response.js';
 import { checkPaid, isRefusal, runPaid } from './paid.js';
 import { chargeHeaders, refusalOf } from './refusals.js';
 import { serviceKeyOf } from './service-key.js';
@@ -29,8 +29,8 @@ export function paidRoute(farebox, options) {
         },
         // Koa does not send the body of a handler that has written to Node's response itself, and may have
         // read it for that.
-        hasFailed: ({ status, body, respond }) =>
-          status >= 400 || (respond !== false && (isSpent(body) || isReadToEnd(body))),
+        hasFailed: ({ res, body, respond }) =>
+          hasFailedStatus(res) || (respond !== false && (isSpent(body) || isReadToEnd(body))),
       });
       written.restore();
       context.set(chargeHeaders(charge));

@@ -1,5 +1,5 @@
 /** Pays for responses that are written to Node's own response object: kept back until they are paid for. */
-import { keepBack, setAll } from './node-response.js';
+import { hasFailedStatus, keepBack, setAll } from './node-response.js';
 import { isRefusal, limitTime } from './paid.js';
 import { chargeHeaders, refusalOf } from './refusals.js';
 
@@ -53,7 +53,7 @@ export function settleBeforeEnd(
 async function settle(farebox, payment, response, body, kept) {
   let charge;
   try {
-    charge = await payment[response.statusCode < 400 ? 'settle' : 'release'](body);
+    charge = await payment[hasFailedStatus(response) ? 'release' : 'settle'](body);
   } catch (error) {
     if (isRefusal(error)) return refuseKept(response, error, kept);
     kept.restore();

@@ -1,4 +1,5 @@
 /** The part of Node's response that paid routes need. */
+import { validateHeaderValue } from 'node:http';
 import { isReadable, Readable } from 'node:stream';
 
 /**
@@ -7,6 +8,25 @@ import { isReadable, Readable } from 'node:stream';
  */
 export function isReadToEnd(body) {
   return Readable.isDisturbed(body) && isReadable(body) === false;
+}
+
+/** Whether the status says that the call failed, or Node refuses to send the status or its text. */
+export function hasFailedStatus(response) {
+  // As Node reads it.
+  const status = Math.trunc(response.statusCode);
+  if (!(status >= 100 && status < 400)) return true;
+  // HTTP/2 has no text of a status, and warns.
+  return response.req.httpVersionMajor < 2 && !isHeaderValue(response.statusMessage ?? '');
+}
+
+/** Whether Node sends it. Node has the same rule for the text of a status. */
+export function isHeaderValue(value) {
+  try {
+    validateHeaderValue('value', value);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 /** Aborted when the caller disconnects before the response is finished. */

@@ -8,9 +8,11 @@ import { createServer, type RequestListener, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { paidRoute as expressRoute } from '@farebox/client/express';
 import { paidRoute as fastifyRoute } from '@farebox/client/fastify';
+import { paidRoute as koaRoute } from '@farebox/client/koa';
 import { FakeFarebox } from '@farebox/client/testing';
 import express, { type ErrorRequestHandler, type RequestHandler } from 'express';
-import { fastify } from 'fastify';
+import { fastify, type RouteHandlerMethod } from 'fastify';
+import Koa from 'koa';
 
 const price = { tool: 'search', price: 1 };
 
@@ -74,6 +76,9 @@ describe('client: responses of paid routes that cannot be sent', () => {
 
   const balance = async () => (await fake.consumer(apiKey).balance()).balance;
 
+  /** Refunded charges too. */
+  const charges = async () => (await fake.farebox().charges.list().page()).charges;
+
   /** Gives the errors that Express has handled. */
   async function onExpress(before: RequestHandler, handler: RequestHandler) {
     const app = express();
@@ -88,6 +93,23 @@ describe('client: responses of paid routes that cannot be sent', () => {
     app.use(note);
     return { answer: await askOnce(app, apiKey), errors };
   }
+  async function onFastify(handler: RouteHandlerMethod): Promise<Answer> {
+    const app = fastify();
+    app.get('/', fastifyRoute(fake.farebox(), price), handler);
+    try {
+      return await ask(await app.listen({ port: 0, host: '127.0.0.1' }), apiKey);
+    } finally {
+      await app.close();
+    }
+  }
+
+  function onKoa(handler: Koa.Middleware): Promise<Answer> {
+    const app = new Koa();
+    app.silent = true;
+    app.use(koaRoute(fake.farebox(), price)).use(handler);
+    return askOnce((request, response) => void app.callback()(request, response), apiKey);
+  }
+
   it('are paid for when a middleware of Express fails after it has sent them, and Express gets its error', async () => {
     const error = new Error('the log is broken');
     const { errors } = await onExpress(failAtEnd('after', error), (_request, response) => {
@@ -137,17 +159,53 @@ describe('client: responses of paid routes that cannot be sent', () => {
   });
 
   it('are not paid for when Node refuses the length of the body, with a hijacked reply', async () => {
-    const app = fastify();
-    app.get('/', fastifyRoute(fake.farebox(), price), (_request, reply) => {
+    const { status } = await onFastify((_request, reply) => {
       reply.hijack();
       misfit(reply.raw);
     });
-    const url = await app.listen({ port: 0, host: '127.0.0.1' });
-    try {
-      assert.equal((await ask(url, apiKey)).status, undefined);
-      assert.equal(await balance(), 1);
-    } finally {
-      await app.close();
-    }
+    assert.equal(status, undefined);
+    assert.equal(await balance(), 1);
   });
+
+  const refused: Readonly<Record<string, (response: ServerResponse) => void>> = {
+    'a status of 0': (response) => void (response.statusCode = 0),
+    'a status of 99': (response) => void response.writeHead(99),
+    'a text of the status that is not Latin': (response) => {
+      response.statusMessage = 'Done \u2713';
+    },
+  };
+  for (const [what, prepare] of Object.entries(refused)) {
+    const answers: Readonly<Record<string, () => Promise<Answer>>> = {
+      Express: async () => {
+        const { answer } = await onExpress(pass, (_request, response) => {
+          prepare(response);
+          response.end('otters');
+        });
+        return answer;
+      },
+      'a hijacked reply': () =>
+        onFastify((_request, reply) => {
+          reply.hijack();
+          prepare(reply.raw);
+          reply.raw.end('otters');
+        }),
+      'the response of Koa': () =>
+        onKoa((ctx) => {
+          ctx.respond = false;
+          prepare(ctx.res);
+          ctx.res.end('otters');
+        }),
+      Koa: () =>
+        onKoa((ctx) => {
+          ctx.body = 'otters';
+          prepare(ctx.res);
+        }),
+    };
+    for (const [name, answer] of Object.entries(answers)) {
+      it(`are not paid for when they have ${what}, with ${name}`, async () => {
+        const { status, chargeId } = await answer();
+        assert.deepEqual([status, chargeId, await charges()], [500, null, []]);
+      });
+    }
+  }
 });
