@@ -1,5 +1,5 @@
 /** Budgets and spend keys of a FakeFarebox, by the rules of the service: what counts where, and what refuses. */
-import { formatDollars, microsOf, newId, newKey, now } from './fake-values.js';
+import { formatDollars, microsOf, newId, newKey, now, wireTime } from './fake-values.js';
 import { refuse } from './fake-refusal.js';
 
 const DEPTH_MAX = 6;
@@ -48,7 +48,7 @@ export class FakeBudgets {
     return { node };
   }
 
-  change(node, { limit, window, maxPerCall, maxLease, ...others }) {
+  change(node, { limit, window, maxPerCall, maxLease, expiresAt, ...others }) {
     if (statusOf(node) === 'closed') refuseClosed();
     const amounts = { limit, maxPerCall, maxLease };
     for (const [name, amount] of Object.entries(amounts)) {
@@ -59,6 +59,7 @@ export class FakeBudgets {
       if (!isSame) Object.assign(node, { windowUsed: 0, began: 0 });
       node.window = window && { per: window.per, limit: microsOf('window.limit', window.limit) };
     }
+    if (expiresAt !== undefined) node.expiresAt = wireTime(expiresAt);
     for (const [name, value] of Object.entries(others)) if (name in SETTINGS) node[name] = value;
   }
 
@@ -68,8 +69,12 @@ export class FakeBudgets {
 
   createKey(node, { name = null, expiresAt = null }) {
     if (statusOf(node) !== 'active') refuseClosed();
-    const key = { id: newId('key'), apiKey: newKey(), node, name, expiresAt, revokedAt: null };
-    Object.assign(key, { consumer: node.consumer, createdAt: now() });
+    const key = { id: newId('key'), apiKey: newKey(), node, name, revokedAt: null };
+    Object.assign(key, {
+      consumer: node.consumer,
+      expiresAt: wireTime(expiresAt),
+      createdAt: now(),
+    });
     this.keys.set(key.apiKey, key);
     return { key };
   }

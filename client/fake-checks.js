@@ -1,7 +1,7 @@
 /** What a FakeFarebox refuses as malformed, by the schemas of the service. */
 import { refuseTopUpOnDemand } from './fake-magic.js';
 import { refuse } from './fake-refusal.js';
-import { microsOf } from './fake-values.js';
+import { microsOf, parseTime } from './fake-values.js';
 import { brokenRule } from './metadata.js';
 
 const PRINTABLE = String.raw`^(?=.*[^\s\p{Default_Ignorable_Code_Point}])[^\p{Cc}\p{Cs}\p{Zl}\p{Zp}\p{Bidi_Control}]`;
@@ -17,7 +17,6 @@ const HOLD_SECONDS_MAX = 86_400;
 const BATCH_MEMBERS_MAX = 1_000;
 const TOP_UP_MICROS_MIN = 500_000;
 const TOP_UP_MICROS_MAX = 999_999_990_000;
-const ISO = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:\d\d))?$/;
 
 /** The body of a charge. */
 export function checkCharge({ tool, metadata }) {
@@ -163,15 +162,6 @@ function timeOf(param, text) {
   const timeMs = text === null ? undefined : parseTime(text);
   if (Number.isNaN(timeMs)) malformed(param, 'must be a date or time in ISO 8601');
   return timeMs;
-}
-
-/** A day, or a time with its zone; NaN for anything else. */
-function parseTime(text) {
-  const day = String(text).slice(0, 10);
-  const beginsMs = ISO.test(text) ? Date.parse(day) : Number.NaN;
-  // JavaScript parses February 31 as March 3.
-  const isDay = beginsMs >= 0 && new Date(beginsMs).toISOString().startsWith(day);
-  return isDay ? Date.parse(text) : Number.NaN;
 }
 
 /** Without `param`, `rule` is the whole sentence. */

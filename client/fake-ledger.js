@@ -35,22 +35,21 @@ export class FakeLedger {
     return { apiKey, consumerId: this.consumers.get(apiKey).id };
   }
 
-  consumerOf(apiKey, code = 'invalid_api_key') {
-    return (
-      this.consumers.get(apiKey) ??
-      refuse(code, 'apiKey must be an active consumer key or spend key.', 'apiKey')
-    );
+  /** The consumer that a key pays for, and the spend key if it is one; undefined for any other key. */
+  findPayer(apiKey) {
+    const key = this.budgets.activeKey(apiKey);
+    const consumer = key?.consumer ?? this.consumers.get(apiKey);
+    return consumer && { consumer, key };
   }
 
-  /** The consumer that a key pays for, and the spend key if it is one. */
+  /** The same for a key that a developer names. */
   payerOf(apiKey) {
-    const key = this.budgets.activeKey(apiKey);
-    return key ? { consumer: key.consumer, key } : { consumer: this.consumerOf(apiKey) };
+    return this.findPayer(apiKey) ?? refuseKey();
   }
 
   /** Also of a spend key that has ended: what it made is still answered. */
   ownerOf(apiKey) {
-    return this.budgets.keys.get(apiKey)?.consumer ?? this.consumerOf(apiKey);
+    return this.budgets.keys.get(apiKey)?.consumer ?? this.consumers.get(apiKey) ?? refuseKey();
   }
 
   /** What a key made before is answered again; the same key for something else is refused. */
@@ -302,4 +301,8 @@ function refuseForBalance(consumer, left, micros, facts) {
   const message = `The balance of ${formatDollars(left)} does not cover ${formatDollars(micros)}; the consumer has to top up.`;
   const all = { balance, required, shortfall, topUpUrl, ...facts };
   refuse('insufficient_balance', message, undefined, all);
+}
+
+function refuseKey() {
+  refuse('invalid_api_key', 'apiKey must be an active consumer key or spend key.', 'apiKey');
 }

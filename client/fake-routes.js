@@ -59,15 +59,23 @@ export async function answerOf(ledger, secretKey, request) {
       refuse('invalid_secret_key', 'Send a developer key.');
     }
     const isConsumer = role === 'consumer' || (role === 'either' && key !== secretKey);
-    const consumer = isConsumer ? ledger.consumerOf(key) : undefined;
+    const consumer = isConsumer ? consumerBy(ledger, key) : undefined;
     const isPayer = role === 'payer' || (role === 'asker' && key !== secretKey);
-    const payer = isPayer ? ledger.payerOf(key) : undefined;
+    const payer = isPayer ? payerBy(ledger, key) : undefined;
     checkShape(route, body, query);
     const idempotencyKey = headers.get('idempotency-key') ?? undefined;
     const asked = { id: match[1], query, body, consumer, payer, idempotencyKey };
     return handle(ledger, { ...asked, signal, requestId });
   }
   return refuse('not_found', `FakeFarebox does not have ${name}.`);
+}
+
+function consumerBy({ consumers }, key) {
+  return consumers.get(key) ?? refuse('invalid_api_key', 'Send a consumer key.');
+}
+
+function payerBy(ledger, key) {
+  return ledger.findPayer(key) ?? refuse('invalid_api_key', 'Send a consumer key or a spend key.');
 }
 
 async function postCharge(ledger, { body, idempotencyKey, signal }) {
@@ -183,7 +191,7 @@ function postExtend(ledger, { id, body, idempotencyKey }) {
 function getHold(ledger, { id, consumer }) {
   const hold = ledger.holdOf(id);
   if (consumer && hold.consumer !== consumer) refuse('hold_not_found', 'There is no such hold.');
-  return done({ ...wireHold(ledger, hold), metadata: hold.metadata });
+  return done(shownHold(ledger, hold, consumer));
 }
 
 function getHolds(ledger, { query, consumer }) {
@@ -195,8 +203,13 @@ function getHolds(ledger, { query, consumer }) {
         (!consumer || hold.consumer === consumer) &&
         (status === null || ledger.stateOf(hold) === status),
     );
-  const view = (hold) => ({ ...wireHold(ledger, hold), metadata: hold.metadata });
-  return listOf('holds', holds, query, view);
+  return listOf('holds', holds, query, (hold) => shownHold(ledger, hold, consumer));
+}
+
+/** Only the developer sees its metadata. */
+function shownHold(ledger, hold, consumer) {
+  const view = wireHold(ledger, hold);
+  return consumer ? view : { ...view, metadata: hold.metadata };
 }
 
 function postTool(ledger, { body: { name, description = '', price = null } }) {

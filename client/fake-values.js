@@ -10,6 +10,8 @@ const IN_TEXTS = new Intl.NumberFormat('en-US', {
   currency: 'USD',
   maximumFractionDigits: 6,
 });
+/** Up to nanoseconds. */
+const ISO = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d{1,3}(?<finer>\d{0,6}))?)?(Z|[+-]\d\d:\d\d))?$/;
 /** Parameters that may be $0. */
 const FROM_ZERO = new Set(['balance', 'limit', 'window.limit']);
 
@@ -68,4 +70,20 @@ function randomHex() {
 
 export function now() {
   return new Date().toISOString();
+}
+
+/** A day, or a time with its zone, in milliseconds; NaN for anything else. A finer time is rounded up, as in the service. */
+export function parseTime(text) {
+  const day = String(text).slice(0, 10);
+  const match = ISO.exec(text);
+  const beginsMs = match ? Date.parse(day) : Number.NaN;
+  // JavaScript parses February 31 as March 3.
+  const isDay = beginsMs >= 0 && new Date(beginsMs).toISOString().startsWith(day);
+  if (!isDay) return Number.NaN;
+  return Date.parse(text) + (/[1-9]/.test(match.groups.finer) ? 1 : 0);
+}
+
+/** As the service writes a time that was sent, or null. */
+export function wireTime(text) {
+  return text === null ? null : new Date(parseTime(text)).toISOString();
 }

@@ -70,6 +70,23 @@ for (const [name, service] of Object.entries({ service: realService(), fake: fak
       assert.deepEqual((await consumer.budgets.list().page()).budgets, [made]);
     });
 
+    it('gives the time when a budget or a key expires in UTC, in whole milliseconds', async () => {
+      const { id } = await make();
+      for (const [sent, given] of [
+        ['2099-01-01', '2099-01-01T00:00:00.000Z'],
+        ['2099-01-01T00:00Z', '2099-01-01T00:00:00.000Z'],
+        ['2099-01-01T01:00:00+01:00', '2099-01-01T00:00:00.000Z'],
+        ['2099-01-01T00:00:00.123456Z', '2099-01-01T00:00:00.124Z'],
+        ['2099-01-01T00:00:00.123000Z', '2099-01-01T00:00:00.123Z'],
+      ] as const) {
+        assert.equal((await make({ expiresAt: sent })).expiresAt, given);
+        assert.equal((await consumer.budgets.update(id, { expiresAt: sent })).expiresAt, given);
+        await consumer.budgets.createKey(id, { expiresAt: sent });
+        const [key] = (await consumer.budgets.listKeys(id).page()).keys;
+        assert.equal(key?.expiresAt, given);
+      }
+    });
+
     it('refuses settings, questions and pages that the API refuses', async () => {
       const { id } = await make({ limit: 1 });
       const [apiKey, past] = [await keyOf(id), '2020-01-01T00:00:00Z'];
@@ -235,7 +252,13 @@ for (const [name, service] of Object.entries({ service: realService(), fake: fak
       assert.equal((await raised(plain.budgets.get(root.id))).status, 404);
       const refused = await raised(plain.budgets.create({ name: 'below' }));
       assert.deepEqual([refused.code, refused.status], ['delegation_not_allowed', 403]);
-      assert.equal((await raised(plain.balance())).code, 'invalid_api_key');
+      const { code, param, keysUrl } = await raised(plain.balance());
+      assert.deepEqual([code, param], ['invalid_api_key', undefined]);
+      assert.match(String(keysUrl), /\/console\/keys$/);
+      assert.equal(
+        (await raised(consumerBy('fare_ck_test_x').budgets.list().page())).param,
+        undefined,
+      );
       const delegating = await make({ mayDelegate: true, limit: 1 });
       const holder = consumerBy(await keyOf(delegating.id));
       const below = await holder.budgets.create({ name: 'below', limit: 9 });

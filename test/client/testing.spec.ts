@@ -372,6 +372,12 @@ for (const [name, service] of Object.entries({ service: realService(), fake: fak
       assert.deepEqual(await idsOf(consumer.holds.list({ status: 'released' })), [first.id]);
       assert.deepEqual(new Set(await idsOf(consumer.holds.list())), new Set([first.id, second.id]));
       assert.equal((await consumer.holds.get(second.id)).status, 'open');
+      const { id } = await hold({ metadata: { margin: 'secret' } });
+      assert.deepEqual((await farebox.holds.get(id)).metadata, { margin: 'secret' });
+      const [listed] = (await consumer.holds.list().page()).holds;
+      for (const shown of [listed, await consumer.holds.get(id)]) {
+        assert.ok(shown?.id === id && !('metadata' in shown));
+      }
     });
 
     it('captures a hold once, and gives back the rest', async () => {
