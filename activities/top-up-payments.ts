@@ -7,10 +7,9 @@ import type { Stripe } from 'stripe';
 import { wireId } from '../src/domain/ids.ts';
 import { TOP_UP_MICROS_MAX } from '../src/domain/top-up.ts';
 import type { Verdict } from '../src/domain/verdict.ts';
-import type { ConsumerRef } from '../src/store/balance/consumers.ts';
 import type { Database } from '../src/store/database.ts';
-import { findAutoTopUpState } from '../src/store/top-ups/auto-top-ups.ts';
-import { hasConsent } from '../src/store/top-ups/monthly-ceiling.ts';
+import { findAutoTopUp } from '../src/store/top-ups/auto-top-ups.ts';
+import { readConsentFor, type Consent } from '../src/store/top-ups/monthly-ceiling.ts';
 import { isCardRefused } from '../src/store/top-ups/payment-evidence.ts';
 import { findChosenCard } from '../src/store/top-ups/processor-customers.ts';
 import {
@@ -137,10 +136,16 @@ async function payBySavedCard(
   earlier: Stripe.PaymentIntent | undefined,
 ): Promise<Verdict> {
   const { stripe, database } = deps;
-  if (!(await hasConsent(database, topUp.consumerId))) {
+  const consent = await readConsentFor(database, topUp);
+  if (consent.ceiling === null) {
     return recordVerdict(deps, topUp, failedFor('consent_required'));
   }
-  if (topUp.automatic && (await areOff(database, topUp))) return cancelPayment(deps, topUp);
+  if (consent.taken > consent.ceiling) {
+    return recordVerdict(deps, topUp, failedFor('consent_ceiling_reached'));
+  }
+  if (topUp.automatic && (await isUnwanted(database, topUp, consent))) {
+    return cancelPayment(deps, topUp);
+  }
   const { customerId, cardId } = await withCustomer(deps, topUp.accountId, (customerId) =>
     cardOf(deps, topUp, customerId),
   );
@@ -173,10 +178,18 @@ async function payBySavedCard(
   return recordVerdict(deps, stored, verdictOfIntent(confirmed, stored));
 }
 
-/** The owner, a dispute or a fraud warning has turned automatic top-ups off since this one was due. */
-async function areOff(database: Database, consumer: ConsumerRef): Promise<boolean> {
-  const state = await findAutoTopUpState(database, consumer);
-  return state === null || state.status === 'off';
+/**
+ * Since this automatic top-up was due, the owner, a dispute or a fraud warning has turned them off, or the owner has
+ * lowered their amount or their ceiling.
+ */
+async function isUnwanted(
+  database: Database,
+  topUp: TopUp,
+  { takenAutomatically }: Consent,
+): Promise<boolean> {
+  const wanted = await findAutoTopUp(database, topUp);
+  if (wanted === null || wanted.status === 'off') return true;
+  return topUp.amountMicros > wanted.amountMicros || takenAutomatically > wanted.ceilingMicros;
 }
 
 function failedFor(code: Parameters<typeof failureOf>[0]): Verdict {

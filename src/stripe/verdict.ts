@@ -37,6 +37,7 @@ export const FAILURES = {
   tax_address_missing: `The address that the tax depends on is missing. ${CHECKOUT}, which asks for it.`,
   declined_too_often: `The saved card was declined too often within an hour, so it was not charged. ${CHECKOUT}, where another card can be used.`,
   consent_required: `The owner of the account has withdrawn the consent to payments from the saved card, so it was not charged. ${CHECKOUT}.`,
+  consent_ceiling_reached: `The owner of the account has lowered the monthly limit of payments from the saved card, so it was not charged. ${CHECKOUT}.`,
   no_saved_card: `No card is saved. ${CHECKOUT}, which offers to save the card.`,
   payment_too_late: `The payment could not be attempted within 15 minutes, so nothing was charged. Repeat it with a new Idempotency-Key.`,
   payment_failed: `The bank did not complete the payment. ${CHECKOUT}.`,

@@ -308,7 +308,8 @@ export const OPERATIONS = {
     summary: 'Allow payments from your saved card',
     description:
       'Direct and automatic top-ups may take up to `ceiling` in a UTC month. Farebox records the terms that you ' +
-      'agreed to. Send it again to change the ceiling.',
+      'agreed to. Send it again to change the ceiling. A top-up that was requested before and exceeds a lower ceiling ' +
+      'fails with `consent_ceiling_reached`, unless the card is being charged already.',
   },
   withdrawConsent: {
     tag: 'Top-ups',

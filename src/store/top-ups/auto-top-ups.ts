@@ -257,6 +257,9 @@ async function findDue(
   `);
 }
 
+/** The codes of top-ups that the owner's consent did not allow. */
+const FORBIDDEN: ReadonlySet<string> = new Set(['consent_required', 'consent_ceiling_reached']);
+
 export type Ending =
   | { readonly status: 'completed' | 'expired' }
   | {
@@ -301,9 +304,9 @@ async function countEnding(tx: Transaction, consumer: ConsumerRef, ending: Endin
       `);
       return;
     case 'failed':
-      // The card was not tried. The next charge asks again, and its notice waits for the consent.
-      if (ending.failure.code === 'consent_required') {
-        await setState(tx, consumer, 'waiting', 'consent_required');
+      // The card was not tried. The next charge asks again, and its notice waits for the consent or a higher ceiling.
+      if (FORBIDDEN.has(ending.failure.code)) {
+        await setState(tx, consumer, 'waiting', ending.failure.code);
         return;
       }
       const isLast = sql.fragment`declines + 1 >= ${ending.isFinal ? 1 : DECLINES_MAX}`;

@@ -64,12 +64,27 @@ export function obstacleTo(
   return amountMicros > left ? 'ceiling_reached' : null;
 }
 
-/** Whether the owner's consent still stands. A top-up may have been accepted long before its card can be charged. */
 export async function hasConsent(connection: Connection, consumerId: string): Promise<boolean> {
-  const ceiling = await connection.oneFirst(sql.type(ceilingRow)`
+  return (await findCeiling(connection, consumerId)) !== null;
+}
+
+/**
+ * The owner's consent as it is now, and the sums of the month in which the top-up was requested, itself included. A
+ * top-up may have been accepted long before its card can be charged.
+ */
+export async function readConsentFor(
+  connection: Connection,
+  { id, consumerId }: { readonly id: string; readonly consumerId: string },
+): Promise<Consent> {
+  const requestedAt = sql.fragment`(select created_at from farebox.top_ups where id = ${id})`;
+  const ceiling = await findCeiling(connection, consumerId);
+  return { ceiling, ...(await sumTaken(connection, consumerId, requestedAt)) };
+}
+
+async function findCeiling(connection: Connection, consumerId: string): Promise<Micros | null> {
+  return connection.oneFirst(sql.type(ceilingRow)`
     select consent_ceiling_micros as ceiling from farebox.accounts where consumer_id = ${consumerId}
   `);
-  return ceiling !== null;
 }
 
 /** For display only; to decide, use `lockConsent`. */
@@ -86,13 +101,19 @@ export async function readConsent(
   return { ceiling, agreedAt, ...(await sumTaken(connection, consumerId)) };
 }
 
-async function sumTaken(connection: Connection, consumerId: string): Promise<Static<typeof Taken>> {
+/** In the UTC month of the given time. */
+async function sumTaken(
+  connection: Connection,
+  consumerId: string,
+  at = sql.fragment`now()`,
+): Promise<Static<typeof Taken>> {
+  const monthStart = sql.fragment`date_trunc('month', ${at}, 'UTC')`;
   return connection.one(sql.type(takenRow)`
     select coalesce(sum(amount_micros), 0) as taken,
       coalesce(sum(amount_micros) filter (where automatic), 0) as "takenAutomatically"
     from farebox.top_ups
     where consumer_id = ${consumerId} and ${chargesCard}
-      and created_at >= date_trunc('month', now(), 'UTC')
+      and created_at >= ${monthStart} and created_at < date_add(${monthStart}, '1 month', 'UTC')
   `);
 }
 

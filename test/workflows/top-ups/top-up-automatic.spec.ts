@@ -2,9 +2,15 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { wireId } from '../../../src/domain/ids.ts';
+import { asMicros, type Micros } from '../../../src/domain/money.ts';
 import { findOwnerEmail } from '../../../src/store/accounts/accounts.ts';
 import { listMails } from '../../../src/store/console/mails.ts';
-import { findAutoTopUp, setAutoTopUp } from '../../../src/store/top-ups/auto-top-ups.ts';
+import {
+  findAutoTopUp,
+  setAutoTopUp,
+  type AutoTopUpSettings,
+} from '../../../src/store/top-ups/auto-top-ups.ts';
+import { changeConsent } from '../../../src/store/top-ups/monthly-ceiling.ts';
 import type { TopUp } from '../../../src/store/top-ups/top-ups.ts';
 import { findProcessorCustomer } from '../../../src/store/top-ups/processor-customers.ts';
 import { reportReversal } from '../../../src/temporal/start-reversals.ts';
@@ -86,31 +92,53 @@ describe('an automatic top-up', () => {
     assert.equal((await harness.automaticTopUps(consumer)).length, 3);
   });
 
-  for (const [who, turnOff] of [
-    ['the owner', (consumer: Consumer) => setAutoTopUp(harness.database, consumer, null)],
+  /** Changes some of the settings with which it became due: $20.00 at a time. */
+  const changed = (change: Partial<AutoTopUpSettings>) => async (consumer: Consumer) => {
+    const settings = await findAutoTopUp(harness.database, consumer);
+    assert.ok(settings);
+    await setAutoTopUp(harness.database, consumer, { ...settings, ...change });
+  };
+  const allowed = (ceiling: Micros | null) => (consumer: Consumer) =>
+    changeConsent(harness.database, consumer.consumerId, { ceiling, givenBy: 'operator' });
+
+  for (const [what, change, ending] of [
+    ['its owner turns it off', (consumer) => setAutoTopUp(harness.database, consumer, null), null],
+    ['its owner lowers its amount', changed({ amountMicros: asMicros(19_990_000) }), null],
+    ['its owner lowers its monthly limit', changed({ ceilingMicros: asMicros(39_990_000) }), null],
     [
-      'a dispute',
+      'its owner lowers the monthly limit of the card',
+      allowed(asMicros(39_990_000)),
+      'consent_ceiling_reached',
+    ],
+    ['its owner withdraws the consent', allowed(null), 'consent_required'],
+    [
+      'a dispute turns it off',
       async (consumer: Consumer) => {
         const payer = payerOf(harness.database, consumer);
         await payer.report(await payer.topUp(1_000_000), dispute(processorId('dp'), 1_000_000));
       },
+      null,
     ],
-  ] as const) {
-    it(`charges nothing that was due while Stripe was away, if ${who} has turned it off meanwhile`, async () => {
-      const consumer = await newConsumer('pm_card_visa', { threshold: 10 });
+  ] as readonly [string, (consumer: Consumer) => Promise<unknown>, string | null][]) {
+    it(`charges nothing that was due while Stripe was away, if ${what} meanwhile`, async () => {
+      const consumer = await newConsumer('pm_card_visa', { threshold: 35 });
+      await harness.charge(consumer);
+      await until(async () => (await harness.automaticTopUps(consumer))[0]?.status === 'completed');
       const away = { method: 'GET', path: '/v1/payment_methods', kind: 'error', status: 503 };
       await harness.control('faults', { ...away, times: 1_000 });
       await harness.charge(consumer);
       await until(async () => (await harness.faults())[0]!.times < 1_000);
-      const [due] = await harness.automaticTopUps(consumer);
+      const [, due] = await harness.automaticTopUps(consumer);
       assert.equal(due?.status, 'pending');
-      await turnOff(consumer);
+      await change(consumer);
       await harness.forgetFaults();
-      const [topUp] = await harness.automaticTopUps(consumer);
-      assert.ok(topUp);
-      await harness.workflow(topUp.id).result();
-      assert.equal((await harness.topUp(topUp.id)).status, 'expired');
-      assert.deepEqual(await harness.paymentsOf(topUp), []);
+      await harness.workflow(due.id).result();
+      const { status, failureCode } = await harness.topUp(due.id);
+      assert.deepEqual([status, failureCode], [ending === null ? 'expired' : 'failed', ending]);
+      assert.deepEqual(await harness.paymentsOf(due), []);
+      if (ending === null) return;
+      const found = await findAutoTopUp(harness.database, consumer);
+      assert.deepEqual([found?.status, found?.reason], ['waiting', ending]);
     });
   }
 

@@ -107,6 +107,24 @@ describe('a direct top-up', () => {
     assert.deepEqual(await harness.books(consumer), NOTHING);
   }).timeout(60_000);
 
+  it('is not charged above a monthly limit that the owner lowered meanwhile, nor is its prepared payment', async () => {
+    const consumer = await withCard('pm_card_visa');
+    const path = '/v1/payment_intents/';
+    const away = { method: 'POST', path, kind: 'error', status: 503, times: 1_000 };
+    await harness.control('faults', away);
+    const { topUp } = await stuck(harness.request(consumer, 'direct', 12.5));
+    const { paymentIntentId } = await harness.topUp(topUp.id);
+    const ceiling = 12_490_000 as Micros;
+    await changeConsent(harness.database, consumer.consumerId, { ceiling, givenBy: 'operator' });
+    await harness.forgetFaults();
+    await harness.workflow(topUp.id).executeUpdate('retry');
+    await harness.statusBecomes(topUp, 'failed');
+    assert.equal((await harness.topUp(topUp.id)).failureCode, 'consent_ceiling_reached');
+    const intent = await harness.stripe.paymentIntents.retrieve(paymentIntentId ?? '');
+    assert.equal(intent.status, 'canceled');
+    assert.deepEqual(await harness.books(consumer), NOTHING);
+  }).timeout(60_000);
+
   async function stuck(asked: Promise<TopUpResult>): Promise<{ readonly topUp: TopUp }> {
     const result = await asked;
     assert.ok(result.kind === 'pending', result.kind);

@@ -52,10 +52,7 @@ import { keyReused } from '../../retries.ts';
 import { confirmationUrlOf } from './confirm-page.ts';
 
 /** The errors of a request that charges the saved card: why it was not charged, or why the charge failed. */
-export const DIRECT_TOP_UP_ERRORS: readonly ErrorCode[] = [
-  ...FAILURE_CODES,
-  'consent_ceiling_reached',
-];
+export const DIRECT_TOP_UP_ERRORS: readonly ErrorCode[] = FAILURE_CODES;
 
 /** One of a hundred may be paid, or expire, at any time. */
 const OPEN_RETRY_SECONDS = 60;
