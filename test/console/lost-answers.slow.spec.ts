@@ -51,6 +51,8 @@ describe('the console without an answer', function () {
     (await call(harness.stack.api, 'GET', path, { key })).body;
   const spentBy = async (account: TestAccount) =>
     ((await read('/v1/usage', account)) as { total: number }).total;
+  const balanceOf = async (account: TestAccount) =>
+    ((await read('/v1/balance', account)) as { balance: number }).balance;
 
   it('refunds a part of a charge once when the answer is lost', async () => {
     const account = await harness.newAccount(5);
@@ -62,6 +64,43 @@ describe('the console without an answer', function () {
     await button('Refund').click();
     await page.getByText('Refunded $0.50.').waitFor();
     assert.equal(await spentBy(account), 1.5);
+  });
+
+  it('does not add a changed refund to the one whose answer was lost', async () => {
+    const account = await harness.newAccount(5);
+    const amount = await openRefund(account);
+    await loseNext('**/refund');
+    await amount.fill('0.5');
+    await button('Refund').click();
+    await page.getByText('The outcome is not known. You can safely try again').waitFor();
+    await amount.fill('0.75');
+    await button('Refund').click();
+    await page.getByText('Your earlier request, with different values, did arrive.').waitFor();
+    assert.equal(await spentBy(account), 1.5);
+    // Now that it is known, the same refund is one more.
+    await button('Refund').click();
+    await page.getByText('Refunded $0.75.').waitFor();
+    assert.equal(await spentBy(account), 0.75);
+  });
+
+  it('charges the saved card once when somebody leaves the form after a lost answer', async () => {
+    const account = await createAccount(harness.stack.env, 0);
+    await window.enter(account);
+    const pay = async () => {
+      await page.getByText('Test card').click();
+      await page.getByLabel('Amount in dollars').fill('6');
+      await button('Pay $6.00').click();
+    };
+    await loseNext('**/v1/top-up');
+    await pay();
+    await page.getByText('The outcome is not known. You can safely try again').waitFor();
+    for (const name of ['Usage', 'Balance']) {
+      await page.getByRole('link', { name, exact: true }).click();
+      await page.getByRole('heading', { level: 1, name }).waitFor();
+    }
+    await pay();
+    await page.getByText('$6.00 was added to your balance.').waitFor();
+    assert.equal(await balanceOf(account), 6);
   });
 
   it('says so when the top-up of a payment page cannot be read', async () => {

@@ -20,7 +20,7 @@ import {
 import { PagedList, usePages, whileOnePage } from '../parts/lists.tsx';
 import { Card, Page } from '../parts/page.tsx';
 import { Empty, Failed } from '../parts/states.tsx';
-import { useRetriedWrite } from '../retry-key.ts';
+import { writeOnce } from '../retry-key.ts';
 
 export function DeveloperChargesPage() {
   const { charge, consumerId, ...filter } = useSearch({ from: '/shell/developer/charges' });
@@ -97,9 +97,9 @@ function Refund({ charge }: { readonly charge: Charge }) {
   const left = Math.round((charge.amount - charge.refunded) * 1e6) / 1e6;
   const [amount, setAmount] = useState(String(left));
   const queries = useQueryClient();
-  const send = useRetriedWrite<ChargeRefund>();
   const refund = useMutation({
-    mutationFn: () => send(`/v1/charges/${charge.id}/refund`, { amount: amount.trim() }),
+    mutationFn: () =>
+      writeOnce<ChargeRefund>(`/v1/charges/${charge.id}/refund`, { amount: amount.trim() }),
     onSuccess: async (refunded) => {
       notifications.show({ message: `Refunded ${usd(refunded.amount)}.` });
       // Otherwise one more click would refund the same amount again.
