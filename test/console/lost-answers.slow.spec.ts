@@ -66,6 +66,19 @@ describe('the console without an answer', function () {
     assert.equal(await spentBy(account), 1.5);
   });
 
+  it('refunds a part of a charge once when Enter is pressed twice', async () => {
+    const account = await harness.newAccount(5);
+    const amount = await openRefund(account);
+    await amount.fill('0.5');
+    await amount.press('Enter');
+    await page.getByText('Refunded $0.50.').waitFor();
+    await amount.press('Enter');
+    await amount.fill('0.25');
+    await amount.press('Enter');
+    await page.getByText('Refunded $0.25.').waitFor();
+    assert.equal(await spentBy(account), 1.25);
+  });
+
   it('does not add a changed refund to the one whose answer was lost', async () => {
     const account = await harness.newAccount(5);
     const amount = await openRefund(account);
@@ -81,6 +94,21 @@ describe('the console without an answer', function () {
     await button('Refund').click();
     await page.getByText('Refunded $0.75.').waitFor();
     assert.equal(await spentBy(account), 0.75);
+  });
+
+  it('charges the saved card once when Enter is pressed twice', async () => {
+    const account = await createAccount(harness.stack.env, 0);
+    await window.enter(account);
+    await page.getByText('Test card').click();
+    const amount = page.getByLabel('Amount in dollars');
+    await amount.fill('6');
+    await amount.press('Enter');
+    await page.getByText('$6.00 was added to your balance.').waitFor();
+    await amount.press('Enter');
+    await amount.fill('7');
+    await amount.press('Enter');
+    await page.getByText('$7.00 was added to your balance.').waitFor();
+    assert.equal(await balanceOf(account), 13);
   });
 
   it('charges the saved card once when somebody leaves the form after a lost answer', async () => {

@@ -60,6 +60,8 @@ export function TopUpForm() {
       }),
     onSuccess: async ({ sessionUrl }) => {
       if (sessionUrl !== undefined) return window.location.assign(sessionUrl);
+      // Otherwise one more press of Enter would pay the same amount again.
+      setAmount('');
       await queries.invalidateQueries();
     },
     onError: () => queries.invalidateQueries({ queryKey: ['top-ups'] }),
