@@ -1,29 +1,44 @@
 /**
- * The idempotency key of a form or button. It stays the same until the request succeeds or asks for something
- * else, so that sending it again after a lost answer takes effect once, and shows the secret that the first
- * time made.
+ * The idempotency keys of forms and buttons. A key stays the same until the outcome of its request is known: the same
+ * request again takes effect once, and shows the secret that the first one made; one with other values is refused if
+ * the first one arrived.
  */
-import { useRef } from 'react';
-import { newIdempotencyKey, write, type WriteOptions } from './api.ts';
+import { ApiFailure, newIdempotencyKey, write, type WriteOptions } from './api.ts';
 
-/** Sends with the key of what is asked. */
-export function useRetryKey() {
-  const last = useRef({ asked: '', idempotencyKey: '' });
-  return async <T>(question: unknown, send: (idempotencyKey: string) => Promise<T>): Promise<T> => {
-    const asked = JSON.stringify(question);
-    if (last.current.asked !== asked) {
-      last.current = { asked, idempotencyKey: newIdempotencyKey() };
-    }
-    const answer = await send(last.current.idempotencyKey);
-    last.current = { asked: '', idempotencyKey: '' };
+/** By what is asked for. They outlive the form, because somebody may leave it and try again in a new one. */
+const keys = new Map<string, string>();
+
+/** `what`: the path, or another name for requests that must not both take effect. */
+export async function sendOnce<T>(
+  what: string,
+  send: (idempotencyKey: string) => Promise<T>,
+): Promise<T> {
+  const idempotencyKey = keys.get(what) ?? newIdempotencyKey();
+  keys.set(what, idempotencyKey);
+  try {
+    const answer = await send(idempotencyKey);
+    keys.delete(what);
     return answer;
-  };
+  } catch (error) {
+    if (isUsedUp(error)) keys.delete(what);
+    throw error;
+  }
 }
 
-export function useRetriedWrite<T>() {
-  const once = useRetryKey();
-  return (path: string, body: object = {}, options: Pick<WriteOptions, 'apiKey'> = {}) =>
-    once([path, body, options], (idempotencyKey) =>
-      write<T>(path, body, { ...options, idempotencyKey }),
-    );
+export function writeOnce<T>(
+  path: string,
+  body: object = {},
+  options: Pick<WriteOptions, 'apiKey'> = {},
+): Promise<T> {
+  return sendOnce(path, (idempotencyKey) => write<T>(path, body, { ...options, idempotencyKey }));
+}
+
+/**
+ * Whether the key would bring the same refusal again: it belongs to a payment that failed, or to a request with other
+ * values. Any other refusal says nothing about the request before it, whose answer was lost.
+ */
+function isUsedUp(error: unknown): boolean {
+  return (
+    error instanceof ApiFailure && (error.status === 402 || error.code === 'idempotency_key_reused')
+  );
 }

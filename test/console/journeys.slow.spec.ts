@@ -152,6 +152,7 @@ describe('the console', function () {
     await page.getByText('$25.00 was added to your balance.').waitFor();
     await page.getByText('$25.00 of $40.00 used this month').waitFor();
     await page.getByText('Visa •••• 4242').first().waitFor();
+    await page.getByText('$25', { exact: true }).click();
     await button('Pay $25.00').click();
     await page.getByText('This would exceed the monthly ceiling').waitFor();
 
@@ -296,8 +297,9 @@ describe('the console', function () {
     await amount.fill('0.5');
     await button('Refund').click();
     await page.getByText('Refunded $0.50.').waitFor();
-    // The form shows the remaining amount, so a second click does not refund the same amount again.
-    await until(async () => (await amount.inputValue()) === '1.5');
+    await until(async () => (await amount.getAttribute('placeholder')) === 'Up to 1.5');
+    assert.equal(await amount.inputValue(), '');
+    assert.ok(await button('Refund').isDisabled());
     await window.go('/usage');
     await page.getByText('Total, net of refunds: $1.50').waitFor();
     await page.getByText('$0.50 refunded').waitFor();

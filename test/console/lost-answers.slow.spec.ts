@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import type { Page, Route } from 'playwright-core';
 import { ask } from '../support/approval-requests.ts';
 import { makeBudget, makeKey } from '../support/budget-requests.ts';
-import { createAccount } from '../support/accounts.ts';
+import { createAccount, type TestAccount } from '../support/accounts.ts';
 import { call, charge } from '../support/http.ts';
 import { openForEach, openedDialog, type ConsoleHarness, type Window } from '../support/console.ts';
 import { until } from '../support/stack.ts';
@@ -31,27 +31,120 @@ describe('the console without an answer', function () {
 
   const button = (name: string | RegExp) => page.getByRole('button', { name });
 
-  it('refunds a part of a charge once when the answer is lost', async () => {
-    const account = await harness.newAccount(5);
-    await charge(harness.stack.api, account, { tool: 'search', amount: 2 });
-    await window.enter(account, '/developer/charges');
-    await button(/^Charge for search/).click();
-    const amount = (await openedDialog(page, 'Charge')).getByLabel('Amount to refund in dollars');
-    await amount.fill('0.5');
-    await page.route(
-      '**/refund',
+  /** The request arrives, its answer does not. */
+  const loseNext = (url: string) =>
+    page.route(
+      url,
       async (route) => {
         await route.fetch();
         await route.fulfill({ status: 500, json: UNKNOWN });
       },
       { times: 1 },
     );
+  const openRefund = async (account: TestAccount) => {
+    await charge(harness.stack.api, account, { tool: 'search', amount: 2 });
+    await window.enter(account, '/developer/charges');
+    await button(/^Charge for search/).click();
+    return (await openedDialog(page, 'Charge')).getByLabel('Amount to refund in dollars');
+  };
+  const read = async (path: string, { consumerKey: key }: TestAccount) =>
+    (await call(harness.stack.api, 'GET', path, { key })).body;
+  const spentBy = async (account: TestAccount) =>
+    ((await read('/v1/usage', account)) as { total: number }).total;
+  const balanceOf = async (account: TestAccount) =>
+    ((await read('/v1/balance', account)) as { balance: number }).balance;
+
+  it('refunds a part of a charge once when the answer is lost', async () => {
+    const account = await harness.newAccount(5);
+    const amount = await openRefund(account);
+    await amount.fill('0.5');
+    await loseNext('**/refund');
     await button('Refund').click();
     await page.getByText('The outcome is not known. You can safely try again').waitFor();
     await button('Refund').click();
     await page.getByText('Refunded $0.50.').waitFor();
-    const answer = await call(harness.stack.api, 'GET', '/v1/usage', { key: account.consumerKey });
-    assert.equal((answer.body as { total: number }).total, 1.5);
+    assert.equal(await spentBy(account), 1.5);
+  });
+
+  it('refunds a part of a charge once when Enter is pressed twice', async () => {
+    const account = await harness.newAccount(5);
+    const amount = await openRefund(account);
+    await amount.fill('0.5');
+    await amount.press('Enter');
+    await page.getByText('Refunded $0.50.').waitFor();
+    await amount.press('Enter');
+    await amount.fill('0.25');
+    await amount.press('Enter');
+    await page.getByText('Refunded $0.25.').waitFor();
+    assert.equal(await spentBy(account), 1.25);
+  });
+
+  it('does not add a changed refund to the one whose answer was lost', async () => {
+    const account = await harness.newAccount(5);
+    const amount = await openRefund(account);
+    await loseNext('**/refund');
+    await amount.fill('0.5');
+    await button('Refund').click();
+    await page.getByText('The outcome is not known. You can safely try again').waitFor();
+    await amount.fill('0.75');
+    await button('Refund').click();
+    await page.getByText('Your earlier request, with different values, did arrive.').waitFor();
+    assert.equal(await spentBy(account), 1.5);
+    // Now that it is known, the same refund is one more.
+    await button('Refund').click();
+    await page.getByText('Refunded $0.75.').waitFor();
+    assert.equal(await spentBy(account), 0.75);
+  });
+
+  it('charges the saved card once when Enter is pressed twice', async () => {
+    const account = await createAccount(harness.stack.env, 0);
+    await window.enter(account);
+    await page.getByText('Test card').click();
+    const amount = page.getByLabel('Amount in dollars');
+    await amount.fill('6');
+    await amount.press('Enter');
+    await page.getByText('$6.00 was added to your balance.').waitFor();
+    await amount.press('Enter');
+    await amount.fill('7');
+    await amount.press('Enter');
+    await page.getByText('$7.00 was added to your balance.').waitFor();
+    assert.equal(await balanceOf(account), 13);
+  });
+
+  it('charges the saved card once when somebody leaves the form after a lost answer', async () => {
+    const account = await createAccount(harness.stack.env, 0);
+    await window.enter(account);
+    const pay = async () => {
+      await page.getByText('Test card').click();
+      await page.getByLabel('Amount in dollars').fill('6');
+      await button('Pay $6.00').click();
+    };
+    await loseNext('**/v1/top-up');
+    await pay();
+    await page.getByText('The outcome is not known. You can safely try again').waitFor();
+    for (const name of ['Usage', 'Balance']) {
+      await page.getByRole('link', { name, exact: true }).click();
+      await page.getByRole('heading', { level: 1, name }).waitFor();
+    }
+    await pay();
+    await page.getByText('$6.00 was added to your balance.').waitFor();
+    assert.equal(await balanceOf(account), 6);
+  });
+
+  it('says so when the top-up of a payment page cannot be read', async () => {
+    await window.enter(await harness.newAccount(0));
+    const topUp = `tu_${'0'.repeat(32)}`;
+    for (const result of ['paid', 'canceled']) {
+      await page.route(`**/v1/top-up/${topUp}`, (route) =>
+        route.fulfill({ status: 500, json: UNKNOWN }),
+      );
+      await window.go(`/balance?topUp=${topUp}&result=${result}`);
+      await page.getByText('This could not be loaded').waitFor();
+      assert.equal(await page.getByText('No payment has arrived').count(), 0, result);
+      await page.unroute(`**/v1/top-up/${topUp}`);
+      await button('Try again').click();
+      await page.getByText('Not in this account').waitFor();
+    }
   });
 
   it('pays for an approval under one key, and under another one only after a payment that failed', async () => {

@@ -5,10 +5,11 @@ import { useInfiniteQuery, useQuery, useQueryClient } from '@tanstack/react-quer
 import { useSearch } from '@tanstack/react-router';
 import { useEffect, useRef } from 'react';
 import type { Budgets, TopUp, Usage } from '../answers.ts';
-import { read } from '../api.ts';
+import { ApiFailure, read } from '../api.ts';
 import { decimalsOfAll, lasts, paymentText, usd, utcDay } from '../format.ts';
 import { balanceRead, DAYS, keysRead, topUpsRead, usageByDayRead } from '../page-reads.ts';
 import { BarsCard } from '../parts/bars.tsx';
+import { Elsewhere } from '../parts/budget-limits.tsx';
 import { PagedList, ScrollTable } from '../parts/lists.tsx';
 import { Card, Page } from '../parts/page.tsx';
 import { Empty, Loaded, Loading } from '../parts/states.tsx';
@@ -165,10 +166,21 @@ function ReturnedTopUp() {
     if (status === 'completed') void queries.invalidateQueries();
   }, [status, queries]);
   if (id === undefined) return null;
-  if (topUp.isPending) return <Loading />;
+  if (topUp.error instanceof ApiFailure && topUp.error.status === 404) return <Elsewhere />;
+  return <Loaded query={topUp}>{(data) => <Returned topUp={data} result={result} />}</Loaded>;
+}
+
+function Returned({
+  topUp,
+  result,
+}: {
+  readonly topUp: TopUp;
+  readonly result: string | undefined;
+}) {
+  const { status } = topUp;
   const isUnpaid = status === 'failed' || status === 'expired';
   // A payment page that was left may have been paid: in another tab, or before somebody went back to it.
-  if (result !== 'paid' && (status === undefined || status === 'pending' || isUnpaid)) {
+  if (result !== 'paid' && (status === 'pending' || isUnpaid)) {
     return isUnpaid ? (
       <Alert color="gray" title="No payment was made" role="status">
         You left the payment page. Your balance has not changed.
@@ -180,8 +192,7 @@ function ReturnedTopUp() {
       </Alert>
     );
   }
-  if (!topUp.data) return null;
-  const amount = usd(topUp.data.amount);
+  const amount = usd(topUp.amount);
   if (status === 'pending') {
     return (
       <Alert color="blue" title="Payment processing" role="status">
@@ -196,7 +207,7 @@ function ReturnedTopUp() {
     </Alert>
   ) : (
     <Alert color="red" title="Payment failed" role="status">
-      {topUp.data.failure?.message ?? 'Nothing was added to your balance.'}
+      {topUp.failure?.message ?? 'Nothing was added to your balance.'}
     </Alert>
   );
 }

@@ -20,7 +20,7 @@ import {
 import { PagedList, usePages, whileOnePage } from '../parts/lists.tsx';
 import { Card, Page } from '../parts/page.tsx';
 import { Empty, Failed } from '../parts/states.tsx';
-import { useRetriedWrite } from '../retry-key.ts';
+import { writeOnce } from '../retry-key.ts';
 
 export function DeveloperChargesPage() {
   const { charge, consumerId, ...filter } = useSearch({ from: '/shell/developer/charges' });
@@ -92,28 +92,29 @@ export function DeveloperChargesPage() {
   );
 }
 
-/** Refunds all that is left of the charge, or less. */
+/** Refunds the amount in the field: at first all that is left of the charge. */
 function Refund({ charge }: { readonly charge: Charge }) {
   const left = Math.round((charge.amount - charge.refunded) * 1e6) / 1e6;
   const [amount, setAmount] = useState(String(left));
   const queries = useQueryClient();
-  const send = useRetriedWrite<ChargeRefund>();
   const refund = useMutation({
-    mutationFn: () => send(`/v1/charges/${charge.id}/refund`, { amount: amount.trim() }),
+    mutationFn: () =>
+      writeOnce<ChargeRefund>(`/v1/charges/${charge.id}/refund`, { amount: amount.trim() }),
     onSuccess: async (refunded) => {
       notifications.show({ message: `Refunded ${usd(refunded.amount)}.` });
-      // Otherwise one more click would refund the same amount again.
-      setAmount(String(Math.round((left - refunded.amount) * 1e6) / 1e6));
+      // Otherwise one more press of Enter would refund more.
+      setAmount('');
       await queries.invalidateQueries();
     },
   });
   if (left <= 0) return null;
+  const isEmpty = amount.trim() === '';
   return (
     <Field label="Refund">
       <form
         onSubmit={(event) => {
           event.preventDefault();
-          refund.mutate();
+          if (!isEmpty && !refund.isPending) refund.mutate();
         }}
       >
         <Group gap="xs" align="flex-end" wrap="nowrap">
@@ -121,10 +122,11 @@ function Refund({ charge }: { readonly charge: Charge }) {
             aria-label="Amount to refund in dollars"
             leftSection="$"
             inputMode="decimal"
+            placeholder={`Up to ${left}`}
             value={amount}
             onChange={(event) => setAmount(event.currentTarget.value)}
           />
-          <Button type="submit" variant="default" loading={refund.isPending}>
+          <Button type="submit" variant="default" disabled={isEmpty} loading={refund.isPending}>
             Refund
           </Button>
         </Group>

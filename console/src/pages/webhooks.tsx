@@ -5,7 +5,7 @@ import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { NewWebhookEndpoint, WebhookEndpoints } from '../answers.ts';
 import { read } from '../api.ts';
-import { useRetriedWrite } from '../retry-key.ts';
+import { writeOnce } from '../retry-key.ts';
 import { EVENT_CHOICES } from '../parts/event-types.ts';
 import { Chosen, type Click } from '../parts/chosen.tsx';
 import { LowBalanceCard } from '../parts/low-balance.tsx';
@@ -88,12 +88,11 @@ function CreateForm({ onMade }: { readonly onMade: (secret: string) => void }) {
   const [description, setDescription] = useState('');
   const [types, setTypes] = useState<string[]>([]);
   const queries = useQueryClient();
-  const send = useRetriedWrite<NewWebhookEndpoint>();
   const create = useMutation({
     mutationFn: () => {
       const wanted = types.length === 0 ? null : types;
       const body = { url: url.trim(), description, types: wanted };
-      return send('/v1/webhook-endpoints', body);
+      return writeOnce<NewWebhookEndpoint>('/v1/webhook-endpoints', body);
     },
     onSuccess: async ({ secret }) => {
       onMade(secret);

@@ -6,7 +6,7 @@ import { useState } from 'react';
 import type { Budget, NewKey } from '../answers.ts';
 import { write } from '../api.ts';
 import { changesOf } from '../changes.ts';
-import { useRetryKey } from '../retry-key.ts';
+import { sendOnce } from '../retry-key.ts';
 import { DollarsInput } from './dollars-input.tsx';
 import { Failed } from './states.tsx';
 
@@ -67,11 +67,10 @@ export function CreateBudgetForm({
 }) {
   const [draft, setDraft] = useState(draftOf());
   const queries = useQueryClient();
-  const once = useRetryKey();
   const create = useMutation({
     mutationFn: () => {
       const body = { ...bodyOf(draft), ...(parentId !== undefined && { parentId }) };
-      return once(body, async (idempotencyKey) => {
+      return sendOnce('/v1/budgets', async (idempotencyKey) => {
         const budget = await write<Budget>('/v1/budgets', body, { idempotencyKey });
         const path = `/v1/budgets/${budget.id}/keys`;
         return { budget, key: await write<NewKey>(path, { name: body.name }, { idempotencyKey }) };

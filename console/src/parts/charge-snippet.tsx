@@ -10,7 +10,7 @@ import type { NewKey } from '../answers.ts';
 import { write } from '../api.ts';
 import { usd } from '../format.ts';
 import { toolsRead } from '../page-reads.ts';
-import { useRetriedWrite } from '../retry-key.ts';
+import { writeOnce } from '../retry-key.ts';
 import { Card } from './page.tsx';
 import { developerSnippets, Snippets } from './snippets.tsx';
 import { Failed } from './states.tsx';
@@ -133,11 +133,10 @@ function CreateTestKeys({ price, onMade }: CreateProps) {
 
 /** Each run is a charge of its own, unless the last one had no success: then it repeats that. */
 function useCharge({ tool, price }: Call, secret?: string) {
-  const send = useRetriedWrite<Readonly<Record<string, unknown>>>();
   const queries = useQueryClient();
   return useMutation({
     mutationFn: (consumerKey: string) =>
-      send(
+      writeOnce<Readonly<Record<string, unknown>>>(
         '/v1/charges',
         { apiKey: consumerKey, tool, amount: price },
         secret === undefined ? {} : { apiKey: secret },

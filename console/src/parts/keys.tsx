@@ -19,7 +19,7 @@ import { useState, type ReactNode } from 'react';
 import type { Budget, Key, NewKey, SpendKeys } from '../answers.ts';
 import { write } from '../api.ts';
 import { keysRead } from '../page-reads.ts';
-import { useRetriedWrite } from '../retry-key.ts';
+import { writeOnce } from '../retry-key.ts';
 import { PagedList, ScrollTable, usePages, whileOnePage } from './lists.tsx';
 import { Card } from './page.tsx';
 import { ReleaseHolds } from './release-holds.tsx';
@@ -304,10 +304,9 @@ function CreateForm({
 }) {
   const [name, setName] = useState('');
   const queries = useQueryClient();
-  const send = useRetriedWrite<NewKey>();
   const create = useMutation({
     mutationFn: () =>
-      send(path, { ...asked, ...(name.trim() === '' ? {} : { name: name.trim() }) }),
+      writeOnce<NewKey>(path, { ...asked, ...(name.trim() === '' ? {} : { name: name.trim() }) }),
     onSuccess: async (key) => {
       onMade(key);
       await queries.invalidateQueries({ queryKey: ['keys'] });
@@ -356,9 +355,9 @@ const OVERLAPS = [
 function RollForm({ old, onMade }: { readonly old: Key; readonly onMade: (key: NewKey) => void }) {
   const [overlap, setOverlap] = useState('86400');
   const queries = useQueryClient();
-  const send = useRetriedWrite<NewKey>();
   const roll = useMutation({
-    mutationFn: () => send(`/v1/keys/${old.id}/roll`, { overlapSeconds: Number(overlap) }),
+    mutationFn: () =>
+      writeOnce<NewKey>(`/v1/keys/${old.id}/roll`, { overlapSeconds: Number(overlap) }),
     onSuccess: onMade,
     onSettled: () => queries.invalidateQueries({ queryKey: ['keys'] }),
   });

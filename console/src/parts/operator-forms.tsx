@@ -2,34 +2,26 @@
 import { Alert, Button, Group, Stack, Textarea, TextInput } from '@mantine/core';
 import { notifications } from '@mantine/notifications';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
-import { useRef, useState } from 'react';
+import { useState } from 'react';
 import type { OperatorAccount, OperatorTopUps } from '../answers.ts';
-import { ApiFailure, newIdempotencyKey, write } from '../api.ts';
 import { usd } from '../format.ts';
+import { writeOnce } from '../retry-key.ts';
 import { Failed } from './states.tsx';
 
-/** A repeated request has the same key, so the change happens once. */
 function useCorrection(
   path: string,
   message: (done: { amount: number }) => string,
   onDone: () => void,
 ) {
-  const key = useRef(newIdempotencyKey());
   const queries = useQueryClient();
   return useMutation({
-    mutationFn: (body: object) =>
-      write<{ amount: number }>(path, body, { idempotencyKey: key.current }),
+    mutationFn: (body: object) => writeOnce<{ amount: number }>(path, body),
     onSuccess: async (done) => {
       notifications.show({ message: message(done) });
       onDone();
       await queries.invalidateQueries();
     },
-    onError: (error) => {
-      // The key belongs to an earlier request with different values. If this one is sent again, it is a new change.
-      const isOther = error instanceof ApiFailure && error.code === 'idempotency_key_reused';
-      if (isOther) key.current = newIdempotencyKey();
-      return queries.invalidateQueries();
-    },
+    onError: () => queries.invalidateQueries(),
   });
 }
 

@@ -2,12 +2,13 @@
 import { Alert, Button, Checkbox, Chip, Group, SegmentedControl, Stack, Text } from '@mantine/core';
 import { useDebouncedValue } from '@mantine/hooks';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
-import { useEffect, useRef, useState } from 'react';
+import { useEffect, useState } from 'react';
 import { CHECKOUT_MICROS_MIN } from '../../../src/domain/checkout.ts';
 import { MICROS_PER_DOLLAR } from '../../../src/domain/money.ts';
 import type { PaidTopUp, Quote } from '../answers.ts';
-import { ApiFailure, newIdempotencyKey, read, write } from '../api.ts';
+import { read, write } from '../api.ts';
 import { isPayable, payableHint, payableMaxOf, usd } from '../format.ts';
+import { sendOnce } from '../retry-key.ts';
 import { DollarsInput } from './dollars-input.tsx';
 import { nameOfCard, useChargedCard, useConsent } from './saved-card.tsx';
 import { Card } from './page.tsx';
@@ -18,7 +19,7 @@ const AMOUNTS = [10, 25, 50, 100];
 const DOLLARS_MIN = CHECKOUT_MICROS_MIN / MICROS_PER_DOLLAR;
 /** Longer than the time between two keystrokes, so that the processor calculates the tax once, not after each digit. */
 const TYPING_MS = 300;
-const TOO_MANY = 429;
+const NO_PAGE = 'The payment page is not ready yet. Try again in a moment.';
 
 interface Paid {
   readonly sessionUrl?: string;
@@ -38,32 +39,32 @@ export function TopUpForm() {
   const hasConsent = typeof consent.data?.ceiling === 'number';
   const canUseCard = hasConsent && (card !== undefined || isSimulated);
   const way = canUseCard ? method : 'checkout';
-  /** One for each payment that is meant: a repeated request under the same key pays once. */
-  const key = useRef(newIdempotencyKey());
   const pay = useMutation({
-    mutationFn: async (dollars: number): Promise<Paid> => {
-      const options = { idempotencyKey: key.current };
-      if (way === 'checkout') {
-        const saveCard = hasConsent && savesCard;
-        return write('/v1/checkout', { amount: dollars, saveCard }, options);
-      }
-      const topUp = await write<PaidTopUp>('/v1/top-up', { amount: dollars }, options);
-      // The bank wants it confirmed.
-      return topUp.sessionUrl === undefined ? { topUp } : { sessionUrl: topUp.sessionUrl };
+    mutationFn: (dollars: number) =>
+      sendOnce('top-up', async (idempotencyKey): Promise<Paid> => {
+        const options = { idempotencyKey };
+        if (way === 'checkout') {
+          const saveCard = hasConsent && savesCard;
+          const { sessionUrl } = await write<Paid>(
+            '/v1/checkout',
+            { amount: dollars, saveCard },
+            options,
+          );
+          // The same request asks for it again.
+          if (sessionUrl === undefined) throw new Error(NO_PAGE);
+          return { sessionUrl };
+        }
+        const topUp = await write<PaidTopUp>('/v1/top-up', { amount: dollars }, options);
+        // The bank wants it confirmed.
+        return topUp.sessionUrl === undefined ? { topUp } : { sessionUrl: topUp.sessionUrl };
+      }),
+    onSuccess: async ({ sessionUrl }) => {
+      if (sessionUrl !== undefined) return window.location.assign(sessionUrl);
+      // Otherwise one more press of Enter would pay the same amount again.
+      setAmount('');
+      await queries.invalidateQueries();
     },
-    onSuccess: async ({ sessionUrl, topUp: paid }) => {
-      // Without a page yet, the same request asks for it again.
-      if (sessionUrl !== undefined || paid) key.current = newIdempotencyKey();
-      if (sessionUrl !== undefined) window.location.assign(sessionUrl);
-      else await queries.invalidateQueries();
-    },
-    onError: (error) => {
-      // A refusal is final. After a lost connection the same key finds out what happened; too many requests are refused
-      // before that.
-      const isFinal = error instanceof ApiFailure && error.status >= 400 && error.status < 500;
-      if (isFinal && error.status !== TOO_MANY) key.current = newIdempotencyKey();
-      void queries.invalidateQueries({ queryKey: ['top-ups'] });
-    },
+    onError: () => queries.invalidateQueries({ queryKey: ['top-ups'] }),
   });
   const { reset } = pay;
   useEffect(() => {
@@ -166,9 +167,6 @@ export function TopUpForm() {
                 ? `${usd(topUp.amount)} was added to your balance.`
                 : `${usd(topUp.amount)} is being paid. It shows up under Top-ups.`}
             </Alert>
-          )}
-          {pay.data && !topUp && pay.data.sessionUrl === undefined && (
-            <Alert color="orange">The payment page is not ready yet. Try again in a moment.</Alert>
           )}
           <Button
             type="submit"

@@ -5,7 +5,7 @@ import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { RolledSecret, WebhookEndpoint } from '../answers.ts';
 import { write } from '../api.ts';
-import { useRetriedWrite } from '../retry-key.ts';
+import { writeOnce } from '../retry-key.ts';
 import { plural } from '../format.ts';
 import { ScrollTable } from './lists.tsx';
 import { showFailure } from './show-failure.ts';
@@ -115,9 +115,8 @@ function Actions({ of: endpoint, onSecret, onLog, onDeleted }: ActionsProps) {
     await write(`${path}/test`);
     onLog(endpoint);
   };
-  const sendRoll = useRetriedWrite<RolledSecret>();
   const work: Readonly<Record<Asked, () => Promise<void>>> = {
-    roll: async () => onSecret((await sendRoll(`${path}/roll-secret`)).secret),
+    roll: async () => onSecret((await writeOnce<RolledSecret>(`${path}/roll-secret`)).secret),
     delete: async () => {
       await write(path, {}, { method: 'DELETE' });
       onDeleted();
