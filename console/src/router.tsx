@@ -7,21 +7,39 @@ import {
   lazyRouteComponent,
   redirect,
 } from '@tanstack/react-router';
+import { uuidOf, type IdKind } from '../../src/domain/ids.ts';
 import { readBalancePage, readDashboard } from './page-reads.ts';
 import { Shell } from './parts/shell.tsx';
 import { NotFound, PageFailed } from './parts/states.tsx';
 
 type Words = Readonly<Record<string, unknown>>;
 
-/** These search parameters as text; a missing or empty one is undefined. */
+/** Search parameters that are ids: any other text could lead to another route of the API. */
+const IDS: Readonly<Record<string, IdKind>> = {
+  approval: 'approval',
+  budget: 'budget',
+  charge: 'charge',
+  developer: 'developer',
+  topUp: 'topUp',
+};
+
+function wordOf(name: string, value: unknown): string | undefined {
+  const text = typeof value === 'string' ? value : '';
+  const kind = IDS[name];
+  const isId = kind === undefined || uuidOf(kind, text) !== undefined;
+  return text !== '' && isId ? text : undefined;
+}
+
+/**
+ * These search parameters as text; a missing or empty one, or one that is no id though it should be, is undefined. It
+ * is a member all the same: otherwise the router would keep it as it came.
+ */
 const words =
   <Name extends string>(...names: readonly Name[]) =>
   (search: Words): { [Key in Name]?: string } =>
-    Object.fromEntries(
-      names
-        .filter((name) => search[name] !== undefined && search[name] !== '')
-        .map((name) => [name, String(search[name])]),
-    ) as { [Key in Name]?: string };
+    Object.fromEntries(names.map((name) => [name, wordOf(name, search[name])])) as {
+      [Key in Name]?: string;
+    };
 
 /** Ahead of the data that it shows. */
 const loadChart = (): void => void import('./parts/chart.tsx').catch(() => undefined);

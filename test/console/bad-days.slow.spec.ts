@@ -101,6 +101,26 @@ describe('the console on bad days', function () {
     assert.deepEqual(window.problems, []);
   });
 
+  it('shows the whole page when a parameter of its link is empty or no id', async () => {
+    await window.enter(await harness.newAccount(0));
+    for (const [heading, ...links] of [
+      ['Budgets', '/budgets?budget=', '/budgets?budget=.', '/budgets?budget=..'],
+      ['Charges', '/developer/charges?charge=.', '/developer/charges?charge=../balance'],
+      ['Balance', '/balance?topUp=.', '/balance?result=paid&topUp=../balance'],
+      ['Approvals', '/approvals?budget=&scope=total', '/approvals?budget=.&scope=total'],
+      ['Approvals', '/approvals?approval=..', '/approvals?budget=.&developer=.'],
+      ['Usage', '/usage?from=&to=', '/usage?charge=..'],
+    ] as const) {
+      for (const link of links) {
+        await window.go(link);
+        await page.getByRole('heading', { level: 1, name: heading }).waitFor();
+        await page.waitForLoadState('networkidle');
+        assert.equal(await page.getByRole('alert').count(), 0, link);
+      }
+    }
+    assert.deepEqual(window.problems, []);
+  });
+
   it('refuses amounts that the API refuses, says why, and keeps the input', async () => {
     const account = await harness.newAccount(0);
     await window.enter(account, '/developer/tools');

@@ -5,14 +5,7 @@ import { useQuery } from '@tanstack/react-query';
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import type { PaidCharge, Usage } from '../answers.ts';
 import { read } from '../api.ts';
-import {
-  ChargeFilters,
-  ChargeSheet,
-  ChargeTable,
-  FindCharge,
-  isChargeId,
-  queryOf,
-} from '../parts/charges.tsx';
+import { ChargeFilters, ChargeSheet, ChargeTable, FindCharge, queryOf } from '../parts/charges.tsx';
 import { PagedList, usePages, whileOnePage } from '../parts/lists.tsx';
 import { Card, Page } from '../parts/page.tsx';
 import { PaidBy } from '../parts/paid-by.tsx';
@@ -20,8 +13,7 @@ import { Empty, Failed, Loaded } from '../parts/states.tsx';
 import { Money } from '../parts/values.tsx';
 
 export function UsagePage() {
-  const { charge: named, ...filter } = useSearch({ from: '/shell/usage' });
-  const charge = named !== undefined && isChargeId(named) ? named : undefined;
+  const { charge, ...filter } = useSearch({ from: '/shell/usage' });
   const navigate = useNavigate({ from: '/usage' });
   const query = queryOf(filter);
   const list = usePages<Usage>({

@@ -16,6 +16,7 @@ import {
 import { IconRosetteDiscountCheck } from '@tabler/icons-react';
 import { useMutation } from '@tanstack/react-query';
 import { useEffect, useState, type ReactNode } from 'react';
+import { uuidOf } from '../../../src/domain/ids.ts';
 import type { Usage, Verified } from '../answers.ts';
 import { write } from '../api.ts';
 import { decimalsOfAll } from '../format.ts';
@@ -120,36 +121,30 @@ export function ChargeFilters({ value, onChange, children }: FilterProps) {
   );
 }
 
-const CHARGE_ID = /^chg_[0-9a-f]{32}$/;
-
 /** Opens the charge that somebody else quotes. */
 export function FindCharge({ onFind }: { readonly onFind: (id: string) => void }) {
   const [typed, setTyped] = useState('');
   const [isRefused, setRefused] = useState(false);
   const id = typed.trim();
+  const isId = uuidOf('charge', id) !== undefined;
   return (
     <form
       onSubmit={(event) => {
         event.preventDefault();
-        setRefused(!isChargeId(id));
-        if (isChargeId(id)) onFind(id);
+        setRefused(!isId);
+        if (isId) onFind(id);
       }}
     >
       <TextInput
         label="Charge ID"
         placeholder="chg_…"
         maxLength={100}
-        error={isRefused && !isChargeId(id) && 'Enter the whole ID: chg_ and 32 characters.'}
+        error={isRefused && !isId && 'Enter the whole ID: chg_ and 32 characters.'}
         value={typed}
         onChange={(event) => setTyped(event.currentTarget.value)}
       />
     </form>
   );
-}
-
-/** Any other text in a link could lead to another route of the API. */
-export function isChargeId(text: string): boolean {
-  return CHARGE_ID.test(text);
 }
 
 interface TableProps {
