@@ -35,7 +35,8 @@ describe('the limit of a client address', () => {
     const refused = await tryAs('one@example.com');
     assert.equal(refused.status, 429);
     const wait = Number(refused.headers.get('retry-after'));
-    assert.ok(wait > 10 && wait <= 20, String(wait));
+    // The first attempt was at least 40 seconds ago, and longer on a busy machine.
+    assert.ok(wait > 0 && wait <= 20, String(wait));
     await pass(20);
     assert.equal((await tryAs('one@example.com')).status, 401);
   });

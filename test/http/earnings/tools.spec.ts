@@ -263,11 +263,10 @@ describe('/v1/tools', () => {
     assert.deepEqual(await change(id, {}), was);
     assert.deepEqual(await change(id, { price: 2 }), { ...was, price: 2 });
     assert.deepEqual(await change(id, { description: '' }), { ...was, price: 2, description: '' });
-    assert.deepEqual(await change(id, { price: null, name: 'other' }), {
-      ...was,
-      price: null,
-      description: '',
-    });
+    const cleared = { ...was, price: null, description: '' };
+    assert.deepEqual(await change(id, { price: null }), cleared);
+    const renamed = await patch(id, { name: 'other' });
+    assertError(renamed, 400, 'invalid_request', 'name');
   });
 
   it('charges a changed price on every server', async () => {
