@@ -317,8 +317,9 @@ class Lease {
       if (isUnavailable(error)) return this.#renewInTime(slice, RETRY_MS);
       slice.renewalKey = undefined;
       if (error.code === 'idempotency_key_reused') return this.#renewInTime(slice, RETRY_MS);
-      // It lasts until its end; the next one has to be a new one.
-      this.#refusal = error;
+      // Unless somebody else closed it, it lasts until its end; the next one has to be a new one.
+      if (error.code === 'lease_closed') slice.deadline = 0;
+      else this.#refusal = error;
       if (slice === this.#slice) this.#takeSpare();
       this.#renewInTime(slice);
     }

@@ -346,6 +346,17 @@ describe('client: leases and faults', () => {
     assert.ok(settled.every(({ paid }) => paid));
   });
 
+  it('take another lease when the renewal shows that somebody else has closed it', async () => {
+    const { farebox } = await start({
+      take: (n) => taken({ id: `lse_${n + 1}`, expiresIn: n === 0 ? 5 : EXPIRES_IN }),
+      renew: () => refusal(409, 'lease_closed'),
+    });
+    const lease = ending(await farebox.lease({ ...options, expiresIn: 5 }));
+    await until(() => lease.leaseId === 'lse_2' || lease.remaining > 1);
+    assert.equal(lease.charge({ tool: 'search' }).leaseId, 'lse_2');
+    await lease.close();
+  });
+
   it('ask again with the same key when the answer to taking one was lost', async () => {
     const { service, farebox } = await start({
       take: (n) => (n === 1 || n === 2 ? droppedLine : taken({ id: `lse_${n}` })),
