@@ -1,8 +1,8 @@
 /** Responses of Fastify that are not paid for, and refusals in their place. */
 import { discard, hasFailed, isResponse, isSpent } from './fetch-response.js';
 import { refuse as refuseRaw } from './node-payment.js';
-import { hasFailedStatus, isReadToEnd } from './node-response.js';
-import { refusalOf } from './refusals.js';
+import { hasFailedStatus, isHeaderValue, isReadToEnd } from './node-response.js';
+import { chargeHeaders, refusalOf } from './refusals.js';
 
 /**
  * Gives the body. Takes back the headers that were not there `before`: the handler has set them for its
@@ -32,9 +32,26 @@ export function failHijacked(request, reply, error) {
 }
 
 /** It failed, or cannot be sent. Fastify takes the status of a fetch response only when it sends it. */
-export function cannotBePaid({ raw }, payload) {
+export function cannotBePaid(reply, payload) {
+  if (hasFailedStatus(reply.raw) || !Object.values(reply.getHeaders()).every(isHeaderValue))
+    return true;
   if (isResponse(payload)) return hasFailed(payload);
-  return hasFailedStatus(raw) || isSpent(payload) || isReadToEnd(payload);
+  return !isSendable(payload) || isSpent(payload) || isReadToEnd(payload);
+}
+
+/** What Fastify sends besides a fetch response, and throws for anything else. */
+function isSendable(payload) {
+  if (payload === undefined || payload === null || typeof payload === 'string') return true;
+  if (Buffer.isBuffer(payload)) return true;
+  return typeof payload.pipe === 'function' || typeof payload.getReader === 'function';
+}
+
+/** Takes back what `onSend` has added to a response that Fastify then replaced. */
+export function forgetCharge(reply, charge) {
+  for (const name of Object.keys(chargeHeaders(charge))) {
+    reply.removeHeader(name);
+    reply.raw.removeHeader(name);
+  }
 }
 
 /** Fastify ignores the handler's answer that comes later, and leaves it open if it is a stream. */

@@ -1,8 +1,14 @@
 /** Paid routes for Fastify: `app.get('/search', paidRoute(farebox, { tool, price }), handler)`. */
-import { cannotBePaid, failHijacked, refuse, refuseAtOnce } from './fastify-refusal.js';
+import {
+  cannotBePaid,
+  failHijacked,
+  forgetCharge,
+  refuse,
+  refuseAtOnce,
+} from './fastify-refusal.js';
 import { discard } from './fetch-response.js';
-import { settleBeforeEnd } from './node-payment.js';
-import { signalOf } from './node-response.js';
+import { refundUnsent, settleBeforeEnd } from './node-payment.js';
+import { hasFailedStatus, signalOf } from './node-response.js';
 import { checkPaid, isRefusal, openPayment } from './paid.js';
 import { chargeHeaders } from './refusals.js';
 import { serviceKeyOf } from './service-key.js';
@@ -40,8 +46,18 @@ export function paidRoute(farebox, options) {
       }
     },
     async onSend(request, reply, payload) {
-      const { payment, kept, before, error } = calls.get(request) ?? {};
-      if (!payment) return payload;
+      const call = calls.get(request);
+      if (!call) return payload;
+      if (call.isDecided) {
+        // Fastify could not send what was paid for, and answers an error instead.
+        if (hasFailedStatus(reply.raw)) {
+          forgetCharge(reply, call.charge);
+          await refundUnsent(farebox, call.charge);
+        }
+        return payload;
+      }
+      call.isDecided = true;
+      const { payment, kept, before, error } = call;
       kept.handBack();
       if (error || cannotBePaid(reply, payload)) {
         await payment.release();
@@ -50,7 +66,8 @@ export function paidRoute(farebox, options) {
       }
       const isUnsendable = () => cannotBePaid(reply, payload);
       try {
-        reply.headers(chargeHeaders(await payment.settle(payload, isUnsendable)));
+        call.charge = await payment.settle(payload, isUnsendable);
+        reply.headers(chargeHeaders(call.charge));
         return payload;
       } catch (failure) {
         discard(payload);

@@ -13,6 +13,11 @@ export function isResponse(body) {
   return Object.prototype.toString.call(body) === '[object Response]';
 }
 
+/** The error of a handler that has returned no Response. */
+export function noResponse() {
+  return new TypeError('Farebox: the handler returned no Response; nothing was charged');
+}
+
 /** Whether somebody else has read the body or reads it, so that it cannot be sent. */
 export function isSpent(body) {
   if (isResponse(body)) return body.bodyUsed || body.body?.locked === true;

@@ -1,5 +1,5 @@
 /** Paid fetch handlers: Workers, Next.js route handlers, Deno, Bun. */
-import { discard, hasFailed } from './fetch-response.js';
+import { discard, hasFailed, isResponse, noResponse } from './fetch-response.js';
 import { checkHandler, checkPaid, isRefusal, runPaid } from './paid.js';
 import { chargeHeaders, refusalOf } from './refusals.js';
 import { serviceKeyOf } from './service-key.js';
@@ -19,6 +19,7 @@ export function paidRoute(farebox, options, handler) {
           made = await handler(request, ...rest);
           // The answer came too late.
           if (isOver) discard(made?.body);
+          if (!isResponse(made)) throw noResponse();
           return made;
         },
         hasFailed,

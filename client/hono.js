@@ -1,5 +1,5 @@
 /** Paid routes for Hono: `app.get('/search', paidRoute(farebox, { tool, price }), handler)`. */
-import { discard, hasFailed } from './fetch-response.js';
+import { discard, hasFailed, isResponse, noResponse } from './fetch-response.js';
 import { checkPaid, isRefusal, runPaid } from './paid.js';
 import { chargeHeaders, refusalOf } from './refusals.js';
 import { serviceKeyOf } from './service-key.js';
@@ -18,6 +18,11 @@ export function paidRoute(farebox, options) {
         // By then, Hono has turned an exception of the handler into a response.
         run: async () => {
           await next();
+          if (context.finalized && !isResponse(context.res)) {
+            // Hono would take headers from it for the response of its error handler.
+            context.res = undefined;
+            throw noResponse();
+          }
           return context;
         },
         // A handler that forgot to return its response. Hono fails then.

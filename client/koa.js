@@ -1,6 +1,7 @@
 /** Paid routes for Koa: `router.get('/search', paidRoute(farebox, { tool, price }), handler)`. */
 import { discard, isSpent } from './fetch-response.js';
 import { Written } from './koa-written.js';
+import { refundUnsent } from './node-payment.js';
 import { hasFailedStatus, isReadToEnd, signalOf } from './node-response.js';
 import { checkPaid, isRefusal, runPaid } from './paid.js';
 import { chargeHeaders, refusalOf } from './refusals.js';
@@ -25,6 +26,8 @@ export function paidRoute(farebox, options) {
             refuse();
           }
           await written.end();
+          // Makes Koa serialize the body, as it does later to send it. What cannot be serialized throws here.
+          if (context.respond !== false) void context.length;
           return context;
         },
         // Koa does not send the body of a handler that has written to Node's response itself, and may have
@@ -34,6 +37,12 @@ export function paidRoute(farebox, options) {
       });
       written.restore();
       context.set(chargeHeaders(charge));
+      // What fails later, such as a stream before its first byte or a middleware outside, makes Koa answer an error.
+      const { res } = context;
+      res.once('close', () => {
+        const isSent = res.headersSent && res.statusCode < 400;
+        if (!isSent) void refundUnsent(farebox, charge);
+      });
       written.send();
     } catch (error) {
       discard(context.body);

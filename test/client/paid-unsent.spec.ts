@@ -6,13 +6,18 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer, type RequestListener, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { Readable } from 'node:stream';
 import { paidRoute as expressRoute } from '@farebox/client/express';
 import { paidRoute as fastifyRoute } from '@farebox/client/fastify';
+import { paidRoute as fetchRoute } from '@farebox/client/fetch';
+import { paidRoute as honoRoute } from '@farebox/client/hono';
 import { paidRoute as koaRoute } from '@farebox/client/koa';
 import { FakeFarebox } from '@farebox/client/testing';
 import express, { type ErrorRequestHandler, type RequestHandler } from 'express';
 import { fastify, type RouteHandlerMethod } from 'fastify';
+import { Hono } from 'hono';
 import Koa from 'koa';
+import { until } from '../support/stack.ts';
 
 const price = { tool: 'search', price: 1 };
 
@@ -57,6 +62,21 @@ function failAtEnd(when: 'before' | 'after', error: Error): RequestHandler {
   };
 }
 
+/** Fails before its first byte. */
+const broken = () =>
+  new Readable({
+    read() {
+      this.destroy(new Error('the stream is broken'));
+    },
+  });
+
+/** A hook of Fastify that changes nothing. */
+const keep = async (): Promise<unknown> => undefined;
+
+const fail = async (): Promise<never> => {
+  throw new Error('the hook is broken');
+};
+
 const pass: RequestHandler = (_request, _response, next) => next();
 
 function misfit(response: ServerResponse): void {
@@ -93,9 +113,11 @@ describe('client: responses of paid routes that cannot be sent', () => {
     app.use(note);
     return { answer: await askOnce(app, apiKey), errors };
   }
-  async function onFastify(handler: RouteHandlerMethod): Promise<Answer> {
+  async function onFastify(handler: RouteHandlerMethod, onSend = keep): Promise<Answer> {
     const app = fastify();
-    app.get('/', fastifyRoute(fake.farebox(), price), handler);
+    const paid = fastifyRoute(fake.farebox(), price);
+    const pay: typeof paid.onSend = (...call) => paid.onSend(...call);
+    app.get('/', { ...paid, onSend: [pay, onSend] }, handler);
     try {
       return await ask(await app.listen({ port: 0, host: '127.0.0.1' }), apiKey);
     } finally {
@@ -207,5 +229,79 @@ describe('client: responses of paid routes that cannot be sent', () => {
         assert.deepEqual([status, chargeId, await charges()], [500, null, []]);
       });
     }
+  }
+
+  const circular: { self?: object } = {};
+  circular.self = circular;
+  for (const [what, body] of Object.entries({ 'a BigInt': { count: 10n }, 'a circle': circular })) {
+    it(`are not paid for when Koa cannot serialize ${what}`, async () => {
+      const { status, chargeId } = await onKoa((ctx) => void (ctx.body = body));
+      assert.deepEqual([status, chargeId, await charges()], [500, null, []]);
+    });
+  }
+
+  it('are not paid for when a stream of Koa fails before its first byte', async () => {
+    const { status, text } = await onKoa((ctx) => void (ctx.body = broken()));
+    assert.deepEqual([status, text], [undefined, '']);
+    await until(async () => (await balance()) === 1);
+  });
+
+  it('are not paid for when a middleware of Koa fails outside the paid route', async () => {
+    const app = new Koa();
+    app.silent = true;
+    app.use(async (_ctx, next) => {
+      await next();
+      throw new Error('the log is broken');
+    });
+    app.use(koaRoute(fake.farebox(), price)).use((ctx) => void (ctx.body = 'otters'));
+    const listener: RequestListener = (request, response) => void app.callback()(request, response);
+    const { status, chargeId } = await askOnce(listener, apiKey);
+    assert.deepEqual([status, chargeId], [500, null]);
+    await until(async () => (await balance()) === 1);
+  });
+
+  const unsendable: Readonly<Record<string, RouteHandlerMethod>> = {
+    'an object as text/csv': async (_request, reply) => reply.type('text/csv').send({ found: 1 }),
+    'a number as text': async (_request, reply) => reply.type('text/plain').send(5),
+    'what a serializer left as an object': async (_request, reply) =>
+      reply.serializer((payload: unknown) => payload as string).send({ found: 1 }),
+    'a header that is not Latin': async (_request, reply) =>
+      reply.header('x-done', '\u2713').send('x'),
+  };
+  for (const [what, handler] of Object.entries(unsendable)) {
+    it(`are not paid for when Fastify refuses to send ${what}`, async () => {
+      const { status, chargeId } = await onFastify(handler);
+      assert.deepEqual([status, chargeId, await charges()], [500, null, []]);
+    });
+  }
+
+  it('are not paid for when a stream of Fastify fails before its first byte', async () => {
+    const { status, chargeId } = await onFastify((_request, reply) => reply.send(broken()));
+    assert.deepEqual([status, chargeId, await balance()], [500, null, 1]);
+  });
+
+  it('are not paid for when a later onSend of Fastify fails', async () => {
+    const { status, chargeId } = await onFastify(async () => 'otters', fail);
+    assert.deepEqual([status, chargeId, await balance()], [500, null, 1]);
+  });
+
+  for (const [what, result] of Object.entries({ 'an object': { a: 1 }, 'a string': 'otters' })) {
+    const handler = () => result as unknown as Response;
+
+    it(`are not paid for when a fetch handler returns ${what} instead of one`, async () => {
+      const route = fetchRoute(fake.farebox(), price, handler);
+      const request = new Request('http://site', { headers: { 'x-service-key': apiKey } });
+      await assert.rejects(route(request), TypeError);
+      assert.deepEqual(await charges(), []);
+    });
+
+    it(`are not paid for when a handler of Hono returns ${what} instead of one`, async () => {
+      const app = new Hono();
+      app.onError((error, context) => context.text(error.name, 500));
+      app.get('/', honoRoute(fake.farebox(), price), handler);
+      const response = await app.request('/', { headers: { 'x-service-key': apiKey } });
+      assert.deepEqual([response.status, await response.text()], [500, 'TypeError']);
+      assert.deepEqual(await charges(), []);
+    });
   }
 });
