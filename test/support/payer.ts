@@ -72,9 +72,9 @@ export function payerOf(database: Database, consumer: Consumer) {
     },
 
     /** A credited top-up's id. */
-    async topUp(amountMicros: number): Promise<string> {
+    async topUp(amountMicros: number, taxMicros = 0): Promise<string> {
       const id = await this.open(amountMicros);
-      assert.equal(await credit(database, id), 'credited');
+      assert.equal(await credit(database, id, asMicros(taxMicros)), 'credited');
       return id;
     },
 

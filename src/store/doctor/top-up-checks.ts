@@ -88,7 +88,8 @@ export const TOP_UP_CHECKS = {
       from farebox.reversals where status not in ('failed', 'won') group by 1, 2
     ) r on r.top_up_id = t.id
     where (r.net >= t.amount_micros) <> (r.gross >= t.amount_micros + t.tax_micros)
-      or r.gross - r.net > t.tax_micros`,
+      or r.gross - r.net > t.tax_micros
+      or r.kind = 'refund' and r.gross = t.amount_micros + t.tax_micros and r.net <> t.amount_micros`,
 
   'a top-up is for the consumer of its account': sql.fragment`
     select 'top-up ' || t.id, 'account ' || t.account_id || ', consumer ' || t.consumer_id || ' in ledger ' || t.ledger

@@ -119,7 +119,7 @@ async function request(
   if (amountMicros > refundableMicros || amountMicros === 0) {
     throw new Refused({ kind: 'exceeds_unspent', refundableMicros });
   }
-  const taken = await getTaken(tx, owner, 'refund', undefined);
+  const taken = await getTaken(tx, owner, 'refund');
   const grossMicros = grossShare(owner, amountMicros, taken);
   const refundId = await tx.oneFirst(sql.type(idRow)`
     insert into farebox.reversals

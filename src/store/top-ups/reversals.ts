@@ -4,7 +4,7 @@
  * consumer's lock, and derives the top-up's status from its reversals.
  */
 import { Type, type Static } from 'typebox';
-import type { Micros } from '../../domain/money.ts';
+import { asMicros, type Micros } from '../../domain/money.ts';
 import { netShare, type TakenShare } from '../../domain/tax.ts';
 import {
   CLAIMS,
@@ -149,7 +149,7 @@ export async function recordReversals(
       returning id
     `);
     if (!current) return false;
-    for (const reversal of reported) await recordOne(tx, owner, reversal);
+    for (const reversal of inOrderOfShares(reported)) await recordOne(tx, owner, reversal);
     await updateAfterReversal(tx, owner);
     return true;
   });
@@ -188,6 +188,13 @@ export async function lockOwner(tx: Transaction, topUpId: string): Promise<Owner
   return (await findOwner(tx, topUpId)) ?? owner;
 }
 
+/** What claims nothing any more leaves its share to the others, and refunds leave theirs to disputes and warnings. */
+function inOrderOfShares(reported: readonly ReportedReversal[]): ReportedReversal[] {
+  const claims = ({ status }: ReportedReversal) => Number(CLAIMS[status] !== 'nothing');
+  const rank = ({ kind }: ReportedReversal) => REVERSAL_KINDS.indexOf(kind);
+  return reported.toSorted((a, b) => claims(a) - claims(b) || rank(a) - rank(b));
+}
+
 async function recordOne(tx: Transaction, owner: Owner, reported: ReportedReversal): Promise<void> {
   const { kind, status, amountMicros: grossMicros, processorId } = reported;
   const refundId = kind === 'refund' ? (reported.refundId ?? null) : null;
@@ -198,10 +205,11 @@ async function recordOne(tx: Transaction, owner: Owner, reported: ReportedRevers
     order by processor_id nulls last limit 1
   `);
   if (before?.isDismissed) return;
-  const amountMicros =
-    before?.grossMicros === grossMicros
-      ? before.amountMicros
-      : netShare(owner, grossMicros, await getTaken(tx, owner, kind, before?.id));
+  // Our request fixed both amounts. Other shares depend on what else is claimed, and change with it.
+  const isOurs = before?.id === refundId && before.grossMicros === grossMicros;
+  const amountMicros = isOurs
+    ? before.amountMicros
+    : netShare(owner, grossMicros, await getTakenFrom(tx, owner, reported, before?.id));
   if (before) {
     const failureMessage = kind === 'refund' ? reported.failureMessage : undefined;
     const state = { status, amountMicros, grossMicros, processorId, failureMessage };
@@ -230,19 +238,39 @@ export function grossOf(amountMicros: Micros, grossMicros: Micros): Micros | nul
   return grossMicros === amountMicros ? null : grossMicros;
 }
 
-/** The part of a payment that its other refunds, or its other disputes, claim. */
+/**
+ * The part of a payment that is not left for a refund or dispute: what earlier ones of its kind claim. A dispute of no
+ * more than the refunds have left concerns only that.
+ */
+async function getTakenFrom(
+  tx: Transaction,
+  owner: Owner,
+  { kind, amountMicros: grossMicros }: ReportedReversal,
+  id: string | undefined,
+): Promise<TakenShare> {
+  const taken = await getTaken(tx, owner, kind, id);
+  if (kind === 'refund') return taken;
+  const refunded = await getTaken(tx, owner, 'refund');
+  const both = {
+    netMicros: asMicros(taken.netMicros + refunded.netMicros),
+    grossMicros: asMicros(taken.grossMicros + refunded.grossMicros),
+  };
+  return both.grossMicros + grossMicros <= owner.amountMicros + owner.taxMicros ? both : taken;
+}
+
+/** The part of a payment that its refunds, or its disputes, claim; given an id, those before it. */
 export async function getTaken(
   tx: Transaction,
   { topUpId }: Owner,
   kind: Reversal['kind'],
-  exceptId: string | undefined,
+  beforeId?: string,
 ): Promise<TakenShare> {
   return tx.one(sql.type(takenRow)`
     select coalesce(sum(amount_micros), 0)::int8 as "netMicros",
       coalesce(sum(coalesce(gross_micros, amount_micros)), 0)::int8 as "grossMicros"
     from farebox.reversals
     where top_up_id = ${topUpId} and kind = ${kind} and status not in ('failed', 'won')
-      and id is distinct from ${exceptId ?? null}::uuid
+      and (${beforeId ?? null}::uuid is null or id < ${beforeId ?? null}::uuid)
   `);
 }
 

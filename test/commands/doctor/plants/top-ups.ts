@@ -315,6 +315,16 @@ export const TOP_UP_PLANTS: readonly Plant[] = [
     finds: ({ checkout }) => [[TAX, `top-up ${checkout}`]],
   },
   {
+    what: 'a whole refund that took the tax from the balance',
+    statements: [
+      reversal('refund', 'made', 22_000_000, 1_000_000),
+      `update farebox.reversals set held_micros = 21000000 where id = ':firstCharge'`,
+      taking('refund', `':checkout'`),
+      setTopUp(`status = 'refunded', tax_micros = 2000000`),
+    ],
+    finds: ({ checkout }) => [[TAX, `top-up ${checkout}`]],
+  },
+  {
     what: 'a movement whose refund is gone',
     statements: [taking('refund', `':checkout'`)],
     finds: ({ lastCharge }) => [[AGREES, `movement ${lastCharge}`]],
