@@ -37,7 +37,7 @@ export function writeOnce<T>(
  * Whether the key would bring the same refusal again: it belongs to a payment that failed, or to a request with other
  * values. Any other refusal says nothing about the request before it, whose answer was lost.
  */
-function isUsedUp(error: unknown): boolean {
+export function isUsedUp(error: unknown): boolean {
   return (
     error instanceof ApiFailure && (error.status === 402 || error.code === 'idempotency_key_reused')
   );

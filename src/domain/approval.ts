@@ -1,4 +1,6 @@
 /** Approvals: what a refused call may ask the owner of the account, and the answers. */
+import { asMicros, MICROS_PER_CENT, type Micros } from './money.ts';
+import { TOP_UP_MICROS_MIN } from './top-up.ts';
 
 /** Refusals that an owner can lift. */
 export const ASKABLE_CODES = [
@@ -65,4 +67,14 @@ export function canAnswer(code: AskableCode, answer: AnswerKind): boolean {
   if (code === 'insufficient_balance') return answer === 'top_up';
   if (answer === 'raise') return code === 'spend_limit_reached';
   return answer !== 'top_up';
+}
+
+/** What a top-up has to add so that the balance covers the call: in whole cents, and as much as can be paid. */
+export function shortfallOf({
+  amountMicros,
+  balance,
+  debt,
+}: Readonly<Record<'amountMicros' | 'balance' | 'debt', Micros>>): Micros {
+  const cents = Math.ceil((amountMicros + debt - balance) / MICROS_PER_CENT) * MICROS_PER_CENT;
+  return asMicros(Math.max(cents, TOP_UP_MICROS_MIN));
 }

@@ -194,7 +194,7 @@ describe('approvals in the console', function () {
       assert.equal(other.status, 202);
       await route.fulfill({ response: answer });
     });
-    await page.getByRole('button', { name: 'Top up from the saved card' }).click();
+    await page.getByRole('button', { name: 'Top up $2.00 from the saved card' }).click();
     await page.waitForURL('**/top-up/confirm**');
     await page.getByText('a top-up of $2.00').waitFor();
     await page.getByRole('button', { name: 'Confirm at your bank' }).click();

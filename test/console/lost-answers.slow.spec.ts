@@ -147,6 +147,20 @@ describe('the console without an answer', function () {
     }
   });
 
+  it('shows what an answer to an approval charges, and charges that', async () => {
+    const account = await harness.newAccount(0.75);
+    const { api } = harness.stack;
+    const budget = await makeBudget(api, account.consumerKey, { limit: 10 });
+    const { key: spendKey } = await makeKey(api, account.consumerKey, budget.id);
+    await ask(api, account, spendKey, 2);
+    await window.enter(account, '/approvals');
+    const [sent] = await Promise.all([
+      page.waitForRequest('**/decide'),
+      button('Top up $1.25 from the saved card').click(),
+    ]);
+    assert.deepEqual(sent.postDataJSON(), { decision: 'top_up', amount: 1.25 });
+  });
+
   it('pays for an approval under one key, and under another one only after a payment that failed', async () => {
     const account = await harness.newAccount(0);
     const { api } = harness.stack;
@@ -165,7 +179,7 @@ describe('the console without an answer', function () {
       await route.fulfill(answers[keys.length - 1] ?? { status: 500, json: UNKNOWN });
     });
     for (let n = 1; n <= 4; n += 1) {
-      await button('Top up from the saved card').click();
+      await button('Top up $2.00 from the saved card').click();
       await until(async () => keys.length === n);
       await page
         .getByText(n === 2 ? 'The card was declined.' : 'The outcome is not known.')

@@ -4,17 +4,21 @@ import { notifications } from '@mantine/notifications';
 import { IconCircleCheck } from '@tabler/icons-react';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useSearch } from '@tanstack/react-router';
-import { useRef, useState } from 'react';
-import { RAISED_LIMIT_LABELS } from '../../../src/domain/approval.ts';
+import { useState, type ReactNode } from 'react';
+import { RAISED_LIMIT_LABELS, shortfallOf } from '../../../src/domain/approval.ts';
+import { asMicros, dollarsOf, MICROS_PER_DOLLAR } from '../../../src/domain/money.ts';
 import type { Approval, Approvals, Decision } from '../answers.ts';
 import { ApiFailure, newIdempotencyKey, read, write } from '../api.ts';
 import { usd } from '../format.ts';
+import { balanceRead } from '../page-reads.ts';
 import { PagedList, ScrollTable, usePages, whileOnePage } from '../parts/lists.tsx';
 import { AllowDeveloper, Elsewhere, RaiseLimit } from '../parts/budget-limits.tsx';
 import { showFailure } from '../parts/show-failure.ts';
 import { Card, Page } from '../parts/page.tsx';
-import { Empty, Failed } from '../parts/states.tsx';
+import { useSession } from '../parts/shell.tsx';
+import { Empty, Failed, Loaded } from '../parts/states.tsx';
 import { Time } from '../parts/values.tsx';
+import { isUsedUp } from '../retry-key.ts';
 
 const POLL_MS = 5_000;
 
@@ -125,15 +129,18 @@ function Question({ approval }: { readonly approval: Approval }) {
   );
 }
 
-function Answers({ approval: { id, code, scope } }: { readonly approval: Approval }) {
-  // The same in every tab, so that the question is paid for once. After a payment that failed, another one
-  // may be tried.
-  const key = useRef(id);
+/**
+ * The idempotency keys of approvals whose first payment failed. The first key is the id: the same in every tab, so that
+ * the question is paid for once.
+ */
+const laterKeys = new Map<string, string>();
+
+function Answers({ approval: { id, code, scope, amount } }: { readonly approval: Approval }) {
   const queries = useQueryClient();
   const [limit, setLimit] = useState('');
   const decide = useMutation({
     mutationFn: (body: object) => {
-      const options = { idempotencyKey: key.current };
+      const options = { idempotencyKey: laterKeys.get(id) ?? id };
       return write<Decision>(`/v1/approvals/${id}/decide`, body, options);
     },
     onSuccess: ({ status, sessionUrl }) => {
@@ -146,7 +153,7 @@ function Answers({ approval: { id, code, scope } }: { readonly approval: Approva
       });
     },
     onError: (error) => {
-      if (error instanceof ApiFailure && error.status === 402) key.current = newIdempotencyKey();
+      if (isUsedUp(error)) laterKeys.set(id, newIdempotencyKey());
       // The question is gone once the list has been read again, and with it what is shown in it.
       if (error instanceof ApiFailure && error.status === 409) showFailure(error.message);
     },
@@ -161,9 +168,19 @@ function Answers({ approval: { id, code, scope } }: { readonly approval: Approva
     <Stack gap="sm">
       {decide.error && <Failed error={decide.error} />}
       <Group gap="sm">
-        {code === 'insufficient_balance'
-          ? answer('Top up from the saved card', { decision: 'top_up' }, 'filled')
-          : answer('Allow once', { decision: 'once' }, 'filled')}
+        {code === 'insufficient_balance' ? (
+          <Shortfall amount={amount}>
+            {(shortfall, text) =>
+              answer(
+                `Top up ${text} from the saved card`,
+                { decision: 'top_up', amount: shortfall },
+                'filled',
+              )
+            }
+          </Shortfall>
+        ) : (
+          answer('Allow once', { decision: 'once' }, 'filled')
+        )}
         {code === 'approval_required' &&
           answer('Always allow this developer', { decision: 'always' })}
         {code === 'spend_limit_reached' &&
@@ -199,6 +216,34 @@ function Answers({ approval: { id, code, scope } }: { readonly approval: Approva
     </Stack>
   );
 }
+
+/** What the balance lacks for the call, in dollars and as text. */
+function Shortfall({
+  amount,
+  children,
+}: {
+  readonly amount: number;
+  readonly children: (dollars: number, text: string) => ReactNode;
+}) {
+  const balance = useQuery({ ...balanceRead, refetchInterval: POLL_MS });
+  const isTaxed = useSession().data?.taxed === true;
+  return (
+    <Loaded query={balance}>
+      {({ balance: available, debt }) => {
+        const shortfall = dollarsOf(
+          shortfallOf({
+            amountMicros: microsOf(amount),
+            balance: microsOf(available),
+            debt: microsOf(debt),
+          }),
+        );
+        return children(shortfall, `${usd(shortfall)}${isTaxed ? ' plus tax' : ''}`);
+      }}
+    </Loaded>
+  );
+}
+
+const microsOf = (dollars: number) => asMicros(Math.round(dollars * MICROS_PER_DOLLAR));
 
 const ANSWERS: Readonly<Record<NonNullable<Approval['decision']>, string>> = {
   once: 'Allowed once',

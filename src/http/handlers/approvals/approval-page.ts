@@ -13,7 +13,7 @@ import { settleApprovals } from '../../../store/approvals/settle-approvals.ts';
 import { readBody } from '../../body.ts';
 import type { Api } from '../../services.ts';
 import { BRAND, escapeHtml, respondPage, type HtmlPage } from '../html-pages.ts';
-import { answerOf, decide, shortfallOf } from './decide-approval.ts';
+import { answerOf, decide, shortfallNow } from './decide-approval.ts';
 
 const FORM_BYTES_MAX = 8 * 1024;
 const DECISIONS = ['once', 'always', 'raise', 'deny'] as const;
@@ -139,7 +139,7 @@ async function answersOf(api: Api, approval: Approval, token: string): Promise<s
   const MAIN = ' class="main"';
   if (approval.code === 'insufficient_balance') {
     const { consumerId, developerId } = approval;
-    const url = api.topUpLinks.urlFor(consumerId, developerId, await shortfallOf(api, approval));
+    const url = api.topUpLinks.urlFor(consumerId, developerId, await shortfallNow(api, approval));
     return `<p><a class="button main" href="${escapeHtml(url)}">Top up</a></p>${deny}`;
   }
   const once = button('once', 'Allow this call once', MAIN);

@@ -1,14 +1,8 @@
 /** Deciding an approval by key or in the console. approval-page.ts decides by a signed link. */
-import { ANSWERS, canAnswer, type AnswerKind } from '../../../domain/approval.ts';
+import { ANSWERS, canAnswer, shortfallOf, type AnswerKind } from '../../../domain/approval.ts';
 import { ApiError } from '../../../domain/errors.ts';
 import { wireId } from '../../../domain/ids.ts';
-import {
-  asMicros,
-  dollarsOf,
-  formatDollars,
-  MICROS_PER_CENT,
-  type Micros,
-} from '../../../domain/money.ts';
+import { dollarsOf, formatDollars, type Micros } from '../../../domain/money.ts';
 import { TOP_UP_MICROS_MIN } from '../../../domain/top-up.ts';
 import type { DecisionBody, DecisionReply } from '../../../schemas/approvals.ts';
 import type { Approval, ApprovalView } from '../../../store/approvals/approval.ts';
@@ -142,15 +136,13 @@ async function amountFor(api: Api, approval: Approval, idempotencyKey: string): 
   const made = await findByKey(api.database, { ...approval, idempotencyKey });
   // An older one was made by another request.
   if (made && made.createdAt >= approval.createdAt) return made.amountMicros;
-  return shortfallOf(api, approval);
+  return shortfallNow(api, approval);
 }
 
-/** In whole cents, and as much as can be paid. */
-export async function shortfallOf(api: Api, approval: Approval): Promise<Micros> {
+/** At this moment. */
+export async function shortfallNow(api: Api, approval: Approval): Promise<Micros> {
   const { balance, debt } = await getCounters(api.database, approval);
-  const missing = approval.amountMicros + debt - balance;
-  const cents = Math.ceil(missing / MICROS_PER_CENT) * MICROS_PER_CENT;
-  return asMicros(Math.max(cents, TOP_UP_MICROS_MIN));
+  return shortfallOf({ amountMicros: approval.amountMicros, balance, debt });
 }
 
 function errorOf(result: Exclude<Decided, { kind: 'decided' }>): ApiError {
