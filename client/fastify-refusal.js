@@ -1,15 +1,17 @@
 /** Responses of Fastify that are not paid for, and refusals in their place. */
 import { discard, hasFailed, isResponse, isSpent } from './fetch-response.js';
-import { refuse as refuseRaw } from './node-payment.js';
+import { refundUnsent, refuse as refuseRaw } from './node-payment.js';
 import { hasFailedStatus, isHeaderValue, isReadToEnd } from './node-response.js';
+import { isRefusal } from './paid.js';
 import { chargeHeaders, refusalOf } from './refusals.js';
 
 /**
  * Gives the body. Takes back the headers that were not there `before`: the handler has set them for its
- * `unsent` body.
+ * `unsent` body. Throws an error of the server's own.
  */
 export function refuse(reply, error, before, unsent) {
   discard(unsent);
+  if (!isRefusal(error)) throw error;
   for (const name of Object.keys(reply.getHeaders())) {
     if (name in before) continue;
     reply.removeHeader(name);
@@ -46,12 +48,15 @@ function isSendable(payload) {
   return typeof payload.pipe === 'function' || typeof payload.getReader === 'function';
 }
 
-/** Takes back what `onSend` has added to a response that Fastify then replaced. */
-export function forgetCharge(reply, charge) {
+/** Fastify could not send what was paid for. If it answers an error instead, takes back the charge and its headers. */
+export async function undo(farebox, reply, charge, payload) {
+  if (!hasFailedStatus(reply.raw)) return payload;
   for (const name of Object.keys(chargeHeaders(charge))) {
     reply.removeHeader(name);
     reply.raw.removeHeader(name);
   }
+  await refundUnsent(farebox, charge);
+  return payload;
 }
 
 /** Fastify ignores the handler's answer that comes later, and leaves it open if it is a stream. */

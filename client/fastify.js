@@ -1,15 +1,8 @@
 /** Paid routes for Fastify: `app.get('/search', paidRoute(farebox, { tool, price }), handler)`. */
-import {
-  cannotBePaid,
-  failHijacked,
-  forgetCharge,
-  refuse,
-  refuseAtOnce,
-} from './fastify-refusal.js';
-import { discard } from './fetch-response.js';
-import { refundUnsent, settleBeforeEnd } from './node-payment.js';
-import { hasFailedStatus, signalOf } from './node-response.js';
-import { checkPaid, isRefusal, openPayment } from './paid.js';
+import { cannotBePaid, failHijacked, refuse, refuseAtOnce, undo } from './fastify-refusal.js';
+import { settleBeforeEnd } from './node-payment.js';
+import { signalOf } from './node-response.js';
+import { checkPaid, openPayment } from './paid.js';
 import { chargeHeaders } from './refusals.js';
 import { serviceKeyOf } from './service-key.js';
 
@@ -34,28 +27,17 @@ export function paidRoute(farebox, options) {
           refuseAtOnce(reply, error, before);
           return true;
         };
-        const fail = (error) => failHijacked(request, reply, error);
-        const kept = settleBeforeEnd(farebox, payment, reply.raw, options, signal, {
-          answers,
-          fail,
-        });
+        const ends = { answers, fail: (error) => failHijacked(request, reply, error) };
+        const kept = settleBeforeEnd(farebox, payment, reply.raw, options, signal, ends);
         calls.set(request, { payment, kept, before });
       } catch (error) {
-        if (!isRefusal(error)) throw error;
         await reply.send(refuse(reply, error, before));
       }
     },
     async onSend(request, reply, payload) {
       const call = calls.get(request);
       if (!call) return payload;
-      if (call.isDecided) {
-        // Fastify could not send what was paid for, and answers an error instead.
-        if (hasFailedStatus(reply.raw)) {
-          forgetCharge(reply, call.charge);
-          await refundUnsent(farebox, call.charge);
-        }
-        return payload;
-      }
+      if (call.isDecided) return undo(farebox, reply, call.charge, payload);
       call.isDecided = true;
       const { payment, kept, before, error } = call;
       kept.handBack();
@@ -64,15 +46,12 @@ export function paidRoute(farebox, options) {
         // A handler that answers too late: its answer is not sent.
         return error ? refuse(reply, error, before, payload) : payload;
       }
-      const isUnsendable = () => cannotBePaid(reply, payload);
       try {
-        call.charge = await payment.settle(payload, isUnsendable);
+        call.charge = await payment.settle(payload, () => cannotBePaid(reply, payload));
         reply.headers(chargeHeaders(call.charge));
         return payload;
       } catch (failure) {
-        discard(payload);
-        if (!isRefusal(failure)) throw failure;
-        return refuse(reply, failure, before);
+        return refuse(reply, failure, before, payload);
       }
     },
   };

@@ -1,7 +1,7 @@
 /** Paid routes for Koa: `router.get('/search', paidRoute(farebox, { tool, price }), handler)`. */
 import { discard, isSpent } from './fetch-response.js';
 import { Written } from './koa-written.js';
-import { refundUnsent } from './node-payment.js';
+import { refundIfUnsent } from './node-payment.js';
 import { hasFailedStatus, isReadToEnd, signalOf } from './node-response.js';
 import { checkPaid, isRefusal, runPaid } from './paid.js';
 import { chargeHeaders, refusalOf } from './refusals.js';
@@ -37,12 +37,7 @@ export function paidRoute(farebox, options) {
       });
       written.restore();
       context.set(chargeHeaders(charge));
-      // What fails later, such as a stream before its first byte or a middleware outside, makes Koa answer an error.
-      const { res } = context;
-      res.once('close', () => {
-        const isSent = res.headersSent && res.statusCode < 400;
-        if (!isSent) void refundUnsent(farebox, charge);
-      });
+      refundIfUnsent(farebox, charge, context.res);
       written.send();
     } catch (error) {
       discard(context.body);

@@ -75,6 +75,14 @@ export async function refundUnsent(farebox, charge) {
   await farebox.refund({ chargeId: charge.id }, { timeoutMs: 1_000 }).catch(() => {});
 }
 
+/** Koa answers an error if something fails later, such as a stream before its first byte or an outer middleware. */
+export function refundIfUnsent(farebox, charge, response) {
+  response.once('close', () => {
+    const isSent = response.headersSent && response.statusCode < 400;
+    if (!isSent) void refundUnsent(farebox, charge);
+  });
+}
+
 /** The headers of the handler, such as `Content-Encoding`, are those of its own body. */
 function refuseKept(response, error, kept) {
   kept.restore();
