@@ -31,6 +31,7 @@ import { isTooLateToOpen, recall } from '../src/stripe/recall.ts';
 import { calculateTax, type TaxSettings } from '../src/stripe/tax.ts';
 import {
   failureOf,
+  idOf,
   isUnconfirmed,
   PaymentMismatchError,
   refusedFor,
@@ -149,7 +150,10 @@ async function payBySavedCard(
   const { customerId, cardId } = await withCustomer(deps, topUp.accountId, (customerId) =>
     cardOf(deps, topUp, customerId),
   );
-  if (cardId === undefined) {
+  // The customer was deleted since, with its saved cards. A card of its successor cannot pay the intent.
+  const isOrphaned = earlier !== undefined && idOf(earlier.customer) !== customerId;
+  if (isOrphaned && topUp.automatic) return cancelPayment(deps, topUp);
+  if (isOrphaned || cardId === undefined) {
     return recordVerdict(deps, topUp, failedFor('no_saved_card'));
   }
   if (await isCardRefused(database, topUp.consumerId, cardId)) {

@@ -12,7 +12,11 @@ import {
 } from '../../../src/store/top-ups/auto-top-ups.ts';
 import { changeConsent } from '../../../src/store/top-ups/monthly-ceiling.ts';
 import type { TopUp } from '../../../src/store/top-ups/top-ups.ts';
-import { findProcessorCustomer } from '../../../src/store/top-ups/processor-customers.ts';
+import {
+  findProcessorCustomer,
+  replaceProcessorCustomer,
+} from '../../../src/store/top-ups/processor-customers.ts';
+import { createCustomer } from '../../../src/stripe/calls.ts';
 import { reportReversal } from '../../../src/temporal/start-reversals.ts';
 import { dispute, payerOf, processorId } from '../../support/payer.ts';
 import { until } from '../../support/stack.ts';
@@ -141,6 +145,31 @@ describe('an automatic top-up', () => {
       assert.deepEqual([found?.status, found?.reason], ['waiting', ending]);
     });
   }
+
+  it('expires when its customer was deleted at Stripe before the payment, and the next one is paid', async () => {
+    const consumer = await newConsumer('pm_card_visa', { threshold: 10 });
+    const path = '/v1/payment_intents/';
+    const away = { method: 'POST', path, kind: 'error', status: 503, times: 1_000 };
+    await harness.control('faults', away);
+    await harness.charge(consumer);
+    await until(async () => (await harness.faults())[0]!.times < 1_000);
+    const [due] = await harness.automaticTopUps(consumer);
+    assert.ok(due?.paymentIntentId);
+    const customerOf = () => findProcessorCustomer(harness.database, consumer.accountId);
+    const deleted = (await customerOf()) ?? '';
+    await harness.stripe.customers.del(deleted);
+    const created = await createCustomer(harness.stripe, consumer.accountId, deleted);
+    await replaceProcessorCustomer(harness.database, consumer.accountId, deleted, created);
+    const cardId = await harness.saveCard(consumer, 'pm_card_visa');
+    await harness.forgetFaults();
+    await harness.workflow(due.id).result();
+    assert.equal((await harness.topUp(due.id)).status, 'expired');
+    const intent = await harness.stripe.paymentIntents.retrieve(due.paymentIntentId);
+    assert.equal(intent.status, 'canceled');
+    await until(() => harness.isReported(cardId));
+    await harness.charge(consumer);
+    await until(async () => (await harness.automaticTopUps(consumer))[1]?.status === 'completed');
+  });
 
   for (const [card, reason, said] of [
     ['pm_card_createDispute', 'payment_disputed', /payment .+ was disputed/],

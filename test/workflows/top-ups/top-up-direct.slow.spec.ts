@@ -11,7 +11,11 @@ import { until } from '../../support/stack.ts';
 import type { Micros } from '../../../src/domain/money.ts';
 import { changeConsent } from '../../../src/store/top-ups/monthly-ceiling.ts';
 import { chooseCard } from '../../../src/store/top-ups/auto-top-ups.ts';
-import { findProcessorCustomer } from '../../../src/store/top-ups/processor-customers.ts';
+import {
+  findProcessorCustomer,
+  replaceProcessorCustomer,
+} from '../../../src/store/top-ups/processor-customers.ts';
+import { createCustomer } from '../../../src/stripe/calls.ts';
 import {
   openTopUpHarness,
   QUICK_RETRIES,
@@ -123,6 +127,27 @@ describe('a direct top-up', () => {
     const intent = await harness.stripe.paymentIntents.retrieve(paymentIntentId ?? '');
     assert.equal(intent.status, 'canceled');
     assert.deepEqual(await harness.books(consumer), NOTHING);
+  }).timeout(60_000);
+
+  it('fails when its customer was deleted at Stripe before the payment, though another card is saved', async () => {
+    const consumer = await withCard('pm_card_visa');
+    const path = '/v1/payment_intents/';
+    const away = { method: 'POST', path, kind: 'error', status: 503, times: 1_000 };
+    await harness.control('faults', away);
+    const { topUp } = await stuck(harness.request(consumer, 'direct', 12.5));
+    const { paymentIntentId } = await harness.topUp(topUp.id);
+    const deleted = (await findProcessorCustomer(harness.database, consumer.accountId)) ?? '';
+    await harness.stripe.customers.del(deleted);
+    const created = await createCustomer(harness.stripe, consumer.accountId, deleted);
+    await replaceProcessorCustomer(harness.database, consumer.accountId, deleted, created);
+    await harness.saveCard(consumer, 'pm_card_mastercard');
+    await harness.forgetFaults();
+    await harness.workflow(topUp.id).executeUpdate('retry');
+    await harness.statusBecomes(topUp, 'failed');
+    assert.equal((await harness.topUp(topUp.id)).failureCode, 'no_saved_card');
+    const intent = await harness.stripe.paymentIntents.retrieve(paymentIntentId ?? '');
+    assert.equal(intent.status, 'canceled');
+    assert.equal((await harness.requestDirect(consumer, 12.5)).kind, 'completed');
   }).timeout(60_000);
 
   async function stuck(asked: Promise<TopUpResult>): Promise<{ readonly topUp: TopUp }> {
