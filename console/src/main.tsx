@@ -9,6 +9,7 @@ import { RouterProvider } from '@tanstack/react-router';
 import { StrictMode } from 'react';
 import { createRoot } from 'react-dom/client';
 import { ApiFailure, hasSessionEnded } from './api.ts';
+import { keepFocus } from './keep-focus.ts';
 import { router } from './router.tsx';
 import { cssVariables, theme } from './theme.ts';
 
@@ -34,6 +35,8 @@ const queries = new QueryClient({
     mutations: { networkMode: 'always' },
   },
 });
+
+keepFocus();
 
 createRoot(document.getElementById('root') as HTMLElement).render(
   <StrictMode>

@@ -4,7 +4,9 @@
  */
 import assert from 'node:assert/strict';
 import type { Locator, Page } from 'playwright-core';
+import { CONSENT_TERMS } from '../../src/domain/consent-terms.ts';
 import { ask } from '../support/approval-requests.ts';
+import { makeBudget, makeKey } from '../support/budget-requests.ts';
 import {
   closeUnblemished,
   openConsole,
@@ -16,6 +18,8 @@ import {
 import { call, charge } from '../support/http.ts';
 import { until } from '../support/stack.ts';
 import { NAME_OF, TABS_MAX } from './tab-order.ts';
+
+const CHARGES_ON_A_PAGE = 50;
 
 describe('the console by keyboard', function () {
   this.timeout(300_000);
@@ -38,6 +42,8 @@ describe('the console by keyboard', function () {
   const press = (...keys: readonly string[]) =>
     keys.reduce((before, key) => before.then(() => page.keyboard.press(key)), Promise.resolve());
   const dialog = () => page.getByRole('dialog');
+  const section = (title: string) =>
+    page.locator('section', { has: page.getByRole('heading', { name: title, exact: true }) });
   const noDialog = () => until(async () => (await dialog().count()) === 0);
 
   /** Presses Tab until the control is reached. */
@@ -98,21 +104,81 @@ describe('the console by keyboard', function () {
     await page.mouse.click(2, 2);
     await choose(dialog().getByRole('button', { name: 'Done' }));
     await noDialog();
+    await until(() => isFocused(create));
     const actions = page.getByRole('button', { name: /^Actions for laptop/ });
     await choose(actions);
     await takesFocus(page.getByRole('menu'));
     await press('Escape');
     await until(() => isFocused(actions));
-    await press('Enter');
-    await takesFocus(page.getByRole('menu'));
-    await until(async () => {
-      await press('ArrowDown');
-      return isFocused(page.getByRole('menuitem', { name: 'Revoke key' }));
-    });
-    await press('Enter');
-    await openedDialog(page, 'Revoke key');
+    const revoke = async () => {
+      await press('Enter');
+      await takesFocus(page.getByRole('menu'));
+      await until(async () => {
+        await press('ArrowDown');
+        return isFocused(page.getByRole('menuitem', { name: 'Revoke key' }));
+      });
+      await press('Enter');
+      await openedDialog(page, 'Revoke key');
+    };
+    await revoke();
+    await press('Escape');
+    await noDialog();
+    await until(() => isFocused(actions));
+    await revoke();
     await choose(dialog().getByRole('button', { name: 'Revoke key' }));
     await page.getByText('Revoked', { exact: true }).waitFor();
+    await until(() => isFocused(page.getByRole('region', { name: 'Keys' })));
+  });
+
+  it('keeps the focus at a button that waits for its answer', async () => {
+    const account = await harness.newAccount(5);
+    for (let n = 0; n <= CHARGES_ON_A_PAGE * 2; n += 1) {
+      await charge(harness.stack.api, account, { tool: 'search', amount: 0.01 });
+    }
+    await window.enter(account, '/usage');
+    const more = page.getByRole('button', { name: 'Load more' });
+    const rows = page.getByRole('button', { name: /^Charge for search/ });
+    await more.focus();
+    await press('Enter');
+    await until(async () => (await rows.count()) === CHARGES_ON_A_PAGE * 2);
+    await until(() => isFocused(more));
+    await press('Enter');
+    await until(async () => (await rows.count()) > CHARGES_ON_A_PAGE * 2);
+    await until(() => isFocused(section('Charges')));
+
+    await window.go('/developer/webhooks');
+    const save = page.getByRole('button', { name: 'Save' });
+    await choose(save);
+    await page.getByText('Saved.').waitFor();
+    await until(() => isFocused(save));
+  });
+
+  it('moves the focus to what is around a button that is gone', async () => {
+    const account = await harness.newAccount(5);
+    await window.enter(account);
+    const terms = { ceiling: 100, termsVersion: CONSENT_TERMS.version };
+    await page.evaluate(`fetch('/v1/consent', {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/json' },
+      body: '${JSON.stringify(terms)}',
+    })`);
+    await window.go('/balance');
+    const card = section('Saved card');
+    await choose(page.getByRole('button', { name: 'Change limit' }));
+    await until(() => isFocused(card));
+    await press('Tab');
+    await until(() => isFocused(page.getByLabel('Monthly limit in dollars')));
+    await choose(card.getByRole('button', { name: 'Cancel' }));
+    await page.getByRole('button', { name: 'Change limit' }).waitFor();
+    await until(() => isFocused(card));
+
+    const budget = await makeBudget(harness.stack.api, account.consumerKey, { maxPerCall: 0.5 });
+    const { key } = await makeKey(harness.stack.api, account.consumerKey, budget.id);
+    await ask(harness.stack.api, account, key, 0.75);
+    await window.go('/approvals');
+    await choose(page.getByRole('button', { name: 'Deny' }));
+    await page.getByText('Denied', { exact: true }).waitFor();
+    await until(() => isFocused(page.locator('#content')));
   });
 
   it('copies the key of a budget, shows what it spent, and decides about a call', async () => {

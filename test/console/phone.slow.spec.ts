@@ -14,6 +14,7 @@ import {
 } from '../support/console.ts';
 import { place, show } from '../support/hold-requests.ts';
 import { charge } from '../support/http.ts';
+import { until } from '../support/stack.ts';
 
 const PHONE = {
   viewport: { width: 390, height: 844 },
@@ -58,6 +59,23 @@ describe('the console on a phone', function () {
       return [amount, card].map((element) => element.getBoundingClientRect().right);
     });
     assert.ok((end ?? 0) < (edge ?? 0), `it ends at ${end}, and its card at ${edge}`);
+  });
+
+  it('shows the beginning of every long tool name in the chart of the revenue', async () => {
+    const account = await harness.newAccount(10);
+    const names = ['a', 'W', '…', 'x '].map((text) => text.repeat(100).slice(0, 99).trim());
+    for (const tool of names) await charge(harness.stack.api, account, { tool, amount: 1 });
+    await window.enter(account, '/developer');
+    const labels = page
+      .locator('section', { has: page.getByRole('heading', { name: 'Revenue by tool' }) })
+      .locator('svg text', { hasText: '…' });
+    await until(async () => (await labels.count()) === names.length);
+    for (const label of await labels.all()) {
+      const [start, edge] = await label.evaluate((text) =>
+        [text, text.closest('svg') ?? text].map((part) => part.getBoundingClientRect().left),
+      );
+      assert.ok((start ?? 0) >= (edge ?? 0), `it starts at ${start}, and its chart at ${edge}`);
+    }
   });
 
   it('creates a budget, copies and revokes its key, decides about a call, and tops up', async () => {

@@ -16,8 +16,10 @@ interface ChartProps {
 }
 
 const STEPS_MAX = 4;
-const LABEL_WIDTH = 108;
-const WIDE = /[^ -~]|[mwMW@]/u;
+const LABEL_WIDTH = 102;
+const AXIS_TYPE_PX = 12;
+/** In pixels, between the labels of an axis and the chart. */
+const AXIS_GAP = 18;
 
 export default function Chart({ bars, of, horizontal, height }: ChartProps) {
   const axis = axisOf(bars.map(({ amount }) => amount));
@@ -34,7 +36,7 @@ export default function Chart({ bars, of, horizontal, height }: ChartProps) {
         valueFormatter={(value) => usd(value)}
         xAxisProps={horizontal ? axis : {}}
         yAxisProps={
-          horizontal ? { width: LABEL_WIDTH + 12 } : { width: widthOfTicks(axis), ...axis }
+          horizontal ? { width: LABEL_WIDTH + AXIS_GAP } : { width: widthOfTicks(axis), ...axis }
         }
         maxBarWidth={28}
         barChartProps={{ accessibilityLayer: false }}
@@ -58,7 +60,7 @@ function axisOf(amounts: readonly number[]) {
 }
 
 function widthOfTicks({ ticks, tickFormatter }: ReturnType<typeof axisOf>): number {
-  return 14 + Math.max(...ticks.map((tick) => widthOf(tickFormatter(tick))));
+  return AXIS_GAP + Math.max(...ticks.map((tick) => widthOf(tickFormatter(tick))));
 }
 
 /** 1, 2 or 5 times a power of ten, and at least a micro-dollar, so that a few steps cover the span. */
@@ -69,16 +71,17 @@ function stepOf(span: number): number {
 }
 
 function shortened(label: string): string {
-  let [shown, width] = ['', 0];
-  for (const letter of label) {
-    width += widthOf(letter);
-    if (width > LABEL_WIDTH) return `${shown}…`;
-    shown += letter;
-  }
-  return label;
+  if (widthOf(label) <= LABEL_WIDTH) return label;
+  const letters = Array.from(label);
+  while (letters.length > 0 && widthOf(`${letters.join('')}…`) > LABEL_WIDTH) letters.pop();
+  return `${letters.join('')}…`;
 }
 
-/** About, in the pixels of an axis. */
+const pen = document.createElement('canvas').getContext('2d');
+
+/** In pixels, in the type of an axis. */
 function widthOf(text: string): number {
-  return Array.from(text, (letter) => (WIDE.test(letter) ? 11 : 7)).reduce((a, b) => a + b, 0);
+  if (!pen) return text.length * AXIS_TYPE_PX;
+  pen.font = `${AXIS_TYPE_PX}px ${getComputedStyle(document.body).fontFamily}`;
+  return pen.measureText(text).width;
 }
