@@ -72,7 +72,7 @@ export function now() {
   return new Date().toISOString();
 }
 
-/** A day, or a time with its zone, in milliseconds; NaN for anything else. A finer time is rounded up, as in the service. */
+/** A day, or a time with its zone, in milliseconds, rounded up as in the service; NaN for anything else. */
 export function parseTime(text) {
   const day = String(text).slice(0, 10);
   const match = ISO.exec(text);

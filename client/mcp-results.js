@@ -33,7 +33,7 @@ export function checkResult(options, result) {
 
 /** The SDK would send no answer, or one that no client accepts. */
 function checkJson({ tool }, result) {
-  const message = `Farebox: the result of "${tool}" is no object that JSON can express; nothing was charged`;
+  const message = `Farebox: the result of "${tool}" is not an object that can be serialized as JSON; nothing was charged`;
   let json;
   try {
     json = JSON.stringify(result);

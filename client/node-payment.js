@@ -75,7 +75,7 @@ export async function refundUnsent(farebox, charge) {
   await farebox.refund({ chargeId: charge.id }, { timeoutMs: 1_000 }).catch(() => {});
 }
 
-/** Koa answers an error if something fails later, such as a stream before its first byte or an outer middleware. */
+/** Refunds a charge of Koa if the response ends as an error or unsent: a stream or an outer middleware may fail later. */
 export function refundIfUnsent(farebox, charge, response) {
   response.once('close', () => {
     const isSent = response.headersSent && response.statusCode < 400;

@@ -14,6 +14,8 @@ export class ApiFailure extends Error {
   readonly code: string;
   readonly param: string | undefined;
   readonly requestId: string | undefined;
+  /** The top-up that failed, if one did. */
+  readonly topUpId: string | undefined;
   /** Whether the request was sent with the session, and not with a key. */
   readonly isOfSession: boolean;
 
@@ -25,6 +27,7 @@ export class ApiFailure extends Error {
     this.code = ((body['reason'] ?? body['code']) as string | undefined) ?? 'unreachable';
     this.param = body['param'] as string | undefined;
     this.requestId = body['requestId'] as string | undefined;
+    this.topUpId = body['topUpId'] as string | undefined;
   }
 }
 

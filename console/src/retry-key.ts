@@ -34,11 +34,12 @@ export function writeOnce<T>(
 }
 
 /**
- * Whether the key would bring the same refusal again: it belongs to a payment that failed, or to a request with other
- * values. Any other refusal says nothing about the request before it, whose answer was lost.
+ * Whether the key is used up: it belongs to a top-up that failed, or to a request with other values. Any other
+ * refusal leaves open whether an earlier request, whose response was lost, took effect.
  */
 export function isUsedUp(error: unknown): boolean {
   return (
-    error instanceof ApiFailure && (error.status === 402 || error.code === 'idempotency_key_reused')
+    error instanceof ApiFailure &&
+    (error.topUpId !== undefined || error.code === 'idempotency_key_reused')
   );
 }

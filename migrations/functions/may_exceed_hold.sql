@@ -1,9 +1,9 @@
 -- Whether a capture may take more than its hold reserves, as far as the owner's settings of now go: a new charge of the
 -- tool by the same key must be allowed too. What a limit has left is for the caller to check.
--- A hold does not say which key of the account placed it. So once such a key has ended since then, it takes no more. A process
--- that does not know yet that a key has ended places holds for some seconds more, hence the minute. The same is true under a ceiling
--- for each developer and day, where the hold has the number of a key that nobody holds.
--- Under a ceiling for each developer and day, a hold that no budget counted takes no more either.
+-- A hold does not say which consumer key placed it. So once any consumer key has ended since then, the hold takes no
+-- more than it reserves. For some seconds, a process may not know yet that a key has ended: the holds of the minute after
+-- it count too. With a limit for each developer and day, the hold has the number of a key that nobody holds, so the same
+-- applies to it. A hold that no budget counted takes no more either.
 create or replace function farebox.may_exceed_hold(
   p_ledger smallint, p_consumer uuid, p_spend_key int, p_developer int, p_tool text, p_placed_at timestamptz
 ) returns boolean

@@ -69,7 +69,7 @@ export function canAnswer(code: AskableCode, answer: AnswerKind): boolean {
   return answer !== 'top_up';
 }
 
-/** What a top-up has to add so that the balance covers the call: in whole cents, and as much as can be paid. */
+/** The top-up that lets the balance cover the call: in whole cents, and at least the smallest amount that can be paid. */
 export function shortfallOf({
   amountMicros,
   balance,

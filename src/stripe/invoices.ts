@@ -22,7 +22,7 @@ export interface Invoiceable {
   readonly createdAt: string;
 }
 
-/** Somebody changed the invoice in Stripe's dashboard, and only somebody can mend it there. */
+/** Somebody changed the invoice in Stripe's dashboard. Only a person can correct it, and only there. */
 export class ChangedInvoiceError extends Error {
   override readonly name = 'ChangedInvoiceError';
 }

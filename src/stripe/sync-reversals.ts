@@ -68,7 +68,7 @@ export async function syncReversals(
   return invoiceRefusal;
 }
 
-/** Makes the invoice of a taxed payment by the saved card, if it has none. Returns why it cannot be made now, or null. */
+/** Makes the missing invoice of a taxed payment by the saved card. Returns why it could not be made, or null. */
 async function addInvoice(
   { database, stripe, warn }: Deps,
   topUpId: string,

@@ -216,7 +216,7 @@ function ConsentForm({
     if (now.ceiling !== opened) {
       setOpened(now.ceiling);
       throw new Error(
-        `${newsOf(now)} Nothing was changed. If you still want your limit, send it again.`,
+        `${newsOf(now)} Nothing was changed. To set your limit anyway, confirm again.`,
       );
     }
     return { ceiling: limit.trim(), termsVersion: terms.version };

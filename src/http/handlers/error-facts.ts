@@ -15,8 +15,8 @@ export interface ErrorFacts {
 }
 
 export const EFFECTS_OF_STATUSES =
-  '2xx: durable. 4xx and 503: nothing happened, and a 402 of a top-up keeps its `Idempotency-Key`. `idempotency_key_in_use` (409), 500 or a dropped connection: unknown; ' +
-  'repeat the request with the same `Idempotency-Key` to find out.';
+  '2xx: durable. 4xx and 503: no money moved. An error with `topUpId` keeps its `Idempotency-Key`. ' +
+  '`idempotency_key_in_use` (409), 500 or a dropped connection: unknown; repeat the request with the same `Idempotency-Key` to find out.';
 
 export function isCode(code: string): code is ErrorCode {
   return Object.hasOwn(ERRORS, code);
@@ -37,8 +37,8 @@ function effectOf(code: ErrorCode): string {
   if (code === 'idempotency_key_in_use' || status === 500) {
     return 'Unknown. Repeat the request with the same `Idempotency-Key` to find out.';
   }
-  if (status === 402 && FAILURES_OF_TOP_UPS.has(code)) {
-    return 'Nothing was paid. The `Idempotency-Key`, if one was sent, stays with this top-up: to pay again, send a new one.';
+  if ((status === 402 || status === 403) && FAILURES_OF_TOP_UPS.has(code)) {
+    return 'Nothing was paid. If the error has `topUpId`, the `Idempotency-Key` stays with that top-up: to pay again, send a new one.';
   }
   if (status === 409) return 'Nothing happened. The same request would fail again.';
   if (status === 429 || status === 503) {

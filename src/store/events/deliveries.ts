@@ -179,7 +179,7 @@ export async function recordFailed(
       ) e
       where ${isMine(attempt)} and status = 'waiting'
     `);
-    // The same attempt was made twice at once: the other result counts, which may be success. Or it was dropped.
+    // Another worker made the same attempt, and its result counts, which may be a success. Or the delivery was dropped.
     if (rowCount === 0) return false;
     if (failingDays !== null && failingDays > GIVEN_UP_AFTER_DAYS) return true;
     // Once nothing waits, no attempt follows, so the failure would last by itself until the next event.

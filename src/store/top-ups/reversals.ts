@@ -239,8 +239,8 @@ export function grossOf(amountMicros: Micros, grossMicros: Micros): Micros | nul
 }
 
 /**
- * The part of a payment that is not left for a refund or dispute: what earlier ones of its kind claim. A dispute of no
- * more than the refunds have left concerns only that.
+ * The part of a payment that earlier reversals of the same kind have claimed. If a dispute or fraud warning fits into
+ * what the refunds have left, their part counts as claimed too.
  */
 async function getTakenFrom(
   tx: Transaction,

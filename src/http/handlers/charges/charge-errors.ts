@@ -96,7 +96,7 @@ export function errorOnDemand(
 /** The key may have no budget. */
 const NO_BUDGET = '00000000-0000-0000-0000-000000000000';
 
-/** A 402 with a link to pay the shortfall. Of a charge or hold, it tells what its payer can ask to be approved. */
+/** A 402 with a link to pay the shortfall. For a charge or hold, it also has the facts that ask for an approval. */
 export function insufficientBalance(
   api: Pick<Api, 'topUpLinks'>,
   { consumerId, developerId, tool, amountMicros: required }: DecidedDraft,
