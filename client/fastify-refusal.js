@@ -33,8 +33,26 @@ export function failHijacked(request, reply, error) {
   refuseRaw(reply.raw, {});
 }
 
+/** Pays for the answer, or gives the price back. Returns what to send. */
+export async function decide(call, reply, payload) {
+  const { payment, kept, before, error } = call;
+  kept.handBack();
+  if (error || cannotBePaid(reply, payload)) {
+    await payment.release();
+    // A handler that answers too late: its answer is not sent.
+    return error ? refuse(reply, error, before, payload) : payload;
+  }
+  try {
+    call.charge = await payment.settle(payload, () => cannotBePaid(reply, payload));
+    reply.headers(chargeHeaders(call.charge));
+    return payload;
+  } catch (failure) {
+    return refuse(reply, failure, before, payload);
+  }
+}
+
 /** It failed, or cannot be sent. Fastify takes the status of a fetch response only when it sends it. */
-export function cannotBePaid(reply, payload) {
+function cannotBePaid(reply, payload) {
   if (hasFailedStatus(reply.raw) || !Object.values(reply.getHeaders()).every(isHeaderValue))
     return true;
   if (isResponse(payload)) return hasFailed(payload);

@@ -1,9 +1,8 @@
 /** Paid routes for Fastify: `app.get('/search', paidRoute(farebox, { tool, price }), handler)`. */
-import { cannotBePaid, failHijacked, refuse, refuseAtOnce, undo } from './fastify-refusal.js';
+import { decide, failHijacked, refuse, refuseAtOnce, undo } from './fastify-refusal.js';
 import { settleBeforeEnd } from './node-payment.js';
 import { signalOf } from './node-response.js';
 import { checkPaid, openPayment } from './paid.js';
-import { chargeHeaders } from './refusals.js';
 import { serviceKeyOf } from './service-key.js';
 
 /**
@@ -37,22 +36,10 @@ export function paidRoute(farebox, options) {
     async onSend(request, reply, payload) {
       const call = calls.get(request);
       if (!call) return payload;
-      if (call.isDecided) return undo(farebox, reply, call.charge, payload);
-      call.isDecided = true;
-      const { payment, kept, before, error } = call;
-      kept.handBack();
-      if (error || cannotBePaid(reply, payload)) {
-        await payment.release();
-        // A handler that answers too late: its answer is not sent.
-        return error ? refuse(reply, error, before, payload) : payload;
-      }
-      try {
-        call.charge = await payment.settle(payload, () => cannotBePaid(reply, payload));
-        reply.headers(chargeHeaders(call.charge));
-        return payload;
-      } catch (failure) {
-        return refuse(reply, failure, before, payload);
-      }
+      if (!call.decided) return await (call.decided = decide(call, reply, payload));
+      // A handler that returns nothing after it has sent its answer, or throws, or a hook that throws.
+      await call.decided;
+      return undo(farebox, reply, call.charge, payload);
     },
   };
 }

@@ -33,13 +33,13 @@ export function writeOnce<T>(
   return sendOnce(path, (idempotencyKey) => write<T>(path, body, { ...options, idempotencyKey }));
 }
 
+/** The second: a budget that the first request made, and that was closed before the form was sent again. */
+const USED_UP = new Set(['idempotency_key_reused', 'budget_closed']);
+
 /**
  * Whether the key is used up: it belongs to a top-up that failed, or to a request with other values. Any other
  * refusal leaves open whether an earlier request, whose response was lost, took effect.
  */
-export function isUsedUp(error: unknown): boolean {
-  return (
-    error instanceof ApiFailure &&
-    (error.topUpId !== undefined || error.code === 'idempotency_key_reused')
-  );
+function isUsedUp(error: unknown): boolean {
+  return error instanceof ApiFailure && (error.topUpId !== undefined || USED_UP.has(error.code));
 }

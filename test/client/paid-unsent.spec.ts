@@ -280,6 +280,22 @@ describe('client: responses of paid routes that cannot be sent', () => {
     assert.deepEqual([status, chargeId, await balance()], [500, null, 1]);
   });
 
+  it('are paid for and sent when an async handler of Fastify does not return its reply', async () => {
+    const { status, chargeId, text } = await onFastify(async (_request, reply) => {
+      void reply.send({ found: 1 });
+    });
+    assert.deepEqual([status, text, await balance()], [200, '{"found":1}', 0]);
+    assert.notEqual(chargeId, null);
+  });
+
+  it('are not paid for when a handler of Fastify throws after it has sent them', async () => {
+    const { status, chargeId } = await onFastify(async (_request, reply) => {
+      void reply.send('otters');
+      throw new Error('the handler is broken');
+    });
+    assert.deepEqual([status, chargeId, await balance()], [500, null, 1]);
+  });
+
   it('are not paid for when a later onSend of Fastify fails', async () => {
     const { status, chargeId } = await onFastify(async () => 'otters', fail);
     assert.deepEqual([status, chargeId, await balance()], [500, null, 1]);

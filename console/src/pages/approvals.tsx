@@ -18,7 +18,6 @@ import { Card, Page } from '../parts/page.tsx';
 import { useSession } from '../parts/shell.tsx';
 import { Empty, Failed, Loaded } from '../parts/states.tsx';
 import { Time } from '../parts/values.tsx';
-import { isUsedUp } from '../retry-key.ts';
 
 const POLL_MS = 5_000;
 
@@ -129,19 +128,29 @@ function Question({ approval }: { readonly approval: Approval }) {
   );
 }
 
+interface Payment {
+  readonly idempotencyKey: string;
+  readonly amount?: number;
+}
+
 /**
- * The idempotency keys of approvals whose first payment failed. The first key is the id: the same in every tab, so that
- * the question is paid for once.
+ * How each approval was paid for last, until that payment fails. The first key is the id: the same in every tab, so that
+ * the question is paid for once. A repeat has the same amount, even if the balance has changed.
  */
-const laterKeys = new Map<string, string>();
+const payments = new Map<string, Payment>();
 
 function Answers({ approval: { id, code, scope, amount } }: { readonly approval: Approval }) {
   const queries = useQueryClient();
   const [limit, setLimit] = useState('');
   const decide = useMutation({
-    mutationFn: (body: object) => {
-      const options = { idempotencyKey: laterKeys.get(id) ?? id };
-      return write<Decision>(`/v1/approvals/${id}/decide`, body, options);
+    mutationFn: (body: {
+      readonly decision: string;
+      readonly amount?: number;
+      readonly limit?: string;
+    }) => {
+      const { idempotencyKey } = payments.get(id) ?? { idempotencyKey: id };
+      if (body.amount !== undefined) payments.set(id, { idempotencyKey, amount: body.amount });
+      return write<Decision>(`/v1/approvals/${id}/decide`, body, { idempotencyKey });
     },
     onSuccess: ({ status, sessionUrl }) => {
       // The bank wants the payment confirmed.
@@ -153,13 +162,18 @@ function Answers({ approval: { id, code, scope, amount } }: { readonly approval:
       });
     },
     onError: (error) => {
-      if (isUsedUp(error)) laterKeys.set(id, newIdempotencyKey());
+      const hasFailed = error instanceof ApiFailure && error.topUpId !== undefined;
+      if (hasFailed) payments.set(id, { idempotencyKey: newIdempotencyKey() });
       // The question is gone once the list has been read again, and with it what is shown in it.
       if (error instanceof ApiFailure && error.status === 409) showFailure(error.message);
     },
     onSettled: () => queries.invalidateQueries(),
   });
-  const answer = (label: string, body: object, variant: 'filled' | 'default' = 'default') => (
+  const answer = (
+    label: string,
+    body: Parameters<typeof decide.mutate>[0],
+    variant: 'filled' | 'default' = 'default',
+  ) => (
     <Button variant={variant} loading={decide.isPending} onClick={() => decide.mutate(body)}>
       {label}
     </Button>
@@ -169,7 +183,7 @@ function Answers({ approval: { id, code, scope, amount } }: { readonly approval:
       {decide.error && <Failed error={decide.error} />}
       <Group gap="sm">
         {code === 'insufficient_balance' ? (
-          <Shortfall amount={amount}>
+          <Shortfall amount={amount} asked={payments.get(id)?.amount}>
             {(shortfall, text) =>
               answer(
                 `Top up ${text} from the saved card`,
@@ -220,9 +234,12 @@ function Answers({ approval: { id, code, scope, amount } }: { readonly approval:
 /** What the balance lacks for the call, in dollars and as text. */
 function Shortfall({
   amount,
+  asked,
   children,
 }: {
   readonly amount: number;
+  /** What was asked for already. */
+  readonly asked: number | undefined;
   readonly children: (dollars: number, text: string) => ReactNode;
 }) {
   const balance = useQuery({ ...balanceRead, refetchInterval: POLL_MS });
@@ -230,13 +247,12 @@ function Shortfall({
   return (
     <Loaded query={balance}>
       {({ balance: available, debt }) => {
-        const shortfall = dollarsOf(
-          shortfallOf({
-            amountMicros: microsOf(amount),
-            balance: microsOf(available),
-            debt: microsOf(debt),
-          }),
-        );
+        const missing = shortfallOf({
+          amountMicros: microsOf(amount),
+          balance: microsOf(available),
+          debt: microsOf(debt),
+        });
+        const shortfall = asked ?? dollarsOf(missing);
         return children(shortfall, `${usd(shortfall)}${isTaxed ? ' plus tax' : ''}`);
       }}
     </Loaded>

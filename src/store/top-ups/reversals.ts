@@ -92,6 +92,7 @@ const Claims = Type.Object({
   open: Type.Array(Type.Enum(['dispute', 'warning'])),
   failedRefund: nullable(FailedRefund),
 });
+const placeRow = row(Type.Object({ id: Type.String(), processorId: nullable(Type.String()) }));
 const claimsRow = row(Claims);
 
 /** The newest refund of a top-up that failed, since nobody else hears of it. */
@@ -149,7 +150,9 @@ export async function recordReversals(
       returning id
     `);
     if (!current) return false;
-    for (const reversal of inOrderOfShares(reported)) await recordOne(tx, owner, reversal);
+    for (const reversal of await inOrderOfShares(tx, topUpId, reported)) {
+      await recordOne(tx, owner, reversal);
+    }
     await updateAfterReversal(tx, owner);
     return true;
   });
@@ -188,11 +191,31 @@ export async function lockOwner(tx: Transaction, topUpId: string): Promise<Owner
   return (await findOwner(tx, topUpId)) ?? owner;
 }
 
-/** What claims nothing any more leaves its share to the others, and refunds leave theirs to disputes and warnings. */
-function inOrderOfShares(reported: readonly ReportedReversal[]): ReportedReversal[] {
+/**
+ * What claims nothing any more leaves its share to the others, and refunds leave theirs to disputes and warnings. Within
+ * a kind, the order is that of the rows, as a share depends on those before it.
+ */
+async function inOrderOfShares(
+  tx: Transaction,
+  topUpId: string,
+  reported: readonly ReportedReversal[],
+): Promise<ReportedReversal[]> {
+  const known = await tx.any(sql.type(placeRow)`
+    select id, processor_id as "processorId" from farebox.reversals
+    where top_up_id = ${topUpId} order by id
+  `);
   const claims = ({ status }: ReportedReversal) => Number(CLAIMS[status] !== 'nothing');
   const rank = ({ kind }: ReportedReversal) => REVERSAL_KINDS.indexOf(kind);
-  return reported.toSorted((a, b) => claims(a) - claims(b) || rank(a) - rank(b));
+  const place = (reversal: ReportedReversal) => {
+    const refundId = reversal.kind === 'refund' ? reversal.refundId : undefined;
+    const index = known.findIndex(
+      ({ id, processorId }) => processorId === reversal.processorId || id === refundId,
+    );
+    return index < 0 ? known.length : index;
+  };
+  return reported.toSorted(
+    (a, b) => claims(a) - claims(b) || rank(a) - rank(b) || place(a) - place(b),
+  );
 }
 
 async function recordOne(tx: Transaction, owner: Owner, reported: ReportedReversal): Promise<void> {

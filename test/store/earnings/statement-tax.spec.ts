@@ -55,6 +55,17 @@ describe('the tax in a statement', () => {
     assert.equal(await keptMicros(), PAID);
   });
 
+  it('goes back again with a dispute that is lost, won and lost again', async () => {
+    const id = processorId('dp');
+    for (const status of ['lost', 'won', 'lost'] as const) {
+      await payer.report(topUpId, dispute(id, PART, status));
+    }
+    assert.deepEqual((await taxedMovements()).slice(3), [
+      `dispute ${-NET_PART} ${NET_PART - PART}`,
+    ]);
+    assert.equal(await keptMicros(), PAID - PART);
+  });
+
   it('goes back once with a lost dispute that takes the balance twice', async () => {
     await payer.charge(15_000_000);
     await payer.report(topUpId, dispute(processorId('dp'), PART, 'lost'));

@@ -72,6 +72,17 @@ describe('a reversal of a taxed top-up', () => {
     await tookAll();
   });
 
+  it('takes the whole payment when the rest is refunded in the report that has a failed refund', async () => {
+    const { refundId } = await requested(4_000_000);
+    const [ours, outside] = [processorId('re'), processorId('re')];
+    const made = refund(ours, 4_350_000, 'made', refundId);
+    await payer.report(topUp, refund(outside, 3_270_000), made);
+    const rest = refund(processorId('re'), GROSS - 3_270_000);
+    const failed = refund(ours, 4_350_000, 'failed', refundId);
+    await payer.report(topUp, rest, refund(outside, 3_270_000), failed);
+    await tookAll();
+  });
+
   for (const [what, reversed] of [
     ['dispute', dispute(processorId('dp'), 6_540_000)],
     ['fraud warning', warning(processorId('issfr'), 6_540_000)],
