@@ -327,8 +327,8 @@ describe('webhook endpoints', () => {
     asked.push(await change());
     await until(() => prices(at).length === 2);
     assert.deepEqual(prices(at), asked);
-    const { historyLength } = await handle.describe();
-    assert.ok(historyLength < HISTORY_EVENTS_MAX, `${historyLength} events`);
+    // The second run may have got so many of the signals that a third one follows.
+    await until(async () => (await handle.describe()).historyLength < HISTORY_EVENTS_MAX);
   });
 
   it('are told nothing after they are deleted, and their workflow ends', async () => {
