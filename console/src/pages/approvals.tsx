@@ -134,8 +134,8 @@ interface Payment {
 }
 
 /**
- * How each approval was paid for last, until that payment fails. The first key is the id: the same in every tab, so that
- * the question is paid for once. A repeat has the same amount, even if the balance has changed.
+ * How each approval was paid for last, until that payment fails. The first key is the id: the same in every tab, so
+ * that the question is paid for once. A repeat has the same amount, even if the balance has changed.
  */
 const payments = new Map<string, Payment>();
 

@@ -192,8 +192,8 @@ export async function lockOwner(tx: Transaction, topUpId: string): Promise<Owner
 }
 
 /**
- * What claims nothing any more leaves its share to the others, and refunds leave theirs to disputes and warnings. Within
- * a kind, the order is that of the rows, as a share depends on those before it.
+ * What claims nothing any more leaves its share to the others, and refunds leave theirs to disputes and warnings.
+ * Within a kind, the order is that of the rows, as a share depends on those before it.
  */
 async function inOrderOfShares(
   tx: Transaction,
