@@ -12,7 +12,13 @@ import { openForEach, openedDialog, type ConsoleHarness, type Window } from '../
 import { until } from '../support/stack.ts';
 
 const UNKNOWN = { error: { code: 'outcome_unknown', message: 'The answer was lost' } };
-const DECLINED = { error: { code: 'card_declined', message: 'The card was declined' } };
+const DECLINED = {
+  error: {
+    code: 'card_declined',
+    message: 'The card was declined',
+    topUpId: `tu_${'0'.repeat(32)}`,
+  },
+};
 
 const keyOf = (route: Route) => route.request().headers()['idempotency-key'];
 
@@ -74,7 +80,8 @@ describe('the console without an answer', function () {
     await page.getByText('Refunded $0.50.').waitFor();
     await amount.press('Enter');
     await amount.fill('0.25');
-    await amount.press('Enter');
+    // It waits until the page has been read again after the first refund.
+    await button('Refund').click();
     await page.getByText('Refunded $0.25.').waitFor();
     assert.equal(await spentBy(account), 1.25);
   });
