@@ -4,7 +4,8 @@ import { uuidOf, wireId } from '../domain/ids.ts';
 import { asMicros, dollarsOf } from '../domain/money.ts';
 import { listKeys } from '../store/accounts/api-keys.ts';
 import { listAccounts, type ListedAccount } from '../store/accounts/list-accounts.ts';
-import { getCounters, getHeld } from '../store/balance/consumers.ts';
+import { getBooks } from '../store/balance/account-books.ts';
+import { getCounters } from '../store/balance/consumers.ts';
 import { findAutoTopUp } from '../store/top-ups/auto-top-ups.ts';
 import { common, type Common } from './common-options.ts';
 import { dataDirOption } from './data-dir-option.ts';
@@ -63,7 +64,7 @@ async function show(who: string, { json, dataDir }: Common): Promise<void> {
   const shown = await withDatabase(dataDir, async (database) => {
     const account = await getAccount(database, who);
     const { balance, debt, spent, refunded } = await getCounters(database, account);
-    const held = await getHeld(database, account);
+    const books = await getBooks(database, account);
     const autoTopUp = await findAutoTopUp(database, account);
     const keys = await listKeys(database, account.id);
     const { consentCeilingMicros: ceiling } = account;
@@ -73,8 +74,8 @@ async function show(who: string, { json, dataDir }: Common): Promise<void> {
       consumerId: wireId('consumer', account.consumerId),
       developerId: wireId('developer', account.developerId),
       balance: dollarsOf(balance),
-      heldByHolds: dollarsOf(held.byHolds),
-      heldByDisputes: dollarsOf(held.byDisputes),
+      heldByHolds: dollarsOf(books.heldByHoldsMicros),
+      heldByDisputes: dollarsOf(books.heldByDisputesMicros),
       debt: dollarsOf(debt),
       spent: dollarsOf(spent),
       refunded: dollarsOf(refunded),

@@ -238,7 +238,7 @@ function Shortfall({
   children,
 }: {
   readonly amount: number;
-  /** What was asked for already. */
+  /** Dollars of a top-up that was requested and has not failed. */
   readonly asked: number | undefined;
   readonly children: (dollars: number, text: string) => ReactNode;
 }) {

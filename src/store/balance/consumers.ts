@@ -28,8 +28,6 @@ const countersRow = row(
   }),
 );
 
-const heldRow = row(Type.Object({ byHolds: Type.Integer(), byDisputes: Type.Integer() }));
-
 /** Two index probes, regardless of the number of charges. */
 export async function getCounters(
   connection: Connection,
@@ -48,25 +46,6 @@ export async function getCounters(
     spent: asMicros(found.spent),
     refunded: asMicros(found.refunded),
   };
-}
-
-export interface Held {
-  /** By open holds and leases. */
-  readonly byHolds: Micros;
-  /** By open disputes and fraud warnings. */
-  readonly byDisputes: Micros;
-}
-
-/** Money that is not in the balance, and may return to it. */
-export async function getHeld(
-  connection: Connection,
-  { ledger, consumerId }: ConsumerRef,
-): Promise<Held> {
-  const found = await connection.one(sql.type(heldRow)`
-    select reserved_micros as "byHolds", held_micros - reserved_micros as "byDisputes"
-    from farebox.consumers where ledger = ${ledger} and id = ${consumerId}
-  `);
-  return { byHolds: asMicros(found.byHolds), byDisputes: asMicros(found.byDisputes) };
 }
 
 /**

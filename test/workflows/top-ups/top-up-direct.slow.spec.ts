@@ -90,65 +90,57 @@ describe('a direct top-up', () => {
   });
 
   it('is not charged after 15 minutes of failed attempts, even by the payment it prepared', async () => {
-    const consumer = await withCard('pm_card_visa');
-    await harness.control('faults', {
-      method: 'POST',
-      path: '/v1/payment_intents/',
-      kind: 'error',
-      status: 503,
-      times: 5,
-    });
-    const { topUp } = await stuck(harness.request(consumer, 'direct', 12.5));
-    const { paymentIntentId } = await harness.topUp(topUp.id);
+    const prepared = await preparedPayment();
     await harness.database.query(sql.typeAlias('nothing')`
-      update farebox.top_ups set created_at = now() - interval '16 minutes' where id = ${topUp.id}
+      update farebox.top_ups set created_at = now() - interval '16 minutes' where id = ${prepared.topUp.id}
     `);
-    await harness.workflow(topUp.id).executeUpdate('retry');
-    await harness.statusBecomes(topUp, 'failed');
-    assert.equal((await harness.topUp(topUp.id)).failureCode, 'payment_too_late');
-    const intent = await harness.stripe.paymentIntents.retrieve(paymentIntentId ?? '');
-    assert.equal(intent.status, 'canceled');
-    assert.deepEqual(await harness.books(consumer), NOTHING);
+    await endsUnpaid(prepared, 'payment_too_late');
   }).timeout(60_000);
 
   it('is not charged above a monthly limit that the owner lowered meanwhile, nor is its prepared payment', async () => {
-    const consumer = await withCard('pm_card_visa');
-    const path = '/v1/payment_intents/';
-    const away = { method: 'POST', path, kind: 'error', status: 503, times: 1_000 };
-    await harness.control('faults', away);
-    const { topUp } = await stuck(harness.request(consumer, 'direct', 12.5));
-    const { paymentIntentId } = await harness.topUp(topUp.id);
+    const prepared = await preparedPayment();
     const ceiling = 12_490_000 as Micros;
-    await changeConsent(harness.database, consumer.consumerId, { ceiling, givenBy: 'operator' });
-    await harness.forgetFaults();
-    await harness.workflow(topUp.id).executeUpdate('retry');
-    await harness.statusBecomes(topUp, 'failed');
-    assert.equal((await harness.topUp(topUp.id)).failureCode, 'consent_ceiling_reached');
-    const intent = await harness.stripe.paymentIntents.retrieve(paymentIntentId ?? '');
-    assert.equal(intent.status, 'canceled');
-    assert.deepEqual(await harness.books(consumer), NOTHING);
+    const { consumerId } = prepared.consumer;
+    await changeConsent(harness.database, consumerId, { ceiling, givenBy: 'operator' });
+    await endsUnpaid(prepared, 'consent_ceiling_reached');
   }).timeout(60_000);
 
   it('fails when its customer was deleted at Stripe before the payment, though another card is saved', async () => {
-    const consumer = await withCard('pm_card_visa');
-    const path = '/v1/payment_intents/';
-    const away = { method: 'POST', path, kind: 'error', status: 503, times: 1_000 };
-    await harness.control('faults', away);
-    const { topUp } = await stuck(harness.request(consumer, 'direct', 12.5));
-    const { paymentIntentId } = await harness.topUp(topUp.id);
+    const prepared = await preparedPayment();
+    const { consumer } = prepared;
     const deleted = (await findProcessorCustomer(harness.database, consumer.accountId)) ?? '';
     await harness.stripe.customers.del(deleted);
     const created = await createCustomer(harness.stripe, consumer.accountId, deleted);
     await replaceProcessorCustomer(harness.database, consumer.accountId, deleted, created);
     await harness.saveCard(consumer, 'pm_card_mastercard');
+    await endsUnpaid(prepared, 'no_saved_card');
+    assert.equal((await harness.requestDirect(consumer, 12.5)).kind, 'completed');
+  }).timeout(60_000);
+
+  /** A top-up whose payment exists at Stripe, where it cannot be confirmed now. */
+  async function preparedPayment() {
+    const consumer = await withCard('pm_card_visa');
+    const path = '/v1/payment_intents/';
+    const away = { method: 'POST', path, kind: 'error', status: 503, times: 1_000 };
+    await harness.control('faults', away);
+    const { topUp } = await stuck(harness.request(consumer, 'direct', 12.5));
+    const { paymentIntentId } = await harness.topUp(topUp.id);
+    return { consumer, topUp, paymentIntentId: paymentIntentId ?? '' };
+  }
+
+  /** Once Stripe is back. */
+  async function endsUnpaid(
+    { consumer, topUp, paymentIntentId }: Awaited<ReturnType<typeof preparedPayment>>,
+    failureCode: string,
+  ): Promise<void> {
     await harness.forgetFaults();
     await harness.workflow(topUp.id).executeUpdate('retry');
     await harness.statusBecomes(topUp, 'failed');
-    assert.equal((await harness.topUp(topUp.id)).failureCode, 'no_saved_card');
-    const intent = await harness.stripe.paymentIntents.retrieve(paymentIntentId ?? '');
+    assert.equal((await harness.topUp(topUp.id)).failureCode, failureCode);
+    const intent = await harness.stripe.paymentIntents.retrieve(paymentIntentId);
     assert.equal(intent.status, 'canceled');
-    assert.equal((await harness.requestDirect(consumer, 12.5)).kind, 'completed');
-  }).timeout(60_000);
+    assert.deepEqual(await harness.books(consumer), NOTHING);
+  }
 
   async function stuck(asked: Promise<TopUpResult>): Promise<{ readonly topUp: TopUp }> {
     const result = await asked;
