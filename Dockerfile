@@ -17,8 +17,8 @@ RUN node --eval "import('./src/temporal/workflow-bundle.ts').then(async ({ workf
   for (const isVersioned of [false, true]) \
     for (const encryptsFailures of [false, true]) await workflowBundle({ isVersioned, encryptsFailures }); })"
 
-# The console is built apart: what builds it does not run in production.
-FROM node:24.21.0-bookworm-slim AS console
+# The console, and the program with its packages in it, are built apart: what builds them does not run in production.
+FROM node:24.21.0-bookworm-slim AS built
 WORKDIR /app
 COPY package.json package-lock.json ./
 COPY client/package.json client/
@@ -27,6 +27,7 @@ COPY examples/mcp-tool-server/package.json examples/mcp-tool-server/
 RUN npm ci --ignore-scripts --no-audit --no-fund
 COPY . .
 RUN node --eval "import('./src/embedded/console-build.ts').then((m) => m.buildConsole())"
+RUN node --eval "import('./scripts/build-program.ts').then((m) => m.buildProgram('/app/program'))"
 
 FROM node:24.21.0-bookworm-slim
 LABEL org.opencontainers.image.title="Farebox" \
@@ -38,7 +39,8 @@ ENV NODE_ENV=production
 ENV METRICS_PORT=9464
 WORKDIR /app
 COPY --from=build /app .
-COPY --from=console /app/console/.dist console/.dist
+COPY --from=built /app/console/.dist console/.dist
+COPY --from=built /app/program program
 USER node
 EXPOSE 8080 9464
 # Of an API or a worker: both serve it beside their metrics.
@@ -47,5 +49,5 @@ HEALTHCHECK --interval=10s --timeout=3s --start-period=30s \
 STOPSIGNAL SIGTERM
 # As `npm start` runs our processes: src/embedded/parts.ts says why.
 ENV MALLOC_ARENA_MAX=2
-ENTRYPOINT ["node", "--max-semi-space-size=16", "--heap-growing-percent=75", "--no-minor-gc-task", "--no-allocation-site-pretenuring", "src/cli.ts"]
+ENTRYPOINT ["node", "--max-semi-space-size=16", "--heap-growing-percent=75", "--no-minor-gc-task", "--no-allocation-site-pretenuring", "program/cli.mjs"]
 CMD ["api"]

@@ -9,6 +9,7 @@ import { join } from 'node:path';
 import { CommanderError, program, type Command } from 'commander';
 import { OutcomeUnknownError } from './commands/outcome-unknown.ts';
 import { withoutEmpty, type Environment } from './read-setting.ts';
+import { ROOT } from './root.ts';
 import { withSecretFiles } from './secret-files.ts';
 
 interface Listed {
@@ -212,6 +213,6 @@ function messageOf(error: unknown): string {
 }
 
 function readVersion(): string {
-  const text = readFileSync(join(import.meta.dirname, '../package.json'), 'utf8');
+  const text = readFileSync(join(ROOT, 'package.json'), 'utf8');
   return (JSON.parse(text) as { version: string }).version;
 }

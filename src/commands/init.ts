@@ -3,8 +3,9 @@ import { randomBytes } from 'node:crypto';
 import { open, readFile, rm, type FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Command } from 'commander';
+import { ROOT } from '../root.ts';
 
-const EXAMPLE = join(import.meta.dirname, '../../.env.example');
+const EXAMPLE = join(ROOT, '.env.example');
 /** Hex, since they go into URLs. */
 const SECRET_BYTES: Readonly<Record<string, number>> = {
   POSTGRES_PASSWORD: 24,

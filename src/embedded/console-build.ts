@@ -8,8 +8,8 @@ import { execFile } from 'node:child_process';
 import { existsSync, globSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { ROOT } from '../root.ts';
 
-const ROOT = join(import.meta.dirname, '../..');
 const BUILT = join(ROOT, 'console/.dist');
 /** What goes into it: its own files, what it shares with the API, and the versions of its packages. */
 const SOURCES = [

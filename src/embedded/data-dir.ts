@@ -6,10 +6,11 @@ import { randomBytes } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
+import { ROOT } from '../root.ts';
 import { choosePort } from './ports.ts';
 
 /** In the checkout, so that a command finds the start from any directory. */
-export const DEFAULT_DATA_DIR = join(import.meta.dirname, '../../.farebox');
+export const DEFAULT_DATA_DIR = join(ROOT, '.farebox');
 
 export interface Secrets {
   readonly masterSecret: string;

@@ -6,6 +6,7 @@ import { mkdir } from 'node:fs/promises';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { ROOT } from '../root.ts';
 import { startChild, type Child, type Environment } from './child.ts';
 import { secretsOf, type Ports } from './data-dir.ts';
 import { findPortHolder, isPortFree } from './ports.ts';
@@ -32,8 +33,8 @@ export interface Context extends StartOptions {
   readonly keep: <T extends Child>(start: () => Promise<T>) => Promise<T>;
 }
 
-export const CLI = join(import.meta.dirname, '../cli.ts');
-const SIMULATOR = join(import.meta.dirname, '../../simulator/main.ts');
+export const CLI = join(ROOT, 'src/cli.ts');
+const SIMULATOR = join(ROOT, 'simulator/main.ts');
 
 /** A start that was just killed may not have released its port yet. */
 const LET_GO_MS = 2_000;

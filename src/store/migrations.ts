@@ -7,10 +7,11 @@ import { hash } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Client } from 'pg';
+import { ROOT } from '../root.ts';
 import { withSessionOptions } from './session.ts';
 import { withClient } from './with-client.ts';
 
-const DIRECTORY = join(import.meta.dirname, '../../migrations');
+const DIRECTORY = join(ROOT, 'migrations');
 /** A migration that cannot get its locks gives up and can be run again; it must not queue behind traffic. */
 const LOCK_TIMEOUT_MS = 10_000;
 const CHECK_MS_MAX = 10_000;

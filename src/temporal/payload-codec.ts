@@ -5,6 +5,7 @@
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import type { DataConverter, Payload, PayloadCodec } from '@temporalio/common';
+import { ROOT } from '../root.ts';
 
 /** AES-256 keys of 32 bytes by number. The first encrypts; all decrypt. */
 export type PayloadKeys = ReadonlyMap<number, Uint8Array>;
@@ -13,7 +14,7 @@ const ENCRYPTED = 'binary/encrypted';
 const CIPHER = 'aes-256-gcm';
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
-const FAILURES = join(import.meta.dirname, 'encrypted-failures.ts');
+const FAILURES = join(ROOT, 'src/temporal/encrypted-failures.ts');
 
 /** For clients, workers and replays alike. Undefined without keys: payloads are JSON. */
 export function dataConverterOf(keys: PayloadKeys | undefined): DataConverter | undefined {

@@ -6,8 +6,8 @@ import { createHash } from 'node:crypto';
 import { existsSync, globSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
+import { ROOT } from '../root.ts';
 
-const ROOT = join(import.meta.dirname, '../..');
 const CACHE = join(ROOT, 'node_modules/.cache');
 const FAILURES = 'src/temporal/encrypted-failures.ts';
 /** Everything that workflows may import. The bundle's name is a hash of these files. */

@@ -6,7 +6,7 @@ import { Client } from 'pg';
 import { kindOfKey } from '../../src/domain/api-keys.ts';
 import { uuidOf } from '../../src/domain/ids.ts';
 import { createTestAccount } from '../support/accounts.ts';
-import { createTestDatabase, farebox, type TestDatabase } from '../support/stack.ts';
+import { createTestDatabase, farebox, ourProgram, type TestDatabase } from '../support/stack.ts';
 
 const run = promisify(execFile);
 
@@ -209,7 +209,7 @@ describe('farebox account and key', () => {
   it('says that a sign-in link opens on this machine only, if it was not told the address', async () => {
     const { consumerId } = await createTestAccount(database.url, 0);
     const printed = async (settings: Readonly<Record<string, string>>) =>
-      run(process.execPath, ['src/cli.ts', 'account', 'sign-in-link', consumerId], {
+      run(process.execPath, [ourProgram(), 'account', 'sign-in-link', consumerId], {
         env: { ...process.env, ...env.env, ...settings },
       });
     const local = await printed({});

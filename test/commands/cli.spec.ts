@@ -4,7 +4,7 @@ import { spawnSync } from 'node:child_process';
 import { closeSync, openSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { farebox } from '../support/stack.ts';
+import { farebox, ourProgram } from '../support/stack.ts';
 
 interface Ended {
   readonly code: number;
@@ -12,7 +12,6 @@ interface Ended {
   readonly stderr: string;
 }
 
-const CLI = join(import.meta.dirname, '../../src/cli.ts');
 const NOWHERE = '/tmp/farebox-no-such-directory';
 
 async function ended(...args: readonly string[]): Promise<Ended> {
@@ -57,7 +56,7 @@ describe('farebox', () => {
         [2, 'doctor', '--json', '--data-dir', NOWHERE],
       ] as const) {
         const stdio = ['ignore', full, 'pipe'] as const;
-        const { status, stderr } = spawnSync(process.execPath, [CLI, ...args], {
+        const { status, stderr } = spawnSync(process.execPath, [ourProgram(), ...args], {
           stdio: [...stdio],
         });
         assert.equal(status, code, args.join(' '));

@@ -3,14 +3,11 @@ import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { mkdtemp, readFile, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { parseEnv, promisify } from 'node:util';
 import { readConfig } from '../../src/config.ts';
 import { withoutEmpty } from '../../src/read-setting.ts';
-import { farebox } from '../support/stack.ts';
+import { farebox, ourProgram } from '../support/stack.ts';
 import { read } from '../tree/sources.ts';
-
-const CLI = join(import.meta.dirname, '../../src/cli.ts');
 
 describe('farebox init', () => {
   let folder: string;
@@ -63,7 +60,7 @@ describe('farebox init', () => {
     const path = join(folder, 'cut.env');
     // No file may get longer than one block, which is less than the settings are.
     const command = 'ulimit -f 1; exec "$0" "$@"';
-    const args = [process.execPath, CLI, 'init', '--file', path];
+    const args = [process.execPath, ourProgram(), 'init', '--file', path];
     await assert.rejects(promisify(execFile)('sh', ['-c', command, ...args]), /EFBIG/);
     await assert.rejects(stat(path), { code: 'ENOENT' });
     await init('cut.env');

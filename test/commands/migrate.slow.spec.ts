@@ -2,7 +2,6 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { Connection } from '@temporalio/client';
 import { Client } from 'pg';
@@ -12,11 +11,10 @@ import {
   asSuperuser,
   createTestDatabase,
   farebox,
+  ourProgram,
   until,
   type TestDatabase,
 } from '../support/stack.ts';
-
-const CLI = join(import.meta.dirname, '../../src/cli.ts');
 
 /** Numbers of `temporal.api.enums.v1.IndexedValueType`. */
 const TYPES: Readonly<Record<number, string>> = { 2: 'Keyword', 4: 'Double', 5: 'Bool' };
@@ -83,7 +81,7 @@ describe('farebox migrate', () => {
         try {
           await other.query('begin');
           await other.query(hold);
-          const run = spawn(process.execPath, [CLI, 'migrate'], {
+          const run = spawn(process.execPath, [ourProgram(), 'migrate'], {
             env: { PATH: process.env['PATH'], DATABASE_URL },
             stdio: ['ignore', 'ignore', 'pipe'],
           });

@@ -3,12 +3,15 @@ import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { Client } from 'pg';
 import { countWaiting } from '../support/row-locks.ts';
-import { createTestDatabase, farebox, until, type TestDatabase } from '../support/stack.ts';
-
-const CLI = join(import.meta.dirname, '../../src/cli.ts');
+import {
+  createTestDatabase,
+  farebox,
+  ourProgram,
+  until,
+  type TestDatabase,
+} from '../support/stack.ts';
 
 /** For each command, a statement that takes as long as a test wants: it waits here, as it would read many charges. */
 const COMMANDS = [
@@ -46,7 +49,7 @@ describe('a long command', () => {
         return rowCount;
       };
       try {
-        const run = spawn(process.execPath, [CLI, ...args], {
+        const run = spawn(process.execPath, [ourProgram(), ...args], {
           env: { PATH: process.env['PATH'], ...env },
           stdio: 'ignore',
         });
@@ -68,7 +71,7 @@ describe('a long command', () => {
     if (spawnSync('unshare', [...contained, 'true']).status !== 0) this.skip();
     await client.query('begin');
     await client.query('lock table farebox.accounts');
-    const [program, ...args] = [process.execPath, CLI, 'account', 'list'];
+    const [program, ...args] = [process.execPath, ourProgram(), 'account', 'list'];
     const run = spawn('unshare', [...contained, program, ...args], {
       env: { PATH: process.env['PATH'], ...env },
       stdio: 'ignore',

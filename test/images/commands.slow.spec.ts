@@ -13,7 +13,7 @@ import { delimiter, dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { Client } from 'pg';
 import { choosePort } from '../support/ports.ts';
-import { createTestNamespace, until } from '../support/stack.ts';
+import { createTestNamespace, ourProgram, until } from '../support/stack.ts';
 import { startOwnPostgres } from '../support/own-servers.ts';
 import { composeEnvironment, composeServices, type ComposeService } from './compose.ts';
 
@@ -64,6 +64,7 @@ describe('the commands of docker-compose.yml', function () {
     const step = /^RUN (node --eval [^]*?\}\)")$/m.exec(dockerfile)?.[1] ?? '';
     assert.notEqual(step, '');
     await run('sh', ['-euc', step], { cwd: app, env: environment({}) });
+    await cp(dirname(ourProgram()), join(app, 'program'), { recursive: true });
     postgres = await startOwnPostgres();
     env = {
       ...(await composeEnvironment()),

@@ -2,17 +2,15 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { join } from 'node:path';
 import {
   createTestDatabase,
   farebox,
+  ourProgram,
   startSimulator,
   testEnvironment,
   type TestDatabase,
 } from '../support/stack.ts';
 import { choosePort } from '../support/ports.ts';
-
-const CLI = join(import.meta.dirname, '../../src/cli.ts');
 
 describe('with a TEMPORAL_NAMESPACE that does not exist', () => {
   const ADVICE =
@@ -39,7 +37,7 @@ describe('with a TEMPORAL_NAMESPACE that does not exist', () => {
   }
 
   it('an API process starts, because charges work, and logs the setting', async () => {
-    const child = spawn(process.execPath, [CLI, 'api'], {
+    const child = spawn(process.execPath, [ourProgram(), 'api'], {
       env: { PATH: process.env['PATH'], ...env, PORT: String(await choosePort()) },
       stdio: ['ignore', 'pipe', 'inherit'],
     });
@@ -57,7 +55,7 @@ describe('with a TEMPORAL_NAMESPACE that does not exist', () => {
 describe('an API process that waits for Postgres while it starts', () => {
   // Not by the system: that ends no process 1, such as that of a container without an init.
   it('ends by itself on SIGTERM', async () => {
-    const child = spawn(process.execPath, [CLI, 'api'], {
+    const child = spawn(process.execPath, [ourProgram(), 'api'], {
       env: {
         PATH: process.env['PATH'],
         DATABASE_URL: 'postgres://127.0.0.1:9/farebox',

@@ -1,6 +1,6 @@
 /**
- * Once for the whole run, before any test: a PostgreSQL with a template database at the newest
- * schema, and a Temporal server. Their addresses go into the environment, which mocha's workers
+ * Once for the whole run, before any test: the program of which tests start processes, a PostgreSQL with a template
+ * database at the newest schema, and a Temporal server. Their addresses go into the environment, which mocha's workers
  * inherit. Each stack (stack.ts) then has its own database, simulator and namespace.
  */
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -11,6 +11,7 @@ import { Client } from 'pg';
 import type { Child } from '../../src/embedded/child.ts';
 import { randomPasswords } from '../../src/embedded/data-dir.ts';
 import { newDataFolder } from './data-folder.ts';
+import { buildProgram } from '../../scripts/build-program.ts';
 import { findLeaks } from './leaks.ts';
 import { LEAN_TEMPORAL } from './lean-temporal.ts';
 import { choosePort } from './ports.ts';
@@ -47,7 +48,8 @@ export const mochaHooks = {
 export async function mochaGlobalSetup(): Promise<void> {
   folder = await mkdtemp(join(tmpdir(), 'farebox-test-'));
   dataFolder = await newDataFolder('farebox-test-data-');
-  const [postgres, temporal] = await Promise.all([
+  const [program, postgres, temporal] = await Promise.all([
+    buildProgram(),
     preparePostgres(folder, dataFolder),
     prepareTemporal(folder, dataFolder),
   ]).catch(async (error: unknown) => {
@@ -56,6 +58,7 @@ export async function mochaGlobalSetup(): Promise<void> {
   });
   Object.assign(process.env, {
     TEST_FOLDER: folder,
+    TEST_PROGRAM: program,
     TEST_DATA_FOLDER: dataFolder,
     TEST_POSTGRES_URL: postgres.url,
     TEST_POSTGRES_TEMPLATE: TEMPLATE,

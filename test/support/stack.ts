@@ -82,6 +82,11 @@ function given(name: string): string {
   return value;
 }
 
+/** `farebox`, as the image runs it: built of src/cli.ts. */
+export function ourProgram(): string {
+  return given('TEST_PROGRAM');
+}
+
 function unique(): string {
   return randomBytes(6).toString('hex');
 }
@@ -245,7 +250,7 @@ export async function startApiProcess({
   readonly nodeFlags?: readonly string[] | undefined;
 }): Promise<ServerProcess> {
   const { url, ...ours } = await addressed(env);
-  return { ...(await startOurs('api', ['src/cli.ts', 'api'], ours.env, nodeFlags)), url };
+  return { ...(await startOurs('api', [ourProgram(), 'api'], ours.env, nodeFlags)), url };
 }
 
 export async function startWorkerProcess({
@@ -253,7 +258,7 @@ export async function startWorkerProcess({
 }: {
   readonly env: Environment;
 }): Promise<ServerProcess> {
-  return { ...(await startOurs('worker', ['src/cli.ts', 'worker'], env)), url: '' };
+  return { ...(await startOurs('worker', [ourProgram(), 'worker'], env)), url: '' };
 }
 
 async function addressed(env: Environment): Promise<{ url: string; env: Environment }> {
@@ -276,7 +281,7 @@ export async function startSimulator(
     STRIPE_WEBHOOK_SECRET: `whsec_${unique()}`,
   };
   const token = earlier?.token ?? unique();
-  const child = await startOurs('simulator', ['simulator/main.ts'], {
+  const child = await startOurs('simulator', [join(ROOT, 'simulator/main.ts')], {
     SIMULATOR_PORT: String(port),
     SIMULATOR_DB: database,
     SIMULATOR_SECRET_KEY: env['STRIPE_SECRET_KEY'],
@@ -331,7 +336,7 @@ async function startOurs(
   noteSecretsOf(env);
   const child = await startChild({
     name,
-    command: [process.execPath, ...nodeFlags, join(ROOT, args[0] ?? ''), ...args.slice(1)],
+    command: [process.execPath, ...nodeFlags, ...args],
     env: { ...inherited(), ...env },
     logFile,
     ready: 'message',
@@ -398,7 +403,7 @@ export async function farebox(
   args: readonly string[],
   { env }: { readonly env: Environment },
 ): Promise<string> {
-  const { stdout } = await run(process.execPath, [join(ROOT, 'src/cli.ts'), ...args], {
+  const { stdout } = await run(process.execPath, [ourProgram(), ...args], {
     env: { ...inherited(), ...env },
   });
   return stdout;

@@ -63,7 +63,7 @@ describe('docker-compose.yml', () => {
 
   it('runs our processes with the flags of the embedded start', () => {
     const [, entrypoint = ''] = /^ENTRYPOINT (.*)$/m.exec(read('Dockerfile')) ?? [];
-    assert.deepEqual(JSON.parse(entrypoint), ['node', ...LEAN_NODE, 'src/cli.ts']);
+    assert.deepEqual(JSON.parse(entrypoint), ['node', ...LEAN_NODE, 'program/cli.mjs']);
     for (const [name, value] of Object.entries(LEAN_ENVIRONMENT)) {
       assert.match(read('Dockerfile'), new RegExp(`^ENV ${name}=${value}$`, 'm'));
     }

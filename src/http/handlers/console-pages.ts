@@ -11,6 +11,7 @@ import { ApiError } from '../../domain/errors.ts';
 import { isNestedDeeperThan } from '../../domain/nesting.ts';
 import { remembered } from '../../domain/remembered.ts';
 import { isStorableText } from '../../domain/storable-text.ts';
+import { ROOT } from '../../root.ts';
 import { writeErrorOf } from '../answer-errors.ts';
 import { hasBody, readJson } from '../body.ts';
 import { invalidField } from '../invalid-field.ts';
@@ -18,7 +19,7 @@ import { methodNotAllowed } from '../method-not-allowed.ts';
 import { redirectTo, requestIdOf, respond } from '../respond.ts';
 import type { Api } from '../services.ts';
 
-const BUILT = join(import.meta.dirname, '../../../console/.dist');
+const BUILT = join(ROOT, 'console/.dist');
 const ASSETS = '/console/assets/';
 const TYPES: Readonly<Record<string, string>> = {
   '.html': 'text/html; charset=utf-8',

@@ -7,12 +7,12 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Context, Middleware } from 'koa';
 import { ERRORS, type ErrorCode } from '../../domain/errors.ts';
+import { ROOT } from '../../root.ts';
 import type { Endpoint } from '../endpoint.ts';
 import { noSuch } from '../look-ups.ts';
 import { respond } from '../respond.ts';
 import { EFFECTS_OF_STATUSES, factsOf, isCode } from './error-facts.ts';
 
-const ROOT = join(import.meta.dirname, '../../..');
 const READMES = ['README.md', 'client/README.md', 'examples/README.md'];
 const FOLDERS = ['docs', 'docs/decisions'];
 /** The documents change only with a release. */

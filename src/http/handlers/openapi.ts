@@ -2,12 +2,13 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Middleware } from 'koa';
+import { ROOT } from '../../root.ts';
 import type { Endpoint } from '../endpoint.ts';
 import { openApiDocument } from '../openapi/document.ts';
 import { llmsText } from '../openapi/llms.ts';
 import { respond } from '../respond.ts';
 
-const PACKAGE = join(import.meta.dirname, '../../../package.json');
+const PACKAGE = join(ROOT, 'package.json');
 
 /** The documents change only with a release. */
 const CACHE_CONTROL = 'public, max-age=300';

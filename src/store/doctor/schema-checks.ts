@@ -5,13 +5,14 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Type } from 'typebox';
+import { ROOT } from '../../root.ts';
 import { row, sql, type Database } from '../database.ts';
 import type { Offender } from './findings.ts';
 import { dumpSchema } from './schema-dump.ts';
 
 export const SCHEMA_CHECK = 'the schema matches this release';
 
-const MIGRATIONS = join(import.meta.dirname, '../../../migrations');
+const MIGRATIONS = join(ROOT, 'migrations');
 const FUNCTION = /^create or replace function farebox\.(\w+)[^]*?\bas \$\$([^]*?)\$\$/gm;
 
 const bodyRow = row(Type.Object({ name: Type.String(), body: Type.String() }));
