@@ -63,5 +63,5 @@ function cached(): string {
   for (const file of globSync(SOURCES, { cwd: ROOT }).toSorted()) {
     hash.update(`${file}\0`).update(readFileSync(join(ROOT, file)));
   }
-  return join(ROOT, 'node_modules/.cache', `program-${hash.digest('hex').slice(0, 16)}`);
+  return join(ROOT, '.built', `program-${hash.digest('hex').slice(0, 16)}`);
 }

@@ -61,15 +61,15 @@ describe("the simulator's API", () => {
 
     it('answers 404 for an id in the path that names nothing, 400 for one in a parameter', async () => {
       for (const call of [
-        stripe.customers.retrieve('cus_none'),
-        stripe.checkout.sessions.retrieve('cs_test_none'),
-        stripe.paymentIntents.retrieve('pi_none'),
-        stripe.refunds.retrieve('re_none'),
-        stripe.disputes.retrieve('dp_none'),
-        stripe.events.retrieve('evt_none'),
-        stripe.paymentMethods.retrieve('pm_none'),
+        () => stripe.customers.retrieve('cus_none'),
+        () => stripe.checkout.sessions.retrieve('cs_test_none'),
+        () => stripe.paymentIntents.retrieve('pi_none'),
+        () => stripe.refunds.retrieve('re_none'),
+        () => stripe.disputes.retrieve('dp_none'),
+        () => stripe.events.retrieve('evt_none'),
+        () => stripe.paymentMethods.retrieve('pm_none'),
       ]) {
-        await assert.rejects(call, { statusCode: 404, code: 'resource_missing' });
+        await assert.rejects(call(), { statusCode: 404, code: 'resource_missing' });
       }
       await assert.rejects(
         stripe.paymentIntents.create({ amount: 500, currency: 'usd', customer: 'cus_none' }),

@@ -141,7 +141,11 @@ export async function openWindow(
       }
       await page.getByRole('heading', { level: 1 }).waitFor();
     },
-    close: () => context.close(),
+    close: async () => {
+      // Otherwise a route that still waits for its response throws, which nobody could handle.
+      for (const open of context.pages()) await open.unrouteAll({ behavior: 'ignoreErrors' });
+      await context.close();
+    },
   };
 }
 
