@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { mkdtemp, readFile, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { parseEnv, promisify } from 'node:util';
 import { readConfig } from '../../src/config.ts';
 import { withoutEmpty } from '../../src/read-setting.ts';

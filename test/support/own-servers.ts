@@ -1,16 +1,19 @@
 /**
  * Servers that a test may kill, unlike the run's shared ones. Each comes back on its port, with its data.
  */
-import { rm } from 'node:fs/promises';
+import { execFile } from 'node:child_process';
+import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import type { Child } from '../../src/embedded/child.ts';
-import { randomPasswords } from '../../src/embedded/data-dir.ts';
+import { randomPasswords, type PostgresPasswords } from '../../src/embedded/data-dir.ts';
 import { newDataFolder } from './data-folder.ts';
 import { choosePort } from './ports.ts';
 import { startPostgres } from '../../src/embedded/postgres.ts';
 import { startTemporal } from '../../src/embedded/temporal.ts';
 import { LEAN_TEMPORAL } from './lean-temporal.ts';
 import { migrate } from '../../src/store/migrations.ts';
+import { onceARun } from './once-a-run.ts';
 
 export interface OwnServer {
   kill(signal: NodeJS.Signals): void;
@@ -26,6 +29,8 @@ export interface OwnServer {
 
 const FOLDER_PREFIX = 'farebox-faults-';
 
+const run = promisify(execFile);
+
 /** At the newest schema, with its own database. `more` are settings of the server; `folder` is removed at the end. */
 export async function startOwnPostgres(
   more: Readonly<Record<string, string>> = {},
@@ -37,12 +42,11 @@ export async function startOwnPostgres(
     logFile: join(folder, 'postgres.log'),
     env: process.env,
     port: await choosePort(),
-    passwords: randomPasswords(),
+    passwords: await copyMigrated(join(folder, 'postgres')),
     // Processes are killed here, not the machine: what they wrote survives without fsync.
     settings: { fsync: 'off', ...more },
   };
   const first = await startPostgres(options);
-  await migrate(first.url);
   const { url, superuserUrl } = first;
   return { url, superuserUrl, ...ownServer(folder, first, () => startPostgres(options)) };
 }
@@ -61,13 +65,57 @@ export async function startOwnTemporal(): Promise<
     uiPort: await choosePort(),
     ...LEAN_TEMPORAL,
   };
-  const first = await startTemporal(options);
   const { dataDir } = options;
+  await copyFirstTemporal(dataDir);
+  const first = await startTemporal(options);
   return {
     address: first.address,
     dataDir,
     ...ownServer(folder, first, () => startTemporal(options)),
   };
+}
+
+/**
+ * Data of a PostgreSQL at the newest schema, with these passwords. It is made once a run: that takes two seconds of
+ * CPU time, and a copy a twentieth of one.
+ */
+export async function copyMigrated(dataDir: string): Promise<PostgresPasswords> {
+  const made = await onceARun('migrated-postgres', async (folder) => {
+    const passwords = randomPasswords();
+    const postgres = await startPostgres({
+      dataDir: join(folder, 'postgres'),
+      logFile: join(folder, 'postgres.log'),
+      env: process.env,
+      port: await choosePort(),
+      passwords,
+      settings: { fsync: 'off' },
+    });
+    try {
+      await migrate(postgres.url);
+    } finally {
+      await postgres.stop();
+    }
+    await writeFile(join(folder, 'passwords.json'), JSON.stringify(passwords));
+  });
+  await run('cp', ['-a', join(made, 'postgres'), dataDir]);
+  return JSON.parse(await readFile(join(made, 'passwords.json'), 'utf8')) as PostgresPasswords;
+}
+
+/** Data of a Temporal server after its first start, which takes a second of CPU time. */
+async function copyFirstTemporal(dataDir: string): Promise<void> {
+  const made = await onceARun('first-temporal', async (folder) => {
+    const temporal = await startTemporal({
+      program: process.env['TEST_TEMPORAL_PROGRAM'] ?? '',
+      dataDir: join(folder, 'temporal'),
+      logFile: join(folder, 'temporal.log'),
+      env: process.env,
+      port: await choosePort(),
+      uiPort: await choosePort(),
+      ...LEAN_TEMPORAL,
+    });
+    await temporal.stop();
+  });
+  await run('cp', ['-a', join(made, 'temporal'), dataDir]);
 }
 
 function ownServer(folder: string, first: Child, start: () => Promise<Child>): OwnServer {

@@ -5,11 +5,10 @@
 import { chmod, cp, mkdir, rm, writeFile, appendFile } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import { Client } from 'pg';
-import { randomPasswords } from '../../src/embedded/data-dir.ts';
 import { newDataFolder } from './data-folder.ts';
 import { choosePort } from './ports.ts';
 import { startPostgres } from '../../src/embedded/postgres.ts';
-import { migrate } from '../../src/store/migrations.ts';
+import { copyMigrated } from './own-servers.ts';
 import { until } from './stack.ts';
 
 export type RestorablePostgres = Awaited<ReturnType<typeof startRestorablePostgres>>;
@@ -22,7 +21,7 @@ export async function startRestorablePostgres() {
   await mkdir(archive);
   // PostgreSQL may run as another user.
   await chmod(archive, 0o777);
-  const passwords = randomPasswords();
+  const passwords = await copyMigrated(join(folder, 'postgres'));
   const port = await choosePort();
   const start = (name: string) =>
     startPostgres({
@@ -40,7 +39,6 @@ export async function startRestorablePostgres() {
   let dataDir = 'postgres';
   let restores = 0;
   let running = await start(dataDir);
-  await migrate(running.url);
 
   async function asSuperuser<T>(work: (client: Client) => Promise<T>): Promise<T> {
     const client = new Client({ connectionString: running.superuserUrl });

@@ -245,12 +245,15 @@ export async function startWorker({ env }: { readonly env: Environment }): Promi
 export async function startApiProcess({
   env,
   nodeFlags = [],
+  program = ourProgram(),
 }: {
   readonly env: Environment;
   readonly nodeFlags?: readonly string[] | undefined;
+  /** The source, for a test that changes it. */
+  readonly program?: string;
 }): Promise<ServerProcess> {
   const { url, ...ours } = await addressed(env);
-  return { ...(await startOurs('api', [ourProgram(), 'api'], ours.env, nodeFlags)), url };
+  return { ...(await startOurs('api', [program, 'api'], ours.env, nodeFlags)), url };
 }
 
 export async function startWorkerProcess({

@@ -29,6 +29,8 @@ import { Workload } from './workload.ts';
 
 const ROOT = join(import.meta.dirname, '../../..');
 const PRELOAD = join(ROOT, 'test/support/planted-bug.ts');
+/** From the source, in which a bug can be planted. */
+const startOne = (env: Environment) => startApiProcess({ env, program: join(ROOT, 'src/cli.ts') });
 /** A planted bug changes the schema by design, so that part of doctor proves nothing. */
 const DOCTORS_PARTS = LEDGER_PARTS.filter((part) => part !== 'schema');
 
@@ -81,7 +83,7 @@ export async function recordHistories(options: HistoryRunOptions): Promise<Histo
         PLANTED_BUG: JSON.stringify(bug),
       }),
     };
-    apis.push(...(await Promise.all([startApiProcess({ env }), startApiProcess({ env })])));
+    apis.push(...(await Promise.all([startOne(env), startOne(env)])));
     const api = apis[0] as ServerProcess;
     const live = await createTestAccounts(testDatabase.url, options.consumers, 0);
     const workloads: Workload[] = [];
@@ -166,7 +168,7 @@ async function disturb(
         const victim = apis[index] as ServerProcess;
         victim.kill('SIGKILL');
         await victim.exited;
-        apis[index] = await startApiProcess({ env: { ...env, PORT: new URL(victim.url).port } });
+        apis[index] = await startOne({ ...env, PORT: new URL(victim.url).port });
       },
       standstill: async () => {
         const victim = apis[anyApi()] as ServerProcess;
