@@ -122,7 +122,7 @@ const RUNS_ON = ['start', 'api', 'worker'];
 const STOPS_ITSELF = [...RUNS_ON, 'codec-server', 'migrate'];
 
 // bin/farebox has already enabled the cache when it runs this file.
-enableCompileCache(join(import.meta.dirname, '../node_modules/.cache/compiled'));
+enableCompileCache(join(ROOT, 'node_modules/.cache/compiled'));
 program
   .name('farebox')
   .description('Prepaid-balance billing for tool servers.')

@@ -2,5 +2,8 @@
 import { findPackageJSON } from 'node:module';
 import { dirname } from 'node:path';
 
-/** Found from wherever this code is: in src, or in the program that scripts/build-program.ts makes of it. */
-export const ROOT = dirname(findPackageJSON(import.meta.url) ?? '');
+/** This code may be in src, or in the program that scripts/build-program.ts builds from it. */
+const PACKAGE = findPackageJSON(import.meta.url);
+if (PACKAGE === undefined) throw new Error('the package.json of this release is missing');
+
+export const ROOT = dirname(PACKAGE);

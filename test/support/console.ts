@@ -142,7 +142,7 @@ export async function openWindow(
       await page.getByRole('heading', { level: 1 }).waitFor();
     },
     close: async () => {
-      // Otherwise a route that still waits for its response throws, which nobody could handle.
+      // Otherwise a route that still waits for its response throws where nobody can catch it.
       for (const open of context.pages()) await open.unrouteAll({ behavior: 'ignoreErrors' });
       await context.close();
     },

@@ -1,7 +1,7 @@
 /** Options of Temporal's development server with which tests use less CPU time. */
 export const LEAN_TEMPORAL = {
-  // It collects garbage less often, as there is memory to spare, and keeps to one core, where threads that find nothing
-  // to do do not look for work: a tenth of the CPU time of tests of workflows.
+  // It collects garbage less often, as there is memory to spare. And it keeps to one core, so that idle threads do not
+  // look for work: that saves a tenth of the CPU time of workflow tests.
   ownEnv: { GOGC: '800', GOMAXPROCS: '1' },
   settings: {
     // Each namespace has a worker or two, so partitions of their task queues only pass tasks and polls on.

@@ -7,14 +7,15 @@ import { until } from './stack.ts';
 const TIMEOUT_MS = 600_000;
 
 /**
- * Returns its folder, which the run removes. When the work fails, its caller gets the error, and the next one
- * tries again.
+ * Returns the folder in `parent`, which the run removes. When the work fails, its caller gets the error, and the next
+ * one tries again.
  */
 export async function onceARun(
   name: string,
   work: (folder: string) => Promise<unknown>,
+  parent = process.env['TEST_FOLDER'] ?? '',
 ): Promise<string> {
-  const folder = join(process.env['TEST_FOLDER'] ?? '', name);
+  const folder = join(parent, name);
   const done = join(folder, 'done');
   await until(
     async () => {

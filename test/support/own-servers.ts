@@ -75,12 +75,17 @@ export async function startOwnTemporal(): Promise<
   };
 }
 
+/** Prepares the data of a server once a run. */
+function onceForAll(name: string, work: (folder: string) => Promise<void>): Promise<string> {
+  return onceARun(name, work, process.env['TEST_DATA_FOLDER']);
+}
+
 /**
- * Data of a PostgreSQL at the newest schema, with these passwords. It is made once a run: that takes two seconds of
- * CPU time, and a copy a twentieth of one.
+ * Data of a PostgreSQL at the newest schema, with these passwords. To make it takes seconds of CPU time, and to copy it
+ * a fraction of one.
  */
 export async function copyMigrated(dataDir: string): Promise<PostgresPasswords> {
-  const made = await onceARun('migrated-postgres', async (folder) => {
+  const made = await onceForAll('migrated-postgres', async (folder) => {
     const passwords = randomPasswords();
     const postgres = await startPostgres({
       dataDir: join(folder, 'postgres'),
@@ -101,9 +106,9 @@ export async function copyMigrated(dataDir: string): Promise<PostgresPasswords> 
   return JSON.parse(await readFile(join(made, 'passwords.json'), 'utf8')) as PostgresPasswords;
 }
 
-/** Data of a Temporal server after its first start, which takes a second of CPU time. */
+/** Data of a Temporal server after its first start. */
 async function copyFirstTemporal(dataDir: string): Promise<void> {
-  const made = await onceARun('first-temporal', async (folder) => {
+  const made = await onceForAll('first-temporal', async (folder) => {
     const temporal = await startTemporal({
       program: process.env['TEST_TEMPORAL_PROGRAM'] ?? '',
       dataDir: join(folder, 'temporal'),

@@ -1,5 +1,5 @@
 /**
- * Once for the whole run, before any test: the program of which tests start processes, a PostgreSQL with a template
+ * Once for the whole run, before any test: the program that tests start as processes, a PostgreSQL with a template
  * database at the newest schema, and a Temporal server. Their addresses go into the environment, which mocha's workers
  * inherit. Each stack (stack.ts) then has its own database, simulator and namespace.
  */
@@ -11,7 +11,7 @@ import { Client } from 'pg';
 import type { Child } from '../../src/embedded/child.ts';
 import { randomPasswords } from '../../src/embedded/data-dir.ts';
 import { newDataFolder } from './data-folder.ts';
-import { buildProgram } from '../../scripts/build-program.ts';
+import { cachedProgram } from '../../scripts/build-program.ts';
 import { findLeaks } from './leaks.ts';
 import { LEAN_TEMPORAL } from './lean-temporal.ts';
 import { choosePort } from './ports.ts';
@@ -48,8 +48,9 @@ export const mochaHooks = {
 export async function mochaGlobalSetup(): Promise<void> {
   folder = await mkdtemp(join(tmpdir(), 'farebox-test-'));
   dataFolder = await newDataFolder('farebox-test-data-');
-  const [program, postgres, temporal] = await Promise.all([
-    buildProgram(),
+  // Before anything is started: sources that are being edited may not build.
+  const program = await cachedProgram();
+  const [postgres, temporal] = await Promise.all([
     preparePostgres(folder, dataFolder),
     prepareTemporal(folder, dataFolder),
   ]).catch(async (error: unknown) => {

@@ -82,7 +82,7 @@ function given(name: string): string {
   return value;
 }
 
-/** `farebox`, as the image runs it: built of src/cli.ts. */
+/** `farebox` as the image runs it, built from src/cli.ts. */
 export function ourProgram(): string {
   return given('TEST_PROGRAM');
 }
