@@ -145,6 +145,8 @@ async function reconcile({ json, dataDir }: ReconcileOptions): Promise<void> {
 type Comparison = Awaited<ReturnType<typeof compareNow>>;
 
 async function compareNow(dataDir: string) {
+  // Without a schema no worker starts, and the run below would wait for one.
+  await withDatabase(dataDir, readDifferences);
   const { looked, nudged } = await runNow(dataDir);
   return { looked, nudged, differences: await withDatabase(dataDir, readDifferences) };
 }

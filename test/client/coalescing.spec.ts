@@ -312,9 +312,8 @@ describe('client: the answers to charges that shared a request', () => {
       assert.equal(new Set(charges.map(({ id }) => id)).size, 3);
       assert.deepEqual(api.charges.slice(1).flatMap(keysOf).toSorted(), names(3));
       await using lost = await service(step);
-      const calls = chargeAll(lost.farebox({ ...options, maxRetries: 0 }), names(3));
-      for (const call of calls) {
-        const { outcome, cause } = await raised(call);
+      const calls = chargeAll(lost.farebox({ ...options, maxRetries: 0 }), names(3)).map(raised);
+      for (const { outcome, cause } of await Promise.all(calls)) {
         assert.equal(outcome, 'unknown');
         if (step === silence) assert.equal((cause as Error).name, 'TimeoutError');
       }
@@ -344,9 +343,8 @@ describe('client: the answers to charges that shared a request', () => {
 
   it('are the same refusal for all when the secret key is wrong', async () => {
     await using api = await service(refusal(401, 'invalid_secret_key'));
-    for (const call of chargeAll(api.farebox(), names(2))) {
-      assert.equal((await raised(call)).code, 'invalid_secret_key');
-    }
+    const calls = chargeAll(api.farebox(), names(2)).map(raised);
+    for (const { code } of await Promise.all(calls)) assert.equal(code, 'invalid_secret_key');
     assert.equal(api.seen.length, 1);
   });
 

@@ -45,10 +45,12 @@ describe('a database without a schema', () => {
     });
   }
 
-  it('makes farebox doctor say that it could not check, and why', async () => {
-    await assert.rejects(farebox(['doctor'], { env }), {
-      code: 2,
-      stderr: `farebox: could not check: ${SAYS}`,
+  for (const command of ['doctor', 'reconcile']) {
+    it(`makes farebox ${command} say that it could not check, and why`, async () => {
+      await assert.rejects(farebox([command], { env }), {
+        code: 2,
+        stderr: `farebox: could not check: ${SAYS}`,
+      });
     });
-  });
+  }
 });
