@@ -74,6 +74,8 @@ export interface StackOptions {
 
 const ROOT = join(import.meta.dirname, '../..');
 const run = promisify(execFile);
+/** `npm run test:program`: every API and worker is the program that the image runs. */
+const AS_PROCESSES = process.env['TEST_AS_PROCESSES'] === 'true';
 
 /** A variable that the global set-up left in the environment. */
 function given(name: string): string {
@@ -230,6 +232,7 @@ export async function testEnvironment(database: Pick<TestDatabase, 'url'>): Prom
  * process, which takes a fifth of the CPU time of starting a process, and ends with it.
  */
 export async function startApi({ env }: { readonly env: Environment }): Promise<Server> {
+  if (AS_PROCESSES) return startApiProcess({ env });
   const { url, ...ours } = await addressed(env);
   const { runApi } = await import('../../src/processes/api.ts');
   return { ...(await startHere('api', ours.env, runApi)), url };
@@ -237,6 +240,7 @@ export async function startApi({ env }: { readonly env: Environment }): Promise<
 
 /** In this process, as startApi. */
 export async function startWorker({ env }: { readonly env: Environment }): Promise<Server> {
+  if (AS_PROCESSES) return startWorkerProcess({ env });
   const { runWorker } = await import('../../src/processes/worker.ts');
   return { ...(await startHere('worker', env, runWorker)), url: '' };
 }
