@@ -3,11 +3,11 @@
  * API takes three fifths of the CPU time and a short command less than half, because Node reads some fifty files
  * instead of a thousand.
  */
-import { createHash, randomUUID } from 'node:crypto';
-import { existsSync, globSync, readFileSync, readdirSync } from 'node:fs';
-import { renameSync, rmSync, statSync } from 'node:fs';
+import { randomUUID } from 'node:crypto';
+import { existsSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { build, type Metafile } from 'esbuild';
+import { hashOfSources } from '../src/embedded/console-build.ts';
 import { ROOT } from '../src/root.ts';
 
 const CACHE = join(ROOT, '.built');
@@ -38,7 +38,7 @@ const require = requireFrom(import.meta.url);`;
 export async function cachedProgram(): Promise<string> {
   removeOld();
   for (;;) {
-    const hash = hashOfSources();
+    const hash = hashOfSources(SOURCES);
     const folder = join(CACHE, `program-${hash}`);
     const program = join(folder, 'cli.mjs');
     if (existsSync(program)) return program;
@@ -46,7 +46,7 @@ export async function cachedProgram(): Promise<string> {
     try {
       await buildProgram(draft);
       // Otherwise a file was saved during the build, and the program may be of neither version.
-      if (hashOfSources() === hash) renameSync(draft, folder);
+      if (hashOfSources(SOURCES) === hash) renameSync(draft, folder);
     } catch (error) {
       // Another process was done a moment earlier, with the same sources.
       if (!existsSync(program)) throw error;
@@ -89,14 +89,6 @@ function refuseNamesLost({ inputs }: Metafile): void {
         throw new Error(`${path} loads ${loaded} late: leave its package out of the program`);
     }
   }
-}
-
-function hashOfSources(): string {
-  const hash = createHash('sha256');
-  for (const file of globSync(SOURCES, { cwd: ROOT }).toSorted()) {
-    hash.update(`${file}\0`).update(readFileSync(join(ROOT, file)));
-  }
-  return hash.digest('hex').slice(0, 16);
 }
 
 function removeOld(): void {

@@ -21,7 +21,7 @@ const SOURCES = [
 
 /** Whether there was something to build. Throws what the build printed when it fails. */
 export async function buildConsole(): Promise<boolean> {
-  const hash = hashOfSources();
+  const hash = hashOfSources(SOURCES);
   if (isBuilt(hash)) return false;
   const draft = `${BUILT}-${process.pid}`;
   try {
@@ -56,9 +56,10 @@ function isBuilt(hash: string): boolean {
   return existsSync(file) && readFileSync(file, 'utf8') === hash;
 }
 
-function hashOfSources(): string {
+/** A hash of the names and contents of the files that match the patterns. */
+export function hashOfSources(patterns: readonly string[]): string {
   const hash = createHash('sha256');
-  const files = globSync(SOURCES, { cwd: ROOT, withFileTypes: true })
+  const files = globSync(patterns, { cwd: ROOT, withFileTypes: true })
     .filter((entry) => entry.isFile())
     .map((entry) => join(entry.parentPath, entry.name))
     .toSorted();

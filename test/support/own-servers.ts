@@ -37,15 +37,8 @@ export async function startOwnPostgres(
   folder?: string,
 ): Promise<OwnServer & { readonly url: string; readonly superuserUrl: string }> {
   folder ??= await newDataFolder(FOLDER_PREFIX);
-  const options = {
-    dataDir: join(folder, 'postgres'),
-    logFile: join(folder, 'postgres.log'),
-    env: process.env,
-    port: await choosePort(),
-    passwords: await copyMigrated(join(folder, 'postgres')),
-    // Processes are killed here, not the machine: what they wrote survives without fsync.
-    settings: { fsync: 'off', ...more },
-  };
+  const passwords = await copyMigrated(join(folder, 'postgres'));
+  const options = await postgresIn(folder, passwords, more);
   const first = await startPostgres(options);
   const { url, superuserUrl } = first;
   return { url, superuserUrl, ...ownServer(folder, first, () => startPostgres(options)) };
@@ -56,15 +49,7 @@ export async function startOwnTemporal(): Promise<
   OwnServer & { readonly address: string; readonly dataDir: string }
 > {
   const folder = await newDataFolder(FOLDER_PREFIX);
-  const options = {
-    program: process.env['TEST_TEMPORAL_PROGRAM'] ?? '',
-    dataDir: join(folder, 'temporal'),
-    logFile: join(folder, 'temporal.log'),
-    env: process.env,
-    port: await choosePort(),
-    uiPort: await choosePort(),
-    ...LEAN_TEMPORAL,
-  };
+  const options = await temporalIn(folder);
   const { dataDir } = options;
   await copyFirstTemporal(dataDir);
   const first = await startTemporal(options);
@@ -72,6 +57,34 @@ export async function startOwnTemporal(): Promise<
     address: first.address,
     dataDir,
     ...ownServer(folder, first, () => startTemporal(options)),
+  };
+}
+
+async function postgresIn(
+  folder: string,
+  passwords: PostgresPasswords,
+  more: Readonly<Record<string, string>> = {},
+) {
+  return {
+    dataDir: join(folder, 'postgres'),
+    logFile: join(folder, 'postgres.log'),
+    env: process.env,
+    port: await choosePort(),
+    passwords,
+    // Processes are killed here, not the machine: what they wrote survives without fsync.
+    settings: { fsync: 'off', ...more },
+  };
+}
+
+async function temporalIn(folder: string) {
+  return {
+    program: process.env['TEST_TEMPORAL_PROGRAM'] ?? '',
+    dataDir: join(folder, 'temporal'),
+    logFile: join(folder, 'temporal.log'),
+    env: process.env,
+    port: await choosePort(),
+    uiPort: await choosePort(),
+    ...LEAN_TEMPORAL,
   };
 }
 
@@ -87,14 +100,7 @@ function onceForAll(name: string, work: (folder: string) => Promise<void>): Prom
 export async function copyMigrated(dataDir: string): Promise<PostgresPasswords> {
   const made = await onceForAll('migrated-postgres', async (folder) => {
     const passwords = randomPasswords();
-    const postgres = await startPostgres({
-      dataDir: join(folder, 'postgres'),
-      logFile: join(folder, 'postgres.log'),
-      env: process.env,
-      port: await choosePort(),
-      passwords,
-      settings: { fsync: 'off' },
-    });
+    const postgres = await startPostgres(await postgresIn(folder, passwords));
     try {
       await migrate(postgres.url);
     } finally {
@@ -109,15 +115,7 @@ export async function copyMigrated(dataDir: string): Promise<PostgresPasswords> 
 /** Data of a Temporal server after its first start. */
 async function copyFirstTemporal(dataDir: string): Promise<void> {
   const made = await onceForAll('first-temporal', async (folder) => {
-    const temporal = await startTemporal({
-      program: process.env['TEST_TEMPORAL_PROGRAM'] ?? '',
-      dataDir: join(folder, 'temporal'),
-      logFile: join(folder, 'temporal.log'),
-      env: process.env,
-      port: await choosePort(),
-      uiPort: await choosePort(),
-      ...LEAN_TEMPORAL,
-    });
+    const temporal = await startTemporal(await temporalIn(folder));
     await temporal.stop();
   });
   await run('cp', ['-a', join(made, 'temporal'), dataDir]);

@@ -46,10 +46,10 @@ export const mochaHooks = {
 };
 
 export async function mochaGlobalSetup(): Promise<void> {
+  // Before anything is made or started: sources that are being edited may not build.
+  const program = await cachedProgram();
   folder = await mkdtemp(join(tmpdir(), 'farebox-test-'));
   dataFolder = await newDataFolder('farebox-test-data-');
-  // Before anything is started: sources that are being edited may not build.
-  const program = await cachedProgram();
   const [postgres, temporal] = await Promise.all([
     preparePostgres(folder, dataFolder),
     prepareTemporal(folder, dataFolder),
