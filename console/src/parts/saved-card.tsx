@@ -129,7 +129,11 @@ function CardList({ hasConsent }: { readonly hasConsent: boolean }) {
   const queries = useQueryClient();
   const change = useMutation({
     mutationFn: (path: string) => write<Cards>(path, {}),
-    onSuccess: (cards) => queries.setQueryData(['cards'], cards),
+    onSuccess: (cards) => {
+      queries.setQueryData(['cards'], cards);
+      // Another card ends the pause of automatic top-ups.
+      void queries.invalidateQueries({ queryKey: ['consent'] });
+    },
   });
   const add = useMutation({
     mutationFn: () => write<CardSetup>('/v1/cards/setup', {}),
