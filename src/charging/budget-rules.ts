@@ -56,7 +56,7 @@ export class BudgetRulesCache {
   readonly #cache: FreshCache<Node>;
   readonly #clock: Pick<DatabaseClock, 'nowMs'>;
   /** The paths of keys in memory, so that a charge need not look up each node of its path. */
-  readonly #paths = new WeakMap<Spend, KnownPath>();
+  readonly #paths = new WeakMap<Spend['path'], KnownPath>();
 
   constructor(database: Database, changes: RecentChanges, clock: Pick<DatabaseClock, 'nowMs'>) {
     this.#clock = clock;
@@ -95,14 +95,14 @@ export class BudgetRulesCache {
   #pathOf({ consumerId, spend }: Path): MaybePromise<readonly (Node | undefined)[]> {
     if (!spend) return [];
     const { version } = this.#cache;
-    const remembered = this.#paths.get(spend);
+    const remembered = this.#paths.get(spend.path);
     if (remembered && remembered.version === version) return remembered.nodes;
     const names = spend.path.map((number) => nameOf({ consumerId, number }));
     const nodes = names.map((name) => this.#cache.peek(name));
     if (!nodes.every((node) => node !== undefined)) {
       return Promise.all(names.map((name) => this.#cache.load(name)));
     }
-    if (version !== undefined) this.#paths.set(spend, { nodes, version });
+    if (version !== undefined) this.#paths.set(spend.path, { nodes, version });
     return nodes;
   }
 }

@@ -7,6 +7,7 @@ import { FreshCache } from './fresh-cache.ts';
 import { KEYS_CACHED_MAX } from './limits.ts';
 import type { MaybePromise } from './maybe-promise.ts';
 import type { RecentChanges } from './recent-changes.ts';
+import { SharedParts } from './shared-parts.ts';
 
 export interface KeyDeps {
   readonly keyPrefix: string;
@@ -15,12 +16,12 @@ export interface KeyDeps {
 }
 
 export function createKeyCache(database: Database, changes: RecentChanges): FreshCache<KeyOwner> {
+  const shared = new SharedParts();
   return new FreshCache<KeyOwner>({
     entriesMax: KEYS_CACHED_MAX,
     load: async (hashes) => {
       const owners = await findKeyOwners(database, hashes);
-      // With `notedIn` from the beginning, all keys keep the same shape for V8.
-      return new Map(owners.map((owner) => [owner.hash, { ...owner, notedIn: 0 }]));
+      return new Map(owners.map((owner) => [owner.hash, shared.of(owner)]));
     },
     changes,
     keyOf: ({ kind, name }) => (kind === 'key' ? name : undefined),
