@@ -30,6 +30,8 @@ export async function openSite(random: Random): Promise<Site> {
       TEMPORAL_ADDRESS: temporal.address,
       TEMPORAL_NAMESPACE: 'default',
       FIRST_ASK_MS: '5000',
+      // The default: clients here expect any outcome, and do not wait for a part that is down.
+      TOP_UP_ANSWER_MS: '10000',
     },
   });
   const apis: [ServerProcess, ServerProcess] = [

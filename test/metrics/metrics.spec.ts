@@ -45,7 +45,9 @@ describe('metrics', () => {
     undo.push(() => database.drop());
     const simulator = await startSimulator();
     undo.push(() => simulator.stop());
-    env = { ...(await testEnvironment(database)), ...simulator.env };
+    // A busy machine takes longer than the default of 10 s for the page of a checkout.
+    const patient = { TOP_UP_ANSWER_MS: '60000' };
+    env = { ...(await testEnvironment(database)), ...simulator.env, ...patient };
     ports = { api: await choosePort(), worker: await choosePort() };
     api = await startApi({ env: { ...env, METRICS_PORT: String(ports.api) } });
     undo.push(() => api.stop());

@@ -392,6 +392,8 @@ async function startStackOf<A extends Server, W extends Server>(
       ...simulator.env,
       PORT: String(apiPort),
       BASE_URL: `http://127.0.0.1:${apiPort}`,
+      // Tests ask for a top-up once, and expect it done. A busy machine takes longer than the default of 10 s.
+      TOP_UP_ANSWER_MS: '60000',
       ...options.env,
     };
     const [api, worker] = await Promise.all([
