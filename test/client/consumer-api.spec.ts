@@ -6,8 +6,7 @@ import { startStack, until, type Stack } from '../support/stack.ts';
 import { createAccount, type TestAccount } from '../support/accounts.ts';
 import { raised } from './scripted-service.ts';
 
-describe('client: the consumer’s side', function () {
-  this.timeout(60_000);
+describe('client: the consumer’s side', () => {
   let stack: Stack;
   let account: TestAccount;
   let consumer: FareboxConsumer;
