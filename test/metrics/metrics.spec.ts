@@ -212,8 +212,11 @@ describe('metrics', () => {
       found.get(`farebox_backlog_oldest_age_seconds{what="${what}"}`) ?? 0;
     assert.ok(ageOf('outbox') >= 7_200 && ageOf('outbox') < 7_500);
     assert.ok(ageOf('webhooks') >= 3_600 && ageOf('webhooks') < 3_900);
-    // The charges above, which are not rolled up.
-    assert.ok((found.get('farebox_backlog{what="rollup"}') ?? 0) > 0);
+    // At the full hour, a roll-up takes the charges so far.
+    await until(async () => {
+      assert.equal((await charge(api, account, { amount: 0.01 })).status, 201);
+      return ((await scrape('worker')).get('farebox_backlog{what="rollup"}') ?? 0) > 0;
+    });
   });
 
   const countedTopUps = async () =>
