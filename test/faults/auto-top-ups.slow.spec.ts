@@ -92,7 +92,7 @@ describe('an automatic top-up and the death of', () => {
 
   /** Resolves when the processor has been asked to charge the card, which takes a while. */
   async function isBeingCharged(): Promise<void> {
-    const slow = { method: 'POST', path: '/v1/payment_intents/', kind: 'delay', ms: 3_000 };
+    const slow = { method: 'POST', path: '/v1/payment_intents/', kind: 'delay', ms: 8_000 };
     await control(stack.simulator, 'faults', slow);
     await charge();
     await until(async () => {
