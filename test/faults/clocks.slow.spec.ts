@@ -4,6 +4,7 @@
  */
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
 import { uuidOf } from '../../src/domain/ids.ts';
 import { ChargeReply, RefundReply } from '../../src/schemas/charges.ts';
 import { UsageByDayReply } from '../../src/schemas/balance.ts';
@@ -263,12 +264,12 @@ describe('a wrong clock', () => {
 
   it('keeps a process from being ready, for as long as it makes no charges', async () => {
     const readiness = async (status: number, clock: string) => {
-      const answer = await until(async () => {
-        const each = await call(shiftable, 'GET', '/readyz');
-        return each.status === status && each;
+      await until(async () => {
+        const answer = await call(shiftable, 'GET', '/readyz');
+        const { dependencies } = answer.body as { dependencies: Record<string, string> };
+        const shown = [answer.status, dependencies['postgres'], dependencies['clock']];
+        return isDeepStrictEqual(shown, [status, 'up', clock]);
       });
-      const { dependencies } = answer.body as { dependencies: Record<string, string> };
-      assert.deepEqual([dependencies['postgres'], dependencies['clock']], ['up', clock]);
     };
     await readiness(200, 'right');
     shiftable.kill('SIGUSR2');
