@@ -21,14 +21,18 @@ function leaveWhenEnded(error: Error): void {
   void router.navigate({ to: '/sign-in', search: { next: pathname + searchStr, reason: 'ended' } });
 }
 
+/** The API could not be reached, or the account read too much at a time. Any other refusal would be the same again. */
+function mayWorkLater(error: Error): boolean {
+  return error instanceof ApiFailure && (error.status === 0 || error.code === 'rate_limited');
+}
+
 const queries = new QueryClient({
   queryCache: new QueryCache({ onError: leaveWhenEnded }),
   mutationCache: new MutationCache({ onError: leaveWhenEnded }),
   defaultOptions: {
     queries: {
       staleTime: 2_000,
-      // A refused request would be refused again: retry only when the API could not be reached.
-      retry: (count, error) => error instanceof ApiFailure && error.status === 0 && count < 3,
+      retry: (count, error) => count < 3 && mayWorkLater(error),
       retryDelay: 1_000,
       networkMode: 'always',
     },

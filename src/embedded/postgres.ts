@@ -1,11 +1,12 @@
 /**
  * An embedded PostgreSQL with its own data directory, on the loopback address. It requires a password, because every
  * user of the machine can reach that address. Commits survive kill -9 of everything, and the leftovers of such an end
- * (a server that is still stopping, a lock file, an incomplete cluster) do not block the next start.
+ * (a server or a statement that is still ending, a lock file, an incomplete cluster) do not block the next start.
  */
 import { chownSync, readdirSync, statSync } from 'node:fs';
 import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { runWith } from './run-with.ts';
 import { startChild, type Child, type Environment } from './child.ts';
 import type { PostgresPasswords } from './data-dir.ts';
@@ -58,6 +59,10 @@ const INITDB_OPTIONS = [
   '--no-instructions',
 ];
 
+/** How long to wait for statements of a killed server. */
+const STATEMENTS_MS_MAX = 60_000;
+const POLL_MS = 200;
+
 export async function startPostgres(options: PostgresOptions): Promise<Postgres> {
   const { dataDir, logFile, port, passwords } = options;
   const bin = postgresBin();
@@ -68,31 +73,50 @@ export async function startPostgres(options: PostgresOptions): Promise<Postgres>
   await removeLeftover(dataDir);
   const launcher = await prepare(bin, dataDir, env, passwords.superuser);
   const settings = Object.entries({ ...SETTINGS, ...options.settings });
-  const child = await startChild({
-    name: 'PostgreSQL',
-    launcher: launcher.argv,
-    command: [
-      join(bin, 'postgres'),
-      `-D${dataDir}`,
-      `-p${port}`,
-      ...settings.flatMap(([name, value]) => ['-c', `${name}=${value}`]),
-    ],
-    env,
-    logFile,
-    ready: async (pid) => {
-      const lines = await readPidFile(dataDir);
-      return lines[0] === String(pid) && lines[7]?.trim() === 'ready';
-    },
-    // After a crash under load, it replays its log first.
-    readyTimeoutMs: 300_000,
-    stopSignal: 'SIGINT',
-    stopTimeoutMs: 30_000,
-  });
+  const start = () =>
+    startChild({
+      name: 'PostgreSQL',
+      launcher: launcher.argv,
+      command: [
+        join(bin, 'postgres'),
+        `-D${dataDir}`,
+        `-p${port}`,
+        ...settings.flatMap(([name, value]) => ['-c', `${name}=${value}`]),
+      ],
+      env,
+      logFile,
+      ready: async (pid) => {
+        const lines = await readPidFile(dataDir);
+        return lines[0] === String(pid) && lines[7]?.trim() === 'ready';
+      },
+      // After a crash under load, it replays its log first.
+      readyTimeoutMs: 300_000,
+      stopSignal: 'SIGINT',
+      stopTimeoutMs: 30_000,
+    });
+  const child = await afterStatements(start);
   try {
     return { ...child, ...(await setUpRoles(port, passwords)) };
   } catch (error) {
     await child.stop();
     throw error;
+  }
+}
+
+/**
+ * After a server was killed, PostgreSQL does not start until the statements that it ran have ended: they still use its
+ * shared memory.
+ */
+async function afterStatements(start: () => Promise<Child>): Promise<Child> {
+  const deadline = Date.now() + STATEMENTS_MS_MAX;
+  for (;;) {
+    try {
+      return await start();
+    } catch (error) {
+      const isInUse = String(error).includes('pre-existing shared memory block');
+      if (!isInUse || Date.now() > deadline) throw error;
+      await delay(POLL_MS);
+    }
   }
 }
 

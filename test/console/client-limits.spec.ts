@@ -31,11 +31,13 @@ describe('the limit of a client address', () => {
 
   it('is over a minute after the first attempt, also for a client that does not stop', async () => {
     for (let n = 0; n < 10; n += 1) assert.equal((await tryAs(`one-${n}@example.com`)).status, 401);
-    await pass(40);
+    // As if all had been 40 seconds ago, also on a machine on which they took longer than the minute leaves.
+    await api.sql.query(
+      'update console.rate_limits set last_request = floor(extract(epoch from now()) * 1000) - 40000',
+    );
     const refused = await tryAs('one@example.com');
     assert.equal(refused.status, 429);
     const wait = Number(refused.headers.get('retry-after'));
-    // The first attempt was at least 40 seconds ago, and longer on a busy machine.
     assert.ok(wait > 0 && wait <= 20, String(wait));
     await pass(20);
     assert.equal((await tryAs('one@example.com')).status, 401);

@@ -20,6 +20,8 @@ const DECLINED = {
   },
 };
 
+const LIMITED = { error: { code: 'rate_limited', message: 'Too many requests' } };
+
 const keyOf = (route: Route) => route.request().headers()['idempotency-key'];
 
 describe('the console without an answer', function () {
@@ -218,7 +220,7 @@ describe('the console without an answer', function () {
     const keys: (string | undefined)[] = [];
     const answers = [
       { status: 500, json: UNKNOWN },
-      { status: 429, json: { error: { code: 'rate_limited', message: 'Too many requests' } } },
+      { status: 429, json: LIMITED },
     ];
     await page.route('**/v1/checkout', async (route) => {
       keys.push(keyOf(route));
@@ -257,14 +259,13 @@ describe('the console without an answer', function () {
     await window.enter(await harness.newAccount(0), '/keys');
     await button('Create key').click();
     const form = await openedDialog(page, 'Create key');
-    await page.route(
-      '**/v1/keys',
-      async (route) => {
-        const answer = await route.fetch();
-        await route.fulfill({ response: answer, body: (await answer.text()).slice(0, 60) });
-      },
-      { times: 1 },
-    );
+    let isCut = false;
+    await page.route('**/v1/keys', async (route) => {
+      if (isCut || route.request().method() !== 'POST') return route.fallback();
+      isCut = true;
+      const answer = await route.fetch();
+      return route.fulfill({ response: answer, body: (await answer.text()).slice(0, 60) });
+    });
     await form.getByRole('button', { name: 'Create key' }).click();
     await form.getByText('You can safely try again: it will happen only once.').waitFor();
     await form.getByRole('button', { name: 'Create key' }).click();
@@ -322,6 +323,45 @@ describe('the console without an answer', function () {
     );
   });
 
+  it('reads again what was refused because the account read too much at a time', async () => {
+    // The router asks first, and the page asks again.
+    await page.route('**/v1/consent', (route) => route.fulfill({ status: 429, json: LIMITED }), {
+      times: 2,
+    });
+    await window.enter(await harness.newAccount(0));
+    await button('Set up').waitFor();
+  });
+
+  it('shows the answer of a change, and not that of a read that was sent before it', async () => {
+    const account = await harness.newAccount(5);
+    await window.enter(account);
+    await button('Set up').click();
+    await page.getByLabel('I agree').check();
+    await button('Allow payments').click();
+    await button('Withdraw consent').waitFor();
+    const [read, shown] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    await page.route(
+      '**/v1/consent',
+      async (route) => {
+        const response = await route.fetch();
+        read.resolve();
+        await shown.promise;
+        await route.fulfill({ response });
+      },
+      { times: 1 },
+    );
+    // A charge changes the balance, and then the page reads the consent as well.
+    await charge(harness.stack.api, account, { tool: 'search', amount: 1 });
+    await read.promise;
+    await button('Withdraw consent').click();
+    await button('Set up').waitFor();
+    const late = page.waitForResponse('**/v1/consent');
+    shown.resolve();
+    await late;
+    await page.evaluate('new Promise((done) => requestAnimationFrame(() => setTimeout(done)))');
+    assert.equal(await button('Withdraw consent').count(), 0);
+  });
+
   it('keeps working when a part of its code cannot be loaded, and says what to do', async () => {
     const account = await harness.newAccount(20);
     await charge(harness.stack.api, account, { tool: 'search', amount: 2 });
@@ -335,8 +375,10 @@ describe('the console without an answer', function () {
     await page.getByText('This page could not be loaded').waitFor();
     await page.getByRole('link', { name: 'Balance' }).waitFor();
     await page.unroute(usage);
-    await button('Reload').click();
-    await page.getByRole('heading', { level: 1, name: 'Usage' }).waitFor();
+    // The page also tries again by itself, and then the button is gone.
+    const loaded = page.getByRole('heading', { level: 1, name: 'Usage' });
+    await button('Reload').or(loaded).first().click();
+    await loaded.waitFor();
   });
 
   it('waits for the tax before it charges the saved card, also of an amount with spaces', async () => {

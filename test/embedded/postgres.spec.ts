@@ -8,6 +8,7 @@ import { Client } from 'pg';
 import { randomPasswords } from '../../src/embedded/data-dir.ts';
 import { choosePort } from '../support/ports.ts';
 import { startPostgres, type Postgres } from '../../src/embedded/postgres.ts';
+import { until } from '../support/stack.ts';
 
 describe('startPostgres', () => {
   const passwords = randomPasswords();
@@ -79,6 +80,22 @@ describe('startPostgres', () => {
     const postgres = await start();
     assert.deepEqual(await query(postgres.url, 'select * from kept'), [{ seven: 7 }]);
     await postgres.stop();
+  });
+
+  it('waits for a statement that the killed server still runs', async () => {
+    const killed = await start();
+    const text = 'select count(*) from generate_series(1, 20000000)';
+    const running = Promise.allSettled([query(killed.url, text)]);
+    await until(async () => {
+      const begun = `select from pg_stat_activity where query = '${text}'`;
+      return (await query(killed.url, begun)).length > 0;
+    });
+    killed.kill('SIGKILL');
+    await killed.exited;
+    const postgres = await start();
+    assert.deepEqual(await query(postgres.url, 'select * from kept'), [{ seven: 7 }]);
+    await postgres.stop();
+    await running;
   });
 
   it('stops a server that a killed start left running', async () => {

@@ -6,6 +6,7 @@ import { useState } from 'react';
 import type { AccountKeys } from '../answers.ts';
 import { read, write } from '../api.ts';
 import { changesOf } from '../changes.ts';
+import { showAnswer } from '../show-answer.ts';
 import { DollarsInput } from './dollars-input.tsx';
 import { Card } from './page.tsx';
 import { Failed, Loaded } from './states.tsx';
@@ -51,11 +52,11 @@ function SettingsForm({ now }: { readonly now: AccountKeys }) {
       const changes = changesOf(bodyOf(opened), bodyOf(draft));
       return write<AccountKeys>('/v1/account-keys', changes, { method: 'PATCH' });
     },
-    onSuccess: (saved) => {
+    onSuccess: async (saved) => {
       // With what another tab changed: otherwise the next save would undo that.
       setOpened(draftOf(saved));
       setDraft(draftOf(saved));
-      queries.setQueryData(['account-keys'], saved);
+      await showAnswer(queries, ['account-keys'], saved);
       notifications.show({ message: 'Saved. It applies within a second.' });
     },
   });

@@ -5,6 +5,7 @@ import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { LowBalance } from '../answers.ts';
 import { read, write } from '../api.ts';
+import { showAnswer } from '../show-answer.ts';
 import { DollarsInput } from './dollars-input.tsx';
 import { Card } from './page.tsx';
 import { Failed, Loaded } from './states.tsx';
@@ -30,8 +31,8 @@ function ThresholdForm({ now }: { readonly now: LowBalance }) {
       const body = { threshold: asked === '' ? null : asked };
       return write<LowBalance>('/v1/low-balance', body, { method: 'PATCH' });
     },
-    onSuccess: (saved) => {
-      queries.setQueryData(['low-balance'], saved);
+    onSuccess: async (saved) => {
+      await showAnswer(queries, ['low-balance'], saved);
       notifications.show({ message: 'Saved.' });
     },
   });

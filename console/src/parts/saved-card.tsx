@@ -7,6 +7,7 @@ import { read, write } from '../api.ts';
 import { changesOf } from '../changes.ts';
 import { isPayable, payableHint, localDay, usd } from '../format.ts';
 import { consentRead } from '../page-reads.ts';
+import { showAnswer } from '../show-answer.ts';
 import { DollarsInput } from './dollars-input.tsx';
 import { Card } from './page.tsx';
 import { Failed, Loaded } from './states.tsx';
@@ -70,8 +71,8 @@ function useChange(path: string, onDone?: () => void, bodyFor?: (now: Consent) =
     mutationFn: async () =>
       write<Consent>(path, bodyFor?.(await read<Consent>('/v1/consent')) ?? {}),
     onError: () => queries.invalidateQueries({ queryKey: ['consent'] }),
-    onSuccess: (consent) => {
-      queries.setQueryData(['consent'], consent);
+    onSuccess: async (consent) => {
+      await showAnswer(queries, ['consent'], consent);
       void queries.invalidateQueries({ queryKey: ['balance'] });
       onDone?.();
     },
@@ -129,8 +130,8 @@ function CardList({ hasConsent }: { readonly hasConsent: boolean }) {
   const queries = useQueryClient();
   const change = useMutation({
     mutationFn: (path: string) => write<Cards>(path, {}),
-    onSuccess: (cards) => {
-      queries.setQueryData(['cards'], cards);
+    onSuccess: async (cards) => {
+      await showAnswer(queries, ['cards'], cards);
       // Another card ends the pause of automatic top-ups.
       void queries.invalidateQueries({ queryKey: ['consent'] });
     },
