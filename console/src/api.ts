@@ -3,7 +3,7 @@
  * can be shown to the user; so does a network failure. `watchConnection` reports whether the API can be reached.
  */
 import type { Session } from './answers.ts';
-import { maySend, signedInAgain } from './session.ts';
+import { hasAccount, maySend, nowSignedIn, signedInAgain } from './session.ts';
 
 const unreachable = { current: false };
 const watchers = new Set<() => void>();
@@ -82,6 +82,8 @@ interface RequestOptions extends Omit<WriteOptions, 'method'> {
   readonly body?: object | undefined;
   /** Whether it waits for the account to sign in again when the session has ended. */
   readonly waits?: boolean;
+  /** Whether the session under which it was sent before had ended. */
+  readonly isAgain?: boolean;
 }
 
 type Answer = Readonly<Record<string, unknown>>;
@@ -90,7 +92,7 @@ type Answer = Readonly<Record<string, unknown>>;
 const AWAY = new Set([502, 503, 504]);
 
 async function request<T>(method: string, path: string, options: RequestOptions): Promise<T> {
-  const { body, idempotencyKey, apiKey, waits = true } = options;
+  const { body, idempotencyKey, apiKey, waits = true, isAgain = false } = options;
   if (waits) await maySend();
   const response = await fetch(path, {
     method,
@@ -120,10 +122,19 @@ async function request<T>(method: string, path: string, options: RequestOptions)
       ? `The outcome is not known. ${afterSilence(idempotencyKey)}`
       : sentenceOf(error);
   const failure = new ApiFailure(response.status, error, sentence, apiKey === undefined);
-  if (waits && hasSessionEnded(failure) && (await signedInAgain())) {
-    return request(method, path, options);
-  }
-  throw failure;
+  if (!waits || !hasSessionEnded(failure)) throw failure;
+  // Its session may have been replaced while it was on its way, as when two-factor authentication is turned on.
+  const isReplaced = !isAgain && (await isSignedIn());
+  if (!isReplaced && !(await signedInAgain())) throw failure;
+  return request(method, path, { ...options, isAgain: true });
+}
+
+async function isSignedIn(): Promise<boolean> {
+  if (!hasAccount()) return false;
+  const session = await readSession().catch(() => undefined);
+  if (!session) return false;
+  await nowSignedIn(session);
+  return true;
 }
 
 /** A 503 says that nothing happened; a line that is lost during a change does not. */

@@ -14,6 +14,11 @@ let isLeft = false;
 const watchers = new Set<() => void>();
 const tabs = new BroadcastChannel('farebox-session');
 
+/** Whether somebody is signed in on this page, or was until the session ended. */
+export function hasAccount(): boolean {
+  return account !== undefined;
+}
+
 /** Resolves when requests may be sent: not while the dialog is open, nor as another account. */
 export async function maySend(): Promise<void> {
   if (isLeft) return new Promise(() => {});

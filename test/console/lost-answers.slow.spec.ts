@@ -332,6 +332,19 @@ describe('the console without an answer', function () {
     await button('Set up').waitFor();
   });
 
+  it('sends again what was refused because the session had just been replaced', async () => {
+    const account = await harness.newAccount(5);
+    await window.enter(account);
+    await page.getByText('$5.00', { exact: true }).first().waitFor();
+    const json = { error: { code: 'session_required', message: 'Sign in' } };
+    await page.route('**/v1/balance', (route) => route.fulfill({ status: 401, json }), {
+      times: 1,
+    });
+    await charge(harness.stack.api, account, { tool: 'search', amount: 1 });
+    await page.getByText('$4.00', { exact: true }).first().waitFor();
+    assert.equal(await page.getByRole('dialog').count(), 0);
+  });
+
   it('shows the answer of a change, and not that of a read that was sent before it', async () => {
     const account = await harness.newAccount(5);
     await window.enter(account);
