@@ -1,7 +1,4 @@
-/**
- * Leases of the client against a service with scripted answers: what is refused, lost or malformed costs no
- * other call.
- */
+/** Leases against a service with scripted answers: what is refused, lost or malformed costs no other call. */
 import assert from 'node:assert/strict';
 import { mkdtemp, open, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -21,6 +18,9 @@ import {
   type Settlement,
 } from './lease-script.ts';
 import { answer, droppedLine, refusal, ScriptedService } from './scripted-service.ts';
+
+/** The first renewal is asked for after 4.5 seconds, and as many are left for another attempt. */
+const SHORT_SECONDS = 12;
 
 describe('client: leases and faults', () => {
   let settled: SettledCall[];
@@ -318,7 +318,7 @@ describe('client: leases and faults', () => {
     let fence = 1;
     let settling: Promise<unknown> | undefined;
     const { service, farebox } = await start({
-      take: () => taken({ expiresIn: 5 }),
+      take: () => taken({ expiresIn: SHORT_SECONDS }),
       settle: (body) =>
         body.fence === fence ? settledAll : refusal(409, 'lease_fenced', { fence }),
       renew: (body, n) => (response, request) => {
@@ -336,7 +336,7 @@ describe('client: leases and faults', () => {
         return (n === 0 ? droppedLine : renewed({ fence }))(response, request);
       },
     });
-    const lease = ending(await farebox.lease({ ...options, expiresIn: 5 }));
+    const lease = ending(await farebox.lease({ ...options, expiresIn: SHORT_SECONDS }));
     await until(() => keys.size === 2);
     await settling;
     lease.charge({ tool: 'search' });
@@ -348,10 +348,10 @@ describe('client: leases and faults', () => {
 
   it('take another lease when the renewal shows that somebody else has closed it', async () => {
     const { farebox } = await start({
-      take: (n) => taken({ id: `lse_${n + 1}`, expiresIn: n === 0 ? 5 : EXPIRES_IN }),
+      take: (n) => taken({ id: `lse_${n + 1}`, expiresIn: n === 0 ? SHORT_SECONDS : EXPIRES_IN }),
       renew: () => refusal(409, 'lease_closed'),
     });
-    const lease = ending(await farebox.lease({ ...options, expiresIn: 5 }));
+    const lease = ending(await farebox.lease({ ...options, expiresIn: SHORT_SECONDS }));
     await until(() => lease.leaseId === 'lse_2' || lease.remaining > 1);
     assert.equal(lease.charge({ tool: 'search' }).leaseId, 'lse_2');
     await lease.close();
@@ -454,7 +454,7 @@ describe('client: leases and faults', () => {
       const decide = () => lease.charge({ tool: 'search' });
       Date.now = () => now() - 3_600_000;
       decide();
-      Date.now = () => now() - 3_600_000 + (EXPIRES_IN - 4) * 1_000;
+      Date.now = () => now() - 3_600_000 + (EXPIRES_IN - 60) * 1_000;
       decide();
       assert.ok(lease.remaining > 0);
       Date.now = () => now() - 3_600_000 + EXPIRES_IN * 1_000;

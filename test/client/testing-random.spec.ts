@@ -200,12 +200,16 @@ function draw(random: Random): [string, Request] {
     change: ({ ground, tools }) =>
       ground.farebox.tools.update(one(tools, 'tool'), { price: amount, archived: final }),
     topUp: ({ ground }) => ground.consumer.topUp({ amount, ...key }),
-    list: async ({ ground }) => ({
-      // Charges of one batch have no order among themselves.
-      results: (await ground.farebox.charges.list().page()).charges.toSorted((a, b) =>
-        JSON.stringify(said(a as never)) < JSON.stringify(said(b as never)) ? -1 : 1,
-      ),
-    }),
+    list: async ({ ground }) => {
+      // Charges of one batch have no order among themselves, so a page may end between them.
+      const charges: object[] = [];
+      for await (const each of ground.farebox.charges.list()) charges.push(each);
+      return {
+        results: charges.toSorted((a, b) =>
+          JSON.stringify(said(a as never)) < JSON.stringify(said(b as never)) ? -1 : 1,
+        ),
+      };
+    },
     get: ({ ground, holds }) => ground.farebox.holds.get(one(holds, 'hld')),
     sums: async ({ ground }) => ({
       ...(await ground.farebox.earnings()),

@@ -51,10 +51,10 @@ for (const [name, service] of Object.entries({ service: realService(), fake: fak
     const balance = async () => (await consumer.balance()).balance;
     const total = async (range: { from?: string; to?: string }) =>
       (await consumer.charges.list({ ...range, tool: 'search' }).page()).total;
-    const charge = (changes: object = {}) =>
-      farebox.charge({ apiKey, tool: 'search', amount: 1, ...changes });
-    const hold = (changes: object = {}) =>
-      farebox.holds.place({ apiKey, tool: 'search', amount: 2, ...changes });
+    const charge = (changes: object = {}, options?: { signal: AbortSignal }) =>
+      farebox.charge({ apiKey, tool: 'search', amount: 1, ...changes }, options);
+    const hold = (changes: object = {}, options?: { signal: AbortSignal }) =>
+      farebox.holds.place({ apiKey, tool: 'search', amount: 2, ...changes }, options);
 
     it('does what a batch asks for, in order, each with a result of its own', async () => {
       const [held, other] = [await hold(), await hold({ amount: 7 })];
@@ -153,13 +153,13 @@ for (const [name, service] of Object.entries({ service: realService(), fake: fak
         assert.equal((await raised(asked(key))).outcome, 'unknown');
         assert.equal((await asked(key)).replayed, true);
         const late = { amount: LATE_MICROS / 1e6, idempotencyKey: 'late' };
-        const options = { timeoutMs: 300 };
-        const request = { apiKey, tool: 'search', ...late };
-        const first =
-          asked === charge
-            ? farebox.charge(request, options)
-            : farebox.holds.place(request, options);
-        assert.equal((await raised(first)).outcome, 'unknown');
+        const caller = new AbortController();
+        const before = await balance();
+        const first = raised(asked(late, { signal: caller.signal }));
+        // It is made, and its answer is still to come.
+        await until(async () => (await balance()) < before);
+        caller.abort();
+        assert.equal((await first).outcome, 'unknown');
         assert.equal((await asked(late)).replayed, true);
       }
       const left = await balance();

@@ -34,7 +34,9 @@ const NOT_RUN_MAX = 0.15;
 
 const PROGRAMS = new Set(['sh', 'js', 'python']);
 
-describe('the documentation', () => {
+describe('the documentation', function () {
+  // Longer than page-run.ts waits for one block.
+  this.timeout(300_000);
   let stack: Stack;
   let folder: string;
 

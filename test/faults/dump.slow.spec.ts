@@ -13,12 +13,14 @@ import { createAccount, type TestAccount } from '../support/accounts.ts';
 import { proveBooks } from '../support/books.ts';
 import { findDumpPrograms, type DumpPrograms } from '../support/dump-programs.ts';
 import { call, type Answer } from '../support/http.ts';
+import { owedWebhooks } from '../support/payments.ts';
 import { choosePort } from '../support/ports.ts';
 import {
   asSuperuser,
   createEmptyDatabase,
   farebox,
   startApi,
+  until,
   type Environment,
   type TestDatabase,
 } from '../support/stack.ts';
@@ -160,6 +162,8 @@ describe('a dump by pg_dump', function () {
     const result = await harness.requestDirect(consumer, dollars);
     assert.ok('topUp' in result, result.kind);
     await harness.statusBecomes(result.topUp, 'completed');
+    // A webhook that comes later changes the database, which the test compares with its dump.
+    await until(async () => (await owedWebhooks(harness.simulator)) === 0);
     await worker.stop();
     return wireId('topUp', result.topUp.id);
   }

@@ -35,7 +35,9 @@ const ROUNDS = 4;
 
 type Place = { readonly url: string };
 
-describe('a rotation of the master secret under traffic', () => {
+describe('a rotation of the master secret under traffic', function () {
+  // Three processes are restarted twice, one after the other, under traffic.
+  this.timeout(300_000);
   let stack: Stack<ServerProcess>;
   let receiver: Receiver;
   let account: TestAccount;

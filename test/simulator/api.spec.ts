@@ -173,7 +173,11 @@ describe("the simulator's API", () => {
     });
 
     it('answer 409 while the first request is in progress', async () => {
-      await simulator.control('POST', 'faults', { path: '/v1/customers', kind: 'delay', ms: 300 });
+      await simulator.control('POST', 'faults', {
+        path: '/v1/customers',
+        kind: 'delay',
+        ms: 3_000,
+      });
       const statuses = await Promise.all(
         [1, 2].map(async () => (await post('/v1/customers', 'name=x', 'key-5')).status),
       );

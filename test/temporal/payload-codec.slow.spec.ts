@@ -96,9 +96,13 @@ describe('payloads with TEMPORAL_PAYLOAD_KEYS', () => {
       status: 400,
       times: 1,
     });
-    const { topUp } = (await harness.request(consumer, 'checkout', 12, undefined, temporal)) as {
-      topUp: { id: string };
-    };
+    // Nothing was requested while Temporal does not answer in time.
+    const requested = await until(async () => {
+      const result = await harness.request(consumer, 'checkout', 12, 'sealed', temporal);
+      return result.kind !== 'unavailable' && result;
+    });
+    assert.ok(requested.kind === 'pending', requested.kind);
+    const { topUp } = requested;
     const { sessionUrl } = await until(async () => {
       const now = await harness.topUp(topUp.id);
       return now.sessionUrl !== null && now;
