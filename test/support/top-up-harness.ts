@@ -161,24 +161,31 @@ export async function openTopUpHarness(
       );
     },
 
-    /** The same, direct, once it is decided: on a busy machine that takes longer than a request waits. */
+    /**
+     * The same, direct, once it is decided: on a busy machine that takes longer than a request waits, or than
+     * Temporal may take to say that it is up.
+     */
     requestDirect(
       consumer: Consumer,
       dollars: number,
       idempotencyKey: string = randomUUID(),
-    ): Promise<Exclude<TopUpResult, { kind: 'pending' }>> {
+    ): Promise<Exclude<TopUpResult, { kind: 'pending' | 'unavailable' }>> {
       return until(async () => {
         const result = await this.request(consumer, 'direct', dollars, idempotencyKey);
-        return result.kind !== 'pending' && result;
+        return result.kind !== 'pending' && result.kind !== 'unavailable' && result;
       });
     },
 
     /** A checkout that can be paid; `byLink`: through a top-up link. */
     async checkout(consumer: Consumer, dollars: number, { byLink = false } = {}): Promise<TopUp> {
-      const result = await requestTopUp(
-        { database, temporal, log, answerMs: config.topUpAnswerMs },
-        { consumer, method: 'checkout', amountMicros: inMicros(dollars), byLink },
-      );
+      // Nothing was requested while Temporal does not answer in time.
+      const result = await until(async () => {
+        const asked = await requestTopUp(
+          { database, temporal, log, answerMs: config.topUpAnswerMs },
+          { consumer, method: 'checkout', amountMicros: inMicros(dollars), byLink },
+        );
+        return asked.kind !== 'unavailable' && asked;
+      });
       assert.ok(result.kind === 'pending', result.kind);
       return until(async () => {
         const topUp = await getTopUp(database, result.topUp.id);
