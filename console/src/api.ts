@@ -3,10 +3,16 @@
  * can be shown to the user; so does a network failure. `watchConnection` reports whether the API can be reached.
  */
 import type { Session } from './answers.ts';
-import { hasAccount, maySend, nowSignedIn, signedInAgain } from './session.ts';
+import { accountOfPage, maySend, nowSignedIn, signedInAgain } from './session.ts';
 
 const unreachable = { current: false };
 const watchers = new Set<() => void>();
+
+interface Origin {
+  readonly isOfSession?: boolean;
+  /** The header of this name. */
+  readonly retryAfter?: string | null;
+}
 
 export class ApiFailure extends Error {
   override readonly name = 'ApiFailure';
@@ -19,9 +25,18 @@ export class ApiFailure extends Error {
   /** Whether the request was sent with the session, and not with a key. */
   readonly isOfSession: boolean;
 
-  constructor(status: number, body: Record<string, unknown>, message: string, isOfSession = true) {
+  /** When the request may be sent again, if the API said so. */
+  readonly retryAfterSeconds: number | undefined;
+
+  constructor(
+    status: number,
+    body: Record<string, unknown>,
+    message: string,
+    { isOfSession = true, retryAfter }: Origin = {},
+  ) {
     super(message);
     this.isOfSession = isOfSession;
+    this.retryAfterSeconds = retryAfter ? Number(retryAfter) : undefined;
     this.status = status;
     // The sign-in endpoints have codes of their own.
     this.code = ((body['reason'] ?? body['code']) as string | undefined) ?? 'unreachable';
@@ -82,7 +97,7 @@ interface RequestOptions extends Omit<WriteOptions, 'method'> {
   readonly body?: object | undefined;
   /** Whether it waits for the account to sign in again when the session has ended. */
   readonly waits?: boolean;
-  /** Whether the session under which it was sent before had ended. */
+  /** Whether it was sent before, and refused because its session had ended. */
   readonly isAgain?: boolean;
 }
 
@@ -94,6 +109,7 @@ const AWAY = new Set([502, 503, 504]);
 async function request<T>(method: string, path: string, options: RequestOptions): Promise<T> {
   const { body, idempotencyKey, apiKey, waits = true, isAgain = false } = options;
   if (waits) await maySend();
+  const sender = accountOfPage();
   const response = await fetch(path, {
     method,
     credentials: 'same-origin',
@@ -121,20 +137,32 @@ async function request<T>(method: string, path: string, options: RequestOptions)
     error['code'] === 'outcome_unknown'
       ? `The outcome is not known. ${afterSilence(idempotencyKey)}`
       : sentenceOf(error);
-  const failure = new ApiFailure(response.status, error, sentence, apiKey === undefined);
-  if (!waits || !hasSessionEnded(failure)) throw failure;
+  const failure = new ApiFailure(response.status, error, sentence, {
+    isOfSession: apiKey === undefined,
+    retryAfter: response.headers.get('retry-after'),
+  });
+  if (!waits || sender === undefined || !hasSessionEnded(failure)) throw failure;
   // Its session may have been replaced while it was on its way, as when two-factor authentication is turned on.
-  const isReplaced = !isAgain && (await isSignedIn());
-  if (!isReplaced && !(await signedInAgain())) throw failure;
+  const session = isAgain ? undefined : await sessionIfAny();
+  // Somebody signed out meanwhile, and another account may have signed in.
+  if (accountOfPage() !== sender) throw failure;
+  if (session) await nowSignedIn(session);
+  else if (!(await signedInAgain())) throw failure;
   return request(method, path, { ...options, isAgain: true });
 }
 
-async function isSignedIn(): Promise<boolean> {
-  if (!hasAccount()) return false;
-  const session = await readSession().catch(() => undefined);
-  if (!session) return false;
-  await nowSignedIn(session);
-  return true;
+/** Undefined when the session has ended. */
+function sessionIfAny(): Promise<Session | undefined> {
+  return readSession().catch((error: unknown) => {
+    if (hasSessionEnded(error)) return undefined;
+    throw error;
+  });
+}
+
+/** After a change that replaced the session. Requests that were refused during the change are sent again. */
+export async function continueSession(): Promise<void> {
+  const session = await sessionIfAny().catch(() => undefined);
+  if (session) await nowSignedIn(session);
 }
 
 /** A 503 says that nothing happened; a line that is lost during a change does not. */

@@ -21,9 +21,13 @@ function leaveWhenEnded(error: Error): void {
   void router.navigate({ to: '/sign-in', search: { next: pathname + searchStr, reason: 'ended' } });
 }
 
-/** The API could not be reached, or the account read too much at a time. Any other refusal would be the same again. */
-function mayWorkLater(error: Error): boolean {
-  return error instanceof ApiFailure && (error.status === 0 || error.code === 'rate_limited');
+/** An account that reads too much at a time is asked to wait for a second. */
+const SOON_SECONDS = 2;
+
+/** The API could not be reached, or can be asked again in a moment. Any other refusal would be the same again. */
+function mayWorkSoon(error: Error): boolean {
+  if (!(error instanceof ApiFailure)) return false;
+  return error.status === 0 || (error.retryAfterSeconds ?? Infinity) <= SOON_SECONDS;
 }
 
 const queries = new QueryClient({
@@ -32,7 +36,7 @@ const queries = new QueryClient({
   defaultOptions: {
     queries: {
       staleTime: 2_000,
-      retry: (count, error) => count < 3 && mayWorkLater(error),
+      retry: (count, error) => count < 3 && mayWorkSoon(error),
       retryDelay: 1_000,
       networkMode: 'always',
     },

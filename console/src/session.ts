@@ -14,9 +14,9 @@ let isLeft = false;
 const watchers = new Set<() => void>();
 const tabs = new BroadcastChannel('farebox-session');
 
-/** Whether somebody is signed in on this page, or was until the session ended. */
-export function hasAccount(): boolean {
-  return account !== undefined;
+/** The consumer's id of the account that is signed in on this page, or was until its session ended. */
+export function accountOfPage(): string | undefined {
+  return account?.consumerId;
 }
 
 /** Resolves when requests may be sent: not while the dialog is open, nor as another account. */

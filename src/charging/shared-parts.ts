@@ -14,7 +14,7 @@ export class SharedParts {
   readonly #accounts = new LRUCache<string, AccountIds>({ max: KEYS_CACHED_MAX });
   readonly #paths = new LRUCache<string, number[]>({ max: KEYS_CACHED_MAX });
 
-  /** The same owner. The fields that a charge reads are the first, and all owners have one shape for V8. */
+  /** The same owner. The fields that a charge reads come first, and all owners have one shape for V8. */
   of({ spend, kind, ...owner }: KeyOwner): KeyOwner {
     const { accountId, consumerId, developerId } = owner;
     const ids = firstOf(this.#accounts, accountId, { accountId, consumerId, developerId });

@@ -31,7 +31,7 @@ describe('the limit of a client address', () => {
 
   it('is over a minute after the first attempt, also for a client that does not stop', async () => {
     for (let n = 0; n < 10; n += 1) assert.equal((await tryAs(`one-${n}@example.com`)).status, 401);
-    // As if all had been 40 seconds ago, also on a machine on which they took longer than the minute leaves.
+    // As if all had been 40 seconds ago, even on a machine that took longer than 20 seconds for them.
     await api.sql.query(
       'update console.rate_limits set last_request = floor(extract(epoch from now()) * 1000) - 40000',
     );

@@ -101,7 +101,7 @@ describe('the console', function () {
     await charge(api, account, { amount: 0.5 });
     const state = page.getByRole('status').filter({ hasText: 'Waiting: The card was declined.' });
     await state.waitFor();
-    // The balance, which says that something changed, comes too late.
+    // No balance arrives, so only the answer to the button can update the page.
     await page.route('**/v1/balance', () => undefined);
     await button('Use this card').click();
     await state.waitFor({ state: 'detached' });

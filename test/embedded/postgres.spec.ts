@@ -84,7 +84,7 @@ describe('startPostgres', () => {
 
   it('waits for a statement that the killed server still runs', async () => {
     const killed = await start();
-    const text = 'select count(*) from generate_series(1, 20000000)';
+    const text = 'select count(*) from (select generate_series(1, 50000000)) as numbers';
     const running = Promise.allSettled([query(killed.url, text)]);
     await until(async () => {
       const begun = `select from pg_stat_activity where query = '${text}'`;
@@ -95,6 +95,8 @@ describe('startPostgres', () => {
     const postgres = await start();
     assert.deepEqual(await query(postgres.url, 'select * from kept'), [{ seven: 7 }]);
     await postgres.stop();
+    const log = await readFile(join(folder, 'postgres.log'), 'utf8');
+    assert.match(log, /pre-existing shared memory block .* still in use/);
     await running;
   });
 

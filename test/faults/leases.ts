@@ -25,9 +25,9 @@ import {
 
 const PRICE = 0.000_1;
 const TOOLS = [{ name: 'search', price: PRICE }];
-/** How long a lease lasts whose end is awaited. On a busy machine, a process may stall for several seconds. */
+/** The lifetime of a lease whose end the test awaits. On a busy machine, a process may stall for several seconds. */
 const SHORT_SECONDS = 15;
-/** How long a lease lasts that another process takes over from a journal. */
+/** The lifetime of a lease that another process takes over from a journal. */
 const LONG_SECONDS = 60;
 const AN_HOUR_MS = 3_600_000;
 

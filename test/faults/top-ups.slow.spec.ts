@@ -40,7 +40,7 @@ describe('a payment and the death of', () => {
         TEMPORAL_NAMESPACE: 'default',
         // Only webhooks lead to credits here: the unprompted question comes after the tests.
         FIRST_ASK_MS: '3600000',
-        // The default: no longer for a refusal while Temporal is away.
+        // The default: a refusal while Temporal is away must not take longer.
         TOP_UP_ANSWER_MS: '10000',
       },
     });

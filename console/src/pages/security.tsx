@@ -15,7 +15,7 @@ import {
 import { notifications } from '@mantine/notifications';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
-import { ApiFailure, auth } from '../api.ts';
+import { ApiFailure, auth, continueSession } from '../api.ts';
 import { ScrollTable } from '../parts/lists.tsx';
 import { Card, Page } from '../parts/page.tsx';
 import { Passkeys } from '../parts/passkeys.tsx';
@@ -95,13 +95,17 @@ function SecondFactor() {
   const confirm = useMutation({
     mutationFn: () => auth('/two-factor/verify-totp', { code: code.replaceAll(' ', '') }),
     onSuccess: async () => {
+      await continueSession();
       await done('Two-factor authentication is on. Your other sessions were signed out.');
       await queries.invalidateQueries({ queryKey: ['sessions'] });
     },
   });
   const disable = useMutation({
     mutationFn: () => auth('/two-factor/disable', { password }),
-    onSuccess: () => done('Two-factor authentication is off.'),
+    onSuccess: async () => {
+      await continueSession();
+      await done('Two-factor authentication is off.');
+    },
   });
   const startAgain = () => {
     setCode('');
