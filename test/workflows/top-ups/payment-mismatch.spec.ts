@@ -26,7 +26,7 @@ describe('a top-up whose payment does not match it', () => {
   before(async () => {
     harness = await openTopUpHarness({
       FIRST_ASK_MS: '3600000',
-      RECONCILE_REVIEW_MS: '300,1000,3000',
+      RECONCILE_REVIEW_MS: '300,1000,3000,15000',
       ...QUICK_RETRIES,
     });
     await harness.startWorker();
