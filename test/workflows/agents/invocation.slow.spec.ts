@@ -116,6 +116,7 @@ describe('an invocation', () => {
     );
     const { id } = await harness.invoke('stuck');
     const handle = harness.workflow('invocation', id);
+    await until(() => handle.describe().catch(() => undefined));
     // In place of waiting for the intervals.
     await until(async () => {
       await handle.executeUpdate('retry');
