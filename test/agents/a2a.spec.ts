@@ -185,7 +185,7 @@ describe('an agent by a2a', () => {
               : shownTask(version, 'submitted');
           },
           {},
-          { timeoutMs: 1_000 },
+          { timeoutMs: 2_500 },
         );
         assert.deepEqual(first, {
           kind: 'unavailable',

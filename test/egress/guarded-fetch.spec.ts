@@ -217,7 +217,7 @@ describe('a guarded fetch', () => {
 
   it('does not wait past its deadline for the rest of an answer', async () => {
     const agent = await startAgent((_, response) => void response.write('the beginning'));
-    const response = await open(true, 500).fetch(agent.url);
+    const response = await open(true, 1_500).fetch(agent.url);
     const fault = await faultOf(response.text());
     assert.deepEqual([fault.kind, fault.message], ['unavailable', 'It did not answer in time.']);
     await agent.stop();

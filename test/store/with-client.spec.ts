@@ -30,7 +30,7 @@ describe('a connection of its own', () => {
   });
 
   it('returns what the work returned, though the server does not let the connection end', async () => {
-    const worked = await withClient(url, { statementMsMax: 200 }, async (client) => {
+    const worked = await withClient(url, { statementMsMax: 5_000 }, async (client) => {
       const { rows } = await client.query<{ n: number }>('select 1 as n');
       line.damage({ kind: 'silent' });
       return rows;

@@ -419,7 +419,14 @@ describe('operators', () => {
   it('get from each count to the oldest things counted, with links, and not to more than 20', async () => {
     const topUpId = await topUp(10);
     const uuid = topUpId.slice(3);
-    // The notice of its payment is removed shortly after the top-up is completed.
+    // The notice of its payment comes with the event, and is removed shortly after the top-up is completed.
+    await until(async () => {
+      const told = await sql.query(
+        `select from farebox.processor_events where top_up_id = $1 and type = 'payment_intent.succeeded'`,
+        [uuid],
+      );
+      return told.rowCount === 1;
+    });
     await until(async () => {
       const left = await sql.query('select from farebox.outbox where subject_id = $1', [uuid]);
       return left.rowCount === 0;

@@ -59,7 +59,12 @@ describe('saved cards', () => {
 
   before(async () => {
     stack = await startStack({
-      env: { DEFAULT_CONSENT_CEILING: undefined, SAVE_TEST_CARD: 'false', DEV_MAIL: 'true' },
+      env: {
+        DEFAULT_CONSENT_CEILING: undefined,
+        SAVE_TEST_CARD: 'false',
+        DEV_MAIL: 'true',
+        FIRST_ASK_MS: '3600000',
+      },
     });
     sql = new Client({ connectionString: stack.database.url });
     await sql.connect();
@@ -258,6 +263,8 @@ describe('saved cards', () => {
 
   it('are confirmed on a page that does not say that nothing was paid unless it knows', async () => {
     await saveAtCheckout(CAREFUL);
+    // No report may lead the workflow to the payment before the pages below have answered.
+    await control(stack.simulator, 'webhooks', { mode: 'hold' });
     const asked = bodyOf(await post('/v1/top-up', { amount: 20 }), 202, TopUpReply);
     const page = asked.sessionUrl ?? '';
     const { rows } = await sql.query<{ id: string }>(
@@ -276,13 +283,14 @@ describe('saved cards', () => {
     // Which only the hint to the workflow needs.
     await sql.query('lock table farebox.outbox in access exclusive mode');
     const received = await fetch(returned);
-    // Another tab, where an earlier try has failed, or Stripe refuses to answer. No workflow has read the payment yet.
+    // Another tab, where an earlier try has failed, or Stripe refuses to answer.
     const other = await fetch(`${page}&redirect_status=failed`);
     const intents = { method: 'GET', path: INTENTS, times: 100 };
     await control(stack.simulator, 'faults', { ...intents, kind: 'error', status: 429 });
     const busy = await submit(page, {});
     await forgetFaults(stack.simulator);
     await sql.query('rollback');
+    await control(stack.simulator, 'webhooks', { mode: 'deliver' });
     assert.match(await other.text(), /did not confirm the payment. Try again: you pay only once/);
     assert.match(
       await busy.text(),

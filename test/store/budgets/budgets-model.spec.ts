@@ -19,6 +19,7 @@ import type { HoldOutcome } from '../../../src/store/holds/hold-entry.ts';
 import { capturing, postEntries, releasing } from '../../support/hold-drafts.ts';
 import { openTestLedger, type TestLedger } from '../../support/ledger.ts';
 import { Random } from '../../support/random.ts';
+import { HOUR_IS_YOUNG_MS_MAX, untilHourIsYoung } from '../../support/until-hour-is-young.ts';
 import { openHarnesses, postDrafts, type BudgetHarness } from './budget-harness.ts';
 import type { Capture, ModelCharge, ModelHold, Verdict } from './budget-model.ts';
 
@@ -52,7 +53,9 @@ describe('budgets under everything at once', function () {
   const seen = new Map<string, number>();
   const missing = () => EXPECTED.filter((kind) => !seen.has(kind));
 
-  before(async () => {
+  before(async function () {
+    this.timeout(HOUR_IS_YOUNG_MS_MAX);
+    await untilHourIsYoung();
     ledger = await openTestLedger(10);
     ({ database } = ledger);
     client = new Client({ connectionString: ledger.url });

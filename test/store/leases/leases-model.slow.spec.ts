@@ -23,6 +23,7 @@ import {
 import { RECEIPT_KEY, replayWindow } from '../../support/charge-drafts.ts';
 import { openTestLedger, type TestLedger } from '../../support/ledger.ts';
 import { Random, SEED } from '../../support/random.ts';
+import { HOUR_IS_YOUNG_MS_MAX, untilHourIsYoung } from '../../support/until-hour-is-young.ts';
 import { openHarnesses, type BudgetHarness } from '../budgets/budget-harness.ts';
 import type { ModelHold } from '../budgets/budget-model.ts';
 
@@ -63,7 +64,9 @@ describe('leases', function () {
   const seen = new Set<string>();
   const missing = () => EXPECTED.filter((kind) => !seen.has(kind));
 
-  before(async () => {
+  before(async function () {
+    this.timeout(HOUR_IS_YOUNG_MS_MAX);
+    await untilHourIsYoung();
     ledger = await openTestLedger(4);
     ({ database } = ledger);
     client = new Client({ connectionString: ledger.url });

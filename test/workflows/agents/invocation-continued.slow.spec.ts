@@ -29,7 +29,7 @@ describe('an invocation with a long history', () => {
     );
     const { id } = await harness.invoke('long-gone');
     const handle = harness.workflow('invocation', id);
-    const first = (await handle.describe()).runId;
+    const { runId: first } = await until(() => handle.describe().catch(() => undefined));
     const events = async () => (await handle.fetchHistory()).events?.length ?? 0;
     // In place of waiting for the intervals.
     while ((await handle.describe()).runId === first && (await events()) < HISTORY_EVENTS_MAX) {

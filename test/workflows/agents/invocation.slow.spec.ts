@@ -76,7 +76,8 @@ describe('an invocation', () => {
   it('is answered in two seconds while the agent takes longer, and ends by itself', async () => {
     const { promise: mayAnswer, resolve: letAnswer } = Promise.withResolvers<void>();
     await harness.agent('slow', async (seen, response, count) => {
-      if (count === 1) await mayAnswer;
+      // Later attempts too, or the invocation might end before the test has seen that it runs.
+      await mayAnswer;
       await echo(seen, response, count);
     });
     const { id, status } = await harness.invoke('slow');
@@ -116,6 +117,7 @@ describe('an invocation', () => {
     );
     const { id } = await harness.invoke('stuck');
     const handle = harness.workflow('invocation', id);
+    await until(() => handle.describe().catch(() => undefined));
     // In place of waiting for the intervals.
     await until(async () => {
       await handle.executeUpdate('retry');

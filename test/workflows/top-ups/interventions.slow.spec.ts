@@ -84,7 +84,7 @@ describe('the workflow of a top-up in each state, after each intervention', func
   before(async () => {
     harness = await openTopUpHarness({
       FIRST_ASK_MS: '3600000',
-      RECONCILE_REVIEW_MS: '300,1000,3000',
+      RECONCILE_REVIEW_MS: '300,1000,3000,15000',
       ...QUICK_RETRIES,
     });
     await harness.startWorker();

@@ -18,7 +18,7 @@ describe('a top-up that was paid twice', () => {
   before(async () => {
     harness = await openTopUpHarness({
       FIRST_ASK_MS: '3600000',
-      RECONCILE_REVIEW_MS: '300,1000,3000',
+      RECONCILE_REVIEW_MS: '300,1000,3000,15000',
     });
     await harness.startWorker();
   });

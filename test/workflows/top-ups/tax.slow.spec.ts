@@ -59,7 +59,7 @@ describe('a taxed top-up', () => {
       SAVE_TEST_CARD: 'false',
       FIRST_ASK_MS: '3600000',
       RECONCILE_EVERY_SECONDS: '86400',
-      RECONCILE_REVIEW_MS: '500,1000,2000',
+      RECONCILE_REVIEW_MS: '500,1000,2000,15000',
       ...QUICK_RETRIES,
     });
     worker = await harness.startWorker();
@@ -342,6 +342,8 @@ describe('a taxed top-up', () => {
     await reconcileNow(harness.temporal, AbortSignal.timeout(60_000));
     await harness.control('webhooks', { mode: 'deliver' });
     assert.equal((await harness.topUp(topUp.id)).status, 'partially_refunded');
+    // The credit note is made after the reversal is recorded.
+    await settled(topUp, 'partially_refunded');
     assert.deepEqual(await notesOf(topUp), [500]);
     assert.deepEqual(await listDifferences(harness.database), []);
   });

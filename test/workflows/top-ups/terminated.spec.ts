@@ -26,6 +26,7 @@ describe('a workflow that is gone', () => {
 
   async function terminate(workflow: 'grant' | 'invocation', id: string): Promise<void> {
     const handle = harness.workflow(workflow, id);
+    await until(() => handle.describe().catch(() => undefined));
     await handle.terminate();
     await until(async () => (await handle.describe()).status.name === 'TERMINATED');
   }

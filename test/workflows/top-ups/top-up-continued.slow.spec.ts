@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { wireId } from '../../../src/domain/ids.ts';
 import { reportReversal } from '../../../src/temporal/start-reversals.ts';
+import { retryUnlessEnded } from '../../support/retry-unless-ended.ts';
 import { until } from '../../support/stack.ts';
 import {
   HISTORY_EVENTS_MAX,
@@ -64,7 +65,7 @@ describe('a top-up with a long history', () => {
     await reportReversal(harness.temporal, result.topUp);
     await until(async () => (await handle.describe()).runId !== first);
     await harness.forgetFaults();
-    await handle.executeUpdate('retry');
+    await retryUnlessEnded(handle);
     await harness.statusBecomes(result.topUp, 'disputed');
     assert.deepEqual(await handle.result(), {
       status: 'disputed',

@@ -7,6 +7,7 @@ import { authenticate } from '../../../src/stripe/authentication.ts';
 import { reportPayment } from '../../../src/temporal/start-top-up.ts';
 import { requestTopUp, type TopUpResult } from '../../../src/top-ups/request-top-up.ts';
 import type { TopUpProgress } from '../../../workflows/messages.ts';
+import { retryUnlessEnded } from '../../support/retry-unless-ended.ts';
 import { until } from '../../support/stack.ts';
 import type { Micros } from '../../../src/domain/money.ts';
 import { changeConsent } from '../../../src/store/top-ups/monthly-ceiling.ts';
@@ -134,7 +135,7 @@ describe('a direct top-up', () => {
     failureCode: string,
   ): Promise<void> {
     await harness.forgetFaults();
-    await harness.workflow(topUp.id).executeUpdate('retry');
+    await retryUnlessEnded(harness.workflow(topUp.id));
     await harness.statusBecomes(topUp, 'failed');
     assert.equal((await harness.topUp(topUp.id)).failureCode, failureCode);
     const intent = await harness.stripe.paymentIntents.retrieve(paymentIntentId);

@@ -13,6 +13,7 @@ import type { ReversalsProgress } from '../../../workflows/messages.ts';
 import { endAll } from '../../support/end-all.ts';
 import { payerOf, type Payer } from '../../support/payer.ts';
 import { proveBooks } from '../../support/books.ts';
+import { retryUnlessEnded } from '../../support/retry-unless-ended.ts';
 import { holdConsumer } from '../../support/row-locks.ts';
 import { farebox, until, type ServerProcess } from '../../support/stack.ts';
 import {
@@ -335,7 +336,8 @@ describe('a credited top-up', () => {
     const stuck = await harness.reversals(topUp.id).query<ReversalsProgress>('status');
     assert.equal(stuck.stuck?.step, 'sync');
     await harness.forgetFaults();
-    const after = await harness.reversals(topUp.id).executeUpdate<ReversalsProgress, []>('retry');
+    await retryUnlessEnded(harness.reversals(topUp.id));
+    const after = await harness.reversals(topUp.id).result();
     assert.deepEqual([after.status, after.heldDollars], ['disputed', 10]);
     assert.equal((await payer.money()).held, 10_000_000);
   });
