@@ -247,7 +247,6 @@ describe('security in the console', function () {
     await signInAgain();
     await page.getByRole('link', { name: 'search' }).waitFor();
     await page.getByText('Typed for an hour.').waitFor();
-
     await window.go('/developer/webhooks');
     await button('Add endpoint').first().click();
     await openedDialog(page, 'Add endpoint');
@@ -257,7 +256,6 @@ describe('security in the console', function () {
     await page.getByRole('dialog').getByRole('button', { name: 'Add endpoint' }).click();
     await signInAgain();
     await page.getByText('https://example.com/typed').first().waitFor();
-
     await window.go('/balance');
     await page.getByLabel('Amount in dollars').fill('37.50');
     await button('Pay $37.50').waitFor();
