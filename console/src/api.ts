@@ -141,11 +141,13 @@ async function request<T>(method: string, path: string, options: RequestOptions)
     isOfSession: apiKey === undefined,
     retryAfter: response.headers.get('retry-after'),
   });
-  if (!waits || sender === undefined || !hasSessionEnded(failure)) throw failure;
+  // A page that has just been opened knows its account a moment later.
+  const account = sender ?? accountOfPage();
+  if (!waits || account === undefined || !hasSessionEnded(failure)) throw failure;
   // Its session may have been replaced while it was on its way, as when two-factor authentication is turned on.
   const session = isAgain ? undefined : await sessionIfAny();
-  // Somebody signed out meanwhile, and another account may have signed in.
-  if (accountOfPage() !== sender) throw failure;
+  // Somebody signed out meanwhile, and another account may have signed in: nobody waits for the answer anymore.
+  if (accountOfPage() !== account) return new Promise(() => {});
   if (session) await nowSignedIn(session);
   else if (!(await signedInAgain())) throw failure;
   return request(method, path, { ...options, isAgain: true });
@@ -159,7 +161,7 @@ function sessionIfAny(): Promise<Session | undefined> {
   });
 }
 
-/** After a change that replaced the session. Requests that were refused during the change are sent again. */
+/** After a change that may have replaced the session. Requests that were refused during the change are sent again. */
 export async function continueSession(): Promise<void> {
   const session = await sessionIfAny().catch(() => undefined);
   if (session) await nowSignedIn(session);

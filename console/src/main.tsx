@@ -21,7 +21,7 @@ function leaveWhenEnded(error: Error): void {
   void router.navigate({ to: '/sign-in', search: { next: pathname + searchStr, reason: 'ended' } });
 }
 
-/** An account that reads too much at a time is asked to wait for a second. */
+/** An account that reads too much at a time is asked to wait for one second. Three retries cover two as well. */
 const SOON_SECONDS = 2;
 
 /** The API could not be reached, or can be asked again in a moment. Any other refusal would be the same again. */

@@ -2,7 +2,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 
 const HOUR_MS = 3_600_000;
-/** Longer than such a test takes. */
+/** Longer than such a test takes at its usual size. */
 const LEFT_MS_MIN = 120_000;
 
 /** For a mocha timeout: the wait, and twice as long for the rest of the hook. */

@@ -71,6 +71,15 @@ function Password({ email }: { readonly email: string }) {
   );
 }
 
+/** A change that replaces the session, whether or not its answer arrives. */
+async function replaceSession(path: string, body: object): Promise<void> {
+  try {
+    await auth(path, body);
+  } finally {
+    await continueSession();
+  }
+}
+
 interface Enrollment {
   readonly totpURI: string;
   readonly backupCodes: readonly string[];
@@ -93,19 +102,15 @@ function SecondFactor() {
     mutationFn: () => auth<Enrollment>('/two-factor/enable', { password }),
   });
   const confirm = useMutation({
-    mutationFn: () => auth('/two-factor/verify-totp', { code: code.replaceAll(' ', '') }),
+    mutationFn: () => replaceSession('/two-factor/verify-totp', { code: code.replaceAll(' ', '') }),
     onSuccess: async () => {
-      await continueSession();
       await done('Two-factor authentication is on. Your other sessions were signed out.');
       await queries.invalidateQueries({ queryKey: ['sessions'] });
     },
   });
   const disable = useMutation({
-    mutationFn: () => auth('/two-factor/disable', { password }),
-    onSuccess: async () => {
-      await continueSession();
-      await done('Two-factor authentication is off.');
-    },
+    mutationFn: () => replaceSession('/two-factor/disable', { password }),
+    onSuccess: () => done('Two-factor authentication is off.'),
   });
   const startAgain = () => {
     setCode('');

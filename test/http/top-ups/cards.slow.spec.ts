@@ -70,6 +70,7 @@ describe('saved cards', () => {
     await sql.connect();
   });
   beforeEach(async () => {
+    await control(stack.simulator, 'webhooks', { mode: 'deliver' });
     ({ account, headers } = await owner());
     await post('/v1/consent', { ceiling: 1_000, ...TERMS });
   });

@@ -63,7 +63,10 @@ describe('operators and a top-up', () => {
     const { topUp } = result;
     const workflow = harness.workflow(topUp.id);
     // The list of workflows would show it later: perhaps when the pause before the next charge is almost over.
-    await until(async () => (await workflow.query<TopUpProgress>('status')).stuck !== null);
+    await until(async () => {
+      const progress = await workflow.query<TopUpProgress>('status').catch(() => undefined);
+      return progress?.stuck;
+    });
     await harness.forgetFaults();
     const after = await workflow.executeUpdate<TopUpProgress, []>('cancel');
     assert.equal(after.status, 'expired');
