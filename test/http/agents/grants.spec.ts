@@ -146,7 +146,7 @@ describe('grants', () => {
       ...['', 'soon', '2026-02-31T00:00:00Z', '2020-01-01T00:00:00Z', 7, null].map(
         (expiresAt) => ['expiresAt', () => ({ expiresAt })] as const,
       ),
-      // An API process knows the database's time to within what an answer of it takes to arrive.
+      // An API process knows the database's time only to within what an answer takes.
       ['expiresAt', () => ({ expiresAt: inMs(-10_000) })],
       ['expiresAt', () => ({ expiresAt: inMs(30 * DAY_MS + 5_000) })],
       ['expiresAt', () => ({ expiresAt: inMs(60_000).slice(0, -1) })],
