@@ -25,7 +25,7 @@ export class ApiFailure extends Error {
   /** Whether the request was sent with the session, and not with a key. */
   readonly isOfSession: boolean;
 
-  /** When the request may be sent again, if the API said so. */
+  /** After how many seconds the request may be sent again, if the API said so. */
   readonly retryAfterSeconds: number | undefined;
 
   constructor(

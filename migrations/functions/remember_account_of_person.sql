@@ -1,5 +1,5 @@
--- Keeps the account of a person who is being deleted, for the audit log. Its entries are written at commit (audit_change.sql),
--- when the person can no longer be looked up: their sessions and passkeys are deleted in the same transaction.
+-- Remembers which account a deleted person belonged to. The audit log is written at commit (audit_change.sql), when the
+-- person, their sessions and their passkeys are already gone.
 create or replace function farebox.remember_account_of_person() returns trigger language plpgsql as $$
 begin
   perform set_config('farebox.account_of_' || replace(old.id::text, '-', ''), coalesce(old.account_id::text, ''), true);

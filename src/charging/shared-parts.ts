@@ -3,10 +3,8 @@
  * thousand keys with copies of their own do not fit the processor's caches (decision 0014).
  */
 import { LRUCache } from 'lru-cache';
-import type { KeyOwner } from '../store/accounts/api-keys.ts';
+import { OWNER_KINDS, type KeyOwner } from '../store/accounts/api-keys.ts';
 import { KEYS_CACHED_MAX } from './limits.ts';
-
-const KINDS: readonly KeyOwner['kind'][] = ['consumer', 'developer', 'legacy', 'spend'];
 
 type AccountIds = Pick<KeyOwner, 'accountId' | 'consumerId' | 'developerId'>;
 
@@ -19,7 +17,7 @@ export class SharedParts {
     const { accountId, consumerId, developerId } = owner;
     const ids = firstOf(this.#accounts, accountId, { accountId, consumerId, developerId });
     return {
-      kind: KINDS.find((each) => each === kind) ?? kind,
+      kind: OWNER_KINDS.find((each) => each === kind) ?? kind,
       expiresAt: owner.expiresAt,
       guard: owner.guard,
       spend: spend && {

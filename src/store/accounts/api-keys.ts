@@ -6,12 +6,13 @@ import { nullable, row, sql, type Connection, type Fragment } from '../database.
 import { hashOrNull, type Retry } from '../retry.ts';
 
 const KEY_KINDS = ['consumer', 'developer', 'legacy'] as const satisfies readonly KeyKind[];
+export const OWNER_KINDS = [...KEY_KINDS, 'spend'] as const;
 
 const KeyOwner = Type.Object({
   keyId: Type.String(),
   hash: Type.String(),
   /** `spend`: looks like a consumer key, and may do what its budget allows and nothing else. */
-  kind: Type.Enum([...KEY_KINDS, 'spend']),
+  kind: Type.Enum([...OWNER_KINDS]),
   accountId: Type.String(),
   ledger: Type.Integer(),
   consumerId: Type.String(),
