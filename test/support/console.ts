@@ -4,6 +4,7 @@ import type { Browser, BrowserContext, Locator, Page } from 'playwright-core';
 import { buildConsole } from '../../src/embedded/console-build.ts';
 import { createTestAccount, type TestAccount } from './accounts.ts';
 import { startBrowser } from './browser.ts';
+import { describePage, followRequests, reportFailure } from './failure-report.ts';
 import { onceARun } from './once-a-run.ts';
 import { signInLink } from './sessions.ts';
 import {
@@ -32,6 +33,8 @@ export interface Window {
   go(path: string): Promise<void>;
   readonly problems: readonly string[];
   readonly hosts: ReadonlySet<string>;
+  /** What the page shows and waits for, for the report of a failed test. */
+  describe(): Promise<string>;
   close(): Promise<void>;
 }
 
@@ -99,6 +102,9 @@ export function openForEach(
     take({ harness, window, page: window.page });
   });
   afterEach(async function () {
+    if (this.currentTest?.state === 'failed' && window) {
+      reportFailure(this.currentTest, await window.describe());
+    }
     if (expected === 'any') await window?.close();
     else if (window) await closeUnblemished(window, harness.stack, this.currentTest, expected);
   });
@@ -113,6 +119,7 @@ export async function openWindow(
   const context = await browser.newContext({ ...WINDOW, ...options });
   context.setDefaultTimeout(PAGE_TIMEOUT_MS);
   const page = await openPage(context);
+  const waiting = followRequests(page);
   const problems: string[] = [];
   const hosts = new Set<string>();
   page.on('request', (request) => hosts.add(new URL(request.url()).origin));
@@ -128,6 +135,7 @@ export async function openWindow(
     page,
     problems,
     hosts,
+    describe: () => describePage(page, waiting),
     go,
     enter: async ({ email }, path = '/balance') => {
       const link = await signInLink(stack.api, stack.database.url, email);

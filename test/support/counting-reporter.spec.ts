@@ -26,7 +26,7 @@ describe('the counting reporter', () => {
       [MOCHA, '--no-config', '--reporter', REPORTER, '--reporter-option', `counts=${counts}`]
         .concat(flags)
         .concat(Object.keys(specs)),
-      { cwd: folder, encoding: 'utf8' },
+      { cwd: folder, encoding: 'utf8', env: { ...process.env, TEST_FOLDER: folder } },
     );
     const [written = '', ...failures] = readFileSync(counts, 'utf8').trimEnd().split('\n');
     return { status, stdout, counts: written, failures };
@@ -76,5 +76,27 @@ describe('the counting reporter', () => {
     assert.equal(counts, '4 1');
     assert.match(failures.join('\n'), /Uncaught error outside test suite: no/);
     assert.match(stdout, /Uncaught Error: no/);
+  });
+
+  it('prints the logs of the servers of a failed test after everything else', () => {
+    writeFileSync(join(folder, 'api.log'), 'why it failed\n');
+    const spec = `
+      const ours = import(${JSON.stringify(join(import.meta.dirname, 'failure-report.ts'))});
+      it('fails', async () => {
+        (await ours).noteLog(${JSON.stringify(join(folder, 'api.log'))});
+        throw new Error('no');
+      });
+      afterEach(async function () {
+        const { reportFailure, logTails } = await ours;
+        reportFailure(this.currentTest, logTails());
+      });`;
+    for (const flags of [[], ['--parallel', '--jobs', '2']]) {
+      rmSync(join(folder, 'failures.txt'), { force: true });
+      const { stdout } = run({ 'a.cjs': spec, 'b.cjs': GOOD }, ...flags);
+      assert.match(
+        stdout,
+        /exec mocha a\.cjs\n\nfails:\n  api\.log ends with:\n    why it failed\n/,
+      );
+    }
   });
 });

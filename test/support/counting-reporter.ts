@@ -1,10 +1,11 @@
 /**
- * mocha's usual report, then the files of the failed tests. Writes the counts, and a line for each failure,
+ * mocha's usual report, then the files of the failed tests, and what their servers and pages said. Writes the counts, and a line for each failure,
  * to a file for .ci/run, which cannot rely on the output: a test may print the same words. Usage:
  * --reporter-option counts=FILE.
  */
 import { writeFileSync } from 'node:fs';
 import { relative } from 'node:path';
+import { readReport } from './failure-report.ts';
 import Mocha, { type MochaOptions, type Runner } from 'mocha';
 
 const { EVENT_RUN_END, EVENT_TEST_FAIL } = Mocha.Runner.constants;
@@ -33,6 +34,7 @@ export default class CountingReporter extends Mocha.reporters.Spec {
       for (const path of failed) {
         Mocha.reporters.Base.consoleLog(`    bin/farebox exec mocha ${path}`);
       }
+      Mocha.reporters.Base.consoleLog(`\n${readReport()}`);
     });
   }
 }

@@ -11,6 +11,7 @@ import { Client } from 'pg';
 import type { Child } from '../../src/embedded/child.ts';
 import { randomPasswords } from '../../src/embedded/data-dir.ts';
 import { newDataFolder } from './data-folder.ts';
+import { forgetLogs, logTails, reportFailure } from './failure-report.ts';
 import { cachedProgram } from '../../scripts/build-program.ts';
 import { findLeaks } from './leaks.ts';
 import { LEAN_TEMPORAL } from './lean-temporal.ts';
@@ -39,7 +40,11 @@ export const mochaHooks = {
   beforeAll(): void {
     process.on('unhandledRejection', (reason) => unhandled.push(reason));
   },
+  afterEach(this: Mocha.Context): void {
+    if (this.currentTest?.state === 'failed') reportFailure(this.currentTest, logTails());
+  },
   afterAll(): void {
+    forgetLogs();
     const [first] = unhandled.splice(0);
     if (first !== undefined) throw new Error(`a rejection was not handled: ${inspect(first)}`);
   },

@@ -16,6 +16,7 @@ import { readConfig, type Config } from '../../src/config.ts';
 import { startChild } from '../../src/embedded/child.ts';
 import { createLog } from '../../src/processes/log.ts';
 import { endAll } from './end-all.ts';
+import { noteLog } from './failure-report.ts';
 import { endKeptPool } from './kept-pools.ts';
 import { noteSecretsOf } from './leaks.ts';
 import { choosePort } from './ports.ts';
@@ -321,7 +322,7 @@ async function startHere(
   run: (config: Config, log: Logger) => Promise<{ stop(): Promise<void> }>,
 ) {
   noteSecretsOf(env);
-  const logFile = join(given('TEST_FOLDER'), `${name}-${unique()}.log`);
+  const logFile = newLog(name);
   const url = new URL(env['DATABASE_URL'] ?? '');
   // As PGAPPNAME names it in a process of its own.
   url.searchParams.set('application_name', `farebox ${name}`);
@@ -333,13 +334,19 @@ async function startHere(
   return { logFile, stop: () => (stopped ??= running.stop()) };
 }
 
+function newLog(name: string): string {
+  const file = join(given('TEST_FOLDER'), `${name}-${unique()}.log`);
+  noteLog(file);
+  return file;
+}
+
 async function startOurs(
   name: string,
   args: readonly string[],
   env: Environment,
   nodeFlags: readonly string[] = [],
 ) {
-  const logFile = join(given('TEST_FOLDER'), `${name}-${unique()}.log`);
+  const logFile = newLog(name);
   noteSecretsOf(env);
   const child = await startChild({
     name,
