@@ -4,6 +4,7 @@
  */
 import { delayRefusal } from '../charging/delay-refusal.ts';
 import { ApiError } from '../domain/errors.ts';
+import { giveUpAfter } from '../give-up-after.ts';
 
 export interface AccountGateOptions {
   /**
@@ -95,12 +96,12 @@ export class AccountGate {
     const waiting = { weight, resolve };
     const { waiting: queue } = entry;
     queue.add(waiting);
-    const timer = setTimeout(() => {
+    const stopWaiting = giveUpAfter(waitMs, () => {
       queue.delete(waiting);
       reject(tooMany());
       this.#admit(entry);
-    }, waitMs);
-    await promise.finally(() => clearTimeout(timer));
+    });
+    await promise.finally(stopWaiting);
     return entry;
   }
 

@@ -33,7 +33,7 @@ export class CallerGate {
     const { accountId, keyId, spend } = caller;
     const untilMs = performance.now() + waitMs;
     const within = (gate: AccountGate, name: string, inner: () => Promise<T>) => () =>
-      gate.run(name, 1, inner, untilMs - performance.now());
+      gate.run(name, 1, inner, Math.max(0, untilMs - performance.now()));
     const ofAll = within(this.#all, accountId, work);
     if (isSignedIn(caller)) return ofAll();
     const ofKeys = within(this.#keys, accountId, ofAll);

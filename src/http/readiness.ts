@@ -3,6 +3,7 @@
  * one probe a second for any number of callers: an endpoint that is open to everybody must not load the
  * database that charges need.
  */
+import { giveUpAfter } from '../give-up-after.ts';
 import { ClockError, type DatabaseClock } from '../charging/database-clock.ts';
 import { readServerState, type Database, type ServerState } from '../store/database.ts';
 import type { TemporalState } from '../temporal/namespace.ts';
@@ -74,14 +75,9 @@ function isRight(clock: DatabaseClock): boolean {
 }
 
 /** Undefined for a probe that fails or takes too long. */
-async function inTime<T>(probe: Promise<T>): Promise<T | undefined> {
-  let timer: NodeJS.Timeout | undefined;
-  const timeout = new Promise<undefined>((resolve) => {
-    timer = setTimeout(() => resolve(undefined), PROBE_TIMEOUT_MS);
-  });
-  try {
-    return await Promise.race([probe.catch(() => undefined), timeout]);
-  } finally {
-    clearTimeout(timer);
-  }
+function inTime<T>(probe: Promise<T>): Promise<T | undefined> {
+  const { promise, resolve } = Promise.withResolvers<T | undefined>();
+  const stopWaiting = giveUpAfter(PROBE_TIMEOUT_MS, () => resolve(undefined));
+  probe.then(resolve, () => resolve(undefined));
+  return promise.finally(stopWaiting);
 }

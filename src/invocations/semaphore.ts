@@ -2,6 +2,8 @@
  * A FIFO semaphore. A caller that does not get a slot before its timeout is turned away; every caller that takes a
  * slot gives it back.
  */
+import { giveUpAfter } from '../give-up-after.ts';
+
 export class Semaphore {
   #free: number;
   readonly #waiting = new Set<() => void>();
@@ -18,13 +20,13 @@ export class Semaphore {
     }
     const { promise, resolve } = Promise.withResolvers<boolean>();
     const admit = () => resolve(true);
-    const timer = setTimeout(() => {
+    const stopWaiting = giveUpAfter(timeoutMs, () => {
       this.#waiting.delete(admit);
       resolve(false);
-    }, timeoutMs);
+    });
     this.#waiting.add(admit);
     const isAcquired = await promise;
-    clearTimeout(timer);
+    stopWaiting();
     return isAcquired;
   }
 

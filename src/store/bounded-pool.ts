@@ -3,6 +3,7 @@
  * busy, callers would wait without an answer.
  */
 import type { DatabasePool } from 'slonik';
+import { giveUpAfter } from '../give-up-after.ts';
 
 export interface PoolBounds {
   readonly maxPoolSize: number;
@@ -43,12 +44,12 @@ export function boundWaiting(pool: DatabasePool, bounds: PoolBounds): DatabasePo
     }
     if (waiting.size >= bounds.waitingMax) throw new PoolBusyError('too many callers are waiting');
     const { promise, resolve, reject } = Promise.withResolvers<void>();
-    const timer = setTimeout(() => {
+    const stopWaiting = giveUpAfter(bounds.waitMsMax, () => {
       waiting.delete(resolve);
       reject(new PoolBusyError(`no connection became free within ${bounds.waitMsMax} ms`));
-    }, bounds.waitMsMax);
+    });
     waiting.add(resolve);
-    await promise.finally(() => clearTimeout(timer));
+    await promise.finally(stopWaiting);
   };
 
   const release = () => {

@@ -4,6 +4,7 @@
  * a connection would wait forever. Past the deadline the connection is destroyed, and the pool opens another one.
  */
 import { BackendTerminatedError, type DriverFactory } from 'slonik';
+import { giveUpAfter } from '../give-up-after.ts';
 
 export function withDeadline(createDriver: DriverFactory, deadlineMs: number): DriverFactory {
   return async (options) => {
@@ -20,18 +21,18 @@ export function withDeadline(createDriver: DriverFactory, deadlineMs: number): D
             if (silent) throw silent;
             const { promise, resolve, reject } =
               Promise.withResolvers<Awaited<ReturnType<typeof client.query>>>();
-            const timer = setTimeout(() => {
+            const stopWaiting = giveUpAfter(deadlineMs, () => {
               silent = new BackendTerminatedError(
                 new Error(`Postgres did not answer within ${deadlineMs} ms`),
               );
               reject(silent);
               void client.destroy().catch(() => {});
-            }, deadlineMs);
+            });
             client.query(text, values, queryOptions).then(resolve, reject);
             try {
               return await promise;
             } finally {
-              clearTimeout(timer);
+              stopWaiting();
             }
           },
         };

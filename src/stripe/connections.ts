@@ -6,6 +6,7 @@
  */
 import { Agent as HttpAgent, type ClientRequest } from 'node:http';
 import { Agent as HttpsAgent } from 'node:https';
+import { giveUpAfter } from '../give-up-after.ts';
 
 /** Most calls take less than a second. With the repeated call, an attempt still fits into the step's 15 s. */
 const SILENCE_MS_MAX = 4_000;
@@ -21,11 +22,11 @@ export function keptConnections(protocol: 'http' | 'https'): HttpAgent {
 }
 
 function giveUpWhenSilent(agent: HttpAgent, request: ClientRequest): void {
-  const timer = setTimeout(() => {
+  const stopWaiting = giveUpAfter(SILENCE_MS_MAX, () => {
     for (const idle of Object.values(agent.freeSockets).flat()) idle?.destroy();
     // The code by which Stripe's client knows that it may repeat the call.
     const message = `A kept connection was silent for ${SILENCE_MS_MAX} ms`;
     request.destroy(Object.assign(new Error(message), { code: 'ECONNRESET' }));
-  }, SILENCE_MS_MAX);
-  for (const end of ['response', 'close']) request.once(end, () => clearTimeout(timer));
+  });
+  for (const end of ['response', 'close']) request.once(end, stopWaiting);
 }

@@ -1,7 +1,7 @@
 /**
- * mocha's usual report, then the files of the failed tests, and what their servers and pages said. Writes the counts, and a line for each failure,
- * to a file for .ci/run, which cannot rely on the output: a test may print the same words. Usage:
- * --reporter-option counts=FILE.
+ * mocha's usual report, then the files of the failed tests, and what their servers and pages said. Writes the
+ * counts, and a line for each failure, to a file for .ci/run, which cannot rely on the output: a test may print
+ * the same words. Usage: --reporter-option counts=FILE.
  */
 import { writeFileSync } from 'node:fs';
 import { relative } from 'node:path';

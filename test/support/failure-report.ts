@@ -12,7 +12,7 @@ const PAGE_LENGTH_MAX = 1_200;
 
 const logFiles = new Set<string>();
 
-/** Of a server that a test file has started. */
+/** A test file has started a server, which logs to this file. */
 export function noteLog(file: string): void {
   logFiles.add(file);
 }
@@ -25,7 +25,8 @@ export function forgetLogs(): void {
 /** Adds the ends of the logs, and what a page shows, to the report of this run. */
 export function reportFailure(test: Pick<Mocha.Test, 'fullTitle'>, seen: string): void {
   const report = reportFile();
-  if (report) appendFileSync(report, `${test.fullTitle()}:\n${seen.replaceAll(/^/gm, '  ')}\n`);
+  if (report && seen !== '')
+    appendFileSync(report, `${test.fullTitle()}:\n${seen.replaceAll(/^/gm, '  ')}\n`);
 }
 
 /** What was added in this run, by all of its processes. */
