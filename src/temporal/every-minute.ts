@@ -17,12 +17,18 @@ export async function everyMinute(
 ): Promise<void> {
   while (!signal.aborted) {
     let pauseMs = AGAIN_MS;
+    // Temporal's client never removes its listeners from the signal of a call.
+    const round = new AbortController();
+    const end = () => round.abort();
+    signal.addEventListener('abort', end);
     try {
-      await temporal.client.withAbortSignal(signal, work);
+      await temporal.client.withAbortSignal(round.signal, work);
     } catch (error) {
       if (signal.aborted) return;
       onFailure(error);
       pauseMs = RETRY_MS;
+    } finally {
+      signal.removeEventListener('abort', end);
     }
     await pause(pauseMs, signal);
   }

@@ -3,9 +3,8 @@
  * on the open ones, and when one is silent and a new one is not, continues on new ones. While Temporal itself
  * is silent, it replaces nothing.
  */
-import { setTimeout as delay } from 'node:timers/promises';
-import type { NativeConnection } from '@temporalio/worker';
 import type { Logger } from 'pino';
+import { giveUpAfter } from '../give-up-after.ts';
 import { isUp, type TemporalClient } from './client.ts';
 import type { WorkerConnection } from './connect-worker.ts';
 import { pause } from './pause.ts';
@@ -23,8 +22,8 @@ export async function keepConnected(
   while (!signal.aborted) {
     const cutSilent = native?.tunnel?.listen();
     const answers = await Promise.all([
-      temporal.isUp(ANSWER_MS),
-      native?.tunnel ? isAnswered(native.connection) : true,
+      inAnswerTime(temporal.isUp(2 * ANSWER_MS)),
+      native?.tunnel ? inAnswerTime(isUp(native.connection, 2 * ANSWER_MS)) : true,
     ]);
     if (answers.includes(false) && !signal.aborted && (await temporal.renew())) {
       cutSilent?.();
@@ -34,7 +33,13 @@ export async function keepConnected(
   }
 }
 
-function isAnswered(connection: NativeConnection): Promise<boolean> {
-  // The deadline is that of one attempt, and the SDK makes several.
-  return Promise.race([isUp(connection, ANSWER_MS), delay(ANSWER_MS, false, { ref: false })]);
+/**
+ * False when the answer does not come in time. The deadline of the call is longer, because it counts the time that this
+ * process stood still.
+ */
+function inAnswerTime(answer: Promise<boolean>): Promise<boolean> {
+  const { promise, resolve } = Promise.withResolvers<boolean>();
+  const stopWaiting = giveUpAfter(ANSWER_MS, () => resolve(false));
+  void answer.then(resolve);
+  return promise.finally(stopWaiting);
 }

@@ -14,10 +14,9 @@ export function approvalWorkflowId(temporal: Deployed, approvalId: string): stri
 
 /** Starts the workflow of an approval, or signals it to read its row. A workflow that has completed needs no signal. */
 export async function reportApproval(temporal: TemporalClient, approval: Approval): Promise<void> {
-  const { workflow } = temporal.client;
   const policies = idPoliciesOf(approval.status === 'pending' ? 'open' : 'ended');
   const options = { ...startOptions(temporal, approval), ...policies };
-  await unlessEnded(temporal, async () => {
+  await unlessEnded(temporal, async (workflow) => {
     if (approval.status === 'pending') {
       await workflow.start<typeof approvalWorkflow>('approval', options);
     } else {

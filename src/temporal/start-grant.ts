@@ -13,11 +13,10 @@ export function grantWorkflowId(temporal: Deployed, grantId: string): string {
 
 /** Starts the workflow of a grant, or signals it to read its row. A workflow that has completed needs no signal. */
 export async function reportGrant(temporal: TemporalClient, grant: Grant): Promise<void> {
-  const { workflow } = temporal.client;
   const policies = idPoliciesOf(grant.status === 'active' ? 'open' : 'ended');
   const options = { ...startOptions(temporal, grant), ...policies };
   const signal = SIGNAL_OF[grant.status];
-  await unlessEnded(temporal, async () => {
+  await unlessEnded(temporal, async (workflow) => {
     if (!signal) await workflow.start<typeof grantWorkflow>('grant', options);
     else await workflow.signalWithStart<typeof grantWorkflow>('grant', { ...options, signal });
   });

@@ -21,9 +21,11 @@ export async function startInvocation(
   { timeoutMs }: { readonly timeoutMs?: number } = {},
 ): Promise<void> {
   const options = { ...startOptions(temporal, invocation), ...idPoliciesOf('open') };
-  const { workflow } = temporal.client;
-  const start = () => workflow.start<typeof invocationWorkflow>('invocation', options);
-  await inTime(temporal, start, timeoutMs);
+  await inTime(
+    temporal,
+    (workflow) => workflow.start<typeof invocationWorkflow>('invocation', options),
+    timeoutMs,
+  );
 }
 
 /**
@@ -35,8 +37,12 @@ export async function awaitInvocation(
   invocationId: string,
   { timeoutMs }: { readonly timeoutMs: number },
 ): Promise<void> {
-  const handle = temporal.client.workflow.getHandle(invocationWorkflowId(temporal, invocationId));
-  await inTime(temporal, () => handle.executeUpdate(invocationOutcome), timeoutMs).catch(() => {});
+  const id = invocationWorkflowId(temporal, invocationId);
+  await inTime(
+    temporal,
+    (workflow) => workflow.getHandle(id).executeUpdate(invocationOutcome),
+    timeoutMs,
+  ).catch(() => {});
 }
 
 function startOptions(temporal: TemporalClient, invocation: Invocation) {

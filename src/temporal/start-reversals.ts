@@ -20,8 +20,8 @@ export async function reportReversal(
   const topUpId = wireId('topUp', topUp.id);
   const consumerId = wireId('consumer', topUp.consumerId);
   const dollars = dollarsOf(topUp.amountMicros);
-  await inTime(temporal, () =>
-    temporal.client.workflow.signalWithStart<typeof reversals>('reversals', {
+  await inTime(temporal, (workflow) =>
+    workflow.signalWithStart<typeof reversals>('reversals', {
       workflowId: reversalsWorkflowId(temporal, topUp.id),
       ...runsOn(temporal),
       args: [{ topUpId }],

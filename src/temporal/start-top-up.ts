@@ -39,8 +39,8 @@ export function startDirectTopUp(
 
 /** Nudges the workflow, and restarts it if it has ended. Only reports may restart a closed workflow. */
 export async function reportPayment(temporal: TemporalClient, topUp: Startable): Promise<void> {
-  await inTime(temporal, () =>
-    temporal.client.workflow.signalWithStart<typeof topUpWorkflow>('topUp', {
+  await inTime(temporal, (workflow) =>
+    workflow.signalWithStart<typeof topUpWorkflow>('topUp', {
       ...startOptions(temporal, topUp),
       workflowIdReusePolicy: 'ALLOW_DUPLICATE',
       signal: paymentReported,
@@ -53,8 +53,8 @@ export async function reportPayment(temporal: TemporalClient, topUp: Startable):
  * earlier run has ended, it was terminated before its first step, so it did nothing.
  */
 export async function startTopUp(temporal: TemporalClient, topUp: Startable): Promise<void> {
-  await inTime(temporal, () =>
-    temporal.client.workflow.start<typeof topUpWorkflow>('topUp', {
+  await inTime(temporal, (workflow) =>
+    workflow.start<typeof topUpWorkflow>('topUp', {
       ...startOptions(temporal, topUp),
       ...idPoliciesOf('open'),
     }),
@@ -67,17 +67,21 @@ async function startWith(
   update: UpdateDefinition<TopUpView>,
   timeoutMs: number,
 ): Promise<Answer<TopUpView>> {
-  const start = new WithStartWorkflowOperation<typeof topUpWorkflow>('topUp', {
-    ...startOptions(temporal, topUp),
-    workflowIdConflictPolicy: 'USE_EXISTING',
-    // A top-up that has ended is answered from its row; the relay restarts a lost workflow.
-    workflowIdReusePolicy: 'REJECT_DUPLICATE',
-  });
+  // Each attempt needs a new one.
+  const newStart = () =>
+    new WithStartWorkflowOperation<typeof topUpWorkflow>('topUp', {
+      ...startOptions(temporal, topUp),
+      workflowIdConflictPolicy: 'USE_EXISTING',
+      // A top-up that has ended is answered from its row; the relay restarts a lost workflow.
+      workflowIdReusePolicy: 'REJECT_DUPLICATE',
+    });
   try {
     const value = await inTime(
       temporal,
-      () =>
-        temporal.client.workflow.executeUpdateWithStart(update, { startWorkflowOperation: start }),
+      (workflow) =>
+        workflow.executeUpdateWithStart(update, {
+          startWorkflowOperation: newStart(),
+        }),
       timeoutMs,
     );
     return { kind: 'answered', value };

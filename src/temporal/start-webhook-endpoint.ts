@@ -13,8 +13,8 @@ export function webhookWorkflowId(temporal: Deployed, endpointId: string): strin
 /** A workflow that has ended starts again: its endpoint may have been enabled. One without an endpoint ends at once. */
 export async function reportWebhookEndpoint(temporal: TemporalClient, id: string): Promise<void> {
   const endpointId = wireId('webhookEndpoint', id);
-  await inTime(temporal, () =>
-    temporal.client.workflow.signalWithStart<typeof webhookEndpoint>('webhookEndpoint', {
+  await inTime(temporal, (workflow) =>
+    workflow.signalWithStart<typeof webhookEndpoint>('webhookEndpoint', {
       workflowId: webhookWorkflowId(temporal, id),
       ...runsOn(temporal),
       args: [{ endpointId }],

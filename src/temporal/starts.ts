@@ -4,6 +4,7 @@ import {
   WorkflowNotFoundError,
   WorkflowUpdateFailedError,
   WorkflowUpdateRPCTimeoutOrCancelledError,
+  type WorkflowClient,
 } from '@temporalio/client';
 import type { SearchAttributeName } from '../domain/search-attributes.ts';
 import type { Deployed, TemporalClient } from './client.ts';
@@ -20,13 +21,24 @@ export type Answer<T> =
 /** For calls whose answer nobody waits for. The relay repeats a call that takes longer. */
 const REPORT_TIMEOUT_MS = 5_000;
 
-/** Rejects when Temporal does not answer in time. */
-export function inTime<T>(
-  { client }: TemporalClient,
-  call: () => Promise<T>,
+/**
+ * Rejects when Temporal does not answer in time. The call must be safe to repeat: it is sent again when it
+ * fails because its connection was replaced meanwhile (keep-connected.ts).
+ */
+export async function inTime<T>(
+  temporal: TemporalClient,
+  call: (workflow: WorkflowClient) => Promise<T>,
   timeoutMs = REPORT_TIMEOUT_MS,
 ): Promise<T> {
-  return client.withDeadline(Date.now() + timeoutMs, call);
+  const deadlineMs = Date.now() + timeoutMs;
+  for (;;) {
+    const { client } = temporal;
+    try {
+      return await client.withDeadline(deadlineMs, () => call(client.workflow));
+    } catch (error) {
+      if (client === temporal.client || answerOf(error).kind !== 'unavailable') throw error;
+    }
+  }
 }
 
 /**
@@ -55,7 +67,7 @@ export function idPoliciesOf(row: 'open' | 'ended') {
 /** Ignores the refusal to restart a completed workflow whose row has ended: nothing is left to do. */
 export async function unlessEnded(
   temporal: TemporalClient,
-  start: () => Promise<void>,
+  start: (workflow: WorkflowClient) => Promise<unknown>,
 ): Promise<void> {
   try {
     await inTime(temporal, start);

@@ -3,15 +3,19 @@
  * they are open.
  */
 import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { PassThrough } from 'node:stream';
 import { NativeConnection } from '@temporalio/worker';
 import { pino } from 'pino';
 import { readTemporalConfig } from '../../src/config.ts';
+import { asMicros } from '../../src/domain/money.ts';
 import { createTemporalClient, type TemporalClient } from '../../src/temporal/client.ts';
 import { keepConnected } from '../../src/temporal/keep-connected.ts';
 import { installRuntime } from '../../src/temporal/runtime.ts';
+import { startCheckout, topUpWorkflowId } from '../../src/temporal/start-top-up.ts';
 import { openTunnel, type Tunnel } from '../../src/temporal/tunnel.ts';
+import { createTestNamespace, until } from '../support/stack.ts';
 import { startFaultyLine, type FaultyLine } from '../support/faulty-line.ts';
 
 describe('connections to Temporal that were forgotten', () => {
@@ -59,5 +63,39 @@ describe('connections to Temporal that were forgotten', () => {
     line.mend();
     assert.equal(temporal.client, client);
     await client.workflowService.getSystemInfo({});
+  });
+
+  it('take the calls with them that still wait for an answer', async () => {
+    const own = createTemporalClient(
+      readTemporalConfig({
+        TEMPORAL_ADDRESS: `127.0.0.1:${line.port}`,
+        TEMPORAL_NAMESPACE: await createTestNamespace(),
+      }),
+    );
+    try {
+      const topUp = {
+        id: randomUUID(),
+        consumerId: randomUUID(),
+        method: 'checkout',
+        automatic: false,
+        status: 'pending',
+        amountMicros: asMicros(5_000_000),
+      } as const;
+      // No worker answers it.
+      const answer = startCheckout(own, topUp, { timeoutMs: 60_000 });
+      const run = () => own.client.workflow.getHandle(topUpWorkflowId(own, topUp.id));
+      await until(() =>
+        run()
+          .describe()
+          .then(Boolean, () => false),
+      );
+      assert.equal(await own.renew(), true);
+      line.damage({ kind: 'cut' });
+      line.mend();
+      await run().terminate();
+      assert.deepEqual(await answer, { kind: 'closed' });
+    } finally {
+      await own.close();
+    }
   });
 });

@@ -26,6 +26,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   'src/charging': ['src/domain', 'src/schemas', 'src/signing', 'src/store', 'src/tracing'],
   'src/temporal': [
     'src/root.ts',
+    'src/give-up-after.ts',
     'src/config.ts',
     'src/domain',
     'src/store',
