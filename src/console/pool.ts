@@ -5,6 +5,10 @@ import { NotConnectedError } from '../store/failures.ts';
 import { withSessionOptions } from '../store/session.ts';
 
 const CONNECTIONS = 3;
+/** For a free connection, and for a new one. A page sends some ten requests at once, and each reads the session. */
+const WAIT_MS_MAX = 10_000;
+/** A page that is open asks more often than this, so its requests find open connections. */
+const IDLE_MS_MAX = 60_000;
 /** Longer than the statement timeout, whose error is more precise. Past it the connection is dead. */
 const SILENCE_MS_MAX = 6_000;
 
@@ -40,7 +44,8 @@ export function openPool(databaseUrl: string, log: Logger): Pool {
       statement_timeout: 5_000,
     }),
     max: CONNECTIONS,
-    connectionTimeoutMillis: 3_000,
+    connectionTimeoutMillis: WAIT_MS_MAX,
+    idleTimeoutMillis: IDLE_MS_MAX,
     query_timeout: SILENCE_MS_MAX,
   });
   // The library gives a connection back whose answer is overdue, as one that can be used.

@@ -32,7 +32,7 @@ export function answerErrors(
       ctx.state['errorCode'] = known.code;
       responses.failed(ctx, known);
       if (known.status === 500) log.error({ err: error, requestId }, `answered ${known.code}`);
-      if (known.status === 503) log.warn({ requestId }, known.message);
+      if (known.status === 503) log.warn({ err: known.cause, requestId }, known.message);
       sendError(ctx, known, baseUrl);
     }
   };

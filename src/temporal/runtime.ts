@@ -2,16 +2,20 @@
 import { DefaultLogger, Runtime } from '@temporalio/worker';
 import type { Logger } from 'pino';
 
-let runtimeInstalled = false;
+let current: Logger | undefined;
 
-/** Installs it once per process. The process handles signals itself, because it shuts down in its own order. */
+/**
+ * Installs it once per process, and again only changes its log. The process handles signals itself, because it shuts
+ * down in its own order.
+ */
 export function installRuntime(log: Logger): void {
-  if (runtimeInstalled) return;
-  runtimeInstalled = true;
+  const isInstalled = current !== undefined;
+  current = log;
+  if (isInstalled) return;
   Runtime.install({
     shutdownSignals: [],
     logger: new DefaultLogger('WARN', ({ level, message, meta }) => {
-      log[level === 'ERROR' ? 'error' : 'warn'](meta ?? {}, message);
+      current?.[level === 'ERROR' ? 'error' : 'warn'](meta ?? {}, message);
     }),
     telemetryOptions: { logging: { filter: 'WARN', forward: {} } },
   });

@@ -22,6 +22,9 @@ import {
 import type { TemporalClient } from '../temporal/client.ts';
 import { startCheckout, startDirectTopUp } from '../temporal/start-top-up.ts';
 
+/** Longer than the default: a Temporal that is only slow must not make a top-up fail that it has accepted. */
+const UP_WITHIN_MS = 5_000;
+
 export interface RequestTopUpDeps {
   readonly database: Database;
   readonly temporal: TemporalClient;
@@ -110,7 +113,8 @@ async function begin(
     // after all finds none and ends, or the row stays, because the workflow has claimed it or another request with the
     // same key has answered 202.
     const isUp =
-      answer.kind === 'closed' || (answer.kind === 'timed_out' && (await deps.temporal.isUp()));
+      answer.kind === 'closed' ||
+      (answer.kind === 'timed_out' && (await deps.temporal.isUp(UP_WITHIN_MS)));
     if (isUp) await acceptTopUp(deps.database, topUp.id);
     else if (await withdrawTopUp(deps.database, topUp.id)) return { kind: 'unavailable' };
   }
