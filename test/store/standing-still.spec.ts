@@ -1,5 +1,4 @@
 /** A process that stood still, as on a machine that was paused: what arrived meanwhile is not too late. */
-import assert from 'node:assert/strict';
 import { Client } from 'pg';
 import {
   createDatabase,
@@ -15,6 +14,8 @@ const STILL_MS = 1_500;
 function standStill(): void {
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, STILL_MS);
 }
+
+const sleep = (database: Database) => database.query(sql.typeAlias('nothing')`select pg_sleep(1)`);
 
 describe('a process that stood still', () => {
   let testDatabase: TestDatabase;
@@ -45,9 +46,6 @@ describe('a process that stood still', () => {
       await database.end();
     }
   }
-
-  const sleep = (database: Database) =>
-    database.query(sql.typeAlias('nothing')`select pg_sleep(1)`);
 
   const untilAsleep = () =>
     until(async () => {

@@ -1,6 +1,6 @@
-/** The pace of reconciliation: how fast, and how many at a time. */
+/** The paces of steps that call Stripe and of reconciliation: how fast, and how many at a time. */
 import assert from 'node:assert/strict';
-import { eachInTurn, Pace } from '../../src/stripe/pace.ts';
+import { eachInTurn, Pace, stripeQueueLimits } from '../../src/stripe/pace.ts';
 
 /** Fast enough to need no waiting. */
 const UNPACED = () => new Pace(1_000_000);
@@ -53,5 +53,16 @@ describe('comparisons with the processor', () => {
     await assert.rejects(all, /too many requests/);
     assert.deepEqual(started, [0, 1]);
     assert.deepEqual(ended, [0]);
+  });
+});
+
+describe('the queue of steps that call Stripe', () => {
+  it('has a slot for each step that may start while others hang until they time out', () => {
+    // The timeout of these steps (workflows/processor-steps.ts).
+    const stepSeconds = 15;
+    assert.deepEqual(stripeQueueLimits(40), {
+      maxTaskQueueActivitiesPerSecond: 40,
+      maxConcurrentActivityTaskExecutions: 40 * stepSeconds,
+    });
   });
 });

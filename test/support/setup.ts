@@ -18,6 +18,7 @@ import { LEAN_TEMPORAL } from './lean-temporal.ts';
 import { choosePort } from './ports.ts';
 import { startPostgres, type Postgres } from '../../src/embedded/postgres.ts';
 import { findTemporal } from '../../src/embedded/temporal-binary.ts';
+import { deleteSchedules } from './stack.ts';
 import { startTemporal } from '../../src/embedded/temporal.ts';
 import { ensureChargePartitions } from '../../src/store/charges/partitions.ts';
 import { migrate } from '../../src/store/migrations.ts';
@@ -43,8 +44,9 @@ export const mochaHooks = {
   afterEach(this: Mocha.Context): void {
     if (this.currentTest?.state === 'failed') reportFailure(this.currentTest, logTails());
   },
-  afterAll(): void {
+  async afterAll(): Promise<void> {
     forgetLogs();
+    await deleteSchedules();
     const [first] = unhandled.splice(0);
     if (first !== undefined) throw new Error(`a rejection was not handled: ${inspect(first)}`);
   },

@@ -3,12 +3,12 @@
  * simulator and Temporal namespace, so that no test sees another's data.
  */
 import { execFile } from 'node:child_process';
-import { openSync } from 'node:fs';
+import { appendFileSync, openSync } from 'node:fs';
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { setTimeout as delay } from 'node:timers/promises';
-import { Connection } from '@temporalio/client';
+import { Connection, isGrpcServiceError } from '@temporalio/client';
 import { msToTs } from '@temporalio/common/lib/time.js';
 import { Client } from 'pg';
 import type { Logger } from 'pino';
@@ -175,9 +175,13 @@ async function administer(statement: string): Promise<void> {
   }
 }
 
+/** The names of the namespaces that this process has created for its present file. */
+const namespaces: string[] = [];
+
 /** A Temporal namespace with our search attributes. Namespaces end with the run's server. */
 export async function createTestNamespace(): Promise<string> {
   const namespace = `test-${unique()}`;
+  namespaces.push(namespace);
   const connection = await Connection.connect({ address: given('TEST_TEMPORAL_ADDRESS') });
   try {
     await connection.workflowService.registerNamespace({
@@ -189,6 +193,34 @@ export async function createTestNamespace(): Promise<string> {
     await connection.close();
   }
   return namespace;
+}
+
+/**
+ * Deletes the schedules of this file's namespaces that are due every minute: Temporal would be busy with those of all
+ * the stacks that have ended.
+ */
+export async function deleteSchedules(): Promise<void> {
+  const own = namespaces.splice(0);
+  if (own.length === 0) return;
+  const connection = await Connection.connect({ address: given('TEST_TEMPORAL_ADDRESS') });
+  try {
+    await Promise.all(
+      own.map((namespace) =>
+        connection.workflowService
+          .deleteSchedule({ namespace, scheduleId: 'farebox/expireHolds' })
+          .catch(unlessNotFound),
+      ),
+    );
+  } finally {
+    await connection.close();
+  }
+}
+
+/** Status codes of gRPC: NOT_FOUND, as where no worker has run. */
+const MISSING: ReadonlySet<number> = new Set([5]);
+
+function unlessNotFound(error: unknown): void {
+  if (!isGrpcServiceError(error) || !MISSING.has(error.code)) throw error;
 }
 
 /** The defaults. */
@@ -355,6 +387,7 @@ async function startOurs(
     logFile,
     ready: 'message',
   });
+  void child.exited.then((how) => appendFileSync(logFile, `${name} has ended: ${how}\n`));
   return { ...child, logFile };
 }
 
@@ -400,7 +433,8 @@ async function startStackOf<A extends Server, W extends Server>(
       PORT: String(apiPort),
       BASE_URL: `http://127.0.0.1:${apiPort}`,
       // Tests ask for a top-up once, and expect it done. A busy machine takes longer than the default of 10 s.
-      TOP_UP_ANSWER_MS: '60000',
+      // Less than a page waits, so that a page that failed says so.
+      TOP_UP_ANSWER_MS: '45000',
       ...options.env,
     };
     const [api, worker] = await Promise.all([
