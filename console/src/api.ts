@@ -65,6 +65,14 @@ export function hasSessionEnded(error: unknown): boolean {
   );
 }
 
+/** The most that the API asks to wait where waiting is part of the work, such as after too many reads. */
+const SOON_SECONDS = 2;
+
+/** Whether the API asked to send the request again in a moment. */
+export function mayWorkSoon(error: Error): boolean {
+  return error instanceof ApiFailure && (error.retryAfterSeconds ?? Infinity) <= SOON_SECONDS;
+}
+
 export interface WriteOptions {
   readonly method?: 'POST' | 'PATCH' | 'DELETE';
   /** A repeated request under the same key happens once. */
@@ -128,7 +136,9 @@ async function request<T>(method: string, path: string, options: RequestOptions)
   // A success needs its whole answer: it may have a secret that is shown once.
   if (!response || AWAY.has(response.status) || (response.ok && answer === undefined)) {
     setUnreachable(true);
-    throw new ApiFailure(0, {}, sentenceOfSilence(response?.status, method, idempotencyKey));
+    throw new ApiFailure(0, {}, sentenceOfSilence(response?.status, method, idempotencyKey), {
+      retryAfter: response?.headers.get('retry-after') ?? null,
+    });
   }
   setUnreachable(false);
   if (response.ok) return answer as T;

@@ -8,7 +8,7 @@ import { MutationCache, QueryCache, QueryClient, QueryClientProvider } from '@ta
 import { RouterProvider } from '@tanstack/react-router';
 import { StrictMode } from 'react';
 import { createRoot } from 'react-dom/client';
-import { ApiFailure, hasSessionEnded } from './api.ts';
+import { ApiFailure, hasSessionEnded, mayWorkSoon } from './api.ts';
 import { keepFocus } from './keep-focus.ts';
 import { router } from './router.tsx';
 import { cssVariables, theme } from './theme.ts';
@@ -21,14 +21,8 @@ function leaveWhenEnded(error: Error): void {
   void router.navigate({ to: '/sign-in', search: { next: pathname + searchStr, reason: 'ended' } });
 }
 
-/** An account that reads too much at a time is asked to wait for one second. Three retries cover two as well. */
-const SOON_SECONDS = 2;
-
-/** The API could not be reached, or can be asked again in a moment. Any other refusal would be the same again. */
-function mayWorkSoon(error: Error): boolean {
-  if (!(error instanceof ApiFailure)) return false;
-  return error.status === 0 || (error.retryAfterSeconds ?? Infinity) <= SOON_SECONDS;
-}
+/** Whether the API could not be reached. */
+const isSilence = (error: Error) => error instanceof ApiFailure && error.status === 0;
 
 const queries = new QueryClient({
   queryCache: new QueryCache({ onError: leaveWhenEnded }),
@@ -36,7 +30,8 @@ const queries = new QueryClient({
   defaultOptions: {
     queries: {
       staleTime: 2_000,
-      retry: (count, error) => count < 3 && mayWorkSoon(error),
+      // Any other refusal would be the same again.
+      retry: (count, error) => count < 3 && (isSilence(error) || mayWorkSoon(error)),
       retryDelay: 1_000,
       networkMode: 'always',
     },

@@ -6,7 +6,7 @@ import { useEffect, useState } from 'react';
 import { CHECKOUT_MICROS_MIN } from '../../../src/domain/checkout.ts';
 import { MICROS_PER_DOLLAR } from '../../../src/domain/money.ts';
 import type { PaidTopUp, Quote } from '../answers.ts';
-import { read, write } from '../api.ts';
+import { ApiFailure, mayWorkSoon, read, write } from '../api.ts';
 import { isPayable, payableHint, payableMaxOf, usd } from '../format.ts';
 import { sendOnce } from '../retry-key.ts';
 import { DollarsInput } from './dollars-input.tsx';
@@ -50,14 +50,16 @@ export function TopUpForm() {
             { amount: dollars, saveCard },
             options,
           );
-          // The same request asks for it again.
-          if (sessionUrl === undefined) throw new Error(NO_PAGE);
+          if (sessionUrl === undefined) throw new ApiFailure(202, {}, NO_PAGE, { retryAfter: '1' });
           return { sessionUrl };
         }
         const topUp = await write<PaidTopUp>('/v1/top-up', { amount: dollars }, options);
         // The bank wants it confirmed.
         return topUp.sessionUrl === undefined ? { topUp } : { sessionUrl: topUp.sessionUrl };
       }),
+    // Under the same key, so that it happens once. The payer has nothing to decide.
+    retry: (count, error) => count < 3 && mayWorkSoon(error),
+    retryDelay: 1_000,
     onSuccess: async ({ sessionUrl }) => {
       if (sessionUrl !== undefined) return window.location.assign(sessionUrl);
       // Otherwise one more press of Enter would pay the same amount again.
