@@ -2,12 +2,16 @@
  * Compares Stripe and the ledger for one top-up. Pure, and the only such comparison: reconciliation records the
  * differences, doctor prints them.
  */
-import type { Stripe } from 'stripe';
 import { asMicros, microsOfCents, type Micros } from '../domain/money.ts';
 import { CLAIMS } from '../domain/reversal.ts';
 import type { Booked, Claim, Difference } from '../store/top-ups/reconciliation.ts';
 import type { ReportedReversal } from '../store/top-ups/reversals.ts';
-import { keptCentsOf, PaymentMismatchError, verdictOfIntent } from './verdict.ts';
+import {
+  keptCentsOf,
+  PaymentMismatchError,
+  verdictOfIntent,
+  type IntentFields,
+} from './verdict.ts';
 
 export type Found = Omit<
   Difference,
@@ -18,7 +22,7 @@ export interface BothSides {
   /** Undefined: the ledger does not have the top-up. */
   readonly booked: Booked | undefined;
   /** Payment intents that may belong to it, the one in our row first, each with its charge expanded. */
-  readonly intents: readonly Stripe.PaymentIntent[];
+  readonly intents: readonly IntentFields[];
   /** The refunds and disputes in the ledger. */
   readonly recorded: readonly Claim[];
   /** The refunds and disputes of the payment intent in our row. */
@@ -31,10 +35,7 @@ export function compareTopUp({ booked, intents, recorded, shown }: BothSides): r
   return [...comparePayments(booked, payments), ...compareReversals(booked, recorded, shown)];
 }
 
-function comparePayments(
-  booked: Booked,
-  payments: readonly Stripe.PaymentIntent[],
-): readonly Found[] {
+function comparePayments(booked: Booked, payments: readonly IntentFields[]): readonly Found[] {
   const good = payments.filter((intent) => isPaymentOf(intent, booked));
   const other = payments.filter((intent) => !good.includes(intent));
   const isCredited = booked.creditedMicros > 0;
@@ -99,7 +100,7 @@ export function isSameClaim(one: Claim | undefined, other: Claim | undefined): b
 }
 
 export function isPaymentOf(
-  intent: Stripe.PaymentIntent,
+  intent: IntentFields,
   { topUpId, amountMicros, isTaxed, taxMicros }: Omit<Booked, 'paymentIntentId' | 'creditedMicros'>,
 ): boolean {
   try {
@@ -124,7 +125,7 @@ function differing(
 }
 
 /** The part of these payments that was not refunded. */
-function keptOf(payments: readonly Stripe.PaymentIntent[]): Micros {
+function keptOf(payments: readonly IntentFields[]): Micros {
   return microsOfCents(payments.reduce((sum, intent) => sum + keptCentsOf(intent), 0));
 }
 

@@ -15,13 +15,13 @@ import type { Database } from '../store/database.ts';
 import type { ReportedReversal } from '../store/top-ups/reversals.ts';
 import { claimOf, compareTopUp, creditedPaymentOf, isSameClaim } from './compare.ts';
 import { expandedChargeOf, reportOfDispute, reportOfRefund, reportOfWarning } from './reversals.ts';
-import { idOf } from './verdict.ts';
+import { idOf, type IntentFields } from './verdict.ts';
 
 export const PROCESSOR_CHECK = 'the ledger agrees with the processor';
 
 /** What Stripe lists, with refunds and disputes by payment intent. */
 interface StripeBooks {
-  readonly payments: readonly Stripe.PaymentIntent[];
+  readonly payments: readonly IntentFields[];
   readonly reversals: ReadonlyMap<string, readonly ReportedReversal[]>;
 }
 
@@ -83,14 +83,15 @@ async function readBooks(stripe: Stripe, sinceMs: number): Promise<StripeBooks> 
     limit: 100,
     ...(sinceMs > 0 && { created: { gte: Math.floor(sinceMs / 1_000) } }),
   };
-  const payments: Stripe.PaymentIntent[] = [];
+  const payments: IntentFields[] = [];
   const reversals = new Map<string, ReportedReversal[]>();
   const add = (intent: Parameters<typeof idOf>[0], reported: ReportedReversal) => {
     const id = idOf(intent);
     if (id !== undefined) reversals.set(id, [...(reversals.get(id) ?? []), reported]);
   };
   const intents = stripe.paymentIntents.list({ ...page, expand: ['data.latest_charge'] });
-  for await (const intent of intents) if (intent.status === 'succeeded') payments.push(intent);
+  for await (const intent of intents)
+    if (intent.status === 'succeeded') payments.push(fieldsOf(intent));
   // Top-ups are in US dollars only, so other currencies do not belong to one.
   for await (const refund of stripe.refunds.list(page)) {
     if (refund.currency === 'usd') add(refund.payment_intent, reportOfRefund(refund));
@@ -108,16 +109,35 @@ async function readBooks(stripe: Stripe, sinceMs: number): Promise<StripeBooks> 
   return { payments, reversals };
 }
 
+/** What the comparison reads of a payment, without the rest: the payments of all time are in memory at once. */
+function fieldsOf(payment: Stripe.PaymentIntent): IntentFields {
+  const { id, status, currency, amount_received, metadata, last_payment_error } = payment;
+  const { top_up_id } = metadata;
+  const { latest_charge: charge } = payment;
+  return {
+    id,
+    status,
+    currency,
+    amount_received,
+    metadata: top_up_id === undefined ? {} : { top_up_id },
+    last_payment_error,
+    latest_charge:
+      typeof charge === 'object' && charge !== null
+        ? { amount_refunded: charge.amount_refunded, disputed: charge.disputed }
+        : charge,
+  };
+}
+
 /** UUID of the top-up in a payment's metadata, if it has one. */
-function namedBy(payment: Stripe.PaymentIntent): string | undefined {
+function namedBy(payment: IntentFields): string | undefined {
   return uuidOf('topUp', payment.metadata['top_up_id'] ?? '');
 }
 
 /** The payments of each top-up: the one in its row first, then those that name it in their metadata. */
-function intentsByTopUp(payments: readonly Stripe.PaymentIntent[], booked: readonly Booked[]) {
+function intentsByTopUp(payments: readonly IntentFields[], booked: readonly Booked[]) {
   const byId = new Map(payments.map((payment) => [payment.id, payment]));
-  const intents = new Map<string, Stripe.PaymentIntent[]>();
-  const add = (topUpId: string, payment: Stripe.PaymentIntent) => {
+  const intents = new Map<string, IntentFields[]>();
+  const add = (topUpId: string, payment: IntentFields) => {
     const list = intents.get(topUpId) ?? [];
     if (!list.includes(payment)) intents.set(topUpId, [...list, payment]);
   };

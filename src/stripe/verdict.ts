@@ -19,6 +19,14 @@ export interface Expected {
   readonly taxMicros: Micros;
 }
 
+/** What the functions here read of a payment intent. Its charge must be expanded. */
+export interface IntentFields extends Pick<
+  Stripe.PaymentIntent,
+  'id' | 'status' | 'currency' | 'amount_received' | 'metadata' | 'last_payment_error'
+> {
+  readonly latest_charge: string | Pick<Stripe.Charge, 'amount_refunded' | 'disputed'> | null;
+}
+
 /** The processor shows a different payment than the one we requested. A person has to decide. */
 export class PaymentMismatchError extends Error {
   override readonly name = 'PaymentMismatchError';
@@ -115,7 +123,7 @@ export function taxCentsOf(
   return isTaxed ? (total_details?.amount_tax ?? 0) : 0;
 }
 
-export function verdictOfIntent(intent: Stripe.PaymentIntent, expected: Expected): Verdict {
+export function verdictOfIntent(intent: IntentFields, expected: Expected): Verdict {
   switch (intent.status) {
     case 'succeeded':
       return unlessReturned(intent, () => paidIntent(intent, expected));
@@ -136,7 +144,7 @@ export function verdictOfIntent(intent: Stripe.PaymentIntent, expected: Expected
   }
 }
 
-function paidIntent(intent: Stripe.PaymentIntent, expected: Expected): Verdict {
+function paidIntent(intent: IntentFields, expected: Expected): Verdict {
   demand(intent.currency, 'usd', `currency of ${intent.id}`);
   demandAmount(
     intent.amount_received,
@@ -157,10 +165,7 @@ function paidIntent(intent: Stripe.PaymentIntent, expected: Expected): Verdict {
  * A different payment needs a person until all of it is refunded. Then the top-up was not paid, and no longer
  * can be.
  */
-function unlessReturned(
-  intent: Stripe.PaymentIntent | string | null,
-  verdict: () => Verdict,
-): Verdict {
+function unlessReturned(intent: IntentFields | string | null, verdict: () => Verdict): Verdict {
   try {
     return verdict();
   } catch (error) {
@@ -170,11 +175,8 @@ function unlessReturned(
   }
 }
 
-/** The part of a payment that was not refunded. Its charge must be expanded. */
-export function keptCentsOf({
-  amount_received,
-  latest_charge: charge,
-}: Stripe.PaymentIntent): number {
+/** The part of a payment that was not refunded. */
+export function keptCentsOf({ amount_received, latest_charge: charge }: IntentFields): number {
   return amount_received - (typeof charge === 'object' ? (charge?.amount_refunded ?? 0) : 0);
 }
 
@@ -184,7 +186,7 @@ const AUTHENTICATION_CODES: ReadonlySet<string | undefined> = new Set([
 ]);
 
 /** Whether a card payment waits until the cardholder confirms it at the bank. The payer may try more than once. */
-export function needsPayer({ status, last_payment_error }: Stripe.PaymentIntent): boolean {
+export function needsPayer({ status, last_payment_error }: IntentFields): boolean {
   if (status === 'requires_action') return true;
   return status === 'requires_payment_method' && AUTHENTICATION_CODES.has(last_payment_error?.code);
 }
@@ -219,7 +221,7 @@ function codeOf(error: Stripe.PaymentIntent.LastPaymentError): keyof typeof FAIL
   return error.code === 'expired_card' ? 'card_expired' : 'card_declined';
 }
 
-function wasReversed({ latest_charge: charge }: Stripe.PaymentIntent): boolean {
+function wasReversed({ latest_charge: charge }: IntentFields): boolean {
   if (charge === null || typeof charge === 'string') return false;
   return charge.disputed || charge.amount_refunded > 0;
 }

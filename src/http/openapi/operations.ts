@@ -437,8 +437,8 @@ export const OPERATIONS = {
     tag: 'Agents (legacy)',
     summary: 'Create a grant',
     description:
-      'Allows a caller to invoke one agent. Your account can use the grant, and the account that registered an agent ' +
-      'under the id `callerId`, if there is one.',
+      'Allows a caller to invoke one agent. Your account can use the grant, and the account that has registered an agent ' +
+      'under the id `callerId` before, if there is one.',
   },
   getGrant: {
     tag: 'Agents (legacy)',

@@ -193,6 +193,20 @@ export async function listKeys(
   `);
 }
 
+const KeyCounts = Type.Object({ ever: Type.Integer(), active: Type.Integer() });
+const countsRow = row(KeyCounts);
+
+/** The numbers of keys that `listKeys` would return, and of the active ones among them. */
+export async function countKeys(
+  connection: Connection,
+  accountId: string,
+): Promise<Static<typeof KeyCounts>> {
+  return connection.one(sql.type(countsRow)`
+    select count(*) as ever, count(*) filter (where ${IS_ACTIVE}) as active
+    from farebox.api_keys where account_id in ${accountAndTest(accountId)}
+  `);
+}
+
 /** A key by its id: of any account, or only of this live account and its test account. */
 export interface WhichKey {
   readonly id: string;

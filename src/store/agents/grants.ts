@@ -77,10 +77,15 @@ const columns = sql.fragment`
   ceil(extract(epoch from expires_at - now()) * 1000)::int8 as "expiresInMs"
 `;
 
-/** The account that created it, or that owns the agent named as its caller. A condition on a row of `grants`. */
+/**
+ * The account that created it, or that owns the agent named as its caller. An agent that was registered after the grant
+ * was created is another one: its owner chose the id of a caller to whom the grant was not given. A condition on a row
+ * of `grants`.
+ */
 export const mayUse = (accountId: string) => sql.fragment`
   (account_id = ${accountId} or exists (
-    select from farebox.agents a where a.id = caller_id and a.account_id = ${accountId}
+    select from farebox.agents a
+    where a.id = caller_id and a.account_id = ${accountId} and a.created_at <= grants.created_at
   ))
 `;
 

@@ -47,22 +47,24 @@ export type Approval = Static<typeof Approval>;
 
 const approvalRow = row(Approval);
 
-/** The columns of a row `a`. An overdue approval counts as expired, even before that is recorded. */
+/** The columns of `approvalRows`. An overdue approval counts as expired, even before that is recorded. */
 const approvalColumns = sql.fragment`
   a.id, a.account_id as "accountId", a.ledger, a.consumer_id as "consumerId", a.spend_key as "spendKey",
   a.developer_id as "developerId", a.tool, a.amount_micros as "amountMicros", a.code, a.budget,
-  (select d.id from farebox.budget_details d
-    where d.ledger = a.ledger and d.consumer_id = a.consumer_id and d.number = a.budget) as "budgetId",
-  (select d.path from farebox.budget_details d
-    where d.ledger = a.ledger and d.consumer_id = a.consumer_id and d.number = a.budget) as "budgetPath",
-  (select d.name from farebox.budget_details d
-    where d.ledger = a.ledger and d.consumer_id = a.consumer_id and d.number = a.budget) as "budgetName",
+  d.id as "budgetId", d.path as "budgetPath", d.name as "budgetName",
   a.scope, a.limit_micros as "limitMicros", a.asked_by as "askedBy", a.reason,
   case when a.status = 'pending' and a.expires_at <= now() then 'expired' else a.status end as status,
   a.decision, a.raised_to_micros as "raisedToMicros", a.used_by is not null as "isUsed",
   a.created_at as "createdAt", a.expires_at as "expiresAt",
   ceil(extract(epoch from a.expires_at - now()) * 1000)::int8 as "expiresInMs", a.decided_at as "decidedAt",
   a.mailed_at is not null as "isMailed"
+`;
+/** Rows `a`, each with the budget `d` that refused, if one did. */
+const approvalRows = sql.fragment`
+  farebox.approvals a left join lateral (
+    select id, path, name from farebox.budget_details
+    where ledger = a.ledger and consumer_id = a.consumer_id and number = a.budget
+  ) d on true
 `;
 
 /**
@@ -98,7 +100,7 @@ function isSeenBy(view: ApprovalView) {
 
 export async function findApproval(connection: Connection, id: string): Promise<Approval | null> {
   return connection.maybeOne(sql.type(approvalRow)`
-    select ${approvalColumns} from farebox.approvals a where a.id = ${id}
+    select ${approvalColumns} from ${approvalRows} where a.id = ${id}
   `);
 }
 
@@ -108,7 +110,7 @@ export async function findEnded(
   ids: readonly string[],
 ): Promise<readonly Approval[]> {
   return connection.any(sql.type(approvalRow)`
-    select ${approvalColumns} from farebox.approvals a
+    select ${approvalColumns} from ${approvalRows}
     where a.id = any (${sql.array(ids, 'uuid')}) and a.status <> 'pending'
   `);
 }
@@ -119,7 +121,7 @@ export async function findApprovalFor(
   id: string,
 ): Promise<Approval | null> {
   return connection.maybeOne(sql.type(approvalRow)`
-    select ${approvalColumns} from farebox.approvals a where a.id = ${id} and ${isSeenBy(view)}
+    select ${approvalColumns} from ${approvalRows} where a.id = ${id} and ${isSeenBy(view)}
   `);
 }
 
@@ -145,7 +147,7 @@ export async function listApprovals(
   { limit, beforeId }: Page,
 ): Promise<readonly Approval[]> {
   return connection.any(sql.type(approvalRow)`
-    select ${approvalColumns} from farebox.approvals a
+    select ${approvalColumns} from ${approvalRows}
     where ${sql.and([
       sql.fragment`a.account_id = ${accountId} and ${isSeenBy(view)}`,
       beforeId !== undefined && sql.fragment`a.id < ${beforeId}::uuid`,

@@ -205,9 +205,13 @@ const columns = sql.fragment`
     where t.id = top_up_id and t.completed_at is not null) as "creditedPaymentIntentId"
 `;
 
-export async function listDifferences(connection: Connection): Promise<readonly Difference[]> {
+/** The oldest first: all of them, or at most `limit`. */
+export async function listDifferences(
+  connection: Connection,
+  limit: number | null = null,
+): Promise<readonly Difference[]> {
   return connection.any(sql.type(differenceRow)`
-    select ${columns} from farebox.differences order by since, top_up_id, kind
+    select ${columns} from farebox.differences order by since, top_up_id, kind limit ${limit}
   `);
 }
 

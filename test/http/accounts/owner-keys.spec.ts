@@ -186,13 +186,15 @@ describe('keys of the signed-in owner', () => {
       );
     });
     bodyOf(await post(`/v1/keys/${last}/roll`), 201, NewKeyReply);
-    await api.sql.query('update farebox.api_keys set revoked_at = now() where id = $1', [
-      rows[1]?.id,
-    ]);
-    const raced = await Promise.all(
-      Array.from({ length: 6 }, () => post('/v1/keys', { kind: 'consumer' })),
-    );
-    assert.equal(raced.filter(({ status }) => status === 201).length, 1);
+    for (const [index, ended] of ['revoked_at', 'expires_at'].entries()) {
+      await api.sql.query(`update farebox.api_keys set ${ended} = now() where id = $1`, [
+        rows[index + 1]?.id,
+      ]);
+      const raced = await Promise.all(
+        Array.from({ length: 6 }, () => post('/v1/keys', { kind: 'consumer' })),
+      );
+      assert.equal(raced.filter(({ status }) => status === 201).length, 1);
+    }
     await api.sql.query(
       "update farebox.api_keys set revoked_at = now(), changed_at = now() where last_four = 'many' and revoked_at is null",
     );

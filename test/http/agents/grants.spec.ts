@@ -214,6 +214,18 @@ describe('grants', () => {
       assert.deepEqual(bodyOf(await get(grant.id, caller), 200, GrantReply), grant);
     });
 
+    it('neither shows it nor lends it to an account that registers the caller later', async () => {
+      const { id } = await made({ callerId: 'later-agent' });
+      await register(caller, 'later-agent');
+      assertError(await get(id, caller), 404, 'not_found');
+      const invocation = { targetAgentId: 'target', grantId: id, capability: 'any', payload: {} };
+      assertError(await post('/invoke', invocation, caller), 404, 'not_found', 'grantId');
+      assert.equal(bodyOf(await get(id), 200, GrantReply).uses, 0);
+      const consented = await made({ callerId: 'later-agent' });
+      await register(caller, 'later-agent');
+      assert.deepEqual(bodyOf(await get(consented.id, caller), 200, GrantReply), consented);
+    });
+
     it('shows it to nobody else, not even to the owner of the target', async () => {
       const { id } = await made();
       assertError(await get(id, callee), 404, 'not_found');

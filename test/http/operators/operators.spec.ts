@@ -385,6 +385,13 @@ describe('operators', () => {
     assert.deepEqual(difference?.paymentIntentIds, ['pi_1', difference?.creditedPaymentIntentId]);
     const examined = seen.examinations.map(({ part, findings }) => `${part}: ${findings.length}`);
     assert.deepEqual(examined.toSorted(), ['balances: 0', 'delivery: 0']);
+    await sql.query(
+      `insert into farebox.differences (top_up_id, kind, processor_micros, ledger_micros, payment_intent_ids)
+       select uuidv7(), 'unknown_top_up', 20000000, 0, '{pi_2}' from generate_series(1, 60)`,
+    );
+    const { differences, waiting } = await status();
+    assert.deepEqual([differences.length, differences[0]?.topUpId], [50, topUpId]);
+    assert.equal(waiting.find(({ what }) => what === 'differences')?.count, 61);
     await sql.query('delete from farebox.differences');
     await sql.query('delete from farebox.outbox where attempts = 9');
   });

@@ -18,6 +18,7 @@ const READ_MAX = 100;
 const SPEND_KEY = 1;
 const BUDGET = 1;
 const AMOUNT = asMicros(20);
+const LISTED = 50;
 
 /** Asked 30 days ago: a quarter has expired, a quarter was denied, a quarter was used, and a quarter was never used. */
 const OLD_ROWS = `
@@ -130,7 +131,7 @@ describe('a key with many earlier approvals', () => {
       it('shows the owner that none is pending, without reading them', async () => {
         const plans = await plansOf(ledger.database, client, async (database) => {
           const view = { ...harness.view, kind: 'payer', spendKey: 0 } as const;
-          const page = { limit: 50, beforeId: undefined };
+          const page = { limit: LISTED, beforeId: undefined };
           const waiting = await listApprovals(
             database,
             accountId,
@@ -142,6 +143,22 @@ describe('a key with many earlier approvals', () => {
         });
         assertFewRead(rowsReadOf('approvals', plans));
       });
+
+      for (const status of [undefined, 'denied', 'expired'] as const) {
+        it(`shows the owner a page of ${status ?? 'all'} with one look-up of the budget for each`, async () => {
+          const plans = await plansOf(ledger.database, client, async (database) => {
+            const view = { ...harness.view, kind: 'payer', spendKey: 0 } as const;
+            const page = { limit: LISTED, beforeId: undefined };
+            const shown = await listApprovals(database, accountId, view, { status }, page);
+            assert.equal(shown.length, LISTED);
+            for (const { budgetName, budgetPath } of shown) {
+              assert.deepEqual([typeof budgetName, budgetPath], ['string', [BUDGET]]);
+            }
+          });
+          const budgets = rowsReadOf('budget_details', plans);
+          assert.ok(budgets <= LISTED, `${budgets} budgets were read`);
+        });
+      }
     });
   }
 });

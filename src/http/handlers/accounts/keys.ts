@@ -17,6 +17,7 @@ import type {
 } from '../../../schemas/keys.ts';
 import { getAccountOf, lockAccount, storedForm } from '../../../store/accounts/accounts.ts';
 import {
+  countKeys,
   expireKey,
   findKnownKey,
   insertKeys,
@@ -100,7 +101,7 @@ export async function postKeyRoll(
     const known = await findKnownKey(tx, retry);
     if (known) return replayed(api, caller, known, retry);
     // With an overlap, both keys are active.
-    await refuseTooMany(api, tx, caller, overlapSeconds > 0 ? 1 : 0);
+    await refuseTooMany(tx, caller, overlapSeconds > 0 ? 1 : 0);
     const old =
       overlapSeconds === 0
         ? await revokeKey(tx, which)
@@ -142,26 +143,24 @@ function makeAnother(
     await lockAccount(tx, caller.accountId);
     const known = await findKnownKey(tx, asked.retry);
     if (known) return replayed(api, caller, known, asked.retry);
-    await refuseTooMany(api, tx, caller, 1);
+    await refuseTooMany(tx, caller, 1);
     return makeKey(api, tx, caller, owner, asked);
   });
 }
 
 /** Refuses if the account would have too many active keys. Call it in the transaction that has locked the account. */
 async function refuseTooMany(
-  { clock }: Api,
   tx: Transaction,
   { accountId }: KeyOwner,
   moreActive: number,
 ): Promise<void> {
-  const keys = await listKeys(tx, accountId);
-  if (keys.length >= KEYS_EVER_MAX) {
+  const { ever, active } = await countKeys(tx, accountId);
+  if (ever >= KEYS_EVER_MAX) {
     throw new ApiError(
       'invalid_request',
       `An account has at most ${KEYS_EVER_MAX} keys, including revoked ones. Use another account.`,
     );
   }
-  const active = keys.filter((key) => isInForce(key, clock.nowMs())).length;
   if (moreActive === 0 || active + moreActive <= KEYS_MAX) return;
   throw new ApiError(
     'invalid_request',
@@ -216,10 +215,6 @@ function listed(key: StoredKey): KeyReply {
     revokedAt: key.revokedAt,
     lastUsedAt: key.lastUsedAt,
   };
-}
-
-function isInForce({ revokedAt, expiresAt }: StoredKey, nowMs: number): boolean {
-  return revokedAt === null && (expiresAt === null || Date.parse(expiresAt) > nowMs);
 }
 
 function keyOf({ accountId }: KeyOwner, params: Readonly<Record<string, string>>) {

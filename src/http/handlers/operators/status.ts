@@ -28,7 +28,7 @@ export async function getOperatorStatus(api: Api): Promise<Reply<OperatorStatusR
       readBacklog(database),
       listWaiting(database, WAITING_LISTED_MAX),
       listStuck(database, LISTED_MAX),
-      listDifferences(database),
+      listDifferences(database, LISTED_MAX),
       findWalkedUntil(database),
       listExaminations(database),
     ]);
@@ -39,9 +39,7 @@ export async function getOperatorStatus(api: Api): Promise<Reply<OperatorStatusR
       temporal: readiness.temporal,
       waiting: wireWaiting(api, backlog.waiting, things),
       stuck: stuck.map((each) => wireStuck(api, each)),
-      differences: differences
-        .slice(0, LISTED_MAX)
-        .map((difference) => wireDifference(api, difference)),
+      differences: differences.map((difference) => wireDifference(api, difference)),
       reconciledUntil,
       examinations: examinations.map(({ part, endedAt, findings }) => ({
         part,
