@@ -196,7 +196,7 @@ export async function createTestNamespace(): Promise<string> {
 }
 
 /**
- * Deletes the schedules of this file's namespaces that are due every minute: Temporal would be busy with those of all
+ * Deletes the schedules of this file's namespaces that are due during a run: Temporal would be busy with those of all
  * the stacks that have ended.
  */
 export async function deleteSchedules(): Promise<void> {
@@ -204,11 +204,14 @@ export async function deleteSchedules(): Promise<void> {
   if (own.length === 0) return;
   const connection = await Connection.connect({ address: given('TEST_TEMPORAL_ADDRESS') });
   try {
+    const ids = ['farebox/expireHolds', 'farebox/rollUpEarnings'];
     await Promise.all(
-      own.map((namespace) =>
-        connection.workflowService
-          .deleteSchedule({ namespace, scheduleId: 'farebox/expireHolds' })
-          .catch(unlessNotFound),
+      own.flatMap((namespace) =>
+        ids.map((scheduleId) =>
+          connection.workflowService
+            .deleteSchedule({ namespace, scheduleId })
+            .catch(unlessNotFound),
+        ),
       ),
     );
   } finally {
