@@ -21,6 +21,7 @@ import {
 import { chargesOf, FIRST_ID, LAST_ID, pageInSteps, type IdsBetween } from '../in-steps.ts';
 import { spentBefore } from '../balance/spent.ts';
 import { sumArchivedCharges } from './archived.ts';
+import { holdIdOf, isOfHold } from './charge-origin.ts';
 import type { ClosedCharges } from './closed-charges.ts';
 
 /** A member of the metadata. The schema of the request allows nothing else. */
@@ -54,10 +55,10 @@ const stretchRow = row(Type.Object({ from: Type.String(), to: Type.String() }));
 const storedCharge = sql.fragment`
   id, consumer_id as "consumerId", tool, amount_micros as "amountMicros",
   receipt_key as "receiptKey", ledger >= ${TEST_LEDGER_MIN}::int2 as "isTest",
-  case length(origin) when 22 then encode(substr(origin, 7), 'hex')::uuid end as "holdId",
-  case length(origin) when 22 then exists (
-    select from farebox.leases l where l.id = encode(substr(charges.origin, 7), 'hex')::uuid
-  ) else false end as "isLeased", nullif(metadata, '')::json as metadata,
+  ${holdIdOf('charges')} as "holdId",
+  ${isOfHold('charges')} and exists (
+    select from farebox.leases l where l.id = ${holdIdOf('charges')}
+  ) as "isLeased", nullif(metadata, '')::json as metadata,
   (select developer_id from farebox.accounts where developer_number = charges.developer)
     as "developerId",
   coalesce((select max(r.refunded_micros) from farebox.charge_refunds r where r.ledger = charges.ledger
