@@ -9,8 +9,8 @@ import {
   type ApprovalStatus,
 } from '../../domain/approval.ts';
 import type { TreeView } from '../budgets/budgets.ts';
-import type { Page } from '../charges/list-charges.ts';
 import { micros, nullable, row, sql, type Connection, type Fragment } from '../database.ts';
+import type { Page } from '../page.ts';
 
 const Approval = Type.Object({
   id: Type.String(),

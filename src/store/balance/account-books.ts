@@ -4,8 +4,8 @@
  */
 import { Type, type Static } from 'typebox';
 import { MOVEMENT_KINDS } from '../../domain/movement.ts';
-import type { Page } from '../charges/list-charges.ts';
 import { micros, nullable, row, sql, type Connection } from '../database.ts';
+import type { Page } from '../page.ts';
 import { openHoldFloor } from '../holds/hold.ts';
 import type { ConsumerRef } from './consumers.ts';
 

@@ -13,19 +13,18 @@ import {
   nullable,
   row,
   sql,
+  storedMetadata,
   timestampOf,
   type Connection,
   type DeveloperRef,
   type Fragment,
 } from '../database.ts';
 import { chargesOf, FIRST_ID, LAST_ID, pageInSteps, type IdsBetween } from '../in-steps.ts';
+import type { Page } from '../page.ts';
 import { spentBefore } from '../balance/spent.ts';
 import { sumArchivedCharges } from './archived.ts';
 import { holdIdOf, isOfHold } from './charge-origin.ts';
 import type { ClosedCharges } from './closed-charges.ts';
-
-/** A member of the metadata. The schema of the request allows nothing else. */
-const Scalar = Type.Union([Type.String(), Type.Number(), Type.Boolean(), Type.Null()]);
 
 const StoredCharge = Type.Object({
   id: Type.String(),
@@ -41,7 +40,7 @@ const StoredCharge = Type.Object({
   holdId: nullable(Type.String()),
   /** Whether that hold is a lease. */
   isLeased: Type.Boolean(),
-  metadata: nullable(Type.Record(Type.String(), Scalar)),
+  metadata: storedMetadata,
 });
 
 /** A stored charge. Its id contains its time, and its receipt is derived from these fields. */
@@ -74,12 +73,6 @@ export interface ChargeFilter {
 
 export interface DeveloperChargeFilter extends ChargeFilter {
   readonly consumerId?: string | undefined;
-}
-
-export interface Page {
-  readonly limit: number;
-  /** Rows strictly older than this id. */
-  readonly beforeId?: string | undefined;
 }
 
 /** A consumer's charges, newest first: one scan of the primary key for any page, in steps when it is for one tool. */

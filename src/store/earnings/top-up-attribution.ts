@@ -5,7 +5,6 @@
  */
 import { Type, type Static } from 'typebox';
 import { firstLotAt } from '../balance/first-lot.ts';
-import type { Page } from '../charges/list-charges.ts';
 import { TOP_UP_STATUSES } from '../../domain/top-up.ts';
 import {
   micros,
@@ -15,6 +14,7 @@ import {
   type DeveloperRef,
   type Fragment,
 } from '../database.ts';
+import type { Page } from '../page.ts';
 
 const FIRST_LOT = firstLotAt(
   sql.fragment`s.ledger`,

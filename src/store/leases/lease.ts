@@ -2,8 +2,8 @@
 import { Type, type Static } from 'typebox';
 import { LEASE_STATUSES, type LeaseStatus } from '../../domain/lease.ts';
 import { asMicros, type Micros } from '../../domain/money.ts';
-import type { Page } from '../charges/list-charges.ts';
 import { micros, nullable, row, sql, type Connection } from '../database.ts';
+import type { Page } from '../page.ts';
 import type { HoldOwner } from '../holds/list-holds.ts';
 
 /** Ids are UUIDs. */
