@@ -20,7 +20,7 @@ import {
   type Fragment,
 } from '../database.ts';
 import { chargesOf, FIRST_ID, LAST_ID, pageInSteps, type IdsBetween } from '../in-steps.ts';
-import type { Page } from '../page.ts';
+import { isBefore, type Page } from '../page.ts';
 import { spentBefore } from '../balance/spent.ts';
 import { sumArchivedCharges } from './archived.ts';
 import { holdIdOf, isOfHold } from './charge-origin.ts';
@@ -98,7 +98,7 @@ async function listOwn(
   return connection.any(sql.type(chargeRow)`
     select ${storedCharge} from farebox.charges
     where ledger = ${ledger} and consumer_id = ${consumerId} and ${condition}
-      and ${matching({ fromId, toId })} and ${before(page)}
+      and ${matching({ fromId, toId })} and ${isBefore(page)}
     order by id desc limit ${page.limit}
   `);
 }
@@ -349,8 +349,4 @@ function matching({ fromId, toId, tool }: ChargeFilter) {
     toId !== undefined && sql.fragment`id < ${toId}::uuid`,
     tool !== undefined && sql.fragment`tool = ${tool}`,
   ]);
-}
-
-function before({ beforeId }: Page) {
-  return beforeId === undefined ? sql.fragment`true` : sql.fragment`id < ${beforeId}::uuid`;
 }
