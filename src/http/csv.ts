@@ -8,7 +8,7 @@ import { pipeline } from 'node:stream/promises';
 import { stringify, type Options } from 'csv-stringify/sync';
 import type { Context } from 'koa';
 import { asMicros, decimalOf } from '../domain/money.ts';
-import { requestIdOf } from './respond.ts';
+import { headersOfEvery, requestIdOf } from './respond.ts';
 
 /** A bigint is micro-dollars, a number is a count: a leading minus does not make them formulas. */
 export type Cell = string | number | bigint;
@@ -52,8 +52,7 @@ export async function respondCsv(
   ctx.res.writeHead(200, {
     'Content-Type': 'text/csv; charset=utf-8; header=present',
     'Content-Disposition': `attachment; filename="${name}.csv"`,
-    'X-Request-Id': requestIdOf(ctx),
-    'X-Content-Type-Options': 'nosniff',
+    ...headersOfEvery(requestIdOf(ctx)),
     'Cache-Control': 'no-store',
   });
   ctx.res.write(first.value ?? '');

@@ -3,7 +3,7 @@
  * the connection ends with it when the process stops.
  */
 import type { Context } from 'koa';
-import { requestIdOf } from './respond.ts';
+import { headersOfEvery, requestIdOf } from './respond.ts';
 
 export const EVENT_STREAM_TYPE = 'text/event-stream';
 
@@ -38,8 +38,7 @@ export function openEventStream(
     // Nobody may store, compress or collect the events: they would arrive late.
     'Cache-Control': 'no-cache, no-transform',
     'X-Accel-Buffering': 'no',
-    'X-Request-Id': requestIdOf(ctx),
-    'X-Content-Type-Options': 'nosniff',
+    ...headersOfEvery(requestIdOf(ctx)),
     ...headers,
   });
   res.once('close', onEnd);

@@ -2,7 +2,7 @@
 import { ApiError } from '../domain/errors.ts';
 import { uuidOf, wireId, type IdKind } from '../domain/ids.ts';
 import { LIMIT_DEFAULT, type PageQuery } from '../schemas/shapes.ts';
-import type { Page } from '../store/charges/list-charges.ts';
+import type { Page } from '../store/page.ts';
 
 interface ListedPage<T> {
   readonly rows: readonly T[];

@@ -62,10 +62,14 @@ function replyHeaders(
   return {
     'Content-Type': type,
     'Content-Length': length,
-    'X-Request-Id': requestIdOf(ctx),
-    'X-Content-Type-Options': 'nosniff',
+    ...headersOfEvery(requestIdOf(ctx)),
     ...headers,
   };
+}
+
+/** What every response says, whichever way it is sent. */
+export function headersOfEvery(requestId: string) {
+  return { 'X-Request-Id': requestId, 'X-Content-Type-Options': 'nosniff' } as const;
 }
 
 /** The id that a client can quote and our log contains. Every response has it, including the bodies of errors. */

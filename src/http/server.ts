@@ -7,7 +7,7 @@ import { ApiError } from '../domain/errors.ts';
 import { errorBody } from './answer-errors.ts';
 import { capConnections } from './connection-cap.ts';
 import { countWaiting, PIPELINING } from './pipelining.ts';
-import { JSON_TYPE, newRequestId } from './respond.ts';
+import { headersOfEvery, JSON_TYPE, newRequestId } from './respond.ts';
 import type { ResponseRecorder } from './response-recorder.ts';
 
 /** A client that sends more slowly only occupies a socket. */
@@ -198,8 +198,7 @@ function refusals(baseUrl: string, responses: ResponseRecorder): Refused {
     const body = JSON.stringify(errorBody(error, baseUrl, requestId));
     const headers = {
       'Content-Type': JSON_TYPE,
-      'X-Content-Type-Options': 'nosniff',
-      'X-Request-Id': requestId,
+      ...headersOfEvery(requestId),
       Connection: 'close',
       'Content-Length': Buffer.byteLength(body),
     };

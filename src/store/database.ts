@@ -129,6 +129,14 @@ export function nullable<T extends TSchema>(schema: T) {
   return Type.Union([schema, Type.Null()]);
 }
 
+/** The metadata of a row. The schemas of requests allow no other members. */
+export const storedMetadata = nullable(
+  Type.Record(
+    Type.String(),
+    Type.Union([Type.String(), Type.Number(), Type.Boolean(), Type.Null()]),
+  ),
+);
+
 /** A developer as the charges name it: by the number of its account, four bytes instead of an id. */
 export interface DeveloperRef {
   readonly developerNumber: number;

@@ -16,7 +16,7 @@ import { writeErrorOf } from '../answer-errors.ts';
 import { hasBody, readJson } from '../body.ts';
 import { invalidField } from '../invalid-field.ts';
 import { methodNotAllowed } from '../method-not-allowed.ts';
-import { redirectTo, requestIdOf, respond } from '../respond.ts';
+import { headersOfEvery, redirectTo, requestIdOf, respond } from '../respond.ts';
 import type { Api } from '../services.ts';
 
 const BUILT = join(ROOT, 'console/.dist');
@@ -131,12 +131,11 @@ function send(ctx: Context, file: BuiltFile, extension: string, caching: string)
     'Content-Length': body.length,
     'Cache-Control': caching,
     'Content-Security-Policy': CSP,
-    'X-Content-Type-Options': 'nosniff',
     // Not `no-referrer`, which makes browsers send `Origin: null` with our own requests.
     'Referrer-Policy': 'same-origin',
     'Cross-Origin-Opener-Policy': 'same-origin',
     Vary: 'Accept-Encoding',
-    'X-Request-Id': requestIdOf(ctx),
+    ...headersOfEvery(requestIdOf(ctx)),
     ...(isBrotli ? { 'Content-Encoding': 'br' } : {}),
   });
   ctx.res.end(ctx.method === 'HEAD' ? undefined : body);
@@ -145,10 +144,11 @@ function send(ctx: Context, file: BuiltFile, extension: string, caching: string)
 async function handleAuth(api: Api, ctx: Context): Promise<void> {
   const body = hasBody(ctx.req) ? await readAuthBody(ctx) : undefined;
   ctx.respond = false;
-  ctx.res.setHeader('X-Request-Id', requestIdOf(ctx));
-  ctx.res.setHeader('Cache-Control', 'no-store');
-  ctx.res.setHeader('Referrer-Policy', 'no-referrer');
-  ctx.res.setHeader('X-Content-Type-Options', 'nosniff');
+  ctx.set({
+    ...headersOfEvery(requestIdOf(ctx)),
+    'Cache-Control': 'no-store',
+    'Referrer-Policy': 'no-referrer',
+  });
   try {
     await api.console.handle(ctx.req, ctx.res, body);
   } catch (error) {

@@ -48,7 +48,6 @@ const PAGE_HEADERS = {
   'Content-Security-Policy':
     "default-src 'none'; style-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'",
   'Referrer-Policy': 'no-referrer',
-  'X-Content-Type-Options': 'nosniff',
 };
 
 export interface HtmlPage {
@@ -111,8 +110,5 @@ export function escapeHtml(text: string): string {
 }
 
 export const pagesStyle: Middleware = async (ctx) => {
-  respond(ctx, 200, 'text/css; charset=utf-8', STYLE, {
-    'Cache-Control': 'public, max-age=300',
-    'X-Content-Type-Options': 'nosniff',
-  });
+  respond(ctx, 200, 'text/css; charset=utf-8', STYLE, { 'Cache-Control': 'public, max-age=300' });
 };

@@ -1,5 +1,6 @@
 /** Live accounts with their balances, for operators. */
 import { Type, type Static } from 'typebox';
+import { balanceOf } from '../balance/consumers.ts';
 import { micros, row, sql, type Connection } from '../database.ts';
 
 const ListedAccount = Type.Object({
@@ -18,7 +19,7 @@ export const listedRow = row(ListedAccount);
 /** The beginning of a statement: conditions on `a`, the account, may follow with `and`. */
 export const liveAccounts = sql.fragment`
   select a.id, a.email, a.consumer_id as "consumerId", a.developer_id as "developerId",
-    c.credited_micros - c.spent_micros - c.held_micros as "balanceMicros", a.created_at as "createdAt"
+    ${balanceOf('c')} as "balanceMicros", a.created_at as "createdAt"
   from farebox.accounts a
   join farebox.consumers c on c.ledger = a.ledger and c.id = a.consumer_id
   where a.live_account_id is null

@@ -9,8 +9,8 @@ import {
   type ApprovalStatus,
 } from '../../domain/approval.ts';
 import type { TreeView } from '../budgets/budgets.ts';
-import type { Page } from '../charges/list-charges.ts';
 import { micros, nullable, row, sql, type Connection, type Fragment } from '../database.ts';
+import { isBefore, type Page } from '../page.ts';
 
 const Approval = Type.Object({
   id: Type.String(),
@@ -144,18 +144,18 @@ export async function listApprovals(
   accountId: string,
   view: ApprovalView & { readonly kind: 'payer' },
   { status, budgetId }: ApprovalFilter,
-  { limit, beforeId }: Page,
+  page: Page,
 ): Promise<readonly Approval[]> {
   return connection.any(sql.type(approvalRow)`
     select ${approvalColumns} from ${approvalRows}
     where ${sql.and([
       sql.fragment`a.account_id = ${accountId} and ${isSeenBy(view)}`,
-      beforeId !== undefined && sql.fragment`a.id < ${beforeId}::uuid`,
+      isBefore(page, sql.fragment`a.id`),
       status !== undefined && isIn(status),
       budgetId !== undefined &&
         sql.fragment`a.budget = (select d.number from farebox.budget_details d
           where d.id = ${budgetId} and d.ledger = a.ledger and d.consumer_id = a.consumer_id)`,
     ])}
-    order by a.id desc limit ${limit}
+    order by a.id desc limit ${page.limit}
   `);
 }

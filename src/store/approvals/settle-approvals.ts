@@ -2,6 +2,7 @@
  * Ends approvals that need no answer any more: they have expired, or nothing refuses the call now because the balance
  * was topped up, a window turned or a budget was changed. Any number of processes may do this at once.
  */
+import { balanceOf } from '../balance/consumers.ts';
 import { windowUsedNow } from '../budgets/budget.ts';
 import { durationOf, type Connection, idRow, sql } from '../database.ts';
 
@@ -21,7 +22,7 @@ const isResolved = sql.fragment`
   case a.code
     when 'insufficient_balance' then exists (
       select from farebox.consumers c where c.ledger = a.ledger and c.id = a.consumer_id
-        and c.credited_micros - c.spent_micros - c.held_micros >= a.amount_micros)
+        and ${balanceOf('c')} >= a.amount_micros)
     when 'approval_required' then exists (
       select from farebox.budget_details d
       where d.ledger = a.ledger and d.consumer_id = a.consumer_id and d.number = a.budget

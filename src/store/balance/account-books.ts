@@ -4,8 +4,8 @@
  */
 import { Type, type Static } from 'typebox';
 import { MOVEMENT_KINDS } from '../../domain/movement.ts';
-import type { Page } from '../charges/list-charges.ts';
 import { micros, nullable, row, sql, type Connection } from '../database.ts';
+import { isBefore, type Page } from '../page.ts';
 import { openHoldFloor } from '../holds/hold.ts';
 import type { ConsumerRef } from './consumers.ts';
 
@@ -71,13 +71,12 @@ export async function getBooks(
 export async function listMovements(
   connection: Connection,
   { ledger, consumerId }: ConsumerRef,
-  { limit, beforeId }: Page,
+  page: Page,
 ): Promise<readonly StoredMovement[]> {
-  const before = beforeId === undefined ? sql.fragment`` : sql.fragment`and id < ${beforeId}`;
   return connection.any(sql.type(movementRow)`
     select id, kind, amount_micros as "amountMicros", top_up_id as "topUpId", reason,
       created_at as "createdAt"
-    from farebox.movements where ledger = ${ledger} and consumer_id = ${consumerId} ${before}
-    order by id desc limit ${limit}
+    from farebox.movements where ledger = ${ledger} and consumer_id = ${consumerId} and ${isBefore(page)}
+    order by id desc limit ${page.limit}
   `);
 }

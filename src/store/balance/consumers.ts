@@ -1,7 +1,7 @@
 /** Consumers: the counters that a balance is read from. */
 import { Type } from 'typebox';
 import { asMicros, type Micros } from '../../domain/money.ts';
-import { type Connection, idRow, row, sql, type Transaction } from '../database.ts';
+import { type Connection, type Fragment, idRow, row, sql, type Transaction } from '../database.ts';
 
 /** Identifies a consumer: the primary key of its row. */
 export interface ConsumerRef {
@@ -28,13 +28,22 @@ const countersRow = row(
   }),
 );
 
+/**
+ * What the consumer can spend, of a row that the statement names `consumers`. The SQL functions that charge and the
+ * constraint `consumers_not_overspent` say the same.
+ */
+export function balanceOf(consumers: string): Fragment {
+  const counter = (name: string) => sql.identifier([consumers, name]);
+  return sql.fragment`(${counter('credited_micros')} - ${counter('spent_micros')} - ${counter('held_micros')})`;
+}
+
 /** Two index probes, regardless of the number of charges. */
 export async function getCounters(
   connection: Connection,
   { ledger, consumerId }: ConsumerRef,
 ): Promise<Counters> {
   const found = await connection.one(sql.type(countersRow)`
-    select credited_micros - spent_micros - held_micros as balance, spent_micros as spent,
+    select ${balanceOf('consumers')} as balance, spent_micros as spent,
       refunded_micros as refunded,
       (select coalesce(sum(debt_micros), 0)::int8 from farebox.reversals
         where ledger = ${ledger} and consumer_id = ${consumerId} and debt_micros > 0) as debt

@@ -4,7 +4,7 @@
  */
 import { Type } from 'typebox';
 import { CLAIMS, REVERSAL_KINDS, REVERSAL_STATUSES } from '../../domain/reversal.ts';
-import type { ConsumerRef } from './consumers.ts';
+import { balanceOf, type ConsumerRef } from './consumers.ts';
 import { row, sql, type Transaction } from '../database.ts';
 import { cutLots } from './lots.ts';
 
@@ -44,7 +44,7 @@ export async function cover(
 ): Promise<void> {
   const { kind, status, topUpId, micros } = await tx.one(sql.type(coverableRow)`
     select r.kind, r.status, r.top_up_id as "topUpId",
-      least(r.debt_micros, c.credited_micros - c.spent_micros - c.held_micros) as micros
+      least(r.debt_micros, ${balanceOf('c')}) as micros
     from farebox.reversals r
     join farebox.consumers c on c.ledger = r.ledger and c.id = r.consumer_id
     where r.id = ${reversalId}

@@ -6,7 +6,7 @@
 import { Type } from 'typebox';
 import { asMicros, type Micros } from '../../domain/money.ts';
 import { micros, row, sql, type Connection } from '../database.ts';
-import { lockConsumer, type ConsumerRef } from './consumers.ts';
+import { balanceOf, lockConsumer, type ConsumerRef } from './consumers.ts';
 
 const thresholdRow = row(Type.Object({ below: micros }));
 
@@ -41,7 +41,7 @@ export async function setLowBalance(
     await tx.query(sql.typeAlias('nothing')`
       insert into farebox.thresholds (ledger, consumer_id, purpose, below_micros, crossed_at)
       select ledger, id, 'low_balance', ${below}::int8,
-        case when credited_micros - spent_micros - held_micros < ${below}::int8 then now() end
+        case when ${balanceOf('consumers')} < ${below}::int8 then now() end
       from farebox.consumers where ledger = ${ledger} and id = ${consumerId}
       on conflict (ledger, consumer_id, purpose) do update
         set below_micros = excluded.below_micros, crossed_at = excluded.crossed_at

@@ -4,11 +4,17 @@ import { windowEnd, windowUnitOf, type BudgetStatus } from '../../domain/budget.
 import { asMicros } from '../../domain/money.ts';
 import type { Actor } from '../audit/actor.ts';
 import type { ConsumerRef } from '../balance/consumers.ts';
-import type { Page } from '../charges/list-charges.ts';
-import { micros, nullable, row, sql, type Connection, type Fragment } from '../database.ts';
+import {
+  micros,
+  nullable,
+  row,
+  sql,
+  storedMetadata,
+  type Connection,
+  type Fragment,
+} from '../database.ts';
+import type { Page } from '../page.ts';
 import { windowUsedNow, type Budget } from './budget.ts';
-
-const Scalar = Type.Union([Type.String(), Type.Number(), Type.Boolean(), Type.Null()]);
 
 const BudgetRow = Type.Object({
   id: Type.String(),
@@ -33,7 +39,7 @@ const BudgetRow = Type.Object({
   approveDevelopers: Type.Boolean(),
   approvedDevelopers: Type.Array(Type.String()),
   mayDelegate: Type.Boolean(),
-  metadata: nullable(Type.Record(Type.String(), Scalar)),
+  metadata: storedMetadata,
   expiresAt: nullable(Type.String()),
 });
 const budgetRow = row(BudgetRow);

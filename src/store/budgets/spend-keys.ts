@@ -4,7 +4,6 @@ import { SPEND_KEYS_MAX } from '../../domain/budget.ts';
 import { IS_ACTIVE } from '../accounts/api-keys.ts';
 import { actAs } from '../audit/actor.ts';
 import { lockConsumer, type ConsumerRef } from '../balance/consumers.ts';
-import type { Page } from '../charges/list-charges.ts';
 import {
   idRow,
   nullable,
@@ -15,6 +14,7 @@ import {
   type Transaction,
 } from '../database.ts';
 import { newIdOf } from '../database-ids.ts';
+import { isBefore, type Page } from '../page.ts';
 import type { Budget } from './budget.ts';
 import { getBudgetOfNumber, type TreeView } from './budgets.ts';
 import { hashOrNull, type Retry } from '../retry.ts';
@@ -117,13 +117,13 @@ export async function listSpendKeys(
   connection: Connection,
   { ledger, consumerId }: ConsumerRef,
   budget: number,
-  { limit, beforeId }: Page,
+  page: Page,
 ): Promise<readonly SpendKey[]> {
   return connection.any(sql.type(keyRow)`
     select ${columns} from farebox.spend_keys
     where ledger = ${ledger} and consumer_id = ${consumerId} and budget = ${budget} and developer is null
-      and ${beforeId === undefined ? sql.fragment`true` : sql.fragment`id < ${beforeId}::uuid`}
-    order by id desc limit ${limit}
+      and ${isBefore(page)}
+    order by id desc limit ${page.limit}
   `);
 }
 

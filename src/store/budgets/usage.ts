@@ -8,6 +8,7 @@ import type { UsageGroup } from '../../domain/budget.ts';
 import { asMicros, type Micros } from '../../domain/money.ts';
 import type { ConsumerRef } from '../balance/consumers.ts';
 import { ARCHIVED_BEFORE } from '../charges/archived.ts';
+import { isOfKey, spendKeyOf } from '../charges/charge-origin.ts';
 import { micros, nullable, row, sql, timestampOf, type Connection } from '../database.ts';
 import { within, type HourRange } from '../earnings/earnings.ts';
 import type { TreeView } from './budgets.ts';
@@ -60,9 +61,9 @@ const DAY_OF_TAIL = sql.fragment`date_trunc('day', minute, 'UTC')`;
  * are computed.
  */
 export const SPENT_BY_KEYS = sql.fragment`
-  select ledger, consumer_id, substr(origin, 1, 4)::int4 as spend_key, developer, tool,
+  select ledger, consumer_id, ${spendKeyOf('charges')} as spend_key, developer, tool,
     uuid_extract_timestamp(id) as minute, amount_micros, 1 as charges
-  from farebox.charges where origin <> '' and substr(origin, 1, 4)::int4 > 0
+  from farebox.charges where ${isOfKey('charges')}
   union all
   select ledger, consumer_id, spend_key, developer, tool, uuid_extract_timestamp(id), -amount_micros, 0
   from farebox.charge_refunds where spend_key is not null and uuid_extract_timestamp(id) >= ${ARCHIVED_BEFORE}

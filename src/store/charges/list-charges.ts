@@ -13,18 +13,18 @@ import {
   nullable,
   row,
   sql,
+  storedMetadata,
   timestampOf,
   type Connection,
   type DeveloperRef,
   type Fragment,
 } from '../database.ts';
 import { chargesOf, FIRST_ID, LAST_ID, pageInSteps, type IdsBetween } from '../in-steps.ts';
+import { isBefore, type Page } from '../page.ts';
 import { spentBefore } from '../balance/spent.ts';
 import { sumArchivedCharges } from './archived.ts';
+import { holdIdOf, isOfHold } from './charge-origin.ts';
 import type { ClosedCharges } from './closed-charges.ts';
-
-/** A member of the metadata. The schema of the request allows nothing else. */
-const Scalar = Type.Union([Type.String(), Type.Number(), Type.Boolean(), Type.Null()]);
 
 const StoredCharge = Type.Object({
   id: Type.String(),
@@ -40,7 +40,7 @@ const StoredCharge = Type.Object({
   holdId: nullable(Type.String()),
   /** Whether that hold is a lease. */
   isLeased: Type.Boolean(),
-  metadata: nullable(Type.Record(Type.String(), Scalar)),
+  metadata: storedMetadata,
 });
 
 /** A stored charge. Its id contains its time, and its receipt is derived from these fields. */
@@ -54,10 +54,10 @@ const stretchRow = row(Type.Object({ from: Type.String(), to: Type.String() }));
 const storedCharge = sql.fragment`
   id, consumer_id as "consumerId", tool, amount_micros as "amountMicros",
   receipt_key as "receiptKey", ledger >= ${TEST_LEDGER_MIN}::int2 as "isTest",
-  case length(origin) when 22 then encode(substr(origin, 7), 'hex')::uuid end as "holdId",
-  case length(origin) when 22 then exists (
-    select from farebox.leases l where l.id = encode(substr(charges.origin, 7), 'hex')::uuid
-  ) else false end as "isLeased", nullif(metadata, '')::json as metadata,
+  ${holdIdOf('charges')} as "holdId",
+  ${isOfHold('charges')} and exists (
+    select from farebox.leases l where l.id = ${holdIdOf('charges')}
+  ) as "isLeased", nullif(metadata, '')::json as metadata,
   (select developer_id from farebox.accounts where developer_number = charges.developer)
     as "developerId",
   coalesce((select max(r.refunded_micros) from farebox.charge_refunds r where r.ledger = charges.ledger
@@ -73,12 +73,6 @@ export interface ChargeFilter {
 
 export interface DeveloperChargeFilter extends ChargeFilter {
   readonly consumerId?: string | undefined;
-}
-
-export interface Page {
-  readonly limit: number;
-  /** Rows strictly older than this id. */
-  readonly beforeId?: string | undefined;
 }
 
 /** A consumer's charges, newest first: one scan of the primary key for any page, in steps when it is for one tool. */
@@ -104,7 +98,7 @@ async function listOwn(
   return connection.any(sql.type(chargeRow)`
     select ${storedCharge} from farebox.charges
     where ledger = ${ledger} and consumer_id = ${consumerId} and ${condition}
-      and ${matching({ fromId, toId })} and ${before(page)}
+      and ${matching({ fromId, toId })} and ${isBefore(page)}
     order by id desc limit ${page.limit}
   `);
 }
@@ -355,8 +349,4 @@ function matching({ fromId, toId, tool }: ChargeFilter) {
     toId !== undefined && sql.fragment`id < ${toId}::uuid`,
     tool !== undefined && sql.fragment`tool = ${tool}`,
   ]);
-}
-
-function before({ beforeId }: Page) {
-  return beforeId === undefined ? sql.fragment`true` : sql.fragment`id < ${beforeId}::uuid`;
 }

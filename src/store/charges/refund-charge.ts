@@ -20,6 +20,7 @@ import { repayDebts } from '../balance/debts.ts';
 import { addLot, hasRoomFor } from '../balance/lots.ts';
 import { giveBackToBudgets } from '../budgets/give-back.ts';
 import { notePaidBack } from '../earnings/top-up-attribution.ts';
+import { holdIdOf, spendKeyOf } from './charge-origin.ts';
 import { developersChargeIs } from './list-charges.ts';
 
 export interface ChargeRefundRequest {
@@ -131,8 +132,7 @@ async function findCharge(
   return connection.maybeOne(sql.type(chargeRow)`
     select id, ledger, consumer_id as "consumerId", developer, tool,
       amount_micros as "amountMicros", spent_micros as "spentMicros",
-      case when origin = '' then 0 else substr(origin, 1, 4)::int4 end as "spendKey",
-      case length(origin) when 22 then encode(substr(origin, 7), 'hex')::uuid end as "holdId"
+      ${spendKeyOf('charges')} as "spendKey", ${holdIdOf('charges')} as "holdId"
     from farebox.charges where developer = ${developerNumber} and ${developersChargeIs(chargeId)}
   `);
 }

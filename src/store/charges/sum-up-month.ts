@@ -8,6 +8,7 @@ import { row, sql, type Database, type Fragment, type Transaction } from '../dat
 import { paidByTopUps } from '../earnings/top-up-attribution.ts';
 import { takesLong } from '../long-transaction.ts';
 import { ARCHIVE_LOCK } from './archived.ts';
+import { isOfKey, spendKeyOf } from './charge-origin.ts';
 
 /** Takes a fraction of a second. */
 export const CHARGES_PER_STEP = 20_000;
@@ -131,8 +132,8 @@ async function sumUpStep(
           set micros = a.micros + excluded.micros, charges = a.charges + excluded.charges
       ), key_spending as (
         insert into ${stagedTable('archived_key_spending')} as a (ledger, consumer_id, spend_key, micros)
-        select ledger, consumer_id, substr(origin, 1, 4)::int4, sum(amount_micros)
-        from part where origin <> '' and substr(origin, 1, 4)::int4 > 0 group by 1, 2, 3
+        select ledger, consumer_id, ${spendKeyOf('part')}, sum(amount_micros)
+        from part where ${isOfKey('part')} group by 1, 2, 3
         on conflict (ledger, consumer_id, spend_key) do update set micros = a.micros + excluded.micros
       ), last as (
         select ledger, consumer_id, id from part order by ledger desc, consumer_id desc, id desc limit 1

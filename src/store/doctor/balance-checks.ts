@@ -1,11 +1,12 @@
 /** The checks that prove balances: consumers, the movements that make them up, and their lots. */
+import { balanceOf } from '../balance/consumers.ts';
 import { sql } from '../database.ts';
 import { CLOCKS_APART_MAX } from './clocks.ts';
 
 export const BALANCE_CHECKS = {
   'no balance is negative': sql.fragment`
-    select 'consumer ' || id as subject, 'balance ' || credited_micros - spent_micros - held_micros as detail
-    from farebox.consumers where credited_micros - spent_micros - held_micros < 0`,
+    select 'consumer ' || id as subject, 'balance ' || ${balanceOf('consumers')} as detail
+    from farebox.consumers where ${balanceOf('consumers')} < 0`,
 
   'credited is the sum of movements': sql.fragment`
     select 'consumer ' || c.id, 'credited ' || c.credited_micros || ', movements ' || coalesce(m.micros, 0)
@@ -121,11 +122,10 @@ export const BALANCE_CHECKS = {
 
   // Where money was taken back or is held, the next charge notes it.
   'a charge that crossed a threshold noted it': sql.fragment`
-    select 'consumer ' || c.id, t.purpose || ' is armed below ' || t.below_micros || ', balance '
-      || c.credited_micros - c.spent_micros - c.held_micros
+    select 'consumer ' || c.id, t.purpose || ' is armed below ' || t.below_micros || ', balance ' || ${balanceOf('c')}
     from farebox.thresholds t
     join farebox.consumers c on c.ledger = t.ledger and c.id = t.consumer_id
-    where t.crossed_at is null and c.credited_micros - c.spent_micros - c.held_micros < t.below_micros
+    where t.crossed_at is null and ${balanceOf('c')} < t.below_micros
       and c.held_micros = c.reserved_micros
       and not exists (
         select from farebox.movements m where m.ledger = c.ledger and m.consumer_id = c.id and m.amount_micros < 0

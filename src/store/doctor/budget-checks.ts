@@ -3,14 +3,11 @@
  * trees.
  */
 import { ARCHIVED_BEFORE } from '../charges/archived.ts';
+import { holdIdOf, isOfKey, spendKeyOf } from '../charges/charge-origin.ts';
 import { SPENT_BY_BUDGETS, SPENT_BY_KEYS } from '../budgets/usage.ts';
 import { waitingSpending } from '../budgets/waiting-spending.ts';
 import { sql } from '../database.ts';
 
-/** The number of the spend key that a charge names. 0: none, of a hold of a key of the account. */
-const keyOf = sql.fragment`substr(c.origin, 1, 4)::int4`;
-/** The hold that a charge captured, if any. */
-const holdOf = sql.fragment`case length(c.origin) when 22 then encode(substr(c.origin, 7), 'hex')::uuid end`;
 /** Joins sums `s` and keys `k`. */
 const ofKey = sql.fragment`k.ledger = s.ledger and k.consumer_id = s.consumer_id and k.number = s.spend_key`;
 const keyNamed = sql.fragment`
@@ -42,13 +39,13 @@ const counted = sql.fragment`
   counted (ledger, consumer_id, spend_key, held_at, charged_from, micros) as (
     select c.ledger, c.consumer_id, c.spend_key, p.held_at, p.charged_from, p.micros
     from (
-      select c.ledger, c.consumer_id, ${keyOf} as spend_key, h.placed_at, c.amount_micros,
+      select c.ledger, c.consumer_id, ${spendKeyOf('c')} as spend_key, h.placed_at, c.amount_micros,
         c.spent_micros - c.amount_micros as begins, coalesce(r.micros, 0) as refunded,
         case when h.id is null then c.amount_micros
           when h.overflow_charge = c.id then h.captured_micros - h.amount_micros else 0 end as excess
       from farebox.charges c
       left join farebox.holds h on h.ledger = c.ledger and h.consumer_id = c.consumer_id
-        and h.id = ${holdOf}
+        and h.id = ${holdIdOf('c')}
       left join (
         select ledger, consumer_id, charge_id, sum(amount_micros)::bigint as micros
         from farebox.charge_refunds group by 1, 2, 3
@@ -71,7 +68,7 @@ export const BUDGET_CHECKS = {
     with ${nodes}, of_keys as (
       select ledger, consumer_id, spend_key, sum(micros) as micros
       from (
-        select ledger, consumer_id, ${keyOf} as spend_key, amount_micros as micros
+        select ledger, consumer_id, ${spendKeyOf('c')} as spend_key, amount_micros as micros
         from farebox.charges c where origin <> ''
         union all
         select ledger, consumer_id, spend_key, held_micros from farebox.holds where state = 0
@@ -154,10 +151,10 @@ export const BUDGET_CHECKS = {
   'what a spend key paid or reserved names a key of that consumer': sql.fragment`
     select p.kind || ' ' || p.id, 'spend key ' || p.spend_key || coalesce(', its hold has ' || p.of_hold, '')
     from (
-      select 'charge' as kind, c.id, c.ledger, c.consumer_id, ${keyOf} as spend_key, h.spend_key as of_hold
+      select 'charge' as kind, c.id, c.ledger, c.consumer_id, ${spendKeyOf('c')} as spend_key, h.spend_key as of_hold
       from farebox.charges c
       left join farebox.holds h on h.ledger = c.ledger and h.consumer_id = c.consumer_id
-        and h.id = ${holdOf}
+        and h.id = ${holdIdOf('c')}
       where c.origin <> ''
       union all
       select 'hold', id, ledger, consumer_id, spend_key, null from farebox.holds where spend_key <> 0
@@ -205,8 +202,8 @@ export const BUDGET_CHECKS = {
     from (
       select ledger, consumer_id, spend_key, sum(micros) as micros
       from (
-        select ledger, consumer_id, ${keyOf} as spend_key, amount_micros as micros from farebox.charges c
-        where origin <> '' and ${keyOf} > 0
+        select ledger, consumer_id, ${spendKeyOf('c')} as spend_key, amount_micros as micros from farebox.charges c
+        where ${isOfKey('c')}
         union all
         select ledger, consumer_id, spend_key, -amount_micros from farebox.charge_refunds
         where spend_key is not null

@@ -1,5 +1,6 @@
 /** The checks that prove holds: what they reserve, what they captured, and that each of them ends. */
 import { ARCHIVED_BEFORE } from '../charges/archived.ts';
+import { holdIdOf, isOfHold } from '../charges/charge-origin.ts';
 import { sql } from '../database.ts';
 import { isTestLedger } from './modes.ts';
 import { madeTwiceByOneKey } from './one-key.ts';
@@ -28,11 +29,10 @@ export const HOLD_CHECKS = {
       where (captures > 0 or captured_micros > 0) and uuid_extract_timestamp(id) >= ${ALL_CHARGES_SINCE}
     ) h full join (
       select ledger, consumer_id, developer, min(tool) as tool, max(tool) as last_tool,
-        encode(substr(origin, 7), 'hex')::uuid as hold_id,
-        sum(amount_micros) as micros, count(*) as charges
+        ${holdIdOf('charges')} as hold_id, sum(amount_micros) as micros, count(*) as charges
       from farebox.charges
-      where length(origin) = 22
-        and uuid_extract_timestamp(encode(substr(origin, 7), 'hex')::uuid) >= ${ALL_CHARGES_SINCE}
+      where ${isOfHold('charges')}
+        and uuid_extract_timestamp(${holdIdOf('charges')}) >= ${ALL_CHARGES_SINCE}
       group by 1, 2, 3, 6
     ) c on c.ledger = h.ledger and c.consumer_id = h.consumer_id and c.hold_id = h.id
       and c.developer = h.developer
@@ -62,7 +62,7 @@ export const HOLD_CHECKS = {
       from farebox.charges c join farebox.charge_refunds r
         on r.ledger = c.ledger and r.consumer_id = c.consumer_id and r.charge_id = c.id
       where c.ledger = made.ledger and c.consumer_id = made.consumer_id
-        and length(c.origin) = 22 and encode(substr(c.origin, 7), 'hex')::uuid = made.id
+        and ${isOfHold('c')} and ${holdIdOf('c')} = made.id
     ))`,
   ),
 
@@ -79,7 +79,7 @@ export const HOLD_CHECKS = {
     select 'charge ' || c.id, c.tool || ' for ' || c.amount_micros || ', lease ' || l.id || ' has '
       || coalesce(t.price::text, 'no such tool')
     from farebox.charges c
-    join farebox.leases l on l.id = case length(c.origin) when 22 then encode(substr(c.origin, 7), 'hex')::uuid end
+    join farebox.leases l on l.id = ${holdIdOf('c')}
     left join lateral (
       select p.price from unnest(l.tools, l.highest_prices) as p (tool, price) where p.tool = c.tool
     ) t on true

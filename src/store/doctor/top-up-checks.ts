@@ -1,5 +1,6 @@
 /** The checks that prove top-ups: how they were credited, taken back, and started automatically. */
 import { TEST_LEDGER_MIN } from '../../domain/mode.ts';
+import { balanceOf } from '../balance/consumers.ts';
 import { sql } from '../database.ts';
 
 export const TOP_UP_CHECKS = {
@@ -55,13 +56,12 @@ export const TOP_UP_CHECKS = {
     where r.taken_micros <> coalesce(m.micros, 0)`,
 
   'nobody has both a debt and a balance': sql.fragment`
-    select 'consumer ' || c.id, 'debt ' || d.micros || ', balance '
-      || c.credited_micros - c.spent_micros - c.held_micros
+    select 'consumer ' || c.id, 'debt ' || d.micros || ', balance ' || ${balanceOf('c')}
     from farebox.consumers c join (
       select ledger, consumer_id, sum(debt_micros) as micros from farebox.reversals
       where debt_micros > 0 group by 1, 2
     ) d on d.ledger = c.ledger and d.consumer_id = c.id
-    where c.credited_micros - c.spent_micros - c.held_micros > 0`,
+    where ${balanceOf('c')} > 0`,
 
   'the status of a top-up matches its refunds and disputes': sql.fragment`
     select 'top-up ' || t.id, t.status || ' of ' || t.amount_micros || ', refunded '

@@ -5,7 +5,6 @@
  */
 import { Type, type Static } from 'typebox';
 import { firstLotAt } from '../balance/first-lot.ts';
-import type { Page } from '../charges/list-charges.ts';
 import { TOP_UP_STATUSES } from '../../domain/top-up.ts';
 import {
   micros,
@@ -15,6 +14,7 @@ import {
   type DeveloperRef,
   type Fragment,
 } from '../database.ts';
+import { isBefore, type Page } from '../page.ts';
 
 const FIRST_LOT = firstLotAt(
   sql.fragment`s.ledger`,
@@ -148,25 +148,24 @@ const attributedRow = row(AttributedTopUp);
 export async function listAttributedTopUps(
   connection: Connection,
   { developerNumber }: DeveloperRef,
-  { limit, beforeId }: Page,
+  page: Page,
 ): Promise<readonly AttributedTopUp[]> {
-  const isBefore =
-    beforeId === undefined ? sql.fragment`true` : sql.fragment`top_up_id < ${beforeId}`;
+  const isOnPage = isBefore(page, sql.fragment`top_up_id`);
   return connection.any(sql.type(attributedRow)`
     with moved as (
       select top_up_id, charged_micros as micros, charges from farebox.top_up_earnings
-      where developer = ${developerNumber} and ${isBefore}
-      order by top_up_id desc limit ${limit}
+      where developer = ${developerNumber} and ${isOnPage}
+      order by top_up_id desc limit ${page.limit}
     ), waiting as (
       select top_up_id, sum(micros) as micros, sum(charges) as charges
       from (${cutByLots(sql.fragment`farebox.attribution_tail`, developerNumber)}) w
-      where ${isBefore} group by 1
+      where ${isOnPage} group by 1
     ), page as (
       -- A top-up that is in the sums but not among their first rows is not on the page.
       select top_up_id as id, coalesce(m.micros, 0) + coalesce(w.micros, 0) as micros,
         coalesce(m.charges, 0) + coalesce(w.charges, 0) as charges
       from moved m full join waiting w using (top_up_id)
-      order by top_up_id desc limit ${limit}
+      order by top_up_id desc limit ${page.limit}
     )
     select t.id, t.consumer_id as "consumerId", t.amount_micros as "amountMicros", t.status,
       t.created_at as "createdAt", p.micros::int8 as "chargedMicros", p.charges::int8 as charges

@@ -5,16 +5,14 @@
 import { Type, type Static } from 'typebox';
 import { HOLD_STATUSES, type HoldStatus } from '../../domain/hold.ts';
 import type { ConsumerRef } from '../balance/consumers.ts';
-import type { Page } from '../charges/list-charges.ts';
-import { micros, nullable, row, sql, type Connection } from '../database.ts';
+import { micros, row, sql, storedMetadata, type Connection } from '../database.ts';
 import { FIRST_ID, LAST_ID, pageInSteps } from '../in-steps.ts';
+import type { Page } from '../page.ts';
 import { holdOf, openHoldFloor, type Hold } from './hold.ts';
-
-const Scalar = Type.Union([Type.String(), Type.Number(), Type.Boolean(), Type.Null()]);
 
 export interface StoredHold extends Hold {
   readonly developerId: string;
-  readonly metadata: Record<string, Static<typeof Scalar>> | null;
+  readonly metadata: Static<typeof storedMetadata>;
 }
 
 /** The owner of the holds: a developer sees those that it placed, a consumer those on its balance. */
@@ -34,7 +32,7 @@ const holdRow = row(
     state: Type.Integer(),
     placedAt: Type.String(),
     expiresAt: Type.String(),
-    metadata: nullable(Type.Record(Type.String(), Scalar)),
+    metadata: storedMetadata,
   }),
 );
 

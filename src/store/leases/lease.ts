@@ -2,8 +2,8 @@
 import { Type, type Static } from 'typebox';
 import { LEASE_STATUSES, type LeaseStatus } from '../../domain/lease.ts';
 import { asMicros, type Micros } from '../../domain/money.ts';
-import type { Page } from '../charges/list-charges.ts';
 import { micros, nullable, row, sql, type Connection } from '../database.ts';
+import { isBefore, type Page } from '../page.ts';
 import type { HoldOwner } from '../holds/list-holds.ts';
 
 /** Ids are UUIDs. */
@@ -96,14 +96,13 @@ export async function findLease(
 export async function listLeases(
   connection: Connection,
   owner: HoldOwner,
-  { limit, beforeId }: Page,
+  page: Page,
 ): Promise<readonly Lease[]> {
-  const before =
-    beforeId === undefined ? sql.fragment`true` : sql.fragment`l.id < ${beforeId}::uuid`;
+  const isOnPage = isBefore(page, sql.fragment`l.id`);
   // The page first: PostgreSQL may want to sort all leases with their holds, where it has no statistics.
   const rows = await connection.any(sql.type(leaseRow)`
     select ${columns} from (
-      select * from farebox.leases l where ${ownedBy(owner)} and ${before} order by l.id desc limit ${limit}
+      select * from farebox.leases l where ${ownedBy(owner)} and ${isOnPage} order by l.id desc limit ${page.limit}
     ) l ${joined}
     order by l.id desc
   `);

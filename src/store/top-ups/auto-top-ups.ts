@@ -12,7 +12,7 @@ import {
   type TopUpFailure,
 } from '../../domain/top-up.ts';
 import { hasConsent, lockConsent, obstacleTo } from './monthly-ceiling.ts';
-import { lockConsumer, type ConsumerRef } from '../balance/consumers.ts';
+import { balanceOf, lockConsumer, type ConsumerRef } from '../balance/consumers.ts';
 import {
   idRow,
   micros,
@@ -237,7 +237,7 @@ async function findDue(
 ): Promise<Due | null> {
   return tx.maybeOne(sql.type(dueRow)`
     select ${columns}, a.ledger, a.consumer_id as "consumerId", o.id as "accountId",
-      c.credited_micros - c.spent_micros - c.held_micros < a.threshold_micros as "isLow",
+      ${balanceOf('c')} < a.threshold_micros as "isLow",
       exists (
         select from farebox.movements m
         where m.ledger = a.ledger and m.consumer_id = a.consumer_id and m.amount_micros > 0

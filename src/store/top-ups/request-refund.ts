@@ -27,6 +27,7 @@ import {
   type OperatorRequest,
 } from '../accounts/operator-actions.ts';
 import { lockCommandKey, type CommandRequest } from '../balance/adjustment-keys.ts';
+import { balanceOf } from '../balance/consumers.ts';
 import { unspentLots } from '../balance/first-lot.ts';
 import { cutLots } from '../balance/lots.ts';
 import { postNotice } from '../outbox.ts';
@@ -173,7 +174,7 @@ async function getRefundable(
   return tx.oneFirst(sql.type(refundableRow)`
     select micros - micros % ${MICROS_PER_CENT}::int8 as micros from (
       select least(
-        c.credited_micros - c.spent_micros - c.held_micros,
+        ${balanceOf('c')},
         (select coalesce(sum(micros), 0) from ${unspentLots({ ledger, consumerId })} l where top_up_id = ${topUpId})
       )::int8 as micros
       from farebox.consumers c where c.ledger = ${ledger} and c.id = ${consumerId}

@@ -31,6 +31,7 @@ import {
   sql,
   type Transaction,
 } from '../database.ts';
+import { isBefore, type Page } from '../page.ts';
 import { idFloorOf, newIdOf } from '../database-ids.ts';
 
 export const SEEN_VERDICTS = ['paid', 'expired', 'failed'] as const;
@@ -342,16 +343,14 @@ export async function findTopUpOf(
   `);
 }
 
-/** A consumer's top-ups, newest first; `beforeId` is the last id of the page before. */
+/** A consumer's top-ups, newest first. */
 export async function listTopUpsOf(
   connection: Connection,
   consumerId: string,
-  page: { readonly limit: number; readonly beforeId?: string | undefined },
+  page: Page,
 ): Promise<readonly ListedTopUp[]> {
-  const before =
-    page.beforeId === undefined ? sql.fragment`` : sql.fragment`and id < ${page.beforeId}`;
   return connection.any(sql.type(listedRow)`
-    select ${listedColumns} from farebox.top_ups where consumer_id = ${consumerId} ${before}
+    select ${listedColumns} from farebox.top_ups where consumer_id = ${consumerId} and ${isBefore(page)}
     order by id desc limit ${page.limit}
   `);
 }

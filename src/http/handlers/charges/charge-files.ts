@@ -5,13 +5,13 @@ import type { EarningsFileQuery } from '../../../schemas/earnings.ts';
 import {
   listConsumerCharges,
   listDeveloperCharges,
-  type Page,
   type StoredCharge,
 } from '../../../store/charges/list-charges.ts';
 import {
   listToolEarnings,
   type ToolIntervalEarnings,
 } from '../../../store/earnings/earnings-by-tool.ts';
+import type { Page } from '../../../store/page.ts';
 import type { Api } from '../../services.ts';
 import { pagesOf, type Cell, type Export } from '../../csv.ts';
 import type { Request } from '../../endpoint.ts';
