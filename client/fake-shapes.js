@@ -22,7 +22,7 @@ function isWindow(param, value) {
     malformed(param, 'must be an object or null');
   }
   const isKnown = Object.keys(value ?? {}).every((name) => /^(per|limit)$/.test(name));
-  if (!isKnown) malformed(param, 'has a field that does not exist');
+  if (!isKnown) malformed(param, 'has an unknown field');
 }
 
 /** `limits`: the smallest and the largest number of names. */

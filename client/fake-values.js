@@ -1,15 +1,9 @@
 /** Amounts, ids, keys and times of a FakeFarebox. */
 import { refuse } from './fake-refusal.js';
-import { exactMicrosOf } from './money.js';
+import { exactMicrosOf, formatDollarNumber } from './money.js';
 
 const CHARGE_MICROS_MAX = 1_000_000_000_000;
 const MICROS_PER_DOLLAR = 1_000_000;
-/** As the service writes amounts: `$1,000.00`, and `$0.0215` where there is less than a cent. */
-const IN_TEXTS = new Intl.NumberFormat('en-US', {
-  style: 'currency',
-  currency: 'USD',
-  maximumFractionDigits: 6,
-});
 /** Up to nanoseconds. */
 const ISO = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d{1,3}(?<finer>\d{0,6}))?)?(Z|[+-]\d\d:\d\d))?$/;
 /** Parameters that may be $0. */
@@ -33,7 +27,7 @@ export function findMicros(param, dollars, max = CHARGE_MICROS_MAX) {
 }
 
 export function formatDollars(micros) {
-  return IN_TEXTS.format(micros / MICROS_PER_DOLLAR);
+  return formatDollarNumber(micros / MICROS_PER_DOLLAR);
 }
 
 /** What an idempotency key names of an amount and metadata: their form and order do not count. */

@@ -9,6 +9,11 @@ const DECIMAL = /^(\d{1,40})(?:\.(\d{1,40}))?(?:e([+-]\d{1,3}))?$/;
 /** Without exponents: what the service accepts. */
 const SENDABLE = /^\d{1,16}(?:\.\d{1,6})?$/;
 const MICROS_PER_DOLLAR = 1_000_000n;
+const IN_TEXTS = new Intl.NumberFormat('en-US', {
+  style: 'currency',
+  currency: 'USD',
+  maximumFractionDigits: 6,
+});
 
 /** Dollars: a decimal string, or a number, which means the decimal that it prints as. */
 export function usd(dollars) {
@@ -87,6 +92,11 @@ export function amountToSend(amount, param = 'amount') {
   }
   const message = `${param} is ${String(amount)}. It must be a number of dollars, a decimal string or usd().`;
   throw createError('invalid_amount', message, { param });
+}
+
+/** As the service writes amounts: `$1,000.00`, and `$0.0215` where there is less than a cent. */
+export function formatDollarNumber(dollars) {
+  return IN_TEXTS.format(dollars);
 }
 
 /** Whole micro-dollars of a number or text that is sent; NaN for what the service refuses to read or to round. */

@@ -1,4 +1,5 @@
 /** The response to the caller of a paid call that was not paid: over HTTP, and as text for a model. */
+import { formatDollarNumber } from './money.js';
 
 const TO_CALLER = new Set([
   'account_keys_closed',
@@ -55,7 +56,8 @@ export function explain(tool, error) {
       return `${tool} did not run: ${message} Ask the user to approve it${at(approvalUrl)}.`;
     case 'insufficient_balance':
       return (
-        `Payment required: ${tool} costs ${required} USD and the balance is ${balance} USD. ` +
+        `Payment required: ${tool} costs ${formatDollarNumber(required)} and the balance is ` +
+        `${formatDollarNumber(balance)}. ` +
         `Ask the user to top up at ${topUpUrl}. Calling again before that will fail.`
       );
     case 'invalid_api_key':

@@ -18,7 +18,7 @@ export function refuseUnsafe(env: Environment): void {
   if (!/^whsec_./.test(env['STRIPE_WEBHOOK_SECRET'] ?? '')) {
     throw new ConfigError(
       'PRODUCTION is true, so STRIPE_WEBHOOK_SECRET must be set to the whsec_... of your webhook endpoint: ' +
-        'without it, no payment is confirmed by Stripe',
+        "without it, Stripe's webhooks are refused, and top-ups are credited late",
     );
   }
   const apiBase = env['STRIPE_API_BASE'];

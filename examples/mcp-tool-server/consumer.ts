@@ -55,10 +55,10 @@ await client.connect(
     requestInit: { headers: { 'X-Service-Key': await createSpendKey() } },
   }),
 );
-say(`Connected to ${mcpUrl.href}. The balance is ${await balance()} USD.`);
+say(`Connected to ${mcpUrl.href}. The balance is ${usd(await balance())}.`);
 
 const refusal = await useUntilRefused();
-say(`Refused: the balance of ${refusal.balance} USD does not cover ${refusal.required} USD.`);
+say(`Refused: the balance of ${usd(refusal.balance)} does not cover ${usd(refusal.required)}.`);
 say(`The server says where to top up: ${refusal.topUpUrl}`);
 
 await topUp();
@@ -102,7 +102,7 @@ async function callTool() {
   }
   const { summary } = Summary.parse(structuredContent);
   const { 'farebox/charge': charge } = Meta.parse(meta);
-  say(`${TOOL}: "${summary}" for ${charge.amount} USD, ${charge.balance} USD left`);
+  say(`${TOOL}: "${summary}" for ${usd(charge.amount)}, ${usd(charge.balance)} left`);
   return charge;
 }
 
@@ -112,7 +112,7 @@ async function topUp() {
   const { sessionUrl, topUpId } = Checkout.parse(
     await farebox('POST', '/v1/checkout', { amount: TOP_UP_DOLLARS }),
   );
-  say(`Topping up ${TOP_UP_DOLLARS} USD (${topUpId}) at ${sessionUrl}`);
+  say(`Topping up ${usd(TOP_UP_DOLLARS)} (${topUpId}) at ${sessionUrl}`);
   const page = await fetch(sessionUrl);
   assert.equal(page.status, 200, 'the checkout page does not open');
   const payment = await fetch(sessionUrl, {
@@ -129,7 +129,7 @@ async function topUp() {
   }
   const after = await balance();
   assert.equal(micros(after), micros(before) + micros(TOP_UP_DOLLARS), 'credited another amount');
-  say(`Paid and credited: the balance is ${after} USD.`);
+  say(`Paid and credited: the balance is ${usd(after)}.`);
 }
 
 async function balance(): Promise<number> {
@@ -150,6 +150,14 @@ async function farebox(method: string, path: string, body?: object): Promise<unk
 /** Sums of dollars as binary fractions are not exact; sums of whole micro-dollars are. */
 function micros(dollars: number): number {
   return Math.round(dollars * 1_000_000);
+}
+
+function usd(dollars: number): string {
+  return dollars.toLocaleString('en-US', {
+    style: 'currency',
+    currency: 'USD',
+    maximumFractionDigits: 6,
+  });
 }
 
 function setting(name: string, fallback?: string): string {

@@ -15,7 +15,7 @@ export function registerPromote(account: Command): void {
     .description(
       'make the owner an operator, who can see every account, adjust balances and refund top-ups',
     )
-    .option('--off', 'end the role of the owner as an operator', false)
+    .option('--off', 'remove the operator role from the owner', false)
     .addOption(dataDirOption())
     .action(promote);
 }

@@ -75,8 +75,8 @@ async function autoTopUp(who: string, options: AutoTopUpOptions): Promise<void> 
       (await setAutoTopUp(database, account, settings)) === 'consent_required'
     ) {
       throw new CommandError(
-        'The owner has not allowed payments from the saved card, and automatic top-ups are part of them. The owner ' +
-          'allows them in the console, or you on behalf of the owner with farebox account consent.',
+        'The owner has not allowed payments from the saved card, which automatic top-ups need. The owner can allow them ' +
+          "in the console, or you can do so on the owner's behalf with farebox account consent.",
       );
     }
     return findAutoTopUp(database, account);

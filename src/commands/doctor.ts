@@ -41,8 +41,8 @@ Parts:
   processor  payments, refunds and disputes at Stripe; lists all of them, or with --since those of newer top-ups
 
 Run \`farebox doctor --only schema,balances,top-ups,delivery,audit-log,approvals,temporal\` every minute and all parts every night.
-Exit codes: 0 if every check passed, 1 if a check failed, 2 if doctor could not check. If a check failed before doctor could
-not continue, it is 1, and both are printed.
+Exit codes: 0 if every check passed, 1 if a check failed, 2 if doctor could not check. If a check failed and
+doctor then could not continue, the exit code is 1, and both are printed.
 `;
 
 interface DoctorOptions {

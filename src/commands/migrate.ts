@@ -24,7 +24,9 @@ export function register(command: Command): void {
     );
     const { putOff } = await ensureChargePartitions(config.databaseUrl, 'now');
     if (putOff.length > 0)
-      throw new Error(`Could not create partitions under load, run it again: ${putOff.join(', ')}`);
+      throw new Error(
+        `Could not create these partitions under load: ${putOff.join(', ')}. Run farebox migrate again.`,
+      );
     process.stdout.write(
       applied.length === 0 ? 'The database is up to date.\n' : `Applied ${applied.join(', ')}.\n`,
     );
@@ -47,7 +49,7 @@ async function registerSearchAttributes(env: Readonly<Record<string, string>>): 
   const connection = await Connection.connect(connectionOptions(config)).catch((error: unknown) => {
     throw new Error(
       `Temporal did not respond at ${config.address}, so its search attributes may be missing. The database is migrated; ` +
-        'run farebox migrate again when Temporal is there.',
+        'run farebox migrate again when Temporal is available.',
       { cause: error },
     );
   });

@@ -135,7 +135,7 @@ async function reconcile({ json, dataDir }: ReconcileOptions): Promise<void> {
       process.stdout.write(
         json
           ? `${JSON.stringify({ ok, looked, nudged, differences })}\n`
-          : `Checked ${count(looked, 'top-up')} with the processor, restarted ${nudged}. ${report(differences)}`,
+          : `Checked ${count(looked, 'top-up')} with the processor and notified ${count(nudged, 'workflow')}. ${report(differences)}`,
       );
       return ok;
     },
@@ -189,7 +189,7 @@ async function runNow(dataDir: string): Promise<Reconciliation> {
       throw new CommandError(rootCause(error.cause) ?? error.message, { cause: error });
     if (!signal.aborted) throw error;
     throw new CommandError(
-      `Still running after ${TIMEOUT_MS / 60_000} minutes, and continues in the background. Is a worker running?`,
+      `The reconciliation is still running after ${TIMEOUT_MS / 60_000} minutes, and continues in the background. Is a worker running?`,
     );
   }
 }

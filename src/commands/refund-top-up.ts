@@ -53,7 +53,7 @@ async function refund(
   process.stdout.write(
     json
       ? `${JSON.stringify(asked)}\n`
-      : `${table(asked)}\nRemoved from the balance. Its workflow reversals refunds it through Stripe.\n` +
+      : `${table(asked)}\nRemoved from the balance. The workflow \`reversals\` makes the refund at Stripe.\n` +
           'If that fails, the amount is credited again, and the console and the workflow say why.\n',
   );
 }

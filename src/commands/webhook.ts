@@ -1,5 +1,5 @@
 /** `farebox webhook …`: the webhook endpoints of an account. A signing secret is shown once. */
-import { InvalidArgumentError, type Command } from 'commander';
+import { InvalidArgumentError, Option, type Command } from 'commander';
 import { readEndpointConfig } from '../config.ts';
 import { EVENT_TYPES, type EventType } from '../domain/events.ts';
 import { wireId } from '../domain/ids.ts';
@@ -72,11 +72,13 @@ export function register(webhook: Command): void {
     .action(set);
   common(webhook.command('roll-secret <endpoint>'))
     .description('replace the signing secret of an endpoint (we_…), and print the new one')
-    .option(
-      '--overlap <time>',
-      'how long the old secret still signs too: 0, 90s, 15m, 24h, at most 7d',
-      secretOverlapOf,
-      SECRET_OVERLAP_SECONDS,
+    .addOption(
+      new Option(
+        '--overlap <time>',
+        'how long the old secret also keeps signing: 0, 90s, 15m, 24h, at most 7d',
+      )
+        .argParser(secretOverlapOf)
+        .default(SECRET_OVERLAP_SECONDS, '24h'),
     )
     .action(roll);
   common(webhook.command('remove <endpoint>'))

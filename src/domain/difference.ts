@@ -1,7 +1,7 @@
 /** The ways in which Stripe's books and ours can differ about one top-up. */
 export const DIFFERENCES = {
-  not_credited: 'paid at Stripe, and not credited',
-  not_paid: 'credited, and not paid at Stripe',
+  not_credited: 'paid at Stripe but not credited',
+  not_paid: 'credited but not paid at Stripe',
   payment_mismatch: 'Stripe has a payment of another amount, currency or top-up',
   paid_twice: 'Stripe has more than one payment',
   unknown_top_up: 'Stripe has a payment for a top-up that the ledger does not know',

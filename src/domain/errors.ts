@@ -32,7 +32,7 @@ export const ERRORS = {
   too_many_tools: [400, 'The account already has the maximum number of registered tools.'],
   invalid_api_key: [
     401,
-    "The consumer's key is missing, invalid or revoked. Reject the call. The page at keysUrl makes live keys; a test spend key comes from the API.",
+    "The consumer's key is missing, invalid or revoked. Reject the call. The owner can create a live key at `keysUrl`; test spend keys are created with the API.",
   ],
   invalid_secret_key: [
     401,

@@ -119,7 +119,7 @@ function problemOf(error: ErrorObject): string {
       const mustBe: unknown = error.parentSchema?.[MUST_BE];
       if (typeof mustBe === 'string') return `must be ${mustBe}`;
       return unknownMember(error) === undefined
-        ? 'has a field that does not exist'
+        ? 'has an unknown field'
         : 'is not a field of this body';
     }
     case 'anyOf': {
@@ -148,7 +148,7 @@ function problemOf(error: ErrorObject): string {
     case 'maxItems':
       return `must have at most ${counted(limit, 'item')}`;
     case 'maxProperties':
-      return `must have at most ${counted(limit, 'member')}`;
+      return `must have at most ${counted(limit, 'field')}`;
     case 'uniqueItems':
       return 'must not contain the same item twice';
     default:

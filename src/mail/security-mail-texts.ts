@@ -58,7 +58,7 @@ export const SECURITY_MAIL_TEXTS: Readonly<Record<OwedMailKind, MailText>> = {
 
 function remaining(passkeys: number): string {
   if (passkeys === 0)
-    return 'The account has no passkeys. You can see how it is signed in to under Security:';
+    return 'The account has no passkeys. You can review its sessions and sign-in methods under Security:';
   const which =
     passkeys === 1
       ? '1 passkey, which still signs in without a password'

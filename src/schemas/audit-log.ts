@@ -13,7 +13,7 @@ const entry = {
   subjectId: OrNull(Type.String(), 'The id of what was changed, or null.'),
   details: Type.Record(Type.String(), Type.Unknown(), {
     description:
-      'The main fields of what was changed, amounts in dollars. `before` has the earlier values of those that changed, and `by` the key, session or mailed link that made the change.',
+      'The main fields of what was changed, amounts in dollars. `before` has the earlier values of those that changed, and `by` the key, session or emailed link that made the change.',
     examples: [{ kind: 'developer', lastFour: 'x7Qa' }],
   }),
   program: Text('The program that changed it.', 'farebox api'),

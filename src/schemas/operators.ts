@@ -257,7 +257,7 @@ export const OperatorStatusReply = Closed({
     Closed({
       topUpId: Id('topUp', 'The top-up.'),
       kind: Word(differenceKinds, 'What differs.'),
-      text: Text('The same, for people.', 'paid, but not credited'),
+      text: Text('The same, for people.', 'paid at Stripe but not credited'),
       processor: Dollars("Dollars in the processor's books.", 25),
       ledger: Dollars('Dollars in the ledger.', 0),
       since: TimeOf('When it was first found.'),

@@ -127,7 +127,7 @@ describe('client: paid MCP tools', () => {
         });
         assert.equal(isError, true);
         assert.deepEqual(structured, { error });
-        assert.match(text, /costs 0\.5 USD and the balance is 0\.2 USD.*top up at http.*link=/);
+        assert.match(text, /costs \$0\.50 and the balance is \$0\.20\..*top up at http.*link=/);
         const body = { apiKey, tool: 'search', amount: 0.5 };
         const request = { key: account.developerKey, body };
         const direct = await ask(api, 'POST', '/v1/holds', request);

@@ -53,7 +53,7 @@ describe('approvals in the console', function () {
     await window.enter(account, '/approvals');
     await page.getByText('Allow a call for $2.00?').waitFor();
     await page
-      .getByText('The call costs more than the budget has left of its total of $1.00.')
+      .getByText("The call costs more than what is left of the budget's total limit of $1.00.")
       .waitFor();
     await page.getByText(reason).waitFor();
     await page.getByText('No request has ended yet.').waitFor();

@@ -132,7 +132,7 @@ describe('the console for consumers', function () {
     assert.deepEqual(await tabsOfNewKey(), ['curl']);
     const { id } = await makeBudget(harness.stack.api, account.consumerKey);
     await window.go(`/budgets?budget=${id}`);
-    assert.deepEqual(await tabsOfNewKey(), ['Claude Code', 'Cursor, VS Code', 'curl']);
+    assert.deepEqual(await tabsOfNewKey(), ['Claude Code', 'Cursor', 'VS Code', 'curl']);
   });
 
   it('shows what the keys of a budget were refused', async () => {

@@ -160,7 +160,7 @@ describe('the console', function () {
     await page.getByLabel('Add', { exact: true }).fill('10');
     await page.getByLabel('At most per month').fill('20');
     await button('Turn on').click();
-    await page.getByText('A charge that leaves less than $30.00 adds $10.00').waitFor();
+    await page.getByText('When a charge leaves less than $30.00, we add $10.00').waitFor();
     await charge(harness.stack.api, account, { amount: 1 });
     await seeMoney('$34.00');
     await page.getByText('Automatic, saved card').waitFor();

@@ -113,7 +113,7 @@ describe('the console with much to show', function () {
     await form.getByLabel('Amount in dollars').fill('4');
     await form.getByLabel('Reason').fill('Asked for it');
     await form.getByRole('button', { name: 'Refund' }).click();
-    await page.getByText('Stripe is asked to refund $4.00 to the card.').waitFor();
+    await page.getByText('Requested a refund of $4.00 to the card.').waitFor();
     await until(async () => (await topUpsOf(api, account))[0]?.refunded === 0);
     await page.reload();
     await page.getByText(/Asked for it The refund failed: An unknown error occurred\./).waitFor();

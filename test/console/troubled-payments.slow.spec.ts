@@ -42,7 +42,7 @@ describe('the console', function () {
   /** Saves the settings of automatic top-ups. */
   async function saveSettings(name: string): Promise<void> {
     await button(name).click();
-    await page.getByText('A charge that leaves less than $5.00').waitFor();
+    await page.getByText('When a charge leaves less than $5.00').waitFor();
   }
 
   it('says what follows a declined automatic top-up, and how to continue', async () => {
@@ -65,7 +65,7 @@ describe('the console', function () {
     await chargeAndFail(1);
     assert.match(
       await state.innerText(),
-      /^Waiting: .+ the next charge tries again; .+ save these/,
+      /^Waiting: .+ the next charge that leaves too little triggers another attempt; .+ save these/,
     );
     assert.equal(await page.getByText('/v1/').count(), 0, 'the console shows requests of the API');
     await button('Change').click();

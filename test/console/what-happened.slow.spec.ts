@@ -142,9 +142,9 @@ describe('the console says', function () {
     await page.getByRole('menuitem', { name: 'Show deliveries' }).click();
     await button(/^Details/).click();
     const dialog = await openedDialog(page, 'Delivery');
-    await dialog.getByText('Answer: None yet').waitFor();
+    await dialog.getByText('Response: None yet').waitFor();
     isWaiting = false;
-    await dialog.getByText('Answer: 200 in').waitFor();
+    await dialog.getByText('Response: 200 in').waitFor();
     const body = { enabled: false };
     await call(api, 'PATCH', path, { key: account.developerKey, body });
     await dialog.getByText('Enable the endpoint to send the event again.').waitFor();

@@ -116,7 +116,7 @@ describe('bin/farebox', () => {
   it('names the command that does not exist', async () => {
     const { code, stderr } = await run(['exec', 'no-such-command']);
     assert.equal(code, 127);
-    assert.match(stderr, /no-such-command does not run/);
+    assert.match(stderr, /cannot run no-such-command: /);
   });
 
   it('forwards signals to the command', async () => {

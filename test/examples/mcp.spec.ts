@@ -130,7 +130,7 @@ describe('example: a paid MCP tool server', () => {
       shortfall: 0.5,
       tool: 'summarize',
     });
-    assert.match(result.text, /costs 2 USD and the balance is 1\.5 USD.*top up at http/);
+    assert.match(result.text, /costs \$2\.00 and the balance is \$1\.50\..*top up at http/);
     assert.equal(await balanceOf(consumer), 1.5);
   });
 
@@ -204,9 +204,9 @@ describe('example: a paid MCP tool server', () => {
         MCP_URL: server.url.href,
       },
     });
-    assert.match(stdout, /The balance is 5 USD/);
-    assert.match(stdout, /Refused: the balance of 1 USD does not cover 2 USD/);
-    assert.match(stdout, /credited: the balance is 6 USD/);
+    assert.match(stdout, /The balance is \$5\.00\./);
+    assert.match(stdout, /Refused: the balance of \$1\.00 does not cover \$2\.00\./);
+    assert.match(stdout, /credited: the balance is \$6\.00\./);
     assert.match(stdout, /the same receipt:\nhmac_sha256\./);
     assert.equal(await balanceOf(consumer), 4);
     const { budgets } = await read<{ budgets: { used: number }[] }>(

@@ -115,13 +115,13 @@ const refused: readonly (readonly [
     'additionalProperties',
     BUDGET,
     { ['n'.repeat(41)]: 'a', name: 'a' },
-    'The body has a field that does not exist.',
+    'The body has an unknown field.',
   ],
   [
     'additionalProperties',
     BUDGET,
     { name: 'a', window: { per: 'day', limit: 1, max: 2 } },
-    'window has a field that does not exist.',
+    'window has an unknown field.',
   ],
   [
     'additionalProperties',
@@ -133,7 +133,7 @@ const refused: readonly (readonly [
     'maxProperties',
     CHARGE,
     charged(Object.fromEntries(many(21).map((name) => [name, 1]))),
-    'metadata must have at most 20 members.',
+    'metadata must have at most 20 fields.',
   ],
   [
     'pattern',

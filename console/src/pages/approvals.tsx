@@ -98,7 +98,7 @@ function questionOf({ code, scope, limit }: Approval): string {
   if (scope === 'per_call') return `The budget allows at most ${allowed} for one call.`;
   return scope === 'window'
     ? `The call costs more than the budget has left in its current window, which allows ${allowed}.`
-    : `The call costs more than the budget has left of its total of ${allowed}.`;
+    : `The call costs more than what is left of the budget's total limit of ${allowed}.`;
 }
 
 function Question({ approval }: { readonly approval: Approval }) {

@@ -187,8 +187,8 @@ function Returned({
       </Alert>
     ) : (
       <Alert color="gray" title="You left the payment page" role="status">
-        No payment has arrived. If you paid in another tab, your balance grows once the payment
-        arrives.
+        No payment has arrived. If you paid in another tab, we will add the money to your balance
+        when the payment arrives.
       </Alert>
     );
   }
@@ -196,8 +196,8 @@ function Returned({
   if (status === 'pending') {
     return (
       <Alert color="blue" title="Payment processing" role="status">
-        We add {amount} to your balance once it is paid. A card takes a moment, a bank debit several
-        days.
+        We will add {amount} to your balance when the payment completes. A card payment takes a
+        moment; a bank debit takes several days.
       </Alert>
     );
   }

@@ -113,8 +113,8 @@ export function SignUpPage() {
     return (
       <Frame title="Check your email">
         <Text role="status" className="breaks">
-          If <b>{email}</b> can have an account, we sent it a link to set the password. The link
-          works for one hour.
+          If <b>{email}</b> can sign up or already has an account, we emailed a link to set the
+          password. The link works for one hour.
         </Text>
         <Button variant="default" mt="md" fullWidth onClick={() => setSent(false)}>
           Use another address

@@ -86,7 +86,7 @@ export function RefundForm({
   const [reason, setReason] = useState('');
   const refund = useCorrection(
     `/v1/operator/top-ups/${topUp.id}/refund`,
-    ({ amount: refunded }) => `Stripe is asked to refund ${usd(refunded)} to the card.`,
+    ({ amount: refunded }) => `Requested a refund of ${usd(refunded)} to the card.`,
     onDone,
   );
   const isAmount = amount.trim() === '' || /^\d+(\.\d{1,2})?$/.test(amount.trim());

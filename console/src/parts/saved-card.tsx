@@ -297,14 +297,15 @@ const FAILURES: Readonly<Record<string, string>> = {
 
 /** They turned themselves off without a failure. */
 const SUSPICIONS: Readonly<Record<string, string>> = {
-  payment_disputed: 'A payment was disputed. Ask the cardholder why before you turn them on again.',
+  payment_disputed:
+    'A payment was disputed. Ask the cardholder why before you turn automatic top-ups on again.',
   fraud_warning:
-    'A bank reported a payment as possible fraud. Ask the cardholder before you turn them on again.',
+    'A bank reported a payment as possible fraud. Ask the cardholder before you turn automatic top-ups on again.',
 };
 
 /** What follows a failure that was not the last one. */
 const TRIED_AGAIN =
-  'After a pause, the next charge tries again; after three failures in a row, automatic top-ups turn off. ' +
+  'After a pause, the next charge that leaves too little triggers another attempt; after three failures in a row, automatic top-ups turn off. ' +
   'To end the pause, use or save another card, or save these settings again.';
 
 function AutoPart({ consent }: { readonly consent: Consent }) {
@@ -327,8 +328,8 @@ function AutoPart({ consent }: { readonly consent: Consent }) {
   return (
     <Stack gap="sm">
       <Text size="sm">
-        A charge that leaves less than <Money dollars={threshold} /> adds <Money dollars={amount} />
-        , up to <Money dollars={month} /> a month (UTC).
+        When a charge leaves less than <Money dollars={threshold} />, we add{' '}
+        <Money dollars={amount} />, up to <Money dollars={month} /> a month (UTC).
       </Text>
       {off.error && <Failed error={off.error} />}
       <Group gap="xs">

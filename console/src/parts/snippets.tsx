@@ -49,11 +49,27 @@ export function spendKeySnippets(key: string): Composed {
       code: `claude mcp add --transport http SERVER_NAME https://SERVER_URL/mcp \\\n  --header "X-Service-Key: ${key}"`,
     },
     {
-      name: 'Cursor, VS Code',
+      name: 'Cursor',
       code: JSON.stringify(
         {
           mcpServers: {
             SERVER_NAME: { url: 'https://SERVER_URL/mcp', headers: { 'X-Service-Key': key } },
+          },
+        },
+        null,
+        2,
+      ),
+    },
+    {
+      name: 'VS Code',
+      code: JSON.stringify(
+        {
+          servers: {
+            SERVER_NAME: {
+              type: 'http',
+              url: 'https://SERVER_URL/mcp',
+              headers: { 'X-Service-Key': key },
+            },
           },
         },
         null,

@@ -47,7 +47,7 @@ export function WebhookLog({ endpoint }: { readonly endpoint: WebhookEndpoint })
             <>
               <Table.Th>Event</Table.Th>
               <Table.Th>State</Table.Th>
-              <Table.Th visibleFrom="sm">Answer</Table.Th>
+              <Table.Th visibleFrom="sm">Response</Table.Th>
               <Table.Th aria-label="Actions" />
             </>
           }
@@ -124,7 +124,7 @@ function Details({ delivery, canSend, path, onDone }: DetailsProps) {
       <pre className="snippet breaks" style={{ whiteSpace: 'pre-wrap' }}>
         {JSON.stringify(payload, null, 2)}
       </pre>
-      <Text size="sm">Answer: {answerOf(delivery)}</Text>
+      <Text size="sm">Response: {answerOf(delivery)}</Text>
       {responseBody !== null && responseBody !== '' && (
         <pre className="snippet breaks" style={{ whiteSpace: 'pre-wrap' }}>
           {responseBody}

@@ -15,8 +15,8 @@ export function getDevMail(api: Api): Middleware {
         `${createdAt}</p><pre>${withLinks(escapeHtml(body))}</pre></article>`,
     );
     respondPage(ctx, 200, {
-      title: 'Mail',
-      body: `<h1>Mail</h1><p>No mail server is configured, so mails appear here.</p>${shown.join('') || '<p>No mails yet.</p>'}`,
+      title: 'Emails',
+      body: `<h1>Emails</h1><p>No mail server is configured, so emails appear here.</p>${shown.join('') || '<p>No emails yet.</p>'}`,
     });
   };
 }

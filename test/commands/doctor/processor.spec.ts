@@ -103,7 +103,7 @@ describe('farebox doctor --only processor', () => {
     assert.deepEqual(
       await findings(),
       new Map([
-        [unpaid, ['credited, and not paid at Stripe: Stripe 0, ledger 20000000 (no payment)']],
+        [unpaid, ['credited but not paid at Stripe: Stripe 0, ledger 20000000 (no payment)']],
         [
           twice,
           [
@@ -115,12 +115,12 @@ describe('farebox doctor --only processor', () => {
           less,
           [
             `${mismatch}: Stripe 19990000, ledger 0 (${tooLittle} (credited))`,
-            `credited, and not paid at Stripe: Stripe 0, ledger 20000000 (${tooLittle} (credited))`,
+            `credited but not paid at Stripe: Stripe 0, ledger 20000000 (${tooLittle} (credited))`,
           ],
         ],
         [
           uncredited,
-          [`paid at Stripe, and not credited: Stripe 20000000, ledger 0 (${paid.get(uncredited)})`],
+          [`paid at Stripe but not credited: Stripe 20000000, ledger 0 (${paid.get(uncredited)})`],
         ],
         [
           one,
@@ -170,7 +170,7 @@ describe('farebox doctor --only processor', () => {
     );
     const newer = rows[0]?.id ?? '';
     const intent = await pay(newer);
-    const expected = `paid at Stripe, and not credited: Stripe 20000000, ledger 0 (${intent})`;
+    const expected = `paid at Stripe but not credited: Stripe 20000000, ledger 0 (${intent})`;
     assert.deepEqual(await findings('--since', since), new Map([[newer, [expected]]]));
     assert.ok((await findings()).size > 1);
     assert.deepEqual(await findings('--since', '2999-01-01'), new Map());

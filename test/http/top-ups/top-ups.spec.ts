@@ -107,7 +107,7 @@ describe('top-ups over HTTP', () => {
     const body = new URLSearchParams({ link, amount: '5' });
     const page = await fetch(`${stack.api.url}/top-up`, { method: 'POST', body });
     assert.equal(page.status, 429);
-    assert.match(await page.text(), /Links have opened too many payment pages for this balance/);
+    assert.match(await page.text(), /Too many payment pages are open for this balance/);
   });
 
   /** Further open top-ups of the same consumer. */

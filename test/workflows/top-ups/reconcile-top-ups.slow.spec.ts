@@ -303,7 +303,7 @@ describe('reconciliation', () => {
       (error: { stdout: string }) => {
         assert.match(
           error.stdout,
-          /\d differences?:\ntu_\w+: credited, and not paid .*ledger \$25\.00; no payment\)/,
+          /\d differences?:\ntu_\w+: credited but not paid .*ledger \$25\.00; no payment\)/,
         );
         return true;
       },

@@ -126,7 +126,7 @@ function questionOf({ code, budgetName, scope, limitMicros }: Approval): string 
   if (scope === 'per_call') return `At most ${limit} is allowed for one call from ${budget}.`;
   return scope === 'window'
     ? `This call costs more than ${budget} has left in its current window, which allows ${limit}.`
-    : `This call costs more than ${budget} has left of its total of ${limit}.`;
+    : `This call costs more than what is left of the total limit (${limit}) of ${budget}.`;
 }
 
 async function answersOf(api: Api, approval: Approval, token: string): Promise<string> {

@@ -39,7 +39,7 @@ export async function postDecision(
   if (!(await mayDecide(api.database, view, approval.id))) {
     throw new ApiError(
       'delegation_not_allowed',
-      'A spend key cannot decide its own requests, only those of budgets below its own, if its own has mayDelegate.',
+      'A spend key cannot decide its own requests. If its budget has mayDelegate, it can decide those of the budgets below its own.',
     );
   }
   demandFitting(approval, body);

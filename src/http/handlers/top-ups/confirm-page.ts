@@ -140,7 +140,7 @@ function question(topUp: TopUp, result: keyof typeof PROBLEMS | undefined): Html
       `${payableText(topUp)}, from your saved card.</p>` +
       (problem ? `<p class="problem" role="alert">${problem}</p>` : '') +
       '<form method="post"><button class="main">Confirm at your bank</button></form>' +
-      '<p class="quiet">Unless you confirm it, nothing is paid, and the request ends within 24 hours.</p>',
+      '<p class="quiet">If you do not confirm the payment, you pay nothing, and the request expires within 24 hours.</p>',
   };
 }
 
@@ -150,7 +150,7 @@ function leaving(url: string): HtmlPage {
     isCard: true,
     refresh: { seconds: 0, url },
     body:
-      `${BRAND}<h1>Opening your bank</h1><p>The page of your bank opens in a moment.</p>` +
+      `${BRAND}<h1>Opening your bank</h1><p>Your bank's page opens in a moment.</p>` +
       `<a class="button main" href="${escapeHtml(url)}">Go to your bank</a>`,
   };
 }
@@ -164,8 +164,8 @@ function checking(topUp: TopUp, looks: unknown): HtmlPage {
     isCard: true,
     ...reload,
     body:
-      `${BRAND}<h1>Payment processing</h1><p role="status">Your bank confirmed it. We add ` +
-      `${formatDollars(topUp.amountMicros)} to your balance once it is paid.</p>${link}`,
+      `${BRAND}<h1>Payment processing</h1><p role="status">Your bank confirmed the payment. We will add ` +
+      `${formatDollars(topUp.amountMicros)} to your balance when it completes.</p>${link}`,
   };
 }
 

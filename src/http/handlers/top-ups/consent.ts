@@ -109,7 +109,7 @@ function changeAutoTopUp(
     if ((await setAutoTopUp(database, caller, settings)) === 'consent_required') {
       throw new ApiError(
         'consent_required',
-        'Allow payments from your saved card first: automatic top-ups are part of them.',
+        'Allow payments from your saved card first: automatic top-ups need them.',
       );
     }
     return getConsent({ database }, { caller });

@@ -86,16 +86,10 @@ export function postTopUpPage(api: Api): Middleware {
       attempt: form.get('attempt') ?? '',
     });
     if (outcome === 'too_many') {
-      return again(
-        429,
-        'This link has opened too many checkouts and opens no more. Sign in to top up.',
-      );
+      return again(429, 'This link has reached its limit of checkouts. Sign in to top up.');
     }
     if (outcome.kind === 'too_many_open') {
-      return again(
-        429,
-        'Links have opened too many payment pages for this balance. Sign in to top up.',
-      );
+      return again(429, 'Too many payment pages are open for this balance. Sign in to top up.');
     }
     const sessionUrl = 'topUp' in outcome ? checkoutUrlOf(api, outcome.topUp) : null;
     if (!('topUp' in outcome) || sessionUrl === null) {
@@ -306,8 +300,9 @@ function paid(topUp: TopUp | undefined, back: URL | undefined, looks: unknown): 
       isCard: true,
       ...reload,
       body:
-        `${BRAND}<h1>Payment processing</h1><p role="status">We add ${formatDollars(topUp.amountMicros)} to your balance once it is ` +
-        `paid. A card takes a moment, a bank debit several days. You can close this page.</p>${link}`,
+        `${BRAND}<h1>Payment processing</h1><p role="status">We will add ${formatDollars(topUp.amountMicros)} to your balance when ` +
+        'the payment completes. A card payment takes a moment; a bank debit takes several days. You can close this page.</p>' +
+        link,
     };
   }
   if (topUp?.status === 'failed' || topUp?.status === 'expired') {
@@ -319,8 +314,9 @@ function paid(topUp: TopUp | undefined, back: URL | undefined, looks: unknown): 
       title: 'Payment processing',
       isCard: true,
       body:
-        `${BRAND}<h1>Payment processing</h1><p role="status">Your balance grows once it is paid. A card takes a moment, ` +
-        'a bank debit several days. Then run the tool again. You can close this page.</p>',
+        `${BRAND}<h1>Payment processing</h1><p role="status">We will add the money to your balance when the payment ` +
+        'completes. A card payment takes a moment; a bank debit takes several days. Then run the tool again. You can close ' +
+        'this page.</p>',
     };
   }
   return {
@@ -351,7 +347,7 @@ function canceled(retry: string | undefined, back: URL | undefined): HtmlPage {
 function left(retry: string | undefined, back: URL | undefined): HtmlPage {
   return unpaid(
     'You left the payment page',
-    'No payment has arrived. If you paid in another tab, your balance grows once the payment arrives.',
+    'No payment has arrived. If you paid in another tab, we will add the money to your balance when the payment arrives.',
     retry,
     back,
   );
