@@ -62,8 +62,11 @@ export interface ConsoleDeps {
 export const PASSWORD_LENGTH_MIN = 10;
 
 const END_MS_MAX = 1_000;
-/** Unused. A used session ends thirty days after signing in (migrations/functions/end_session_in_time.sql). */
-const SESSION_SECONDS = 7 * 86_400;
+/**
+ * How long browsers keep the cookie: as long as a session can last, because only a sign-in sends it. The session itself
+ * ends after seven days without use (migrations/functions/end_session_in_time.sql).
+ */
+const COOKIE_SECONDS = 30 * 86_400;
 /** A passkey is added within this time after signing in: a stolen session alone cannot make itself permanent. */
 const FRESH_SECONDS = 600;
 const LINK_SECONDS = 3_600;
@@ -73,7 +76,9 @@ const TABLES = {
   user: { modelName: 'users', fields: columns('emailVerified', 'createdAt', 'updatedAt') },
   session: {
     modelName: 'sessions',
-    expiresIn: SESSION_SECONDS,
+    expiresIn: COOKIE_SECONDS,
+    // `prolongSession` does that. The library would do it at each request, because it expects thirty days.
+    disableSessionRefresh: true,
     freshAge: FRESH_SECONDS,
     fields: columns('expiresAt', 'ipAddress', 'userAgent', 'userId', 'createdAt', 'updatedAt'),
   },
