@@ -7,6 +7,7 @@ import { betterAuth, type BetterAuthOptions } from 'better-auth';
 import { twoFactor } from 'better-auth/plugins/two-factor';
 import type { Logger } from 'pino';
 import type { Config } from '../config.ts';
+import { PASSWORD_LENGTH_MAX, PASSWORD_LENGTH_MIN } from '../domain/password.ts';
 import { securityMails, type SecurityMails } from '../mail/security-mails.ts';
 import { mailer } from '../mail/send.ts';
 import { setPasswordMail } from '../mail/set-password.ts';
@@ -58,8 +59,6 @@ export interface ConsoleDeps {
   readonly database: Database;
   readonly log: Logger;
 }
-
-export const PASSWORD_LENGTH_MIN = 10;
 
 const END_MS_MAX = 1_000;
 /**
@@ -157,6 +156,7 @@ export function createAuth({ config, database, log }: ConsoleDeps) {
       enabled: true,
       disableSignUp: true,
       minPasswordLength: PASSWORD_LENGTH_MIN,
+      maxPasswordLength: PASSWORD_LENGTH_MAX,
       resetPasswordTokenExpiresIn: LINK_SECONDS,
       revokeSessionsOnPasswordReset: true,
       // Not awaited: how long the request takes must not reveal whether the address has an account.
