@@ -3,7 +3,7 @@
  * can be shown to the user; so does a network failure. `watchConnection` reports whether the API can be reached.
  */
 import type { Session } from './answers.ts';
-import { accountOfPage, maySend, nowSignedIn, signedInAgain } from './session.ts';
+import { accountOfPage, maySend, nowSignedIn, signedInAgain, signInsSoFar } from './session.ts';
 
 const unreachable = { current: false };
 const watchers = new Set<() => void>();
@@ -118,6 +118,7 @@ async function request<T>(method: string, path: string, options: RequestOptions)
   const { body, idempotencyKey, apiKey, waits = true, isAgain = false } = options;
   if (waits) await maySend();
   const sender = accountOfPage();
+  const signIns = signInsSoFar();
   const response = await fetch(path, {
     method,
     credentials: 'same-origin',
@@ -159,7 +160,8 @@ async function request<T>(method: string, path: string, options: RequestOptions)
   // Somebody signed out meanwhile, and another account may have signed in: nobody waits for the answer anymore.
   if (accountOfPage() !== account) return new Promise(() => {});
   if (session) await nowSignedIn(session);
-  else if (!(await signedInAgain())) throw failure;
+  // An answer that comes late tells of an earlier session: somebody has signed in since the request was sent.
+  else if (signIns === signInsSoFar() && !(await signedInAgain())) throw failure;
   return request(method, path, { ...options, isAgain: true });
 }
 

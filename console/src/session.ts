@@ -11,12 +11,18 @@ type Account = Pick<Session, 'consumerId' | 'email'>;
 let account: Account | undefined;
 let signingIn: PromiseWithResolvers<void> | undefined;
 let isLeft = false;
+let signIns = 0;
 const watchers = new Set<() => void>();
 const tabs = new BroadcastChannel('farebox-session');
 
 /** The consumer's id of the account that is signed in on this page, or was until its session ended. */
 export function accountOfPage(): string | undefined {
   return account?.consumerId;
+}
+
+/** How often somebody was found to be signed in, here or in another tab. */
+export function signInsSoFar(): number {
+  return signIns;
 }
 
 /** Resolves when requests may be sent: not while the dialog is open, nor as another account. */
@@ -89,6 +95,7 @@ function continuesWith(consumerId: string): boolean {
     window.location.assign('/console/balance');
     return false;
   }
+  signIns += 1;
   signingIn?.resolve();
   signingIn = undefined;
   notify();

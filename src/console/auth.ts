@@ -7,6 +7,7 @@ import { betterAuth, type BetterAuthOptions } from 'better-auth';
 import { twoFactor } from 'better-auth/plugins/two-factor';
 import type { Logger } from 'pino';
 import type { Config } from '../config.ts';
+import { PASSWORD_LENGTH_MAX, PASSWORD_LENGTH_MIN } from '../domain/password.ts';
 import { securityMails, type SecurityMails } from '../mail/security-mails.ts';
 import { mailer } from '../mail/send.ts';
 import { setPasswordMail } from '../mail/set-password.ts';
@@ -59,11 +60,12 @@ export interface ConsoleDeps {
   readonly log: Logger;
 }
 
-export const PASSWORD_LENGTH_MIN = 10;
-
 const END_MS_MAX = 1_000;
-/** Unused. A used session ends thirty days after signing in (migrations/functions/end_session_in_time.sql). */
-const SESSION_SECONDS = 7 * 86_400;
+/**
+ * How long browsers keep the cookie: as long as a session can last, because only a sign-in sends it. The session itself
+ * ends after seven days without use (migrations/functions/end_session_in_time.sql).
+ */
+const COOKIE_SECONDS = 30 * 86_400;
 /** A passkey is added within this time after signing in: a stolen session alone cannot make itself permanent. */
 const FRESH_SECONDS = 600;
 const LINK_SECONDS = 3_600;
@@ -73,7 +75,9 @@ const TABLES = {
   user: { modelName: 'users', fields: columns('emailVerified', 'createdAt', 'updatedAt') },
   session: {
     modelName: 'sessions',
-    expiresIn: SESSION_SECONDS,
+    expiresIn: COOKIE_SECONDS,
+    // `prolongSession` does that. The library would do it at each request, because it expects thirty days.
+    disableSessionRefresh: true,
     freshAge: FRESH_SECONDS,
     fields: columns('expiresAt', 'ipAddress', 'userAgent', 'userId', 'createdAt', 'updatedAt'),
   },
@@ -152,6 +156,7 @@ export function createAuth({ config, database, log }: ConsoleDeps) {
       enabled: true,
       disableSignUp: true,
       minPasswordLength: PASSWORD_LENGTH_MIN,
+      maxPasswordLength: PASSWORD_LENGTH_MAX,
       resetPasswordTokenExpiresIn: LINK_SECONDS,
       revokeSessionsOnPasswordReset: true,
       // Not awaited: how long the request takes must not reveal whether the address has an account.

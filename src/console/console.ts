@@ -6,6 +6,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { ApiError } from '../domain/errors.ts';
 import { remembered } from '../domain/remembered.ts';
 import type { KeyOwner } from '../store/accounts/api-keys.ts';
+import { prolongSession } from '../store/console/sessions.ts';
 import { findAccountOfUser, type AccountOwner } from '../store/console/users.ts';
 import type { Auth, ConsoleDeps } from './auth.ts';
 import { ADDRESS_HEADER, addressIn } from './client-address.ts';
@@ -29,7 +30,6 @@ interface Loaded {
   readonly auth: Auth;
   readonly handle: (request: IncomingMessage, response: ServerResponse) => Promise<void>;
   readonly headersOf: (headers: IncomingMessage['headers']) => Headers;
-  readonly isEnded: (error: unknown) => boolean;
 }
 
 export class Console {
@@ -86,19 +86,17 @@ export class Console {
 
   /**
    * The session's owner, acting in the given role; undefined when the session has ended. 503 when it cannot
-   * be read.
+   * be read. Prolongs the session.
    */
   async findCaller(
     request: IncomingMessage,
     kind: 'consumer' | 'developer',
   ): Promise<SignedInOwner | undefined> {
-    const { auth, headersOf, isEnded } = await this.#load();
+    const { auth, headersOf } = await this.#load();
     this.#renewCookies(request);
     const found = await auth.api
       .getSession({ headers: headersOf(request.headers) })
       .catch((error: unknown) => {
-        // The session was ended while the library prolonged it.
-        if (isEnded(error)) return null;
         // The library logs the error of the database, and throws one of its own.
         throw new ApiError(
           'service_unavailable',
@@ -110,6 +108,7 @@ export class Console {
     const owner = found && (await findAccountOfUser(this.#deps.database, found.user.id));
     if (!owner) return undefined;
     const { id: sessionId } = found.session;
+    await prolongSession(this.#deps.database, sessionId);
     const noKey = { keyId: '', hash: '', expiresAt: null, spend: null, guard: null };
     return { ...owner, ...noKey, kind, sessionId };
   }
@@ -123,14 +122,12 @@ export class Console {
   }
 
   async #import(): Promise<Loaded> {
-    const [{ createAuth }, { toNodeHandler, fromNodeHeaders }, { isAPIError }] = await Promise.all([
+    const [{ createAuth }, { toNodeHandler, fromNodeHeaders }] = await Promise.all([
       import('./auth.ts'),
       import('better-auth/node'),
-      import('better-auth/api'),
     ]);
     const auth = createAuth(this.#deps);
     this.#auth = auth;
-    const isEnded = (error: unknown) => isAPIError(error) && error.status === 'UNAUTHORIZED';
-    return { auth, handle: toNodeHandler(auth.handler), headersOf: fromNodeHeaders, isEnded };
+    return { auth, handle: toNodeHandler(auth.handler), headersOf: fromNodeHeaders };
   }
 }

@@ -33,6 +33,20 @@ export interface TopUpFailure {
   readonly message: string;
 }
 
+/** Why a top-up from the saved card failed. */
+export type CardFailureCode =
+  | 'card_declined'
+  | 'card_expired'
+  | 'authentication_required'
+  | 'invalid_amount'
+  | 'tax_address_missing'
+  | 'declined_too_often'
+  | 'consent_required'
+  | 'consent_ceiling_reached'
+  | 'no_saved_card'
+  | 'payment_too_late'
+  | 'payment_failed';
+
 /** A top-up through Stripe, which accepts $0.50 to $999,999.99. */
 export const TOP_UP_MICROS_MIN = 500_000;
 export const TOP_UP_MICROS_MAX = 999_999_990_000;
@@ -73,15 +87,25 @@ export const OPEN_LINK_CHECKOUTS_MAX = 50;
  */
 export const AUTO_TOP_UP_STATUSES = ['on', 'waiting', 'off'] as const;
 
+/** Why they wait without a failure. */
+export type WaitReason =
+  | 'consent_required'
+  | 'consent_ceiling_reached'
+  | 'ceiling_reached'
+  | 'authentication_required';
+
+/** Why one failed. After some failures they turn themselves off. The excluded codes are of direct top-ups alone. */
+export type AutoTopUpFailureCode = Exclude<
+  CardFailureCode,
+  WaitReason | 'declined_too_often' | 'payment_too_late'
+>;
+
 /** Why they turned themselves off without a failure: a payment may not be the cardholder's own. */
 export type SuspectReason = 'payment_disputed' | 'fraud_warning';
 
 export interface AutoTopUpState {
   readonly status: (typeof AUTO_TOP_UP_STATUSES)[number];
-  /**
-   * Why it waits or turned itself off: the code of the decline, or of the ceiling that it reached, or a
-   * `SuspectReason`.
-   */
+  /** Why it waits or turned itself off: a `WaitReason`, an `AutoTopUpFailureCode` or a `SuspectReason`. */
   readonly reason: string | null;
 }
 

@@ -1,5 +1,5 @@
 /** Tells owners of accounts that their automatic top-ups have turned themselves off, before charges are refused. */
-import type { SuspectReason } from '../domain/top-up.ts';
+import type { AutoTopUpFailureCode, SuspectReason } from '../domain/top-up.ts';
 import {
   dropTurnedOff,
   settleTurnedOff,
@@ -30,7 +30,7 @@ const SUSPICIONS: Readonly<Record<SuspectReason, string>> = {
     'the cardholder whether the payment was genuine before you turn them on again.',
 };
 
-const FAILURES: Readonly<Record<string, string>> = {
+const FAILURES: Readonly<Record<AutoTopUpFailureCode, string>> = {
   card_declined: 'The bank declined the saved card.',
   card_expired: 'The saved card has expired.',
   no_saved_card: 'No card is saved.',
@@ -57,8 +57,9 @@ function isSuspect(reason: string): reason is SuspectReason {
 }
 
 function failedText(reason: string): string {
+  const texts: Readonly<Record<string, string>> = FAILURES;
   return (
     'Automatic top-ups failed, so Farebox turned them off for your account. The last failure: ' +
-    (FAILURES[reason] ?? reason)
+    (texts[reason] ?? reason)
   );
 }

@@ -51,19 +51,36 @@ export async function pruneLogs(database: Database, retentionDays: number): Prom
     )
     select count(*) as count from gone
   `);
-  const expired = await database.oneFirst(sql.type(countRow)`
-    with sessions as (
-      delete from console.sessions where expires_at < now() returning 1
-    ), verifications as (
-      delete from console.verifications where expires_at < now() returning 1
-    ), links as (
-      delete from console.sign_in_links where expires_at < now() returning 1
+  const sessions = await database.oneFirst(sql.type(countRow)`
+    with gone as (
+      delete from console.sessions where id in (
+        select id from console.sessions where expires_at < now()
+        limit ${ROWS_PER_STEP} for update skip locked
+      ) returning 1
     )
-    select (select count(*) from sessions) + (select count(*) from verifications)
-      + (select count(*) from links) as count
+    select count(*) as count from gone
   `);
+  const verifications = await database.oneFirst(sql.type(countRow)`
+    with gone as (
+      delete from console.verifications where id in (
+        select id from console.verifications where expires_at < now()
+        limit ${ROWS_PER_STEP} for update skip locked
+      ) returning 1
+    )
+    select count(*) as count from gone
+  `);
+  const links = await database.oneFirst(sql.type(countRow)`
+    with gone as (
+      delete from console.sign_in_links where token_hash in (
+        select token_hash from console.sign_in_links where expires_at < now()
+        limit ${ROWS_PER_STEP} for update skip locked
+      ) returning 1
+    )
+    select count(*) as count from gone
+  `);
+  const counts = [stripeEvents, events, approvals, sessions, verifications, links];
   return {
-    rows: stripeEvents + events + approvals + expired,
-    hasMore: Math.max(stripeEvents, events, approvals) === ROWS_PER_STEP,
+    rows: counts.reduce((sum, count) => sum + count),
+    hasMore: Math.max(...counts) === ROWS_PER_STEP,
   };
 }

@@ -5,7 +5,7 @@
 import type { Stripe } from 'stripe';
 import { wireId } from '../domain/ids.ts';
 import { asMicros, formatDollars, microsOfCents, type Micros } from '../domain/money.ts';
-import type { TopUpFailure } from '../domain/top-up.ts';
+import type { CardFailureCode, TopUpFailure } from '../domain/top-up.ts';
 import type { Verdict } from '../domain/verdict.ts';
 
 /** The values of the row that a payment must match. */
@@ -49,11 +49,11 @@ export const FAILURES = {
   no_saved_card: `No card is saved. ${CHECKOUT}, which offers to save the card.`,
   payment_too_late: `The payment could not be attempted within 15 minutes, so nothing was charged. Repeat it with a new Idempotency-Key.`,
   payment_failed: `The bank did not complete the payment. ${CHECKOUT}.`,
-} as const;
+} as const satisfies Readonly<Record<CardFailureCode, string>>;
 
-export const FAILURE_CODES = Object.keys(FAILURES) as (keyof typeof FAILURES)[];
+export const FAILURE_CODES = Object.keys(FAILURES) as CardFailureCode[];
 
-export function failureOf(code: keyof typeof FAILURES): TopUpFailure {
+export function failureOf(code: CardFailureCode): TopUpFailure {
   return { code, message: FAILURES[code] };
 }
 
@@ -73,7 +73,7 @@ export function storedFailureOf({
 }): Extract<Verdict, { kind: 'failed' }> {
   if (refusedCardId !== null) return refusedFor(refusedCardId);
   if (code !== null && Object.hasOwn(FAILURES, code))
-    return { kind: 'failed', failure: failureOf(code as keyof typeof FAILURES) };
+    return { kind: 'failed', failure: failureOf(code as CardFailureCode) };
   throw new Error(`${code} is not a failure code of top-ups`);
 }
 
@@ -216,7 +216,7 @@ function verdictOfDecline(error: Stripe.PaymentIntent.LastPaymentError): Verdict
   return { kind: 'failed', failure: failureOf(codeOf(error)) };
 }
 
-function codeOf(error: Stripe.PaymentIntent.LastPaymentError): keyof typeof FAILURES {
+function codeOf(error: Stripe.PaymentIntent.LastPaymentError): CardFailureCode {
   if (error.payment_method && error.payment_method.type !== 'card') return 'payment_failed';
   return error.code === 'expired_card' ? 'card_expired' : 'card_declined';
 }

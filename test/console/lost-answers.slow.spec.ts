@@ -8,7 +8,13 @@ import { ask } from '../support/approval-requests.ts';
 import { makeBudget, makeKey } from '../support/budget-requests.ts';
 import { createAccount, type TestAccount } from '../support/accounts.ts';
 import { call, charge } from '../support/http.ts';
-import { openForEach, openedDialog, type ConsoleHarness, type Window } from '../support/console.ts';
+import {
+  openForEach,
+  openPage,
+  openedDialog,
+  type ConsoleHarness,
+  type Window,
+} from '../support/console.ts';
 import { until } from '../support/stack.ts';
 
 const UNKNOWN = { error: { code: 'outcome_unknown', message: 'The answer was lost' } };
@@ -355,6 +361,34 @@ describe('the console without an answer', function () {
       times: 1,
     });
     await charge(harness.stack.api, account, { tool: 'search', amount: 1 });
+    await page.getByText('$4.00', { exact: true }).first().waitFor();
+    assert.equal(await page.getByRole('dialog').count(), 0);
+  });
+
+  it('does not ask to sign in when it hears of the end of the session after somebody has signed in again', async () => {
+    const account = await harness.newAccount(5);
+    await window.enter(account);
+    await page.getByText('$5.00', { exact: true }).first().waitFor();
+    const json = { error: { code: 'session_required', message: 'Sign in' } };
+    const [asked, answered] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const refuseLate = async (route: Route) => {
+      asked.resolve();
+      await answered.promise;
+      await route.fulfill({ status: 401, json });
+    };
+    await page.route('**/v1/session', refuseLate, { times: 1 });
+    await page.route('**/v1/balance', (route) => route.fulfill({ status: 401, json }), {
+      times: 1,
+    });
+    await charge(harness.stack.api, account, { tool: 'search', amount: 1 });
+    await asked.promise;
+    await page.evaluate(`void (window.heard = new Promise((resolve) => {
+      new BroadcastChannel('farebox-session').addEventListener('message', () => resolve());
+    }))`);
+    const second = await openPage(window.context);
+    await second.goto(`${harness.stack.api.url}/console/usage`);
+    await page.evaluate('window.heard');
+    answered.resolve();
     await page.getByText('$4.00', { exact: true }).first().waitFor();
     assert.equal(await page.getByRole('dialog').count(), 0);
   });

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { Client } from 'pg';
 import { readTemporalConfig } from '../../src/config.ts';
 import { createDatabase, type Database } from '../../src/store/database.ts';
+import { pruneLogs } from '../../src/store/prune-logs.ts';
 import { createTemporalClient, type TemporalClient } from '../../src/temporal/client.ts';
 import { scheduleIdOf } from '../../src/temporal/schedules.ts';
 import { proveBooks } from '../support/books.ts';
@@ -115,6 +116,33 @@ describe('the pruning of logs', function () {
     await run();
     assert.deepEqual(await idsOf('console.sign_in_links', 'token_hash'), ['\\x02']);
     await proveBooks(env, { processor: false, only: ['schema', 'balances', 'top-ups'] });
+  });
+
+  it('deletes what has expired in the console, in more than one step, and keeps the rest', async () => {
+    await client.query(`
+      with person as (
+        insert into console.users (email, name, email_verified) values ('many@example.com', 'many', true) returning id
+      )
+      insert into console.sessions (user_id, token, expires_at, updated_at)
+      select id, 'ended ' || n, now() - interval '1 second', now() from person, generate_series(1, 10001) n
+      union all select id, 'open', now() + interval '1 hour', now() from person
+    `);
+    await client.query(`
+      insert into console.verifications (identifier, value, expires_at)
+      select 'ended', n, now() - interval '1 second' from generate_series(1, 10001) n
+      union all select 'open', 0, now() + interval '1 hour'
+    `);
+    await client.query(`
+      insert into console.sign_in_links (token_hash, email, expires_at)
+      select int4send(n), 'ended@example.com', now() - interval '1 second' from generate_series(1, 10001) n
+    `);
+    const first = await pruneLogs(database, 40);
+    assert.deepEqual(first, { rows: 30_000, hasMore: true });
+    await run();
+    assert.deepEqual(await idsOf('console.sessions', 'token'), ['open']);
+    assert.deepEqual(await idsOf('console.verifications', 'identifier'), ['open']);
+    const links = await idsOf('console.sign_in_links', 'email');
+    assert.ok(!links.includes('ended@example.com'));
   });
 
   it('is run by a schedule once a day', async () => {

@@ -4,6 +4,7 @@ import { IconSearch } from '@tabler/icons-react';
 import { useQuery } from '@tanstack/react-query';
 import { Link, useNavigate, useSearch } from '@tanstack/react-router';
 import { useEffect, useState } from 'react';
+import { FOUND_MAX } from '../../../src/domain/operators.ts';
 import type { OperatorAccounts } from '../answers.ts';
 import { read } from '../api.ts';
 import { decimalsOfAll } from '../format.ts';
@@ -102,9 +103,9 @@ function Found({ accounts }: OperatorAccounts) {
           </Table.Tr>
         ))}
       </ScrollTable>
-      {accounts.length === 20 && (
+      {accounts.length === FOUND_MAX && (
         <Text size="sm" c="dimmed" p="md">
-          Only the first 20 are shown.
+          Only the first {FOUND_MAX} are shown.
         </Text>
       )}
     </Card>

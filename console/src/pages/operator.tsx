@@ -4,6 +4,7 @@ import { IconCircleCheck } from '@tabler/icons-react';
 import { useQuery } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import { paymentsText } from '../../../src/domain/difference.ts';
+import { LISTED_MAX } from '../../../src/domain/operators.ts';
 import type { OperatorStatus } from '../answers.ts';
 import { read } from '../api.ts';
 import { decimalsOfAll } from '../format.ts';
@@ -15,8 +16,6 @@ import { Empty, Loaded } from '../parts/states.tsx';
 import { Money, Time } from '../parts/values.tsx';
 
 const POLL_MS = 10_000;
-/** The API lists at most so much of a kind (`LISTED_MAX`). */
-const LISTED_MAX = 50;
 /** A long list leaves room for the cards below it. */
 const LIST_HEIGHT = 480;
 

@@ -14,12 +14,11 @@ import {
 import { useQueryClient } from '@tanstack/react-query';
 import { Link, useNavigate, useSearch } from '@tanstack/react-router';
 import { useEffect, useState, type ReactNode } from 'react';
+import { PASSWORD_LENGTH_MAX, PASSWORD_LENGTH_MIN } from '../../../src/domain/password.ts';
 import { ApiFailure, auth } from '../api.ts';
 import { Brand } from '../parts/brand.tsx';
 import { EmailInput, SignInForm, useForm } from '../parts/sign-in-form.tsx';
 import { forgetAccount } from '../session.ts';
-
-const PASSWORD_LENGTH_MIN = 10;
 
 interface FrameProps {
   readonly title: string;
@@ -178,7 +177,7 @@ export function SetPasswordPage() {
         <Stack gap="md" mt="md">
           <PasswordInput
             label="New password"
-            description={`${PASSWORD_LENGTH_MIN} to 128 characters`}
+            description={`${PASSWORD_LENGTH_MIN} to ${PASSWORD_LENGTH_MAX} characters`}
             autoComplete="new-password"
             required
             withAsterisk={false}

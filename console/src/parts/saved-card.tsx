@@ -2,6 +2,11 @@
 import { Badge, Button, Checkbox, Group, SimpleGrid, Stack, Text } from '@mantine/core';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
+import type {
+  AutoTopUpFailureCode,
+  SuspectReason,
+  WaitReason,
+} from '../../../src/domain/top-up.ts';
 import type { Cards, CardSetup, Consent } from '../answers.ts';
 import { read, write } from '../api.ts';
 import { changesOf } from '../changes.ts';
@@ -279,14 +284,14 @@ function AutoState({ consent: { ceiling, autoTopUp } }: { readonly consent: Cons
 }
 
 /** They wait without a failure. */
-const OBSTACLES: Readonly<Record<string, string>> = {
+const OBSTACLES: Readonly<Record<WaitReason, string>> = {
   consent_required: 'You have withdrawn your consent to payments from the saved card.',
   consent_ceiling_reached: 'The monthly limit of the saved card is reached.',
   ceiling_reached: 'The monthly limit of automatic top-ups is reached.',
   authentication_required: 'The bank wants you to confirm the payment. Open it under Top-ups.',
 };
 
-const FAILURES: Readonly<Record<string, string>> = {
+const FAILURES: Readonly<Record<AutoTopUpFailureCode, string>> = {
   card_declined: 'The card was declined. Use or save another card.',
   card_expired: 'The card has expired. Use or save another card.',
   no_saved_card: 'No card is saved. Save one here or at checkout.',
@@ -296,12 +301,14 @@ const FAILURES: Readonly<Record<string, string>> = {
 };
 
 /** They turned themselves off without a failure. */
-const SUSPICIONS: Readonly<Record<string, string>> = {
+const SUSPICIONS: Readonly<Record<SuspectReason, string>> = {
   payment_disputed:
     'A payment was disputed. Ask the cardholder why before you turn automatic top-ups on again.',
   fraud_warning:
     'A bank reported a payment as possible fraud. Ask the cardholder before you turn automatic top-ups on again.',
 };
+
+const REASONS: Readonly<Record<string, string>> = { ...OBSTACLES, ...SUSPICIONS, ...FAILURES };
 
 /** What follows a failure that was not the last one. */
 const TRIED_AGAIN =
@@ -344,7 +351,7 @@ function AutoPart({ consent }: { readonly consent: Consent }) {
       {reason !== null && (
         <Text size="sm" c="dimmed" role="status">
           {isOver ? 'Turned off: ' : 'Waiting: '}
-          {OBSTACLES[reason] ?? SUSPICIONS[reason] ?? FAILURES[reason] ?? reason}
+          {REASONS[reason] ?? reason}
           {!isOver && Object.hasOwn(FAILURES, reason) && ` ${TRIED_AGAIN}`}
         </Text>
       )}

@@ -10,7 +10,7 @@ const TurnedOff = Type.Object({
   ledger: Type.Integer(),
   consumerId: Type.String(),
   email: Type.String(),
-  /** The code of the last failure, or a `SuspectReason`. */
+  /** An `AutoTopUpFailureCode` or a `SuspectReason`. */
   reason: Type.String(),
   /** As text, which keeps the microseconds. */
   triedAt: Type.String(),

@@ -6,6 +6,7 @@
 import { randomUUIDv7 } from 'node:crypto';
 import { Type, type Static } from 'typebox';
 import { asMicros, type Micros } from '../../domain/money.ts';
+import type { WaitReason } from '../../domain/top-up.ts';
 import { micros, nullable, row, sql, type Connection, type Transaction } from '../database.ts';
 import { hastenNotices } from '../outbox.ts';
 
@@ -57,7 +58,7 @@ export function obstacleTo(
     ceilingMicros,
   }: { readonly amountMicros: number; readonly ceilingMicros: number },
   consent: Consent,
-): 'consent_required' | 'consent_ceiling_reached' | 'ceiling_reached' | null {
+): WaitReason | null {
   if (consent.ceiling === null) return 'consent_required';
   if (amountMicros > leftOfMonth(consent)) return 'consent_ceiling_reached';
   const left = leftOfMonth({ ceiling: ceilingMicros, taken: consent.takenAutomatically });

@@ -1,6 +1,7 @@
 /** Accounts as operators see them: found by any clue, and why their balance is what it is. */
 import { uuidOf, wireId, uuidTime } from '../../../domain/ids.ts';
 import { asMicros, dollarsOf } from '../../../domain/money.ts';
+import { FOUND_MAX } from '../../../domain/operators.ts';
 import type {
   AccountReply,
   AccountsQuery,
@@ -27,7 +28,6 @@ import { topUpWorkflowId } from '../../../temporal/start-top-up.ts';
 import { idIn, noSuch } from '../../look-ups.ts';
 import { customerUrlOf, linksOf } from './links.ts';
 
-const FOUND_MAX = 20;
 const ACTIONS_MAX = 20;
 
 export async function getAccounts(

@@ -2,6 +2,7 @@
 import { DIFFERENCES, paymentToOpen } from '../../../domain/difference.ts';
 import { wireId } from '../../../domain/ids.ts';
 import { dollarsOf } from '../../../domain/money.ts';
+import { LISTED_MAX } from '../../../domain/operators.ts';
 import type { OperatorStatusReply } from '../../../schemas/operators.ts';
 import { readBacklog } from '../../../store/operators/backlog.ts';
 import { findWalkedUntil, listExaminations } from '../../../store/doctor/last-findings.ts';
@@ -15,8 +16,6 @@ import { topUpWorkflowId } from '../../../temporal/start-top-up.ts';
 import { linksOf } from './links.ts';
 import { wireWaiting } from './waiting.ts';
 
-/** The most items of each kind on the page. */
-const LISTED_MAX = 50;
 /** The most waiting items of each kind. Most of them need nobody. */
 const WAITING_LISTED_MAX = 20;
 
