@@ -51,7 +51,7 @@ export function offeredCards(
 ): readonly Stripe.PaymentMethod[] {
   if (mode !== 'payment' || typeof customer !== 'string') return [];
   const cards = store.all('payment_method', { customer, type: 'card' });
-  return cards.filter(({ allow_redisplay }) => allow_redisplay === 'always');
+  return cards.filter(({ allow_redisplay }) => allow_redisplay === 'always').toReversed();
 }
 
 export function paySession(context: Context, id: string, form: PaymentForm): PaymentResult {
