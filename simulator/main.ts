@@ -6,14 +6,14 @@
  * a bank debit takes; 10), SIMULATOR_TICK_MS (how often it looks for what is due; 1000).
  */
 import type { AddressInfo } from 'node:net';
-import { settleDueDebits } from './hosted-page/checkout-payment.ts';
-import { objectToDuePayments } from './resources/banks.ts';
-import { expireDueSessions } from './resources/checkout-sessions.ts';
-import { settleDueRefunds } from './resources/refunds.ts';
+import { settleDueDebit } from './hosted-page/checkout-payment.ts';
+import { objectToPayment } from './resources/banks.ts';
+import { expire } from './resources/checkout-sessions.ts';
+import { settleDueRefund } from './resources/refunds.ts';
 import { KEPT_MS } from './http/idempotency.ts';
 import { RateLimit } from './http/rate-limit.ts';
 import { createSimulatorServer } from './http/server.ts';
-import { run, type Simulation } from './simulation.ts';
+import { run, runDue, type Simulation } from './simulation.ts';
 import { Store } from './store.ts';
 import { Webhooks } from './webhooks.ts';
 
@@ -52,13 +52,11 @@ server.listen(Number(setting('SIMULATOR_PORT')), HOST, () => {
 });
 
 function tick(): void {
-  run(simulation, null, (context) => {
-    expireDueSessions(context);
-    settleDueDebits(context);
-    objectToDuePayments(context);
-    settleDueRefunds(context);
-    store.forgetAnswersBefore(Date.now() - KEPT_MS);
-  });
+  runDue(simulation, 'checkout.session', expire);
+  runDue(simulation, 'payment_intent', settleDueDebit);
+  runDue(simulation, 'charge', objectToPayment);
+  runDue(simulation, 'refund', settleDueRefund);
+  run(simulation, null, () => store.forgetAnswersBefore(Date.now() - KEPT_MS));
 }
 
 /** Immediately: every answered request is committed, and webhooks in flight are sent again after the next start. */

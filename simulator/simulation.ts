@@ -4,7 +4,7 @@
  */
 import type { Context } from './context.ts';
 import type { RateLimit } from './http/rate-limit.ts';
-import type { Store } from './store.ts';
+import type { Kind, Kinds, Store } from './store.ts';
 import type { Webhooks } from './webhooks.ts';
 
 export interface Simulation {
@@ -28,4 +28,25 @@ export function run<T>(
   );
   webhooks.pump();
   return result;
+}
+
+/**
+ * Runs `work` for each due object, in transactions of their own. An object that it fails for is reported and no longer
+ * due, so that it stops neither the others nor the process.
+ */
+export function runDue<K extends Kind>(
+  simulation: Simulation,
+  kind: K,
+  work: (context: Context, object: Kinds[K]) => void,
+): void {
+  const { store } = simulation;
+  for (const object of store.due(kind, Math.floor(Date.now() / 1_000))) {
+    const { id } = object;
+    try {
+      run(simulation, null, (context) => work(context, object));
+    } catch (error) {
+      process.stderr.write(`simulator: ${id}: ${error instanceof Error ? error.stack : error}\n`);
+      store.forgetDue(id);
+    }
+  }
 }

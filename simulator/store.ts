@@ -201,6 +201,10 @@ export class Store {
     return this.#all(query, now, kind).map((row) => JSON.parse(row['body'] as string) as Kinds[K]);
   }
 
+  forgetDue(id: string): void {
+    this.#run('update objects set due_at = null where id = ?', id);
+  }
+
   owe(eventId: string, nowMs: number): void {
     this.#run(
       'insert into owed_webhooks (event_id, first_at_ms, next_at_ms) values (?, ?, ?)',

@@ -51,7 +51,7 @@ export function offeredCards(
 ): readonly Stripe.PaymentMethod[] {
   if (mode !== 'payment' || typeof customer !== 'string') return [];
   const cards = store.all('payment_method', { customer, type: 'card' });
-  return cards.filter(({ allow_redisplay }) => allow_redisplay === 'always');
+  return cards.filter(({ allow_redisplay }) => allow_redisplay === 'always').toReversed();
 }
 
 export function paySession(context: Context, id: string, form: PaymentForm): PaymentResult {
@@ -146,14 +146,12 @@ export function settleDebit(
   record(context, `checkout.session.async_payment_${outcome}`, session);
 }
 
-/** Debits that no control settled in time end as their account number determines. */
-export function settleDueDebits(context: Context): void {
-  for (const intent of context.store.due('payment_intent', context.now)) {
-    const method = context.store.follow('payment_method', intent.payment_method);
-    const source = method && sourceOfMethod(context, method);
-    const fails = source?.type === 'us_bank_account' && source.failure !== undefined;
-    settleDebit(context, intent, fails ? 'failed' : 'succeeded');
-  }
+/** A debit that no control settled in time ends as its account number determines. */
+export function settleDueDebit(context: Context, intent: Stripe.PaymentIntent): void {
+  const method = context.store.follow('payment_method', intent.payment_method);
+  const source = method && sourceOfMethod(context, method);
+  const fails = source?.type === 'us_bank_account' && source.failure !== undefined;
+  settleDebit(context, intent, fails ? 'failed' : 'succeeded');
 }
 
 /** One intent for all attempts on a session. Also creates a customer when a card will be saved, or for an invoice. */

@@ -210,14 +210,14 @@ export function notesOfSession(context: Context, id: string): SessionNotes {
   return context.store.notesOf(id) as unknown as SessionNotes;
 }
 
-export function expireDueSessions(context: Context): void {
+function expireDueSessions(context: Context): void {
   for (const session of context.store.due('checkout.session', context.now)) {
     expire(context, session);
   }
 }
 
 /** A declined attempt, if any, ends with the session. */
-function expire(context: Context, session: Stripe.Checkout.Session): void {
+export function expire(context: Context, session: Stripe.Checkout.Session): void {
   if (typeof session.payment_intent === 'string') {
     cancel(context, getIntent(context, session.payment_intent), 'automatic');
   }

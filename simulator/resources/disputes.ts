@@ -68,15 +68,24 @@ export interface DisputeOrder {
   readonly currency: string | undefined;
 }
 
+function undisputedCents({ store }: Context, { id, amount: charged }: Stripe.Charge): number {
+  const disputed = store
+    .all('dispute', { charge: id })
+    .filter(({ status }) => status !== 'won' && status !== 'warning_closed')
+    .reduce((sum, { amount }) => sum + amount, 0);
+  return charged - disputed;
+}
+
+/** What is neither refunded nor disputed. */
+export function disputableCents(context: Context, charge: Stripe.Charge): number {
+  return Math.min(undisputedCents(context, charge), charge.amount - charge.amount_refunded);
+}
+
 export function openDispute(context: Context, order: DisputeOrder): Stripe.Dispute {
   const charge = succeededChargeOf(context, getIntent(context, order.paymentIntent));
   if (!charge) throw refused(`${order.paymentIntent} has no successful charge to dispute.`);
-  const disputed = context.store
-    .all('dispute', { charge: charge.id })
-    .filter(({ status }) => status !== 'won' && status !== 'warning_closed')
-    .reduce((sum, { amount }) => sum + amount, 0);
-  const left = charge.amount - disputed;
-  const amount = order.amount ?? Math.min(left, charge.amount - charge.amount_refunded);
+  const left = undisputedCents(context, charge);
+  const amount = order.amount ?? disputableCents(context, charge);
   if (amount < 1 || amount > left) {
     throw refused(`A dispute of ${charge.id} is 1 to ${left} cents, not ${amount}.`);
   }

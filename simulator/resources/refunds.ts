@@ -73,16 +73,14 @@ export const createRefund: Handler = (context, params) => {
 };
 
 /** A pending refund succeeds; one to a card that rejects refunds fails. */
-export function settleDueRefunds(context: Context): void {
-  for (const refund of context.store.due('refund', context.now)) {
-    if (refund.status !== 'pending') {
-      failRefund(context, refund.id);
-      continue;
-    }
-    refund.status = 'succeeded';
-    context.store.update(refund, null);
-    record(context, 'refund.updated', refund);
+export function settleDueRefund(context: Context, refund: Stripe.Refund): void {
+  if (refund.status !== 'pending') {
+    failRefund(context, refund.id);
+    return;
   }
+  refund.status = 'succeeded';
+  context.store.update(refund, null);
+  record(context, 'refund.updated', refund);
 }
 
 /** The card's bank rejected the refund, so the money returns to us. */

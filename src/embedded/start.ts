@@ -81,11 +81,8 @@ async function startAll(options: StartOptions, run: Run, progress: Progress): Pr
   const shared = sharedSettings(options);
   const processor = startProcessor(servers);
   if (options.maintenance) {
-    const settings = {
-      ...shared,
-      ...(await migrateDatabase(servers, shared)),
-      ...(await processor),
-    };
+    const [database, payments] = await Promise.all([migrateDatabase(servers, shared), processor]);
+    const settings = { ...shared, ...database, ...payments };
     progress.end();
     announceRun(dataDir, settings);
     progress.line('\nReady for maintenance: no API and no worker is running');

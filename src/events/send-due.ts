@@ -132,6 +132,7 @@ async function attempt(
   const posted = await poster.post(endpoint.url, signedMessage(deps.signer, to, delivery));
   const made: Attempt = {
     endpointId: endpoint.id,
+    url: endpoint.url,
     eventId: delivery.id,
     attempts: delivery.attempts,
     dueAt: delivery.dueAt,

@@ -55,6 +55,8 @@ function lines(fd: number): DestinationStream {
   const hasRoom = roomInSecond();
   let leftOut = 0;
   let dropped = 0;
+  /** The end of a line of which a pipe had room for the beginning. */
+  let rest = Buffer.alloc(0);
   return {
     write(line) {
       if (!hasRoom(line)) {
@@ -65,7 +67,14 @@ function lines(fd: number): DestinationStream {
         (leftOut > 0 ? warning({ leftOut }, 'too many log lines in a second') : '') +
         (dropped > 0 ? warning({ dropped }, 'could not write log lines') : '');
       try {
-        writeSync(fd, before + line);
+        const text = Buffer.concat([rest, Buffer.from(before + line)]);
+        const written = writeSync(fd, text);
+        if (written < rest.length) {
+          rest = rest.subarray(written);
+          dropped += 1;
+          return;
+        }
+        rest = text.subarray(written);
         leftOut = 0;
         dropped = 0;
       } catch {

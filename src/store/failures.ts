@@ -1,4 +1,5 @@
 /** Classifies database errors. In doubt the outcome is unknown, because a wrong guess would charge twice. */
+import { DatabaseError } from 'pg';
 import {
   BackendTerminatedError,
   BackendTerminatedUnexpectedlyError,
@@ -108,11 +109,13 @@ export function lacksSchema(error: unknown): boolean {
   return isTableMissing(error) || sqlStateOf(error) === UNDEFINED_SCHEMA;
 }
 
-/** The SQLSTATE of a database error, which Slonik keeps as the cause of its own error. */
+/**
+ * The SQLSTATE with which Postgres answered, which Slonik keeps as the cause of its own error. Other errors have codes
+ * that look alike, such as EPIPE.
+ */
 function sqlStateOf(error: unknown): string | undefined {
   for (let at = error; at instanceof Error; at = at.cause) {
-    if ('code' in at && typeof at.code === 'string' && /^[0-9A-Z]{5}$/.test(at.code))
-      return at.code;
+    if (at instanceof DatabaseError) return at.code;
   }
   return undefined;
 }

@@ -3,7 +3,7 @@
  * top-up, so that a payment made between the two reads shows as not credited yet, never as credited without a
  * payment.
  */
-import { Stripe } from 'stripe';
+import type { Stripe } from 'stripe';
 import { uuidOf } from '../domain/ids.ts';
 import { asMicros, microsOfCents, type Micros } from '../domain/money.ts';
 import type { Database } from '../store/database.ts';
@@ -20,6 +20,7 @@ import { findTopUp, type TopUp } from '../store/top-ups/top-ups.ts';
 import { isTooLateToConfirm } from './ask-processor.ts';
 import { readIntent, readSession } from './calls.ts';
 import { claimOf, compareTopUp, isPaymentOf, isSameClaim, type Found } from './compare.ts';
+import { isMissing } from './errors.ts';
 import { readReversals, reportOfDispute, reportOfRefund, reportOfWarning } from './reversals.ts';
 import { idOf, keptCentsOf, taxCentsOf, verdictOfIntent } from './verdict.ts';
 
@@ -269,9 +270,7 @@ async function unlessMissing<T>(call: Promise<T>): Promise<T | undefined> {
   try {
     return await call;
   } catch (error) {
-    if (error instanceof Stripe.errors.StripeError && error.code === 'resource_missing') {
-      return undefined;
-    }
+    if (isMissing(error)) return undefined;
     throw error;
   }
 }

@@ -205,6 +205,10 @@ describe('Batcher', () => {
       postgresError('08006'),
       postgresError('57P01'),
       postgresError('XX000'),
+      // Codes of the system that look like those of Postgres.
+      Object.assign(new Error('write EPIPE'), { code: 'EPIPE', syscall: 'write' }),
+      Object.assign(new Error('This socket has been ended'), { code: 'EPIPE' }),
+      Object.assign(new Error('write EPERM'), { code: 'EPERM', syscall: 'write' }),
     ];
     for (const failure of errors) {
       const { post, flush, flushes } = openBatcher();

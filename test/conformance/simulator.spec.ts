@@ -18,7 +18,7 @@ describe('conformance of the simulator', () => {
 
   before(async () => {
     const receiver = await listenForDeliveries(0);
-    const simulator = await SimulatorProcess.start(receiver.url, undefined, 0);
+    const simulator = await SimulatorProcess.start(receiver.url, undefined, { settleSeconds: 0 });
     const address = { host: '127.0.0.1', port: simulator.port, protocol: 'http' } as const;
     const client = checkedClient(SECRET_KEY, address);
     target = {

@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict';
 import { execFile, spawn, type ChildProcess } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { chmod, mkdir, mkdtemp, readFile, readdir, rm } from 'node:fs/promises';
+import { chmod, mkdir, mkdtemp, readFile, readdir, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -143,6 +143,22 @@ describe('farebox start', function () {
     holder.close();
     assert.match(refused.output(), new RegExp(`port ${port} is taken.*--port`));
     assert.equal(existsSync(join(folder, 'other')), false);
+  });
+
+  it('stops the parts for maintenance when the port of the simulator is taken, and says so in a line', async () => {
+    const holder = createServer().listen(0, '127.0.0.1');
+    await until(() => holder.listening);
+    const { port } = holder.address() as AddressInfo;
+    const dataDir = join(folder, 'taken');
+    await mkdir(dataDir, { mode: 0o700 });
+    await writeFile(join(dataDir, 'ports.json'), JSON.stringify({ simulator: port }));
+    const refused = launch({ dataDir, port: await choosePort() }, {}, '--maintenance');
+    assert.equal(await refused.exited, 1);
+    holder.close();
+    assert.match(refused.output(), new RegExp(`port ${port} is taken`));
+    assert.match(refused.output(), /Stopping \.\.\./);
+    assert.doesNotMatch(refused.output(), /^ +at /m);
+    await untilNothingIsLeft(dataDir);
   });
 
   it('refuses a Stripe key without a webhook secret', async () => {

@@ -3,6 +3,7 @@
  * are dropped.
  */
 import assert from 'node:assert/strict';
+import type { ServerResponse } from 'node:http';
 import { Type } from 'typebox';
 import { wireId } from '../../src/domain/ids.ts';
 import { sendDue } from '../../src/events/send-due.ts';
@@ -34,7 +35,9 @@ import { startReceiver, verify, type Receiver } from '../support/receiver.ts';
 import { holdEndpoint } from '../support/row-locks.ts';
 import { until } from '../support/stack.ts';
 
-const waitingRow = row(Type.Object({ attempts: Type.Integer(), dueAt: Type.String() }));
+const waitingRow = row(
+  Type.Object({ attempts: Type.Integer(), dueAt: Type.String(), url: Type.String() }),
+);
 
 describe('an endpoint', () => {
   let ledger: TestLedger;
@@ -45,6 +48,25 @@ describe('an endpoint', () => {
   });
   afterEach(() => receiver?.stop());
   after(() => ledger?.drop());
+
+  /** Changes the address of an endpoint while an attempt there has no answer. Then `answer` ends the attempt. */
+  async function attemptAtFormerAddress() {
+    receiver = await startReceiver();
+    const held = Promise.withResolvers<ServerResponse>();
+    receiver.respondWith((response) => held.resolve(response));
+    const which = await endpointIn(ledger, receiver.url);
+    await postTest(ledger.database, which, {});
+    const sent = sendIn(ledger, which.id);
+    const response = await held.promise;
+    const same = { types: undefined, description: undefined, isEnabled: undefined };
+    const url = 'https://example.com/other';
+    await changeWebhookEndpoint(ledger.database, which, { ...same, url });
+    const answer = async (status: number) => {
+      response.writeHead(status).end();
+      await sent;
+    };
+    return { id: which.id, answer };
+  }
 
   it('does not count as failing from then on when it refuses an old event that was sent again', async () => {
     const { database } = ledger;
@@ -111,6 +133,21 @@ describe('an endpoint', () => {
     await sendIn(ledger, which.id);
     const sent = { [refused.id]: 'delivered', [next.id]: 'delivered' };
     assert.deepEqual(await statusesOf(ledger, which.id), sent);
+  });
+
+  it('is not failing because an attempt at its former address fails after the change', async () => {
+    const { id, answer } = await attemptAtFormerAddress();
+    await answer(500);
+    assert.equal(await failingSinceOf(ledger, id), null);
+  });
+
+  it('is failing still though an attempt at its former address succeeds', async () => {
+    const { id, answer } = await attemptAtFormerAddress();
+    await ledger.database.query(sql.typeAlias('nothing')`
+      update farebox.webhook_endpoints set failing_since = now() where id = ${id}
+    `);
+    await answer(200);
+    assert.notEqual(await failingSinceOf(ledger, id), null);
   });
 
   it('that fails is not said to wait for us, although its events are due', async () => {
@@ -402,7 +439,9 @@ async function refuseIn(
   retryMs: number,
 ) {
   const waiting = await database.one(sql.type(waitingRow)`
-    select attempts, next_attempt_at::text as "dueAt" from farebox.webhook_deliveries where event_id = ${eventId}
+    select d.attempts, d.next_attempt_at::text as "dueAt", e.url
+    from farebox.webhook_deliveries d join farebox.webhook_endpoints e on e.id = d.endpoint_id
+    where d.event_id = ${eventId}
   `);
   const response = { durationMs: 1, responseStatus: 500, responseBody: '', error: null };
   return recordFailed(database, { endpointId, eventId, ...waiting, ...response }, retryMs);

@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict';
 import { execFile, spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { closeSync, openSync, writeSync } from 'node:fs';
+import { once } from 'node:events';
+import { closeSync, createReadStream, openSync, writeSync } from 'node:fs';
 import { mkdtemp, readFile, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -12,6 +13,7 @@ import { rotateLog } from '../../src/embedded/child.ts';
 import { createLog } from '../../src/processes/log.ts';
 import { sql } from '../../src/store/database.ts';
 import { openTestLedger } from '../support/ledger.ts';
+import { until } from '../support/stack.ts';
 
 const LOG = new URL('../../src/processes/log.ts', import.meta.url).href;
 const run = promisify(execFile);
@@ -35,6 +37,43 @@ describe('the log of a process', () => {
     closeSync(full);
     const code = await new Promise((resolve) => child.once('exit', resolve));
     assert.equal(code, 7);
+  });
+
+  it('cuts no line when its reader is slow, and counts those that do not fit', async function () {
+    if (process.platform !== 'linux') this.skip();
+    const folder = await mkdtemp(join(tmpdir(), 'farebox-log-'));
+    const pipe = join(folder, 'pipe');
+    await run('mkfifo', [pipe]);
+    const writer = openSync(pipe, 'r+');
+    // A first look at process.stdout makes writes return when the pipe is full.
+    const child = spawn(
+      process.execPath,
+      programOf(`
+        process.stdout;
+        let logged = 0;
+        for (; logged < 20; logged += 1) log.error('long '.repeat(2000));
+        process.on('message', () => { log.error('short'); logged += 1; process.send(logged); });
+        process.send(logged);
+      `),
+      { stdio: ['ignore', writer, 'inherit', 'ipc'] },
+    );
+    await once(child, 'message');
+    const reader = createReadStream(pipe, 'utf8');
+    let text = '';
+    reader.on('data', (chunk) => (text += chunk));
+    await until(async () => {
+      child.send('log');
+      const [logged] = await once(child, 'message');
+      const lines = text.split('\n').slice(0, -1);
+      const read = lines.map((line) => JSON.parse(line) as { msg: string; dropped?: number });
+      const written = read.filter(({ msg }) => /^(long|short)/.test(msg)).length;
+      const dropped = read.reduce((sum, each) => sum + (each.dropped ?? 0), 0);
+      return dropped > 0 && written + dropped === logged;
+    });
+    closeSync(writer);
+    child.disconnect();
+    await once(reader, 'close');
+    await rm(folder, { recursive: true });
   });
 
   it('keeps type, message, stack and code of an error, limited in length, and no request data', async () => {

@@ -192,6 +192,17 @@ describe('the simulated checkout', () => {
     assert.equal((payment_intent as Stripe.PaymentIntent).payment_method, card.id);
   });
 
+  it('offers the card that was saved last first', async () => {
+    const { id: customer } = await stripe.customers.create({});
+    const saving = { saved_payment_method_options: { payment_method_save: 'enabled' } } as const;
+    for (const card of ['4242424242424242', '5555555555554444']) {
+      const { url } = await open({ customer, ...saving });
+      await pay(url, { card, save: 'true' });
+    }
+    const { url } = await open({ customer });
+    assert.match(await (await fetch(url)).text(), /ending in 4444.*ending in 4242/s);
+  });
+
   it('creates a customer for the invoice when none was given, and can update no other', async () => {
     const invoiced = { invoice_creation: { enabled: true }, automatic_tax: { enabled: true } };
     const session = await open(invoiced);

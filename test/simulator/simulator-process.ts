@@ -35,7 +35,7 @@ export class SimulatorProcess {
     webhookUrl: string,
     earlier?: { readonly directory: string; readonly port: number },
     // Long enough that only the controls settle a debit.
-    settleSeconds = 3_600,
+    { settleSeconds = 3_600, tickMs = 50 } = {},
   ): Promise<SimulatorProcess> {
     const directory = earlier?.directory ?? (await newDataFolder('simulator-'));
     const child = fork(MAIN, {
@@ -48,7 +48,7 @@ export class SimulatorProcess {
         SIMULATOR_WEBHOOK_SECRET: WEBHOOK_SECRET,
         SIMULATOR_TOKEN: TOKEN,
         SIMULATOR_SETTLE_SECONDS: String(settleSeconds),
-        SIMULATOR_TICK_MS: '50',
+        SIMULATOR_TICK_MS: String(tickMs),
       },
     });
     const [message] = (await once(child, 'message')) as [{ ready: true; port: number }];

@@ -144,7 +144,7 @@ describe("the simulator's process", () => {
 
   it('settles a bank debit by itself, as the account number determines', async () => {
     const receiver = await WebhookReceiver.listen();
-    simulator = await SimulatorProcess.start(receiver.url, undefined, 1);
+    simulator = await SimulatorProcess.start(receiver.url, undefined, { settleSeconds: 1 });
     const good = await createSession(simulator);
     const bad = await createSession(simulator);
     await pay(String(good.url), '000123456789');

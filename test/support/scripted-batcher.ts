@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { setImmediate as turn } from 'node:timers/promises';
+import { DatabaseError } from 'pg';
 import { Batcher, type BatcherOptions } from '../../src/charging/batcher.ts';
 import { ChargeFailure, type ChargeFailureKind } from '../../src/charging/charge-failure.ts';
 import { asMicros } from '../../src/domain/money.ts';
@@ -92,7 +93,8 @@ export function withoutKey(drafts: readonly ChargeDraft[], consumerId: string): 
 
 export function postgresError(code: string): Error {
   // Slonik wraps Postgres's error.
-  return new Error('query failed', { cause: Object.assign(new Error('refused'), { code }) });
+  const refused = Object.assign(new DatabaseError('refused', 7, 'error'), { code });
+  return new Error('query failed', { cause: refused });
 }
 
 export async function assertFails(

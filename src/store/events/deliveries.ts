@@ -94,6 +94,8 @@ const HASTENED_AT_ONCE = 1_000;
 
 export interface Attempt {
   readonly endpointId: string;
+  /** Where it was made. The endpoint may have another address since, of which its end says nothing. */
+  readonly url: string;
   readonly eventId: string;
   /** Before this one. */
   readonly attempts: number;
@@ -116,7 +118,7 @@ const isMine = ({ endpointId, eventId, attempts }: Attempt) => sql.fragment`
 
 /** Even if the endpoint was disabled meanwhile, which dropped the delivery: the endpoint has the event. */
 export async function recordDelivered(database: Database, attempt: Attempt): Promise<void> {
-  const { endpointId } = attempt;
+  const { endpointId, url } = attempt;
   await database.transaction(async (tx) => {
     const failingDays = await lockFailing(tx, endpointId);
     await tx.query(sql.typeAlias('nothing')`
@@ -125,7 +127,7 @@ export async function recordDelivered(database: Database, attempt: Attempt): Pro
     `);
     if (failingDays === null) return;
     await tx.query(sql.typeAlias('nothing')`
-      update farebox.webhook_endpoints set failing_since = null where id = ${endpointId}
+      update farebox.webhook_endpoints set failing_since = null where id = ${endpointId} and url = ${url}
     `);
   });
 }
@@ -164,7 +166,7 @@ export async function recordFailed(
   attempt: Attempt,
   retryMs: number,
 ): Promise<boolean> {
-  const { endpointId, eventId } = attempt;
+  const { endpointId, eventId, url } = attempt;
   const isSameTime = sql.fragment`(next_attempt_at = ${attempt.dueAt}::timestamptz)`;
   return database.transaction(async (tx) => {
     const failingDays = await lockFailing(tx, endpointId);
@@ -187,7 +189,7 @@ export async function recordFailed(
       update farebox.webhook_endpoints e
       set failing_since = case when exists (
         select from farebox.webhook_deliveries d where d.endpoint_id = e.id and d.status = 'waiting'
-      ) then coalesce(e.failing_since, now()) end
+      ) then coalesce(e.failing_since, case when e.url = ${url} then now() end) end
       where e.id = ${endpointId}
     `);
     return false;

@@ -193,10 +193,11 @@ describe('webhook endpoints', () => {
   });
 
   it('are not failing because the worse of two attempts at once is recorded last', async () => {
-    const { id } = await make();
+    const { id, url } = await make();
     const sent = bodyOf(await ask('POST', `${PATH}/${id}/test`), 201, DeliveryReply);
     const attempt = {
       endpointId: uuidOf('webhookEndpoint', id) ?? '',
+      url,
       eventId: uuidOf('event', sent.eventId) ?? '',
       attempts: 0,
       dueAt: new Date().toISOString(),
