@@ -45,7 +45,9 @@ export function runDue<K extends Kind>(
     try {
       run(simulation, null, (context) => work(context, object));
     } catch (error) {
-      process.stderr.write(`simulator: ${id}: ${error instanceof Error ? error.stack : error}\n`);
+      process.stderr.write(
+        `simulator: ${id}: ${error instanceof Error ? error.stack : String(error)}\n`,
+      );
       store.forgetDue(id);
     }
   }

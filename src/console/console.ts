@@ -108,7 +108,7 @@ export class Console {
     const owner = found && (await findAccountOfUser(this.#deps.database, found.user.id));
     if (!owner) return undefined;
     const { id: sessionId } = found.session;
-    await prolongSession(this.#deps.database, sessionId);
+    await prolongSession(this.#deps.database, found.session);
     const noKey = { keyId: '', hash: '', expiresAt: null, spend: null, guard: null };
     return { ...owner, ...noKey, kind, sessionId };
   }

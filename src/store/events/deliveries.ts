@@ -94,7 +94,7 @@ const HASTENED_AT_ONCE = 1_000;
 
 export interface Attempt {
   readonly endpointId: string;
-  /** Where it was made. The endpoint may have another address since, of which its end says nothing. */
+  /** The address that it was made to. It says nothing about the address that the endpoint may have got since. */
   readonly url: string;
   readonly eventId: string;
   /** Before this one. */
