@@ -61,6 +61,7 @@ describe('an endpoint', () => {
     const same = { types: undefined, description: undefined, isEnabled: undefined };
     const url = 'https://example.com/other';
     await changeWebhookEndpoint(ledger.database, which, { ...same, url });
+    await postTest(ledger.database, which, {});
     const answer = async (status: number) => {
       response.writeHead(status).end();
       await sent;

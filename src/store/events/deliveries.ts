@@ -6,6 +6,7 @@ import { randomUUIDv7 } from 'node:crypto';
 import { Type, type Static } from 'typebox';
 import { DELIVERY_STATUSES, GIVEN_UP_AFTER_DAYS } from '../../domain/webhook-delivery.ts';
 import type { DeliveryStatus } from '../../domain/webhook-delivery.ts';
+import type { Page } from '../charges/list-charges.ts';
 import {
   durationOf,
   nullable,
@@ -16,7 +17,6 @@ import {
   type Transaction,
 } from '../database.ts';
 import { FIRST_ID, LAST_ID, pageInSteps, type IdsBetween } from '../in-steps.ts';
-import type { Page } from '../page.ts';
 import { disableWebhookEndpoint, tellWorkflow } from './webhook-endpoints.ts';
 
 const Delivery = Type.Object({
@@ -94,7 +94,7 @@ const HASTENED_AT_ONCE = 1_000;
 
 export interface Attempt {
   readonly endpointId: string;
-  /** The address that it was made to. It says nothing about the address that the endpoint may have got since. */
+  /** Where it was made. It says nothing of another address that the endpoint has since. */
   readonly url: string;
   readonly eventId: string;
   /** Before this one. */
@@ -116,6 +116,11 @@ const isMine = ({ endpointId, eventId, attempts }: Attempt) => sql.fragment`
   endpoint_id = ${endpointId} and event_id = ${eventId} and attempts = ${attempts}
 `;
 
+/** Once nothing waits, no attempt follows, so a failure would last by itself until the next event. */
+const isAnyWaiting = sql.fragment`exists (
+  select from farebox.webhook_deliveries d where d.endpoint_id = e.id and d.status = 'waiting'
+)`;
+
 /** Even if the endpoint was disabled meanwhile, which dropped the delivery: the endpoint has the event. */
 export async function recordDelivered(database: Database, attempt: Attempt): Promise<void> {
   const { endpointId, url } = attempt;
@@ -127,7 +132,8 @@ export async function recordDelivered(database: Database, attempt: Attempt): Pro
     `);
     if (failingDays === null) return;
     await tx.query(sql.typeAlias('nothing')`
-      update farebox.webhook_endpoints set failing_since = null where id = ${endpointId} and url = ${url}
+      update farebox.webhook_endpoints e set failing_since = null
+      where e.id = ${endpointId} and (e.url = ${url} or not ${isAnyWaiting})
     `);
   });
 }
@@ -184,12 +190,10 @@ export async function recordFailed(
     // Another worker made the same attempt, and its result counts, which may be a success. Or the delivery was dropped.
     if (rowCount === 0) return false;
     if (failingDays !== null && failingDays > GIVEN_UP_AFTER_DAYS) return true;
-    // Once nothing waits, no attempt follows, so the failure would last by itself until the next event.
     await tx.query(sql.typeAlias('nothing')`
       update farebox.webhook_endpoints e
-      set failing_since = case when exists (
-        select from farebox.webhook_deliveries d where d.endpoint_id = e.id and d.status = 'waiting'
-      ) then coalesce(e.failing_since, case when e.url = ${url} then now() end) end
+      set failing_since = case when ${isAnyWaiting}
+        then coalesce(e.failing_since, case when e.url = ${url} then now() end) end
       where e.id = ${endpointId}
     `);
     return false;
