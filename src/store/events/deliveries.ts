@@ -6,7 +6,6 @@ import { randomUUIDv7 } from 'node:crypto';
 import { Type, type Static } from 'typebox';
 import { DELIVERY_STATUSES, GIVEN_UP_AFTER_DAYS } from '../../domain/webhook-delivery.ts';
 import type { DeliveryStatus } from '../../domain/webhook-delivery.ts';
-import type { Page } from '../charges/list-charges.ts';
 import {
   durationOf,
   nullable,
@@ -17,6 +16,7 @@ import {
   type Transaction,
 } from '../database.ts';
 import { FIRST_ID, LAST_ID, pageInSteps, type IdsBetween } from '../in-steps.ts';
+import type { Page } from '../page.ts';
 import { disableWebhookEndpoint, tellWorkflow } from './webhook-endpoints.ts';
 
 const Delivery = Type.Object({
