@@ -619,7 +619,7 @@ create table farebox.grants (
   id uuid not null,
   -- The account that made the grant. No other may revoke it.
   account_id uuid not null,
-  -- Free text. Where it names an agent, the account of that agent may use the grant too.
+  -- Free text. If it names an agent that was registered before the grant, its account may use the grant too.
   caller_id text not null,
   target_agent_id text not null,
   type text not null,

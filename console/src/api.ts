@@ -69,8 +69,27 @@ export function hasSessionEnded(error: unknown): boolean {
 const SOON_SECONDS = 2;
 
 /** Whether the API asked to send the request again in a moment. */
-export function mayWorkSoon(error: Error): boolean {
+export function mayWorkSoon(error: unknown): boolean {
   return error instanceof ApiFailure && (error.retryAfterSeconds ?? Infinity) <= SOON_SECONDS;
+}
+
+const SENT_AGAIN_MAX = 3;
+const PAUSE_MS = 1_000;
+/** The pause of a computer that slept, or of a page that was in the background: the payer may have left. */
+const LONG_PAUSE_MS = 5_000;
+
+/** Sends a request again while the API asks for that. It must have an idempotency key, so that it happens once. */
+export async function sendPatiently<T>(send: () => Promise<T>): Promise<T> {
+  for (let again = 0; ; again += 1) {
+    try {
+      return await send();
+    } catch (error) {
+      if (again === SENT_AGAIN_MAX || !mayWorkSoon(error)) throw error;
+      const pausedAt = Date.now();
+      await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
+      if (Date.now() - pausedAt > LONG_PAUSE_MS) throw error;
+    }
+  }
 }
 
 export interface WriteOptions {

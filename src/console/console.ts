@@ -108,7 +108,9 @@ export class Console {
     const owner = found && (await findAccountOfUser(this.#deps.database, found.user.id));
     if (!owner) return undefined;
     const { id: sessionId } = found.session;
-    await prolongSession(this.#deps.database, found.session);
+    await prolongSession(this.#deps.database, found.session).catch((err: unknown) =>
+      this.#deps.log.warn({ err }, 'a session could not be prolonged; will retry'),
+    );
     const noKey = { keyId: '', hash: '', expiresAt: null, spend: null, guard: null };
     return { ...owner, ...noKey, kind, sessionId };
   }

@@ -90,7 +90,8 @@ export async function sendDue(deps: SendDeps, endpointId: string): Promise<Sent>
       const ends = await Promise.all(attempts);
       // After every success, not only the first after a failure: a worker may have been killed just before this.
       const isHastened =
-        ends.includes('delivered') && (await hastenDeliveries(database, endpointId));
+        ends.includes('delivered') &&
+        (await hastenDeliveries(database, { endpointId, url: endpoint.url }));
       // After all of them: one that it accepted may be recorded after one that it refused.
       if (ends.includes('late')) await disableIfLate(database, endpointId);
       if ((isHastened || due.length === LANES) && performance.now() < untilMs) continue;

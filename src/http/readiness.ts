@@ -10,6 +10,8 @@ import type { TemporalState } from '../temporal/namespace.ts';
 
 /** A dependency that does not answer in this time counts as down. */
 const PROBE_TIMEOUT_MS = 1_000;
+/** Longer, because the deadline of a call counts the time that this process stood still. */
+const CALL_TIMEOUT_MS = 10_000;
 const FRESH_MS = 1_000;
 
 export interface ReadinessReport {
@@ -54,7 +56,7 @@ export class Readiness {
   async #probe(): Promise<ReadinessReport> {
     const [postgres, temporal] = await Promise.all([
       inTime(readServerState(this.#database)),
-      inTime(this.#readTemporal(PROBE_TIMEOUT_MS)),
+      inTime(this.#readTemporal(CALL_TIMEOUT_MS)),
     ]);
     return {
       postgres: postgres ?? 'down',

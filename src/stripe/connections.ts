@@ -8,7 +8,10 @@ import { Agent as HttpAgent, type ClientRequest } from 'node:http';
 import { Agent as HttpsAgent } from 'node:https';
 import { giveUpAfter } from '../give-up-after.ts';
 
-/** Most calls take less than a second. With the repeated call, an attempt still fits into the step's 15 s. */
+/**
+ * Most calls take less than a second. With the repeated call, an attempt still fits into the step's 15 s, unless this
+ * process stood still: then the next attempt may begin before this one has ended, under the same idempotency key.
+ */
 const SILENCE_MS_MAX = 4_000;
 
 export function keptConnections(protocol: 'http' | 'https'): HttpAgent {

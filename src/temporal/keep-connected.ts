@@ -11,6 +11,8 @@ import { pause } from './pause.ts';
 
 const ASK_EVERY_MS = 1_000;
 const ANSWER_MS = 2_000;
+/** Longer, because the deadline of a call counts the time that this process stood still. */
+const CALL_TIMEOUT_MS = 10_000;
 
 /** Until `signal` aborts. `native` is that of a worker. */
 export async function keepConnected(
@@ -22,8 +24,8 @@ export async function keepConnected(
   while (!signal.aborted) {
     const cutSilent = native?.tunnel?.listen();
     const answers = await Promise.all([
-      inAnswerTime(temporal.isUp(2 * ANSWER_MS)),
-      native?.tunnel ? inAnswerTime(isUp(native.connection, 2 * ANSWER_MS)) : true,
+      inAnswerTime(temporal.isUp(CALL_TIMEOUT_MS)),
+      native?.tunnel ? inAnswerTime(isUp(native.connection, CALL_TIMEOUT_MS)) : true,
     ]);
     if (answers.includes(false) && !signal.aborted && (await temporal.renew())) {
       cutSilent?.();
@@ -33,10 +35,7 @@ export async function keepConnected(
   }
 }
 
-/**
- * False when the answer does not come in time. The deadline of the call is longer, because it counts the time that this
- * process stood still.
- */
+/** False when the answer does not come in time. */
 function inAnswerTime(answer: Promise<boolean>): Promise<boolean> {
   const { promise, resolve } = Promise.withResolvers<boolean>();
   const stopWaiting = giveUpAfter(ANSWER_MS, () => resolve(false));

@@ -23,7 +23,7 @@ import type { TemporalClient } from '../temporal/client.ts';
 import { startCheckout, startDirectTopUp } from '../temporal/start-top-up.ts';
 
 /** Longer than the default: a Temporal that is only slow must not make a top-up fail that it has accepted. */
-const UP_WITHIN_MS = 5_000;
+const UP_WITHIN_MS = 3_000;
 
 export interface RequestTopUpDeps {
   readonly database: Database;

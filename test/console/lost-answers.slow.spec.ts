@@ -222,18 +222,29 @@ describe('the console without an answer', function () {
     assert.equal(new Set(keys).size, 1, keys.join(' '));
   });
 
-  it('leads to the checkout although Farebox was busy at first', async () => {
-    await window.enter(await harness.newAccount(0));
+  it('opens the checkout that was asked for, although the saved card was chosen while Farebox was busy', async () => {
+    await window.enter(await createAccount(harness.stack.env, 0));
+    const charges: string[] = [];
+    page.on('request', (request) => {
+      if (request.url().endsWith('/v1/top-up')) charges.push(request.method());
+    });
+    const isRefused = Promise.withResolvers<void>();
     const json = { error: { code: 'service_unavailable', message: 'Try again shortly' } };
     const answers = [
-      { status: 503, json, headers: { 'retry-after': '1' } },
       { status: 202, json: { topUpId: `tu_${'0'.repeat(32)}` } },
+      { status: 503, json, headers: { 'retry-after': '1' } },
     ];
+    // The route that was added last answers first.
     for (const answer of answers) {
-      await page.route('**/v1/checkout', (route) => route.fulfill(answer), { times: 1 });
+      const refuse = (route: Route) => route.fulfill(answer).then(isRefused.resolve);
+      await page.route('**/v1/checkout', refuse, { times: 1 });
     }
+    await page.getByText('Checkout', { exact: true }).click();
     await button('Pay $25.00').click();
+    await isRefused.promise;
+    await page.getByText('Test card').click();
     await page.waitForURL(`${harness.stack.simulator.url}/**`);
+    assert.ok(!charges.includes('POST'), charges.join(' '));
   });
 
   it('pays under the same key when the request after a lost answer is one too many', async () => {

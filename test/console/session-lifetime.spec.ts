@@ -45,6 +45,37 @@ describe('a session of the console', function () {
     assert.equal(Number(/; Max-Age=(\d+)/.exec(cookie)?.[1]), 30 * DAY_SECONDS, cookie);
   });
 
+  it('answers although it cannot be prolonged, as while the database is read-only', async () => {
+    const { email } = await api.createAccount(0);
+    const cookie = await signIn(api, api.databaseUrl, email);
+    await api.sql.query(`
+      create function console.refuse_write() returns trigger language plpgsql as
+        $$ begin raise read_only_sql_transaction; end $$;
+      create trigger refuse_writes before update of expires_at on console.sessions
+        for each row when (new.expires_at > old.expires_at) execute function console.refuse_write();
+    `);
+    try {
+      await pass(email, 2);
+      assert.equal((await session(cookie)).status, 200);
+    } finally {
+      await api.sql.query('drop trigger refuse_writes on console.sessions');
+    }
+  });
+
+  it('that was asked for as a short one ends after a day', async () => {
+    const { email } = await api.createAccount(0);
+    const cookie = await signIn(api, api.databaseUrl, email);
+    // The library makes such a row for `rememberMe: false`.
+    await api.sql.query(
+      `update console.sessions set expires_at = created_at + interval '1 day'
+       where user_id = (select id from console.users where email = $1)`,
+      [email],
+    );
+    assert.equal((await session(cookie)).status, 200);
+    await pass(email, 1);
+    assert.equal((await session(cookie)).status, 401);
+  });
+
   it('is written at most once a day, even when a page sends several requests at once', async () => {
     const { email } = await api.createAccount(0);
     const cookie = await signIn(api, api.databaseUrl, email);

@@ -35,6 +35,7 @@ import { startReceiver, verify, type Receiver } from '../support/receiver.ts';
 import { holdEndpoint } from '../support/row-locks.ts';
 import { until } from '../support/stack.ts';
 
+const hastenedRow = row(Type.Object({ isHastened: Type.Boolean() }));
 const waitingRow = row(
   Type.Object({ attempts: Type.Integer(), dueAt: Type.String(), url: Type.String() }),
 );
@@ -66,7 +67,7 @@ describe('an endpoint', () => {
       response.writeHead(status).end();
       await sent;
     };
-    return { id: which.id, answer };
+    return { ...which, answer };
   }
 
   it('does not count as failing from then on when it refuses an old event that was sent again', async () => {
@@ -149,6 +150,16 @@ describe('an endpoint', () => {
     `);
     await answer(200);
     assert.notEqual(await failingSinceOf(ledger, id), null);
+  });
+
+  it('gets nothing earlier because an attempt at its former address succeeds', async () => {
+    const { answer, ...which } = await attemptAtFormerAddress();
+    const paused = await pausedEventIn(ledger, which);
+    await answer(200);
+    const isHastened = await ledger.database.oneFirst(sql.type(hastenedRow)`
+      select is_hastened as "isHastened" from farebox.webhook_deliveries where event_id = ${paused.id}
+    `);
+    assert.equal(isHastened, false);
   });
 
   it('that fails is not said to wait for us, although its events are due', async () => {

@@ -47,28 +47,36 @@ describe('a process that stood still', () => {
     }
   }
 
-  const untilAsleep = () =>
-    until(async () => {
-      const { rowCount } = await observer.query(
-        `select from pg_stat_activity where wait_event = 'PgSleep' and datname = current_database()`,
-      );
-      return rowCount === 1;
-    });
+  /**
+   * Begins a statement that takes a second, and stands still until it is over. On a busy machine it may be over before
+   * we see that it has begun: then begins another one.
+   */
+  async function standStillDuring(database: Database, meanwhile: () => void = () => {}) {
+    for (;;) {
+      let isOver = false;
+      const answer = sleep(database).finally(() => (isOver = true));
+      const hasBegun = await until(async () => {
+        const { rowCount } = await observer.query(
+          `select from pg_stat_activity where wait_event = 'PgSleep' and datname = current_database()`,
+        );
+        return isOver ? 'over' : rowCount === 1 && 'begun';
+      });
+      if (hasBegun === 'begun') {
+        meanwhile();
+        standStill();
+      }
+      await answer;
+      if (hasBegun === 'begun') return;
+    }
+  }
 
   it('takes an answer of PostgreSQL that came in time', () =>
-    withDatabase({ silenceMsMax: 1_400 }, async (database) => {
-      const answer = sleep(database);
-      await untilAsleep();
-      standStill();
-      await answer;
-    }));
+    withDatabase({ silenceMsMax: 1_400 }, (database) => standStillDuring(database)));
 
   it('gives a connection that is free again to the statement that waits for it', () =>
     withDatabase({ waitMsMax: 1_400 }, async (database) => {
-      const first = sleep(database);
-      await untilAsleep();
-      const second = sleep(database);
-      standStill();
-      await Promise.all([first, second]);
+      const waiting: Promise<unknown>[] = [];
+      await standStillDuring(database, () => void waiting.push(sleep(database)));
+      await Promise.all(waiting);
     }));
 });

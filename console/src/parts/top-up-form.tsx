@@ -6,7 +6,7 @@ import { useEffect, useState } from 'react';
 import { CHECKOUT_MICROS_MIN } from '../../../src/domain/checkout.ts';
 import { MICROS_PER_DOLLAR } from '../../../src/domain/money.ts';
 import type { PaidTopUp, Quote } from '../answers.ts';
-import { ApiFailure, mayWorkSoon, read, write } from '../api.ts';
+import { ApiFailure, read, sendPatiently, write } from '../api.ts';
 import { isPayable, payableHint, payableMaxOf, usd } from '../format.ts';
 import { sendOnce } from '../retry-key.ts';
 import { DollarsInput } from './dollars-input.tsx';
@@ -40,26 +40,27 @@ export function TopUpForm() {
   const canUseCard = hasConsent && (card !== undefined || isSimulated);
   const way = canUseCard ? method : 'checkout';
   const pay = useMutation({
+    // What is sent again is what was chosen when the button was pressed.
     mutationFn: (dollars: number) =>
-      sendOnce('top-up', async (idempotencyKey): Promise<Paid> => {
-        const options = { idempotencyKey };
-        if (way === 'checkout') {
-          const saveCard = hasConsent && savesCard;
-          const { sessionUrl } = await write<Paid>(
-            '/v1/checkout',
-            { amount: dollars, saveCard },
-            options,
-          );
-          if (sessionUrl === undefined) throw new ApiFailure(202, {}, NO_PAGE, { retryAfter: '1' });
-          return { sessionUrl };
-        }
-        const topUp = await write<PaidTopUp>('/v1/top-up', { amount: dollars }, options);
-        // The bank wants it confirmed.
-        return topUp.sessionUrl === undefined ? { topUp } : { sessionUrl: topUp.sessionUrl };
-      }),
-    // Under the same key, so that it happens once. The payer has nothing to decide.
-    retry: (count, error) => count < 3 && mayWorkSoon(error),
-    retryDelay: 1_000,
+      sendOnce('top-up', (idempotencyKey) =>
+        sendPatiently(async (): Promise<Paid> => {
+          const options = { idempotencyKey };
+          if (way === 'checkout') {
+            const saveCard = hasConsent && savesCard;
+            const { sessionUrl } = await write<Paid>(
+              '/v1/checkout',
+              { amount: dollars, saveCard },
+              options,
+            );
+            if (sessionUrl === undefined)
+              throw new ApiFailure(202, {}, NO_PAGE, { retryAfter: '1' });
+            return { sessionUrl };
+          }
+          const topUp = await write<PaidTopUp>('/v1/top-up', { amount: dollars }, options);
+          // The bank wants it confirmed.
+          return topUp.sessionUrl === undefined ? { topUp } : { sessionUrl: topUp.sessionUrl };
+        }),
+      ),
     onSuccess: async ({ sessionUrl }) => {
       if (sessionUrl !== undefined) return window.location.assign(sessionUrl);
       // Otherwise one more press of Enter would pay the same amount again.

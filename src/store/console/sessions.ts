@@ -16,6 +16,8 @@ export async function prolongSession(
   connection: Connection,
   { id, createdAt, expiresAt }: SessionTimes,
 ): Promise<void> {
+  // A sign-in with `rememberMe: false` asks for a session of a day.
+  if (expiresAt.getTime() - createdAt.getTime() <= DAY_MS) return;
   // The statement decides. This saves it where it would change nothing.
   const dueMs = Math.min(Date.now() + 6 * DAY_MS, createdAt.getTime() + 30 * DAY_MS);
   if (expiresAt.getTime() >= dueMs) return;

@@ -140,9 +140,13 @@ export async function recordDelivered(database: Database, attempt: Attempt): Pro
 
 /**
  * Makes waiting deliveries due, each at most once: one that fails although the endpoint accepts others was refused
- * itself, and keeps its pauses. In steps, so that no lock is held for long. Returns whether there were any.
+ * itself, and keeps its pauses. Only while `url`, which accepted one, is the endpoint's address. In steps, so that no
+ * lock is held for long. Returns whether there were any.
  */
-export async function hastenDeliveries(database: Database, endpointId: string): Promise<boolean> {
+export async function hastenDeliveries(
+  database: Database,
+  { endpointId, url }: Pick<Attempt, 'endpointId' | 'url'>,
+): Promise<boolean> {
   let isAny = false;
   let hastened: number;
   do {
@@ -153,6 +157,7 @@ export async function hastenDeliveries(database: Database, endpointId: string): 
         where endpoint_id = ${endpointId} and event_id = any (array(
           select event_id from farebox.webhook_deliveries
           where endpoint_id = ${endpointId} and status = 'waiting' and next_attempt_at > now() and not is_hastened
+            and exists (select from farebox.webhook_endpoints where id = ${endpointId} and url = ${url})
           order by next_attempt_at limit ${HASTENED_AT_ONCE}
         ))
       `);
