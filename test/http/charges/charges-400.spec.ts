@@ -100,7 +100,7 @@ describe('POST /v1/charges: 400', () => {
     );
     assert.match(
       await messageOf({ metadata: members }),
-      /^metadata must have at most \d+ members\.$/,
+      /^metadata must have at most \d+ fields\.$/,
     );
     const batches = [
       [[], 'charges must have at least 1 item.'],
