@@ -139,14 +139,14 @@ describe('POST /v1/charges with an Idempotency-Key', () => {
       );
       await until(async () => isAnswered || (await waitingForLocks()) === 2);
       await lock.query('commit');
-      return Promise.all(asked);
+      const wasEarly = isAnswered;
+      const answers = await Promise.all(asked);
+      // On a busy machine some wait for the row longer than they may: 409 says that a key is still in use.
+      const isLate = wasEarly && answers.some(({ status }) => status === 409 || status === 503);
+      return !isLate && answers;
     };
     try {
-      // On a busy machine some wait for the row longer than they may.
-      const answers = await until(async () => {
-        const together = await chargeTogether();
-        return together.every(({ status }) => status !== 503) && together;
-      });
+      const answers = await until(chargeTogether);
       const bodies = answers.map((answer) => bodyOf(answer, 201, ChargeReply));
       for (const body of bodies) assert.deepEqual(body, bodies[0]);
       const first = answers.filter(({ headers }) => headers.get('idempotency-replayed') === null);
