@@ -57,7 +57,7 @@ describe('a long command', () => {
         await until(running);
         run.kill('SIGINT');
         assert.deepEqual(await ended, [null, 'SIGINT']);
-        await until(async () => (await running()) === 0, { timeoutMs: 8_000 });
+        await until(async () => (await running()) === 0);
       } finally {
         await client.query(`drop view ${slow}`);
         await client.query(`alter table farebox.slow rename to ${slow.split('.')[1]}`);

@@ -6,8 +6,7 @@ import { signIn, signInLink } from '../support/sessions.ts';
 
 const DAY_SECONDS = 86_400;
 
-describe('a session of the console', function () {
-  this.timeout(60_000);
+describe('a session of the console', () => {
   const api = openTestApi();
 
   const session = (cookie: string) => call(api, 'GET', '/v1/session', { headers: { cookie } });

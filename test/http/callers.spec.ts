@@ -13,8 +13,7 @@ import { until } from '../support/stack.ts';
 
 const READS_PER_SECOND = 20;
 
-describe('an account', function () {
-  this.timeout(60_000);
+describe('an account', () => {
   let unlimited: TestApi;
   let limited: TestApi;
   let blocker: Client;

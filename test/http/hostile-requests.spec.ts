@@ -10,8 +10,7 @@ import { assertError, call } from '../support/http.ts';
 
 const SIGNATURE = 'f'.repeat(64);
 
-describe('a request from a stranger', function () {
-  this.timeout(60_000);
+describe('a request from a stranger', () => {
   let api: TestApi;
 
   before(async () => {

@@ -15,7 +15,10 @@ const LARGE = Buffer.alloc(64 * 1024 * 1024, 'x');
 const PIECES = Array.from({ length: 2_000 }, () => 'x'.repeat(50_000));
 
 describe('a connection whose response has begun', () => {
-  let server: ListeningServer;
+  /** Closes a connection whose client stops reading for a second. */
+  let hasty: ListeningServer;
+  /** For clients that read all the time, in a process that is busy. Shorter than the time between two requests. */
+  let patient: ListeningServer;
   let finish: () => void;
   /** The server's side of the last connection. */
   let served: Socket;
@@ -34,13 +37,15 @@ describe('a connection whose response has begun', () => {
     });
     const options = { host: '127.0.0.1', port: 0, sharesPort: false, connectionsPerAddress: 0 };
     const responses = { unparsable: () => {} } as unknown as ResponseRecorder;
-    const quick = { ...options, unreadTimeoutMs: 1_000 };
-    server = await listen(app, quick, 'http://farebox.example', responses);
+    const start = (unreadTimeoutMs: number) =>
+      listen(app, { ...options, unreadTimeoutMs }, 'http://farebox.example', responses);
+    hasty = await start(1_000);
+    patient = await start(KEEP_ALIVE_TIMEOUT_MS - 5_000);
   });
-  after(() => server.close());
+  after(() => Promise.all([hasty.close(), patient.close()]));
 
-  function ask(path: string, more = ''): Socket {
-    const socket: Socket = connect({ port: server.port, host: '127.0.0.1', allowHalfOpen: true });
+  function ask(path: string, more = '', { port } = hasty): Socket {
+    const socket: Socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true });
     socket.write(`GET ${path} HTTP/1.1\r\nHost: a\r\n\r\n${more}`);
     return socket;
   }
@@ -65,7 +70,8 @@ describe('a connection whose response has begun', () => {
     const warnings: Error[] = [];
     const warn = (warning: Error) => void warnings.push(warning);
     process.on('warning', warn);
-    const socket = ask('/pieces', 'GET /small HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n');
+    const more = 'GET /small HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n';
+    const socket = ask('/pieces', more, patient);
     assert.match(await text(socket), /small$/);
     process.off('warning', warn);
     assert.deepEqual(warnings, []);
@@ -81,7 +87,7 @@ describe('a connection whose response has begun', () => {
   }
 
   it('is kept for the next request when the client has read a large response', async () => {
-    const socket = ask('/large');
+    const socket = ask('/large', '', patient);
     let bytes = 0;
     socket.on('data', (chunk: Buffer) => (bytes += chunk.length));
     await until(() => bytes > LARGE.length && (served.timeout ?? 0) >= KEEP_ALIVE_TIMEOUT_MS);

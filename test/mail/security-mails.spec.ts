@@ -23,8 +23,7 @@ const auth = (server: Pick<Server, 'url'>, path: string, body: object | undefine
 const subjectOf = ({ raw }: { readonly raw: string }): string =>
   /^Subject: (.*)\r$/m.exec(raw)?.[1] ?? '';
 
-describe('a mail about a change to the sign-in', function () {
-  this.timeout(60_000);
+describe('a mail about a change to the sign-in', () => {
   let api: TestApi;
   let database: Database;
 

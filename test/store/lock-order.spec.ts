@@ -27,8 +27,7 @@ const ROUNDS = 12;
 const DOLLAR = 1_000_000;
 const BUDGET = { ...UNLIMITED, name: 'agent' };
 
-describe('changes at the same moment', function () {
-  this.timeout(60_000);
+describe('changes at the same moment', () => {
   let testDatabase: TestDatabase;
   let watcher: Client;
   let database: Database;

@@ -41,7 +41,13 @@ export interface Party extends TestAccount {
 export type EarningsHarness = Awaited<ReturnType<typeof openEarningsHarness>>;
 
 export async function openEarningsHarness(databaseUrl: string) {
-  const database = await createDatabase(databaseUrl, { maxPoolSize: 8, onError: () => {} });
+  // Roll-ups wait for one another, and on a busy machine for long.
+  const database = await createDatabase(databaseUrl, {
+    maxPoolSize: 8,
+    statementTimeoutMs: 60_000,
+    lockTimeoutMs: 60_000,
+    onError: () => {},
+  });
   const client = new Client({ connectionString: databaseUrl });
   await client.connect();
 

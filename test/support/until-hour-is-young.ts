@@ -1,7 +1,7 @@
-/** For tests whose model does not know that the calendar windows of budgets turn by themselves. */
+/** For tests that need the hour or the UTC day to stay the same, as calendar windows turn by themselves. */
 import { setTimeout as delay } from 'node:timers/promises';
+import { DAY_MS, HOUR_MS } from '../../src/domain/durations.ts';
 
-const HOUR_MS = 3_600_000;
 /** Longer than such a test takes at its usual size. */
 const LEFT_MS_MIN = 120_000;
 
@@ -9,7 +9,15 @@ const LEFT_MS_MIN = 120_000;
 export const HOUR_IS_YOUNG_MS_MAX = 3 * LEFT_MS_MIN;
 
 /** Waits for the next hour if this one, and perhaps with it the day, the week or the month, ends within two minutes. */
-export async function untilHourIsYoung(): Promise<void> {
-  const leftMs = HOUR_MS - (Date.now() % HOUR_MS);
+export const untilHourIsYoung = (): Promise<void> => untilYoung(HOUR_MS);
+
+/** A hook that waits for the next UTC day if this one ends within two minutes. */
+export async function untilDayIsYoung(this: Mocha.Context): Promise<void> {
+  this.timeout(HOUR_IS_YOUNG_MS_MAX);
+  await untilYoung(DAY_MS);
+}
+
+async function untilYoung(spanMs: number): Promise<void> {
+  const leftMs = spanMs - (Date.now() % spanMs);
   if (leftMs < LEFT_MS_MIN) await delay(leftMs + 1);
 }

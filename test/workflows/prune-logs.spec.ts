@@ -18,8 +18,7 @@ import {
   type TestDatabase,
 } from '../support/stack.ts';
 
-describe('the pruning of logs', function () {
-  this.timeout(60_000);
+describe('the pruning of logs', () => {
   let testDatabase: TestDatabase;
   let client: Client;
   let database: Database;

@@ -36,6 +36,12 @@ describe('grants', () => {
     headers: Readonly<Record<string, string>> = {},
   ): Promise<Answer> =>
     call(api, 'POST', path, { headers: { 'x-service-key': legacyKey, ...headers }, body });
+  /** For many at once: on a busy machine some wait for too long, change nothing, and are to be sent again. */
+  const insist = (...asked: Parameters<typeof post>): Promise<Answer> =>
+    until(async () => {
+      const answer = await post(...asked);
+      return answer.status !== 503 && answer;
+    });
   const get = (id: string, { legacyKey } = maker): Promise<Answer> =>
     call(api, 'GET', `/grant/${id}`, { headers: { 'x-service-key': legacyKey } });
 
@@ -70,7 +76,7 @@ describe('grants', () => {
         [uuidOf('consumer', crowded.consumerId), ACTIVE_GRANTS_MAX - 2],
       );
       const answers = await Promise.all(
-        Array.from({ length: 6 }, () => post('/grant', oneTime, crowded)),
+        Array.from({ length: 6 }, () => insist('/grant', oneTime, crowded)),
       );
       const granted = answers.filter(({ status }) => status === 201);
       assert.equal(granted.length, 2);
@@ -148,7 +154,7 @@ describe('grants', () => {
       ),
       // An API process knows the database's time only to within what an answer takes.
       ['expiresAt', () => ({ expiresAt: inMs(-10_000) })],
-      ['expiresAt', () => ({ expiresAt: inMs(30 * DAY_MS + 5_000) })],
+      ['expiresAt', () => ({ expiresAt: inMs(30 * DAY_MS + 60_000) })],
       ['expiresAt', () => ({ expiresAt: inMs(60_000).slice(0, -1) })],
       ['expiresAt', () => ({ type: 'session' })],
       ['maxUses', () => ({ type: 'limited' })],
@@ -171,7 +177,7 @@ describe('grants', () => {
       const before = await countOf();
       const answers = await Promise.all(
         Array.from({ length: 10 }, () =>
-          post('/grant', oneTime, maker, { 'idempotency-key': 'raced' }),
+          insist('/grant', oneTime, maker, { 'idempotency-key': 'raced' }),
         ),
       );
       const ids = answers.map((answer) => bodyOf(answer, 201, GrantReply).id);

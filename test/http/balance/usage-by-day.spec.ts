@@ -9,17 +9,19 @@ import {
   type Party,
 } from '../../support/earnings-harness.ts';
 import { assertError, bodyOf, call } from '../../support/http.ts';
-
-const TODAY = Math.floor(Date.now() / DAY_MS) * DAY_MS;
-const dayOf = (daysAgo: number) => new Date(TODAY - daysAgo * DAY_MS).toISOString();
+import { untilDayIsYoung } from '../../support/until-hour-is-young.ts';
 
 describe('GET /v1/usage/daily', () => {
+  /** When the UTC day began. */
+  let today: number;
   let api: TestApi;
   let harness: EarningsHarness;
   let developer: Party;
   let consumer: Party;
 
+  before(untilDayIsYoung);
   before(async () => {
+    today = Math.floor(Date.now() / DAY_MS) * DAY_MS;
     api = await startTestApi();
     harness = await openEarningsHarness(api.databaseUrl);
     [developer, consumer] = (await harness.parties(2)) as [Party, Party];
@@ -31,11 +33,11 @@ describe('GET /v1/usage/daily', () => {
       amount: dollars * 1e6,
     });
     await harness.charge([
-      at(TODAY - 3 * DAY_MS - 1, 1),
-      at(TODAY - 3 * DAY_MS, 2),
-      at(TODAY - 2 * DAY_MS - 1, 4),
-      at(TODAY - DAY_MS, 8),
-      at(TODAY, 16),
+      at(today - 3 * DAY_MS - 1, 1),
+      at(today - 3 * DAY_MS, 2),
+      at(today - 2 * DAY_MS - 1, 4),
+      at(today - DAY_MS, 8),
+      at(today, 16),
     ]);
   });
   after(async () => {
@@ -43,6 +45,7 @@ describe('GET /v1/usage/daily', () => {
     await api?.stop();
   });
 
+  const dayOf = (daysAgo: number) => new Date(today - daysAgo * DAY_MS).toISOString();
   const get = (query: string, key = consumer.consumerKey) =>
     call(api, 'GET', `/v1/usage/daily${query}`, { key });
 

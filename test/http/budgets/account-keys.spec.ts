@@ -27,6 +27,7 @@ import { askCapture, askHold, capture, place } from '../../support/hold-requests
 import { assertError, bodyOf, call, charge } from '../../support/http.ts';
 import { signIn } from '../../support/sessions.ts';
 import { until, type Server } from '../../support/stack.ts';
+import { untilDayIsYoung } from '../../support/until-hour-is-young.ts';
 
 /** Everywhere within a second, as changes of keys; a busy machine takes longer. */
 const SOON = { timeoutMs: 30_000 };
@@ -43,6 +44,7 @@ describe('the keys of an account', () => {
     other = api.servers[1] as Server;
     stranger = await api.createAccount(0);
   });
+  beforeEach(untilDayIsYoung);
   beforeEach(async () => {
     // Much more than the charges that succeed before every process knows of a ceiling.
     account = await api.createAccount(10_000);
@@ -317,7 +319,7 @@ describe('the keys of an account', () => {
     await set({ developerDayLimit: 2 });
     await limited(2.000001);
     const { id } = await askApproval(api, account, key, 3);
-    const waiting = showApproval(api, key, id, 20);
+    const waiting = showApproval(api, key, id, 50);
     await set({ developerDayLimit: null });
     const { status, decision } = await waiting;
     assert.deepEqual([status, decision], ['approved', 'resolved']);

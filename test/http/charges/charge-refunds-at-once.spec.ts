@@ -35,6 +35,7 @@ describe('refunds of charges beside other traffic', () => {
     database = await createDatabase(api.databaseUrl, {
       maxPoolSize: 4,
       statementTimeoutMs: 60_000,
+      lockTimeoutMs: 60_000,
       onError: () => {},
     });
     [consumer, developer] = [await api.createAccount(10), await api.createAccount(0)];

@@ -207,7 +207,7 @@ describe('POST /v1/charges/:id/refund', () => {
       const { id } = await made(1);
       const answers = await Promise.all(
         Array.from({ length: 20 }, (_, n) =>
-          ask(id, { amount: 0.01 }, key('race'), api.servers[n % 2]),
+          insist(id, { amount: 0.01 }, key('race'), api.servers[n % 2]),
         ),
       );
       const ids = answers.map((answer) => bodyOf(answer, 201, RefundReply).id);

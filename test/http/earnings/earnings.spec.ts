@@ -9,6 +9,7 @@ import { createDatabase } from '../../../src/store/database.ts';
 import type { TestAccount } from '../../support/accounts.ts';
 import { startTestApi, type TestApi } from '../../support/api.ts';
 import { bodyOf, call, charge } from '../../support/http.ts';
+import { untilDayIsYoung } from '../../support/until-hour-is-young.ts';
 
 describe('GET /v1/earnings', () => {
   let api: TestApi;
@@ -17,6 +18,7 @@ describe('GET /v1/earnings', () => {
   before(async () => {
     api = await startTestApi();
   });
+  beforeEach(untilDayIsYoung);
   beforeEach(async () => {
     developer = await api.createAccount(100);
   });

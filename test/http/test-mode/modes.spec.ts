@@ -229,8 +229,12 @@ describe('test mode', () => {
     it('is credited once by twenty requests with one key at the same time', async () => {
       const before = await balance(test);
       const key = { 'idempotency-key': 'together' };
+      // On a busy machine some wait for too long, and are to be sent again.
       const asked = Array.from({ length: 20 }, () =>
-        post('/v1/top-up', test.consumerKey, { amount: 1 }, key),
+        until(async () => {
+          const answer = await post('/v1/top-up', test.consumerKey, { amount: 1 }, key);
+          return answer.status !== 429 && answer;
+        }),
       );
       const ids = (await Promise.all(asked)).map((each) => bodyOf(each, 201, TopUpReply).topUpId);
       assert.equal(new Set(ids).size, 1);

@@ -101,11 +101,12 @@ describe('consent to payments from the saved card', () => {
     await sql.query('begin');
     // Which only the reply needs.
     await sql.query('lock table farebox.top_ups in access exclusive mode');
-    const answers = await Promise.all([
-      post('/v1/consent', { ceiling: 50, ...TERMS }),
-      post('/v1/consent/withdraw'),
-      post('/v1/auto-top-up/off'),
-    ]);
+    // One after the other: a third would wait for the share of the account as well, and be told so.
+    const answers = [
+      await post('/v1/consent', { ceiling: 50, ...TERMS }),
+      await post('/v1/consent/withdraw'),
+      await post('/v1/auto-top-up/off'),
+    ];
     await sql.query('rollback');
     for (const answer of answers) assertError(answer, 503, 'service_unavailable');
     assert.deepEqual([await consent(), await recorded()], before);
