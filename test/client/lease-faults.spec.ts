@@ -19,7 +19,7 @@ import {
 } from './lease-script.ts';
 import { answer, droppedLine, refusal, ScriptedService } from './scripted-service.ts';
 
-/** The first renewal is asked for after 18.5 seconds, and as many are left for another attempt on a busy machine. */
+/** The first renewal is asked for after 8.5 seconds, and as many are left for another attempt on a busy machine. */
 const SHORT_SECONDS = 20;
 
 describe('client: leases and faults', () => {

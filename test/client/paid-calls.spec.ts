@@ -248,8 +248,8 @@ describe('client: the options of a paid call', () => {
 
   it('limits the wait for the owner while the service is silent', async () => {
     await using api = await service(silence);
-    const { approvals } = api.farebox({ timeoutMs: 200, maxRetries: 2 });
-    const { code } = await raised(approvals.wait('apr_1', { timeoutMs: 200 }));
+    const { approvals } = api.farebox({ timeoutMs: 3_000, maxRetries: 2 });
+    const { code } = await raised(approvals.wait('apr_1', { timeoutMs: 3_000 }));
     assert.deepEqual([code, api.seen.length], ['service_unavailable', 1]);
   });
 

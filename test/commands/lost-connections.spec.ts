@@ -32,6 +32,7 @@ describe('a command that loses its connection during the COMMIT', () => {
     await client.query(`
       create function public.wait() returns trigger language plpgsql as $$
       begin
+        perform set_config('lock_timeout', '60s', true);
         perform pg_advisory_xact_lock_shared(${LOCK});
         return null;
       end $$
@@ -64,6 +65,7 @@ describe('a command that loses its connection during the COMMIT', () => {
       deferrable initially deferred for each row execute function public.wait()
     `);
     await client.query(`select pg_advisory_lock(${LOCK})`);
+    const unlock = () => client.query('select pg_advisory_unlock_all()');
     const isWaiting = async (granted: boolean) => {
       const { rowCount } = await client.query(
         `select from pg_locks where locktype = 'advisory' and objid = ${LOCK} and mode = 'ShareLock'
@@ -78,9 +80,10 @@ describe('a command that loses its connection during the COMMIT', () => {
       started.catch(() => {});
       await until(() => isWaiting(false));
       await damage();
+      await unlock();
       return await started;
     } finally {
-      await client.query(`select pg_advisory_unlock(${LOCK})`);
+      await unlock();
       await until(async () => !(await isWaiting(false)) && !(await isWaiting(true)));
       line.mend();
       await client.query(`drop trigger zz_wait on ${table}`);
@@ -193,7 +196,7 @@ describe('a command that loses its connection during the COMMIT', () => {
   });
 });
 
-/** As a command does, but with less patience: the lock that its COMMIT waits for times out after five seconds. */
+/** As a command does, but with less patience. */
 function createSilently(): Promise<unknown> {
   const account = { email: 'silent@example.com', balance: asMicros(0) };
   return withDatabase(

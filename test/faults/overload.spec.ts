@@ -7,6 +7,7 @@ import { startTestApiProcesses, type TestApi } from '../support/api.ts';
 import { proveBooks } from '../support/books.ts';
 import { assertError, bodyOf, call, type Answer } from '../support/http.ts';
 import { holdConsumer } from '../support/row-locks.ts';
+import { until } from '../support/stack.ts';
 
 const BATCHES = 6;
 const BATCH = 1_000;
@@ -63,7 +64,7 @@ describe('more charges than the queue holds', () => {
     for (let n = 0; n < NEIGHBORS_CHARGES; n += 1) {
       bodyOf(await charge(neighbor), 201, ChargeReply);
     }
-    assert.equal((await call(api, 'GET', '/readyz')).status, 200);
+    await until(async () => (await call(api, 'GET', '/readyz')).status === 200);
     const refused = await refusal;
     assertError(refused, 503, 'service_unavailable');
     assert.equal(refused.headers.get('retry-after'), '1');

@@ -211,7 +211,7 @@ describe('limits', () => {
         "select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'",
       );
       assert.ok(rows.length <= 1);
-      assert.equal((await call(api, 'GET', '/readyz')).status, 200);
+      await until(async () => (await call(api, 'GET', '/readyz')).status === 200);
       // Its own reads have to wait, and those that would wait too long are refused.
       const refused = (await Promise.all(lists)).filter(({ status }) => status === 429);
       assert.ok(refused.length > 0);

@@ -106,8 +106,12 @@ describe('a connection to Postgres that fails during a request', () => {
         body: {},
       });
     await direct.sql.query(`
-      create function farebox.stall() returns trigger language plpgsql
-        as $$ begin perform pg_advisory_xact_lock(1); return null; end $$;
+      create function farebox.stall() returns trigger language plpgsql as $$
+      begin
+        perform set_config('lock_timeout', '60s', true);
+        perform pg_advisory_xact_lock(1);
+        return null;
+      end $$;
       create constraint trigger stall after insert on farebox.charge_refunds
         deferrable initially deferred for each row execute function farebox.stall();
     `);

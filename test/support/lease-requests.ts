@@ -5,6 +5,7 @@ import { LeaseReply, PlacedLeaseReply, SettlementReply } from '../../src/schemas
 import type { TestAccount } from './accounts.ts';
 import { makeBudget, makeKey } from './budget-requests.ts';
 import { bodyOf, call, type Answer } from './http.ts';
+import { until } from './stack.ts';
 
 type Server = { readonly url: string };
 type Body = Readonly<Record<string, unknown>>;
@@ -73,6 +74,15 @@ export async function settle(
   body: Body = {},
 ): Promise<Static<typeof SettlementReply>> {
   return bodyOf(await askSettle(server, account, id, entries, body), 200, SettlementReply);
+}
+
+/** Again while the lease is locked for longer than a settlement may wait. */
+export async function settleAtLast(...asked: Parameters<typeof askSettle>) {
+  const answer = await until(async () => {
+    const each = await askSettle(...asked);
+    return each.status !== 503 && each;
+  });
+  return bodyOf(answer, 200, SettlementReply);
 }
 
 export function askRenewal(

@@ -182,7 +182,7 @@ const namespaces: string[] = [];
 export async function createTestNamespace(): Promise<string> {
   const namespace = `test-${unique()}`;
   namespaces.push(namespace);
-  const connection = await Connection.connect({ address: given('TEST_TEMPORAL_ADDRESS') });
+  const connection = await connectTemporal();
   try {
     await connection.workflowService.registerNamespace({
       namespace,
@@ -195,6 +195,12 @@ export async function createTestNamespace(): Promise<string> {
   return namespace;
 }
 
+/** Longer than the default of ten seconds, which a busy machine exceeds. */
+function connectTemporal(): Promise<Connection> {
+  const address = given('TEST_TEMPORAL_ADDRESS');
+  return Connection.connect({ address, connectTimeout: UNTIL_TIMEOUT_MS });
+}
+
 /**
  * Deletes the schedules of this file's namespaces that are due during a run: Temporal would be busy with those of all
  * the stacks that have ended.
@@ -202,7 +208,7 @@ export async function createTestNamespace(): Promise<string> {
 export async function deleteSchedules(): Promise<void> {
   const own = namespaces.splice(0);
   if (own.length === 0) return;
-  const connection = await Connection.connect({ address: given('TEST_TEMPORAL_ADDRESS') });
+  const connection = await connectTemporal();
   try {
     const ids = ['farebox/expireHolds', 'farebox/rollUpEarnings'];
     // One that does not exist is not found.

@@ -51,7 +51,8 @@ describe('keys', () => {
 
   it('work beside the new one during the overlap of a roll, and no longer', async () => {
     const id = await idOf('developer');
-    const rolled = await command('roll', id, '--overlap', '5s');
+    // It begins in the process of the command, and the charges below must be made before it ends.
+    const rolled = await command('roll', id, '--overlap', '20s');
     assert.equal(rolled.kind, 'developer');
     for (const developerKey of [rolled.key, account.developerKey]) {
       for (const answer of await chargeEverywhere({ ...account, developerKey })) {

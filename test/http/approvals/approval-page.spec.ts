@@ -67,7 +67,11 @@ describe('the page of an approval', () => {
     const { decide, limit } = await asked();
     await api.sql.query(`
       create function farebox.test_wait() returns trigger language plpgsql as $$
-      begin perform pg_advisory_xact_lock(1); return null; end $$;
+      begin
+        perform set_config('lock_timeout', '60s', true);
+        perform pg_advisory_xact_lock(1);
+        return null;
+      end $$;
       create constraint trigger test_wait after update on farebox.approvals
       deferrable initially deferred for each row execute function farebox.test_wait()
     `);
@@ -75,9 +79,9 @@ describe('the page of an approval', () => {
     const deciding = decide('always');
     await waiting();
     line.damage({ kind: 'cut' });
+    await api.sql.query('select pg_advisory_unlock(1)');
     const { status, html } = await deciding;
     line.mend();
-    await api.sql.query('select pg_advisory_unlock(1)');
     await until(async () => (await limit()) === 2);
     await api.sql.query('drop trigger test_wait on farebox.approvals');
     assert.equal(status, 500);

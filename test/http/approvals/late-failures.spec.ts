@@ -35,7 +35,11 @@ describe('a decision whose reply fails', () => {
     const { id } = await ask(api, account, (await makeKey(api, key, budget.id)).key, 2);
     await api.sql.query(`
       create function farebox.test_wait() returns trigger language plpgsql as $$
-      begin perform pg_advisory_xact_lock(1); return null; end $$;
+      begin
+        perform set_config('lock_timeout', '60s', true);
+        perform pg_advisory_xact_lock(1);
+        return null;
+      end $$;
       create constraint trigger test_wait after update on farebox.approvals
       deferrable initially deferred for each row execute function farebox.test_wait()
     `);

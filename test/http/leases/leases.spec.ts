@@ -32,6 +32,7 @@ import {
   makeLeasable,
   renew,
   settle,
+  settleAtLast,
   showLease,
   takeLease,
 } from '../../support/lease-requests.ts';
@@ -327,7 +328,7 @@ describe('leases', () => {
 
     it('are charged once when many settlements with the same numbers arrive together', async () => {
       const answers = await Promise.all(
-        Array.from({ length: 8 }, () => settle(api, account, lease, numbered(1, 4))),
+        Array.from({ length: 8 }, () => settleAtLast(api, account, lease, numbered(1, 4))),
       );
       const ids = answers.map(({ results }) => results.map((each) => 'id' in each && each.id));
       assert.equal(new Set(ids.map((each) => each.join())).size, 1);
@@ -359,7 +360,7 @@ describe('leases', () => {
         const { id } = await takeLease(api, account, spendKey, { amount: 0.04 });
         await age(id, '300 seconds');
         const [settled] = await Promise.all([
-          settle(api, account, id, numbered(1, 2)),
+          settleAtLast(api, account, id, numbered(1, 2)),
           expireHolds(database),
           askLeaseRelease(api, account, id),
         ]);

@@ -347,8 +347,11 @@ describe('operators', () => {
 
   it('see which parts answer, what is stuck, what differs, and what doctor found last', async () => {
     const topUpId = await topUp(10);
-    const before = await status();
-    assert.deepEqual([before.postgres, before.temporal], ['up', 'up']);
+    // A part that answers its probe after more than a second, on a busy machine, counts as down.
+    const before = await until(async () => {
+      const now = await status();
+      return now.postgres === 'up' && now.temporal === 'up' && now;
+    });
     assert.deepEqual([before.stuck, before.differences], [[], []]);
     const uuid = topUpId.slice(3);
     await sql.query(
@@ -426,7 +429,7 @@ describe('operators', () => {
   it('get from each count to the oldest things counted, with links, and not to more than 20', async () => {
     const topUpId = await topUp(10);
     const uuid = topUpId.slice(3);
-    // The notice of its payment comes with the event, and is removed shortly after the top-up is completed.
+    // The notice of its payment comes with the event. Notices of earlier tests may still wait as well.
     await until(async () => {
       const told = await sql.query(
         `select from farebox.processor_events where top_up_id = $1 and type = 'payment_intent.succeeded'`,
@@ -435,7 +438,7 @@ describe('operators', () => {
       return told.rowCount === 1;
     });
     await until(async () => {
-      const left = await sql.query('select from farebox.outbox where subject_id = $1', [uuid]);
+      const left = await sql.query(`select from farebox.outbox where topic <> 'webhook_endpoint'`);
       return left.rowCount === 0;
     });
     await sql.query(
