@@ -18,6 +18,7 @@ import { Ajv, type ValidateFunction } from 'ajv';
 import type { Micros } from '../domain/money.ts';
 import type { Tracing } from '../tracing/tracing.ts';
 import { boundWaiting } from './bounded-pool.ts';
+import { connectPatiently } from './patient-connect.ts';
 import { isOfStandby, toPrimary } from './primary-only.ts';
 import { explainConnectFailure, withOwnTls, withSessionOptions } from './session.ts';
 import { withDeadline } from './statement-deadline.ts';
@@ -25,6 +26,7 @@ import { tracedStatements } from './traced-statements.ts';
 import { listenToClients, withListener } from './unheard-errors.ts';
 
 listenToClients();
+connectPatiently();
 
 /** Anything that runs queries: the pool, or a transaction's connection. */
 export type Connection = CommonQueryMethods;

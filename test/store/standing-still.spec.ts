@@ -73,6 +73,17 @@ describe('a process that stood still', () => {
   it('takes an answer of PostgreSQL that came in time', () =>
     withDatabase({ silenceMsMax: 1_400 }, (database) => standStillDuring(database)));
 
+  it('uses a connection that PostgreSQL accepted in time', async () => {
+    const client = new Client({
+      connectionString: testDatabase.url,
+      connectionTimeoutMillis: STILL_MS - 500,
+    });
+    const connected = client.connect();
+    standStill();
+    await connected;
+    await client.end();
+  });
+
   it('gives a connection that is free again to the statement that waits for it', () =>
     withDatabase({ waitMsMax: 1_400 }, async (database) => {
       const waiting: Promise<unknown>[] = [];
