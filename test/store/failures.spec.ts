@@ -10,6 +10,7 @@ import { ChargeReply, RefundReply } from '../../src/schemas/charges.ts';
 import { createDatabase, sql } from '../../src/store/database.ts';
 import { startTestApi, type TestApi } from '../support/api.ts';
 import { startFaultyLine, type FaultyLine } from '../support/faulty-line.ts';
+import { holdCommits } from '../support/held-commits.ts';
 import { assertError, bodyOf, call, charge, type Answer } from '../support/http.ts';
 import { startApi, until, type Server } from '../support/stack.ts';
 
@@ -105,24 +106,14 @@ describe('a connection to Postgres that fails during a request', () => {
         headers: { 'Idempotency-Key': 'once' },
         body: {},
       });
-    await direct.sql.query(`
-      create function farebox.stall() returns trigger language plpgsql as $$
-      begin
-        perform set_config('lock_timeout', '60s', true);
-        perform pg_advisory_xact_lock(1);
-        return null;
-      end $$;
-      create constraint trigger stall after insert on farebox.charge_refunds
-        deferrable initially deferred for each row execute function farebox.stall();
-    `);
-    await direct.sql.query('select pg_advisory_lock(1)');
+    const held = await holdCommits(direct.sql, 'insert', 'farebox.charge_refunds');
     const asked = refund();
     await until(direct.waitingBackend);
     line.damage({ kind: 'silent' });
-    await direct.sql.query('select pg_advisory_unlock(1)');
+    await held.release();
     assertError(await asked, 500, 'outcome_unknown');
     line.mend();
-    await direct.sql.query('drop trigger stall on farebox.charge_refunds');
+    await held.end();
     bodyOf(await refund(), 201, RefundReply);
   });
 });

@@ -8,6 +8,7 @@ import { startTestApi, type TestApi } from '../../support/api.ts';
 import { ask } from '../../support/approval-requests.ts';
 import { makeBudget, makeKey, showBudget } from '../../support/budget-requests.ts';
 import { startFaultyLine, type FaultyLine } from '../../support/faulty-line.ts';
+import { holdCommits } from '../../support/held-commits.ts';
 import { startApi, until, type Server } from '../../support/stack.ts';
 
 describe('the page of an approval', () => {
@@ -65,25 +66,15 @@ describe('the page of an approval', () => {
 
   it('does not say that nothing was changed when the commit may have succeeded', async () => {
     const { decide, limit } = await asked();
-    await api.sql.query(`
-      create function farebox.test_wait() returns trigger language plpgsql as $$
-      begin
-        perform set_config('lock_timeout', '60s', true);
-        perform pg_advisory_xact_lock(1);
-        return null;
-      end $$;
-      create constraint trigger test_wait after update on farebox.approvals
-      deferrable initially deferred for each row execute function farebox.test_wait()
-    `);
-    await api.sql.query('select pg_advisory_lock(1)');
+    const held = await holdCommits(api.sql, 'update', 'farebox.approvals');
     const deciding = decide('always');
     await waiting();
     line.damage({ kind: 'cut' });
-    await api.sql.query('select pg_advisory_unlock(1)');
+    await held.release();
     const { status, html } = await deciding;
     line.mend();
     await until(async () => (await limit()) === 2);
-    await api.sql.query('drop trigger test_wait on farebox.approvals');
+    await held.end();
     assert.equal(status, 500);
     assert.match(html, /<h1>Not known yet<\/h1>.*may or may not have worked/);
     assert.match((await decide('always')).html, /The limit is now \$2\.00/);

@@ -6,6 +6,7 @@ import type { TestAccount } from '../../support/accounts.ts';
 import { startTestApi, type TestApi } from '../../support/api.ts';
 import { ask, decide, showApproval, tryDecide } from '../../support/approval-requests.ts';
 import { makeBudget, makeKey, showBudget } from '../../support/budget-requests.ts';
+import { holdCommits } from '../../support/held-commits.ts';
 import { assertError, bodyOf, call, charge, type Answer } from '../../support/http.ts';
 import { holdConsumer } from '../../support/row-locks.ts';
 import { until } from '../../support/stack.ts';
@@ -33,28 +34,18 @@ describe('a decision whose reply fails', () => {
     const key = account.consumerKey;
     const budget = await makeBudget(api, key, { limit: 1 });
     const { id } = await ask(api, account, (await makeKey(api, key, budget.id)).key, 2);
-    await api.sql.query(`
-      create function farebox.test_wait() returns trigger language plpgsql as $$
-      begin
-        perform set_config('lock_timeout', '60s', true);
-        perform pg_advisory_xact_lock(1);
-        return null;
-      end $$;
-      create constraint trigger test_wait after update on farebox.approvals
-      deferrable initially deferred for each row execute function farebox.test_wait()
-    `);
-    await api.sql.query('select pg_advisory_lock(1)');
+    const held = await holdCommits(api.sql, 'update', 'farebox.approvals');
     const deciding = tryDecide(api, key, id, { decision: 'always' });
     await waiting(1);
     // From the commit on, nobody can read the approval.
     await other.query('begin');
     const locked = other.query('lock table farebox.approvals in access exclusive mode');
     await waiting(2);
-    await api.sql.query('select pg_advisory_unlock(1)');
+    await held.release();
     await locked;
     const decided = await deciding;
     await other.query('rollback');
-    await api.sql.query('drop trigger test_wait on farebox.approvals');
+    await held.end();
     assert.equal((await showBudget(api, key, budget.id)).limit, 2);
     assert.equal(decided.status, 200, JSON.stringify(decided.body));
   });
