@@ -51,36 +51,26 @@ export async function pruneLogs(database: Database, retentionDays: number): Prom
     )
     select count(*) as count from gone
   `);
-  const sessions = await database.oneFirst(sql.type(countRow)`
-    with gone as (
-      delete from console.sessions where id in (
-        select id from console.sessions where expires_at < now()
-        limit ${ROWS_PER_STEP} for update skip locked
-      ) returning 1
-    )
-    select count(*) as count from gone
-  `);
-  const verifications = await database.oneFirst(sql.type(countRow)`
-    with gone as (
-      delete from console.verifications where id in (
-        select id from console.verifications where expires_at < now()
-        limit ${ROWS_PER_STEP} for update skip locked
-      ) returning 1
-    )
-    select count(*) as count from gone
-  `);
-  const links = await database.oneFirst(sql.type(countRow)`
-    with gone as (
-      delete from console.sign_in_links where token_hash in (
-        select token_hash from console.sign_in_links where expires_at < now()
-        limit ${ROWS_PER_STEP} for update skip locked
-      ) returning 1
-    )
-    select count(*) as count from gone
-  `);
+  const sessions = await deleteExpired(database, 'sessions', 'id');
+  const verifications = await deleteExpired(database, 'verifications', 'id');
+  const links = await deleteExpired(database, 'sign_in_links', 'token_hash');
   const counts = [stripeEvents, events, approvals, sessions, verifications, links];
   return {
     rows: counts.reduce((sum, count) => sum + count),
     hasMore: Math.max(...counts) === ROWS_PER_STEP,
   };
+}
+
+/** Deletes rows of a table of the console that have expired, and returns how many. `key` is its primary key. */
+function deleteExpired(database: Database, table: string, key: string): Promise<number> {
+  const [rows, id] = [sql.identifier(['console', table]), sql.identifier([key])];
+  return database.oneFirst(sql.type(countRow)`
+    with gone as (
+      delete from ${rows} where ${id} in (
+        select ${id} from ${rows} where expires_at < now()
+        limit ${ROWS_PER_STEP} for update skip locked
+      ) returning 1
+    )
+    select count(*) as count from gone
+  `);
 }
