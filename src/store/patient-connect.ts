@@ -3,8 +3,9 @@
  * stood still.
  */
 import type { Duplex } from 'node:stream';
-import { Client } from 'pg';
+import type { Client } from 'pg';
 import { giveUpAfter } from '../give-up-after.ts';
+import { onEveryConnect } from './every-client.ts';
 
 /** What pg keeps for its own limit. */
 interface Connecting {
@@ -15,12 +16,7 @@ interface Connecting {
 
 /** From now on, for every client of this process. Call it once. */
 export function connectPatiently(): void {
-  const connect: unknown = Reflect.get(Client.prototype, 'connect');
-  Client.prototype.connect = function connectInTime(this: Client, ...args: unknown[]): unknown {
-    const connected: unknown = Reflect.apply(connect as () => unknown, this, args);
-    replaceLimit(this);
-    return connected;
-  } as typeof Client.prototype.connect;
+  onEveryConnect(replaceLimit);
 }
 
 function replaceLimit(client: Client): void {

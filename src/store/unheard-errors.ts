@@ -4,8 +4,8 @@
  * own, each time a pool is created; and from 50 ms after it began to close a connection that Postgres, or a
  * firewall, does not let end.
  */
-import { Client } from 'pg';
 import type { DriverFactory } from 'slonik';
+import { onEveryConnect } from './every-client.ts';
 
 /** A driver whose clients have a listener as long as they exist. */
 export function withListener(createDriver: DriverFactory): DriverFactory {
@@ -23,9 +23,6 @@ export function withListener(createDriver: DriverFactory): DriverFactory {
 
 /** From now on, every client of this process has a listener. Call it once. */
 export function listenToClients(): void {
-  const connect: unknown = Reflect.get(Client.prototype, 'connect');
-  Client.prototype.connect = function connectHeard(this: Client, ...args: unknown[]): unknown {
-    this.on('error', () => {});
-    return Reflect.apply(connect as () => unknown, this, args);
-  } as typeof Client.prototype.connect;
+  // A socket reports its errors later than it was asked to connect.
+  onEveryConnect((client) => void client.on('error', () => {}));
 }
