@@ -15,3 +15,11 @@ export function giveUpAfter(ms: number, giveUp: () => void): () => void {
   }, ms);
   return () => clearTimeout(timer);
 }
+
+/** The answer; undefined if it fails or does not come within `ms` milliseconds. */
+export function answerWithin<T>(ms: number, answer: Promise<T>): Promise<T | undefined> {
+  const { promise, resolve } = Promise.withResolvers<T | undefined>();
+  const stopWaiting = giveUpAfter(ms, () => resolve(undefined));
+  answer.then(resolve, () => resolve(undefined));
+  return promise.finally(stopWaiting);
+}

@@ -3,7 +3,7 @@
  * one probe a second for any number of callers: an endpoint that is open to everybody must not load the
  * database that charges need.
  */
-import { giveUpAfter } from '../give-up-after.ts';
+import { answerWithin } from '../give-up-after.ts';
 import { ClockError, type DatabaseClock } from '../charging/database-clock.ts';
 import { readServerState, type Database, type ServerState } from '../store/database.ts';
 import type { TemporalState } from '../temporal/namespace.ts';
@@ -55,8 +55,8 @@ export class Readiness {
 
   async #probe(): Promise<ReadinessReport> {
     const [postgres, temporal] = await Promise.all([
-      inTime(readServerState(this.#database)),
-      inTime(this.#readTemporal(CALL_TIMEOUT_MS)),
+      answerWithin(PROBE_TIMEOUT_MS, readServerState(this.#database)),
+      answerWithin(PROBE_TIMEOUT_MS, this.#readTemporal(CALL_TIMEOUT_MS)),
     ]);
     return {
       postgres: postgres ?? 'down',
@@ -74,12 +74,4 @@ function isRight(clock: DatabaseClock): boolean {
     if (error instanceof ClockError) return false;
     throw error;
   }
-}
-
-/** Undefined for a probe that fails or takes too long. */
-function inTime<T>(probe: Promise<T>): Promise<T | undefined> {
-  const { promise, resolve } = Promise.withResolvers<T | undefined>();
-  const stopWaiting = giveUpAfter(PROBE_TIMEOUT_MS, () => resolve(undefined));
-  probe.then(resolve, () => resolve(undefined));
-  return promise.finally(stopWaiting);
 }

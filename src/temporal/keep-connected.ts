@@ -4,7 +4,7 @@
  * is silent, it replaces nothing.
  */
 import type { Logger } from 'pino';
-import { giveUpAfter } from '../give-up-after.ts';
+import { answerWithin } from '../give-up-after.ts';
 import { isUp, type TemporalClient } from './client.ts';
 import type { WorkerConnection } from './connect-worker.ts';
 import { pause } from './pause.ts';
@@ -24,21 +24,14 @@ export async function keepConnected(
   while (!signal.aborted) {
     const cutSilent = native?.tunnel?.listen();
     const answers = await Promise.all([
-      inAnswerTime(temporal.isUp(CALL_TIMEOUT_MS)),
-      native?.tunnel ? inAnswerTime(isUp(native.connection, CALL_TIMEOUT_MS)) : true,
+      answerWithin(ANSWER_MS, temporal.isUp(CALL_TIMEOUT_MS)),
+      native?.tunnel ? answerWithin(ANSWER_MS, isUp(native.connection, CALL_TIMEOUT_MS)) : true,
     ]);
-    if (answers.includes(false) && !signal.aborted && (await temporal.renew())) {
+    const isSilent = answers.some((isAnswered) => isAnswered !== true);
+    if (isSilent && !signal.aborted && (await temporal.renew())) {
       cutSilent?.();
       log.warn('Temporal did not answer; continuing on new connections');
     }
     await pause(ASK_EVERY_MS, signal);
   }
-}
-
-/** False when the answer does not come in time. */
-function inAnswerTime(answer: Promise<boolean>): Promise<boolean> {
-  const { promise, resolve } = Promise.withResolvers<boolean>();
-  const stopWaiting = giveUpAfter(ANSWER_MS, () => resolve(false));
-  void answer.then(resolve);
-  return promise.finally(stopWaiting);
 }
