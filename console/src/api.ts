@@ -73,8 +73,9 @@ export function mayWorkSoon(error: unknown): boolean {
   return error instanceof ApiFailure && (error.retryAfterSeconds ?? Infinity) <= SOON_SECONDS;
 }
 
-const SENT_AGAIN_MAX = 3;
-const PAUSE_MS = 1_000;
+/** How often a request is sent again, and after which pause. */
+export const SENT_AGAIN_MAX = 3;
+export const PAUSE_MS = 1_000;
 /** The pause of a computer that slept, or of a page that was in the background: the payer may have left. */
 const LONG_PAUSE_MS = 5_000;
 

@@ -8,7 +8,7 @@ import { MutationCache, QueryCache, QueryClient, QueryClientProvider } from '@ta
 import { RouterProvider } from '@tanstack/react-router';
 import { StrictMode } from 'react';
 import { createRoot } from 'react-dom/client';
-import { ApiFailure, hasSessionEnded, mayWorkSoon } from './api.ts';
+import { ApiFailure, hasSessionEnded, mayWorkSoon, PAUSE_MS, SENT_AGAIN_MAX } from './api.ts';
 import { keepFocus } from './keep-focus.ts';
 import { router } from './router.tsx';
 import { cssVariables, theme } from './theme.ts';
@@ -31,8 +31,8 @@ const queries = new QueryClient({
     queries: {
       staleTime: 2_000,
       // Any other refusal would be the same again.
-      retry: (count, error) => count < 3 && (isSilence(error) || mayWorkSoon(error)),
-      retryDelay: 1_000,
+      retry: (count, error) => count < SENT_AGAIN_MAX && (isSilence(error) || mayWorkSoon(error)),
+      retryDelay: PAUSE_MS,
       networkMode: 'always',
     },
     mutations: { networkMode: 'always' },

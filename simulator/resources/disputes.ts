@@ -76,7 +76,7 @@ function undisputedCents({ store }: Context, { id, amount: charged }: Stripe.Cha
   return charged - disputed;
 }
 
-/** What is neither refunded nor disputed. */
+/** The part of the charge that has been neither refunded nor disputed. */
 export function disputableCents(context: Context, charge: Stripe.Charge): number {
   return Math.min(undisputedCents(context, charge), charge.amount - charge.amount_refunded);
 }

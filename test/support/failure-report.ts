@@ -29,7 +29,7 @@ export function reportFailure(test: Pick<Mocha.Test, 'fullTitle'>, seen: string)
     appendFileSync(report, `${test.fullTitle()}:\n${seen.replaceAll(/^/gm, '  ')}\n`);
 }
 
-/** What was added in this run, by all of its processes. */
+/** The reports of all failed tests of this run, from all of its processes. */
 export function readReport(): string {
   const report = reportFile();
   return report && existsSync(report) ? readFileSync(report, 'utf8') : '';

@@ -40,7 +40,7 @@ export function TopUpForm() {
   const canUseCard = hasConsent && (card !== undefined || isSimulated);
   const way = canUseCard ? method : 'checkout';
   const pay = useMutation({
-    // What is sent again is what was chosen when the button was pressed.
+    // Every attempt sends the choices that were made when the button was pressed.
     mutationFn: (dollars: number) =>
       sendOnce('top-up', (idempotencyKey) =>
         sendPatiently(async (): Promise<Paid> => {
