@@ -6,7 +6,7 @@ import { createTestAccount, type TestAccount } from './accounts.ts';
 import { startBrowser } from './browser.ts';
 import { describePage, followRequests, reportFailure } from './failure-report.ts';
 import { onceARun } from './once-a-run.ts';
-import { signInLink } from './sessions.ts';
+import { forgetSignIns, signInLink } from './sessions.ts';
 import {
   startStack,
   until,
@@ -138,6 +138,7 @@ export async function openWindow(
     describe: () => describePage(page, waiting),
     go,
     enter: async ({ email }, path = '/balance') => {
+      await forgetSignIns(stack.database.url);
       const link = await signInLink(stack.api, stack.database.url, email);
       // The link leads to the balance. For another page, the window only takes its cookie: each page costs CPU time.
       if (path === '/balance') {
