@@ -165,7 +165,7 @@ try {
 } catch (error) {
   if (error instanceof CommanderError) endUsage(error);
   else if (asked !== undefined && INSPECTIONS.includes(asked)) await endUnchecked(error);
-  else endFailed(error);
+  else await endFailed(error);
 }
 
 function pathOf(command: Command): string {
@@ -191,12 +191,24 @@ async function endUnchecked(error: unknown): Promise<void> {
 
 /**
  * Exits, because a start that failed halfway may have connections open, and no supervisor restarts a process
- * that hangs.
+ * that hangs. Other commands first wait until everything is written: an exit would drop what a slow reader has not yet
+ * read, such as the keys of new accounts.
  */
-function endFailed(error: unknown): never {
+async function endFailed(error: unknown): Promise<never> {
   const text = process.env['LOG_LEVEL'] === 'debug' ? (error as Error).stack : messageOf(error);
   process.stderr.write(`farebox: ${text}\n`);
+  if (asked === undefined || !RUNS_ON.includes(asked)) {
+    await isWritten(process.stdout);
+    await isWritten(process.stderr);
+  }
   process.exit(error instanceof OutcomeUnknownError ? error.exitCode : 1);
+}
+
+/** Resolves when the stream has written everything, or never will. */
+function isWritten(stream: NodeJS.WriteStream): Promise<void> {
+  return new Promise((resolve) => {
+    stream.write('', () => resolve());
+  });
 }
 
 /** The command may have changed something. One whose reader has gone (`| head -1`) continues. */
