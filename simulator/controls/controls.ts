@@ -4,7 +4,7 @@
  *
  *   POST   /faults                   {method?, path, kind, times?} with kind error {status, code?, headers?}, delay {ms},
  *                                    drop, do_then_drop, do_then_error {status?}; see faults.ts
- *   GET, DELETE /faults              lists the queued ones; removes them
+ *   GET, DELETE /faults              lists the queued ones, and how many requests are being delayed; removes them
  *   POST, DELETE /rate-limit         {per_second}: answers 429 to what is more; removes the limit
  *   POST   /webhooks                 {mode?: deliver | hold | drop, duplicate?: n, shuffle?: boolean}
  *   GET    /webhooks                 the settings and the owed webhooks
@@ -53,7 +53,7 @@ const CONTROLS: Readonly<Record<string, Control>> = {
     faults.add(faultOf(body));
     return { faults: faults.list() };
   },
-  'GET faults': ({ faults }) => ({ faults: faults.list() }),
+  'GET faults': ({ faults }) => ({ faults: faults.list(), delayed: faults.delayed }),
   'DELETE faults': ({ faults }) => {
     faults.clear();
     return { faults: [] };

@@ -2,6 +2,8 @@
  * Faults that tests queue for requests by method and path prefix. Each is used up by the requests that it hits. They
  * are in memory: a restart clears them.
  */
+import { setTimeout as wait } from 'node:timers/promises';
+
 export type Fault = {
   /** `POST`, or `*` for any. */
   readonly method: string;
@@ -29,6 +31,8 @@ export interface FaultAround {
 
 export class Faults {
   #queued: Fault[] = [];
+  /** How many requests are being delayed now. */
+  delayed = 0;
 
   add(fault: Fault): void {
     this.#queued.push(fault);
@@ -40,6 +44,12 @@ export class Faults {
 
   list(): readonly Fault[] {
     return this.#queued;
+  }
+
+  async delay(ms: number): Promise<void> {
+    this.delayed += 1;
+    await wait(ms);
+    this.delayed -= 1;
   }
 
   /** Takes the oldest fault for this request and uses it up once. */

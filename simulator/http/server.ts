@@ -1,6 +1,5 @@
 /** The HTTP server: the API under /v1/, the hosted pages under /pay/, the controls under /_simulator/. */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import { setTimeout as wait } from 'node:timers/promises';
 import type { Answer, Reply } from './answers.ts';
 import { answerApi } from './api.ts';
 import { answerControl } from '../controls/controls.ts';
@@ -30,7 +29,7 @@ export function createSimulatorServer(simulation: Simulation, token: string): Se
 
   async function answer(request: Received, fault: Fault | undefined): Promise<Answer> {
     if (fault?.kind === 'error') return json(outage(fault.status, fault.code), fault.headers);
-    const around = aroundOf(fault);
+    const around = aroundOf(faults, fault);
     const { pathname } = request.url;
     if (pathname.startsWith('/pay/')) {
       await around.before();
@@ -111,10 +110,10 @@ function apiRequestOf({ method, url, body, headers }: Received) {
   };
 }
 
-function aroundOf(fault: Fault | undefined): FaultAround {
+function aroundOf(faults: Faults, fault: Fault | undefined): FaultAround {
   return {
     before: async () => {
-      if (fault?.kind === 'delay') await wait(fault.ms);
+      if (fault?.kind === 'delay') await faults.delay(fault.ms);
     },
     answerInstead: fault?.kind === 'do_then_error' ? fault.status : undefined,
   };

@@ -43,8 +43,7 @@ console.log([typeof farebox.charge, typeof consumer.balance, typeof tool, typeof
 `;
 const PRINTS = 'function,function,function,function\n';
 
-describe('client: the package', function () {
-  this.timeout(120_000);
+describe('client: the package', () => {
   let folder: string;
   let tarball: string;
   let files: string[];

@@ -3,17 +3,18 @@ import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { text } from 'node:stream/consumers';
-import { Connection } from '@temporalio/client';
+import type { Connection } from '@temporalio/client';
 import { Client } from 'pg';
 import { SEARCH_ATTRIBUTES } from '../../src/domain/search-attributes.ts';
 import { countWaiting } from '../support/row-locks.ts';
 import {
   asSuperuser,
+  connectTemporal,
   createTestDatabase,
   farebox,
   ourProgram,
-  until,
   type TestDatabase,
+  until,
 } from '../support/stack.ts';
 
 /** Numbers of `temporal.api.enums.v1.IndexedValueType`. */
@@ -29,7 +30,7 @@ describe('farebox migrate', () => {
   before(async () => {
     database = await createTestDatabase();
     const address = process.env['TEST_TEMPORAL_ADDRESS'] ?? '';
-    connection = await Connection.connect({ address });
+    connection = await connectTemporal();
     await connection.workflowService.registerNamespace({
       namespace,
       workflowExecutionRetentionPeriod: { seconds: DAY_SECONDS as never },

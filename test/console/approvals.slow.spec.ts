@@ -13,8 +13,7 @@ import { openConsole, type ConsoleHarness, type Window } from '../support/consol
 import { call } from '../support/http.ts';
 import { until } from '../support/stack.ts';
 
-describe('approvals in the console', function () {
-  this.timeout(180_000);
+describe('approvals in the console', () => {
   let harness: ConsoleHarness;
   let window: Window;
   let page: Page;

@@ -26,8 +26,7 @@ const OUTSIDE = ['/sign-in', '/sign-up', '/set-password?token=x'];
 /** The browser itself reports every refused request. */
 const isNoRefusal = (text: string) => !/status of 4\d\d/.test(text);
 
-describe('the console on bad days', function () {
-  this.timeout(240_000);
+describe('the console on bad days', () => {
   let harness: ConsoleHarness;
   let window: Window;
   let page: Page;

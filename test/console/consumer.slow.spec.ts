@@ -24,7 +24,6 @@ const MANY = 101;
 const AHEAD_OF_UTC = 'Pacific/Auckland';
 
 describe('the console for consumers', function () {
-  this.timeout(180_000);
   let harness: ConsoleHarness;
   let window: Window;
   let page: Page;

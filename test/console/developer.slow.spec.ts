@@ -12,8 +12,7 @@ const run = promisify(execFile);
 /** Where the client is found by its name. */
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 
-describe('the console for developers', function () {
-  this.timeout(180_000);
+describe('the console for developers', () => {
   let harness: ConsoleHarness;
   let window: Window;
   let page: Page;

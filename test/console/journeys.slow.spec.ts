@@ -16,9 +16,8 @@ import { totp } from '../support/totp.ts';
 
 const PASSWORD = 'correct horse battery';
 
-describe('the console', function () {
+describe('the console', () => {
   // A stack, a browser and a build, on a busy machine.
-  this.timeout(180_000);
   let harness: ConsoleHarness;
   let window: Window;
   let page: Page;

@@ -22,7 +22,6 @@ import { NAME_OF, TABS_MAX } from './tab-order.ts';
 const CHARGES_ON_A_PAGE = 50;
 
 describe('the console by keyboard', function () {
-  this.timeout(300_000);
   let harness: ConsoleHarness;
   let window: Window;
   let page: Page;

@@ -6,8 +6,7 @@ import { cookiesOf, mailedToken } from '../support/sessions.ts';
 
 const PASSWORD = 'correct horse battery';
 
-describe('signing in while somebody guesses the password', function () {
-  this.timeout(120_000);
+describe('signing in while somebody guesses the password', () => {
   let api: TestApi;
   let guesses = 0;
 

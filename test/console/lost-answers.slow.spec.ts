@@ -30,8 +30,7 @@ const LIMITED = { error: { code: 'rate_limited', message: 'Too many requests' } 
 
 const keyOf = (route: Route) => route.request().headers()['idempotency-key'];
 
-describe('the console without an answer', function () {
-  this.timeout(180_000);
+describe('the console without an answer', () => {
   let harness: ConsoleHarness;
   let window: Window;
   let page: Page;

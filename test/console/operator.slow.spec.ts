@@ -9,8 +9,7 @@ import { control, openCheckout, pay, topUpsOf } from '../support/payments.ts';
 import { makeOperator } from '../support/sessions.ts';
 import { until } from '../support/stack.ts';
 
-describe('the console with much to show', function () {
-  this.timeout(300_000);
+describe('the console with much to show', () => {
   let harness: ConsoleHarness;
   let window: Window;
   let page: Page;

@@ -23,8 +23,7 @@ const PHONE = {
   permissions: ['clipboard-read', 'clipboard-write'],
 };
 
-describe('the console on a phone', function () {
-  this.timeout(180_000);
+describe('the console on a phone', () => {
   let harness: ConsoleHarness;
   let window: Window;
   let page: Page;

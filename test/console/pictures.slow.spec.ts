@@ -85,8 +85,7 @@ const TABBED: ReadonlySet<string> = new Set([
 
 type StorageState = Awaited<ReturnType<Window['context']['storageState']>>;
 
-describe('the pages of the console', function () {
-  this.timeout(600_000);
+describe('the pages of the console', () => {
   let harness: ConsoleHarness;
   let used: UsedAccount;
   /** With the cookie of a session. */

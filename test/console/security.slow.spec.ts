@@ -15,8 +15,7 @@ import { totp } from '../support/totp.ts';
 
 const PASSWORD = 'correct horse battery';
 
-describe('security in the console', function () {
-  this.timeout(180_000);
+describe('security in the console', () => {
   let api: TestApi;
   let browser: Browser;
   let window: Window;

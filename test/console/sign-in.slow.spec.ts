@@ -17,8 +17,7 @@ import { totp } from '../support/totp.ts';
 
 const PASSWORD = 'correct horse battery';
 
-describe('signing in to the console', function () {
-  this.timeout(120_000);
+describe('signing in to the console', () => {
   let api: TestApi;
   let server: Server;
   let secure: Server;

@@ -35,8 +35,7 @@ const PAGES = [
 /** Only what can be seen is watched. */
 const TALL = { viewport: { width: 1280, height: 2400 } };
 
-describe('the console', function () {
-  this.timeout(180_000);
+describe('the console', () => {
   let harness: ConsoleHarness;
   let window: Window;
   let page: Page;

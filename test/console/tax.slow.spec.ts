@@ -6,9 +6,8 @@ import { call } from '../support/http.ts';
 import { openForEach, type ConsoleHarness, type Window } from '../support/console.ts';
 import { until } from '../support/stack.ts';
 
-describe('the price of a taxed top-up', function () {
+describe('the price of a taxed top-up', () => {
   // A stack, a browser and a build, on a busy machine.
-  this.timeout(180_000);
   let harness: ConsoleHarness;
   let window: Window;
   let page: Page;

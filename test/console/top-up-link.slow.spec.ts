@@ -9,9 +9,8 @@ import { startBrowser } from '../support/browser.ts';
 import { call, charge } from '../support/http.ts';
 import { startStack, until, type Stack } from '../support/stack.ts';
 
-describe('a top-up link', function () {
+describe('a top-up link', () => {
   // Unpacking the browser, its first start and a stack, on a busy machine.
-  this.timeout(180_000);
   let stack: Stack;
   let browser: Browser;
   let context: BrowserContext;

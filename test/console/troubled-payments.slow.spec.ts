@@ -9,8 +9,7 @@ import { until } from '../support/stack.ts';
 
 const DECLINED = '4000 0000 0000 0341';
 
-describe('the console', function () {
-  this.timeout(180_000);
+describe('the console', () => {
   let harness: ConsoleHarness;
   let window: Window;
   let page: Page;

@@ -26,8 +26,7 @@ const PROGRAM = ['package.json', 'node_modules', 'src', 'migrations', 'docs', 'w
 /** A file behind a link belongs to the folder of the link. */
 const KEEPING_LINKS = { NODE_PRESERVE_SYMLINKS: '1', NODE_PRESERVE_SYMLINKS_MAIN: '1' };
 
-describe('the console while one release replaces another', function () {
-  this.timeout(240_000);
+describe('the console while one release replaces another', () => {
   let folder: string;
   let proxy: Alternator;
   let older: Child & { readonly port: number };

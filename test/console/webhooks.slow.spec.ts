@@ -11,9 +11,8 @@ import {
 import { startReceiver, verify, type Receiver } from '../support/receiver.ts';
 import { until } from '../support/stack.ts';
 
-describe('the webhooks page', function () {
+describe('the webhooks page', () => {
   // A stack, a browser and a build, on a busy machine.
-  this.timeout(180_000);
   let harness: ConsoleHarness;
   let window: Window;
   let page: Page;

@@ -16,8 +16,7 @@ import { until } from '../support/stack.ts';
 
 const BROKEN = { error: { code: 'internal_error', message: 'Something broke' } };
 
-describe('the console says', function () {
-  this.timeout(180_000);
+describe('the console says', () => {
   let harness: ConsoleHarness;
   let window: Window;
   let page: Page;

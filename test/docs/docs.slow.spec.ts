@@ -34,9 +34,8 @@ const NOT_RUN_MAX = 0.15;
 
 const PROGRAMS = new Set(['sh', 'js', 'python']);
 
-describe('the documentation', function () {
+describe('the documentation', () => {
   // Longer than page-run.ts waits for one block.
-  this.timeout(300_000);
   let stack: Stack;
   let folder: string;
 

@@ -33,8 +33,7 @@ interface Place {
   readonly port: number;
 }
 
-describe('farebox start', function () {
-  this.timeout(2 * START_TIMEOUT_MS);
+describe('farebox start', () => {
   let folder: string;
   let place: Place;
   let running: Launched;

@@ -44,7 +44,7 @@ interface Tree {
 }
 
 describe('budgets, while processes are killed', function () {
-  this.timeout(120_000 + SPENDS * 20);
+  this.timeout(600_000 + SPENDS * 20);
   const random = new Random(SEED);
   let api: TestApi<ServerProcess>;
   let database: Database;

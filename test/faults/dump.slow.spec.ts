@@ -38,7 +38,6 @@ const PARTS = [
 ] as const;
 
 describe('a dump by pg_dump', function () {
-  this.timeout(120_000);
   let programs: DumpPrograms;
   let folder: string;
   let harness: TopUpHarness;

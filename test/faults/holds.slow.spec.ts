@@ -28,7 +28,7 @@ const RETRY_MS = 25;
 const EXPIRES_IN_SECONDS = 3;
 
 describe('holds, while processes are killed', function () {
-  this.timeout(120_000 + KILLS * 10_000);
+  this.timeout(600_000 + KILLS * 10_000);
   const seed = Number(process.env['SEED'] ?? randomInt(2 ** 32));
   const random = new Random(seed);
   let stack: Stack<ServerProcess>;

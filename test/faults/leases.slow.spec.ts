@@ -1,9 +1,7 @@
 /** The short form of `npm run test:faults:leases`. */
 import { runLeaseFaults } from './leases.ts';
 
-describe('leases, while processes are killed', function () {
-  this.timeout(180_000);
-
+describe('leases, while processes are killed', () => {
   it('refuse no call, overspend nothing, and charge each call once', () =>
     runLeaseFaults({ awaySeconds: 2, report: () => {} }));
 });

@@ -5,8 +5,7 @@ import { allOrders, live } from './life-cycles.ts';
 
 const ORDERS = 60;
 
-describe('the events of a top-up', function () {
-  this.timeout(240_000);
+describe('the events of a top-up', () => {
   let harness: TopUpHarness;
 
   before(async () => {

@@ -7,7 +7,6 @@ import assert from 'node:assert/strict';
 import type { Stripe } from 'stripe';
 import type { TopUpStatus } from '../../src/domain/top-up.ts';
 import type { TopUp } from '../../src/store/top-ups/top-ups.ts';
-import { reconcileNow } from '../../src/temporal/reconcile-now.ts';
 import type { Random } from '../support/random.ts';
 import { sql } from '../../src/store/database.ts';
 import { proveBooks } from '../support/books.ts';
@@ -179,7 +178,7 @@ export async function live(
   await harness.database.query(sql.typeAlias('nothing')`
     update farebox.top_ups set session_expires_at = now() where status = 'pending'
   `);
-  const { differing } = await reconcileNow(harness.temporal, AbortSignal.timeout(600_000));
+  const { differing } = await harness.reconcile();
   assert.equal(differing, 0);
   for (const { consumer, topUp, order } of lives) {
     const { end } = LIFE_CYCLES[order.name];

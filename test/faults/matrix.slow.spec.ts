@@ -14,8 +14,7 @@ const CELLS = [
   'direct: the worker stands still when POST /v1/payment_intents/ is done and not answered',
 ];
 
-describe('the money of a top-up moves exactly once:', function () {
-  this.timeout(180_000);
+describe('the money of a top-up moves exactly once:', () => {
   let ground: Ground;
 
   before(async () => {

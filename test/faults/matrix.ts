@@ -114,7 +114,7 @@ const DOLLARS = 25;
 /** Longer than a step may be silent, so that it runs a second time during the first one's pause. */
 const STANDSTILL_MS = 7_000;
 /** A restart, a missed heartbeat, and a step that failed once and waits for its retry. */
-const RECOVERY_MS_MAX = 60_000;
+const RECOVERY_MS_MAX = 180_000;
 const RETRY_MS = 100;
 
 export interface Ground {

@@ -40,8 +40,7 @@ interface Outcome {
   readonly differences: readonly { topUpId: string; kind: string }[];
 }
 
-describe('a restored database', function () {
-  this.timeout(120_000);
+describe('a restored database', () => {
   let postgres: RestorablePostgres;
   let harness: TopUpHarness;
   let moment: string;

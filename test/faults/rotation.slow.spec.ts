@@ -35,9 +35,8 @@ const ROUNDS = 4;
 
 type Place = { readonly url: string };
 
-describe('a rotation of the master secret under traffic', function () {
+describe('a rotation of the master secret under traffic', () => {
   // Three processes are restarted twice, one after the other, under traffic.
-  this.timeout(300_000);
   let stack: Stack<ServerProcess>;
   let receiver: Receiver;
   let account: TestAccount;

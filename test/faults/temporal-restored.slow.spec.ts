@@ -38,8 +38,7 @@ function provesTopUps(isBackedUp: boolean): void {
   /** Requested today. */
   const lost: { checkout: TopUp; direct: TopUp; automatic: TopUp } = {} as never;
 
-  before(async function () {
-    this.timeout(180_000);
+  before(async () => {
     temporal = await startOwnTemporal();
     harness = await openTopUpHarness({
       TEMPORAL_ADDRESS: temporal.address,
@@ -117,9 +116,7 @@ function provesTopUps(isBackedUp: boolean): void {
 
   async function workersCreateSchedules(): Promise<void> {
     const schedules = schedulesOf(harness.config);
-    await until(async () => (await listScheduleFaults(harness.temporal, schedules)).length === 0, {
-      timeoutMs: 120_000,
-    });
+    await until(async () => (await listScheduleFaults(harness.temporal, schedules)).length === 0);
   }
 
   it('a checkout that it has forgotten is credited when it is paid', async () => {

@@ -1,6 +1,6 @@
 /** Webhooks that are forged, old, malformed or repeated: only a genuine one counts, and once. */
 import assert from 'node:assert/strict';
-import { Client as TemporalClient, Connection, type WorkflowHandle } from '@temporalio/client';
+import { Client as TemporalClient, type Connection, type WorkflowHandle } from '@temporalio/client';
 import { Client } from 'pg';
 import { Stripe } from 'stripe';
 import { uuidOf } from '../../src/domain/ids.ts';
@@ -8,7 +8,7 @@ import { createTestAccount, type TestAccount } from '../support/accounts.ts';
 import { proveBooks } from '../support/books.ts';
 import { assertError, call } from '../support/http.ts';
 import { balanceOf, control, openCheckout, pay } from '../support/payments.ts';
-import { startStack, until, type Stack } from '../support/stack.ts';
+import { connectTemporal, type Stack, startStack, until } from '../support/stack.ts';
 
 const nowSeconds = () => Math.floor(Date.now() / 1_000);
 
@@ -51,8 +51,8 @@ describe('POST /webhooks/stripe', () => {
     stack = await startStack({ env: { FIRST_ASK_MS: '3600000' } });
     sql = new Client({ connectionString: stack.database.url });
     await sql.connect();
-    const { TEMPORAL_ADDRESS: address = '', TEMPORAL_NAMESPACE: namespace = '' } = stack.env;
-    connection = await Connection.connect({ address });
+    const { TEMPORAL_NAMESPACE: namespace = '' } = stack.env;
+    connection = await connectTemporal();
     temporal = new TemporalClient({ connection, namespace });
     secret = stack.env['STRIPE_WEBHOOK_SECRET'] ?? '';
     await control(stack.simulator, 'webhooks', { mode: 'drop' });

@@ -13,7 +13,7 @@ import { sql } from '../../src/store/database.ts';
 import { admitTopUp, withdrawTopUp, type TopUp } from '../../src/store/top-ups/top-ups.ts';
 import { authenticate } from '../../src/stripe/authentication.ts';
 import { reportPayment, startCheckout } from '../../src/temporal/start-top-up.ts';
-import { reconcileNow, reconcileNowId } from '../../src/temporal/reconcile-now.ts';
+import { reconcileNowId } from '../../src/temporal/reconcile-now.ts';
 import { mochaGlobalSetup, mochaGlobalTeardown } from '../support/setup.ts';
 import { until } from '../support/stack.ts';
 import { openAgentHarness } from '../support/agent-harness.ts';
@@ -348,7 +348,7 @@ async function recordReconciliations({ save, isWanted }: Recorder): Promise<void
         const { paymentIntentId } = direct.topUp;
         await harness.control('fraud-warnings', { payment_intent: paymentIntentId });
       }
-      await reconcileNow(harness.temporal, AbortSignal.timeout(60_000));
+      await harness.reconcile();
       await save(
         name,
         harness.temporal.client.workflow.getHandle(reconcileNowId(harness.temporal)),

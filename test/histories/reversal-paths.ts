@@ -83,16 +83,13 @@ export const REVERSALS_UNDER_WAY: typeof REVERSAL_PATHS = {
     await harness.control('faults', down);
     await harness.control('disputes', { payment_intent: topUp.paymentIntentId });
     const handle = harness.reversals(topUp.id);
-    await until(
-      async () => {
-        const isThere = await handle.describe().then(
-          () => true,
-          () => false,
-        );
-        return isThere && (await handle.query<ReversalsProgress>('status')).stuck !== null;
-      },
-      { timeoutMs: 60_000 },
-    );
+    await until(async () => {
+      const isThere = await handle.describe().then(
+        () => true,
+        () => false,
+      );
+      return isThere && (await handle.query<ReversalsProgress>('status')).stuck !== null;
+    });
     return topUp;
   },
 };

@@ -19,8 +19,7 @@ const HEALTH = 'GET /healthz HTTP/1.1\r\nHost: farebox\r\n';
 /** Beyond what the process needs for itself, which is about 60. */
 const FILES = 160;
 
-describe('connections', function () {
-  this.timeout(180_000);
+describe('connections', () => {
   let api: TestApi<ServerProcess>;
   let account: TestAccount;
   const open = new Set<Socket>();

@@ -49,8 +49,7 @@ const DEFAULTS: Readonly<Record<string, string>> = {
   transform_null_equals: 'on',
 };
 
-describe('a database whose defaults are unusual', function () {
-  this.timeout(120_000);
+describe('a database whose defaults are unusual', () => {
   let empty: TestDatabase;
   let harness: TopUpHarness;
   let api: Server;

@@ -39,8 +39,7 @@ interface Created {
   readonly developerKey: string;
 }
 
-describe('the commands of docker-compose.yml', function () {
-  this.timeout(10 * 60_000);
+describe('the commands of docker-compose.yml', () => {
   let app: string;
   let bin: string;
   let dockerfile: string;
@@ -193,7 +192,7 @@ describe('the commands of docker-compose.yml', function () {
     await execute([...CONFINED, ...entrypoint, 'doctor', '--only', parts]);
   });
 
-  it('run as a user who can write none of the image’s files, and leave nothing behind', async function () {
+  it('run as a user who can write none of the image’s files, and leave nothing behind', async () => {
     // Who runs the tests owns the copy.
     if (!IS_ROOT) return;
     const find = ['find', app, '-writable', '-not', '-type', 'l'];

@@ -28,17 +28,13 @@ import {
 import { read } from '../tree/sources.ts';
 import { checkOut, findPreviousCommit, type Checkout } from './previous-release.ts';
 
-/** When it has to install packages. */
-const TIMEOUT_MS = 600_000;
-
 const commit = findPreviousCommit();
 
-describe(`the API of ${commit ?? 'the commit before'}, on the current schema`, function () {
+describe(`the API of ${commit ?? 'the commit before'}, on the current schema`, () => {
   if (!commit) {
     it('charges, refunds and reads top-ups (left out: there is no git history here)');
     return;
   }
-  this.timeout(TIMEOUT_MS);
   let checkout: Checkout;
   let stack: Stack<ServerProcess>;
   let previous: ServerProcess;

@@ -60,7 +60,6 @@ const DECLINED_CARD = '4000000000000002';
 /** Charged by amount, without a registration. */
 const TOOLS_WITHOUT_PRICE = ['search', 'summarize', 'read a page'] as const;
 const BATCH_MAX = 60;
-const WAIT_MS = 60_000;
 
 export class Actor {
   readonly consumers: readonly [Consumer, ...Consumer[]];
@@ -386,9 +385,7 @@ export class Actor {
     });
     assert.ok([201, 202].includes(answer.status), JSON.stringify(answer.body));
     const { topUpId } = answer.body as { topUpId: string };
-    const sessionUrl = await until(() => this.#sessionUrlOf(consumer, topUpId), {
-      timeoutMs: WAIT_MS,
-    });
+    const sessionUrl = await until(() => this.#sessionUrlOf(consumer, topUpId));
     return { topUpId, sessionUrl };
   }
 
@@ -402,8 +399,6 @@ export class Actor {
   }
 
   async #credited(consumer: Consumer, topUpId: string): Promise<void> {
-    await until(async () => (await this.#statusOf(consumer, topUpId)) === 'completed', {
-      timeoutMs: WAIT_MS,
-    });
+    await until(async () => (await this.#statusOf(consumer, topUpId)) === 'completed');
   }
 }

@@ -24,6 +24,7 @@ import { createDatabase, row, sql } from '../../src/store/database.ts';
 import { findProcessorCustomer } from '../../src/store/top-ups/processor-customers.ts';
 import { getTopUp, listTopUpsOf, type TopUp } from '../../src/store/top-ups/top-ups.ts';
 import { createTemporalClient } from '../../src/temporal/client.ts';
+import { reconcileNow } from '../../src/temporal/reconcile-now.ts';
 import { reversalsWorkflowId } from '../../src/temporal/start-reversals.ts';
 import { topUpWorkflowId } from '../../src/temporal/start-top-up.ts';
 import {
@@ -46,6 +47,9 @@ import {
   type TestDatabase,
 } from './stack.ts';
 import { control, forgetFaults } from './payments.ts';
+
+/** Long enough for 25 top-ups with a slow processor, on a busy machine. */
+const RECONCILED_MS_MAX = 300_000;
 
 export type Consumer = TopUpRequest['consumer'];
 export type TopUpHarness = Awaited<ReturnType<typeof openTopUpHarness>>;
@@ -258,6 +262,11 @@ export async function openTopUpHarness(
       return (answer as { faults: { times: number }[] }).faults;
     },
 
+    /** How many requests the processor is delaying now. */
+    async delayed(): Promise<number> {
+      return ((await control(simulator, 'faults')) as { delayed: number }).delayed;
+    },
+
     /** Newest first. */
     topUpsOf: ({ consumerId }: Consumer) => listTopUpsOf(database, consumerId, { limit: 100 }),
 
@@ -286,6 +295,9 @@ export async function openTopUpHarness(
     async statusBecomes(topUp: Pick<TopUp, 'id'>, status: TopUpStatus): Promise<void> {
       await until(async () => (await getTopUp(database, topUp.id)).status === status);
     },
+
+    /** Compares the top-ups with the processor's books now. */
+    reconcile: () => reconcileNow(temporal, AbortSignal.timeout(RECONCILED_MS_MAX)),
 
     waitingNotices: (): Promise<number> =>
       database.oneFirst(sql.type(countRow)`select count(*) as count from farebox.outbox`),

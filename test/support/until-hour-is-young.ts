@@ -5,17 +5,11 @@ import { DAY_MS, HOUR_MS } from '../../src/domain/durations.ts';
 /** Longer than such a test takes at its usual size. */
 const LEFT_MS_MIN = 120_000;
 
-/** For a mocha timeout: the wait, and twice as long for the rest of the hook. */
-export const HOUR_IS_YOUNG_MS_MAX = 3 * LEFT_MS_MIN;
-
 /** Waits for the next hour if this one, and perhaps with it the day, the week or the month, ends within two minutes. */
 export const untilHourIsYoung = (): Promise<void> => untilYoung(HOUR_MS);
 
 /** A hook that waits for the next UTC day if this one ends within two minutes. */
-export async function untilDayIsYoung(this: Mocha.Context): Promise<void> {
-  this.timeout(HOUR_IS_YOUNG_MS_MAX);
-  await untilYoung(DAY_MS);
-}
+export const untilDayIsYoung = (): Promise<void> => untilYoung(DAY_MS);
 
 async function untilYoung(spanMs: number): Promise<void> {
   const leftMs = spanMs - (Date.now() % spanMs);

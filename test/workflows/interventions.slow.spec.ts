@@ -17,8 +17,7 @@ import { intervene, INTERVENTIONS, type Intervention } from '../support/interven
 import { startReceiver, type Receiver } from '../support/receiver.ts';
 import { startStack, startWorker, until, type Stack } from '../support/stack.ts';
 
-describe('after each intervention of an operator', function () {
-  this.timeout(120_000);
+describe('after each intervention of an operator', () => {
   let stack: Stack;
   let approvals: ApprovalHarness;
   let agents: AgentHarness;

@@ -29,9 +29,6 @@ import { signIn } from '../../support/sessions.ts';
 import { until, type Server } from '../../support/stack.ts';
 import { untilDayIsYoung } from '../../support/until-hour-is-young.ts';
 
-/** Everywhere within a second, as changes of keys; a busy machine takes longer. */
-const SOON = { timeoutMs: 30_000 };
-
 describe('the keys of an account', () => {
   const api = openTestApi({ servers: 2 });
   let other: Server;
@@ -65,7 +62,7 @@ describe('the keys of an account', () => {
     until(async () => {
       const { body } = await pay(amount, account, server);
       return (body as { error?: { code: string } }).error?.code === 'spend_limit_reached';
-    }, SOON);
+    });
   const balance = async () =>
     bodyOf(await call(api, 'GET', '/v1/balance', { key }), 200, BalanceReply).balance;
   const budgets = async () =>
@@ -88,7 +85,7 @@ describe('the keys of an account', () => {
       developerDayLimit: null,
     });
     for (const server of [api, other]) {
-      await until(async () => (await pay(1, account, server)).status === 403, SOON);
+      await until(async () => (await pay(1, account, server)).status === 403);
       assertError(await pay(1, account, server), 403, 'account_keys_closed', 'apiKey');
       assertError(await askHold(server, account), 403, 'account_keys_closed', 'apiKey');
       assert.equal((await spend(server, account, spendKey, 0.5)).status, 201);
@@ -102,7 +99,7 @@ describe('the keys of an account', () => {
     assert.ok((await balance()) < 9_998);
     await set({ charge: 'open' });
     for (const server of [api, other]) {
-      await until(async () => (await pay(1, account, server)).status === 201, SOON);
+      await until(async () => (await pay(1, account, server)).status === 201);
     }
   });
 
@@ -168,7 +165,7 @@ describe('the keys of an account', () => {
     assert.equal((await pay(0.6)).status, 402);
     assert.equal((await pay(0.5)).status, 201);
     await closeBudget(api, key, budgetId);
-    await until(async () => (await pay(0.01)).status === 403, SOON);
+    await until(async () => (await pay(0.01)).status === 403);
     assertError(await pay(0.01), 403, 'developer_not_allowed', undefined, { budgetId });
     assert.equal((await pay(0.01, stranger)).status, 201);
     // Nobody holds the key of such a budget, so nobody sees one.
@@ -176,7 +173,7 @@ describe('the keys of an account', () => {
     assert.deepEqual(bodyOf(keys, 200, SpendKeysReply).keys, []);
     await set({ developerDayLimit: null });
     for (const server of [api, other]) {
-      await until(async () => (await pay(10, account, server)).status === 201, SOON);
+      await until(async () => (await pay(10, account, server)).status === 201);
     }
   });
 
@@ -269,7 +266,7 @@ describe('the keys of an account', () => {
       [uuidOf('budget', id), BUDGETS_MAX],
     );
     await set({ developerDayLimit: 5 });
-    await until(async () => (await pay(0.01)).status === 403, SOON);
+    await until(async () => (await pay(0.01)).status === 403);
     assertError(await pay(5.000001), 403, 'account_keys_closed', 'apiKey');
     assertError(await tryAsk(api, account, key, 1), 403, 'account_keys_closed', 'apiKey');
   });
@@ -282,7 +279,7 @@ describe('the keys of an account', () => {
       SPEND_KEYS_MAX,
     ]);
     await set({ developerDayLimit: 5 });
-    await until(async () => (await pay(0.01)).status === 403, SOON);
+    await until(async () => (await pay(0.01)).status === 403);
     assertError(await pay(0.01), 403, 'account_keys_closed', 'apiKey');
     assert.equal((await budgets()).length, 1);
   });
@@ -293,11 +290,11 @@ describe('the keys of an account', () => {
     const { status, body } = await tryAsk(api, account, key, 3);
     assert.equal(status, 201);
     await decide(api, key, (body as { id: string }).id, 'once');
-    await until(async () => (await pay(3)).status === 201, SOON);
+    await until(async () => (await pay(3)).status === 201);
     assert.equal((await pay(3)).status, 402);
     const [budget] = await budgets();
     await closeBudget(api, key, budget?.id ?? '');
-    await until(async () => (await pay(0.01)).status === 403, SOON);
+    await until(async () => (await pay(0.01)).status === 403);
     const closed = { budgetId: budget?.id ?? '' };
     const asked = await tryAsk(api, account, key, 3);
     assertError(asked, 403, 'developer_not_allowed', undefined, closed);
@@ -305,7 +302,7 @@ describe('the keys of an account', () => {
     const { developerKey } = account;
     const byDeveloper = { apiKey: key, developerId: undefined };
     const isClosed = async () => (await pay(0.01, stranger)).status === 403;
-    await until(isClosed, SOON);
+    await until(isClosed);
     assertError(
       await tryAsk(api, account, developerKey, 1_000, byDeveloper),
       403,

@@ -17,9 +17,9 @@ import { assertError, bodyOf, call } from '../../support/http.ts';
 import { until } from '../../support/stack.ts';
 
 /** The promise is a second; a busy machine gets far more. */
-const ENDS_MS_MAX = 30_000;
+const ENDS_MS_MAX = 120_000;
 /** The promise is 50 ms, for the request as well; a busy machine gets far more. */
-const WORKS_MS_MAX = 10_000;
+const WORKS_MS_MAX = 60_000;
 
 describe('an attack on budgets', () => {
   const api = openTestApi({ servers: 2 });

@@ -78,7 +78,6 @@ const anyStep = fc.oneof(
 type Step = typeof anyStep extends fc.Arbitrary<infer T> ? T : never;
 
 describe('holds beside charges and refunds', function () {
-  this.timeout(120_000);
   let api: TestApi;
   let database: Database;
 

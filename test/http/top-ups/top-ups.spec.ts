@@ -209,13 +209,20 @@ describe('top-ups over HTTP', () => {
     await consent('1000');
   });
 
+  /** Asks under one key until the card was asked: a busy machine may not know within the request. */
+  const decided = (headers: Record<string, string>) =>
+    until(async () => {
+      const answer = await post('/v1/top-up', 21.5, headers);
+      return answer.status !== 202 && answer;
+    });
+
   it('that the card declines include a link to a checkout of the amount', async () => {
     const stripe = createStripe(readStripeConfig(stack.env));
     const { data: payments } = await stripe.paymentIntents.list({ limit: 100 });
     const paid = payments.find(({ status, amount }) => status === 'succeeded' && amount === 12_34);
     await control(stack.simulator, `cards/${paid?.payment_method as string}/expire`, {});
     const headers = { 'Idempotency-Key': 'expired-1' };
-    const refused = await post('/v1/top-up', 21.5, headers);
+    const refused = await decided(headers);
     const [record] = await list();
     assert.equal(record?.failure?.code, 'card_expired');
     const topUpUrl = `${stack.api.url}/top-up`;
@@ -226,7 +233,8 @@ describe('top-ups over HTTP', () => {
     assert.match(await (await fetch(error.topUpUrl)).text(), /Pay \$22\.00/);
 
     for (let declines = 1; declines < 5; declines += 1) {
-      assert.equal((await post('/v1/top-up', 21.5)).status, 402);
+      const answer = await decided({ 'Idempotency-Key': `expired-again-${declines}` });
+      assert.equal(answer.status, 402);
     }
     const before = await list();
     const limited = await post('/v1/top-up', 21.5);

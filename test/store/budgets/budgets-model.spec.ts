@@ -19,7 +19,7 @@ import type { HoldOutcome } from '../../../src/store/holds/hold-entry.ts';
 import { capturing, postEntries, releasing } from '../../support/hold-drafts.ts';
 import { openTestLedger, type TestLedger } from '../../support/ledger.ts';
 import { Random } from '../../support/random.ts';
-import { HOUR_IS_YOUNG_MS_MAX, untilHourIsYoung } from '../../support/until-hour-is-young.ts';
+import { untilHourIsYoung } from '../../support/until-hour-is-young.ts';
 import { openHarnesses, postDrafts, type BudgetHarness } from './budget-harness.ts';
 import type { Capture, ModelCharge, ModelHold, Verdict } from './budget-model.ts';
 
@@ -43,7 +43,7 @@ type Result = { readonly kind: string };
 type Step = () => Promise<() => void>;
 
 describe('budgets under everything at once', function () {
-  this.timeout(60_000 + SPENDS_MAX * 20);
+  this.timeout(600_000 + SPENDS_MAX * 20);
   const seed = Number(process.env['SEED'] ?? randomInt(2 ** 32));
   const random = new Random(seed);
   let ledger: TestLedger;
@@ -54,7 +54,6 @@ describe('budgets under everything at once', function () {
   const missing = () => EXPECTED.filter((kind) => !seen.has(kind));
 
   before(async function () {
-    this.timeout(HOUR_IS_YOUNG_MS_MAX);
     await untilHourIsYoung();
     ledger = await openTestLedger(10);
     ({ database } = ledger);

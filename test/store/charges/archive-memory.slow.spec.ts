@@ -30,7 +30,6 @@ const REPEAT = `
 `;
 
 describe('an archive of a month with very many charges of one consumer', function () {
-  this.timeout(300_000);
   let testDatabase: TestDatabase;
   let harness: EarningsHarness;
   let client: Client;

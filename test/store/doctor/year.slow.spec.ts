@@ -201,7 +201,6 @@ describe('doctor, after a year', () => {
   after(() => ledger?.drop());
 
   it(`finds no fault in correct books (SEED=${SEED})`, async function () {
-    this.timeout(120_000);
     const random = new Random(SEED);
     const consumers = await Promise.all([1, 2, 3].map(() => newConsumer(ledger.database)));
     const year = new Year(ledger.database, random, consumers);

@@ -32,7 +32,7 @@ const MICROS = 1_000;
 const CREDIT = RACES * MICROS * 10;
 
 describe('races for holds', function () {
-  this.timeout(60_000 + RACES * 20);
+  this.timeout(600_000 + RACES * 20);
   const seed = Number(process.env['SEED'] ?? randomInt(2 ** 32));
   const random = new Random(seed);
   let ledger: TestLedger;

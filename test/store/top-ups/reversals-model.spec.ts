@@ -75,7 +75,7 @@ describe('the money of a consumer', () => {
       assert.deepEqual(await examineLedger(database), []);
     });
     await fc.assert(property, { numRuns: RUNS });
-  }).timeout(600_000);
+  });
 
   async function take(payer: Payer, model: Model, { what, at, micros }: Step): Promise<void> {
     const cents = (Math.ceil(micros / CENT) * CENT) as Micros;

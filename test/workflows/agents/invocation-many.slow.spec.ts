@@ -41,5 +41,5 @@ describe('many invocations', () => {
     }
     assert.deepEqual(agent.effects, new Set(ids));
     assert.equal((await harness.grantNow(grantId)).uses, 60);
-  }).timeout(240_000);
+  });
 });

@@ -50,7 +50,7 @@ describe('invocations of agents that hang', () => {
     await topUp();
     await until(async () => (await waiting()) === HANGING - CALLED, { timeoutMs: 240_000 });
     assert.equal(hanging.calls.length, CALLED);
-  }).timeout(600_000);
+  });
 
   async function topUp(): Promise<void> {
     const { stack, account } = harness;
@@ -81,12 +81,9 @@ describe('invocations of agents that hang', () => {
     const sent = { targetAgentId, grantId, capability: 'c', payload: {} };
     const answer = await ask('POST', '/invoke', sent);
     const { id } = bodyOf(answer, answer.status === 200 ? 200 : 202, InvocationReply);
-    return until(
-      async () => {
-        const now = bodyOf(await ask('GET', `/invoke/${id}`), 200, InvocationReply);
-        return now.completedAt !== null && now;
-      },
-      { timeoutMs: 60_000 },
-    );
+    return until(async () => {
+      const now = bodyOf(await ask('GET', `/invoke/${id}`), 200, InvocationReply);
+      return now.completedAt !== null && now;
+    });
   }
 });

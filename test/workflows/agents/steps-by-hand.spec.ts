@@ -5,8 +5,7 @@ import { agentTaskQueue } from '../../../src/domain/task-queues.ts';
 import { until } from '../../support/stack.ts';
 import { openAgentHarness, type AgentHarness } from '../../support/agent-harness.ts';
 
-describe('a step of an invocation that is started by hand', function () {
-  this.timeout(120_000);
+describe('a step of an invocation that is started by hand', () => {
   let harness: AgentHarness;
 
   before(async () => {

@@ -13,8 +13,7 @@ import {
   type Stack,
 } from '../../support/stack.ts';
 
-describe('a worker that is killed while it sends', function () {
-  this.timeout(90_000);
+describe('a worker that is killed while it sends', () => {
   let stack: Stack<Server, ServerProcess>;
   let second: ServerProcess;
   let receiver: Receiver;

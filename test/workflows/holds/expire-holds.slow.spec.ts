@@ -17,8 +17,7 @@ import {
   type TestDatabase,
 } from '../../support/stack.ts';
 
-describe('the sweep of expired holds', function () {
-  this.timeout(60_000);
+describe('the sweep of expired holds', () => {
   let testDatabase: TestDatabase;
   let database: Database;
   let client: Client;
@@ -107,7 +106,7 @@ describe('the sweep of expired holds', function () {
 
   it('is run by the schedule too', async () => {
     const handle = temporal.client.schedule.getHandle(scheduleIdOf(temporal, 'expireHolds'));
-    await until(() => handle.describe().catch(() => undefined), { timeoutMs: 30_000 });
+    await until(() => handle.describe().catch(() => undefined));
     const { spec } = await handle.describe();
     assert.equal(spec.intervals?.[0]?.every, 60_000);
     const run = await temporal.client.workflow.start('expireHolds', {

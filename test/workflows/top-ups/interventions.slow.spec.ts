@@ -9,7 +9,6 @@ import { requestRefund } from '../../../src/store/top-ups/request-refund.ts';
 import { findAutoTopUpState } from '../../../src/store/top-ups/auto-top-ups.ts';
 import type { TopUp } from '../../../src/store/top-ups/top-ups.ts';
 import { authenticate } from '../../../src/stripe/authentication.ts';
-import { reconcileNow } from '../../../src/temporal/reconcile-now.ts';
 import { proveBooks } from '../../support/books.ts';
 import { intervene, INTERVENTIONS } from '../../support/interventions.ts';
 import { until } from '../../support/stack.ts';
@@ -76,8 +75,7 @@ async function isStuck(handle: WorkflowHandle): Promise<boolean> {
   return progress !== undefined && progress.stuck !== null;
 }
 
-describe('the workflow of a top-up in each state, after each intervention', function () {
-  this.timeout(120_000);
+describe('the workflow of a top-up in each state, after each intervention', () => {
   let harness: TopUpHarness;
   const topUps = new Map<string, TopUp>();
 
@@ -107,7 +105,7 @@ describe('the workflow of a top-up in each state, after each intervention', func
       where id = ${topUpOf('stuck: terminate').id}
     `);
     // As the schedule does.
-    await reconcileNow(harness.temporal, AbortSignal.timeout(60_000));
+    await harness.reconcile();
   });
   after(() => harness.close());
 

@@ -10,7 +10,6 @@ import { admitTopUp, claimTopUp, type TopUp } from '../../../src/store/top-ups/t
 import { asMicros } from '../../../src/domain/money.ts';
 import * as calls from '../../../src/stripe/calls.ts';
 import { reportPayment } from '../../../src/temporal/start-top-up.ts';
-import { reconcileNow } from '../../../src/temporal/reconcile-now.ts';
 import { changeConsent } from '../../../src/store/top-ups/monthly-ceiling.ts';
 import { control } from '../../support/payments.ts';
 import {
@@ -83,7 +82,7 @@ describe('a top-up whose row lost the ids of its payment', () => {
     `);
   }
 
-  const reconcile = () => reconcileNow(harness.temporal, AbortSignal.timeout(110_000));
+  const reconcile = () => harness.reconcile();
   const asked = (topUp: TopUp) => reportPayment(harness.temporal, topUp);
 
   async function isPaidOnce(topUp: TopUp): Promise<void> {

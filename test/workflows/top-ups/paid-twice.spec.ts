@@ -8,7 +8,6 @@ import { dollarsOf } from '../../../src/domain/money.ts';
 import { listDifferences } from '../../../src/store/top-ups/reconciliation.ts';
 import type { TopUp } from '../../../src/store/top-ups/top-ups.ts';
 import { examineProcessor } from '../../../src/stripe/examine-processor.ts';
-import { reconcileNow } from '../../../src/temporal/reconcile-now.ts';
 import { farebox } from '../../support/stack.ts';
 import { openTopUpHarness, type TopUpHarness } from '../../support/top-up-harness.ts';
 
@@ -96,7 +95,7 @@ describe('a top-up that was paid twice', () => {
 
   /** After a reconciliation, in dollars. */
   async function differencesOf(topUp: TopUp) {
-    await reconcileNow(harness.temporal, AbortSignal.timeout(60_000));
+    await harness.reconcile();
     const all = await listDifferences(harness.database);
     return all
       .filter(({ topUpId }) => topUpId === topUp.id)

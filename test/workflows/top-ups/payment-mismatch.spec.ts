@@ -8,7 +8,6 @@ import { listDifferences } from '../../../src/store/top-ups/reconciliation.ts';
 import { sql } from '../../../src/store/database.ts';
 import type { TopUp } from '../../../src/store/top-ups/top-ups.ts';
 import { idOf } from '../../../src/stripe/verdict.ts';
-import { reconcileNow } from '../../../src/temporal/reconcile-now.ts';
 import { reportPayment } from '../../../src/temporal/start-top-up.ts';
 import type { TopUpProgress } from '../../../workflows/messages.ts';
 import { until } from '../../support/stack.ts';
@@ -71,7 +70,7 @@ describe('a top-up whose payment does not match it', () => {
     await harness.database.query(sql.typeAlias('nothing')`
       update farebox.top_ups set created_at = now() - interval '17 days' where id = ${topUp.id}
     `);
-    await reconcileNow(harness.temporal, AbortSignal.timeout(60_000));
+    await harness.reconcile();
     await harness.statusBecomes(topUp, 'expired');
     assert.deepEqual(await listDifferences(harness.database), []);
   });
@@ -81,7 +80,7 @@ describe('a top-up whose payment does not match it', () => {
     await harness.workflow(topUp.id).executeUpdate('cancel');
     await harness.statusBecomes(topUp, 'expired');
     await harness.workflow(topUp.id).result();
-    await reconcileNow(harness.temporal, AbortSignal.timeout(60_000));
+    await harness.reconcile();
     const [difference, ...more] = await listDifferences(harness.database);
     assert.deepEqual(more, []);
     assert.deepEqual(

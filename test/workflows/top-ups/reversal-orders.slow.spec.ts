@@ -84,7 +84,7 @@ describe('the events of', () => {
         const shown = { ...(await payer.money()), order: orders[index] };
         assert.deepEqual(shown, { balance: cycle.balance, held: 0, debt: 0, order: orders[index] });
       }
-    }).timeout(300_000);
+    });
   }
 
   it('all of them leave books in which doctor finds nothing', () => proveBooks(harness.env));

@@ -21,7 +21,6 @@ import { creditManually } from '../../../src/store/top-ups/credit-top-up.ts';
 import { changeConsent } from '../../../src/store/top-ups/monthly-ceiling.ts';
 import { findProcessorCustomer } from '../../../src/store/top-ups/processor-customers.ts';
 import { requestRefund } from '../../../src/store/top-ups/request-refund.ts';
-import { reconcileNow } from '../../../src/temporal/reconcile-now.ts';
 import { expire, fail } from '../../support/evidence.ts';
 import { capturable } from '../../support/hold-drafts.ts';
 import { until } from '../../support/stack.ts';
@@ -64,8 +63,7 @@ function moneySteps(): string[] {
   ].flatMap((steps) => Object.keys(steps));
 }
 
-describe('a step of a top-up that is started by hand', function () {
-  this.timeout(180_000);
+describe('a step of a top-up that is started by hand', () => {
   let harness: TopUpHarness;
 
   before(async () => {
@@ -225,7 +223,7 @@ describe('a step of a top-up that is started by hand', function () {
       kind: 'expired',
     });
     assert.equal((await harness.topUp(topUp.id)).status, 'pending');
-    await reconcileNow(harness.temporal, AbortSignal.timeout(60_000));
+    await harness.reconcile();
     await harness.statusBecomes(topUp, 'expired');
   });
 

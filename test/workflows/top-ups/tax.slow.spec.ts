@@ -23,7 +23,6 @@ import { confirmIntent, createIntent, createSession } from '../../../src/stripe/
 import { listCards } from '../../../src/stripe/cards.ts';
 import { calculateTax } from '../../../src/stripe/tax.ts';
 import { idOf } from '../../../src/stripe/verdict.ts';
-import { reconcileNow } from '../../../src/temporal/reconcile-now.ts';
 import { reportReversal } from '../../../src/temporal/start-reversals.ts';
 import { proveBooks } from '../../support/books.ts';
 import { endAll } from '../../support/end-all.ts';
@@ -136,7 +135,7 @@ describe('a taxed top-up', () => {
     }
     const result = await harness.requestDirect(payer, 12.5);
     assert.ok(result.kind === 'completed', result.kind);
-    await until(() => harness.isQuiet(result.topUp), { timeoutMs: 60_000 });
+    await until(() => harness.isQuiet(result.topUp));
     assert.deepEqual(await harness.faults(), []);
     const [invoice, ...more] = await invoicesOf(result.topUp);
     assert.deepEqual(more, []);
@@ -334,12 +333,12 @@ describe('a taxed top-up', () => {
     const consumer = await harness.newConsumer();
     const topUp = await harness.checkout(consumer, 20);
     await harness.pay(topUp.sessionUrl);
-    await reconcileNow(harness.temporal, AbortSignal.timeout(60_000));
+    await harness.reconcile();
     await harness.statusBecomes(topUp, 'completed');
     const { paymentIntentId, taxMicros } = await harness.topUp(topUp.id);
     assert.equal(taxMicros, 1_780_000);
     await harness.stripe.refunds.create({ payment_intent: paymentIntentId ?? '', amount: 500 });
-    await reconcileNow(harness.temporal, AbortSignal.timeout(60_000));
+    await harness.reconcile();
     await harness.control('webhooks', { mode: 'deliver' });
     assert.equal((await harness.topUp(topUp.id)).status, 'partially_refunded');
     // The credit note is made after the reversal is recorded.

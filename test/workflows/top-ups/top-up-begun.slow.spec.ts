@@ -11,8 +11,7 @@ import {
   type TopUpHarness,
 } from '../../support/top-up-harness.ts';
 
-describe('a top-up that no worker has taken up', function () {
-  this.timeout(90_000);
+describe('a top-up that no worker has taken up', () => {
   let harness: TopUpHarness;
   let consumer: Consumer;
   let worker: Server | undefined;

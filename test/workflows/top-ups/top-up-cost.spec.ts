@@ -8,7 +8,7 @@ import { historyToJSON } from '@temporalio/common/lib/proto-utils.js';
 import { DAY_MS } from '../../../src/domain/durations.ts';
 import type { TopUp } from '../../../src/store/top-ups/top-ups.ts';
 import { ASK_FACTOR } from '../../../src/domain/top-up.ts';
-import { reconcileNow, reconcileNowId } from '../../../src/temporal/reconcile-now.ts';
+import { reconcileNowId } from '../../../src/temporal/reconcile-now.ts';
 import { until } from '../../support/stack.ts';
 import { openTopUpHarness, type TopUpHarness } from '../../support/top-up-harness.ts';
 
@@ -38,7 +38,7 @@ describe('the cost in actions', () => {
 
   it('of a reconciliation with nothing to do is 10, and 2 more by its schedule', async () => {
     const { temporal } = harness;
-    await reconcileNow(temporal, AbortSignal.timeout(60_000));
+    await harness.reconcile();
     const run = temporal.client.workflow.getHandle(reconcileNowId(temporal));
     assert.equal(await actionsOfRun(run), 10);
   });

@@ -96,7 +96,7 @@ describe('a direct top-up', () => {
       update farebox.top_ups set created_at = now() - interval '16 minutes' where id = ${prepared.topUp.id}
     `);
     await endsUnpaid(prepared, 'payment_too_late');
-  }).timeout(60_000);
+  });
 
   it('is not charged above a monthly limit that the owner lowered meanwhile, nor is its prepared payment', async () => {
     const prepared = await preparedPayment();
@@ -104,7 +104,7 @@ describe('a direct top-up', () => {
     const { consumerId } = prepared.consumer;
     await changeConsent(harness.database, consumerId, { ceiling, givenBy: 'operator' });
     await endsUnpaid(prepared, 'consent_ceiling_reached');
-  }).timeout(60_000);
+  });
 
   it('fails when its customer was deleted at Stripe before the payment, though another card is saved', async () => {
     const prepared = await preparedPayment();
@@ -116,7 +116,7 @@ describe('a direct top-up', () => {
     await harness.saveCard(consumer, 'pm_card_mastercard');
     await endsUnpaid(prepared, 'no_saved_card');
     assert.equal((await harness.requestDirect(consumer, 12.5)).kind, 'completed');
-  }).timeout(60_000);
+  });
 
   /** A top-up whose payment exists at Stripe, where it cannot be confirmed now. */
   async function preparedPayment() {
@@ -149,7 +149,6 @@ describe('a direct top-up', () => {
     await until(
       async () =>
         (await harness.workflow(result.topUp.id).query<TopUpProgress>('status')).stuck !== null,
-      { timeoutMs: 45_000 },
     );
     return result;
   }

@@ -17,8 +17,7 @@ const COUNT = Number(process.env['TOP_UPS'] ?? 30);
 /** For each consumer: as many direct ones of $2.00 as checkouts of $5.00. */
 const PAIRS = 5;
 
-describe('many top-ups', function () {
-  this.timeout(600_000);
+describe('many top-ups', () => {
   let harness: TopUpHarness;
   const told = { twice: 0, never: 0 };
   /** The events in the order of their first delivery. */

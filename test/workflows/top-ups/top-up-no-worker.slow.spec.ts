@@ -4,8 +4,7 @@ import type { TopUpProgress } from '../../../workflows/messages.ts';
 import { openOwnWorkers, type OwnWorkers } from '../../support/own-workers.ts';
 import { openTopUpHarness, type TopUpHarness } from '../../support/top-up-harness.ts';
 
-describe('without a worker for the calls of Stripe', function () {
-  this.timeout(240_000);
+describe('without a worker for the calls of Stripe', () => {
   let harness: TopUpHarness;
   let workers: OwnWorkers;
 
