@@ -24,8 +24,16 @@ const SESSION_LOST = /^(08|57P|58|XX)/;
  */
 const ROLLED_BACK_FOR_NOW = /^(40|53|55P03|57014|25006|25P03)/;
 
-/** The driver passes errors of its socket on as they are, when a network resets it. */
-const SOCKET_LOST = new Set(['ECONNRESET', 'EPIPE', 'ETIMEDOUT']);
+/** The driver passes errors of its socket on as they are, when a network resets it or no longer leads to the server. */
+const SOCKET_LOST = new Set([
+  'ECONNABORTED',
+  'ECONNRESET',
+  'EHOSTUNREACH',
+  'ENETDOWN',
+  'ENETUNREACH',
+  'EPIPE',
+  'ETIMEDOUT',
+]);
 
 const LOCK_NOT_AVAILABLE = '55P03';
 const UNDEFINED_TABLE = '42P01';
@@ -74,7 +82,7 @@ export function isDatabaseUnavailable(error: unknown): boolean {
 }
 
 /** Errors of a network that may pass: what refuses connections may be restarting. */
-const NETWORK_AWAY = new Set([...SOCKET_LOST, 'ECONNREFUSED', 'EHOSTUNREACH', 'EAI_AGAIN']);
+const NETWORK_AWAY = new Set([...SOCKET_LOST, 'ECONNREFUSED', 'EAI_AGAIN']);
 /** Postgres starts, stops or has no connection to spare; it ended the session. */
 const SERVER_AWAY = /^(08|53|57P)/;
 /** Errors of the driver, which have no code. */

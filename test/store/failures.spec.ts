@@ -4,7 +4,7 @@
  */
 import assert from 'node:assert/strict';
 import { ChargeFailure } from '../../src/charging/charge-failure.ts';
-import { apiErrorOf } from '../../src/http/answer-errors.ts';
+import { apiErrorOf, writeErrorOf } from '../../src/http/answer-errors.ts';
 import { BalanceReply } from '../../src/schemas/balance.ts';
 import { ChargeReply, RefundReply } from '../../src/schemas/charges.ts';
 import { createDatabase, sql } from '../../src/store/database.ts';
@@ -116,4 +116,12 @@ describe('a connection to Postgres that fails during a request', () => {
     await held.end();
     bodyOf(await refund(), 201, RefundReply);
   });
+
+  for (const code of ['EHOSTUNREACH', 'ENETUNREACH', 'ETIMEDOUT']) {
+    it(`is answered as an outage, and a write as unknown, when its socket reports ${code}`, () => {
+      const error = Object.assign(new Error(`read ${code}`), { code, syscall: 'read' });
+      assert.equal(apiErrorOf(error).code, 'service_unavailable');
+      assert.equal(apiErrorOf(writeErrorOf(error)).code, 'outcome_unknown');
+    });
+  }
 });
