@@ -1092,6 +1092,9 @@ create table farebox.spend_keys (
   -- it again.
   idempotency_hash bytea,
   request_hash bytea,
+  -- Set when the key is rolled with an overlap, which may bring expires_at forward: the expiry that its owner gave
+  -- it, or infinity for none. Null before that: expires_at is it.
+  own_expires_at timestamp with time zone,
   constraint spend_keys_pkey primary key (ledger, consumer_id, number),
   constraint spend_keys_budget_unique unique (ledger, consumer_id, budget, id),
   constraint spend_keys_hash_unique unique (hash),

@@ -33,6 +33,14 @@ const SpendKey = Type.Object({
 export type SpendKey = Static<typeof SpendKey>;
 
 const keyRow = row(SpendKey);
+const rolledRow = row(
+  Type.Object({
+    budget: Type.Integer(),
+    name: nullable(Type.String()),
+    /** The one that its owner gave it, even if an earlier roll has brought it forward. */
+    expiresAt: nullable(Type.String()),
+  }),
+);
 const numberRow = row(Type.Object({ number: Type.Integer() }));
 const knownRow = row(
   Type.Object({
@@ -156,7 +164,7 @@ export async function revokeSpendKey(
 
 export type RolledSpendKey = MadeSpendKey | { readonly kind: 'unknown_key' };
 
-/** A new key at the same node; the old one ends at once, or when its overlap is over. */
+/** A new key at the same node, with the same expiry; the old one ends at once, or when its overlap is over. */
 export async function rollSpendKey(
   database: Database,
   view: TreeView,
@@ -171,8 +179,9 @@ export async function rollSpendKey(
     const known = await findKnownSpendKey(tx, view, retry);
     if (known) return known;
     // Locked: a revocation does not wait for the consumer, and a key that was revoked meanwhile has no successor.
-    const old = await tx.maybeOne(sql.type(keyRow)`
-      select ${columns} from farebox.spend_keys where ${inForce(view, id)} for no key update
+    const old = await tx.maybeOne(sql.type(rolledRow)`
+      select budget, name, nullif(coalesce(own_expires_at, expires_at), 'infinity') as "expiresAt"
+      from farebox.spend_keys where ${inForce(view, id)} for no key update
     `);
     if (!old) return { kind: 'unknown_key' };
     const copied = { ...key, name: old.name, expiresAt: old.expiresAt };
@@ -182,7 +191,10 @@ export async function rollSpendKey(
         update farebox.spend_keys set changed_at = now(), ${
           overlapSeconds === 0
             ? sql.fragment`revoked_at = now()`
-            : sql.fragment`expires_at = least(expires_at, now() + make_interval(secs => ${overlapSeconds}))`
+            : sql.fragment`
+                own_expires_at = coalesce(own_expires_at, expires_at, 'infinity'),
+                expires_at = least(expires_at, now() + make_interval(secs => ${overlapSeconds}))
+              `
         }
         where id = ${id}
       `);

@@ -397,6 +397,23 @@ describe('spend keys', () => {
     );
   });
 
+  for (const expiresAt of [null, new Date(Date.now() + 86_400_000).toISOString()]) {
+    it(`that are rolled again in their overlap have successors that expire ${expiresAt ? 'when they did before' : 'never'}`, async () => {
+      const { id: budgetId } = await makeBudget(api, key);
+      const { id } = await makeKey(api, key, budgetId, expiresAt ? { expiresAt } : {});
+      for (const overlapSeconds of [3600, 60, 0]) {
+        bodyOf(await act(key, id, 'roll', { overlapSeconds }), 201, NewKeyReply);
+      }
+      const listed = await call(api, 'GET', `/v1/budgets/${budgetId}/keys`, { key });
+      const { keys } = bodyOf(listed, 200, SpendKeysReply);
+      const successors = keys.filter((each) => each.id !== id);
+      assert.deepEqual(
+        successors.map((each) => each.expiresAt),
+        [expiresAt, expiresAt, expiresAt],
+      );
+    });
+  }
+
   it('end everywhere when they are revoked, rolled or expire, or any budget above them is closed', async () => {
     const root = await makeBudget(api, key);
     const middle = await makeBudget(api, key, { parentId: root.id });
