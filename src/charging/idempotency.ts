@@ -7,7 +7,7 @@
  */
 import { hash } from 'node:crypto';
 import type { OverMode } from '../domain/hold.ts';
-import type { Micros } from '../domain/money.ts';
+import { microsOfDollars, type Micros } from '../domain/money.ts';
 import type { ChargeBody } from '../schemas/charges.ts';
 import type { Identity, OptionalIdentity } from '../store/charges/identity.ts';
 
@@ -32,7 +32,7 @@ export function chargeIdentity(
   const { tool, amount, metadata } = body;
   return {
     idempotencyHash: hashKey(consumerId + developer.developerId, idempotencyKey),
-    fingerprint: fingerprintOf([tool, numberOf(amount), membersOf(metadata)]),
+    fingerprint: fingerprintOf([tool, amountOf(amount), membersOf(metadata)]),
   };
 }
 
@@ -65,7 +65,7 @@ export function captureIdentity(
   { developer, holdId, idempotencyKey }: OfHold,
   { amount, metadata, isFinal, over }: Capture,
 ): OptionalIdentity {
-  const sent = [numberOf(amount), membersOf(metadata), isFinal, over];
+  const sent = [amountOf(amount), membersOf(metadata), isFinal, over];
   return identityOf(`capture${holdId}${developer.developerId}`, idempotencyKey, sent);
 }
 
@@ -143,9 +143,14 @@ function fingerprintOf(sent: readonly unknown[]): string {
   return hash('sha256', JSON.stringify(sent)).slice(0, 10);
 }
 
-/** An amount sent as a number equals the same amount sent as a string. */
-function numberOf(amount: number | string | undefined): number | null {
-  return amount === undefined ? null : Number(amount);
+/**
+ * An amount sent as a number equals the same amount sent as a string. One that is no amount stays as it was sent: no
+ * row has it, and it equals neither an amount nor the absence of one.
+ */
+function amountOf(amount: number | string | undefined): number | string | null {
+  if (amount === undefined) return null;
+  if (typeof amount === 'number') return Number.isFinite(amount) ? amount : String(amount);
+  return microsOfDollars(amount) === undefined ? amount : Number(amount);
 }
 
 /** The members by name: the order in which they were sent does not count. */

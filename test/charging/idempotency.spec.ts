@@ -121,6 +121,19 @@ describe('the identity', () => {
     assert.notEqual(other.fingerprint, first.fingerprint);
   });
 
+  it('of a request whose amount is none is that of no other request', () => {
+    const amounts = [undefined, 'abc', Number.POSITIVE_INFINITY, 16, '0x10', 10, '1e1', ' 10', ''];
+    for (const identityOf of [
+      (amount?: number | string) => chargeOf(amount === undefined ? {} : { amount }),
+      (amount?: number | string) => holdOf(amount === undefined ? {} : { amount }),
+      (amount?: number | string) =>
+        captureIdentity({ ...sender, holdId }, { ...plainCapture, amount }),
+    ]) {
+      const fingerprints = amounts.map((amount) => identityOf(amount).fingerprint);
+      assert.equal(new Set(fingerprints).size, amounts.length);
+    }
+  });
+
   it('is absent without an idempotency key', () => {
     const keyless = { developer, idempotencyKey: undefined };
     const body = { tool: 'search' };

@@ -79,4 +79,22 @@ describe('a retry of a successful charge', () => {
     const other = await charge(api, account, { metadata: { x: 'two', y: 1 } }, headers);
     assertError(other, 422, 'idempotency_key_reused');
   });
+
+  it('is another request with an amount that is none', async () => {
+    const [tool, key, other] = ['tool-by-price', newKey(), newKey()];
+    await register(tool);
+    bodyOf(await byPrice(tool, key), 201, ChargeReply);
+    const stated = { tool, amount: 10 };
+    bodyOf(await charge(api, account, stated, { 'idempotency-key': other }), 201, ChargeReply);
+    await api.changingNothing(async () => {
+      for (const [amount, used] of [
+        ['abc', key],
+        ['1e1', other],
+        ['0xa', other],
+      ] as const) {
+        const reused = await charge(api, account, { tool, amount }, { 'idempotency-key': used });
+        assertError(reused, 422, 'idempotency_key_reused');
+      }
+    });
+  });
 });
