@@ -19,7 +19,7 @@ export interface Movement {
   readonly topUpId?: string | undefined;
   readonly reversalId?: string | undefined;
   readonly reason?: string | undefined;
-  /** A UUIDv7 whose time the movement gets. Without it, the movement has the time when its transaction began. */
+  /** A UUIDv7 whose time the movement gets. */
   readonly datedBy?: string | undefined;
 }
 
@@ -111,19 +111,25 @@ export async function cutLots(
   if (cut !== amountMicros) throw new Error(`lots have ${cut} of the ${amountMicros} to be taken`);
 }
 
+/**
+ * Without `datedBy`, a credit has the time when its transaction began, so no charge of it is earlier. A debit has the
+ * time when it is made, under the lock, so none of the credits that it takes is later. Otherwise a month that ends
+ * between the two would close with a balance below zero.
+ */
 async function insertMovement(
   tx: Transaction,
   { ledger, consumerId }: ConsumerRef,
   { kind, topUpId, reversalId, reason, datedBy }: Movement,
   signedMicros: number,
 ): Promise<string> {
+  const undated = signedMicros > 0 ? sql.fragment`now()` : sql.fragment`clock_timestamp()`;
   // The id has the time of Postgres: the clock of this machine may be wrong.
   return tx.oneFirst(sql.type(idRow)`
     insert into farebox.movements
       (ledger, consumer_id, id, kind, amount_micros, top_up_id, reversal_id, reason, created_at)
     values (${ledger}, ${consumerId}, uuidv7(), ${kind}, ${signedMicros}, ${topUpId ?? null},
       ${reversalId ?? null}, ${reason ?? null},
-      coalesce(uuid_extract_timestamp(${datedBy ?? null}::uuid), now()))
+      coalesce(uuid_extract_timestamp(${datedBy ?? null}::uuid), ${undated}))
     returning id
   `);
 }

@@ -1,6 +1,7 @@
 /** Refunds of charges: how much, to whom, how often, and how they are shown everywhere. */
 import assert from 'node:assert/strict';
 import { Client } from 'pg';
+import { uuidOf } from '../../../src/domain/ids.ts';
 import { BalanceReply } from '../../../src/schemas/balance.ts';
 import {
   ChargeReply,
@@ -160,6 +161,25 @@ describe('POST /v1/charges/:id/refund', () => {
     }
     assert.deepEqual(after, [0, 0, 0, 0.5]);
     assert.equal((await usage()).total, 0);
+  });
+
+  it('pays a debt after its own credit, even if it waited for the balance', async () => {
+    const { id } = await made(4);
+    await chargeBack(10_000_000);
+    const row = await holdConsumer(api.databaseUrl, consumer.consumerId);
+    const refunding = refund(id);
+    await row.waited(1);
+    await row.release();
+    await refunding;
+    // In a statement, the balance would otherwise be below zero between the two, at the end of a month perhaps.
+    const { rows } = await api.sql.query<{ kind: string }>(
+      `select kind from farebox.movements where consumer_id = $1 order by created_at desc, id desc limit 2`,
+      [uuidOf('consumer', consumer.consumerId)],
+    );
+    assert.deepEqual(
+      rows.map(({ kind }) => kind),
+      ['dispute', 'charge_refund'],
+    );
   });
 
   it('leaves the rest of the books correct when a dispute takes the refunded money', async () => {
