@@ -101,6 +101,23 @@ describe('POST /v1/charges/batch with holds', () => {
     ]);
   });
 
+  it('shows a hold as it is in the end, even if the ledger decides the batch in steps', async () => {
+    const { id: holdId } = await place(api, account, { amount: 2 });
+    // What repeats a key waits for the next flush, and so does what follows it.
+    const part = { op: 'capture', holdId, amount: 0.5, final: false, idempotencyKey: 'part' };
+    const again = asking('hold', 1, { idempotencyKey: 'hold' });
+    const results = await post([part, again, part, again, { op: 'capture', holdId, amount: 1 }]);
+    const end = { status: 'captured', captured: 1.5, remaining: 0 };
+    const open = { status: 'open', captured: 0, remaining: 1 };
+    assert.partialDeepStrictEqual(results, [
+      { status: 201, amount: 0.5, hold: end },
+      { status: 201, hold: { ...open, balance: 7 } },
+      { status: 201, replayed: true, amount: 0.5, hold: end },
+      { status: 201, replayed: true, hold: open },
+      { status: 201, amount: 1, hold: end },
+    ]);
+  });
+
   it('does each thing once for its key, and shares the keys with single requests', async () => {
     const { id: holdId } = await place(api, account, { amount: 2 });
     const members = [

@@ -29,9 +29,19 @@ export async function doAll(
   members: readonly AskedMember[],
 ): Promise<PromiseSettledResult<BatchMember>[]> {
   const prepared = await settleInSlices(members, (member) => prepare(api, request, member));
-  // Not in slices: entries that are posted in one turn of the event loop are decided in one flush, and a
-  // result shows its hold as it is after that.
-  return Promise.allSettled(prepared.map(async (each) => valueOf(each)()));
+  // Not in slices: entries that are posted in one turn of the event loop are decided in few flushes.
+  const results = await Promise.allSettled(prepared.map(async (each) => valueOf(each)()));
+  showLastStates(results.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : [])));
+  return results;
+}
+
+/** A result has its hold as it is after its flush. A batch may have several, so the last result of a hold counts. */
+function showLastStates(results: readonly BatchMember[]): void {
+  const holds = results.flatMap((each) => ('hold' in each ? [each.hold] : []));
+  const last = new Map(
+    holds.map(({ id, status, captured, remaining }) => [id, { status, captured, remaining }]),
+  );
+  for (const hold of holds) Object.assign(hold, last.get(hold.id));
 }
 
 async function prepare(api: Api, request: Request, member: AskedMember): Promise<Posting> {
