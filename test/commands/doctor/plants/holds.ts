@@ -72,6 +72,15 @@ export const HOLD_PLANTS: readonly Plant[] = [
     ],
   },
   {
+    what: 'an open hold that was extended, for which only the sweep at its earlier expiry is scheduled',
+    statements: [
+      hold(ID, '0, 0, 0, 0, null'),
+      EXPIRY,
+      `update farebox.holds set expires_at = expires_at + interval '1 second' where id = ${ID}`,
+    ],
+    finds: ({ adjustment }) => [[DUE, `hold ${adjustment}`]],
+  },
+  {
     what: 'a hold with a capture that nobody was charged for',
     statements: [hold(ID, '1, 0, 1000000, 1, null')],
     finds: ({ adjustment }) => [[CAPTURED, `hold ${adjustment}`]],
