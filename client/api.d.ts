@@ -1450,7 +1450,9 @@ export interface LeaseReply {
   tools: {
     /** The name of the tool. */
     name: string;
-    /** The most that a call costs, until the next renewal. */
+    /**
+     * The price of a call since the latest renewal. Calls at a higher price that the lease had before can still be settled.
+     */
     price: number;
   }[];
   /** When it was made, in UTC. */
@@ -1607,7 +1609,9 @@ export interface PlacedLeaseReply {
   tools: {
     /** The name of the tool. */
     name: string;
-    /** The most that a call costs, until the next renewal. */
+    /**
+     * The price of a call since the latest renewal. Calls at a higher price that the lease had before can still be settled.
+     */
     price: number;
   }[];
   /** When it was made, in UTC. */
@@ -1765,7 +1769,7 @@ export interface SettlementEntry {
   /** Printable text of 1 to 100 characters, not all blank. */
   tool: string;
   /**
-   * Dollars to charge: at most the tool's price in the lease. A number, or a decimal string such as "0.05". At most six decimals.
+   * Dollars to charge: at most the highest price that the tool has had in the lease. A number, or a decimal string such as "0.05". At most six decimals.
    */
   amount: number | string;
   /**

@@ -76,7 +76,9 @@ const Sequence = Type.Integer({
 export const SettlementEntry = Type.Object({
   sequence: Sequence,
   tool: ToolName,
-  amount: DollarsAsked("Dollars to charge: at most the tool's price in the lease."),
+  amount: DollarsAsked(
+    'Dollars to charge: at most the highest price that the tool has had in the lease.',
+  ),
   metadata: Type.Optional(Metadata),
 });
 
@@ -111,7 +113,10 @@ const leaseFields = {
   tools: Type.Array(
     Closed({
       name: Text('The name of the tool.', 'search'),
-      price: Dollars('The most that a call costs, until the next renewal.', 0.02),
+      price: Dollars(
+        'The price of a call since the latest renewal. Calls at a higher price that the lease had before can still be settled.',
+        0.02,
+      ),
     }),
     { description: 'The tools that can be called.' },
   ),
