@@ -28,6 +28,7 @@ const NAME_LENGTH_MAX = 40;
 export function queryReader<T extends TObject>(schema: T): (query: ParsedUrlQuery) => Static<T> {
   const parameters = Object.entries(schema.properties as Record<string, Parameter>);
   const names = parameters.map(([name]) => name);
+  const required = new Set<string>(schema.required);
   return (query) => {
     const unknown = Object.keys(query).find((name) => !names.includes(name));
     if (unknown !== undefined) throw unknownParameter(unknown, names);
@@ -35,6 +36,7 @@ export function queryReader<T extends TObject>(schema: T): (query: ParsedUrlQuer
     for (const [name, parameter] of parameters) {
       const text = single(query, name);
       if (text !== undefined) read[name] = valueOf(name, parameter, text);
+      else if (required.has(name)) throw invalid(name, 'is required.');
     }
     return read as Static<T>;
   };

@@ -8,8 +8,8 @@ import {
   DollarsAskedOrNull,
   Id,
   pageMarks,
+  TimeBound,
   TimeOf,
-  timeRange,
   Word,
 } from './shapes.ts';
 
@@ -44,7 +44,9 @@ export const UsageReply = Closed({
 });
 export type UsageReply = Static<typeof UsageReply>;
 
-export const UsageByDayQuery = Closed({ from: timeRange.from });
+export const UsageByDayQuery = Closed({
+  from: TimeBound('The beginning of the first UTC day: a date or time in ISO 8601.', '2026-11-01'),
+});
 export type UsageByDayQuery = Static<typeof UsageByDayQuery>;
 
 export const UsageByDayReply = Closed({

@@ -153,7 +153,7 @@ export const pageMarks = {
 };
 
 /** A date, or a time with its zone, in ISO 8601; http/query.ts checks the form and the bounds. */
-const TimeBound = (description: string, example: string) =>
+export const TimeBound = (description: string, example: string) =>
   Type.Union([Type.String({ format: 'date' }), Type.String({ format: 'date-time' })], {
     description: `${description} Must be between 1970-01-01 and 9999-12-31T00:00:00Z.`,
     examples: [example],

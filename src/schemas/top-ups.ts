@@ -65,12 +65,10 @@ export const CheckoutReply = Closed({
 export type CheckoutReply = Static<typeof CheckoutReply>;
 
 export const TopUpQuoteQuery = Type.Object({
-  amount: Type.Optional(
-    Type.String({
-      description: 'Dollars of the top-up, as in `POST /v1/top-up`. Required.',
-      examples: ['10'],
-    }),
-  ),
+  amount: Type.String({
+    description: 'Dollars of the top-up, as in `POST /v1/top-up`.',
+    examples: ['10'],
+  }),
 });
 export type TopUpQuoteQuery = Static<typeof TopUpQuoteQuery>;
 

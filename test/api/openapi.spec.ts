@@ -23,6 +23,15 @@ const NOT_SERVED = new Set([
   '/simulator/README.md',
 ]);
 
+interface Described {
+  readonly paths: Readonly<Record<string, { readonly get?: { readonly parameters?: Parameters } }>>;
+}
+type Parameters = readonly {
+  readonly name: string;
+  readonly in: string;
+  readonly required: boolean;
+}[];
+
 describe('the OpenAPI document', () => {
   it('matches, like the client’s types, the output of `npm run generate`', async () => {
     for (const [path, content] of Object.entries(await apiFiles())) {
@@ -40,6 +49,20 @@ describe('the OpenAPI document', () => {
       const names = [...path.matchAll(/:([a-z]+)/g)].map(([, name]) => name);
       assert.deepEqual(Object.keys(params), names, path);
     }
+  });
+
+  it('says which query parameters are required', () => {
+    const { paths } = JSON.parse(read('docs/openapi.json')) as Described;
+    const required = Object.entries(paths).flatMap(([path, { get }]) =>
+      (get?.parameters ?? [])
+        .filter((each) => each.in === 'query' && each.required)
+        .map(({ name }) => `${path}?${name}`),
+    );
+    assert.deepEqual(required.toSorted(), [
+      '/v1/operator/accounts?query',
+      '/v1/top-up/quote?amount',
+      '/v1/usage/daily?from',
+    ]);
   });
 
   it('closes every reply object that has named members', () => {

@@ -44,6 +44,14 @@ describe('a query string', () => {
     });
   }
 
+  for (const endpoint of ENDPOINTS) {
+    for (const name of endpoint.query?.required ?? []) {
+      it(`without ${name} is refused by ${endpoint.path}`, async () => {
+        assertError(await ask(endpoint, ''), 400, 'invalid_request', name);
+      });
+    }
+  }
+
   const ofTime = ENDPOINTS.filter(
     ({ query }) => query && 'from' in query.properties && 'to' in query.properties,
   );

@@ -79,12 +79,13 @@ export function openApiDocument(endpoints: readonly Endpoint[], version: string)
 function operationOf(endpoint: Endpoint): Json {
   const { operation, role, body } = endpoint;
   const { tag, summary, description } = OPERATIONS[operation];
+  const required = new Set<string>(endpoint.query?.required);
   const parameters = [
     ...Object.entries(endpoint.params ?? {}).map(([name, schema]) =>
-      parameter(name, 'path', schema),
+      parameter(name, 'path', schema, true),
     ),
     ...Object.entries((endpoint.query?.properties ?? {}) as Record<string, TSchema>).map(
-      ([name, schema]) => parameter(name, 'query', schema),
+      ([name, schema]) => parameter(name, 'query', schema, required.has(name)),
     ),
     ...(endpoint.isIdempotent ? [IDEMPOTENCY_KEY] : []),
   ];
@@ -100,9 +101,14 @@ function operationOf(endpoint: Endpoint): Json {
   };
 }
 
-function parameter(name: string, place: 'path' | 'query', schema: TSchema): Json {
+function parameter(
+  name: string,
+  place: 'path' | 'query',
+  schema: TSchema,
+  required: boolean,
+): Json {
   const { description, ...rest } = schema as { description?: string };
-  return { name, in: place, required: place === 'path', description, schema: rest };
+  return { name, in: place, required, description, schema: rest };
 }
 
 const MEANINGS: Readonly<Record<number, string>> = {

@@ -248,7 +248,7 @@ export const OPERATIONS = {
     tag: 'Balance',
     summary: 'List usage by day',
     description:
-      'Returns the amount spent on each UTC day from `from` to today. `from` is required: the beginning of a UTC day, at most 100 days ago.',
+      'Returns the amount spent on each UTC day from `from`, the beginning of a UTC day at most 100 days ago, to today.',
   },
   listRefusals: {
     tag: 'Charges',

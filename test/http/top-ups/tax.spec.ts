@@ -57,7 +57,7 @@ describe('tax on top-ups', () => {
   it('is shown before, at and after the payment, and in the statement', async () => {
     assert.deepEqual(await quote(20), { amount: 20, tax: null, total: null });
     assertError(await get('/v1/top-up/quote?amount=0.1'), 400, 'invalid_amount', 'amount');
-    assertError(await get('/v1/top-up/quote'), 400, 'invalid_amount', 'amount');
+    assertError(await get('/v1/top-up/quote'), 400, 'invalid_request', 'amount');
 
     const opened = bodyOf(await post('/v1/checkout', { amount: 20 }), 201, CheckoutReply);
     const topUp = async () => bodyOf(await get(`/v1/top-up/${opened.topUpId}`), 200, TopUpRecord);

@@ -19,11 +19,12 @@ import {
 import { listUsageByDay } from '../../../store/charges/usage-by-day.ts';
 import { getCounters } from '../../../store/balance/consumers.ts';
 import type { Api } from '../../services.ts';
-import { rangeOf } from '../earnings/earnings.ts';
+import { refuseInside } from '../earnings/earnings.ts';
 import { listedCharge } from '../charges/charges.ts';
 import type { Reply, Request, ScanApi } from '../../endpoint.ts';
 import { chargeFilterOf, timeRangeOf } from '../../filters.ts';
 import { invalidField } from '../../invalid-field.ts';
+import { parseTime } from '../../iso-time.ts';
 import { idIn } from '../../look-ups.ts';
 import { listPage } from '../../pagination.ts';
 import { refuseArchivedRange, refuseUnknownCharge } from '../../refuse-archived.ts';
@@ -93,10 +94,8 @@ export async function getUsageByDay(
   api: ScanApi,
   { caller, query }: Request<undefined, UsageByDayQuery>,
 ): Promise<Reply<UsageByDayReply>> {
-  const { fromMs } = rangeOf(query, 'day');
-  if (fromMs === undefined) {
-    throw invalidField('from', 'from is required.');
-  }
+  const fromMs = parseTime(query.from);
+  refuseInside('day', 'from', fromMs);
   const days = Math.max(Math.ceil((api.clock.nowMs() - fromMs) / DAY_MS), 0);
   if (days > DAYS_MAX) {
     throw invalidField('from', `from must be at most ${DAYS_MAX} days ago.`);

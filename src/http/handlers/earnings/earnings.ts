@@ -50,14 +50,18 @@ export async function getEarnings(
 /** `from` and `to`, on hour or day boundaries, because sums are stored by hour. */
 export function rangeOf(query: TimeQuery, unit: Interval): HourRange {
   const { fromMs, toMs } = timeRangeOf(query);
-  for (const [name, timeMs] of Object.entries({ from: fromMs, to: toMs })) {
-    if (timeMs === undefined || timeMs % INTERVAL_MS[unit] === 0) continue;
-    throw invalidField(name, `${name} must be the beginning of a UTC ${unit}.`);
-  }
+  if (fromMs !== undefined) refuseInside(unit, 'from', fromMs);
+  if (toMs !== undefined) refuseInside(unit, 'to', toMs);
   if (fromMs !== undefined && toMs !== undefined && fromMs >= toMs) {
     throw invalidField('from', 'from must be before to.');
   }
   return { fromMs, toMs };
+}
+
+/** Refuses a time that is not the beginning of an hour or day. */
+export function refuseInside(unit: Interval, name: string, timeMs: number): void {
+  if (timeMs % INTERVAL_MS[unit] === 0) return;
+  throw invalidField(name, `${name} must be the beginning of a UTC ${unit}.`);
 }
 
 /** Every interval from `from` to `to`, or up to the current one. */

@@ -20,7 +20,7 @@ export async function getTopUpQuote(
 ): Promise<Reply<TopUpQuoteReply>> {
   const amountMicros = amountOf(
     'amount',
-    query.amount ?? '',
+    query.amount,
     payableFrom(api, asMicros(TOP_UP_MICROS_MIN)),
   );
   const { tax } = api.config.stripe;
