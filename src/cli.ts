@@ -118,8 +118,6 @@ const INSPECTIONS = ['doctor', 'reconcile'];
 const NOT_INSPECTED = 2;
 /** They continue, even if nothing that they print can be written. */
 const RUNS_ON = ['start', 'api', 'worker'];
-/** They listen to signals. */
-const STOPS_ITSELF = [...RUNS_ON, 'codec-server', 'migrate'];
 
 // bin/farebox has already enabled the cache when it runs this file.
 enableCompileCache(join(ROOT, 'node_modules/.cache/compiled'));
@@ -147,10 +145,13 @@ program.hook('preAction', (_, command) => {
   useEnvironment(withSecretFiles(process.env));
 });
 
-// In a container without an init, this is process 1. A signal ends it only if it listens.
-if (process.pid === 1 && !(asked !== undefined && STOPS_ITSELF.includes(asked))) {
+// In a container without an init, this is process 1. A signal ends it only if it listens. A command that also listens
+// stops by itself.
+if (process.pid === 1) {
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
-    process.once(signal, () => process.exit(128 + constants.signals[signal]));
+    process.on(signal, () => {
+      if (process.listenerCount(signal) === 1) process.exit(128 + constants.signals[signal]);
+    });
   }
 }
 
@@ -192,7 +193,7 @@ async function endUnchecked(error: unknown): Promise<void> {
 /**
  * Exits, because a start that failed halfway may have connections open, and no supervisor restarts a process
  * that hangs. Other commands first wait until everything is written: an exit would drop what a slow reader has not yet
- * read, such as the keys of new accounts.
+ * read.
  */
 async function endFailed(error: unknown): Promise<never> {
   const text = process.env['LOG_LEVEL'] === 'debug' ? (error as Error).stack : messageOf(error);
