@@ -109,13 +109,16 @@ Exit codes:
   1  refused or failed; doctor and reconcile: something is wrong
   2  wrong usage; doctor and reconcile: could not check
   3  unknown: the connection was lost before PostgreSQL confirmed the change, or
-     the output could not be written, for example because the disk is full
+     the output could not be written, for example because the disk is full, or
+     nobody read it
 `;
 const WRONG_USAGE = 2;
 const NOT_SHOWN = 3;
 /** For them, an exit code of 1 says that something is wrong with the books. */
 const INSPECTIONS = ['doctor', 'reconcile'];
 const NOT_INSPECTED = 2;
+/** They only show something, so what their reader did not read is not lost. */
+const ONLY_SHOWS = ['list', 'show', 'usage', 'deliveries', 'audit', 'env', 'codec-server'];
 /** They continue, even if nothing that they print can be written. */
 const RUNS_ON = ['start', 'api', 'worker'];
 
@@ -127,6 +130,8 @@ program
   .version(readVersion(), '-V, --version', 'print the version')
   .addHelpText('after', EXIT_CODES)
   .exitOverride();
+/** Help does too. */
+let onlyShows = true;
 // Before Commander reads the settings that are options too.
 useEnvironment(withoutEmpty(process.env));
 const [first, second] = process.argv.slice(2);
@@ -141,6 +146,7 @@ for (const [name, { description, load }] of Object.entries(COMMANDS)) {
 
 // The audit log names the command that made a change, as PostgreSQL knows it: `farebox key revoke`.
 program.hook('preAction', (_, command) => {
+  onlyShows = ONLY_SHOWS.includes(command.name());
   process.env['PGAPPNAME'] = pathOf(command);
   useEnvironment(withSecretFiles(process.env));
 });
@@ -206,19 +212,35 @@ async function endFailed(error: unknown): Promise<never> {
 }
 
 /** Resolves when the stream has written everything, or never will. */
-function isWritten(stream: NodeJS.WriteStream): Promise<void> {
-  return new Promise((resolve) => {
+async function isWritten(stream: NodeJS.WriteStream): Promise<void> {
+  // Another write, even of nothing, would fail where nobody reads, as if some output were lost.
+  if (stream.writableLength === 0) return;
+  await new Promise<void>((resolve) => {
     stream.write('', () => resolve());
   });
 }
 
-/** The command may have changed something. One whose reader has gone (`| head -1`) continues. */
+/** The command may have changed something. One whose reader has gone (`| head -1`) continues to its end. */
 function endUnwritten({ code, message }: NodeJS.ErrnoException): void {
-  if (code === 'EPIPE' || (asked !== undefined && RUNS_ON.includes(asked))) return;
+  if (asked !== undefined && RUNS_ON.includes(asked)) return;
+  const isInspection = asked !== undefined && INSPECTIONS.includes(asked);
+  if (code === 'EPIPE') {
+    if (!isInspection && !onlyShows) process.once('exit', endUnread);
+    return;
+  }
   process.stderr.write(
     `farebox: the output could not be written, so it is unknown what the command did: ${message}\n`,
   );
-  process.exit(asked !== undefined && INSPECTIONS.includes(asked) ? NOT_INSPECTED : NOT_SHOWN);
+  process.exit(isInspection ? NOT_INSPECTED : NOT_SHOWN);
+}
+
+/** A command that failed has printed its error. */
+function endUnread(code: number): void {
+  process.exitCode = NOT_SHOWN;
+  if (code !== 0) return;
+  process.stderr.write(
+    'farebox: the command is done, but nobody read its output: look for what it did, such as a new key that nobody has seen\n',
+  );
 }
 
 function messageOf(error: unknown): string {

@@ -5,6 +5,7 @@ import { once } from 'node:events';
 import type { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { Client } from 'pg';
+import { wireId } from '../../src/domain/ids.ts';
 import { createTestDatabase, ourProgram, until, type TestDatabase } from '../support/stack.ts';
 
 type Run = ChildProcessByStdio<null, Readable, Readable>;
@@ -86,6 +87,47 @@ describe('a command whose output is not read', () => {
       /^farebox: Nobody reads the output any more\. The accounts up to gone\+1000@example\.com exist, .* --from 1001 --count 4000 to create the rest\.\n$/,
     );
     assert.equal(await countOf('gone'), 1_000);
-    assert.deepEqual(await ended, [1, null]);
+    assert.deepEqual(await ended, [3, null]);
+  });
+
+  /** Nobody reads what it prints. */
+  async function unread(...args: readonly string[]): Promise<{ code: unknown; stderr: string }> {
+    const run = start(...args);
+    const ended = once(run, 'close');
+    run.stdout.destroy();
+    const stderr = await text(run.stderr);
+    return { code: (await ended)[0], stderr };
+  }
+
+  it('says so of a change, whose new key nobody has seen, but not of a list', async () => {
+    const said =
+      /^farebox: the command is done, but nobody read its output: look for what it did, .*\n$/;
+    const created = await unread('account', 'create', '--email', 'one@example.com');
+    assert.equal(created.code, 3);
+    assert.match(
+      created.stderr,
+      /^farebox: Nobody reads the output any more\. .* key create`\.\n$/,
+    );
+    const changes = [
+      ['key', 'create', 'one@example.com', '--kind', 'consumer'],
+      ['budget', 'create', 'one@example.com', '--name', 'a budget'],
+    ];
+    for (const args of changes) {
+      const { code, stderr } = await unread(...args);
+      assert.equal(code, 3, args.join(' '));
+      assert.match(stderr, said);
+    }
+    const { rows } = await client.query<{ id: string }>(
+      `select id from farebox.api_keys where kind = 'consumer' and name is null order by id limit 1`,
+    );
+    const rolled = await unread('key', 'roll', wireId('key', rows[0]?.id ?? ''));
+    assert.equal(rolled.code, 3);
+    assert.match(rolled.stderr, said);
+    for (const args of [['key', 'list', 'one@example.com'], ['account', 'list'], ['--help']]) {
+      assert.deepEqual(await unread(...args), { code: 0, stderr: '' }, args.join(' '));
+    }
+    const failing = ['key', 'create', 'nobody@example.com', '--kind', 'consumer'];
+    const failed = await unread(...failing);
+    assert.deepEqual([failed.code, failed.stderr.slice(0, 17)], [1, 'farebox: Account ']);
   });
 });
