@@ -139,11 +139,6 @@ const asked = first === 'help' ? second : first;
 // Before a package that a command loads adds its own listener, which throws.
 process.stdout.on('error', endUnwritten);
 process.stderr.on('error', () => {});
-for (const [name, { description, load }] of Object.entries(COMMANDS)) {
-  const command = program.command(name).description(description);
-  if (name === asked) (await load?.())?.register(command);
-}
-
 // The audit log names the command that made a change, as PostgreSQL knows it: `farebox key revoke`.
 program.hook('preAction', (_, command) => {
   onlyShows = ONLY_SHOWS.includes(command.name());
@@ -168,9 +163,13 @@ if (process.channel) {
 }
 
 try {
+  for (const [name, { description, load }] of Object.entries(COMMANDS)) {
+    const command = program.command(name).description(description);
+    if (name === asked) (await load?.())?.register(command);
+  }
   await program.parseAsync();
 } catch (error) {
-  if (error instanceof CommanderError) endUsage(error);
+  if (error instanceof CommanderError) await endUsage(error);
   else if (asked !== undefined && INSPECTIONS.includes(asked)) await endUnchecked(error);
   else await endFailed(error);
 }
@@ -185,12 +184,14 @@ function useEnvironment(env: Environment): void {
   Object.assign(process.env, env);
 }
 
-/** Commander has printed what it has to say. */
-function endUsage({ exitCode }: CommanderError): void {
-  process.exitCode = exitCode === 0 ? 0 : WRONG_USAGE;
+/** Commander has printed what it has to say, but not as JSON. */
+async function endUsage(error: CommanderError): Promise<void> {
+  process.exitCode = error.exitCode === 0 ? 0 : WRONG_USAGE;
+  if (error.exitCode === 0 || asked === undefined || !INSPECTIONS.includes(asked)) return;
+  if (process.argv.includes('--json')) await endUnchecked(error);
 }
 
-/** A file of secrets could not be read. */
+/** A file of secrets could not be read, or the command itself. */
 async function endUnchecked(error: unknown): Promise<void> {
   const { couldNotCheck } = await import('./commands/inspection.ts');
   couldNotCheck(error, { json: process.argv.includes('--json') });
