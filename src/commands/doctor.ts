@@ -151,7 +151,7 @@ async function examinePart(
     checks.push(...checkNames(part, settings));
     await examineLedger(database, { ...settings, parts: [part], report: showProgress }, findings);
   }
-  // Temporal's client and Stripe's take longer to load than most checks take, so only the checks that need them load them.
+  // Temporal's client and Stripe's take longer to load than most checks take: only the checks that need them load them.
   if (part === 'temporal') {
     const { examineTemporal, TEMPORAL_CHECKS } = await import('./doctor-temporal.ts');
     showProgress(TEMPORAL_CHECKS[0]);
