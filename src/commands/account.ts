@@ -67,12 +67,11 @@ async function create(options: CreateOptions): Promise<void> {
   const emails = emailsOf(options);
   let shown = 0;
   let isInterrupted = false;
-  if (count !== undefined) {
-    void untilStopped().then(() => {
-      isInterrupted = true;
-      process.stderr.write('farebox: stopping when the accounts that exist are printed\n');
-    });
-  }
+  const interrupt = (): void => {
+    isInterrupted = true;
+    process.stderr.write('farebox: stopping when the accounts that exist are printed\n');
+  };
+  if (count !== undefined) void untilStopped().then(interrupt);
   // As soon as they exist, and before others do: nothing shows their keys again, and a process that ends loses those
   // that wait in its memory for a slow reader.
   const printNew = async (accounts: readonly CreatedAccount[]): Promise<void> => {
@@ -113,7 +112,7 @@ function emailsOf({ email, count, from = 1 }: CreateOptions): readonly string[] 
 /** The error of a run that stopped early. The accounts before are created, and their keys are printed. */
 function stoppedAfter(shown: number, options: CreateOptions, error: unknown): unknown {
   if (error instanceof CommandError) return error;
-  const { count, from = 1 } = options;
+  const { count } = options;
   const isLost = isConnectionLost(error);
   const emails = emailsOf(options);
   // Nothing was created, or everything, and only closing the connection failed.

@@ -35,12 +35,6 @@ describe('farebox env', () => {
 
   const print = () => farebox(['env', '--data-dir', dataDir], { env: {} });
 
-  function inShell(printed: string, name: string): string {
-    const script = 'set -a; eval "$PRINTED"; printenv "$NAME"';
-    const env = { PATH: process.env['PATH'], PRINTED: printed, NAME: name };
-    return execFileSync('sh', ['-c', script], { env, encoding: 'utf8' }).slice(0, -1);
-  }
-
   it('prints values that a shell and a reader of .env files take as they are', async () => {
     announceRun(dataDir, { ...SETTINGS, BASE_URL: 'http://127.0.0.1:8080' });
     const printed = await print();
@@ -58,3 +52,10 @@ describe('farebox env', () => {
     assert.equal(inShell(await print(), 'BOTH'), BOTH);
   });
 });
+
+/** The setting, as a program finds it that a shell starts. */
+function inShell(printed: string, name: string): string {
+  const script = 'set -a; eval "$PRINTED"; printenv "$NAME"';
+  const env = { PATH: process.env['PATH'], PRINTED: printed, NAME: name };
+  return execFileSync('sh', ['-c', script], { env, encoding: 'utf8' }).slice(0, -1);
+}
