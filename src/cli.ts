@@ -109,17 +109,18 @@ Exit codes:
   1  refused or failed; doctor and reconcile: something is wrong
   2  wrong usage; doctor and reconcile: could not check
   3  unknown: the connection was lost before PostgreSQL confirmed the change, or
-     the output could not be written, for example because the disk is full
+     the output could not be written, for example because the disk is full, or
+     nobody read it
 `;
 const WRONG_USAGE = 2;
 const NOT_SHOWN = 3;
 /** For them, an exit code of 1 says that something is wrong with the books. */
 const INSPECTIONS = ['doctor', 'reconcile'];
 const NOT_INSPECTED = 2;
+/** They only show something, so what their reader did not read is not lost. */
+const ONLY_SHOWS = ['list', 'show', 'usage', 'deliveries', 'audit', 'env', 'codec-server'];
 /** They continue, even if nothing that they print can be written. */
 const RUNS_ON = ['start', 'api', 'worker'];
-/** They listen to signals. */
-const STOPS_ITSELF = [...RUNS_ON, 'codec-server', 'migrate'];
 
 // bin/farebox has already enabled the cache when it runs this file.
 enableCompileCache(join(ROOT, 'node_modules/.cache/compiled'));
@@ -129,6 +130,8 @@ program
   .version(readVersion(), '-V, --version', 'print the version')
   .addHelpText('after', EXIT_CODES)
   .exitOverride();
+/** Help does too. */
+let onlyShows = true;
 // Before Commander reads the settings that are options too.
 useEnvironment(withoutEmpty(process.env));
 const [first, second] = process.argv.slice(2);
@@ -136,21 +139,20 @@ const asked = first === 'help' ? second : first;
 // Before a package that a command loads adds its own listener, which throws.
 process.stdout.on('error', endUnwritten);
 process.stderr.on('error', () => {});
-for (const [name, { description, load }] of Object.entries(COMMANDS)) {
-  const command = program.command(name).description(description);
-  if (name === asked) (await load?.())?.register(command);
-}
-
 // The audit log names the command that made a change, as PostgreSQL knows it: `farebox key revoke`.
 program.hook('preAction', (_, command) => {
+  onlyShows = ONLY_SHOWS.includes(command.name());
   process.env['PGAPPNAME'] = pathOf(command);
   useEnvironment(withSecretFiles(process.env));
 });
 
-// In a container without an init, this is process 1. A signal ends it only if it listens.
-if (process.pid === 1 && !(asked !== undefined && STOPS_ITSELF.includes(asked))) {
+// In a container without an init, this is process 1. A signal ends it only if it listens. A command that also listens
+// stops by itself.
+if (process.pid === 1) {
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
-    process.once(signal, () => process.exit(128 + constants.signals[signal]));
+    process.on(signal, () => {
+      if (process.listenerCount(signal) === 1) process.exit(128 + constants.signals[signal]);
+    });
   }
 }
 
@@ -161,9 +163,13 @@ if (process.channel) {
 }
 
 try {
+  for (const [name, { description, load }] of Object.entries(COMMANDS)) {
+    const command = program.command(name).description(description);
+    if (name === asked) (await load?.())?.register(command);
+  }
   await program.parseAsync();
 } catch (error) {
-  if (error instanceof CommanderError) endUsage(error);
+  if (error instanceof CommanderError) await endUsage(error);
   else if (asked !== undefined && INSPECTIONS.includes(asked)) await endUnchecked(error);
   else await endFailed(error);
 }
@@ -178,12 +184,14 @@ function useEnvironment(env: Environment): void {
   Object.assign(process.env, env);
 }
 
-/** Commander has printed what it has to say. */
-function endUsage({ exitCode }: CommanderError): void {
-  process.exitCode = exitCode === 0 ? 0 : WRONG_USAGE;
+/** Commander has printed what it has to say, but not as JSON. */
+async function endUsage(error: CommanderError): Promise<void> {
+  process.exitCode = error.exitCode === 0 ? 0 : WRONG_USAGE;
+  if (error.exitCode === 0 || asked === undefined || !INSPECTIONS.includes(asked)) return;
+  if (process.argv.includes('--json')) await endUnchecked(error);
 }
 
-/** A file of secrets could not be read. */
+/** A file of secrets could not be read, or the command itself. */
 async function endUnchecked(error: unknown): Promise<void> {
   const { couldNotCheck } = await import('./commands/inspection.ts');
   couldNotCheck(error, { json: process.argv.includes('--json') });
@@ -192,7 +200,7 @@ async function endUnchecked(error: unknown): Promise<void> {
 /**
  * Exits, because a start that failed halfway may have connections open, and no supervisor restarts a process
  * that hangs. Other commands first wait until everything is written: an exit would drop what a slow reader has not yet
- * read, such as the keys of new accounts.
+ * read.
  */
 async function endFailed(error: unknown): Promise<never> {
   const text = process.env['LOG_LEVEL'] === 'debug' ? (error as Error).stack : messageOf(error);
@@ -205,19 +213,35 @@ async function endFailed(error: unknown): Promise<never> {
 }
 
 /** Resolves when the stream has written everything, or never will. */
-function isWritten(stream: NodeJS.WriteStream): Promise<void> {
-  return new Promise((resolve) => {
+async function isWritten(stream: NodeJS.WriteStream): Promise<void> {
+  // Another write, even of nothing, would fail where nobody reads, as if some output were lost.
+  if (stream.writableLength === 0) return;
+  await new Promise<void>((resolve) => {
     stream.write('', () => resolve());
   });
 }
 
-/** The command may have changed something. One whose reader has gone (`| head -1`) continues. */
+/** The command may have changed something. One whose reader has gone (`| head -1`) continues to its end. */
 function endUnwritten({ code, message }: NodeJS.ErrnoException): void {
-  if (code === 'EPIPE' || (asked !== undefined && RUNS_ON.includes(asked))) return;
+  if (asked !== undefined && RUNS_ON.includes(asked)) return;
+  const isInspection = asked !== undefined && INSPECTIONS.includes(asked);
+  if (code === 'EPIPE') {
+    if (!isInspection && !onlyShows) process.once('exit', endUnread);
+    return;
+  }
   process.stderr.write(
     `farebox: the output could not be written, so it is unknown what the command did: ${message}\n`,
   );
-  process.exit(asked !== undefined && INSPECTIONS.includes(asked) ? NOT_INSPECTED : NOT_SHOWN);
+  process.exit(isInspection ? NOT_INSPECTED : NOT_SHOWN);
+}
+
+/** A command that failed has printed its error. */
+function endUnread(code: number): void {
+  process.exitCode = NOT_SHOWN;
+  if (code !== 0) return;
+  process.stderr.write(
+    'farebox: the command is done, but nobody read its output: look for what it did, such as a new key that nobody has seen\n',
+  );
 }
 
 function messageOf(error: unknown): string {

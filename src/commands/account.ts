@@ -22,7 +22,8 @@ import { dataDirOption } from './data-dir-option.ts';
 import { parseDollars } from './dollars.ts';
 import { CommandError, withDatabase } from './database-command.ts';
 import { OutcomeUnknownError } from './outcome-unknown.ts';
-import { print } from './output.ts';
+import { printAll } from './output.ts';
+import { untilStopped } from './until-stopped.ts';
 
 const COUNT_MAX = 1_000_000;
 
@@ -62,21 +63,32 @@ export function register(account: Command): void {
 }
 
 async function create(options: CreateOptions): Promise<void> {
-  const { balance, json, dataDir } = options;
+  const { balance, count, json, dataDir } = options;
   const emails = emailsOf(options);
   let shown = 0;
+  let isInterrupted = false;
+  const interrupt = (): void => {
+    isInterrupted = true;
+    process.stderr.write('farebox: stopping when the accounts that exist are printed\n');
+  };
+  if (count !== undefined) void untilStopped().then(interrupt);
+  // As soon as they exist, and before others do: nothing shows their keys again, and a process that ends loses those
+  // that wait in its memory for a slow reader.
+  const printNew = async (accounts: readonly CreatedAccount[]): Promise<void> => {
+    const each = accounts.map((account, at) => shownOnce(account, emails[shown + at] ?? ''));
+    const upTo = shown + accounts.length;
+    await printAll(each, json).catch(() => {
+      throw unread(upTo, options);
+    });
+    shown = upTo;
+    if (isInterrupted && shown < emails.length) throw new Error('it was interrupted');
+  };
   const result = await withDatabase(dataDir, (database, config) =>
     createAccounts(
       database,
       emails.map((address) => ({ email: address, balance })),
       config,
-      // As soon as they exist: no later failure may cost their keys, which nothing shows again.
-      (accounts) => {
-        for (const account of accounts) {
-          print(shownOnce(account, emails[shown] ?? ''), json);
-          shown += 1;
-        }
-      },
+      printNew,
     ),
   ).catch((error: unknown) => {
     throw stoppedAfter(shown, options, error);
@@ -99,13 +111,14 @@ function emailsOf({ email, count, from = 1 }: CreateOptions): readonly string[] 
 
 /** The error of a run that stopped early. The accounts before are created, and their keys are printed. */
 function stoppedAfter(shown: number, options: CreateOptions, error: unknown): unknown {
-  const { count, from = 1 } = options;
+  if (error instanceof CommandError) return error;
+  const { count } = options;
   const isLost = isConnectionLost(error);
   const emails = emailsOf(options);
   // Nothing was created, or everything, and only closing the connection failed.
   if ((shown === 0 && !isLost) || shown === emails.length) return error;
   const before = count === undefined ? '' : `Created and printed ${shown} of ${count} accounts`;
-  const rest = `--from ${from + shown} --count ${emails.length - shown}`;
+  const rest = restAfter(shown, options);
   if (!isLost) {
     return new CommandError(
       `${before}, then stopped: ${failureReason(error)}. Repeat the command with ${rest} to create the rest.`,
@@ -121,6 +134,23 @@ function stoppedAfter(shown: number, options: CreateOptions, error: unknown): un
     `${before && `${before} before that. `}Run \`farebox account show ${next[0]}\`. ${advice}`,
     { cause: error },
   );
+}
+
+/** The error of a run whose reader has gone, and has not read the keys of the last accounts before `created`. */
+function unread(created: number, options: CreateOptions): CommandError {
+  const emails = emailsOf(options);
+  const more =
+    created === emails.length
+      ? ''
+      : ` Repeat the command with ${restAfter(created, options)} to create the rest.`;
+  return new CommandError(
+    `Nobody reads the output any more. The accounts up to ${emails[created - 1]} exist, and some have keys that nobody ` +
+      `has seen: create others with \`farebox key create\`.${more}`,
+  );
+}
+
+function restAfter(created: number, { count = 1, from = 1 }: CreateOptions): string {
+  return `--from ${from + created} --count ${count - created}`;
 }
 
 function shownOnce(account: CreatedAccount, address: string): Record<string, string> {

@@ -20,7 +20,7 @@ import {
 import type { Database } from '../store/database.ts';
 import { dataDirOption } from './data-dir-option.ts';
 import { endProgress, inspect, showProgress } from './inspection.ts';
-import { withDatabaseOf } from './database-command.ts';
+import { CommandError, withDatabaseOf } from './database-command.ts';
 
 export const PARTS = [...LEDGER_PARTS, 'temporal', 'processor'] as const;
 export type Part = (typeof PARTS)[number];
@@ -37,7 +37,7 @@ Parts:
   budgets    what budgets and spend keys have used; reads every charge
   charges    charges, their order, their refunds and their receipts; reads every charge
   earnings   sums of earnings; reads every charge
-  temporal   schedules, workflows that cannot continue, and builds without workers
+  temporal   schedules, workflows that cannot continue, and builds without workers; needs TEMPORAL_ADDRESS
   processor  payments, refunds and disputes at Stripe; lists all of them, or with --since those of newer top-ups
 
 Run \`farebox doctor --only schema,balances,top-ups,delivery,audit-log,approvals,temporal\` every minute and all parts every night.
@@ -71,19 +71,23 @@ export function register(command: Command): void {
 
 async function examine({ json, only, processor, since, dataDir }: DoctorOptions): Promise<void> {
   const parts = (only ?? PARTS).filter((part) => processor || isOfLedger(part));
-  await inspect(
-    { json },
-    async () => findFaults(await environmentOf(dataDir), parts, since),
-    ({ findings, checks, error }) => {
-      const ok = findings.length === 0;
-      process.stdout.write(
-        json ? `${JSON.stringify({ ok, findings, error })}\n` : report(findings, checks),
-      );
-      if (error && !json)
-        process.stderr.write(`farebox: could not check the rest: ${error.message}\n`);
-      return ok;
-    },
-  );
+  const look = async (): Promise<Examination> => {
+    if (parts.length === 0) throw new CommandError('--no-processor leaves nothing to check.');
+    const env = await environmentOf(dataDir);
+    if (only && parts.includes('temporal') && !namesTemporal(env)) {
+      throw new CommandError('Temporal cannot be checked: TEMPORAL_ADDRESS is not set.');
+    }
+    return findFaults(env, parts, since);
+  };
+  await inspect({ json }, look, ({ findings, checks, error }) => {
+    const ok = findings.length === 0;
+    process.stdout.write(
+      json ? `${JSON.stringify({ ok, findings, error })}\n` : report(findings, checks),
+    );
+    if (error && !json)
+      process.stderr.write(`farebox: could not check the rest: ${error.message}\n`);
+    return ok;
+  });
 }
 
 interface Examination {
@@ -94,6 +98,7 @@ interface Examination {
   readonly error?: { readonly message: string };
 }
 
+/** Without an address there is no Temporal to ask, so all other parts are checked. */
 export async function findFaults(
   env: Environment,
   parts: readonly Part[],
@@ -108,7 +113,7 @@ export async function findFaults(
   const work = async (database: Database): Promise<Examination> => {
     const examined: Part[] = [];
     try {
-      for (const part of parts) {
+      for (const part of parts.filter((each) => each !== 'temporal' || namesTemporal(env))) {
         await examinePart(part, { env, settings, database, sinceMs }, findings, checks);
         examined.push(part);
       }
@@ -146,9 +151,8 @@ async function examinePart(
     checks.push(...checkNames(part, settings));
     await examineLedger(database, { ...settings, parts: [part], report: showProgress }, findings);
   }
-  // Without an address there is no Temporal to ask, so only the ledger is checked.
-  // Its client and Stripe's take longer to load than most checks take, so only the checks that need them load them.
-  if (part === 'temporal' && namesTemporal(env)) {
+  // Temporal's client and Stripe's take longer to load than most checks take: only the checks that need them load them.
+  if (part === 'temporal') {
     const { examineTemporal, TEMPORAL_CHECKS } = await import('./doctor-temporal.ts');
     showProgress(TEMPORAL_CHECKS[0]);
     checks.push(...TEMPORAL_CHECKS);

@@ -11,7 +11,17 @@ export function register(command: Command): void {
   command.addOption(dataDirOption()).action(({ dataDir }: { dataDir: string }) => {
     const settings = runningEnvironment(dataDir);
     const environment = { ...settings, ...toolServerSettings(dataDir, settings['BASE_URL'] ?? '') };
-    const lines = Object.entries(environment).map(([name, value]) => `${name}=${value}\n`);
+    const lines = Object.entries(environment).map(([name, value]) => `${name}=${quoted(value)}\n`);
     process.stdout.write(lines.join(''));
   });
+}
+
+/** For a shell and for readers of .env files, which know no escapes in common. */
+function quoted(value: string): string {
+  if (/^[\w./:@=+,%-]*$/.test(value)) return value;
+  if (!value.includes("'")) return `'${value}'`;
+  // Between double quotes, these have a meaning.
+  if (!/["$`\\!]/.test(value)) return `"${value}"`;
+  // Only for a shell.
+  return `'${value.replaceAll("'", String.raw`'\''`)}'`;
 }

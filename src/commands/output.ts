@@ -47,5 +47,17 @@ export function table(values: Values): string {
 
 /** One object, in a line of JSON or as a table. */
 export function print(values: Values, json: boolean): void {
-  process.stdout.write(json ? `${JSON.stringify(values)}\n` : table(values));
+  process.stdout.write(objectText(values, json));
+}
+
+/** Prints as `print` does. Resolves when the pipe or the file has everything; rejects when nobody reads the pipe. */
+export function printAll(objects: readonly Values[], json: boolean): Promise<void> {
+  const text = objects.map((values) => objectText(values, json)).join('');
+  return new Promise((resolve, reject) => {
+    process.stdout.write(text, (error) => (error ? reject(error) : resolve()));
+  });
+}
+
+function objectText(values: Values, json: boolean): string {
+  return json ? `${JSON.stringify(values)}\n` : table(values);
 }

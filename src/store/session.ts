@@ -1,9 +1,11 @@
 /** What every session with Postgres asks for, regardless of the defaults of the role, the database or the server. */
 import { readFileSync } from 'node:fs';
 import type { ConnectionOptions } from 'node:tls';
+import { keepConnectionsAlive } from './keep-alive.ts';
 import { learnPoolers, POOLED } from './through-pooler.ts';
 
 learnPoolers();
+keepConnectionsAlive();
 
 /**
  * DATABASE_URL leads to a connection pooler and does not say so: its sessions would not have the settings

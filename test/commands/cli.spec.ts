@@ -12,6 +12,7 @@ interface Ended {
   readonly stderr: string;
 }
 
+const SOURCE = join(import.meta.dirname, '../../src/cli.ts');
 const NOWHERE = '/tmp/farebox-no-such-directory';
 
 async function ended(...args: readonly string[]): Promise<Ended> {
@@ -25,9 +26,8 @@ async function ended(...args: readonly string[]): Promise<Ended> {
 describe('farebox', () => {
   it('lists every command and the exit codes, without loading any of them', async () => {
     const { stdout } = await ended('--help');
-    const folder = join(import.meta.dirname, '../../src/cli.ts');
     const loaded = [
-      ...(await readFile(folder, 'utf8')).matchAll(/=> import\('\.\/commands\/([\w-]+)\.ts/g),
+      ...(await readFile(SOURCE, 'utf8')).matchAll(/=> import\('\.\/commands\/([\w-]+)\.ts/g),
     ];
     const commands = loaded.map(([, file]) => (file === 'refund-top-up' ? 'refund' : file));
     assert.ok(commands.includes('start'));
@@ -104,6 +104,27 @@ describe('farebox', () => {
       const { code, stderr } = await ended(...args);
       assert.equal(code, 2, args.join(' '));
       assert.match(stderr, said);
+    }
+  });
+
+  it('prints JSON when doctor or reconcile could not begin, if that was asked for', () => {
+    const damage = `import { registerHooks } from 'node:module';
+      registerHooks({ resolve: (name, context, next) => {
+        if (/commands.(doctor|reconcile)\\.ts$/.test(name)) throw new Error('it is damaged');
+        return next(name, context);
+      } });`;
+    const damaged = ['--import', `data:text/javascript,${encodeURIComponent(damage)}`, SOURCE];
+    for (const [said, program, ...args] of [
+      [/Unknown part bogus/, [ourProgram()], 'doctor', '--only', 'bogus'],
+      [/unknown option '--since'/, [ourProgram()], 'reconcile', '--since', 'x'],
+      [/it is damaged/, damaged, 'doctor'],
+      [/it is damaged/, damaged, 'reconcile'],
+    ] as const) {
+      const { status, stdout } = spawnSync(process.execPath, [...program, ...args, '--json']);
+      assert.equal(status, 2, args.join(' '));
+      const { ok, error } = JSON.parse(String(stdout)) as { ok: null; error: { message: string } };
+      assert.equal(ok, null);
+      assert.match(error.message, said);
     }
   });
 

@@ -1,10 +1,7 @@
 /** What commands print when a COMMIT fails: everything that was committed before, and nothing that was rolled back. */
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { text } from 'node:stream/consumers';
 import { Client } from 'pg';
-import { createTestDatabase, farebox, ourProgram, type TestDatabase } from '../support/stack.ts';
+import { createTestDatabase, farebox, type TestDatabase } from '../support/stack.ts';
 
 interface Failed {
   readonly code: number;
@@ -94,27 +91,6 @@ describe('a command whose COMMIT fails', () => {
     const more = await json(...create, ...rest.split(' '));
     assert.deepEqual([more.length, more.at(-1)?.['email']], [600, 'many+1605@example.com']);
     assert.equal(await count(), 1_600);
-  });
-
-  it('prints them all to a reader that is slower', async () => {
-    await sql.query(`
-      create trigger zz_refuse before insert on farebox.accounts for each row
-      when (new.email = 'slow+1500@example.com') execute function public.refuse()
-    `);
-    const create = ['account', 'create', '--email', 'slow@example.com', '--count', '1600'];
-    const child = spawn(process.execPath, [ourProgram(), ...create, '--json'], {
-      env: { PATH: process.env['PATH'], ...env },
-      stdio: ['ignore', 'pipe', 'pipe'],
-    });
-    const ended = once(child, 'close');
-    // The command is about to exit, and most lines are not in the pipe, which has no room for them.
-    const [message] = (await once(child.stderr.setEncoding('utf8'), 'data')) as [string];
-    assert.match(message, /^farebox: Created and printed 1000 of 1600 accounts, then stopped: /);
-    const lines = (await text(child.stdout)).trim().split('\n');
-    assert.equal(lines.length, 1_000);
-    assert.match(lines.at(-1) ?? '', /"slow\+1000@/);
-    assert.deepEqual(await ended, [1, null]);
-    await sql.query('drop trigger zz_refuse on farebox.accounts');
   });
 
   it('prints no new key, and leaves the old one as it was', async () => {

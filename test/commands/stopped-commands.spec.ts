@@ -1,4 +1,7 @@
-/** Long commands that somebody stops: nothing of them is left in PostgreSQL, and another run finishes the work. */
+/**
+ * Long commands that somebody stops: nothing of them is left in PostgreSQL, and another run finishes the work. And
+ * those that PostgreSQL's machine leaves waiting.
+ */
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
@@ -66,6 +69,44 @@ describe('a long command', () => {
     });
   }
 
+  it('asks the machine of a silent PostgreSQL whether it is still there', async function () {
+    if (process.platform !== 'linux') return this.skip();
+    for (const [name, arrange, restore] of [
+      [
+        'doctor',
+        `alter table farebox.charges rename to slow;
+        create view farebox.charges as select * from farebox.slow where (select true from pg_sleep(600))`,
+        'drop view farebox.charges; alter table farebox.slow rename to charges',
+      ],
+      [
+        'migrate',
+        `select pg_advisory_lock(hashtext('farebox.migrate'))`,
+        'select pg_advisory_unlock_all()',
+      ],
+    ] as const) {
+      await client.query(arrange);
+      const args = name === 'doctor' ? [name, '--only', 'charges'] : [name];
+      const run = spawn(process.execPath, [ourProgram(), ...args], {
+        env: { PATH: process.env['PATH'], ...env },
+        stdio: 'ignore',
+      });
+      try {
+        await until(async () => {
+          const { rows } = await client.query<{ port: number }>(
+            `select client_port as port from pg_stat_activity where datname = current_database()
+              and application_name = 'farebox ${name}' and wait_event in ('PgSleep', 'advisory')`,
+          );
+          return rows.length === 1 && isProbed(rows[0]?.port ?? 0);
+        });
+      } finally {
+        const ended = once(run, 'exit');
+        run.kill('SIGKILL');
+        await ended;
+        await client.query(restore);
+      }
+    }
+  });
+
   it('that is process 1 of a container without an init ends on a signal', async function () {
     const contained = ['--user', '--map-root-user', '--pid', '--fork', '--kill-child'];
     if (spawnSync('unshare', [...contained, 'true']).status !== 0) this.skip();
@@ -88,3 +129,15 @@ describe('a long command', () => {
     }
   });
 });
+
+/** Whether Linux has a timer for the next probe of the connection from this port: `tr` is 02. */
+function isProbed(port: number): boolean {
+  const local = `:${port.toString(16).toUpperCase().padStart(4, '0')}`;
+  const connections = ['tcp', 'tcp6'].flatMap((each) =>
+    readFileSync(`/proc/net/${each}`, 'utf8')
+      .split('\n')
+      .map((line) => line.trim().split(/ +/)),
+  );
+  const [, , , , , timer = ''] = connections.find(([, address]) => address?.endsWith(local)) ?? [];
+  return timer.startsWith('02:');
+}

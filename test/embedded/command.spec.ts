@@ -107,6 +107,20 @@ describe('bin/farebox', () => {
     assert.match(stderr, /farebox: `npm ci` failed \(exit code 3\)/);
   });
 
+  it('does not call the books wrong when it cannot run what checks them', async () => {
+    for (const command of ['doctor', 'reconcile']) {
+      const failed = await run([command], { NPM_EXIT_CODE: '3' });
+      assert.equal(failed.code, 2, failed.stderr);
+      assert.match(failed.stderr, /farebox: `npm ci` failed/);
+      await rm(join(clone, 'node_modules'), { recursive: true, force: true });
+    }
+    assert.equal((await run(['doctor'])).code, 0);
+    await writeFile(join(clone, 'package-lock.json'), '{');
+    const damaged = await run(['doctor']);
+    assert.equal(damaged.code, 2);
+    assert.match(damaged.stderr, /^farebox: SyntaxError: /);
+  });
+
   it('runs any command with the tools of node_modules/.bin, and keeps its exit code', async () => {
     const { code, stdout } = await run(['exec', 'sh', '-c', 'echo "$PATH"; exit 7']);
     assert.equal(code, 7);

@@ -10,7 +10,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
+import { parseEnv, promisify } from 'node:util';
 import { Client } from 'pg';
 import { choosePort } from '../support/ports.ts';
 import { until } from '../support/stack.ts';
@@ -262,8 +262,7 @@ async function run(...args: readonly (string | Place)[]): Promise<string> {
 }
 
 async function environmentOf(place: Place): Promise<Record<string, string | undefined>> {
-  const lines = (await run('env', place)).trim().split('\n');
-  return Object.fromEntries(lines.map((line) => /^(\w+)=(.*)$/.exec(line)?.slice(1) ?? []));
+  return parseEnv(await run('env', place));
 }
 
 async function balanceOf({ baseUrl, dataDir }: Launched): Promise<number> {

@@ -45,13 +45,13 @@ export type CreateAccountsResult =
 /**
  * Creates all of the accounts, or none when an email address is already taken. Each ACCOUNTS_AT_ONCE are
  * committed by themselves: a caller that has to keep the keys of those before a failure takes them from
- * `committed`.
+ * `committed`. The next ones are created when its promise resolves, and not at all when it rejects.
  */
 export async function createAccounts(
   connection: Connection,
   requested: readonly NewAccount[],
   defaults: AccountDefaults,
-  committed: (accounts: readonly CreatedAccount[]) => void = () => {},
+  committed: (accounts: readonly CreatedAccount[]) => Promise<void> = async () => {},
 ): Promise<CreateAccountsResult> {
   const emails = requested.map(({ email }) => email.toLowerCase());
   const taken = await connection.maybeOneFirst(sql.type(emailRow)`
@@ -62,7 +62,7 @@ export async function createAccounts(
   for (let at = 0; at < requested.length; at += ACCOUNTS_AT_ONCE) {
     const chunk = requested.slice(at, at + ACCOUNTS_AT_ONCE);
     const created = await connection.transaction((tx) => insertChunk(tx, chunk, defaults));
-    committed(created);
+    await committed(created);
     accounts.push(...created);
   }
   return { kind: 'created', accounts };

@@ -143,6 +143,34 @@ describe('farebox doctor', () => {
     );
   });
 
+  it('keeps the last result of Temporal without its address, and exits with 2 if only that is asked for', async () => {
+    await leaveManualTopUp();
+    const finding = { check: 'c', subject: 's', detail: 'd', offenders: 1 };
+    await books.sql.query(
+      `insert into farebox.examinations (part, ended_at, findings) values ('temporal', now(), $1)`,
+      [JSON.stringify([finding])],
+    );
+    const stored = async () => {
+      const { rows } = await books.sql.query(
+        `select findings from farebox.examinations where part = 'temporal'`,
+      );
+      return rows[0]?.findings;
+    };
+    await doctor([]);
+    assert.deepEqual(await stored(), [finding]);
+    for (const [reason, ...args] of [
+      [/^Temporal cannot be checked: TEMPORAL_ADDRESS is not set/, 'balances,temporal'],
+      [/leaves nothing to check/, 'temporal', '--no-processor'],
+    ] as const) {
+      const { code, stdout } = await failing(['--json', '--only', ...args]);
+      assert.equal(code, 2);
+      const { ok, error } = JSON.parse(stdout) as { ok: null; error: { message: string } };
+      assert.equal(ok, null);
+      assert.match(error.message, reason);
+    }
+    assert.deepEqual(await stored(), [finding]);
+  });
+
   it('shows and stores what it found before it could not reach Stripe, and exits with 1', async () => {
     await books.sql.query('update farebox.consumers set credited_micros = credited_micros + 1');
     const away = { ...env, STRIPE_API_BASE: 'http://127.0.0.1:1' };
