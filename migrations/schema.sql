@@ -510,8 +510,8 @@ create table farebox.consumers (
   credited_micros bigint not null default 0,
   spent_micros bigint not null default 0,
   held_micros bigint not null default 0,
-  -- A charge that leaves less, or does not fit, asks for an automatic top-up and sets this to null, so that it
-  -- asks once. Null: switched off, or asked for.
+  -- A charge that leaves less, or does not fit and would with an automatic top-up, asks for one and sets this to
+  -- null, so that it asks once. Null: switched off, or asked for.
   auto_top_up_below_micros bigint,
   -- The part of everything ever spent that refunds of charges gave back. Each is a credit too, so the balance
   -- already has it.
@@ -940,7 +940,8 @@ create table farebox.outbox (
   next_attempt_at timestamp with time zone not null default now(),
   -- Of the subject. -1: it is a global row.
   ledger smallint not null default '-1'::integer,
-  -- auto_top_up: whether a refused charge wrote it, until it is postponed. Null: another topic.
+  -- auto_top_up: whether a refused charge wrote it that the amount covers, until it is postponed. Null: another
+  -- topic.
   is_refused boolean,
   constraint outbox_pkey primary key (id, ledger),
   constraint outbox_topic_known check (topic = any (array['grant', 'invocation', 'auto_top_up', 'top_up', 'payment_reported', 'reversal_reported', 'webhook_endpoint', 'approval']))
@@ -1618,6 +1619,15 @@ create function farebox.note_budget_marks()
   set enable_mergejoin=off;
 
 create function farebox.note_crossings(p_ledger smallint[], p_consumer uuid[], p_is_refused boolean[])
+  returns void
+  language plpgsql volatile
+  set plan_cache_mode=force_generic_plan
+  set enable_seqscan=off
+  set enable_bitmapscan=off
+  set enable_hashjoin=off
+  set enable_mergejoin=off;
+
+create function farebox.note_refusals(p_ledger smallint[], p_consumer uuid[], p_amount bigint[])
   returns void
   language plpgsql volatile
   set plan_cache_mode=force_generic_plan
