@@ -1255,6 +1255,7 @@ create unique index top_ups_of_consumer on farebox.top_ups using btree (ledger, 
 create unique index top_ups_one_automatic on farebox.top_ups using btree (ledger, consumer_id) where (automatic and (status = 'pending'));
 create index top_ups_open on farebox.top_ups using btree (id) where (status = any (array['pending', 'disputed']));
 create index top_ups_refused_cards on farebox.top_ups using btree (consumer_id, refused_card_id) where (refused_card_id is not null);
+create index top_ups_taken on farebox.top_ups using btree (consumer_id, coalesce(completed_at, 'infinity'::timestamp with time zone)) where ((method = 'direct') and (status <> all (array['failed', 'expired'])));
 create index top_ups_without_invoice on farebox.top_ups using btree (completed_at) where ((tax_calculation_id is not null) and (invoice_id is null));
 create constraint trigger top_ups_audit_manual after insert on farebox.top_ups deferrable initially deferred for each row when (new.method = 'manual') execute function farebox.audit_change('balance.opened', 'account_id', 'amount_micros');
 create trigger top_ups_event_insert after insert on farebox.top_ups for each row when (new.opened_at is not null or new.status <> 'pending') execute function farebox.post_top_up_event();

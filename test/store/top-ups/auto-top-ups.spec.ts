@@ -206,7 +206,8 @@ describe('automatic top-ups in the database', () => {
       assert.equal((await auto.automatic(payer)).length, 1);
 
       await database.query(sql.typeAlias('nothing')`
-        update farebox.top_ups set created_at = created_at - interval '32 days'
+        update farebox.top_ups set created_at = created_at - interval '32 days',
+          completed_at = completed_at - interval '32 days'
         where consumer_id = ${payer.consumerId}
       `);
       await auto.waitIsOver(payer);
