@@ -510,8 +510,8 @@ create table farebox.consumers (
   credited_micros bigint not null default 0,
   spent_micros bigint not null default 0,
   held_micros bigint not null default 0,
-  -- A charge that leaves less, or does not fit, asks for an automatic top-up and sets this to null, so that it
-  -- asks once. Null: switched off, or asked for.
+  -- A charge that leaves less, or does not fit and would with an automatic top-up, asks for one and sets this to
+  -- null, so that it asks once. Null: switched off, or asked for.
   auto_top_up_below_micros bigint,
   -- The part of everything ever spent that refunds of charges gave back. Each is a credit too, so the balance
   -- already has it.
@@ -940,7 +940,8 @@ create table farebox.outbox (
   next_attempt_at timestamp with time zone not null default now(),
   -- Of the subject. -1: it is a global row.
   ledger smallint not null default '-1'::integer,
-  -- auto_top_up: whether a refused charge wrote it, until it is postponed. Null: another topic.
+  -- auto_top_up: whether a refused charge wrote it that the amount covers, until it is postponed. Null: another
+  -- topic.
   is_refused boolean,
   constraint outbox_pkey primary key (id, ledger),
   constraint outbox_topic_known check (topic = any (array['grant', 'invocation', 'auto_top_up', 'top_up', 'payment_reported', 'reversal_reported', 'webhook_endpoint', 'approval']))
@@ -1257,6 +1258,7 @@ create unique index top_ups_of_consumer on farebox.top_ups using btree (ledger, 
 create unique index top_ups_one_automatic on farebox.top_ups using btree (ledger, consumer_id) where (automatic and (status = 'pending'));
 create index top_ups_open on farebox.top_ups using btree (id) where (status = any (array['pending', 'disputed']));
 create index top_ups_refused_cards on farebox.top_ups using btree (consumer_id, refused_card_id) where (refused_card_id is not null);
+create index top_ups_taken on farebox.top_ups using btree (consumer_id, coalesce(completed_at, 'infinity'::timestamp with time zone)) where ((method = 'direct') and (status <> all (array['failed', 'expired'])));
 create index top_ups_without_invoice on farebox.top_ups using btree (completed_at) where ((tax_calculation_id is not null) and (invoice_id is null));
 create constraint trigger top_ups_audit_manual after insert on farebox.top_ups deferrable initially deferred for each row when (new.method = 'manual') execute function farebox.audit_change('balance.opened', 'account_id', 'amount_micros');
 create trigger top_ups_event_insert after insert on farebox.top_ups for each row when (new.opened_at is not null or new.status <> 'pending') execute function farebox.post_top_up_event();
@@ -1621,6 +1623,15 @@ create function farebox.note_budget_marks()
   set enable_mergejoin=off;
 
 create function farebox.note_crossings(p_ledger smallint[], p_consumer uuid[], p_is_refused boolean[])
+  returns void
+  language plpgsql volatile
+  set plan_cache_mode=force_generic_plan
+  set enable_seqscan=off
+  set enable_bitmapscan=off
+  set enable_hashjoin=off
+  set enable_mergejoin=off;
+
+create function farebox.note_refusals(p_ledger smallint[], p_consumer uuid[], p_amount bigint[])
   returns void
   language plpgsql volatile
   set plan_cache_mode=force_generic_plan

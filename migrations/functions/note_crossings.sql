@@ -1,7 +1,7 @@
 -- Notes that the balances of these consumers have fallen below thresholds, in the transaction of the charges or holds that
 -- took the money: writes the notice of an automatic top-up and the events, then disarms the thresholds. Each consumer is
--- locked, so of concurrent charges exactly one notes a crossing. A refusal for want of balance requests an automatic
--- top-up and makes the event of an exhausted balance, at any balance.
+-- locked, so of concurrent charges exactly one notes a crossing. A refusal for want of balance makes the event of an
+-- exhausted balance, at any balance; note_refusals.sql decides whether it requests an automatic top-up too.
 -- It is called only where a balance is below auto_top_up_below_micros or notice_below_micros, or for a refusal, and after
 -- the counters have their final values. A consumer may be named more than once.
 create or replace function farebox.note_crossings(
@@ -18,17 +18,13 @@ as $$
 begin
   with low as (
     update farebox.consumers c set auto_top_up_below_micros = null
-    from (
-      select q.ledger, q.consumer, bool_or(q.is_refused) as is_refused
-      from unnest(p_ledger, p_consumer, p_is_refused) as q(ledger, consumer, is_refused) group by 1, 2
-    ) a
+    from (select distinct q.ledger, q.consumer from unnest(p_ledger, p_consumer) as q(ledger, consumer)) a
     where c.ledger = any (array[a.ledger]) and c.id = any (array[a.consumer])
-      and c.auto_top_up_below_micros is not null
-      and (a.is_refused or c.credited_micros - c.spent_micros - c.held_micros < c.auto_top_up_below_micros)
-    returning c.ledger, c.id, a.is_refused
+      and c.credited_micros - c.spent_micros - c.held_micros < c.auto_top_up_below_micros
+    returning c.ledger, c.id
   )
   insert into farebox.outbox (ledger, topic, subject_id, is_refused)
-  select ledger, 'auto_top_up', id, is_refused from low;
+  select ledger, 'auto_top_up', id, false from low;
 
   with crossed as (
     update farebox.thresholds t set crossed_at = now()

@@ -27,7 +27,7 @@ declare
   -- The times of the first and the last id.
   v_first timestamptz; v_last timestamptz;
   -- Consumers whose balance is below a threshold now, or had a charge refused.
-  v_ledgers smallint[] := '{}'; v_consumers uuid[] := '{}'; v_is_refused boolean[] := '{}';
+  v_ledgers smallint[] := '{}'; v_consumers uuid[] := '{}'; v_is_refused boolean[] := '{}'; v_refused bigint[] := '{}';
   v_decided record;
 begin
   select min(uuid_extract_timestamp(i.id)), max(uuid_extract_timestamp(i.id)) into v_first, v_last
@@ -124,10 +124,12 @@ begin
       v_ledgers := v_ledgers || v_decided.ledger;
       v_consumers := v_consumers || v_decided.consumer;
       v_is_refused := v_is_refused || (outcome = 'insufficient');
+      v_refused := v_refused || case when outcome = 'insufficient' then amount end;
     end if;
   end loop;
 
   if cardinality(v_consumers) > 0 then
+    perform farebox.note_refusals(v_ledgers, v_consumers, v_refused) where true = any (v_is_refused);
     perform farebox.note_crossings(v_ledgers, v_consumers, v_is_refused);
   end if;
 end $$;

@@ -54,9 +54,9 @@ declare
   h_held bigint[]; h_captured bigint[]; h_captures int[]; h_state smallint[];
   h_placed timestamptz[]; h_expires timestamptz[]; h_is_changed boolean[]; h_is_extended boolean[];
   h_key int[]; h_overflow uuid[];
-  -- Per consumer: what it had, what it owes, and what this call adds.
+  -- Per consumer: what it had, what it owes, what this call adds, and the least that it refused for want of balance.
   c_ledgers smallint[]; c_ids uuid[]; c_spent bigint[]; c_available bigint[]; c_below bigint[];
-  c_owed bigint[]; c_add_spent bigint[]; c_add_held bigint[]; c_is_asked boolean[]; c_is_refused boolean[]; c_is_owing boolean[];
+  c_owed bigint[]; c_add_spent bigint[]; c_add_held bigint[]; c_is_asked boolean[]; c_refused bigint[]; c_is_owing boolean[];
   -- Spend keys and their paths, found by the number of the consumer in its upper half and of the key in its lower.
   k_codes bigint[]; k_paths text[]; k_revoked bigint[];
   -- Nodes of budgets, found likewise: as they are now, in the windows of now.
@@ -125,10 +125,10 @@ begin
   select array_agg(x.spent_micros order by a.n),
     array_agg(x.credited_micros - x.spent_micros - x.held_micros order by a.n),
     array_agg(greatest(x.auto_top_up_below_micros, x.notice_below_micros) order by a.n), array_agg(0::bigint),
-    array_agg(0::bigint), array_agg(false), array_agg(false), array_agg(false),
+    array_agg(0::bigint), array_agg(false), array_agg(null::bigint), array_agg(false),
     array_agg((select coalesce(sum(d.debt_micros), 0)::bigint from farebox.reversals d
       where d.ledger = a.ledger and d.consumer_id = a.id and d.debt_micros > 0) order by a.n)
-  into c_spent, c_available, c_below, c_add_spent, c_add_held, c_is_asked, c_is_refused, c_is_owing, c_owed
+  into c_spent, c_available, c_below, c_add_spent, c_add_held, c_is_asked, c_refused, c_is_owing, c_owed
   from unnest(c_ledgers, c_ids) with ordinality as a(ledger, id, n)
   cross join lateral (
     select * from farebox.consumers where ledger = a.ledger and id = a.id limit 1
@@ -324,7 +324,7 @@ begin
         r_outcome[i] := 'insufficient';
         r_amount[i] := v_excess;
         r_balance[i] := v_usable;
-        c_is_refused[c] := true;
+        c_refused[c] := least(c_refused[c], v_excess);
         continue;
       end if;
       foreach n in array v_nodes loop
@@ -388,11 +388,12 @@ begin
     disorder = greatest(x.disorder, greatest(x.charged_at, v_last) - v_first)
   from unnest(c_ledgers, c_ids, c_add_spent, c_add_held) as a(ledger, id, add_spent, add_held)
   where x.ledger = any (array[a.ledger]) and x.id = any (array[a.id]) and (a.add_spent <> 0 or a.add_held <> 0);
+  perform farebox.note_refusals(c_ledgers, c_ids, c_refused) where array_remove(c_refused, null) <> '{}';
   -- Only where something was asked for: what is let go crosses nothing.
-  perform farebox.note_crossings(array_agg(a.ledger), array_agg(a.id), array_agg(a.is_refused))
-  from unnest(c_ledgers, c_ids, c_available, c_below, c_is_asked, c_is_refused)
-    as a(ledger, id, available, below, is_asked, is_refused)
-  where a.is_refused and a.below is not null or a.is_asked and a.available < a.below
+  perform farebox.note_crossings(array_agg(a.ledger), array_agg(a.id), array_agg(a.refused is not null))
+  from unnest(c_ledgers, c_ids, c_available, c_below, c_is_asked, c_refused)
+    as a(ledger, id, available, below, is_asked, refused)
+  where a.refused is not null and a.below is not null or a.is_asked and a.available < a.below
   having count(*) > 0;
 
   if true = any (n_is_changed) then

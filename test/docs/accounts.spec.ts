@@ -1,4 +1,4 @@
-/** The statements of docs/accounts.md do what the page says: they add up a month of earnings, and forget an owner. */
+/** The statements of docs/accounts.md do what the page says: they add up a month of earnings, end requests, and forget an owner. */
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
@@ -6,9 +6,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { Client } from 'pg';
+import { readConfig } from '../../src/config.ts';
+import { uuidOf } from '../../src/domain/ids.ts';
 import { StatementReply } from '../../src/schemas/statements.ts';
 import type { TopUpsReply } from '../../src/schemas/top-ups.ts';
+import { ApprovalLinks } from '../../src/signing/approval-links.ts';
 import { createAccount, createTestAccount, type TestAccount } from '../support/accounts.ts';
+import { ask, showApproval } from '../support/approval-requests.ts';
 import { proveBooks } from '../support/books.ts';
 import { endAll } from '../support/end-all.ts';
 import { place } from '../support/hold-requests.ts';
@@ -118,11 +122,26 @@ describe('docs/accounts.md', () => {
     });
   });
 
+  it('ends the requests for approval of an account, whose links then offer no payment', async () => {
+    const payer = await createAccount(stack.env, 0);
+    const asked = { ...payer, developerId: account.developerId };
+    const { id, expiresAt, code } = await ask(stack.api, asked, payer.consumerKey, 2);
+    assert.equal(code, 'insufficient_balance');
+    const links = new ApprovalLinks(readConfig(stack.env).masterSecrets, stack.api.url);
+    const link = links.urlFor({ id: uuidOf('approval', id) ?? '', expiresAt });
+    const page = async () => (await fetch(link)).text();
+    assert.match(await page(), /Top up/);
+    await sql.query((statements[1] ?? '').replaceAll('you@example.com', payer.email));
+    assert.match(await page(), /<h1>Expired<\/h1>/);
+    assert.doesNotMatch(await page(), /Top up/);
+    assert.equal((await showApproval(stack.api, payer.consumerKey, id)).status, 'expired');
+  });
+
   it('forgets the address and the sign-in of an owner, and leaves the books correct', async () => {
     await signIn(stack.api, stack.database.url, account.email);
     await signInLink(stack.api, stack.database.url, account.email);
     assert.notDeepEqual(await tablesWith(account.email), []);
-    await sql.query((statements[1] ?? '').replaceAll('you@example.com', account.email));
+    await sql.query((statements[2] ?? '').replaceAll('you@example.com', account.email));
     assert.deepEqual(await tablesWith(account.email), []);
     await proveBooks(stack.env);
   });

@@ -1,8 +1,8 @@
 /**
- * Automatic top-ups. A charge that leaves less than the threshold, or is refused, writes a notice and clears the
- * threshold (migrations/functions/note_crossings.sql), so that no other charge asks. Here the notice becomes a
- * top-up, one at a time per consumer and within both ceilings. The end of that top-up restores the threshold. Each step
- * is one transaction.
+ * Automatic top-ups. A charge that leaves less than the threshold, or is refused and would be covered by one, writes a
+ * notice and clears the threshold (migrations/functions/note_crossings.sql, note_refusals.sql), so that no other charge
+ * asks. Here the notice becomes a top-up, one at a time per consumer and within both ceilings. The end of that top-up
+ * restores the threshold. Each step is one transaction.
  */
 import { Type, type Static } from 'typebox';
 import {
@@ -63,7 +63,7 @@ const Due = Type.Object({
   /** Since the notice was written. */
   isCredited: Type.Boolean(),
   isPending: Type.Boolean(),
-  /** Null: the notice was written before this was recorded. */
+  /** Whether a refused charge that the amount covers asked. Null: the notice was written before this was recorded. */
   isRefused: nullable(Type.Boolean()),
   waitMs: Type.Integer(),
 });
@@ -188,8 +188,8 @@ export async function takeUpAutoTopUp(database: Database, notice: Notice): Promi
     // The end of the top-up in progress restores the threshold.
     if (!due || due.status === 'off' || due.isPending) return deleteNotice(tx, notice.id);
     if (due.waitMs > 0) return postpone(tx, notice, due.waitMs);
-    // A refused charge asks at any balance, unless something was credited since. After a dropped notice, the
-    // next charge asks again.
+    // A refused charge that the amount covers asks at any balance, unless something was credited since. After a dropped
+    // notice, the next charge asks again.
     const isAsked = due.isRefused ?? notice.attempts === 1;
     if (!due.isLow && (due.isCredited || !isAsked)) {
       await deleteNotice(tx, notice.id);
@@ -349,10 +349,7 @@ async function setState(
   `);
 }
 
-/**
- * Restores the threshold, so that the next charge that leaves too little, or is refused, asks. Not while they
- * are off.
- */
+/** Restores the threshold, so that charges ask again. Not while they are off. */
 async function switchAskingOn(
   connection: Connection,
   { ledger, consumerId }: ConsumerRef,

@@ -11,7 +11,7 @@ import { micros, nullable, row, sql, type Connection, type Transaction } from '.
 import { hastenNotices } from '../outbox.ts';
 
 const Taken = Type.Object({
-  /** The sum of the month's direct top-ups, except those that took nothing. */
+  /** The sum of the direct top-ups that the month has taken or may still take. */
   taken: Type.Integer(),
   /** The automatic ones among them. */
   takenAutomatically: Type.Integer(),
@@ -69,17 +69,10 @@ export async function hasConsent(connection: Connection, consumerId: string): Pr
   return (await findCeiling(connection, consumerId)) !== null;
 }
 
-/**
- * The owner's consent as it is now, and the sums of the month in which the top-up was requested, itself included. A
- * top-up may have been accepted long before its card can be charged.
- */
-export async function readConsentFor(
-  connection: Connection,
-  { id, consumerId }: { readonly id: string; readonly consumerId: string },
-): Promise<Consent> {
-  const requestedAt = sql.fragment`(select created_at from farebox.top_ups where id = ${id})`;
+/** As they are now, a pending top-up included: it may have been accepted long before its card can be charged. */
+export async function readConsentNow(connection: Connection, consumerId: string): Promise<Consent> {
   const ceiling = await findCeiling(connection, consumerId);
-  return { ceiling, ...(await sumTaken(connection, consumerId, requestedAt)) };
+  return { ceiling, ...(await sumTaken(connection, consumerId)) };
 }
 
 async function findCeiling(connection: Connection, consumerId: string): Promise<Micros | null> {
@@ -102,19 +95,21 @@ export async function readConsent(
   return { ceiling, agreedAt, ...(await sumTaken(connection, consumerId)) };
 }
 
-/** In the UTC month of the given time. */
-async function sumTaken(
-  connection: Connection,
-  consumerId: string,
-  at = sql.fragment`now()`,
-): Promise<Static<typeof Taken>> {
-  const monthStart = sql.fragment`date_trunc('month', ${at}, 'UTC')`;
+/**
+ * What was credited in this UTC month, and all that is pending. A top-up that is requested at the end of a month may be
+ * paid in the next one, so until it has ended it counts in both.
+ */
+async function sumTaken(connection: Connection, consumerId: string): Promise<Static<typeof Taken>> {
+  const endedAt = sql.fragment`coalesce(completed_at, 'infinity')`;
+  // In the order of `top_ups_taken`, so that the planner prefers that index even without statistics.
   return connection.one(sql.type(takenRow)`
     select coalesce(sum(amount_micros), 0) as taken,
       coalesce(sum(amount_micros) filter (where automatic), 0) as "takenAutomatically"
-    from farebox.top_ups
-    where consumer_id = ${consumerId} and ${chargesCard}
-      and created_at >= ${monthStart} and created_at < date_add(${monthStart}, '1 month', 'UTC')
+    from (
+      select amount_micros, automatic from farebox.top_ups
+      where consumer_id = ${consumerId} and ${chargesCard} and ${endedAt} >= date_trunc('month', now(), 'UTC')
+      order by ${endedAt}
+    ) t
   `);
 }
 

@@ -146,9 +146,16 @@ describe('the tails of charges', () => {
       assert.equal(await notices(consumer), 1);
     });
 
-    it('is requested by a refused charge, at any balance', async () => {
+    it('is requested by a refused charge that it would cover with what the others leave', async () => {
       const consumer = await withThreshold(5);
-      await post(database, [newDraft(consumer, 3), newDraft(consumer, 30), newDraft(consumer, 4)]);
+      await client.query(
+        `insert into farebox.auto_top_ups (ledger, consumer_id, threshold_micros, amount_micros, ceiling_micros)
+         values ($1, $2, 5, 17, 17)`,
+        [consumer.ledger, consumer.consumerId],
+      );
+      await post(database, [newDraft(consumer, 3), newDraft(consumer, 31), newDraft(consumer, 4)]);
+      assert.equal(await notices(consumer), 0);
+      await post(database, [newDraft(consumer, 30)]);
       assert.equal(await notices(consumer), 1);
     });
 

@@ -45,7 +45,15 @@ describe('holds of consumers with automatic top-ups', () => {
     assert.equal(await notices(), 1);
   });
 
-  it('request one for a hold that is not covered', async () => {
+  it('request one for a hold that is not covered, and would be with it', async () => {
+    const { ledger: number, consumerId } = consumer;
+    await client.query(
+      `insert into farebox.auto_top_ups (ledger, consumer_id, threshold_micros, amount_micros, ceiling_micros)
+       values ($1, $2, 50, 1, 1)`,
+      [number, consumerId],
+    );
+    assert.equal((await place(102)).kind, 'insufficient');
+    assert.equal(await notices(), 0);
     assert.equal((await place(101)).kind, 'insufficient');
     assert.equal(await notices(), 1);
   });

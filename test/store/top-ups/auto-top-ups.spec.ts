@@ -19,8 +19,10 @@ import {
   WITHDRAWN,
   type AutoTopUps,
 } from '../../support/auto-top-ups.ts';
+import { newDraft, post } from '../../support/charge-drafts.ts';
 import { placeAll, placing, postEntries, releasing } from '../../support/hold-drafts.ts';
 import { credit, expire, fail } from '../../support/evidence.ts';
+import type { Payer } from '../../support/payer.ts';
 
 describe('automatic top-ups in the database', () => {
   let database: Database;
@@ -97,8 +99,40 @@ describe('automatic top-ups in the database', () => {
     }
   });
 
-  it('follow a refused charge at any balance', async () => {
+  it('follow a refused charge or hold at a balance above the threshold if their amount would cover it', async () => {
+    const most = 35 * DOLLAR;
     await auto.fire(await auto.newPayer(), 16 * DOLLAR);
+    await auto.fire(await auto.newPayer(), most);
+    const payer = await auto.newPayer();
+    await refuseHold(payer, most);
+    await auto.takeUp(await auto.take(payer));
+    assert.equal((await auto.automatic(payer)).length, 1);
+    const other = await auto.newPayer();
+    await post(
+      database,
+      [2_000 * DOLLAR, most].map((micros) => newDraft(other, micros)),
+    );
+    await auto.takeUp(await auto.take(other));
+    assert.equal((await auto.automatic(other)).length, 1);
+  });
+
+  it('do not follow refused charges and holds that their amount would not cover', async () => {
+    const payer = await auto.newPayer();
+    for (const micros of [2_000 * DOLLAR, 35 * DOLLAR + 1, 2_000 * DOLLAR]) {
+      assert.equal(await payer.charge(micros), false);
+      await refuseHold(payer, micros);
+      assert.deepEqual(await auto.notices(payer), []);
+    }
+    await auto.fire(payer, 35 * DOLLAR);
+  });
+
+  it('follow any refused charge at a balance below the threshold, until it is no longer below', async () => {
+    const payer = await auto.newPayer({ ...SETTINGS, thresholdMicros: asMicros(50 * DOLLAR) });
+    await credit(database, (await auto.fire(payer, 2_000 * DOLLAR)).id);
+    await credit(database, (await auto.fire(payer, 2_000 * DOLLAR)).id);
+    assert.equal(await payer.charge(2_000 * DOLLAR), false);
+    assert.deepEqual(await auto.notices(payer), []);
+    assert.equal((await auto.automatic(payer)).length, 2);
   });
 
   it('follow a refused charge although the relay that took its notice first was killed', async () => {
@@ -172,7 +206,8 @@ describe('automatic top-ups in the database', () => {
       assert.equal((await auto.automatic(payer)).length, 1);
 
       await database.query(sql.typeAlias('nothing')`
-        update farebox.top_ups set created_at = created_at - interval '32 days'
+        update farebox.top_ups set created_at = created_at - interval '32 days',
+          completed_at = completed_at - interval '32 days'
         where consumer_id = ${payer.consumerId}
       `);
       await auto.waitIsOver(payer);
@@ -273,4 +308,9 @@ describe('automatic top-ups in the database', () => {
       await auto.fire(payer, 50 * DOLLAR);
     });
   });
+
+  async function refuseHold(payer: Payer, micros: number): Promise<void> {
+    const [outcome] = await postEntries(database, [placing(payer, micros)]);
+    assert.equal(outcome?.kind, 'insufficient');
+  }
 });

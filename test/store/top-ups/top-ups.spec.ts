@@ -260,7 +260,7 @@ describe('top-ups in the database', () => {
     assert.ok(Date.parse(again.sessionExpiresAt ?? '') - Date.now() > 35 * 60_000);
   });
 
-  it('counts pending and credited top-ups against the monthly ceiling, and no others', async () => {
+  it('counts what the month was credited and what is pending against its ceiling, and nothing else', async () => {
     const consumer = await newConsumer();
     await changeConsent(database, consumer.consumerId, {
       ceiling: 20_000_000 as Micros,
@@ -271,16 +271,19 @@ describe('top-ups in the database', () => {
     assert.equal((await admit(consumer, direct)).kind, 'consent_ceiling_reached');
     await fail(database, first.id, { code: 'card_declined', message: 'no' }, 1_000);
     await credit(database, second.id);
-    await admitted(consumer, direct);
-    assert.deepEqual(await admit(consumer, direct), {
-      kind: 'consent_ceiling_reached',
-      leftMicros: 0,
-    });
+    const late = await admitted(consumer, direct);
+    const full = { kind: 'consent_ceiling_reached', leftMicros: 0 };
+    assert.deepEqual(await admit(consumer, direct), full);
+    // As if all of this had been in an earlier month. The pending one may still be paid in this month.
     await database.query(sql.typeAlias('nothing')`
-      update farebox.top_ups set created_at = created_at - interval '32 days'
+      update farebox.top_ups set created_at = created_at - interval '32 days',
+        completed_at = completed_at - interval '32 days'
       where consumer_id = ${consumer.consumerId}
     `);
     await admitted(consumer, direct);
+    assert.deepEqual(await admit(consumer, direct), full);
+    await credit(database, late.id);
+    assert.deepEqual(await admit(consumer, direct), full);
   });
 
   it('shows consumers only their own top-ups, newest first, page by page', async () => {

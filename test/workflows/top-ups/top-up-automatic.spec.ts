@@ -11,6 +11,7 @@ import {
   type AutoTopUpSettings,
 } from '../../../src/store/top-ups/auto-top-ups.ts';
 import { changeConsent } from '../../../src/store/top-ups/monthly-ceiling.ts';
+import { sql } from '../../../src/store/database.ts';
 import type { TopUp } from '../../../src/store/top-ups/top-ups.ts';
 import {
   findProcessorCustomer,
@@ -146,6 +147,31 @@ describe('an automatic top-up', () => {
     });
   }
 
+  it('counts in the month in which it is paid, even if an earlier month requested it', async () => {
+    const consumer = await newConsumer('pm_card_visa', { threshold: 10 });
+    const due = await requestedLastMonth(consumer);
+    await allowed(asMicros(50_000_000))(consumer);
+    const direct = (dollars: number) => harness.request(consumer, 'direct', dollars);
+    const full = { kind: 'consent_ceiling_reached', leftMicros: 30_000_000 };
+    assert.deepEqual(await direct(30.01), full);
+    await harness.forgetFaults();
+    await harness.statusBecomes(due, 'completed');
+    assert.deepEqual(await direct(30.01), full);
+    assert.equal((await harness.requestDirect(consumer, 30)).kind, 'completed');
+  });
+
+  it('is not paid if this month has taken what the owner allows since the month of its request', async () => {
+    const consumer = await newConsumer('pm_card_visa', { threshold: 50 });
+    const direct = await harness.requestDirect(consumer, 30);
+    assert.equal(direct.kind, 'completed');
+    const due = await requestedLastMonth(consumer);
+    await allowed(asMicros(49_990_000))(consumer);
+    await harness.forgetFaults();
+    await harness.workflow(due.id).result();
+    assert.equal((await harness.topUp(due.id)).failureCode, 'consent_ceiling_reached');
+    assert.deepEqual(await harness.paymentsOf(due), []);
+  });
+
   it('expires when its customer was deleted at Stripe before the payment, and the next one is paid', async () => {
     const consumer = await newConsumer('pm_card_visa', { threshold: 10 });
     const path = '/v1/payment_intents/';
@@ -231,6 +257,20 @@ describe('an automatic top-up', () => {
     const found = await findAutoTopUp(harness.database, consumer);
     assert.deepEqual([found?.status, found?.reason], ['waiting', 'card_declined']);
   });
+
+  /** It could not be paid yet, because Stripe is away. */
+  async function requestedLastMonth(consumer: Consumer): Promise<TopUp> {
+    const away = { method: 'GET', path: '/v1/payment_methods', kind: 'error', status: 503 };
+    await harness.control('faults', { ...away, times: 1_000 });
+    await harness.charge(consumer);
+    await until(async () => (await harness.faults())[0]!.times < 1_000);
+    const [due] = await harness.automaticTopUps(consumer);
+    assert.ok(due);
+    await harness.database.query(sql.typeAlias('nothing')`
+      update farebox.top_ups set created_at = created_at - interval '32 days' where id = ${due.id}
+    `);
+    return due;
+  }
 
   async function mailTo({ accountId }: Consumer) {
     // It looks for mails that are owed as soon as it starts.
