@@ -6,6 +6,7 @@ import { uuidOf } from '../../src/domain/ids.ts';
 import { makeBudget, makeKey, spend } from '../support/budget-requests.ts';
 import { place } from '../support/hold-requests.ts';
 import { call, charge } from '../support/http.ts';
+import { openCheckout } from '../support/payments.ts';
 import {
   closeUnblemished,
   openConsole,
@@ -194,15 +195,13 @@ describe('the console for consumers', function () {
     await open();
     const { api } = harness.stack;
     const account = await harness.newAccount(5);
-    const asked = { key: account.consumerKey, body: { amount: 5 } };
-    const opened = await call(api, 'POST', '/v1/checkout', asked);
-    assert.equal(opened.status, 201);
+    const opened = await openCheckout(api, account, 5);
     // More of the same, without a workflow and a payment page for each.
     const copies = await sql.query(
       `insert into farebox.top_ups (id, ledger, consumer_id, account_id, method, amount_micros, opened_at)
        select uuidv7(), ledger, consumer_id, account_id, method, amount_micros, opened_at
        from farebox.top_ups, generate_series(1, $2) where id = $1`,
-      [uuidOf('topUp', (opened.body as { topUpId: string }).topUpId), TOP_UPS_ON_A_PAGE],
+      [uuidOf('topUp', opened.topUpId), TOP_UPS_ON_A_PAGE],
     );
     assert.equal(copies.rowCount, TOP_UPS_ON_A_PAGE);
     await window.enter(account);

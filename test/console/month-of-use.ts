@@ -16,6 +16,7 @@ import { ask, decide } from '../support/approval-requests.ts';
 import { makeBudget, makeKey } from '../support/budget-requests.ts';
 import type { ConsoleHarness } from '../support/console.ts';
 import { call, charge } from '../support/http.ts';
+import { askForTopUp } from '../support/payments.ts';
 import { farebox, until } from '../support/stack.ts';
 
 const DAYS = 30;
@@ -149,7 +150,8 @@ async function fillOperatorPages({ harness, database, sql, account, email }: Mon
     env,
   );
   const { consumerKey: key } = account;
-  const made = await call(harness.stack.api, 'POST', '/v1/top-up', { key, body: { amount: 25 } });
+  const asked = { key, body: { amount: 25 } };
+  const made = await askForTopUp(harness.stack.api, '/v1/top-up', asked);
   const { topUpId } = made.body as TopUpReply;
   await farebox(['refund', topUpId, '--amount', '10'], env);
   await farebox(['account', 'adjust', email, '1.5', '--reason', 'Goodwill after the outage'], env);

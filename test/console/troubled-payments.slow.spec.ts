@@ -3,8 +3,8 @@ import assert from 'node:assert/strict';
 import { Client } from 'pg';
 import type { Page } from 'playwright-core';
 import { openForEach, type ConsoleHarness, type Window } from '../support/console.ts';
-import { call, charge } from '../support/http.ts';
-import { balanceOf, control, topUpsOf } from '../support/payments.ts';
+import { charge } from '../support/http.ts';
+import { askForTopUp, balanceOf, control, topUpsOf } from '../support/payments.ts';
 import { until } from '../support/stack.ts';
 
 const DECLINED = '4000 0000 0000 0341';
@@ -118,10 +118,8 @@ describe('the console', () => {
     await saveCard('4242 4242 4242 4242');
     await page.getByLabel('Add', { exact: true }).fill('5');
     await saveSettings('Turn on');
-    assert.equal(
-      (await call(api, 'POST', '/v1/top-up', { key, body: { amount: 20 } })).status,
-      201,
-    );
+    const paid = await askForTopUp(api, '/v1/top-up', { key, body: { amount: 20 } });
+    assert.equal(paid.status, 201);
     await charge(api, account, { amount: 4 });
     const { payments } = (await control(simulator, 'payments')) as {
       payments: readonly { payment_intent: string }[];

@@ -19,6 +19,7 @@ import { charge } from '../support/http.ts';
 import { closeNow, listenOnLoopback } from '../support/loopback.ts';
 import { onceARun } from '../support/once-a-run.ts';
 import { choosePort } from '../support/ports.ts';
+import { PATIENTLY } from '../support/stack.ts';
 import { ROOT } from '../tree/sources.ts';
 
 /** What an API process runs from, but for the console. */
@@ -51,6 +52,7 @@ describe('the console while one release replaces another', () => {
       env: { PATH, HOME, ...KEEPING_LINKS, ...newer.env, PORT: String(port) },
       logFile: join(folder, 'api.log'),
       ready: 'message',
+      ...PATIENTLY,
     });
     older = { ...child, port };
   });

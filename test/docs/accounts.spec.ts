@@ -17,7 +17,7 @@ import { proveBooks } from '../support/books.ts';
 import { endAll } from '../support/end-all.ts';
 import { place } from '../support/hold-requests.ts';
 import { bodyOf, call, charge } from '../support/http.ts';
-import { control } from '../support/payments.ts';
+import { askForTopUp, control, openCheckout } from '../support/payments.ts';
 import { signIn, signInLink } from '../support/sessions.ts';
 import { farebox, startStack, until, type Stack } from '../support/stack.ts';
 import { blocksOf } from './pages.ts';
@@ -81,10 +81,7 @@ describe('docs/accounts.md', () => {
 
   it('exports every page of the top-ups', async () => {
     const { consumerKey: key } = account;
-    for (let amount = 5; amount < 10; amount += 1) {
-      const opened = await call(stack.api, 'POST', '/v1/checkout', { key, body: { amount } });
-      assert.equal(opened.status, 201);
-    }
+    for (let amount = 5; amount < 10; amount += 1) await openCheckout(stack.api, account, amount);
     const [, code] = /(TOP_UPS=.*?\ndone)\n/s.exec(programs) ?? [];
     const paged = (code ?? '')
       .replaceAll('http://127.0.0.1:8080', stack.api.url)
@@ -107,7 +104,7 @@ describe('docs/accounts.md', () => {
   it('shows what holds and disputes hold, which nobody could return yet', async () => {
     const payer = await createAccount(stack.env, 0);
     const { consumerKey: key } = payer;
-    const paid = await call(stack.api, 'POST', '/v1/top-up', { key, body: { amount: 20 } });
+    const paid = await askForTopUp(stack.api, '/v1/top-up', { key, body: { amount: 20 } });
     assert.equal(paid.status, 201);
     await place(stack.api, { ...payer, developerKey: account.developerKey }, { amount: 3 });
     const { payments } = (await control(stack.simulator, 'payments')) as {

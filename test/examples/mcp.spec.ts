@@ -6,8 +6,8 @@ import { promisify } from 'node:util';
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { createAccount, type TestAccount } from '../support/accounts.ts';
 import { makeBudget, makeKey, showBudget } from '../support/budget-requests.ts';
-import { call as ask, charge, read } from '../support/http.ts';
-import { control } from '../support/payments.ts';
+import { charge, read } from '../support/http.ts';
+import { askForTopUp, control, openCheckout } from '../support/payments.ts';
 import { choosePort } from '../support/ports.ts';
 import { startStack, until, type Stack } from '../support/stack.ts';
 import { startExample } from './start-example.ts';
@@ -234,7 +234,7 @@ describe('example: a paid MCP tool server', () => {
     assert(stack);
     const agent = await newAgent(0);
     const key = agent.consumerKey;
-    const paid = await ask(stack.api, 'POST', '/v1/top-up', { key, body: { amount: 20 } });
+    const paid = await askForTopUp(stack.api, '/v1/top-up', { key, body: { amount: 20 } });
     assert.equal(paid.status, 201);
     const spender = { ...agent, developerKey: owner.developerKey };
     assert.equal((await charge(stack.api, spender, { amount: 20 })).status, 201);
@@ -278,14 +278,10 @@ describe('example: a paid MCP tool server', () => {
 
   it('serves an agent that stops at a top-up which is not paid yet, and makes no second one', async () => {
     const agent = await newAgent(0);
-    const key = { key: agent.consumerKey };
-    const opened = await ask({ url: fareboxUrl }, 'POST', '/v1/checkout', {
-      ...key,
-      body: { amount: 5 },
-    });
+    const { sessionUrl } = await openCheckout({ url: fareboxUrl }, agent, 5);
     // A card whose bank wants each payment to be confirmed that its owner does not make.
     const body = new URLSearchParams({ card: '4000002500003155', save: 'true' });
-    await fetch((opened.body as { sessionUrl: string }).sessionUrl, { method: 'POST', body });
+    await fetch(sessionUrl, { method: 'POST', body });
     await until(async () => (await balanceOf(agent)) === 5);
     const { stdout } = await runAgent(agent, '20');
     assert.match(stdout, /\$5 are not paid yet \(tu_.*confirm it at http.*top-up\/confirm/);

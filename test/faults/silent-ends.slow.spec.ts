@@ -92,7 +92,8 @@ describe('a process on silent lines', () => {
   it('ends while Temporal is silent, a worker', async () => {
     const { port } = await startLine(`http://${stack.env['TEMPORAL_ADDRESS']}`);
     child = await startWorkerProcess({
-      env: { ...stack.env, TEMPORAL_ADDRESS: `127.0.0.1:${port}` },
+      // It gives Temporal up after half a minute: later on a busy machine, and the usual limit is 43 seconds.
+      env: { ...stack.env, TEMPORAL_ADDRESS: `127.0.0.1:${port}`, AGENT_GRACE_MS: '150000' },
     });
     line.damage({ kind: 'silent' });
     child.kill('SIGTERM');

@@ -10,6 +10,7 @@ import { agentHarnessOf, type AgentHarness } from '../support/agent-harness.ts';
 import { echo } from '../support/agents.ts';
 import { startReceiver, verify } from '../support/receiver.ts';
 import { bodyOf, call } from '../support/http.ts';
+import { askForTopUp } from '../support/payments.ts';
 import { farebox, startProcesses, until, type Environment } from '../support/stack.ts';
 
 const PRELOAD = join(import.meta.dirname, '../support/shiftable-clock.ts');
@@ -32,7 +33,7 @@ describe('a worker whose clock is a year ahead', () => {
   it('charges the saved card for a top-up that was just requested', async () => {
     const { api, env } = harness.stack;
     const { consumerKey: key } = await createAccount(env, 0);
-    const answer = await call(api, 'POST', '/v1/top-up', { key, body: { amount: 10 } });
+    const answer = await askForTopUp(api, '/v1/top-up', { key, body: { amount: 10 } });
     assert.equal(bodyOf(answer, 201, TopUpReply).status, 'completed');
   });
 

@@ -10,6 +10,7 @@ import type { ApiPools } from '../../src/processes/api-pools.ts';
 import { choosePort } from '../support/ports.ts';
 import { createTestAccount, type TestAccount } from '../support/accounts.ts';
 import { call, charge } from '../support/http.ts';
+import { openCheckout } from '../support/payments.ts';
 import {
   createTestDatabase,
   farebox,
@@ -183,12 +184,10 @@ describe('metrics', () => {
   });
 
   it('show waiting work, and for how long it has waited', async () => {
-    const key = account.consumerKey;
     const before = await scrape('worker');
     assert.equal(before.get('farebox_backlog{what="top_ups_pending"}'), 0);
     assert.equal(before.get('farebox_backlog_oldest_age_seconds{what="outbox"}'), 0);
-    const answer = await call(api, 'POST', '/v1/checkout', { key, body: { amount: 5 } });
-    assert.equal(answer.status, 201);
+    await openCheckout(api, account, 5);
     // Due next year, so nobody takes them.
     await sql.query(`
       insert into farebox.outbox (topic, subject_id, created_at, next_attempt_at) values

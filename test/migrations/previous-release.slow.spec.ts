@@ -17,6 +17,7 @@ import { startLoad, type Load } from '../support/load.ts';
 import { balanceOf, openCheckout, pay, topUpsOf } from '../support/payments.ts';
 import {
   createEmptyDatabase,
+  PATIENTLY,
   startApiProcess,
   startProcesses,
   startWorkerProcess,
@@ -162,6 +163,7 @@ async function startPreviousProcess(
     env: { PATH, HOME, ...env },
     logFile,
     ready: 'message',
+    ...PATIENTLY,
   });
   return { ...child, url: '', logFile };
 }

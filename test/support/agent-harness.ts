@@ -1,4 +1,5 @@
 /** A stack with agents on loopback, an account that calls them, and the operators' view of it. */
+import { randomUUID } from 'node:crypto';
 import { AgentReply } from '../../src/schemas/agents.ts';
 import { GrantReply } from '../../src/schemas/grants.ts';
 import { InvocationReply } from '../../src/schemas/invocations.ts';
@@ -34,7 +35,16 @@ export async function agentHarnessOf(stack: Stack) {
 
     async register(id: string, endpoint: string, protocol = 'http'): Promise<void> {
       const body = { id, name: id, protocol, endpoint };
-      bodyOf(await this.post('/register', body), 201, AgentReply);
+      bodyOf(await this.insist('/register', body), 201, AgentReply);
+    },
+
+    /** With one key until it is not refused: on a busy machine a statement may take too long, which changes nothing. */
+    insist(path: string, body: object): Promise<Answer> {
+      const key = { 'idempotency-key': randomUUID() };
+      return until(async () => {
+        const answer = await this.post(path, body, key);
+        return answer.status !== 503 && answer;
+      });
     },
 
     post(path: string, body?: object, headers: Readonly<Record<string, string>> = {}) {
@@ -48,7 +58,7 @@ export async function agentHarnessOf(stack: Stack) {
 
     async grant(targetAgentId: string, changes: object = {}): Promise<Grant> {
       const body = { callerId: 'caller', targetAgentId, type: 'one_time', ...changes };
-      return bodyOf(await this.post('/grant', body), 201, GrantReply);
+      return bodyOf(await this.insist('/grant', body), 201, GrantReply);
     },
 
     async grantNow(id: string): Promise<Grant> {
@@ -59,7 +69,7 @@ export async function agentHarnessOf(stack: Stack) {
     async invoke(targetAgentId: string, payload: object = { n: 1 }): Promise<Invocation> {
       const { id: grantId } = await this.grant(targetAgentId);
       const body = { targetAgentId, grantId, capability: 'translate', payload };
-      const answer = await this.post('/invoke', body);
+      const answer = await this.insist('/invoke', body);
       return bodyOf(answer, answer.status === 200 ? 200 : 202, InvocationReply);
     },
 

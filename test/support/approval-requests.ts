@@ -3,6 +3,7 @@ import type { Static } from 'typebox';
 import { ApprovalReply } from '../../src/schemas/approvals.ts';
 import type { TestAccount } from './accounts.ts';
 import { bodyOf, call, type Answer } from './http.ts';
+import { until } from './stack.ts';
 
 type Server = { readonly url: string };
 type Body = Readonly<Record<string, unknown>>;
@@ -57,4 +58,14 @@ export async function showApproval(
     200,
     ApprovalReply,
   );
+}
+
+/** Asks again, as clients do: on a busy machine, the first look may take longer than the wait. */
+export function untilDecided(server: Server, key: string, id: string): Promise<Approval> {
+  return until(async () => {
+    const answer = await call(server, 'GET', `/v1/approvals/${id}?wait=50`, { key });
+    if (answer.status === 429 || answer.status === 503) return undefined;
+    const approval = bodyOf(answer, 200, ApprovalReply);
+    return approval.decision !== null && approval;
+  });
 }

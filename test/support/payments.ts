@@ -4,7 +4,7 @@ import { randomUUID } from 'node:crypto';
 import { BalanceReply } from '../../src/schemas/balance.ts';
 import { CheckoutReply, TopUpsReply } from '../../src/schemas/top-ups.ts';
 import type { TestAccount } from './accounts.ts';
-import { bodyOf, call } from './http.ts';
+import { bodyOf, call, type Answer, type CallOptions } from './http.ts';
 import { until, type Server, type Simulator } from './stack.ts';
 
 type At = Pick<Server, 'url'>;
@@ -15,21 +15,30 @@ export interface OpenCheckout {
   readonly sessionUrl: string;
 }
 
+/**
+ * The answer that stays. On a busy machine a request may end before anything has begun (503), or before the processor
+ * has answered (202 without an address): it is sent again, with the same key.
+ */
+export function askForTopUp(
+  api: At,
+  path: '/v1/checkout' | '/v1/top-up',
+  { headers, ...options }: CallOptions,
+): Promise<Answer> {
+  const keyed = { ...options, headers: { 'idempotency-key': randomUUID(), ...headers } };
+  return until(async () => {
+    const answer = await call(api, 'POST', path, keyed);
+    const isOpen = answer.status === 202 && !('sessionUrl' in (answer.body as object));
+    return answer.status !== 503 && !isOpen && answer;
+  });
+}
+
 export async function openCheckout(
   api: At,
   { consumerKey }: Consumer,
   amount: number,
 ): Promise<OpenCheckout> {
-  const request = {
-    key: consumerKey,
-    headers: { 'idempotency-key': randomUUID() },
-    body: { amount },
-  };
-  // 202: on a busy machine a session takes longer to open than a request waits.
-  const answer = await until(async () => {
-    const now = await call(api, 'POST', '/v1/checkout', request);
-    return now.status !== 202 && now;
-  });
+  const request = { key: consumerKey, body: { amount } };
+  const answer = await askForTopUp(api, '/v1/checkout', request);
   const { topUpId, sessionUrl } = bodyOf(answer, 201, CheckoutReply);
   assert.ok(sessionUrl);
   return { topUpId, sessionUrl };

@@ -7,7 +7,7 @@ import { startChild } from '../../src/embedded/child.ts';
 import { isPortOpen } from '../../src/embedded/ports.ts';
 import { choosePort } from './ports.ts';
 import { ensureSearchAttributes } from '../../src/temporal/search-attributes.ts';
-import { until, type Environment } from './stack.ts';
+import { PATIENTLY, until, type Environment } from './stack.ts';
 
 /** Temporal's own limit is 4,096 events. */
 export const HISTORY_EVENTS_MAX = 60;
@@ -32,6 +32,7 @@ export async function startTemporalWithShortHistories(): Promise<ShortHistories>
     env: { PATH: process.env['PATH'], HOME: folder },
     logFile: join(folder, 'temporal.log'),
     ready: () => isPortOpen(port),
+    ...PATIENTLY,
   });
   const address = `127.0.0.1:${port}`;
   const connection = await until(() => Connection.connect({ address }).catch(() => undefined));

@@ -96,6 +96,8 @@ function unique(): string {
 
 /** Long enough for a busy machine; a condition that is true sooner is noticed sooner. */
 const UNTIL_TIMEOUT_MS = 180_000;
+/** For `startChild`: a busy machine may take long to start a process, and to end one in order. */
+export const PATIENTLY = { readyTimeoutMs: UNTIL_TIMEOUT_MS, stopTimeoutMs: UNTIL_TIMEOUT_MS };
 const INTERVAL_MS_MIN = 25;
 const INTERVAL_MS_MAX = 250;
 
@@ -387,6 +389,7 @@ async function startOurs(
     env: { ...inherited(), ...env },
     logFile,
     ready: 'message',
+    ...PATIENTLY,
   });
   void child.exited.then((how) => appendFileSync(logFile, `${name} has ended: ${how}\n`));
   return { ...child, logFile };

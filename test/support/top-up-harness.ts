@@ -23,7 +23,7 @@ import { creditManually } from '../../src/store/top-ups/credit-top-up.ts';
 import { createDatabase, row, sql } from '../../src/store/database.ts';
 import { findProcessorCustomer } from '../../src/store/top-ups/processor-customers.ts';
 import { getTopUp, listTopUpsOf, type TopUp } from '../../src/store/top-ups/top-ups.ts';
-import { createTemporalClient } from '../../src/temporal/client.ts';
+import { createTemporalClient, type TemporalClient } from '../../src/temporal/client.ts';
 import { reconcileNow } from '../../src/temporal/reconcile-now.ts';
 import { reversalsWorkflowId } from '../../src/temporal/start-reversals.ts';
 import { topUpWorkflowId } from '../../src/temporal/start-top-up.ts';
@@ -32,6 +32,7 @@ import {
   type TopUpRequest,
   type TopUpResult,
 } from '../../src/top-ups/request-top-up.ts';
+import type { TopUpProgress } from '../../workflows/messages.ts';
 import { newDraft, post } from './charge-drafts.ts';
 import { listenOnLoopback } from './loopback.ts';
 import {
@@ -69,7 +70,7 @@ function none(error: unknown): undefined {
   if (!(error instanceof WorkflowNotFoundError)) throw error;
 }
 
-const inMicros = (dollars: number) => asMicros(dollars * 1_000_000);
+const inMicros = (dollars: number) => asMicros(Math.round(dollars * 1_000_000));
 
 /** For tests of failures that outlast a step's attempts: five of them take 1.5 s in place of 15 s. */
 export const QUICK_RETRIES: Environment = { STEP_RETRY_MS: '100', TOP_UP_ANSWER_MS: '1000' };
@@ -151,24 +152,34 @@ export async function openTopUpHarness(
       return { ledger, consumerId, accountId };
     },
 
+    /** Asks again while a busy Temporal does not say in time that it is up: nothing was requested then. */
     request(
       consumer: Consumer,
       method: 'checkout' | 'direct',
       dollars: number,
       idempotencyKey?: string,
-      temporalClient = temporal,
+    ): Promise<Exclude<TopUpResult, { kind: 'unavailable' }>> {
+      return until(async () => {
+        const result = await this.requestOver(temporal, consumer, method, dollars, idempotencyKey);
+        return result.kind !== 'unavailable' && result;
+      });
+    },
+
+    /** The same, once, with a Temporal client of the test's own. */
+    requestOver(
+      temporalClient: TemporalClient,
+      consumer: Consumer,
+      method: 'checkout' | 'direct',
+      dollars: number,
+      idempotencyKey?: string,
     ): Promise<TopUpResult> {
-      const amountMicros = Math.round(dollars * 1e6) as Micros;
       return requestTopUp(
         { database, temporal: temporalClient, log, answerMs: config.topUpAnswerMs },
-        { consumer, method, amountMicros, idempotencyKey },
+        { consumer, method, amountMicros: inMicros(dollars), idempotencyKey },
       );
     },
 
-    /**
-     * The same, direct, once it is decided: on a busy machine that takes longer than a request waits, or than
-     * Temporal may take to say that it is up.
-     */
+    /** The same, direct, once it is decided: on a busy machine that takes longer than a request waits. */
     requestDirect(
       consumer: Consumer,
       dollars: number,
@@ -176,7 +187,7 @@ export async function openTopUpHarness(
     ): Promise<Exclude<TopUpResult, { kind: 'pending' | 'unavailable' }>> {
       return until(async () => {
         const result = await this.request(consumer, 'direct', dollars, idempotencyKey);
-        return result.kind !== 'pending' && result.kind !== 'unavailable' && result;
+        return result.kind !== 'pending' && result;
       });
     },
 
@@ -303,6 +314,12 @@ export async function openTopUpHarness(
       database.oneFirst(sql.type(countRow)`select count(*) as count from farebox.outbox`),
 
     workflow: (id: string) => temporal.client.workflow.getHandle(topUpWorkflowId(temporal, id)),
+
+    /** Why its workflow is stuck. Falsy while it is not, has not started, or no worker tells. */
+    async stuck({ id }: Pick<TopUp, 'id'>): Promise<TopUpProgress['stuck'] | undefined> {
+      const asked = this.workflow(id).query<TopUpProgress>('status');
+      return (await asked.catch(() => undefined))?.stuck;
+    },
 
     /** Its refunds and disputes. */
     reversals: (id: string) =>

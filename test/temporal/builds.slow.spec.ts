@@ -20,7 +20,7 @@ import {
   UNVERSIONED,
 } from '../../src/temporal/builds.ts';
 import { workflowBuildId } from '../../src/temporal/workflow-bundle.ts';
-import { farebox, until, type Server } from '../support/stack.ts';
+import { farebox, PATIENTLY, until, type Server } from '../support/stack.ts';
 import { openTopUpHarness, type Consumer } from '../support/top-up-harness.ts';
 import { ROOT } from '../tree/sources.ts';
 
@@ -168,6 +168,7 @@ describe('workers with versioning', () => {
       env: { PATH, HOME, ...harness.env },
       logFile: join(folder, 'worker.log'),
       ready: 'message',
+      ...PATIENTLY,
     });
   }
 });

@@ -98,7 +98,7 @@ describe('payloads with TEMPORAL_PAYLOAD_KEYS', () => {
     });
     // Nothing was requested while Temporal does not answer in time.
     const requested = await until(async () => {
-      const result = await harness.request(consumer, 'checkout', 12, 'sealed', temporal);
+      const result = await harness.requestOver(temporal, consumer, 'checkout', 12, 'sealed');
       return result.kind !== 'unavailable' && result;
     });
     assert.ok(requested.kind === 'pending', requested.kind);

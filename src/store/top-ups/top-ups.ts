@@ -140,7 +140,7 @@ const IN_HAND_MS = 5_000;
  * Writes the row of a new top-up, `pending` and unclaimed, and the notice that starts its workflow even if the request
  * dies; or refuses. A direct top-up needs the owner's consent, whose ceiling per UTC month holds across all processes.
  */
-export async function admitTopUp(database: Database, request: NewTopUp): Promise<AdmitResult> {
+export async function admitTopUp(database: Connection, request: NewTopUp): Promise<AdmitResult> {
   return database.transaction(async (tx) => {
     // First: the look-up of the key and the count are then exact, and a request that waits here has locked
     // nothing else.

@@ -8,6 +8,7 @@ import { createAccount, type TestAccount } from '../../support/accounts.ts';
 import { ask, decide } from '../../support/approval-requests.ts';
 import { changeBudget, closeBudget, makeBudget, makeKey } from '../../support/budget-requests.ts';
 import { bodyOf, call, type Answer } from '../../support/http.ts';
+import { askForTopUp } from '../../support/payments.ts';
 import { mailedToken, makeOperator, signIn } from '../../support/sessions.ts';
 import { farebox, startStack, type Stack } from '../../support/stack.ts';
 import { totp } from '../../support/totp.ts';
@@ -152,7 +153,7 @@ describe('the audit log', () => {
     'refund.requested': byApi(async () => {
       const paid = { amount: 10 };
       const options = { key: account.consumerKey, body: paid };
-      const answer = await call(stack.api, 'POST', '/v1/top-up', options);
+      const answer = await askForTopUp(stack.api, '/v1/top-up', options);
       const { topUpId } = answer.body as { topUpId: string };
       await send(`/v1/operator/top-ups/${topUpId}/refund`, { reason: 'a test' }, operator);
     }, 'topUpRefund'),

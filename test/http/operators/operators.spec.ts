@@ -21,7 +21,7 @@ import { proveBooks } from '../../support/books.ts';
 import { endAll } from '../../support/end-all.ts';
 import { askHold } from '../../support/hold-requests.ts';
 import { assertError, bodyOf, call, charge, type Answer } from '../../support/http.ts';
-import { control, openCheckout, pay } from '../../support/payments.ts';
+import { askForTopUp, control, openCheckout, pay } from '../../support/payments.ts';
 import { makeOperator, signIn } from '../../support/sessions.ts';
 import { farebox, startStack, until, type Stack } from '../../support/stack.ts';
 
@@ -72,8 +72,8 @@ describe('operators', () => {
     post(`/accounts/${accountId}/adjustments`, body, key);
   const status = async () => bodyOf(await get('/status'), 200, OperatorStatusReply);
   const topUp = async (amount: number) => {
-    const body = { amount };
-    const answer = await call(stack.api, 'POST', '/v1/top-up', { key: account.consumerKey, body });
+    const asked = { key: account.consumerKey, body: { amount } };
+    const answer = await askForTopUp(stack.api, '/v1/top-up', asked);
     return bodyOf(answer, 201, TopUpReply).topUpId;
   };
 

@@ -12,7 +12,7 @@ import {
 } from '../../../src/schemas/top-ups.ts';
 import { createAccount, type TestAccount } from '../../support/accounts.ts';
 import { assertError, bodyOf, call, charge } from '../../support/http.ts';
-import { control, faultsOf, forgetFaults } from '../../support/payments.ts';
+import { askForTopUp, control, faultsOf, forgetFaults } from '../../support/payments.ts';
 import { holdAccount } from '../../support/row-locks.ts';
 import { signIn } from '../../support/sessions.ts';
 import { startStack, until, type Simulator, type Stack } from '../../support/stack.ts';
@@ -88,6 +88,8 @@ describe('saved cards', () => {
   const get = (path: string) => call(stack.api, 'GET', path, { headers });
   const post = (path: string, body: object = {}) =>
     call(stack.api, 'POST', path, { headers, body });
+  const askFor = (path: '/v1/checkout' | '/v1/top-up', body: object) =>
+    askForTopUp(stack.api, path, { headers, body });
   const cards = async () => bodyOf(await get('/v1/cards'), 200, CardsReply).cards;
   const balance = async () => bodyOf(await get('/v1/balance'), 200, BalanceReply).balance;
 
@@ -98,7 +100,7 @@ describe('saved cards', () => {
   }
 
   async function payAndSave(card: string): Promise<void> {
-    const opened = bodyOf(await post('/v1/checkout', { amount: 5 }), 201, CheckoutReply);
+    const opened = bodyOf(await askFor('/v1/checkout', { amount: 5 }), 201, CheckoutReply);
     await submit(opened.sessionUrl ?? '', { card, save: 'true' });
   }
 
@@ -122,7 +124,7 @@ describe('saved cards', () => {
       chosen.map(({ isCharged }) => isCharged),
       [false, true],
     );
-    assert.equal(bodyOf(await post('/v1/top-up', { amount: 5 }), 201, TopUpReply).balance, 5);
+    assert.equal(bodyOf(await askFor('/v1/top-up', { amount: 5 }), 201, TopUpReply).balance, 5);
     const { rows } = await sql.query<{ details: object }>(
       `select details from farebox.audit_entries where action = 'card.chosen' order by number desc limit 1`,
     );
@@ -212,22 +214,22 @@ describe('saved cards', () => {
     await post('/v1/consent/withdraw');
     assertError(await post('/v1/cards/setup'), 403, 'consent_required');
     const body = { amount: 5, saveCard: true };
-    assertError(await post('/v1/checkout', body), 403, 'consent_required', undefined, {
+    assertError(await askFor('/v1/checkout', body), 403, 'consent_required', undefined, {
       topUpUrl: `${stack.api.url}/top-up`,
     });
     await post('/v1/consent', { ceiling: 1_000, ...TERMS });
-    const { sessionUrl } = bodyOf(await post('/v1/checkout', body), 201, CheckoutReply);
+    const { sessionUrl } = bodyOf(await askFor('/v1/checkout', body), 201, CheckoutReply);
     assert.match(await (await fetch(sessionUrl ?? '')).text(), /You allow this service to charge/);
     await submit(sessionUrl ?? '', { card: CAREFUL });
     await until(async () => (await balance()) === 5);
-    assert.equal(bodyOf(await post('/v1/top-up', { amount: 5 }), 201, TopUpReply).balance, 10);
+    assert.equal(bodyOf(await askFor('/v1/top-up', { amount: 5 }), 201, TopUpReply).balance, 10);
   });
 
   it('are not saved by a checkout that nobody asked to, and the page of the refusal says so', async () => {
-    const { sessionUrl } = bodyOf(await post('/v1/checkout', { amount: 5 }), 201, CheckoutReply);
+    const { sessionUrl } = bodyOf(await askFor('/v1/checkout', { amount: 5 }), 201, CheckoutReply);
     await submit(sessionUrl ?? '', { card: CAREFUL });
     await until(async () => (await balance()) === 5);
-    const { body } = await post('/v1/top-up', { amount: 5 });
+    const { body } = await askFor('/v1/top-up', { amount: 5 });
     assert.partialDeepStrictEqual(body, { error: { code: 'no_saved_card' } });
     const { docUrl } = (body as { error: { docUrl: string } }).error;
     assert.match(await (await fetch(docUrl)).text(), /at a checkout with <code>saveCard<\/code>/);
@@ -235,7 +237,7 @@ describe('saved cards', () => {
 
   it('are confirmed at the bank, from a page that leads there and back', async () => {
     await saveAtCheckout(CAREFUL);
-    const asked = bodyOf(await post('/v1/top-up', { amount: 20 }), 202, TopUpReply);
+    const asked = bodyOf(await askFor('/v1/top-up', { amount: 20 }), 202, TopUpReply);
     assert.equal(asked.status, 'pending');
     const page = asked.sessionUrl ?? '';
     assert.equal(page, `${stack.api.url}/top-up/confirm?id=${asked.topUpId}`);
@@ -266,7 +268,7 @@ describe('saved cards', () => {
     await saveAtCheckout(CAREFUL);
     // No report may lead the workflow to the payment before the pages below have answered.
     await control(stack.simulator, 'webhooks', { mode: 'hold' });
-    const asked = bodyOf(await post('/v1/top-up', { amount: 20 }), 202, TopUpReply);
+    const asked = bodyOf(await askFor('/v1/top-up', { amount: 20 }), 202, TopUpReply);
     const page = asked.sessionUrl ?? '';
     const { rows } = await sql.query<{ id: string }>(
       `select payment_intent_id as id from farebox.top_ups where status = 'pending'`,
@@ -305,7 +307,7 @@ describe('saved cards', () => {
 
   it('are confirmed on a page that does not say that a payment was received unless it was', async () => {
     await saveAtCheckout(CAREFUL);
-    const asked = bodyOf(await post('/v1/top-up', { amount: 20 }), 202, TopUpReply);
+    const asked = bodyOf(await askFor('/v1/top-up', { amount: 20 }), 202, TopUpReply);
     const page = asked.sessionUrl ?? '';
     // A card that was removed, and one that is declined.
     for (const [status, code] of [
@@ -332,7 +334,7 @@ describe('saved cards', () => {
 
   it('are confirmed on a page that asks the processor once in two seconds, even while it is opened all the time', async () => {
     await saveAtCheckout(CAREFUL);
-    const asked = bodyOf(await post('/v1/top-up', { amount: 20 }), 202, TopUpReply);
+    const asked = bodyOf(await askFor('/v1/top-up', { amount: 20 }), 202, TopUpReply);
     const page = asked.sessionUrl ?? '';
     const opening = await askedDuring(stack.simulator, async () => {
       for (let i = 0; i < 40; i += 1) {

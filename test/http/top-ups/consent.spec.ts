@@ -6,6 +6,7 @@ import { ConsentReply } from '../../../src/schemas/consent.ts';
 import { TopUpReply } from '../../../src/schemas/top-ups.ts';
 import { createAccount, type TestAccount } from '../../support/accounts.ts';
 import { assertError, bodyOf, call, charge } from '../../support/http.ts';
+import { askForTopUp } from '../../support/payments.ts';
 import { signIn } from '../../support/sessions.ts';
 import { startStack, until, type Stack } from '../../support/stack.ts';
 import { Client } from 'pg';
@@ -40,7 +41,8 @@ describe('consent to payments from the saved card', () => {
   const post = (path: string, body: object = {}) =>
     call(stack.api, 'POST', path, { headers, body });
   const consent = async () => bodyOf(await get('/v1/consent'), 200, ConsentReply);
-  const topUp = (amount: number) => post('/v1/top-up', { amount });
+  const topUp = (amount: number) =>
+    askForTopUp(stack.api, '/v1/top-up', { headers, body: { amount } });
   const recorded = async () => {
     const { rows } = await sql.query<{ ceiling: string | null; terms: string | null }>(
       `select c.ceiling_micros as ceiling, c.terms, c.given_by from farebox.consents c

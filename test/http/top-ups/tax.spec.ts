@@ -14,7 +14,7 @@ import {
 import { readMasterSecrets } from '../../../src/read-setting.ts';
 import { createAccount, type TestAccount } from '../../support/accounts.ts';
 import { assertError, bodyOf, call } from '../../support/http.ts';
-import { control, faultsOf, forgetFaults } from '../../support/payments.ts';
+import { askForTopUp, control, faultsOf, forgetFaults } from '../../support/payments.ts';
 import { startStack, until, type Stack } from '../../support/stack.ts';
 
 describe('tax on top-ups', () => {
@@ -28,8 +28,8 @@ describe('tax on top-ups', () => {
   after(() => stack?.stop());
 
   const get = (path: string) => call(stack.api, 'GET', path, { key: account.consumerKey });
-  const post = (path: string, body: object) =>
-    call(stack.api, 'POST', path, { key: account.consumerKey, body });
+  const post = (path: '/v1/checkout' | '/v1/top-up', body: object) =>
+    askForTopUp(stack.api, path, { key: account.consumerKey, body });
   const quote = async (amount: number) =>
     bodyOf(await get(`/v1/top-up/quote?amount=${amount}`), 200, TopUpQuoteReply);
 
@@ -130,7 +130,7 @@ describe('tax on top-ups', () => {
 
   it('refuses an amount that leaves no room for the tax below the maximum of a card, before anything is started', async () => {
     const tooMuch = 750_000.01;
-    for (const path of ['/v1/top-up', '/v1/checkout']) {
+    for (const path of ['/v1/top-up', '/v1/checkout'] as const) {
       const refusal = await post(path, { amount: tooMuch });
       assertError(refusal, 400, 'invalid_amount', 'amount');
       assert.match(JSON.stringify(refusal.body), /from \$(0\.50|5\.00) to \$750,000\.00/);

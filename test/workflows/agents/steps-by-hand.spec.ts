@@ -24,7 +24,7 @@ describe('a step of an invocation that is started by hand', () => {
         id: randomUUID(),
         taskQueue: toAgent ? agentTaskQueue(taskQueue) : taskQueue,
         args,
-        startToCloseTimeout: '15s',
+        startToCloseTimeout: '3m',
         retry: { maximumAttempts: 1 },
       })
       .then(

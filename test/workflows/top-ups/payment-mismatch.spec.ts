@@ -100,7 +100,7 @@ describe('a top-up whose payment does not match it', () => {
       update farebox.top_ups set amount_micros = 26000000 where id = ${topUp.id}
     `);
     await harness.pay(topUp.sessionUrl);
-    await until(async () => (await progress(topUp)).stuck !== null);
+    await until(() => harness.stuck(topUp));
     const session = await harness.stripe.checkout.sessions.retrieve(topUp.sessionId ?? '');
     return { topUp, intent: idOf(session.payment_intent) ?? '' };
   }

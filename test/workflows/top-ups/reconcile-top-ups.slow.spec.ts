@@ -50,6 +50,8 @@ describe('reconciliation', () => {
   });
 
   const reconcile = () => harness.reconcile();
+  /** Until nothing differs: on a busy machine, a workflow that a reconciliation nudged may run longer than that. */
+  const settle = () => until(async () => (await reconcile()).differing === 0);
 
   /** Kind, and the amounts there and here in dollars. */
   async function differencesOf(topUp: Pick<TopUp, 'id'>) {
@@ -87,8 +89,8 @@ describe('reconciliation', () => {
   it('credits a paid checkout without any webhook, once', async () => {
     const topUp = await harness.checkout(consumer, 25);
     await harness.pay(topUp.sessionUrl);
-    const { nudged, differing } = await reconcile();
-    assert.deepEqual([nudged >= 1, differing], [true, 0]);
+    assert.ok((await reconcile()).nudged >= 1);
+    await settle();
     assert.deepEqual(await harness.books(consumer), ONCE_25);
     await reconcile();
     assert.deepEqual(await harness.books(consumer), ONCE_25);
@@ -98,7 +100,7 @@ describe('reconciliation', () => {
     const topUp = await harness.checkout(consumer, 25);
     await harness.workflow(topUp.id).terminate('to see who mends it');
     await harness.pay(topUp.sessionUrl);
-    await reconcile();
+    await settle();
     assert.equal((await harness.topUp(topUp.id)).status, 'completed');
     assert.deepEqual(await harness.books(consumer), ONCE_25);
   });
@@ -112,7 +114,7 @@ describe('reconciliation', () => {
         sql.fragment`status = ${status}, updated_at = now() - interval '29 days'`,
       );
       await harness.pay(topUp.sessionUrl);
-      await reconcile();
+      await settle();
       assert.deepEqual(await harness.books(consumer), ONCE_25);
     });
   }
@@ -159,7 +161,7 @@ describe('reconciliation', () => {
     assert.equal((await harness.books(consumer)).credited, 0);
 
     await change(topUp, sql.fragment`amount_micros = 25000000`);
-    assert.equal((await reconcile()).differing, 0);
+    await settle();
     assert.deepEqual(await differencesOf(topUp), []);
     assert.deepEqual(await harness.books(consumer), ONCE_25);
   });
@@ -171,7 +173,7 @@ describe('reconciliation', () => {
     await reconcile();
     assert.deepEqual(await differencesOf(topUp), [['payment_mismatch', 26, 0]]);
     await harness.stripe.refunds.create({ payment_intent: intent.id });
-    assert.equal((await reconcile()).differing, 0);
+    await settle();
     assert.equal((await harness.books(consumer)).credited, 0);
   });
 
@@ -182,19 +184,19 @@ describe('reconciliation', () => {
     await reconcile();
     assert.deepEqual(await differencesOf(topUp), [['payment_mismatch', 53, 0]]);
     for (const { id } of intents) await harness.stripe.refunds.create({ payment_intent: id });
-    assert.equal((await reconcile()).differing, 0);
+    await settle();
   });
 
   it('lists a second payment of one top-up, until it is refunded', async () => {
     const topUp = await harness.checkout(consumer, 25);
     await harness.pay(topUp.sessionUrl);
-    await reconcile();
+    await settle();
     const second = await payElsewhere(2_500, { top_up_id: wireId('topUp', topUp.id) });
     await reconcile();
     assert.deepEqual(await differencesOf(topUp), [['paid_twice', 50, 25]]);
     assert.deepEqual(await harness.books(consumer), ONCE_25);
     await harness.stripe.refunds.create({ payment_intent: second.id });
-    await reconcile();
+    await settle();
     assert.deepEqual(await differencesOf(topUp), []);
   });
 
@@ -205,7 +207,7 @@ describe('reconciliation', () => {
     const id = uuidOf('topUp', lost) ?? '';
     assert.deepEqual(await differencesOf({ id }), [['unknown_top_up', 7, 0]]);
     await harness.stripe.refunds.create({ payment_intent: intent.id });
-    await reconcile();
+    await settle();
     assert.deepEqual(await differencesOf({ id }), []);
   });
 
@@ -223,13 +225,13 @@ describe('reconciliation', () => {
         await harness.control('fraud-warnings', { payment_intent: intent });
       else await harness.control('disputes', { payment_intent: intent });
       if (stage === 'is disputed and lost') {
-        await reconcile();
+        await settle();
         const { data } = await harness.stripe.disputes.list({ payment_intent: intent });
         await harness.control(`disputes/${data[0]?.id}/close`, { status: 'lost' });
       }
       assert.deepEqual(await differencesOf(topUp), []);
-      const { nudged, differing } = await reconcile();
-      assert.deepEqual([nudged >= 1, differing], [true, 0]);
+      assert.ok((await reconcile()).nudged >= 1);
+      await settle();
       const status = {
         'is refunded': 'refunded',
         'is disputed': 'disputed',
@@ -245,7 +247,7 @@ describe('reconciliation', () => {
     const topUps = [await paidTopUp(), await paidTopUp()];
     for (const [index, { paymentIntentId: payment_intent }] of topUps.entries())
       await harness.control('disputes', { payment_intent, inquiry: index === 0, currency: 'eur' });
-    assert.equal((await reconcile()).differing, 0);
+    await settle();
     const [asked, disputed] = await Promise.all(topUps.map(({ id }) => harness.topUp(id)));
     assert.deepEqual([asked?.status, disputed?.status], ['completed', 'disputed']);
   });
@@ -254,10 +256,10 @@ describe('reconciliation', () => {
     const topUp = await paidTopUp();
     const intent = topUp.paymentIntentId ?? '';
     const refund = await harness.stripe.refunds.create({ payment_intent: intent });
-    await reconcile();
+    await settle();
     assert.equal((await harness.books(consumer)).credited, 0);
     await harness.control(`refunds/${refund.id}/fail`);
-    await reconcile();
+    await settle();
     assert.equal((await harness.books(consumer)).credited, 25_000_000);
   });
 
@@ -269,7 +271,7 @@ describe('reconciliation', () => {
       update farebox.reversals set created_at = now() - interval '11 minutes'
       where top_up_id = ${topUp.id}
     `);
-    assert.equal((await reconcile()).differing, 0);
+    await settle();
     const { data } = await harness.stripe.refunds.list({
       payment_intent: topUp.paymentIntentId ?? '',
     });
@@ -282,7 +284,7 @@ describe('reconciliation', () => {
   async function paidTopUp(): Promise<TopUp> {
     const topUp = await harness.checkout(consumer, 25);
     await harness.pay(topUp.sessionUrl);
-    await reconcile();
+    await settle();
     return harness.topUp(topUp.id);
   }
 
@@ -398,7 +400,8 @@ describe('reconciliation', () => {
     worker.kill('SIGKILL');
     await worker.exited;
     worker = await harness.startWorkerProcess();
-    assert.equal((await first).differing, 0);
+    await first;
+    await settle();
     assert.deepEqual(await harness.books(consumer), ONCE_25);
     assert.ok((await walkedUntil()) >= before);
 

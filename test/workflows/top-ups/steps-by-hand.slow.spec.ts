@@ -82,7 +82,7 @@ describe('a step of a top-up that is started by hand', () => {
       id: randomUUID(),
       taskQueue: harness.temporal.taskQueue,
       args,
-      startToCloseTimeout: '15s',
+      startToCloseTimeout: '3m',
       retry: { maximumAttempts: 1 },
     });
   }
@@ -97,17 +97,16 @@ describe('a step of a top-up that is started by hand', () => {
 
   async function newRow(method: 'checkout' | 'direct', consumer: Consumer): Promise<TopUp> {
     const order = { ...consumer, method, amountMicros: asMicros(25_000_000) };
-    const admitted = await admitTopUp(harness.database, order);
-    assert.ok(admitted.kind === 'admitted', admitted.kind);
-    await keepFromRelay(admitted.topUp);
-    return admitted.topUp;
-  }
-
-  /** The worker's relay would start its workflow five seconds later, which charges the card. */
-  async function keepFromRelay({ id }: TopUp): Promise<void> {
-    await harness.database.query(sql.typeAlias('nothing')`
-      update farebox.outbox set next_attempt_at = now() + interval '1 hour' where subject_id = ${id}
-    `);
+    return harness.database.transaction(async (tx) => {
+      const admitted = await admitTopUp(tx, order);
+      assert.ok(admitted.kind === 'admitted', admitted.kind);
+      // The worker's relay would start its workflow five seconds later, which charges the card.
+      await tx.query(sql.typeAlias('nothing')`
+        update farebox.outbox set next_attempt_at = now() + interval '1 hour'
+        where subject_id = ${admitted.topUp.id}
+      `);
+      return admitted.topUp;
+    });
   }
 
   async function openedRow(method: 'checkout' | 'direct', consumer: Consumer): Promise<TopUp> {

@@ -288,7 +288,7 @@ describe('an automatic top-up', () => {
       id: randomUUID(),
       taskQueue: harness.temporal.taskQueue,
       args: [wireId('topUp', topUp?.id ?? '')],
-      startToCloseTimeout: '15s',
+      startToCloseTimeout: '3m',
       retry: { maximumAttempts: 1 },
     });
   }

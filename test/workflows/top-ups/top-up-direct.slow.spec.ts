@@ -6,7 +6,6 @@ import type { admitTopUp, TopUp } from '../../../src/store/top-ups/top-ups.ts';
 import { authenticate } from '../../../src/stripe/authentication.ts';
 import { reportPayment } from '../../../src/temporal/start-top-up.ts';
 import { requestTopUp, type TopUpResult } from '../../../src/top-ups/request-top-up.ts';
-import type { TopUpProgress } from '../../../workflows/messages.ts';
 import { retryUnlessEnded } from '../../support/retry-unless-ended.ts';
 import { until } from '../../support/stack.ts';
 import type { Micros } from '../../../src/domain/money.ts';
@@ -146,10 +145,7 @@ describe('a direct top-up', () => {
   async function stuck(asked: Promise<TopUpResult>): Promise<{ readonly topUp: TopUp }> {
     const result = await asked;
     assert.ok(result.kind === 'pending', result.kind);
-    await until(
-      async () =>
-        (await harness.workflow(result.topUp.id).query<TopUpProgress>('status')).stuck !== null,
-    );
+    await until(() => harness.stuck(result.topUp));
     return result;
   }
 

@@ -63,10 +63,7 @@ describe('operators and a top-up', () => {
     const { topUp } = result;
     const workflow = harness.workflow(topUp.id);
     // The list of workflows would show it later: perhaps when the pause before the next charge is almost over.
-    await until(async () => {
-      const progress = await workflow.query<TopUpProgress>('status').catch(() => undefined);
-      return progress?.stuck;
-    });
+    await until(() => harness.stuck(topUp));
     await harness.forgetFaults();
     const after = await workflow.executeUpdate<TopUpProgress, []>('cancel');
     assert.equal(after.status, 'expired');
@@ -216,10 +213,13 @@ describe('operators and a top-up', () => {
 
     await harness.forgetFaults();
     await harness.workflow(result.topUp.id).executeUpdate('retry');
-    const repeated = await harness.request(consumer, 'checkout', 25, 'key');
-    assert.ok(repeated.kind === 'pending');
-    assert.equal(repeated.topUp.id, result.topUp.id);
-    assert.match(String(repeated.topUp.sessionUrl), /^http/);
+    const repeated = await until(async () => {
+      const again = await harness.request(consumer, 'checkout', 25, 'key');
+      assert.ok(again.kind === 'pending', again.kind);
+      return again.topUp.sessionUrl !== null && again.topUp;
+    });
+    assert.equal(repeated.id, result.topUp.id);
+    assert.match(String(repeated.sessionUrl), /^http/);
   });
 
   async function found(topUp: TopUp, query: string): Promise<boolean> {

@@ -41,14 +41,15 @@ describe('a top-up and its processor', () => {
     const topUp = await harness.checkout(consumer, 25);
     const retryAfter = { kind: 'error', status: 429, headers: { 'retry-after': '1' }, times: 4 };
     await harness.control('faults', { method: 'GET', path: '/v1/checkout', ...retryAfter });
-    const last = { kind: 'error', status: 429, headers: { 'retry-after': '4' } };
+    const last = { ...retryAfter, headers: { 'retry-after': '4' }, times: 1_000 };
     await harness.control('faults', { method: 'GET', path: '/v1/checkout', ...last });
     const startedAtMs = Date.now();
     await reportPayment(harness.temporal, topUp);
-    await until(async () => (await progressOf(topUp)).stuck !== null);
+    await until(() => harness.stuck(topUp));
+    await harness.forgetFaults();
     await reportPayment(harness.temporal, topUp);
     await harness.workflow(topUp.id).executeUpdate('retry');
-    assert.equal((await progressOf(topUp)).stuck, null);
+    await until(async () => (await progressOf(topUp)).stuck === null);
     // Four times one second, then four.
     assert.ok(Date.now() - startedAtMs >= 8_000);
     await harness.workflow(topUp.id).executeUpdate('cancel');
@@ -60,7 +61,7 @@ describe('a top-up and its processor', () => {
     const fault = { method: 'GET', path: '/v1/checkout', kind: 'error', status: 429, headers };
     await harness.control('faults', fault);
     await reportPayment(harness.temporal, topUp);
-    const stuck = await until(async () => (await progressOf(topUp)).stuck);
+    const stuck = await until(() => harness.stuck(topUp));
     assert.match(stuck.message, /\(StripeRateLimitError, status 429, request req_busy\)/);
     const after = await harness.workflow(topUp.id).executeUpdate<TopUpProgress, []>('cancel');
     assert.equal(after.status, 'expired');
@@ -106,7 +107,7 @@ describe('a top-up and its processor', () => {
     assert.deepEqual([direct.kind, checkout.kind], ['pending', 'pending']);
     assert.ok('topUp' in direct && 'topUp' in checkout);
     for (const topUp of [direct.topUp, checkout.topUp]) {
-      await until(async () => (await progressOf(topUp)).stuck !== null);
+      await until(() => harness.stuck(topUp));
     }
     await harness.pay(open.sessionUrl);
     await harness.forgetFaults();
