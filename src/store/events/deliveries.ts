@@ -84,13 +84,13 @@ export async function listDueDeliveries(
   return connection.any(sql.type(dueRow)`
     with earliest as (
       select event_id, next_attempt_at, attempts from farebox.webhook_deliveries
-      where ${isDue} order by next_attempt_at, event_id limit ${limit}
+      where ${isDue} order by next_attempt_at limit ${limit}
     ), chosen as (
-      (select event_id from earliest where attempts > 0 order by next_attempt_at, event_id limit ${retriesMax})
+      (select event_id from earliest where attempts > 0 order by next_attempt_at limit ${retriesMax})
       union all
       (
         select event_id from farebox.webhook_deliveries
-        where ${isDue} and attempts = 0 order by next_attempt_at, event_id limit ${limit}
+        where ${isDue} and attempts = 0 order by next_attempt_at limit ${limit}
       )
     )
     select ${columns}, floor(extract(epoch from now()))::int8 as "signedAt", d.next_attempt_at::text as "dueAt"
