@@ -120,16 +120,16 @@ async function sendInLanes(deps: SendDeps, poster: Poster, endpointId: string): 
   const errors: unknown[] = [];
   let isLate = false;
 
-  const start = (to: Receiver, delivery: DueDelivery) => {
-    const ended = attempt(deps, poster, to, delivery)
-      .then((end) => {
-        if (end === 'delivered') accepting.add(to.endpoint.url);
-        if (end === 'late') isLate = true;
-      })
-      .catch((error: unknown) => void errors.push(error))
-      .finally(() => void running.delete(delivery.id));
-    const isRetry = delivery.attempts > 0;
-    running.set(delivery.id, { beganMs: performance.now(), isRetry, ended });
+  const run = async (to: Receiver, delivery: DueDelivery) => {
+    try {
+      const end = await attempt(deps, poster, to, delivery);
+      if (end === 'delivered') accepting.add(to.endpoint.url);
+      if (end === 'late') isLate = true;
+    } catch (error) {
+      errors.push(error);
+    } finally {
+      running.delete(delivery.id);
+    }
   };
 
   const startDue = async () => {
@@ -148,7 +148,13 @@ async function sendInLanes(deps: SendDeps, poster: Poster, endpointId: string): 
       retriesMax: isInTime ? RETRY_LANES - retries : 0,
       except: [...running.keys()],
     });
-    for (const delivery of due) start({ endpoint, secrets }, delivery);
+    for (const delivery of due) {
+      running.set(delivery.id, {
+        beganMs: performance.now(),
+        isRetry: delivery.attempts > 0,
+        ended: run({ endpoint, secrets }, delivery),
+      });
+    }
   };
 
   // After every success, not only the first after a failure: a worker may have been killed just before this.

@@ -68,7 +68,7 @@ describe('an endpoint that does not answer one type of events', () => {
     return {
       attempts,
       isDelivered: async (count: number) => (await attempts('delivered')).length === count,
-      async end() {
+      end: async () => {
         to.respondWith();
         for (const response of held) response.writeHead(200).end();
         await sending;
