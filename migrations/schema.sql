@@ -1289,6 +1289,8 @@ create table farebox.webhook_deliveries (
 ) with (fillfactor=80);
 create index webhook_deliveries_due on farebox.webhook_deliveries using btree (next_attempt_at) where (status = 'waiting');
 create index webhook_deliveries_event on farebox.webhook_deliveries using btree (event_id);
+create index webhook_deliveries_first on farebox.webhook_deliveries using btree (endpoint_id, next_attempt_at) where ((status = 'waiting') and (attempts = 0));
+create index webhook_deliveries_not_hastened on farebox.webhook_deliveries using btree (endpoint_id, next_attempt_at) where ((status = 'waiting') and (not is_hastened));
 create index webhook_deliveries_waiting on farebox.webhook_deliveries using btree (endpoint_id, next_attempt_at) where (status = 'waiting');
 
 create table farebox.webhook_endpoints (

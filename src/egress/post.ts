@@ -2,6 +2,7 @@
  * A guarded POST to an address that somebody gave us: public addresses only, checked as the connection is made, no
  * redirects, a deadline, and of the answer only the beginning.
  */
+import type { Readable } from 'node:stream';
 import { Agent, request } from 'undici';
 import { createConnector } from './connector.ts';
 import type { LookupAll } from './resolve-names.ts';
@@ -12,6 +13,9 @@ export interface Poster {
   post(url: string, message: Message): Promise<Posted>;
   close(): Promise<void>;
 }
+
+/** After this, the rest of a body is given up: the status is known, and a slow body must not occupy the caller. */
+const BODY_MS_MAX = 1_000;
 
 interface Message {
   readonly headers: Readonly<Record<string, string>>;
@@ -71,9 +75,10 @@ async function posted(
 }
 
 /** The status says whether it arrived, so a body that is cut off or never ends is no failure. */
-async function beginningOf(body: AsyncIterable<Buffer>, charactersMax: number): Promise<string> {
+async function beginningOf(body: Readable, charactersMax: number): Promise<string> {
   const decoder = new TextDecoder();
   let text = '';
+  const timer = setTimeout(() => body.destroy(), BODY_MS_MAX);
   try {
     for await (const chunk of body) {
       text += decoder.decode(chunk, { stream: true });
@@ -81,6 +86,8 @@ async function beginningOf(body: AsyncIterable<Buffer>, charactersMax: number): 
     }
   } catch {
     // What was read is kept.
+  } finally {
+    clearTimeout(timer);
   }
   return text.slice(0, charactersMax).toWellFormed().replaceAll('\0', '\u{FFFD}');
 }

@@ -2,6 +2,7 @@
  * Sends what is due for one endpoint. It may run twice at once: receivers get the same `webhook-id` and body,
  * and only one of the two attempts is recorded. So each event arrives at least once, until it is given up.
  */
+import { setTimeout as delay } from 'node:timers/promises';
 import { HOUR_MS } from '../domain/durations.ts';
 import { wireId } from '../domain/ids.ts';
 import {
@@ -57,10 +58,27 @@ interface Receiver {
   readonly secrets: readonly SecretNumbers[];
 }
 
+interface Running {
+  readonly beganMs: number;
+  readonly isRetry: boolean;
+  /** Does not reject. */
+  readonly ended: Promise<void>;
+}
+
 /** How many are sent at once to one endpoint. */
 const LANES = 8;
-/** After this it returns, so that a change of the endpoint and a stop of the worker are noticed. */
+/**
+ * How many of these repeat attempts that failed. The others are kept for first attempts: a receiver that refuses some
+ * events, or does not answer them, gets the new ones in time.
+ */
+const RETRY_LANES = 4;
+/**
+ * After this it repeats nothing, makes first attempts only while earlier ones have no answer, and then returns, so that
+ * the workflow does not wait long and a worker can stop.
+ */
 const SENDING_MS_MAX = 5_000;
+/** While attempts have no answer and lanes are free, new events are looked for this often. */
+const LOOK_MS = 250;
 const RETRY_AFTER_MS_MAX = HOUR_MS;
 /** How often an endpoint without a secret checks again. A roll of its secret, or a new worker, may bring one. */
 const SECRET_MISSING_MS = 60_000;
@@ -72,7 +90,6 @@ export async function sendDue(deps: SendDeps, endpointId: string): Promise<Sent>
     timeoutMs: ANSWER_TIMEOUT_MS,
     charactersMax: ANSWER_CHARACTERS_MAX,
   });
-  const untilMs = performance.now() + SENDING_MS_MAX;
   try {
     for (;;) {
       const endpoint = await findWebhookEndpoint(database, { id: endpointId });
@@ -81,20 +98,8 @@ export async function sendDue(deps: SendDeps, endpointId: string): Promise<Sent>
         if (endpoint) void deps.mailOwners();
         return stateOf(endpoint, null);
       }
-      const secrets = secretsOf(endpoint).filter((numbers) => deps.signer.has(numbers));
-      if (secrets.length === 0) return await waitForSecret(deps, endpoint);
-      const due = await listDueDeliveries(database, endpointId, LANES);
-      const attempts = due.map((delivery) =>
-        attempt(deps, poster, { endpoint, secrets }, delivery),
-      );
-      const ends = await Promise.all(attempts);
-      // After every success, not only the first after a failure: a worker may have been killed just before this.
-      const isHastened =
-        ends.includes('delivered') &&
-        (await hastenDeliveries(database, { endpointId, url: endpoint.url }));
-      // After all of them: one that it accepted may be recorded after one that it refused.
-      if (ends.includes('late')) await disableIfLate(database, endpointId);
-      if ((isHastened || due.length === LANES) && performance.now() < untilMs) continue;
+      if (secretsOf(deps, endpoint).length === 0) return await waitForSecret(deps, endpoint);
+      await sendInLanes(deps, poster, endpointId);
       const seen = await findWebhookEndpoint(database, { id: endpointId });
       if (seen?.status === 'disabled') continue;
       return stateOf(seen, await nextDeliveryInMs(database, endpointId));
@@ -102,6 +107,87 @@ export async function sendDue(deps: SendDeps, endpointId: string): Promise<Sent>
   } finally {
     await poster.close();
   }
+}
+
+/** Each lane takes the next event as soon as it is free, even if others wait for an answer. Returns when all are free. */
+async function sendInLanes(deps: SendDeps, poster: Poster, endpointId: string): Promise<void> {
+  const { database } = deps;
+  const untilMs = performance.now() + SENDING_MS_MAX;
+  /** By the ids of their events, the oldest first. */
+  const running = new Map<string, Running>();
+  /** The addresses that have accepted an event since deliveries were last hastened. */
+  const accepting = new Set<string>();
+  const errors: unknown[] = [];
+  let isLate = false;
+
+  const run = async (to: Receiver, delivery: DueDelivery) => {
+    try {
+      const end = await attempt(deps, poster, to, delivery);
+      if (end === 'delivered') accepting.add(to.endpoint.url);
+      if (end === 'late') isLate = true;
+    } catch (error) {
+      errors.push(error);
+    } finally {
+      running.delete(delivery.id);
+    }
+  };
+
+  const startDue = async () => {
+    const isInTime = performance.now() < untilMs;
+    const [oldest] = running.values();
+    const isEarlierRunning = oldest !== undefined && oldest.beganMs < untilMs;
+    if (isLate || running.size === LANES || !(isInTime || isEarlierRunning)) return;
+    // Each time: it may have been changed or disabled, or its secret rolled.
+    const endpoint = await findWebhookEndpoint(database, { id: endpointId });
+    if (endpoint?.status !== 'active') return;
+    const secrets = secretsOf(deps, endpoint);
+    if (secrets.length === 0) return;
+    const retries = [...running.values()].filter(({ isRetry }) => isRetry).length;
+    const due = await listDueDeliveries(database, endpointId, {
+      limit: LANES - running.size,
+      retriesMax: isInTime ? RETRY_LANES - retries : 0,
+      except: [...running.keys()],
+    });
+    for (const delivery of due) {
+      running.set(delivery.id, {
+        beganMs: performance.now(),
+        isRetry: delivery.attempts > 0,
+        ended: run({ endpoint, secrets }, delivery),
+      });
+    }
+  };
+
+  // After every success, not only the first after a failure: a worker may have been killed just before this.
+  const hasten = async () => {
+    let isAny = false;
+    for (const url of accepting) {
+      accepting.delete(url);
+      if (await hastenDeliveries(database, { endpointId, url })) isAny = true;
+    }
+    return isAny;
+  };
+
+  try {
+    for (;;) {
+      await startDue();
+      // While no lane is free, enough is due.
+      if (running.size < LANES && (await hasten())) continue;
+      const [error] = errors;
+      if (error !== undefined) throw error;
+      if (running.size === 0 && accepting.size === 0) break;
+      if (running.size > 0) await firstOf(running);
+    }
+  } finally {
+    // Otherwise the end of the connections would be recorded as a failure of the receiver.
+    await Promise.all([...running.values()].map(({ ended }) => ended));
+  }
+  // After all of them: one that it accepted may be recorded after one that it refused.
+  if (isLate) await disableIfLate(database, endpointId);
+}
+
+async function firstOf(running: ReadonlyMap<string, Running>): Promise<void> {
+  const ends = [...running.values()].map(({ ended }) => ended);
+  await Promise.race([...ends, delay(LOOK_MS, undefined, { ref: false })]);
 }
 
 /** A missing secret is the operator's fault, so it is no failed attempt of the receiver, and the events stay due. */
@@ -172,13 +258,15 @@ function signedMessage(
   };
 }
 
-/** The newest first. */
-function secretsOf(endpoint: WebhookEndpoint): SecretNumbers[] {
+/** Without those that a missing master secret made. The newest first. */
+function secretsOf({ signer }: SendDeps, endpoint: WebhookEndpoint): SecretNumbers[] {
   const { secret, secretMaster, previousSecret, previousSecretMaster } = endpoint;
   const newest = { secret, master: secretMaster };
-  return previousSecret === null || previousSecretMaster === null
-    ? [newest]
-    : [newest, { secret: previousSecret, master: previousSecretMaster }];
+  const secrets =
+    previousSecret === null || previousSecretMaster === null
+      ? [newest]
+      : [newest, { secret: previousSecret, master: previousSecretMaster }];
+  return secrets.filter((numbers) => signer.has(numbers));
 }
 
 function isReceived(posted: Posted): boolean {

@@ -59,9 +59,15 @@ export async function postNotice(
   `);
 }
 
+/** How many repeated notices one statement deletes: this takes a fraction of a second. */
+const REPEATED_MAX = 10_000;
+
 /**
  * Takes waiting notices, oldest first. For `leaseMs`, no other relay takes them. Topics of a newer release are left to
  * its relays.
+ * A webhook endpoint gets a notice with each event, and one signal answers all of them. So those that wait beside a
+ * notice that is taken are deleted: otherwise, the events of one account could delay everyone's notices. None of them
+ * is lost: the taken one stays until its signal was sent, which is after they were committed.
  */
 export async function takeNotices(
   connection: Connection,
@@ -69,14 +75,24 @@ export async function takeNotices(
   leaseMs: number,
 ): Promise<readonly Notice[]> {
   return connection.any(sql.type(noticeRow)`
-    update farebox.outbox
-    set attempts = attempts + 1, next_attempt_at = now() + ${durationOf(leaseMs)}
-    where id in (
-      select id from farebox.outbox
-      where next_attempt_at <= now() and topic = any(${sql.array(TOPICS, 'text')})
-      order by next_attempt_at limit ${limit} for update skip locked
+    with taken as (
+      update farebox.outbox
+      set attempts = attempts + 1, next_attempt_at = now() + ${durationOf(leaseMs)}
+      where id in (
+        select id from farebox.outbox
+        where next_attempt_at <= now() and topic = any(${sql.array(TOPICS, 'text')})
+        order by next_attempt_at limit ${limit} for update skip locked
+      )
+      returning id, topic, subject_id, attempts
+    ), repeated as (
+      delete from farebox.outbox where id = any (array(
+        select id from farebox.outbox
+        where subject_id = any (array(select distinct subject_id from taken where topic = 'webhook_endpoint'))
+          and topic = 'webhook_endpoint' and next_attempt_at <= now() and id <> all (array(select id from taken))
+        limit ${REPEATED_MAX} for update skip locked
+      ))
     )
-    returning id, topic, subject_id as "subjectId", attempts
+    select id, topic, subject_id as "subjectId", attempts from taken
   `);
 }
 

@@ -4,6 +4,7 @@ import { webhookProblem } from '../../src/egress/endpoints.ts';
 import { openPoster, type Posted } from '../../src/egress/post.ts';
 import type { LookupAll } from '../../src/egress/resolve-names.ts';
 import { startAgent, type Respond } from '../support/agents.ts';
+import { until } from '../support/stack.ts';
 
 const MESSAGE = { headers: { 'content-type': 'application/json' }, body: '{"a": 1}' };
 
@@ -68,6 +69,16 @@ describe('a guarded POST', () => {
     });
     assert.ok(endless.posted.kind === 'answered');
     assert.deepEqual([endless.posted.status, endless.posted.beginning], [200, 'begun']);
+  });
+
+  it('does not wait until the deadline for the body of an answer', async () => {
+    let answered: Posted | undefined;
+    void posting((_, response) => void response.writeHead(200).write('begun'), {
+      timeoutMs: 300_000, // longer than `until` waits
+    }).then(({ posted }) => (answered = posted));
+    const posted = await until(() => answered);
+    assert.ok(posted.kind === 'answered');
+    assert.deepEqual([posted.status, posted.beginning], [200, 'begun']);
   });
 
   it('reads no more of an answer than it keeps', async () => {

@@ -6,8 +6,6 @@ import assert from 'node:assert/strict';
 import type { ServerResponse } from 'node:http';
 import { Type } from 'typebox';
 import { wireId } from '../../src/domain/ids.ts';
-import { sendDue } from '../../src/events/send-due.ts';
-import { WebhookSigner } from '../../src/events/signing.ts';
 import { rollSecret } from '../../src/events/webhook-endpoints.ts';
 import { readBacklog } from '../../src/store/operators/backlog.ts';
 import { row, sql } from '../../src/store/database.ts';
@@ -16,7 +14,6 @@ import {
   listDueDeliveries,
   nextDeliveryInMs,
   postTest,
-  recordFailed,
   redeliver,
 } from '../../src/store/events/deliveries.ts';
 import { postEvent } from '../../src/store/events/events.ts';
@@ -25,21 +22,15 @@ import {
   deleteWebhookEndpoint,
   disableWebhookEndpoint,
   findWebhookEndpoint,
-  makeWebhookEndpoint,
   type WhichEndpoint,
 } from '../../src/store/events/webhook-endpoints.ts';
-import { readMasterSecrets } from '../../src/read-setting.ts';
 import { openTestLedger, type TestLedger } from '../support/ledger.ts';
-import { newPayer } from '../support/payer.ts';
 import { startReceiver, verify, type Receiver } from '../support/receiver.ts';
 import { holdEndpoint } from '../support/row-locks.ts';
 import { until } from '../support/stack.ts';
+import { endpointIn, NEW, OLD, refuseIn, sendIn, signerWith } from './sending.ts';
 
 const hastenedRow = row(Type.Object({ isHastened: Type.Boolean() }));
-const waitingRow = row(
-  Type.Object({ attempts: Type.Integer(), dueAt: Type.String(), url: Type.String() }),
-);
-
 describe('an endpoint', () => {
   let ledger: TestLedger;
   let receiver: Receiver | undefined;
@@ -62,7 +53,8 @@ describe('an endpoint', () => {
     const same = { types: undefined, description: undefined, isEnabled: undefined };
     const url = 'https://example.com/other';
     await changeWebhookEndpoint(ledger.database, which, { ...same, url });
-    await postTest(ledger.database, which, {});
+    // Something waits, but is not sent to the new address meanwhile.
+    await pausedEventIn(ledger, which);
     const answer = async (status: number) => {
       response.writeHead(status).end();
       await sent;
@@ -303,13 +295,10 @@ describe('an endpoint', () => {
       await database.query(sql.typeAlias('nothing')`
         update farebox.events set created_at = now() - make_interval(days => ${days}) where id = ${event.id}
       `);
-      receiver.respondWith(
-        (response) =>
-          void redeliver(database, which.id, event.id).then(() => response.writeHead(500).end()),
-      );
-      assert.equal((await sendIn(ledger, which.id)).nextInMs, 0);
-      assert.deepEqual(await attemptsOf(ledger, which.id), [['waiting', 1]]);
-      receiver.respondWith();
+      receiver.respondWith((response) => {
+        receiver?.respondWith();
+        void redeliver(database, which.id, event.id).then(() => response.writeHead(500).end());
+      });
       assert.equal((await sendIn(ledger, which.id)).nextInMs, null);
       assert.deepEqual(await attemptsOf(ledger, which.id), [['delivered', 2]]);
     });
@@ -357,7 +346,8 @@ describe('an endpoint that is enabled again', () => {
       await enable(false);
     });
     await enable(true);
-    assert.deepEqual(await listDueDeliveries(database, endpoint.id, 10), []);
+    const wanted = { limit: 10, retriesMax: 10, except: [] };
+    assert.deepEqual(await listDueDeliveries(database, endpoint.id, wanted), []);
     const [delivery] = await listDeliveries(database, endpoint.id, undefined, { limit: 10 });
     assert.equal(delivery?.status, 'failed');
   });
@@ -400,23 +390,6 @@ describe('an event that was posted by a transaction beside the one that ended it
   });
 });
 
-const OLD = 'a'.repeat(32);
-const NEW = 'b'.repeat(32);
-const SENDING = {
-  allowPrivate: true,
-  retryMs: 60_000,
-  onMissingMaster: () => {},
-  mailOwners: () => Promise.resolve(),
-};
-
-function signerWith(masterSecrets: string): WebhookSigner {
-  return new WebhookSigner(readMasterSecrets({ MASTER_SECRET: masterSecrets }));
-}
-
-function sendIn({ database }: TestLedger, id: string, masterSecrets = OLD) {
-  return sendDue({ ...SENDING, database, signer: signerWith(masterSecrets) }, id);
-}
-
 async function attemptsOf({ database }: TestLedger, id: string) {
   const page = { limit: 10, beforeId: undefined };
   const deliveries = await listDeliveries(database, id, undefined, page);
@@ -441,28 +414,4 @@ async function pausedEventIn(ledger: TestLedger, which: WhichEndpoint) {
     update farebox.webhook_endpoints set failing_since = null where id = ${which.id}
   `);
   return event;
-}
-
-/** Records an attempt that the endpoint refused. Returns whether the endpoint should be disabled. */
-async function refuseIn(
-  { database }: TestLedger,
-  endpointId: string,
-  eventId: string,
-  retryMs: number,
-) {
-  const waiting = await database.one(sql.type(waitingRow)`
-    select d.attempts, d.next_attempt_at::text as "dueAt", e.url
-    from farebox.webhook_deliveries d join farebox.webhook_endpoints e on e.id = d.endpoint_id
-    where d.event_id = ${eventId}
-  `);
-  const response = { durationMs: 1, responseStatus: 500, responseBody: '', error: null };
-  return recordFailed(database, { endpointId, eventId, ...waiting, ...response }, retryMs);
-}
-
-async function endpointIn({ database }: TestLedger, url = 'https://example.com/events') {
-  const { accountId } = await newPayer(database);
-  const settings = { url, types: null, description: '' };
-  const made = await makeWebhookEndpoint(database, accountId, 1, settings);
-  assert.ok('endpoint' in made);
-  return made.endpoint;
 }

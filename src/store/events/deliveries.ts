@@ -63,16 +63,39 @@ const columns = sql.fragment`
 `;
 const deliveries = sql.fragment`farebox.webhook_deliveries d join farebox.events e on e.id = d.event_id`;
 
-/** Lists due deliveries, the longest overdue first. */
+interface Wanted {
+  readonly limit: number;
+  /** How many of them may have failed before. */
+  readonly retriesMax: number;
+  /** The ids of events that are not wanted. */
+  readonly except: readonly string[];
+}
+
+/** Lists due deliveries, the longest overdue first. Retries that exceed `retriesMax` hide no first attempts. */
 export async function listDueDeliveries(
   connection: Connection,
   endpointId: string,
-  limit: number,
+  { limit, retriesMax, except }: Wanted,
 ): Promise<readonly DueDelivery[]> {
+  const isDue = sql.fragment`
+    endpoint_id = ${endpointId} and status = 'waiting' and next_attempt_at <= now()
+      and event_id <> all (${sql.array(except, 'uuid')})
+  `;
   return connection.any(sql.type(dueRow)`
+    with earliest as (
+      select event_id, next_attempt_at, attempts from farebox.webhook_deliveries
+      where ${isDue} order by next_attempt_at limit ${limit}
+    ), chosen as (
+      (select event_id from earliest where attempts > 0 order by next_attempt_at limit ${retriesMax})
+      union all
+      (
+        select event_id from farebox.webhook_deliveries
+        where ${isDue} and attempts = 0 order by next_attempt_at limit ${limit}
+      )
+    )
     select ${columns}, floor(extract(epoch from now()))::int8 as "signedAt", d.next_attempt_at::text as "dueAt"
     from ${deliveries}
-    where d.endpoint_id = ${endpointId} and d.status = 'waiting' and d.next_attempt_at <= now()
+    where d.endpoint_id = ${endpointId} and d.event_id = any (array(select event_id from chosen))
     order by d.next_attempt_at, d.event_id limit ${limit}
   `);
 }

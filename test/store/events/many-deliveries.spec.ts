@@ -5,7 +5,9 @@
 import assert from 'node:assert/strict';
 import { Client } from 'pg';
 import {
+  hastenDeliveries,
   listDeliveries,
+  listDueDeliveries,
   noteLateDeliveries,
   postTest,
 } from '../../../src/store/events/deliveries.ts';
@@ -17,7 +19,7 @@ import {
 } from '../../../src/store/events/webhook-endpoints.ts';
 import { openTestLedger, type TestLedger } from '../../support/ledger.ts';
 import { newPayer } from '../../support/payer.ts';
-import { nodesOf, plansOf, type PlanNode } from '../query-plans.ts';
+import { nodesOf, plansOf, rowsReadOf, type PlanNode } from '../query-plans.ts';
 
 const WAITING = 45_000;
 const ROWS_OF_STATEMENT_MAX = 20_000;
@@ -79,6 +81,48 @@ describe('an endpoint with very many waiting deliveries', () => {
     assert.equal(found, 1);
     const read = plans.map(deliveriesRead);
     assert.ok(Math.max(...read) < WAITING * 0.6, read.join(', '));
+  });
+
+  it('finds first attempts without reading the retries that are due', async () => {
+    await client.query(`
+      alter table farebox.webhook_deliveries disable trigger limit_updates;
+      update farebox.webhook_deliveries set attempts = 1, attempted_at = now()
+      where event_id <> (select event_id from farebox.webhook_deliveries order by event_id desc limit 1);
+      alter table farebox.webhook_deliveries enable trigger limit_updates;
+    `);
+    await client.query('vacuum analyze farebox.webhook_deliveries');
+    let attempts: readonly number[] = [];
+    const plans = await plansOf(ledger.database, client, async (connection) => {
+      const wanted = { limit: 8, retriesMax: 4, except: [] };
+      const due = await listDueDeliveries(connection, endpoint.id, wanted);
+      attempts = due.map((delivery) => delivery.attempts);
+    });
+    assert.deepEqual(
+      attempts.toSorted((a, b) => a - b),
+      [0, 1, 1, 1, 1],
+    );
+    const read = rowsReadOf('webhook_deliveries', plans);
+    assert.ok(read < 50, `${read}`);
+  });
+
+  it('reads none that was hastened before when it hastens those that wait', async () => {
+    const setDue = (inFuture: string, isHastened: boolean) =>
+      client.query(
+        `update farebox.webhook_deliveries set next_attempt_at = now() + $1::interval, is_hastened = $2`,
+        [inFuture, isHastened],
+      );
+    await client.query('alter table farebox.webhook_deliveries disable trigger limit_updates');
+    await setDue('1 hour', true);
+    await client.query('vacuum analyze farebox.webhook_deliveries');
+    let isAny = true;
+    const plans = await plansOf(ledger.database, client, async (connection) => {
+      isAny = await hastenDeliveries(connection, { endpointId: endpoint.id, url: endpoint.url });
+    });
+    await setDue('0', false);
+    await client.query('alter table farebox.webhook_deliveries enable trigger limit_updates');
+    assert.equal(isAny, false);
+    const read = rowsReadOf('webhook_deliveries', plans);
+    assert.ok(read < 10, `${read}`);
   });
 
   it('are noticed when they are late by the one that is due first', async () => {
