@@ -22,10 +22,12 @@ import {
   startProcessor,
   startTemporalServer,
   startWorker,
+  takePort,
   type Context,
   type Settings,
   type StartOptions,
 } from './parts.ts';
+import type { Claim } from './ports.ts';
 import { createProgress, type Progress } from './progress.ts';
 import { farebox } from './run-command.ts';
 
@@ -38,6 +40,7 @@ const STOPPING_MS = 20_000;
  * sent us.
  */
 const SAME_SIGNAL_MS = 1_000;
+const OTHER_PORT = 'choose another one with --port';
 
 /** Resolves when everything is up. The process then runs until a signal arrives. */
 export async function start(options: StartOptions): Promise<void> {
@@ -55,10 +58,14 @@ async function startOrStop(options: StartOptions): Promise<void> {
   refuseHalfSettings(options.env);
   refuseMetricsPort(options);
   refuseUnwritable(options.dataDir);
-  // A start that is refused leaves no new directory behind.
-  if (!existsSync(options.dataDir)) await refuseTakenApiPort(options);
+  // A start that is refused leaves no new directory behind. On an old one, an earlier start may still have the port.
+  const early = existsSync(options.dataDir) ? undefined : await takeApiPort(options);
   const lock = await hold(options.dataDir, progress);
-  const run = new Run(options.dataDir, progress, () => lock.release());
+  const claim = early ?? (await takeApiPort(options));
+  const run = new Run(options.dataDir, progress, () => {
+    claim.release();
+    lock.release();
+  });
   run.stopOnSignals();
   try {
     await startAll(options, run, progress);
@@ -73,7 +80,6 @@ async function startOrStop(options: StartOptions): Promise<void> {
 async function startAll(options: StartOptions, run: Run, progress: Progress): Promise<void> {
   const { dataDir } = options;
   const beganAt = performance.now();
-  await refuseTakenApiPort(options);
   const ports = await portsOf(dataDir);
   const servers: Context = { ...options, ports, progress, keep: (child) => run.keep(child) };
   const ours: Context = { ...servers, keep: (child) => run.keepOurs(child) };
@@ -97,6 +103,8 @@ async function startAll(options: StartOptions, run: Run, progress: Progress): Pr
   ]);
   const settings = { ...shared, ...database.settings, ...temporal, ...payments };
   await startWorker(ours, settings);
+  // Other programs do not know the claim, and may listen on the port by now.
+  await refuseTakenPort(options.port, options.env['HOST'], OTHER_PORT);
   await startApi(ours, settings);
   progress.end();
   announceRun(dataDir, settings);
@@ -104,8 +112,9 @@ async function startAll(options: StartOptions, run: Run, progress: Progress): Pr
   progress.line(`\nFarebox ready\n\n${summary(settings, dataDir, seconds, database)}`);
 }
 
-function refuseTakenApiPort({ port, env }: StartOptions): Promise<void> {
-  return refuseTakenPort(port, env['HOST'], 'choose another one with --port');
+/** For the whole start: the processes of the API listen only when everything else is up. */
+function takeApiPort({ port, env }: StartOptions): Promise<Claim> {
+  return takePort(port, env['HOST'], OTHER_PORT);
 }
 
 interface Prepared {

@@ -144,6 +144,21 @@ describe('farebox start', () => {
     assert.equal(existsSync(join(folder, 'other')), false);
   });
 
+  it('refuses one of two starts at once on the same port', async () => {
+    const port = await choosePort();
+    const both = ['one', 'two'].map((name) => launch({ dataDir: join(folder, name), port }));
+    const ended: Launched[] = [];
+    for (const start of both) void start.exited.then(() => ended.push(start));
+    const ready = () => both.filter((start) => start.output().includes('Farebox ready'));
+    await until(() => ready().length + ended.length === 2, { timeoutMs: START_TIMEOUT_MS });
+    assert.equal(ready().length, 1, both.map((start) => start.output()).join('\n'));
+    const [refused] = ended;
+    assert.match(refused?.output() ?? '', new RegExp(`port ${port} is taken.*--port`));
+    assert.equal(existsSync(refused?.dataDir ?? ''), false);
+    for (const start of ready()) start.process.kill('SIGTERM');
+    await Promise.all(both.map(({ exited }) => exited));
+  });
+
   it('stops the parts for maintenance when the port of the simulator is taken, and says so in a line', async () => {
     const holder = createServer().listen(0, '127.0.0.1');
     await until(() => holder.listening);
