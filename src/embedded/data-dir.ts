@@ -39,7 +39,7 @@ export interface Ports {
 export function holdDataDir(dataDir: string): { release(): void } | undefined {
   makeFirstMissing(dataDir);
   mkdirSync(dataDir, { recursive: true, mode: 0o700 });
-  return tryLock(dataDir);
+  return tryLock(dataDir, 'begin exclusive');
 }
 
 /** Where no directory can be made, such as in /proc, Node's `recursive` tries for ever. */
@@ -55,11 +55,14 @@ function makeFirstMissing(path: string): void {
   }
 }
 
-/** Whether a start holds the directory now. */
+/**
+ * Whether a start holds the directory now. A lock that can be shared tells: commands that ask at the same time must not
+ * take each other for a start.
+ */
 export function isHeld(dataDir: string): boolean {
   let lock: { release(): void } | undefined;
   try {
-    lock = tryLock(dataDir);
+    lock = tryLock(dataDir, 'begin; select 1 from sqlite_schema');
   } catch {
     return false; // the directory does not exist
   }
@@ -71,10 +74,10 @@ export function isHeld(dataDir: string): boolean {
  * Uses SQLite's lock on an empty database: the system releases it however the process ends, so a lock is never stale
  * and a reused process id never confuses it.
  */
-function tryLock(dataDir: string): { release(): void } | undefined {
+function tryLock(dataDir: string, begin: string): { release(): void } | undefined {
   const database = new DatabaseSync(join(dataDir, 'lock'), { timeout: 0 });
   try {
-    database.exec('begin exclusive');
+    database.exec(begin);
     return { release: () => database.close() };
   } catch (error) {
     database.close();

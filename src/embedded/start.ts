@@ -162,7 +162,11 @@ async function prepareConsole(progress: Progress): Promise<void> {
 async function hold(dataDir: string, progress: Progress): Promise<{ release(): void }> {
   for (let waitedMs = 0; ; waitedMs += 100) {
     const lock = holdDataDir(dataDir);
-    if (lock) return lock;
+    if (lock) {
+      // The settings of a start that was killed. From here on, commands would take them for this one's.
+      withdrawRun(dataDir);
+      return lock;
+    }
     if (waitedMs >= (hasAnnouncedRun(dataDir) ? ENDING_MS : STOPPING_MS)) break;
     if (waitedMs === ENDING_MS)
       progress.line(`Waiting for another Farebox to stop using ${dataDir}`);
