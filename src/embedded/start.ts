@@ -10,7 +10,7 @@ import { buildConsole } from './console-build.ts';
 import { DEFAULT_DATA_DIR, holdDataDir, portsOf } from './data-dir.ts';
 import { announceRun, hasAnnouncedRun, withdrawRun } from './environment.ts';
 import { explainFolderProblem, refuseUnwritable } from './folder-problem.ts';
-import { chargeCommand, firstAccountOf, signInUrlOf, type FirstAccount } from './first-account.ts';
+import { chargeCommand, openFirstAccount, type FirstAccount } from './first-account.ts';
 import { SupervisedChild } from './supervised-child.ts';
 import {
   refuseHalfSettings,
@@ -119,7 +119,7 @@ function takeApiPort({ port, env }: StartOptions): Promise<Claim> {
 
 interface Prepared {
   readonly settings: Settings;
-  readonly account?: FirstAccount | undefined;
+  readonly account?: FirstAccount;
   /** Signs the first account in to the console, once. */
   readonly signInUrl?: string;
 }
@@ -130,13 +130,12 @@ async function prepareDatabase(
   shared: Settings,
   processor: Promise<Settings>,
 ): Promise<Prepared> {
-  const { dataDir, env } = context;
+  const { dataDir, env, progress } = context;
   const settings = await migrateDatabase(context, shared);
   if (env['DATABASE_URL'] || env['STRIPE_SECRET_KEY']) return { settings };
   const all = { ...shared, ...settings, ...(await processor) };
   const run = (...args: readonly string[]) => farebox(context, all, ...args);
-  const account = await firstAccountOf(dataDir, run);
-  return { settings, account, signInUrl: await signInUrlOf(account, run) };
+  return { settings, ...(await openFirstAccount(dataDir, run, (line) => progress.line(line))) };
 }
 
 async function migrateDatabase(context: Context, shared: Settings): Promise<Settings> {

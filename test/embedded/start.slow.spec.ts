@@ -249,6 +249,16 @@ describe('farebox start', () => {
     assert.ok((await run('account', 'show', consumerId, place)).includes(email));
   });
 
+  it('creates another first account, and says so, if the database does not have the one of its keys', async () => {
+    running.process.kill('SIGTERM');
+    await running.exited;
+    await rm(join(place.dataDir, 'postgres'), { recursive: true });
+    running = await launchReady(place);
+    assert.match(running.output(), /not in the database.*creates another one/);
+    assert.match(running.output(), /The first account, you@example\.com, was given/);
+    assert.equal(await balanceOf(running), 10);
+  });
+
   it('refuses data of a newer release, and does not change it', async () => {
     const { DATABASE_URL } = await environmentOf(place);
     const client = new Client({ connectionString: DATABASE_URL });
