@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Child } from './child.ts';
 import { buildConsole } from './console-build.ts';
-import { DEFAULT_DATA_DIR, holdDataDir, portsOf } from './data-dir.ts';
+import { DEFAULT_DATA_DIR, holdDataDir, holdPackages, portsOf } from './data-dir.ts';
 import { announceRun, hasAnnouncedRun, withdrawRun } from './environment.ts';
 import { explainFolderProblem, refuseUnwritable } from './folder-problem.ts';
 import { chargeCommand, openFirstAccount, type FirstAccount } from './first-account.ts';
@@ -62,7 +62,9 @@ async function startOrStop(options: StartOptions): Promise<void> {
   const early = existsSync(options.dataDir) ? undefined : await takeApiPort(options);
   const lock = await hold(options.dataDir, progress);
   const claim = early ?? (await takeApiPort(options));
+  const packages = holdPackages();
   const run = new Run(options.dataDir, progress, () => {
+    packages?.release();
     claim.release();
     lock.release();
   });

@@ -10,12 +10,14 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { promisify } from 'node:util';
 import { Client } from 'pg';
 import { choosePort } from '../support/ports.ts';
 import { until } from '../support/stack.ts';
 
 const COMMAND = join(import.meta.dirname, '../../bin/farebox');
+const MODULES = join(import.meta.dirname, '../../node_modules');
 /** Five programs that start together: seconds alone, over a minute on a busy machine. */
 const START_TIMEOUT_MS = 200_000;
 
@@ -131,6 +133,12 @@ describe('farebox start', () => {
     assert.equal(await second.exited, 1);
     assert.match(second.output(), /another Farebox is using .*--data-dir/);
     assert.equal(await balanceOf(running), 9.95);
+  });
+
+  it('locks the installed packages, so that no command replaces them', () => {
+    const lock = new DatabaseSync(join(MODULES, '.in-use'), { timeout: 0 });
+    assert.throws(() => lock.exec('begin exclusive'), /locked/);
+    lock.close();
   });
 
   it('refuses a port in use, with the port and what to do', async () => {
