@@ -15,6 +15,7 @@ import {
   rmSync,
   statSync,
   truncateSync,
+  writeFileSync,
 } from 'node:fs';
 import { dirname } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -30,6 +31,8 @@ export interface ChildOptions {
   /** `message`: the child sends `{ready: true}` over its channel. A function is polled until it returns true. */
   readonly ready: 'message' | ((pid: number) => boolean | Promise<boolean>);
   readonly readyTimeoutMs?: number;
+  /** The file that gets its process id at once, so that a later start finds it even if it never becomes ready. */
+  readonly pidFile?: string;
   /** The launcher before the command. By default one that has the kernel kill the child when this process dies. */
   readonly launcher?: readonly string[];
   readonly stopSignal?: NodeJS.Signals;
@@ -101,17 +104,23 @@ export async function startChild(options: ChildOptions): Promise<Child> {
   child.on('message', (message) => {
     if ((message as { ready?: unknown } | null)?.ready === true) saidReady = true;
   });
-  const deadline = Date.now() + (options.readyTimeoutMs ?? 60_000);
-  for (;;) {
-    const isReady =
-      ready === 'message' ? saidReady : child.pid !== undefined && (await ready(child.pid));
-    if (isReady && ended === undefined) break;
-    if (ended !== undefined) throw new ChildError(`${name} did not start: ${ended}${log.tail()}`);
-    if (Date.now() > deadline) {
-      await stop();
-      throw new ChildError(`${name} was not ready in time${log.tail()}`);
+  const untilReady = async (): Promise<void> => {
+    const deadline = Date.now() + (options.readyTimeoutMs ?? 60_000);
+    for (;;) {
+      const isReady =
+        ready === 'message' ? saidReady : child.pid !== undefined && (await ready(child.pid));
+      if (isReady && ended === undefined) return;
+      if (ended !== undefined) throw new ChildError(`${name} did not start: ${ended}${log.tail()}`);
+      if (Date.now() > deadline) throw new ChildError(`${name} was not ready in time${log.tail()}`);
+      await Promise.race([delay(POLL_MS), exited]);
     }
-    await Promise.race([delay(POLL_MS), exited]);
+  };
+  try {
+    if (options.pidFile && child.pid) writeFileSync(options.pidFile, String(child.pid));
+    await untilReady();
+  } catch (error) {
+    await stop();
+    throw error;
   }
   return {
     name,

@@ -12,6 +12,10 @@ import { choosePort } from './ports.ts';
 /** In the checkout, so that a command finds the start from any directory. */
 export const DEFAULT_DATA_DIR = join(ROOT, '.farebox');
 
+const LOCK_FILE = 'lock';
+/** Begins a transaction whose lock others can share. */
+const SHARED = 'begin; select 1 from sqlite_schema';
+
 export interface Secrets {
   readonly masterSecret: string;
   readonly simulatorKey: string;
@@ -39,7 +43,7 @@ export interface Ports {
 export function holdDataDir(dataDir: string): { release(): void } | undefined {
   makeFirstMissing(dataDir);
   mkdirSync(dataDir, { recursive: true, mode: 0o700 });
-  return tryLock(dataDir);
+  return tryLock(join(dataDir, LOCK_FILE), 'begin exclusive');
 }
 
 /** Where no directory can be made, such as in /proc, Node's `recursive` tries for ever. */
@@ -55,11 +59,14 @@ function makeFirstMissing(path: string): void {
   }
 }
 
-/** Whether a start holds the directory now. */
+/**
+ * Whether a start holds the directory now. A lock that can be shared tells: commands that ask at the same time must not
+ * take each other for a start.
+ */
 export function isHeld(dataDir: string): boolean {
   let lock: { release(): void } | undefined;
   try {
-    lock = tryLock(dataDir);
+    lock = tryLock(join(dataDir, LOCK_FILE), SHARED);
   } catch {
     return false; // the directory does not exist
   }
@@ -68,13 +75,25 @@ export function isHeld(dataDir: string): boolean {
 }
 
 /**
+ * Keeps bin/farebox from installing: PostgreSQL and our processes run from the packages. Any number of starts hold them
+ * at once. Undefined where this user cannot, such as in another user's checkout.
+ */
+export function holdPackages(): { release(): void } | undefined {
+  try {
+    return tryLock(join(ROOT, 'node_modules/.in-use'), SHARED);
+  } catch {
+    return undefined;
+  }
+}
+
+/**
  * Uses SQLite's lock on an empty database: the system releases it however the process ends, so a lock is never stale
  * and a reused process id never confuses it.
  */
-function tryLock(dataDir: string): { release(): void } | undefined {
-  const database = new DatabaseSync(join(dataDir, 'lock'), { timeout: 0 });
+function tryLock(file: string, begin: string): { release(): void } | undefined {
+  const database = new DatabaseSync(file, { timeout: 0 });
   try {
-    database.exec('begin exclusive');
+    database.exec(begin);
     return { release: () => database.close() };
   } catch (error) {
     database.close();

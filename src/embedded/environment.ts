@@ -23,10 +23,12 @@ export function hasAnnouncedRun(dataDir: string): boolean {
   return readJson(dataDir, FILE) !== undefined;
 }
 
-/** The start that is running on this data directory. After kill -9 the file still exists, but nobody holds the lock. */
+/**
+ * The start that is running on this data directory. After kill -9 the file still exists, but nobody holds the lock;
+ * the next start that holds it first removes the file.
+ */
 function findRun(dataDir: string): Run | undefined {
-  const run = readJson(dataDir, FILE) as Run | undefined;
-  return run && isHeld(dataDir) ? run : undefined;
+  return isHeld(dataDir) ? (readJson(dataDir, FILE) as Run | undefined) : undefined;
 }
 
 /** The settings of the running start; throws when there is none. */

@@ -17,13 +17,35 @@ const FIRST_EMAIL = 'you@example.com';
 const FIRST_BALANCE_DOLLARS = 10;
 const FILE = 'first-account.json';
 
-/** `farebox` runs one of our commands and returns its output. */
-export async function firstAccountOf(
+/** Runs one of our commands and returns its output. */
+type Farebox = (...args: readonly string[]) => Promise<string>;
+
+interface Opened {
+  readonly account: FirstAccount;
+  /** Signs its owner in to the console, once: a new link at each start. */
+  readonly signInUrl: string;
+}
+
+/** Creates the account if there is none. `report` receives a line when there is none any more. */
+export async function openFirstAccount(
   dataDir: string,
-  farebox: (...args: readonly string[]) => Promise<string>,
-): Promise<FirstAccount> {
+  farebox: Farebox,
+  report: (line: string) => void,
+): Promise<Opened> {
   const kept = readJson(dataDir, FILE) as FirstAccount | undefined;
-  if (kept) return kept;
+  if (kept) {
+    const signInUrl = await findSignInUrl(kept, farebox);
+    if (signInUrl !== undefined) return { account: kept, signInUrl };
+    report(
+      `The first account, ${kept.consumerId}, is not in the database, which may have been removed or restored: ` +
+        'this start creates another one',
+    );
+  }
+  const account = await createFirstAccount(dataDir, farebox);
+  return { account, signInUrl: await signInUrlOf(account, farebox) };
+}
+
+async function createFirstAccount(dataDir: string, farebox: Farebox): Promise<FirstAccount> {
   const create = async (email: string): Promise<FirstAccount> => {
     const balance = `--balance=${FIRST_BALANCE_DOLLARS}`;
     const printed = await farebox('account', 'create', `--email=${email}`, balance, '--json');
@@ -53,11 +75,19 @@ export function toolServerSettings(dataDir: string, baseUrl: string): Record<str
   };
 }
 
-/** A link that signs its owner in to the console, once: a new one at each start. */
-export async function signInUrlOf(
-  { consumerId }: FirstAccount,
-  farebox: (...args: readonly string[]) => Promise<string>,
-): Promise<string> {
+/** Undefined when the database does not have the account. */
+async function findSignInUrl(account: FirstAccount, farebox: Farebox): Promise<string | undefined> {
+  try {
+    return await signInUrlOf(account, farebox);
+  } catch (error) {
+    if ((error as Error).message.includes(`Account ${account.consumerId} not found`)) {
+      return undefined;
+    }
+    throw error;
+  }
+}
+
+async function signInUrlOf({ consumerId }: FirstAccount, farebox: Farebox): Promise<string> {
   return (await farebox('account', 'sign-in-link', consumerId)).trim();
 }
 

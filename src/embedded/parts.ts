@@ -9,7 +9,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { ROOT } from '../root.ts';
 import { startChild, type Child, type Environment } from './child.ts';
 import { secretsOf, type Ports } from './data-dir.ts';
-import { findPortHolder, isPortFree } from './ports.ts';
+import { claimPort, findPortHolder, isPortFree, type Claim } from './ports.ts';
 import { startPostgres } from './postgres.ts';
 import type { Progress } from './progress.ts';
 import { findTemporal } from './temporal-binary.ts';
@@ -282,12 +282,39 @@ export async function refuseTakenPort(
   host: string | undefined,
   advice: string,
 ): Promise<void> {
-  for (let waitedMs = 0; waitedMs <= LET_GO_MS; waitedMs += 100) {
-    if (await isPortFree(port, host).catch(explainPort(port, host))) return;
+  const isFree = () => isPortFree(port, host).catch(explainPort(port, host));
+  if (!(await onceLetGo(isFree))) throw takenError(port, findPortHolder(port), advice);
+}
+
+/**
+ * Throws when the port is taken, or when another start has claimed it and does not listen yet. The claim comes first:
+ * to ask whether a port is free takes it for a moment, in which the other start could not listen.
+ */
+export async function takePort(
+  port: number,
+  host: string | undefined,
+  advice: string,
+): Promise<Claim> {
+  const claim = await onceLetGo(() => claimPort(port));
+  if (!claim) {
+    const holder = findPortHolder(port) ?? 'another Farebox that is starting or stopping';
+    throw takenError(port, holder, advice);
+  }
+  await refuseTakenPort(port, host, advice);
+  return claim;
+}
+
+function takenError(port: number, holder: string | undefined, advice: string): Error {
+  return new Error(`port ${port} is taken${holder ? ` by ${holder}` : ''}: ${advice}`);
+}
+
+/** Asks until the answer is positive or a killed start has had its time. */
+async function onceLetGo<T>(ask: () => Promise<T>): Promise<T> {
+  for (let waitedMs = 0; ; waitedMs += 100) {
+    const answer = await ask();
+    if (answer || waitedMs >= LET_GO_MS) return answer;
     await delay(100);
   }
-  const holder = findPortHolder(port);
-  throw new Error(`port ${port} is taken${holder ? ` by ${holder}` : ''}: ${advice}`);
 }
 
 /** For what the system says about a port that it does not let us open at all. */

@@ -28,6 +28,28 @@ export async function isPortFree(port: number, host = '127.0.0.1'): Promise<bool
   return free;
 }
 
+export interface Claim {
+  release(): void;
+}
+
+/**
+ * Claims the port before its servers listen, against other starts. The processes of the API share their port, and the
+ * system would let those of two starts share it too. An abstract socket is as unique as the port (both belong to the
+ * network namespace), and ends with this process. Undefined when another process has it. Only Linux has such sockets,
+ * and only there processes share a port.
+ */
+export function claimPort(port: number): Promise<Claim | undefined> {
+  const server = createServer((socket) => socket.destroy());
+  const claim = { release: () => void server.close() };
+  if (process.platform !== 'linux') return Promise.resolve(claim);
+  return new Promise((resolve, reject) => {
+    server.once('error', (error: NodeJS.ErrnoException) =>
+      error.code === 'EADDRINUSE' ? resolve(undefined) : reject(error),
+    );
+    server.listen({ path: `\0farebox-port-${port}` }, () => resolve(claim)).unref();
+  });
+}
+
 /** The preferred port when it is free, otherwise another one of the range, which this process did not choose lately. */
 export async function choosePort(preferred?: number, range = RANGE): Promise<number> {
   if (preferred !== undefined && (await isPortFree(preferred))) return preferred;

@@ -7,10 +7,10 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Child } from './child.ts';
 import { buildConsole } from './console-build.ts';
-import { DEFAULT_DATA_DIR, holdDataDir, portsOf } from './data-dir.ts';
+import { DEFAULT_DATA_DIR, holdDataDir, holdPackages, portsOf } from './data-dir.ts';
 import { announceRun, hasAnnouncedRun, withdrawRun } from './environment.ts';
 import { explainFolderProblem, refuseUnwritable } from './folder-problem.ts';
-import { chargeCommand, firstAccountOf, signInUrlOf, type FirstAccount } from './first-account.ts';
+import { chargeCommand, openFirstAccount, type FirstAccount } from './first-account.ts';
 import { SupervisedChild } from './supervised-child.ts';
 import {
   refuseHalfSettings,
@@ -22,10 +22,12 @@ import {
   startProcessor,
   startTemporalServer,
   startWorker,
+  takePort,
   type Context,
   type Settings,
   type StartOptions,
 } from './parts.ts';
+import type { Claim } from './ports.ts';
 import { createProgress, type Progress } from './progress.ts';
 import { farebox } from './run-command.ts';
 
@@ -38,6 +40,7 @@ const STOPPING_MS = 20_000;
  * sent us.
  */
 const SAME_SIGNAL_MS = 1_000;
+const OTHER_PORT = 'choose another one with --port';
 
 /** Resolves when everything is up. The process then runs until a signal arrives. */
 export async function start(options: StartOptions): Promise<void> {
@@ -55,10 +58,16 @@ async function startOrStop(options: StartOptions): Promise<void> {
   refuseHalfSettings(options.env);
   refuseMetricsPort(options);
   refuseUnwritable(options.dataDir);
-  // A start that is refused leaves no new directory behind.
-  if (!existsSync(options.dataDir)) await refuseTakenApiPort(options);
+  // A start that is refused leaves no new directory behind. On an old one, an earlier start may still have the port.
+  const early = existsSync(options.dataDir) ? undefined : await takeApiPort(options);
   const lock = await hold(options.dataDir, progress);
-  const run = new Run(options.dataDir, progress, () => lock.release());
+  const claim = early ?? (await takeApiPort(options));
+  const packages = holdPackages();
+  const run = new Run(options.dataDir, progress, () => {
+    packages?.release();
+    claim.release();
+    lock.release();
+  });
   run.stopOnSignals();
   try {
     await startAll(options, run, progress);
@@ -73,7 +82,6 @@ async function startOrStop(options: StartOptions): Promise<void> {
 async function startAll(options: StartOptions, run: Run, progress: Progress): Promise<void> {
   const { dataDir } = options;
   const beganAt = performance.now();
-  await refuseTakenApiPort(options);
   const ports = await portsOf(dataDir);
   const servers: Context = { ...options, ports, progress, keep: (child) => run.keep(child) };
   const ours: Context = { ...servers, keep: (child) => run.keepOurs(child) };
@@ -97,6 +105,8 @@ async function startAll(options: StartOptions, run: Run, progress: Progress): Pr
   ]);
   const settings = { ...shared, ...database.settings, ...temporal, ...payments };
   await startWorker(ours, settings);
+  // Other programs do not know the claim, and may listen on the port by now.
+  await refuseTakenPort(options.port, options.env['HOST'], OTHER_PORT);
   await startApi(ours, settings);
   progress.end();
   announceRun(dataDir, settings);
@@ -104,13 +114,14 @@ async function startAll(options: StartOptions, run: Run, progress: Progress): Pr
   progress.line(`\nFarebox ready\n\n${summary(settings, dataDir, seconds, database)}`);
 }
 
-function refuseTakenApiPort({ port, env }: StartOptions): Promise<void> {
-  return refuseTakenPort(port, env['HOST'], 'choose another one with --port');
+/** For the whole start: the processes of the API listen only when everything else is up. */
+function takeApiPort({ port, env }: StartOptions): Promise<Claim> {
+  return takePort(port, env['HOST'], OTHER_PORT);
 }
 
 interface Prepared {
   readonly settings: Settings;
-  readonly account?: FirstAccount | undefined;
+  readonly account?: FirstAccount;
   /** Signs the first account in to the console, once. */
   readonly signInUrl?: string;
 }
@@ -121,13 +132,12 @@ async function prepareDatabase(
   shared: Settings,
   processor: Promise<Settings>,
 ): Promise<Prepared> {
-  const { dataDir, env } = context;
+  const { dataDir, env, progress } = context;
   const settings = await migrateDatabase(context, shared);
   if (env['DATABASE_URL'] || env['STRIPE_SECRET_KEY']) return { settings };
   const all = { ...shared, ...settings, ...(await processor) };
   const run = (...args: readonly string[]) => farebox(context, all, ...args);
-  const account = await firstAccountOf(dataDir, run);
-  return { settings, account, signInUrl: await signInUrlOf(account, run) };
+  return { settings, ...(await openFirstAccount(dataDir, run, (line) => progress.line(line))) };
 }
 
 async function migrateDatabase(context: Context, shared: Settings): Promise<Settings> {
@@ -153,7 +163,11 @@ async function prepareConsole(progress: Progress): Promise<void> {
 async function hold(dataDir: string, progress: Progress): Promise<{ release(): void }> {
   for (let waitedMs = 0; ; waitedMs += 100) {
     const lock = holdDataDir(dataDir);
-    if (lock) return lock;
+    if (lock) {
+      // The settings of a start that was killed. From here on, commands would take them for this one's.
+      withdrawRun(dataDir);
+      return lock;
+    }
     if (waitedMs >= (hasAnnouncedRun(dataDir) ? ENDING_MS : STOPPING_MS)) break;
     if (waitedMs === ENDING_MS)
       progress.line(`Waiting for another Farebox to stop using ${dataDir}`);

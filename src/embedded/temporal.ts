@@ -3,7 +3,8 @@
  * kill -9: the file has a write-ahead log that is synced at each commit.
  */
 import { execFile } from 'node:child_process';
-import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { SEARCH_ATTRIBUTES } from '../domain/search-attributes.ts';
@@ -52,15 +53,25 @@ export const PINGS: Readonly<Record<string, string>> = {
 
 const PRAGMAS = ['journal_mode=WAL', 'synchronous=FULL'];
 
+const DATABASE_FILE = 'temporal.db';
+/** The process id of the last server. */
+const PID_FILE = 'started.pid';
+/** The process id of the last server that became ready. Once it exists, so does a complete database. */
+const READY_FILE = 'server.pid';
+
 const run = promisify(execFile);
 
 export async function startTemporal(options: TemporalOptions): Promise<Temporal> {
   const { program, dataDir, port, uiPort } = options;
   await mkdir(dataDir, { recursive: true, mode: 0o700 });
-  const pidFile = join(dataDir, 'server.pid');
-  const leftover = Number(await readFile(pidFile, 'utf8').catch(() => ''));
-  // Two servers would destroy the file.
-  await stopLeftover(leftover, dataDir, 'SIGTERM');
+  const pidFile = join(dataDir, PID_FILE);
+  const readyFile = join(dataDir, READY_FILE);
+  for (const file of [pidFile, readyFile]) {
+    const leftover = Number(await readFile(file, 'utf8').catch(() => ''));
+    // Two servers would destroy the database.
+    await stopLeftover(leftover, dataDir, 'SIGTERM');
+  }
+  if (!existsSync(readyFile)) await removeUnfinished(dataDir);
   const address = `127.0.0.1:${port}`;
   // Without the caller's TEMPORAL_... settings, and without a profile from the home directory.
   const env = { PATH: options.env['PATH'], HOME: dataDir, ...options.ownEnv };
@@ -68,7 +79,7 @@ export async function startTemporal(options: TemporalOptions): Promise<Temporal>
     ip: '127.0.0.1',
     port,
     'ui-port': uiPort,
-    'db-filename': join(dataDir, 'temporal.db'),
+    'db-filename': join(dataDir, DATABASE_FILE),
     'log-level': 'warn',
   };
   const child = await startChild({
@@ -90,14 +101,22 @@ export async function startTemporal(options: TemporalOptions): Promise<Temporal>
     ],
     env,
     logFile: options.logFile,
+    pidFile,
     ready: async () =>
       (await isPortOpen(port)) && (await hasDefaultNamespace(program, address, env)),
   });
-  await writeFile(pidFile, String(child.pid)).catch(async (error: unknown) => {
+  await writeFile(readyFile, String(child.pid)).catch(async (error: unknown) => {
     await child.stop();
     throw error;
   });
   return { ...child, address, uiUrl: `http://127.0.0.1:${uiPort}` };
+}
+
+/** The server creates its tables one by one, and only if there is no file yet: killed meanwhile, it could never start. */
+async function removeUnfinished(dataDir: string): Promise<void> {
+  for (const suffix of ['', '-wal', '-shm', '-journal']) {
+    await rm(join(dataDir, `${DATABASE_FILE}${suffix}`), { force: true });
+  }
 }
 
 async function hasDefaultNamespace(

@@ -1,12 +1,22 @@
 /** bin/farebox: what runs before anything is installed. npm is a stand-in here, everything else is real. */
 import assert from 'node:assert/strict';
 import { spawn, type ChildProcess } from 'node:child_process';
-import { copyFile, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { once } from 'node:events';
+import { copyFile, cp, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { until } from '../support/stack.ts';
 
 const COMMAND = join(import.meta.dirname, '../../bin/farebox');
+const SOURCES = join(import.meta.dirname, '../../src');
+
+const CLI_THAT_STARTS = `
+import { holdPackages } from './embedded/data-dir.ts';
+if (process.argv[2] === 'start') {
+  const held = holdPackages();
+  console.log('started');
+  setInterval(() => held?.release, 60_000);
+}`;
 
 /** Records that it ran, takes some time, and leaves npm's record. */
 const NPM = `
@@ -32,6 +42,7 @@ interface Ended {
 
 describe('bin/farebox', () => {
   let clone: string;
+  const launched: ChildProcess[] = [];
 
   beforeEach(async () => {
     clone = await mkdtemp(join(tmpdir(), 'farebox-clone-'));
@@ -48,15 +59,18 @@ describe('bin/farebox', () => {
   });
 
   afterEach(async () => {
+    for (const child of launched.splice(0)) child.kill('SIGKILL');
     await rm(clone, { recursive: true, force: true });
   });
 
   function launch(args: readonly string[], env: NodeJS.ProcessEnv = {}): ChildProcess {
-    return spawn(process.execPath, [join(clone, 'bin/farebox'), ...args], {
+    const child = spawn(process.execPath, [join(clone, 'bin/farebox'), ...args], {
       cwd: tmpdir(),
       env: { PATH: process.env['PATH'], npm_execpath: join(clone, 'npm-cli.js'), ...env },
       stdio: 'pipe',
     });
+    launched.push(child);
+    return child;
   }
 
   const run = (args: readonly string[], env?: NodeJS.ProcessEnv) => ended(launch(args, env));
@@ -80,6 +94,28 @@ describe('bin/farebox', () => {
     const packages = { ...PACKAGES, 'node_modules/needed': { version: '1.0.1' } };
     await writeFile(join(clone, 'package-lock.json'), JSON.stringify({ packages }));
     await run(['second']);
+    assert.equal((await npmRuns()).length, 2);
+  });
+
+  it('does not install beneath a running start, which uses the packages', async () => {
+    await run(['first']);
+    for (const file of ['root.ts', 'embedded/data-dir.ts', 'embedded/ports.ts']) {
+      await cp(join(SOURCES, file), join(clone, 'src', file));
+    }
+    await writeFile(join(clone, 'src/cli.ts'), CLI_THAT_STARTS);
+    const starts = [launch(['start']), launch(['start'])];
+    for (const { stdout } of starts) if (stdout) await once(stdout, 'data');
+    const packages = { ...PACKAGES, 'node_modules/needed': { version: '1.0.1' } };
+    await writeFile(join(clone, 'package-lock.json'), JSON.stringify({ packages }));
+    for (const start of starts) {
+      const { code, stderr } = await run(['doctor']);
+      assert.equal(code, 1);
+      assert.match(stderr, /^farebox: .* a running `farebox start` uses .* Stop it first.*\n$/);
+      start.kill('SIGKILL');
+      await ended(start);
+    }
+    assert.equal((await npmRuns()).length, 1);
+    assert.equal((await run(['doctor'])).code, 0);
     assert.equal((await npmRuns()).length, 2);
   });
 

@@ -1,11 +1,19 @@
 /** The settings that a start gives to its processes, and the combinations that it refuses. */
 import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { holdDataDir, secretsOf } from '../../src/embedded/data-dir.ts';
 import { announceRun, environmentOf } from '../../src/embedded/environment.ts';
 import { refuseHalfSettings, refuseMetricsPort, sharedSettings } from '../../src/embedded/parts.ts';
+
+const SOURCES = join(import.meta.dirname, '../../src');
+const CLI = join(SOURCES, 'cli.ts');
+const DATA_DIR_MODULE = join(SOURCES, 'embedded/data-dir.ts');
 
 const startWith = (METRICS_PORT: string) => ({
   port: 8_080,
@@ -95,5 +103,42 @@ describe('the settings of a start', () => {
     } finally {
       lock?.release();
     }
+  });
+
+  it('are not those of a killed start while the next one starts', async () => {
+    announceRun(dataDir, { DATABASE_URL: 'postgres://killed/farebox' });
+    const holder = createServer().listen(0, '127.0.0.1');
+    await once(holder, 'listening');
+    const { port } = holder.address() as AddressInfo;
+    // It ends because its port is taken, which it finds when it holds the directory.
+    const start = spawn(
+      process.execPath,
+      [CLI, 'start', `--port=${port}`, `--data-dir=${dataDir}`],
+      {
+        env: { PATH: process.env['PATH'] },
+        stdio: ['ignore', 'ignore', 'pipe'],
+      },
+    );
+    assert.match(await text(start.stderr), new RegExp(`port ${port} is taken`));
+    holder.close();
+    const lock = holdDataDir(dataDir);
+    try {
+      await assert.rejects(environmentOf(dataDir, {}), /Farebox is not running/);
+    } finally {
+      lock?.release();
+    }
+  });
+
+  it('are not those of a killed start when several commands ask at the same time', async () => {
+    const code = `
+      const { isHeld } = await import(${JSON.stringify(DATA_DIR_MODULE)});
+      for (let count = 0; count < 5_000; count++) if (isHeld(${JSON.stringify(dataDir)})) process.exit(1);`;
+    const ended = Array.from({ length: 3 }, () =>
+      once(spawn(process.execPath, ['--input-type=module', '--eval', code]), 'close'),
+    );
+    assert.deepEqual(
+      (await Promise.all(ended)).map(([exitCode]) => exitCode),
+      [0, 0, 0],
+    );
   });
 });

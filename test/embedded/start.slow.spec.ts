@@ -10,12 +10,14 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { parseEnv, promisify } from 'node:util';
 import { Client } from 'pg';
 import { choosePort } from '../support/ports.ts';
 import { until } from '../support/stack.ts';
 
 const COMMAND = join(import.meta.dirname, '../../bin/farebox');
+const MODULES = join(import.meta.dirname, '../../node_modules');
 /** Five programs that start together: seconds alone, over a minute on a busy machine. */
 const START_TIMEOUT_MS = 200_000;
 
@@ -133,6 +135,12 @@ describe('farebox start', () => {
     assert.equal(await balanceOf(running), 9.95);
   });
 
+  it('locks the installed packages, so that no command replaces them', () => {
+    const lock = new DatabaseSync(join(MODULES, '.in-use'), { timeout: 0 });
+    assert.throws(() => lock.exec('begin exclusive'), /locked/);
+    lock.close();
+  });
+
   it('refuses a port in use, with the port and what to do', async () => {
     const holder = createServer().listen(0, '127.0.0.1');
     await until(() => holder.listening);
@@ -142,6 +150,21 @@ describe('farebox start', () => {
     holder.close();
     assert.match(refused.output(), new RegExp(`port ${port} is taken.*--port`));
     assert.equal(existsSync(join(folder, 'other')), false);
+  });
+
+  it('refuses one of two starts at once on the same port', async () => {
+    const port = await choosePort();
+    const both = ['one', 'two'].map((name) => launch({ dataDir: join(folder, name), port }));
+    const ended: Launched[] = [];
+    for (const start of both) void start.exited.then(() => ended.push(start));
+    const ready = () => both.filter((start) => start.output().includes('Farebox ready'));
+    await until(() => ready().length + ended.length === 2, { timeoutMs: START_TIMEOUT_MS });
+    assert.equal(ready().length, 1, both.map((start) => start.output()).join('\n'));
+    const [refused] = ended;
+    assert.match(refused?.output() ?? '', new RegExp(`port ${port} is taken.*--port`));
+    assert.equal(existsSync(refused?.dataDir ?? ''), false);
+    for (const start of ready()) start.process.kill('SIGTERM');
+    await Promise.all(both.map(({ exited }) => exited));
   });
 
   it('stops the parts for maintenance when the port of the simulator is taken, and says so in a line', async () => {
@@ -232,6 +255,16 @@ describe('farebox start', () => {
     const kept = await readFile(join(place.dataDir, 'first-account.json'), 'utf8');
     const { consumerId } = JSON.parse(kept) as { consumerId: string };
     assert.ok((await run('account', 'show', consumerId, place)).includes(email));
+  });
+
+  it('creates another first account, and says so, if the database does not have the one of its keys', async () => {
+    running.process.kill('SIGTERM');
+    await running.exited;
+    await rm(join(place.dataDir, 'postgres'), { recursive: true });
+    running = await launchReady(place);
+    assert.match(running.output(), /not in the database.*creates another one/);
+    assert.match(running.output(), /The first account, you@example\.com, was given/);
+    assert.equal(await balanceOf(running), 10);
   });
 
   it('refuses data of a newer release, and does not change it', async () => {
