@@ -109,7 +109,7 @@ describe('bin/farebox', () => {
     await writeFile(join(clone, 'package-lock.json'), JSON.stringify({ packages }));
     for (const start of starts) {
       const { code, stderr } = await run(['doctor']);
-      assert.equal(code, 1);
+      assert.equal(code, 2);
       assert.match(stderr, /^farebox: .* a running `farebox start` uses .* Stop it first.*\n$/);
       start.kill('SIGKILL');
       await ended(start);
