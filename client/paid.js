@@ -52,7 +52,7 @@ export async function openPayment(farebox, options, { apiKey, input, signal }) {
     const hold = ask
       ? await askAndRetry(farebox.approvals, ask, { apiKey, tool, amount }, place, { signal })
       : await place();
-    return new Payment(farebox, options, hold);
+    return new Payment(farebox, options, hold, signal);
   } catch (error) {
     const isLost = error.outcome === 'unknown';
     if (isLost) void giveUp(farebox, request);
@@ -95,13 +95,15 @@ class Payment {
   #farebox;
   #options;
   #hold;
+  #signal;
   #deadline;
   #isReleased = false;
 
-  constructor(farebox, options, hold) {
+  constructor(farebox, options, hold, signal) {
     this.#farebox = farebox;
     this.#options = options;
     this.#hold = hold;
+    this.#signal = signal;
     this.#deadline = performance.now() + (options.timeoutMs ?? TIMEOUT_MS);
   }
 
@@ -109,8 +111,16 @@ class Payment {
    * Captures the cost of the result, at most the held amount. Releases the hold if the cost is 0. The caller's
    * `settle` has the time that the call has left.
    * `hasFailed(result)` is true if `settle` has read the body: such a response can no longer be sent.
+   * Refunds the charge of a caller who has left during the capture, and so gets no result.
    */
   async settle(result, hasFailed) {
+    const charge = await this.#settle(result, hasFailed);
+    if (!charge?.paid || !this.#signal?.aborted) return charge;
+    await refundUnsent(this.#farebox, charge);
+    throw givenUp();
+  }
+
+  async #settle(result, hasFailed) {
     const { settle, onUnavailable } = this.#options;
     try {
       const amount = settle && (await this.#costOf(result));
@@ -152,6 +162,12 @@ class Payment {
       });
     }
   }
+}
+
+/** Returns the money of a charge whose result cannot be sent. If that request is lost, the charge stays. */
+export async function refundUnsent(farebox, charge) {
+  if (!charge?.paid) return;
+  await farebox.refund({ chargeId: charge.id }, { timeoutMs: 1_000 }).catch(() => {});
 }
 
 /**
