@@ -19,7 +19,8 @@ export interface LeaseOptions {
   /**
    * Node only: the path of a file in which each call is stored before it is answered. After a crash, the next
    * lease with this path settles what the file has. Calls of a lease that the service does not know stay in
-   * the file, and `onSettled` gets them as `lease_not_found`. Each process needs a file of its own.
+   * the file, and `onSettled` gets them as `lease_not_found`. Each lease needs a file of its own:
+   * farebox.lease() throws a TypeError while another lease of this process uses the file.
    */
   journal?: string | undefined;
 }
