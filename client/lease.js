@@ -5,6 +5,7 @@
 import { openJournal } from '#journal';
 import { elapsedMs } from './clock.js';
 import { createError } from './errors.js';
+import { copyOf, priceOf } from './lease-call.js';
 import {
   isAboutCalls,
   isUnavailable,
@@ -13,7 +14,6 @@ import {
   wireEntry,
 } from './lease-settlement.js';
 import { BATCH_MAX, dollarsOf, microsOf, Slice } from './lease-slice.js';
-import { checkMetadata } from './metadata.js';
 import { amountToSend, exactMicrosOf } from './money.js';
 import { checkInteger } from './settings.js';
 
@@ -52,7 +52,7 @@ class Lease {
   /** Taken in advance. */
   #spare;
   #taking;
-  /** What is asked for until there is an answer: `{ amount, idempotencyKey, isRest }`. */
+  /** What is asked for until there is an answer: `{ amount, idempotencyKey }`. */
   #asked;
   /** Why the last attempt to take a lease was refused. */
   #refusal;
@@ -255,7 +255,7 @@ class Lease {
     this.#retire(old);
   }
 
-  /** As much as there is, when there is less than was asked for. */
+  /** As much as there is, when there is less than was asked for. There may be less still, by another limit. */
   async #take() {
     this.#asked ??= askFor(this.#options.amount);
     try {
@@ -263,10 +263,11 @@ class Lease {
     } catch (error) {
       // It may have been made: it is asked for again, with the same key.
       if (isUnavailable(error)) throw error;
-      const room = this.#asked.isRest ? undefined : this.#roomOf(error);
-      this.#asked = undefined;
-      if (room === undefined) throw error;
-      this.#asked = { ...askFor(room), isRest: true };
+      const room = this.#roomOf(error);
+      const { amount } = this.#asked;
+      const isLess = room !== undefined && microsOf(room) < exactMicrosOf(amountToSend(amount));
+      this.#asked = isLess ? askFor(room) : undefined;
+      if (!isLess) throw error;
       return this.#take();
     }
   }
@@ -437,30 +438,6 @@ function usedUp(message, refusal) {
 
 function askFor(amount) {
   return { amount, idempotencyKey: crypto.randomUUID() };
-}
-
-/** The amount of the call, which may be less than its price. */
-function priceOf(tool, amount, price) {
-  if (price === undefined) {
-    throw createError('unknown_tool', `The lease has no tool "${tool}".`, { param: 'tool' });
-  }
-  const micros = exactMicrosOf(amountToSend(amount));
-  if (micros > 0 && micros <= price) return micros;
-  const message =
-    'The amount must be more than $0, with at most six decimals, and at most the price of the tool in the lease.';
-  throw createError('invalid_amount', message, { param: 'amount' });
-}
-
-const NO_METADATA = { copy: undefined, chars: 0 };
-
-/** Throws a TypeError for what JSON cannot express, and a FareboxError for what the service refuses. */
-function copyOf(metadata) {
-  if (metadata === undefined) return NO_METADATA;
-  const text = JSON.stringify(metadata);
-  if (text === undefined) throw new TypeError('metadata must be an object.');
-  const copy = JSON.parse(text);
-  checkMetadata(copy);
-  return { copy, chars: text.length };
 }
 
 /** Waits for the work, and no longer than this. */

@@ -105,6 +105,14 @@ describe('client: leases', () => {
     assert.ok(used > 1.4 && used <= 1.5, String(used));
   });
 
+  it('take what is left when one limit after another leaves less', async () => {
+    const { spendKey } = await leasable({ limit: 5, maxLease: 2 });
+    await farebox.charge({ apiKey: spendKey, tool: 'search', amount: 4 });
+    const lease = await farebox.lease({ ...optionsFor(spendKey), amount: 3 });
+    assert.equal(lease.remaining, 1);
+    await lease.close();
+  });
+
   it('settle what a journal has of an earlier process, once', async () => {
     const { spendKey } = await leasable();
     const { id } = await takeLease(api, account, spendKey);
