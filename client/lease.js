@@ -14,11 +14,13 @@ import {
   wireEntry,
 } from './lease-settlement.js';
 import { BATCH_MAX, dollarsOf, microsOf, Slice } from './lease-slice.js';
-import { amountToSend, exactMicrosOf } from './money.js';
+import { amountToSend, exactMicrosOf, formatDollarNumber } from './money.js';
 import { checkInteger } from './settings.js';
 
 const SETTLE_AFTER_MS = 1_000;
 const RETRY_MS = 500;
+/** A lease that is smaller than was asked for is given back for another one at most so often. */
+const KEEP_SMALL_MS = 30_000;
 /** How long to wait for settlements. Less than the time that service managers grant a process to end. */
 const WAIT_MS = 8_000;
 /** If it is lost, the lease expires. */
@@ -52,7 +54,7 @@ class Lease {
   /** Taken in advance. */
   #spare;
   #taking;
-  /** What is asked for until there is an answer: `{ amount, idempotencyKey }`. */
+  /** What is asked for until there is an answer: `{ amount, idempotencyKey, refusal }`. */
   #asked;
   /** Why the last attempt to take a lease was refused. */
   #refusal;
@@ -207,13 +209,19 @@ class Lease {
   /** The next lease takes over when the current one has ended or has too little left. */
   #advance(micros) {
     if (this.#isClosed) throw createError('lease_closed', 'This lease was closed.');
+    const { amount } = this.#options;
+    if (micros > exactMicrosOf(amountToSend(amount))) throw tooDear(micros, amount);
     const now = elapsedMs();
-    const [old, next] = [this.#slice, this.#spare];
+    const why = now < this.#slice.deadline ? 'has too little left' : 'has ended';
+    const next = this.#spare;
+    const isAlive = next && now < next.deadline;
+    if (isAlive && micros > next.left && now < next.takenAt + KEEP_SMALL_MS) {
+      throw usedUp(`The lease ${why}, and the next one has too little left`, next.refusal);
+    }
     this.#spare = undefined;
-    if (next && micros <= next.left && now < next.deadline) return this.#replace(next);
+    if (isAlive && micros <= next.left) return this.#replace(next);
     if (next) this.#retire(next);
     this.#takeSpare();
-    const why = now < old.deadline ? 'has too little left' : 'has ended';
     throw usedUp(`The lease ${why}, and there is no next one yet`, this.#refusal);
   }
 
@@ -266,7 +274,7 @@ class Lease {
       const room = this.#roomOf(error);
       const { amount } = this.#asked;
       const isLess = room !== undefined && microsOf(room) < exactMicrosOf(amountToSend(amount));
-      this.#asked = isLess ? askFor(room) : undefined;
+      this.#asked = isLess ? askFor(room, error) : undefined;
       if (!isLess) throw error;
       return this.#take();
     }
@@ -280,6 +288,7 @@ class Lease {
   async #askLease(asked) {
     const askedAt = elapsedMs();
     const slice = new Slice(await this.#leases.take(this.#requestOf(asked)), askedAt);
+    slice.refusal = asked.refusal;
     this.#asked = undefined;
     this.#renewInTime(slice);
     return slice;
@@ -309,8 +318,8 @@ class Lease {
   }
 
   async #renew(slice) {
-    const isInUse = slice === this.#slice || slice === this.#spare;
-    if (!isInUse || this.#isClosed || elapsedMs() >= slice.deadline) return;
+    if (!this.#isInUse(slice)) return;
+    if (elapsedMs() >= slice.deadline) return this.#succeed(slice);
     try {
       await slice.inTurn(() => this.#askRenewal(slice));
       this.#renewInTime(slice);
@@ -318,12 +327,25 @@ class Lease {
       if (isUnavailable(error)) return this.#renewInTime(slice, RETRY_MS);
       slice.renewalKey = undefined;
       if (error.code === 'idempotency_key_reused') return this.#renewInTime(slice, RETRY_MS);
-      // Unless somebody else closed it, it lasts until its end; the next one has to be a new one.
+      // Unless somebody else closed it, it lasts until its end.
       if (error.code === 'lease_closed') slice.deadline = 0;
-      else this.#refusal = error;
-      if (slice === this.#slice) this.#takeSpare();
+      this.#succeed(slice);
       this.#renewInTime(slice);
     }
+  }
+
+  #isInUse(slice) {
+    return (slice === this.#slice || slice === this.#spare) && !this.#isClosed;
+  }
+
+  /** Takes the lease that comes after one that cannot be renewed. A refusal tells more about it than that. */
+  #succeed(slice) {
+    if (!this.#isInUse(slice)) return;
+    if (slice === this.#spare) {
+      this.#spare = undefined;
+      this.#retire(slice);
+    }
+    this.#takeSpare();
   }
 
   /** Settles the oldest calls: one batch at a time for each lease. */
@@ -436,8 +458,15 @@ function usedUp(message, refusal) {
   return createError(refusal.code, `${message}: ${why}`, facts, refusal);
 }
 
-function askFor(amount) {
-  return { amount, idempotencyKey: crypto.randomUUID() };
+/** `refusal`: why it is less than the lease should have. */
+function askFor(amount, refusal) {
+  return { amount, idempotencyKey: crypto.randomUUID(), refusal };
+}
+
+function tooDear(micros, amount) {
+  const [price, most] = [dollarsOf(micros), Number(amountToSend(amount))].map(formatDollarNumber);
+  const message = `A call of ${price} is more than a lease has: the \`amount\` of farebox.lease() is ${most}.`;
+  return createError('exceeds_lease', message, { param: 'amount' });
 }
 
 /** Waits for the work, and no longer than this. */

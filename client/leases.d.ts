@@ -87,9 +87,9 @@ export interface UnsettledCall {
 export interface Lease<Answer = LeasedCharge> {
   /**
    * Decides a call, without a request. Run the tool when it answers. Throws FareboxError: `unknown_tool`,
-   * `invalid_amount`, `invalid_request` for metadata that the service refuses, `lease_used_up` while there is
-   * no next lease yet, or the reason why it was refused, such as `insufficient_balance` or
-   * `spend_limit_reached`.
+   * `invalid_amount`, `invalid_request` for metadata that the service refuses, `exceeds_lease` for a call that
+   * costs more than the `amount` of a lease, `lease_used_up` while there is no next lease yet, or the reason
+   * why it was refused or has too little, such as `insufficient_balance` or `spend_limit_reached`.
    */
   charge(call: LeaseCall): Answer;
   /**
