@@ -62,6 +62,8 @@ class Lease {
   #settling = new Map();
   /** By lease that is not used any more: its last settlement. */
   #retiring = new Map();
+  /** What `onSettled` does with batches, until it has ended. */
+  #telling = new Set();
   #isClosed = false;
   #closing;
   /** Nothing is sent again. */
@@ -174,6 +176,7 @@ class Lease {
       this.#retire(slice);
     }
     await Promise.all(this.#retiring.values());
+    await Promise.all(this.#telling);
   }
 
   /** The journal has the entry before the caller has the answer. */
@@ -410,10 +413,12 @@ class Lease {
   }
 
   #tell(leaseId, batch, results) {
-    const settled = batch.map(({ sequence }, n) => settledCall(leaseId, sequence, results[n]));
     const { onSettled } = this.#options;
-    // What the caller's function throws is the caller's.
-    if (onSettled) queueMicrotask(() => onSettled(settled));
+    if (!onSettled) return;
+    const settled = batch.map(({ sequence }, n) => settledCall(leaseId, sequence, results[n]));
+    const told = Promise.resolve(settled).then(onSettled).catch(warn);
+    this.#telling.add(told);
+    void told.then(() => this.#telling.delete(told));
   }
 
   /** Settles the rest of it and gives back what is left. */
@@ -448,6 +453,15 @@ class Lease {
       );
     }
   }
+}
+
+/** The calls are settled. An error that nobody handles would end the process, and with it the calls that are not. */
+function warn(error) {
+  const why = error?.stack ?? String(error);
+  globalThis.process?.emitWarning?.(
+    `onSettled of farebox.lease() failed: ${why}`,
+    'FareboxWarning',
+  );
 }
 
 /** The call is not charged, even if `refusal` leaves unknown whether the next lease was granted. */

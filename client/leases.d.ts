@@ -14,8 +14,11 @@ export interface LeaseOptions {
   amount: Amount;
   /** Seconds that a lease lasts unless it is renewed, from 5 to 86,400. Default 300. */
   expiresIn?: number | undefined;
-  /** Called with the results of each batch. */
-  onSettled?: ((results: SettledCall[]) => void) | undefined;
+  /**
+   * Called with the results of each batch. `close()` waits for a promise that it returns. If it fails, the
+   * process gets a warning (`process.on('warning')`), and the lease continues.
+   */
+  onSettled?: ((results: SettledCall[]) => unknown) | undefined;
   /**
    * Node only: the path of a file in which each call is stored before it is answered. After a crash, the next
    * lease with this path settles what the file has. Calls of a lease that the service does not know stay in
