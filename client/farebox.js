@@ -129,7 +129,12 @@ export class Farebox {
     return publicReceipt(this.#calls, receipt, options);
   }
 
-  lease(options) {
+  async lease(options) {
+    if (!CAN_SHARE_REQUESTS) {
+      const message =
+        'an edge runtime ends timers with the request, so a lease would not be settled';
+      throw new TypeError(`Farebox: ${message}`);
+    }
     return openLease(this.leases, options);
   }
 
