@@ -335,6 +335,8 @@ export declare class Farebox<Mode extends OnUnavailable = 'fail'> {
    */
   lease(options: LeaseOptions & { journal: string }): Promise<Lease<Promise<LeasedCharge>>>;
   lease(options: LeaseOptions & { journal?: undefined }): Promise<Lease>;
+  /** The setting, which paid tools and routes have as their default too. */
+  readonly onUnavailable: Mode;
   /** The request id of the last response: name it when you ask for help. */
   readonly lastRequestId: string | undefined;
 

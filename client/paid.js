@@ -43,7 +43,8 @@ export function checkHandler(handler) {
 
 /** Holds the price, or the most that the call may cost. If it throws FareboxError, the call must not run. */
 export async function openPayment(farebox, options, { apiKey, input, signal }) {
-  const { tool, price, max, onUnavailable, ask, timeoutMs = TIMEOUT_MS } = options;
+  const { tool, price, max, ask, timeoutMs = TIMEOUT_MS } = options;
+  const onUnavailable = options.onUnavailable ?? farebox.onUnavailable;
   const amount = typeof price === 'function' ? await priceFor(price, input) : (price ?? max);
   const expiresIn = Math.ceil(timeoutMs / 1_000) + HOLD_MARGIN_SECONDS;
   const request = { apiKey, tool, amount, expiresIn, idempotencyKey: crypto.randomUUID() };
@@ -52,7 +53,7 @@ export async function openPayment(farebox, options, { apiKey, input, signal }) {
     const hold = ask
       ? await askAndRetry(farebox.approvals, ask, { apiKey, tool, amount }, place, { signal })
       : await place();
-    return new Payment(farebox, options, hold, signal);
+    return new Payment(farebox, { ...options, onUnavailable }, hold, signal);
   } catch (error) {
     const isLost = error.outcome === 'unknown';
     if (isLost) void giveUp(farebox, request);
