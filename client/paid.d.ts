@@ -25,6 +25,7 @@ interface CommonOptions {
  * declared here.
  */
 interface Functions<Input extends unknown[], Result> {
+  /** Returns dollars; 0 is free: the call runs without a request to Farebox, and needs no key. */
   price(...input: Input): Amount | Promise<Amount>;
   settle(result: Result): Amount | Promise<Amount>;
 }

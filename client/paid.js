@@ -45,7 +45,8 @@ export function checkHandler(handler) {
 export async function openPayment(farebox, options, { apiKey, input, signal }) {
   const { tool, price, max, ask, timeoutMs = TIMEOUT_MS } = options;
   const onUnavailable = options.onUnavailable ?? farebox.onUnavailable;
-  const amount = typeof price === 'function' ? await priceFor(price, input) : (price ?? max);
+  const amount = typeof price === 'function' ? await own(() => price(...input)) : (price ?? max);
+  if (typeof price === 'function' && isNothing('price()', amount)) return unpaid();
   const expiresIn = Math.ceil(timeoutMs / 1_000) + HOLD_MARGIN_SECONDS;
   const request = { apiKey, tool, amount, expiresIn, idempotencyKey: crypto.randomUUID() };
   const place = () => farebox.holds.place(request, { signal });
@@ -59,18 +60,13 @@ export async function openPayment(farebox, options, { apiKey, input, signal }) {
     if (isLost) void giveUp(farebox, request);
     const told = isLost ? uncaptured(error) : error;
     if (!mayRunUnpaid(onUnavailable, told)) throw told;
-    return {
-      settle: async () => ({ paid: false, code: told.code, error: told }),
-      release: async () => {},
-    };
+    return unpaid({ paid: false, code: told.code, error: told });
   }
 }
 
-/** Without a check, no amount would mean the price with which the tool is registered. */
-async function priceFor(price, input) {
-  const amount = await own(() => price(...input));
-  if (amount === undefined) throw notAnAmount('price()', amount);
-  return amount;
+/** The payment of a call for which nothing is held. */
+function unpaid(charge) {
+  return { settle: async () => charge, release: async () => {} };
 }
 
 /** Finds, with the same key, a hold whose answer was lost or not waited for, and releases it. */
@@ -128,7 +124,7 @@ class Payment {
       // The caller has left. That release may have been lost, so a capture could still succeed.
       if (this.#isReleased) throw givenUp();
       if (settle && hasFailed?.(result)) throw new TypeError(READ_BY_SETTLE);
-      if (settle && isNothing(amount)) return await this.release();
+      if (settle && isNothing('settle()', amount)) return await this.release();
       return { paid: true, ...(await this.#capture(amount)) };
     } catch (error) {
       await this.release();
@@ -234,12 +230,15 @@ function mayRunUnpaid(onUnavailable, error) {
   return onUnavailable === 'run_unpaid' && isRefusal(error) && error.code === 'service_unavailable';
 }
 
-/** Throws when the cost is no amount: a capture without one would take all that is held. */
-function isNothing(amount) {
+/**
+ * Throws when it is no amount: a hold without one would have the price with which the tool is registered, and a
+ * capture would take all that is held.
+ */
+function isNothing(name, amount) {
   try {
     return Number(usd(amount).toString()) === 0;
   } catch (error) {
-    throw notAnAmount('settle()', amount, error);
+    throw notAnAmount(name, amount, error);
   }
 }
 

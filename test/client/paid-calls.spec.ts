@@ -195,6 +195,15 @@ describe('client: paid calls that are settled', () => {
     assert.match(String(api.seen[2]?.path), /release$/);
   });
 
+  for (const price of [0, '0', usd(0)]) {
+    it(`run without a hold and a charge when their price comes to ${inspect(price)}`, async () => {
+      await using api = await service(held);
+      const { ran, call } = toolOf(api.farebox(), { tool: 'search', price: () => price });
+      assert.deepEqual(await call(), { content: [] });
+      assert.deepEqual([ran.times, api.seen], [1, []]);
+    });
+  }
+
   it('hold nothing when their price is a function that returns nothing', async () => {
     await using api = await service(held);
     const { ran, call } = toolOf(api.farebox(), { tool: 'search', price: returns(undefined) });
