@@ -35,10 +35,6 @@ describe('client: the supply of leases', () => {
     return { lease, takes: () => paths().filter((path) => path === '/v1/leases').length };
   };
 
-  /** Each has its number. The spare one ends early. */
-  const takeWithShortSpare = (n: number) =>
-    taken({ id: `lse_${n + 1}`, expiresIn: n === 1 ? SHORT_SECONDS : EXPIRES_IN });
-
   for (const [what, renewal] of [
     ['cannot be renewed', refusal(409, 'lease_not_renewable')],
     ['was closed', refusal(409, 'lease_closed')],
@@ -61,23 +57,6 @@ describe('client: the supply of leases', () => {
     await until(() => lease.remaining === 0);
     assert.equal(refused(lease, 'search').code, 'lease_used_up');
   });
-
-  /** The service has money for a lease of $0.10 after that of $1.00, until it has more. */
-  function restOf(isRich: () => boolean): (n: number) => Step {
-    const tools = [
-      { name: 'search', price: 0.02 },
-      { name: 'dear', price: 0.9 },
-    ];
-    return (n) => (response, request) => {
-      const { amount } = request.body as { amount: number };
-      const facts = { remaining: 0.1, scope: 'total' };
-      const isLeft = n === 0 || amount <= 0.1 || isRich();
-      const step = isLeft
-        ? taken({ id: `lse_${n}`, tools })
-        : refusal(402, 'spend_limit_reached', facts);
-      step(response, request);
-    };
-  }
 
   /** The current lease has $0.10 left, and so has the next one. */
   const openWithRest = async (isRich: () => boolean) => {
@@ -127,6 +106,27 @@ describe('client: the supply of leases', () => {
     assert.equal(takes(), 1);
   });
 });
+
+/** Each has its number. The spare one ends early. */
+const takeWithShortSpare = (n: number) =>
+  taken({ id: `lse_${n + 1}`, expiresIn: n === 1 ? SHORT_SECONDS : EXPIRES_IN });
+
+/** The service has money for a lease of $0.10 after that of $1.00, until it has more. */
+function restOf(isRich: () => boolean): (n: number) => Step {
+  const tools = [
+    { name: 'search', price: 0.02 },
+    { name: 'dear', price: 0.9 },
+  ];
+  return (n) => (response, request) => {
+    const { amount } = request.body as { amount: number };
+    const facts = { remaining: 0.1, scope: 'total' };
+    const isLeft = n === 0 || amount <= 0.1 || isRich();
+    const step = isLeft
+      ? taken({ id: `lse_${n}`, tools })
+      : refusal(402, 'spend_limit_reached', facts);
+    step(response, request);
+  };
+}
 
 function refused(lease: Lease, tool: string): FareboxError {
   try {

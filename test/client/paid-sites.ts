@@ -88,6 +88,8 @@ const never = <T>(): Promise<T> => {
 /** A handler in JavaScript that forgets to return its response. */
 const nothing = () => undefined as unknown as Response;
 
+const answerBroken = () => new Response('broken', { status: 500 });
+
 /** As Deno.upgradeWebSocket() gives it; Node cannot make one. */
 const switched = () => Object.defineProperty(new Response(), 'status', { value: 101 });
 
@@ -371,8 +373,7 @@ export const SITES: Readonly<Record<string, (farebox: Farebox) => Promise<Site>>
       ask: async (path, init) => {
         noteAbort(init);
         const answered = routes[path]?.(new Request(`http://site${path}`, init));
-        const failed = () => new Response('broken', { status: 500 });
-        return (await answered?.catch(failed)) ?? assert.fail(path);
+        return (await answered?.catch(answerBroken)) ?? assert.fail(path);
       },
       close: async () => {},
     };
