@@ -28,7 +28,6 @@ const BATCH = { noun: 'batch', done: 'done' };
 
 export class Farebox {
   #calls;
-  #onUnavailable;
   #coalescer;
   #receiptKeys;
 
@@ -36,7 +35,7 @@ export class Farebox {
     const env = globalThis.process?.env ?? {};
     const key = settings.checkSecretKey(options.secretKey ?? env.FAREBOX_SECRET_KEY);
     this.#calls = new Calls(key, { ...options, baseUrl: options.baseUrl ?? env.FAREBOX_URL });
-    this.#onUnavailable = settings.checkOnUnavailable(options.onUnavailable ?? 'fail');
+    this.onUnavailable = settings.checkOnUnavailable(options.onUnavailable ?? 'fail');
     if (settings.checkCoalesce(options.coalesce ?? CAN_SHARE_REQUESTS)) {
       this.#coalescer = new Coalescer(postCharges.bind(undefined, this.#calls.transport));
     }
@@ -66,7 +65,7 @@ export class Farebox {
 
   async charge(request, options) {
     const { idempotencyKey = crypto.randomUUID() } = request;
-    const onUnavailable = settings.checkOnUnavailable(request.onUnavailable ?? this.#onUnavailable);
+    const onUnavailable = settings.checkOnUnavailable(request.onUnavailable ?? this.onUnavailable);
     this.#calls.checkApiKey(request.apiKey);
     checkIdempotencyKey(idempotencyKey);
     const prepared = prepareCharge(request, idempotencyKey);
@@ -129,7 +128,12 @@ export class Farebox {
     return publicReceipt(this.#calls, receipt, options);
   }
 
-  lease(options) {
+  async lease(options) {
+    if (!CAN_SHARE_REQUESTS) {
+      const message =
+        'an edge runtime ends timers with the request, so a lease would not be settled';
+      throw new TypeError(`Farebox: ${message}`);
+    }
     return openLease(this.leases, options);
   }
 

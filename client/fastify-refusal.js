@@ -1,8 +1,8 @@
 /** Responses of Fastify that are not paid for, and refusals in their place. */
 import { discard, hasFailed, isResponse, isSpent } from './fetch-response.js';
-import { refundUnsent, refuse as refuseRaw } from './node-payment.js';
+import { refuse as refuseRaw } from './node-payment.js';
 import { hasFailedStatus, isHeaderValue, isReadToEnd } from './node-response.js';
-import { isRefusal } from './paid.js';
+import { isRefusal, refundUnsent } from './paid.js';
 import { chargeHeaders, refusalOf } from './refusals.js';
 
 /**

@@ -330,10 +330,13 @@ export declare class Farebox<Mode extends OnUnavailable = 'fail'> {
   readonly leases: Leases;
   /**
    * Takes a lease on a spend key, and keeps renewing it. Its charge() decides calls in this process, within a
-   * microsecond, even while Farebox is away. Throws what `POST /v1/leases` refuses, such as `lease_not_allowed`.
+   * microsecond, even while Farebox is away. Throws what `POST /v1/leases` refuses, such as `lease_not_allowed`,
+   * and a TypeError in edge runtimes, which end timers with the request.
    */
   lease(options: LeaseOptions & { journal: string }): Promise<Lease<Promise<LeasedCharge>>>;
   lease(options: LeaseOptions & { journal?: undefined }): Promise<Lease>;
+  /** The setting, which paid tools and routes have as their default too. */
+  readonly onUnavailable: Mode;
   /** The request id of the last response: name it when you ask for help. */
   readonly lastRequestId: string | undefined;
 

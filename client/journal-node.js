@@ -1,6 +1,6 @@
 /**
  * A file with the calls that are decided and not settled yet. Lines are appended and synced in groups: those
- * that arrive while one group is written are the next group. Only one process may use a file.
+ * that arrive while one group is written are the next group. Only one lease may use a file at a time.
  */
 import { open, readFile, realpath, rename } from 'node:fs/promises';
 import { dirname } from 'node:path';
@@ -8,14 +8,24 @@ import { dirname } from 'node:path';
 /** A smaller file is not compacted. */
 const COMPACTED_BYTES_MIN = 1_000_000;
 
+/** The files that leases of this process use: another lease would settle their calls and release their money. */
+const openPaths = new Set();
+
 export async function openJournal(path) {
-  const content = await readFile(path).catch((error) => {
-    if (error.code === 'ENOENT') return Buffer.alloc(0);
+  // Creates it. Metadata may be personal data.
+  await (await open(path, 'a', 0o600)).close();
+  const real = await realpath(path);
+  if (openPaths.has(real)) {
+    throw new TypeError(`Farebox: another lease of this process uses the journal ${real}`);
+  }
+  openPaths.add(real);
+  try {
+    const content = await readFile(real);
+    return new Journal(real, await open(real, 'a'), content);
+  } catch (error) {
+    openPaths.delete(real);
     throw error;
-  });
-  // Metadata may be personal data.
-  const file = await open(path, 'a', 0o600);
-  return new Journal(await realpath(path), file, content);
+  }
 }
 
 class Journal {
@@ -71,7 +81,11 @@ class Journal {
 
   async close() {
     await this.#written;
-    await this.#file.close();
+    try {
+      await this.#file.close();
+    } finally {
+      openPaths.delete(this.#path);
+    }
   }
 
   /** The calls of a group that was not written are refused, so the next process must not find them. */

@@ -21,6 +21,9 @@ export class Slice {
   expiresAt = 0;
   fence = 0;
   sequence = 0;
+  takenAt;
+  /** Why it is smaller than was asked for, if it is. */
+  refusal;
   /** Calls that are being written to the journal. */
   writing = 0;
   /** The key of a renewal whose answer was lost. */
@@ -35,6 +38,7 @@ export class Slice {
   /** `askedAt`: when the request was sent, which is before the service's clock ran. */
   constructor(lease, askedAt) {
     this.id = lease.id;
+    this.takenAt = askedAt;
     this.left = microsOf(lease.remaining);
     this.low = Math.ceil(this.left / 2);
     this.renewed(lease, askedAt);

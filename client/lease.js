@@ -5,6 +5,7 @@
 import { openJournal } from '#journal';
 import { elapsedMs } from './clock.js';
 import { createError } from './errors.js';
+import { copyOf, priceOf } from './lease-call.js';
 import {
   isAboutCalls,
   isUnavailable,
@@ -13,12 +14,13 @@ import {
   wireEntry,
 } from './lease-settlement.js';
 import { BATCH_MAX, dollarsOf, microsOf, Slice } from './lease-slice.js';
-import { checkMetadata } from './metadata.js';
-import { amountToSend, exactMicrosOf } from './money.js';
+import { amountToSend, exactMicrosOf, formatDollarNumber } from './money.js';
 import { checkInteger } from './settings.js';
 
 const SETTLE_AFTER_MS = 1_000;
 const RETRY_MS = 500;
+/** A lease that is smaller than was asked for is given back for another one at most so often. */
+const KEEP_SMALL_MS = 30_000;
 /** How long to wait for settlements. Less than the time that service managers grant a process to end. */
 const WAIT_MS = 8_000;
 /** If it is lost, the lease expires. */
@@ -52,7 +54,7 @@ class Lease {
   /** Taken in advance. */
   #spare;
   #taking;
-  /** What is asked for until there is an answer: `{ amount, idempotencyKey, isRest }`. */
+  /** What is asked for until there is an answer: `{ amount, idempotencyKey, refusal }`. */
   #asked;
   /** Why the last attempt to take a lease was refused. */
   #refusal;
@@ -60,6 +62,8 @@ class Lease {
   #settling = new Map();
   /** By lease that is not used any more: its last settlement. */
   #retiring = new Map();
+  /** What `onSettled` does with batches, until it has ended. */
+  #telling = new Set();
   #isClosed = false;
   #closing;
   /** Nothing is sent again. */
@@ -172,6 +176,7 @@ class Lease {
       this.#retire(slice);
     }
     await Promise.all(this.#retiring.values());
+    await Promise.all(this.#telling);
   }
 
   /** The journal has the entry before the caller has the answer. */
@@ -207,13 +212,19 @@ class Lease {
   /** The next lease takes over when the current one has ended or has too little left. */
   #advance(micros) {
     if (this.#isClosed) throw createError('lease_closed', 'This lease was closed.');
+    const { amount } = this.#options;
+    if (micros > exactMicrosOf(amountToSend(amount))) throw tooDear(micros, amount);
     const now = elapsedMs();
-    const [old, next] = [this.#slice, this.#spare];
+    const why = now < this.#slice.deadline ? 'has too little left' : 'has ended';
+    const next = this.#spare;
+    const isAlive = next && now < next.deadline;
+    if (isAlive && micros > next.left && now < next.takenAt + KEEP_SMALL_MS) {
+      throw usedUp(`The lease ${why}, and the next one has too little left`, next.refusal);
+    }
     this.#spare = undefined;
-    if (next && micros <= next.left && now < next.deadline) return this.#replace(next);
+    if (isAlive && micros <= next.left) return this.#replace(next);
     if (next) this.#retire(next);
     this.#takeSpare();
-    const why = now < old.deadline ? 'has too little left' : 'has ended';
     throw usedUp(`The lease ${why}, and there is no next one yet`, this.#refusal);
   }
 
@@ -255,7 +266,7 @@ class Lease {
     this.#retire(old);
   }
 
-  /** As much as there is, when there is less than was asked for. */
+  /** As much as there is, when there is less than was asked for. There may be less still, by another limit. */
   async #take() {
     this.#asked ??= askFor(this.#options.amount);
     try {
@@ -263,10 +274,11 @@ class Lease {
     } catch (error) {
       // It may have been made: it is asked for again, with the same key.
       if (isUnavailable(error)) throw error;
-      const room = this.#asked.isRest ? undefined : this.#roomOf(error);
-      this.#asked = undefined;
-      if (room === undefined) throw error;
-      this.#asked = { ...askFor(room), isRest: true };
+      const room = this.#roomOf(error);
+      const { amount } = this.#asked;
+      const isLess = room !== undefined && microsOf(room) < exactMicrosOf(amountToSend(amount));
+      this.#asked = isLess ? askFor(room, error) : undefined;
+      if (!isLess) throw error;
       return this.#take();
     }
   }
@@ -279,6 +291,7 @@ class Lease {
   async #askLease(asked) {
     const askedAt = elapsedMs();
     const slice = new Slice(await this.#leases.take(this.#requestOf(asked)), askedAt);
+    slice.refusal = asked.refusal;
     this.#asked = undefined;
     this.#renewInTime(slice);
     return slice;
@@ -308,8 +321,8 @@ class Lease {
   }
 
   async #renew(slice) {
-    const isInUse = slice === this.#slice || slice === this.#spare;
-    if (!isInUse || this.#isClosed || elapsedMs() >= slice.deadline) return;
+    if (!this.#isInUse(slice)) return;
+    if (elapsedMs() >= slice.deadline) return this.#succeed(slice);
     try {
       await slice.inTurn(() => this.#askRenewal(slice));
       this.#renewInTime(slice);
@@ -317,12 +330,25 @@ class Lease {
       if (isUnavailable(error)) return this.#renewInTime(slice, RETRY_MS);
       slice.renewalKey = undefined;
       if (error.code === 'idempotency_key_reused') return this.#renewInTime(slice, RETRY_MS);
-      // Unless somebody else closed it, it lasts until its end; the next one has to be a new one.
+      // Unless somebody else closed it, it lasts until its end.
       if (error.code === 'lease_closed') slice.deadline = 0;
-      else this.#refusal = error;
-      if (slice === this.#slice) this.#takeSpare();
+      this.#succeed(slice);
       this.#renewInTime(slice);
     }
+  }
+
+  #isInUse(slice) {
+    return (slice === this.#slice || slice === this.#spare) && !this.#isClosed;
+  }
+
+  /** Takes the lease that comes after one that cannot be renewed. A refusal tells more about it than that. */
+  #succeed(slice) {
+    if (!this.#isInUse(slice)) return;
+    if (slice === this.#spare) {
+      this.#spare = undefined;
+      this.#retire(slice);
+    }
+    this.#takeSpare();
   }
 
   /** Settles the oldest calls: one batch at a time for each lease. */
@@ -387,10 +413,12 @@ class Lease {
   }
 
   #tell(leaseId, batch, results) {
-    const settled = batch.map(({ sequence }, n) => settledCall(leaseId, sequence, results[n]));
     const { onSettled } = this.#options;
-    // What the caller's function throws is the caller's.
-    if (onSettled) queueMicrotask(() => onSettled(settled));
+    if (!onSettled) return;
+    const settled = batch.map(({ sequence }, n) => settledCall(leaseId, sequence, results[n]));
+    const told = Promise.resolve(settled).then(onSettled).catch(warn);
+    this.#telling.add(told);
+    void told.then(() => this.#telling.delete(told));
   }
 
   /** Settles the rest of it and gives back what is left. */
@@ -427,6 +455,15 @@ class Lease {
   }
 }
 
+/** The calls are settled. An error that nobody handles would end the process, and with it the calls that are not. */
+function warn(error) {
+  const why = error?.stack ?? String(error);
+  globalThis.process?.emitWarning?.(
+    `onSettled of farebox.lease() failed: ${why}`,
+    'FareboxWarning',
+  );
+}
+
 /** The call is not charged, even if `refusal` leaves unknown whether the next lease was granted. */
 function usedUp(message, refusal) {
   if (!refusal) return createError('lease_used_up', `${message}.`);
@@ -435,32 +472,15 @@ function usedUp(message, refusal) {
   return createError(refusal.code, `${message}: ${why}`, facts, refusal);
 }
 
-function askFor(amount) {
-  return { amount, idempotencyKey: crypto.randomUUID() };
+/** `refusal`: why it is less than the lease should have. */
+function askFor(amount, refusal) {
+  return { amount, idempotencyKey: crypto.randomUUID(), refusal };
 }
 
-/** The amount of the call, which may be less than its price. */
-function priceOf(tool, amount, price) {
-  if (price === undefined) {
-    throw createError('unknown_tool', `The lease has no tool "${tool}".`, { param: 'tool' });
-  }
-  const micros = exactMicrosOf(amountToSend(amount));
-  if (micros > 0 && micros <= price) return micros;
-  const message =
-    'The amount must be more than $0, with at most six decimals, and at most the price of the tool in the lease.';
-  throw createError('invalid_amount', message, { param: 'amount' });
-}
-
-const NO_METADATA = { copy: undefined, chars: 0 };
-
-/** Throws a TypeError for what JSON cannot express, and a FareboxError for what the service refuses. */
-function copyOf(metadata) {
-  if (metadata === undefined) return NO_METADATA;
-  const text = JSON.stringify(metadata);
-  if (text === undefined) throw new TypeError('metadata must be an object.');
-  const copy = JSON.parse(text);
-  checkMetadata(copy);
-  return { copy, chars: text.length };
+function tooDear(micros, amount) {
+  const [price, most] = [dollarsOf(micros), Number(amountToSend(amount))].map(formatDollarNumber);
+  const message = `A call of ${price} is more than a lease has: the \`amount\` of farebox.lease() is ${most}.`;
+  return createError('exceeds_lease', message, { param: 'amount' });
 }
 
 /** Waits for the work, and no longer than this. */

@@ -14,12 +14,16 @@ export interface LeaseOptions {
   amount: Amount;
   /** Seconds that a lease lasts unless it is renewed, from 5 to 86,400. Default 300. */
   expiresIn?: number | undefined;
-  /** Called with the results of each batch. */
-  onSettled?: ((results: SettledCall[]) => void) | undefined;
+  /**
+   * Called with the results of each batch. `close()` waits for a promise that it returns. If it fails, the
+   * process gets a warning (`process.on('warning')`), and the lease continues.
+   */
+  onSettled?: ((results: SettledCall[]) => unknown) | undefined;
   /**
    * Node only: the path of a file in which each call is stored before it is answered. After a crash, the next
    * lease with this path settles what the file has. Calls of a lease that the service does not know stay in
-   * the file, and `onSettled` gets them as `lease_not_found`. Each process needs a file of its own.
+   * the file, and `onSettled` gets them as `lease_not_found`. Each lease needs a file of its own:
+   * farebox.lease() throws a TypeError while another lease of this process uses the file.
    */
   journal?: string | undefined;
 }
@@ -86,9 +90,9 @@ export interface UnsettledCall {
 export interface Lease<Answer = LeasedCharge> {
   /**
    * Decides a call, without a request. Run the tool when it answers. Throws FareboxError: `unknown_tool`,
-   * `invalid_amount`, `invalid_request` for metadata that the service refuses, `lease_used_up` while there is
-   * no next lease yet, or the reason why it was refused, such as `insufficient_balance` or
-   * `spend_limit_reached`.
+   * `invalid_amount`, `invalid_request` for metadata that the service refuses, `exceeds_lease` for a call that
+   * costs more than the `amount` of a lease, `lease_used_up` while there is no next lease yet, or the reason
+   * why it was refused or has too little, such as `insufficient_balance` or `spend_limit_reached`.
    */
   charge(call: LeaseCall): Answer;
   /**

@@ -1,6 +1,6 @@
 /** Pays for responses that are written to Node's own response object: kept back until they are paid for. */
 import { hasFailedStatus, keepBack, setAll } from './node-response.js';
-import { isRefusal, limitTime } from './paid.js';
+import { isRefusal, limitTime, refundUnsent } from './paid.js';
 import { chargeHeaders, refusalOf } from './refusals.js';
 
 /**
@@ -67,12 +67,6 @@ async function settle(farebox, payment, response, body, kept) {
     if (!response.writableEnded) await refundUnsent(farebox, charge);
     throw error;
   }
-}
-
-/** Returns the money of a charge whose response cannot be sent. If that request is lost, the charge stays. */
-export async function refundUnsent(farebox, charge) {
-  if (!charge?.paid) return;
-  await farebox.refund({ chargeId: charge.id }, { timeoutMs: 1_000 }).catch(() => {});
 }
 
 /** Refunds a charge of Koa if the response ends as an error or unsent: a stream or an outer middleware may fail later. */

@@ -10,7 +10,7 @@ interface CommonOptions {
    * as a hold lasts a day. Default 300,000.
    */
   timeoutMs?: number | undefined;
-  /** `run_unpaid`: when Farebox cannot be reached, the call runs without payment. Default `fail`. */
+  /** `run_unpaid`: when Farebox cannot be reached, the call runs without payment. Default: the setting of the client. */
   onUnavailable?: OnUnavailable | undefined;
   /**
    * Asks the owner of the account when a budget or the balance refuses the call, waits for the answer, and
@@ -25,6 +25,7 @@ interface CommonOptions {
  * declared here.
  */
 interface Functions<Input extends unknown[], Result> {
+  /** Returns dollars; 0 is free: the call runs without a request to Farebox, and needs no key. */
   price(...input: Input): Amount | Promise<Amount>;
   settle(result: Result): Amount | Promise<Amount>;
 }

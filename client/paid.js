@@ -43,8 +43,10 @@ export function checkHandler(handler) {
 
 /** Holds the price, or the most that the call may cost. If it throws FareboxError, the call must not run. */
 export async function openPayment(farebox, options, { apiKey, input, signal }) {
-  const { tool, price, max, onUnavailable, ask, timeoutMs = TIMEOUT_MS } = options;
-  const amount = typeof price === 'function' ? await priceFor(price, input) : (price ?? max);
+  const { tool, price, max, ask, timeoutMs = TIMEOUT_MS } = options;
+  const onUnavailable = options.onUnavailable ?? farebox.onUnavailable;
+  const amount = typeof price === 'function' ? await own(() => price(...input)) : (price ?? max);
+  if (typeof price === 'function' && isNothing('price()', amount)) return unpaid();
   const expiresIn = Math.ceil(timeoutMs / 1_000) + HOLD_MARGIN_SECONDS;
   const request = { apiKey, tool, amount, expiresIn, idempotencyKey: crypto.randomUUID() };
   const place = () => farebox.holds.place(request, { signal });
@@ -52,24 +54,19 @@ export async function openPayment(farebox, options, { apiKey, input, signal }) {
     const hold = ask
       ? await askAndRetry(farebox.approvals, ask, { apiKey, tool, amount }, place, { signal })
       : await place();
-    return new Payment(farebox, options, hold);
+    return new Payment(farebox, { ...options, onUnavailable }, hold, signal);
   } catch (error) {
     const isLost = error.outcome === 'unknown';
     if (isLost) void giveUp(farebox, request);
     const told = isLost ? uncaptured(error) : error;
     if (!mayRunUnpaid(onUnavailable, told)) throw told;
-    return {
-      settle: async () => ({ paid: false, code: told.code, error: told }),
-      release: async () => {},
-    };
+    return unpaid({ paid: false, code: told.code, error: told });
   }
 }
 
-/** Without a check, no amount would mean the price with which the tool is registered. */
-async function priceFor(price, input) {
-  const amount = await own(() => price(...input));
-  if (amount === undefined) throw notAnAmount('price()', amount);
-  return amount;
+/** The payment of a call for which nothing is held. */
+function unpaid(charge) {
+  return { settle: async () => charge, release: async () => {} };
 }
 
 /** Finds, with the same key, a hold whose answer was lost or not waited for, and releases it. */
@@ -95,13 +92,15 @@ class Payment {
   #farebox;
   #options;
   #hold;
+  #signal;
   #deadline;
   #isReleased = false;
 
-  constructor(farebox, options, hold) {
+  constructor(farebox, options, hold, signal) {
     this.#farebox = farebox;
     this.#options = options;
     this.#hold = hold;
+    this.#signal = signal;
     this.#deadline = performance.now() + (options.timeoutMs ?? TIMEOUT_MS);
   }
 
@@ -109,15 +108,23 @@ class Payment {
    * Captures the cost of the result, at most the held amount. Releases the hold if the cost is 0. The caller's
    * `settle` has the time that the call has left.
    * `hasFailed(result)` is true if `settle` has read the body: such a response can no longer be sent.
+   * Refunds the charge of a caller who has left during the capture, and so gets no result.
    */
   async settle(result, hasFailed) {
+    const charge = await this.#settle(result, hasFailed);
+    if (!charge?.paid || !this.#signal?.aborted) return charge;
+    await refundUnsent(this.#farebox, charge);
+    throw givenUp();
+  }
+
+  async #settle(result, hasFailed) {
     const { settle, onUnavailable } = this.#options;
     try {
       const amount = settle && (await this.#costOf(result));
       // The caller has left. That release may have been lost, so a capture could still succeed.
       if (this.#isReleased) throw givenUp();
       if (settle && hasFailed?.(result)) throw new TypeError(READ_BY_SETTLE);
-      if (settle && isNothing(amount)) return await this.release();
+      if (settle && isNothing('settle()', amount)) return await this.release();
       return { paid: true, ...(await this.#capture(amount)) };
     } catch (error) {
       await this.release();
@@ -152,6 +159,12 @@ class Payment {
       });
     }
   }
+}
+
+/** Returns the money of a charge whose result cannot be sent. If that request is lost, the charge stays. */
+export async function refundUnsent(farebox, charge) {
+  if (!charge?.paid) return;
+  await farebox.refund({ chargeId: charge.id }, { timeoutMs: 1_000 }).catch(() => {});
 }
 
 /**
@@ -217,12 +230,15 @@ function mayRunUnpaid(onUnavailable, error) {
   return onUnavailable === 'run_unpaid' && isRefusal(error) && error.code === 'service_unavailable';
 }
 
-/** Throws when the cost is no amount: a capture without one would take all that is held. */
-function isNothing(amount) {
+/**
+ * Throws when it is no amount: a hold without one would have the price with which the tool is registered, and a
+ * capture would take all that is held.
+ */
+function isNothing(name, amount) {
   try {
     return Number(usd(amount).toString()) === 0;
   } catch (error) {
-    throw notAnAmount('settle()', amount, error);
+    throw notAnAmount(name, amount, error);
   }
 }
 

@@ -1,6 +1,6 @@
 /** Leases of the client against a real API: decided here, settled in batches, and never more than is reserved. */
 import assert from 'node:assert/strict';
-import { mkdtemp, open, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, open, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Farebox, FareboxError, type LeaseOptions, type SettledCall } from '@farebox/client';
@@ -105,6 +105,14 @@ describe('client: leases', () => {
     assert.ok(used > 1.4 && used <= 1.5, String(used));
   });
 
+  it('take what is left when one limit after another leaves less', async () => {
+    const { spendKey } = await leasable({ limit: 5, maxLease: 2 });
+    await farebox.charge({ apiKey: spendKey, tool: 'search', amount: 4 });
+    const lease = await farebox.lease({ ...optionsFor(spendKey), amount: 3 });
+    assert.equal(lease.remaining, 1);
+    await lease.close();
+  });
+
   it('settle what a journal has of an earlier process, once', async () => {
     const { spendKey } = await leasable();
     const { id } = await takeLease(api, account, spendKey);
@@ -137,6 +145,29 @@ describe('client: leases', () => {
     const again = await farebox.lease({ ...optionsFor(spendKey), journal });
     await again.close();
     assert.equal(settled.length, 42);
+  });
+
+  it('refuse a journal that another lease of the process uses, also by another path', async () => {
+    const { spendKey } = await leasable();
+    const journal = join(folder, 'shared');
+    const link = join(folder, 'link');
+    const lease = await farebox.lease({ ...optionsFor(spendKey), journal });
+    await symlink(journal, link);
+    await lease.charge({ tool: 'search' });
+    for (const path of [journal, link]) {
+      await assert.rejects(farebox.lease({ ...optionsFor(spendKey), journal: path }), TypeError);
+    }
+    await lease.charge({ tool: 'search' });
+    await lease.close();
+    assert.deepEqual(
+      settled.map(({ paid, sequence }) => [paid, sequence]),
+      [
+        [true, 1],
+        [true, 2],
+      ],
+    );
+    const next = await farebox.lease({ ...optionsFor(spendKey), journal: link });
+    await next.close();
   });
 
   it('refuse metadata that JSON cannot express, and settle the other calls', async () => {

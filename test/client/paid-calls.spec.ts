@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import type { ServerResponse } from 'node:http';
 import { inspect } from 'node:util';
-import { Farebox, usd, type FareboxOptions } from '@farebox/client';
+import { Farebox, usd, type FareboxOptions, type OnUnavailable } from '@farebox/client';
 import * as forExpress from '@farebox/client/express';
 import * as forFastify from '@farebox/client/fastify';
 import * as forFetch from '@farebox/client/fetch';
@@ -38,13 +38,18 @@ const returns = (value: unknown) => () => value as number;
 
 async function service(...script: [Step, ...Step[]]) {
   const scripted = await ScriptedService.start(...script);
-  const farebox = (options: FareboxOptions = {}) =>
-    new Farebox({ secretKey: 'fare_sk_live_x', baseUrl: scripted.url, maxRetries: 0, ...options });
+  const farebox = (options: FareboxOptions<OnUnavailable> = {}) =>
+    new Farebox<OnUnavailable>({
+      secretKey: 'fare_sk_live_x',
+      baseUrl: scripted.url,
+      maxRetries: 0,
+      ...options,
+    });
   return Object.assign(scripted, { farebox });
 }
 
 /** A paid tool that counts its runs, and how it is called. */
-function toolOf(farebox: Farebox, options: Options) {
+function toolOf(farebox: Farebox<OnUnavailable>, options: Options) {
   const ran = { times: 0 };
   const tool = paidTool(farebox, options, async () => {
     ran.times += 1;
@@ -77,6 +82,29 @@ describe('client: paid calls that ask the owner', () => {
       [code, outcome, approvalId, approvalStatus],
       ['insufficient_balance', 'not_charged', 'apr_1', 'pending'],
     );
+  });
+});
+
+describe('client: paid calls while Farebox is away', () => {
+  const price = { tool: 'search', price: 1 };
+  for (const [name, unavailable, runs] of [
+    ['run when the client says so', {}, 1],
+    ['do not run when they say so themselves', { onUnavailable: 'fail' }, 0],
+  ] as const) {
+    it(name, async () => {
+      await using api = await service(refusal(503, 'service_unavailable'));
+      const farebox = api.farebox({ onUnavailable: 'run_unpaid' });
+      const { ran, call } = toolOf(farebox, { ...price, ...unavailable });
+      await call();
+      assert.equal(ran.times, runs);
+    });
+  }
+
+  it('give the result that could not be paid for when the client says so', async () => {
+    const held = answer(201, { id: 'hld_1', status: 'open' });
+    await using api = await service(held, refusal(503, 'service_unavailable'));
+    const { call } = toolOf(api.farebox({ onUnavailable: 'run_unpaid' }), price);
+    assert.equal((await call()).isError, undefined);
   });
 });
 
@@ -166,6 +194,15 @@ describe('client: paid calls that are settled', () => {
     assert.equal((await call(user.signal)).isError, true);
     assert.match(String(api.seen[2]?.path), /release$/);
   });
+
+  for (const price of [0, '0', usd(0)]) {
+    it(`run without a hold and a charge when their price comes to ${inspect(price)}`, async () => {
+      await using api = await service(held);
+      const { ran, call } = toolOf(api.farebox(), { tool: 'search', price: () => price });
+      assert.deepEqual(await call(), { content: [] });
+      assert.deepEqual([ran.times, api.seen], [1, []]);
+    });
+  }
 
   it('hold nothing when their price is a function that returns nothing', async () => {
     await using api = await service(held);

@@ -24,7 +24,7 @@ describe('client: paid routes', () => {
     api = await startTestApi();
   });
   beforeEach(async () => {
-    Object.assign(ran, { times: 0, inFront: 0, late: Promise.withResolvers<void>() });
+    Object.assign(ran, { times: 0, inFront: 0, closed: 0, late: Promise.withResolvers<void>() });
     account = await api.createAccount(10);
     books = new PaidBooks(api, account);
   });
@@ -136,6 +136,25 @@ describe('client: paid routes', () => {
         const ids = (await books.charges()).map(({ id }) => id);
         assert.deepEqual(ids, [answered.headers.get('x-charge-id')]);
       });
+
+      for (const path of ['/ok', ...(isRaw ? ['/raw'] : [])]) {
+        it(`are refunded when their caller leaves while they are captured: ${path}`, async () => {
+          const caller = new AbortController();
+          await open({
+            fetch: async (url, init) => {
+              const response = await fetch(url, init);
+              if (!url.endsWith('/capture')) return response;
+              caller.abort();
+              await until(() => ran.closed === 1);
+              return response;
+            },
+          });
+          const init = { headers: keyOf(account), signal: caller.signal };
+          await site.ask(path, init).catch(() => undefined);
+          assert.deepEqual([(await books.charges()).length, ran.times], [1, 1]);
+          await until(async () => (await books.balance()) === 10);
+        });
+      }
 
       it('do not run when the balance is too low, and refuse as the API does', async () => {
         await open();

@@ -35,12 +35,13 @@ const hasty = { ...price, timeoutMs: 50 };
 const endless = { ...settled, settle: () => new Promise<never>(() => {}), timeoutMs: 50 };
 
 /**
- * How often a handler ran, how many requests wait in front of `/left`, what ends the waits of `/late` and
- * `/slow`, and what handlers, prices and costs that fail throw.
+ * How often a handler ran, how many requests wait in front of `/left`, how many responses are closed, what ends
+ * the waits of `/late` and `/slow`, and what handlers, prices and costs that fail throw.
  */
 export const ran = {
   times: 0,
   inFront: 0,
+  closed: 0,
   late: Promise.withResolvers<void>(),
   error: new Error('the tool is broken'),
 };
@@ -49,6 +50,19 @@ export const ran = {
 async function untilLeft(response: EventEmitter): Promise<void> {
   ran.inFront += 1;
   await once(response, 'close');
+}
+
+function noteClose(response: EventEmitter): void {
+  response.once('close', () => {
+    ran.closed += 1;
+  });
+}
+
+/** Without a server, the signal is all that tells of a caller who leaves. */
+function noteAbort(init?: RequestInit): void {
+  init?.signal?.addEventListener('abort', () => {
+    ran.closed += 1;
+  });
 }
 
 const untilReplyLeft = (_request: unknown, { raw }: FastifyReply) => untilLeft(raw);
@@ -73,6 +87,8 @@ const never = <T>(): Promise<T> => {
 
 /** A handler in JavaScript that forgets to return its response. */
 const nothing = () => undefined as unknown as Response;
+
+const answerBroken = () => new Response('broken', { status: 500 });
 
 /** As Deno.upgradeWebSocket() gives it; Node cannot make one. */
 const switched = () => Object.defineProperty(new Response(), 'status', { value: 101 });
@@ -131,7 +147,10 @@ const hijack = (status: number) => (_request: unknown, reply: FastifyReply) => {
 async function onNode(
   listen: (request: IncomingMessage, response: ServerResponse) => unknown,
 ): Promise<Site> {
-  const server = createServer((request, response) => void listen(request, response));
+  const server = createServer((request, response) => {
+    noteClose(response);
+    void listen(request, response);
+  });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo;
@@ -253,6 +272,7 @@ export const SITES: Readonly<Record<string, (farebox: Farebox) => Promise<Site>>
   },
   fastify: async (farebox) => {
     const app = fastify();
+    app.addHook('onRequest', async (_request, reply) => noteClose(reply.raw));
     const paid = forFastify.paidRoute(farebox, price);
     app.get('/ok', paid, async () => found());
     app.get('/fails', paid, async (_request, reply) => reply.code(422).send(found()));
@@ -320,7 +340,10 @@ export const SITES: Readonly<Record<string, (farebox: Farebox) => Promise<Site>>
     app.get('/unsendable', paid, () => Response.error());
     app.get('/read', paid, wasRead);
     return {
-      ask: async (path, init) => app.request(path, init),
+      ask: async (path, init) => {
+        noteAbort(init);
+        return app.request(path, init);
+      },
       close: async () => {},
     };
   },
@@ -347,10 +370,11 @@ export const SITES: Readonly<Record<string, (farebox: Farebox) => Promise<Site>>
       '/endless': forFetch.paidRoute(farebox, endless, () => Response.json(found())),
     };
     return {
-      ask: async (path, init) =>
-        (await routes[path]?.(new Request(`http://site${path}`, init)).catch(
-          () => new Response('broken', { status: 500 }),
-        )) ?? assert.fail(path),
+      ask: async (path, init) => {
+        noteAbort(init);
+        const answered = routes[path]?.(new Request(`http://site${path}`, init));
+        return (await answered?.catch(answerBroken)) ?? assert.fail(path);
+      },
       close: async () => {},
     };
   },

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { Farebox, type FareboxOptions } from '@farebox/client';
-import type { ChargeMeta } from '@farebox/client/mcp';
+import { paidTool, type ChargeMeta } from '@farebox/client/mcp';
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { Client as ClientV1 } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport as TransportV1 } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
@@ -34,6 +34,24 @@ describe('client: paid MCP tools', () => {
 
   const client = (options: FareboxOptions = {}) =>
     new Farebox({ secretKey: account.developerKey, baseUrl: api.url, ...options });
+
+  it('are refunded when they are canceled while they are captured', async () => {
+    const user = new AbortController();
+    const farebox = client({
+      fetch: async (url, init) => {
+        const response = await fetch(url, init);
+        if (url.endsWith('/capture')) user.abort();
+        return response;
+      },
+    });
+    const tool = paidTool(farebox, { tool: 'search', price: '0.5' }, (_context: object) => ({
+      content: [],
+    }));
+    const headers = new Headers({ 'x-service-key': account.consumerKey });
+    const result: object = await tool({ requestInfo: { headers }, signal: user.signal });
+    assert.partialDeepStrictEqual(result, { _meta: { 'farebox/error': { code: 'aborted' } } });
+    assert.deepEqual([(await books.charges()).length, await books.balance()], [1, 10]);
+  });
 
   for (const [generation, { listen, connect }] of Object.entries(GENERATIONS)) {
     describe(`by ${generation}`, () => {

@@ -79,6 +79,19 @@ describe('client: in other runtimes', () => {
     });
   }
 
+  it('refuses leases in a Worker, which would not settle them', async () => {
+    for (const conditions of Object.values(BUNDLES)) {
+      const worker = await startWorker(conditions);
+      try {
+        const response = await fetch(new URL('/lease', await worker.ready));
+        const { message } = (await response.json()) as { message: string };
+        assert.match(message, /^Farebox: an edge runtime ends timers/);
+      } finally {
+        await worker.dispose();
+      }
+    }
+  });
+
   const script = join(import.meta.dirname, 'concurrent-charges.ts');
 
   for (const [name, run] of Object.entries({ Bun: runBun, Deno: runDeno })) {

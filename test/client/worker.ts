@@ -4,9 +4,12 @@ import { Farebox, FareboxError } from '@farebox/client';
 const { FAREBOX_URL: baseUrl, FAREBOX_SECRET_KEY: secretKey } = process.env;
 const farebox = new Farebox({ baseUrl, secretKey });
 
+const LEASE = { apiKey: 'fare_ck_live_x', tools: ['edge'], amount: 1 };
+
 async function served(request: Request): Promise<object> {
   const { pathname, searchParams } = new URL(request.url);
   if (pathname === '/verify') return farebox.verifyReceipt(searchParams.get('receipt') ?? '');
+  if (pathname === '/lease') return farebox.lease(LEASE).catch(({ message }) => ({ message }));
   const apiKey = request.headers.get('x-service-key') ?? undefined;
   return farebox.charge({ apiKey, tool: 'edge', amount: 0.01 });
 }
