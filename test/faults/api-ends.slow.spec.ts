@@ -9,7 +9,7 @@ import { startTestApi, type TestApi } from '../support/api.ts';
 import { proveBooks } from '../support/books.ts';
 import { bodyOf, call, type Answer } from '../support/http.ts';
 import { startApiProcess, until, type Server, type ServerProcess } from '../support/stack.ts';
-import { holdConsumer } from '../support/row-locks.ts';
+import { holdConsumer, waitedTooLong } from '../support/row-locks.ts';
 
 describe('the end of an API process', () => {
   let api: TestApi;
@@ -95,13 +95,24 @@ describe('the end of an API process', () => {
   });
 
   it('finishes the requests in progress when it is told to stop', async () => {
+    while (!(await stopInFlight())) {
+      victim = await startApiProcess({ env: api.env });
+      await charge(victim, 'warm-up');
+    }
+  });
+
+  /** Returns false if charges have waited for their row longer than they may, on a busy machine. */
+  async function stopInFlight(): Promise<boolean> {
     // On open connections, so that the process has each request before it answers the next.
     const agent = new Agent({ keepAlive: true, maxSockets: 50 });
     const post = (key: string) => chargeThrough(agent, victim, account, key);
-    await Promise.all(Array.from({ length: 50 }, (_, index) => post(`opens ${index}`)));
+    await Promise.all(
+      Array.from({ length: 50 }, (_, index) => post(`opens ${victim.pid}.${index}`)),
+    );
+    const { length } = await stored();
     const held = await holdConsumer(api.databaseUrl, account.consumerId);
-    const inFlight = Array.from({ length: 50 }, (_, index) => post(`job ${index}`));
-    await held.waited(1);
+    const inFlight = Array.from({ length: 50 }, (_, index) => post(`job ${victim.pid}.${index}`));
+    await held.waited(1, ...inFlight);
     for (let calls = 0; calls < 3; calls += 1) await call(victim, 'GET', '/healthz');
     victim.kill('SIGTERM');
     await until(() =>
@@ -113,11 +124,14 @@ describe('the end of an API process', () => {
     // A supervisor and the parent process may both pass it on.
     victim.kill('SIGTERM');
     await held.release();
-    for (const answer of await Promise.all(inFlight)) assert.equal(answer.status, 201);
+    const answers = await Promise.all(inFlight);
     assert.equal(await victim.exited, 'exit code 0');
     agent.destroy();
-    assert.equal((await stored()).length, 1 + 50 + 50);
-  });
+    const made = answers.filter((answer) => !waitedTooLong(answer));
+    for (const answer of made) assert.equal(answer.status, 201);
+    assert.equal((await stored()).length, length + made.length);
+    return made.length === answers.length;
+  }
 
   it('drops the answer of no charge that it made, for clients that never pause', async () => {
     const rich = await api.createAccount(1_000_000);
@@ -129,9 +143,11 @@ describe('the end of an API process', () => {
       for (let calls = 0; ; calls += 1) {
         try {
           const answer = await chargeThrough(agent, victim, rich, `${client}/${calls}`);
+          if (answer.isLast) told += 1;
+          // On a busy machine, it has waited for its row longer than it may, and was not made.
+          if (waitedTooLong(answer)) continue;
           assert.equal(answer.status, 201);
           answered.add(answer.body.id);
-          if (answer.isLast) told += 1;
         } catch (error) {
           if (error instanceof assert.AssertionError) throw error;
           if (!(error instanceof Error && 'code' in error)) throw error;

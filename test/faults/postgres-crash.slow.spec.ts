@@ -7,7 +7,7 @@ import { createTestAccounts, type TestAccount } from '../support/accounts.ts';
 import { proveBooks } from '../support/books.ts';
 import { assertError, bodyOf, call } from '../support/http.ts';
 import { startApi, until, type Environment, type Server } from '../support/stack.ts';
-import { holdConsumer } from '../support/row-locks.ts';
+import { holdConsumer, waitedTooLong } from '../support/row-locks.ts';
 import { startOwnPostgres } from '../support/own-servers.ts';
 import { PersistentCharges } from './persistent-charges.ts';
 
@@ -76,12 +76,22 @@ describe('a crash of Postgres', () => {
         headers: { 'idempotency-key': 'job' },
         body: { apiKey: account.consumerKey, tool: 'search', amount: 1 },
       });
-    const held = await holdConsumer(postgres.url, account.consumerId);
-    const inFlight = charge();
-    await held.waited(1);
-    await postgres.crash();
-    assertError(await inFlight, 500, 'outcome_unknown');
-    await held.release();
+    const crashInFlight = async () => {
+      const held = await holdConsumer(postgres.url, account.consumerId);
+      const inFlight = charge();
+      await held.waited(1, inFlight);
+      await postgres.crash();
+      const answer = await inFlight;
+      await held.release();
+      return answer;
+    };
+    let unknown = await crashInFlight();
+    while (waitedTooLong(unknown)) {
+      await postgres.restart();
+      await until(async () => (await call(api, 'GET', '/readyz')).status === 200);
+      unknown = await crashInFlight();
+    }
+    assertError(unknown, 500, 'outcome_unknown');
     assertError(await charge(), 503, 'service_unavailable');
     await postgres.restart();
     const answer = await until(async () => {
