@@ -7,7 +7,7 @@ import { Client } from 'pg';
 import type { Page, Request } from 'playwright-core';
 import { uuidOf } from '../../src/domain/ids.ts';
 import { createTestAccounts, type TestAccount } from '../support/accounts.ts';
-import { ask, decide, showApproval } from '../support/approval-requests.ts';
+import { ask, decide, showApproval, untilDecided } from '../support/approval-requests.ts';
 import { makeBudget, makeKey, showBudget, spend } from '../support/budget-requests.ts';
 import { openConsole, type ConsoleHarness, type Window } from '../support/console.ts';
 import { call } from '../support/http.ts';
@@ -34,13 +34,6 @@ describe('approvals in the console', () => {
     await harness?.close();
   });
 
-  /** On a busy machine, a page takes longer than a request waits for the decision. */
-  const untilDecided = (spendKey: string, id: string) =>
-    until(async () => {
-      const approval = await showApproval(harness.stack.api, spendKey, id, 50);
-      return approval.decision !== null && approval;
-    });
-
   it('shows what is asked, as text, and tells the agent the answer', async () => {
     const { api } = harness.stack;
     const key = account.consumerKey;
@@ -48,7 +41,7 @@ describe('approvals in the console', () => {
     const { key: spendKey } = await makeKey(api, key, budget.id);
     const reason = '<img src=x onerror=alert(1)> & more';
     const asked = await ask(api, account, spendKey, 2, { reason });
-    const waiting = untilDecided(spendKey, asked.id);
+    const waiting = untilDecided(api, spendKey, asked.id);
     await window.enter(account, '/approvals');
     await page.getByText('Allow a call for $2.00?').waitFor();
     await page
@@ -140,7 +133,7 @@ describe('approvals in the console', () => {
     ]);
 
     const asked = await ask(api, account, spendKey, 2);
-    const waiting = untilDecided(spendKey, asked.id);
+    const waiting = untilDecided(api, spendKey, asked.id);
     await page.goto(await urlIn('raiseUrl'));
     await page.getByLabel('Raise it to, in dollars').fill('7.5');
     await page.getByRole('button', { name: 'Raise limit' }).click();

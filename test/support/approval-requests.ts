@@ -3,10 +3,13 @@ import type { Static } from 'typebox';
 import { ApprovalReply } from '../../src/schemas/approvals.ts';
 import type { TestAccount } from './accounts.ts';
 import { bodyOf, call, type Answer } from './http.ts';
+import { until } from './stack.ts';
 
 type Server = { readonly url: string };
 type Body = Readonly<Record<string, unknown>>;
 export type Approval = Static<typeof ApprovalReply>;
+
+const WAIT_SECONDS_MAX = 50;
 
 /** About a call of `search` by the account's own developer. */
 export function tryAsk(
@@ -57,4 +60,15 @@ export async function showApproval(
     200,
     ApprovalReply,
   );
+}
+
+/**
+ * The answer, once every server heeds it. On a busy machine, a decision takes longer than one request waits for it:
+ * then another one does.
+ */
+export function untilDecided(server: Server, key: string, id: string): Promise<Approval> {
+  return until(async () => {
+    const approval = await showApproval(server, key, id, WAIT_SECONDS_MAX);
+    return approval.decision !== null && approval;
+  });
 }
