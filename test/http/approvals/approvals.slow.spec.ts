@@ -21,7 +21,7 @@ import {
 } from '../../support/budget-requests.ts';
 import { askHold } from '../../support/hold-requests.ts';
 import { assertError, bodyOf, call } from '../../support/http.ts';
-import { farebox, until, type Server } from '../../support/stack.ts';
+import { until, type Server } from '../../support/stack.ts';
 
 describe('approvals', () => {
   const api = openTestApi({ servers: 2 });
@@ -203,18 +203,6 @@ describe('approvals', () => {
       const { status, decision } = await waiting;
       assert.deepEqual([status, decision], ['approved', 'resolved']);
     });
-  });
-
-  it('of a balance ends when the balance covers the call', async () => {
-    const { spendKey } = await budgetWith({});
-    const asked = await ask(api, account, spendKey, 150);
-    assert.deepEqual([asked.code, asked.budgetId], ['insufficient_balance', null]);
-    const wrong = await tryDecide(api, key, asked.id, { decision: 'once' });
-    assertError(wrong, 400, 'invalid_request', 'decision');
-    const waiting = untilDecided(api, spendKey, asked.id);
-    await farebox(['account', 'adjust', account.email, '50', '--reason', 'a test'], api);
-    assert.deepEqual((await waiting).decision, 'top_up');
-    assert.equal(await codeOf(spendKey, 150), 'paid');
   });
 
   it('denied tells the waiter so, and the same question gets the same answer', async () => {
