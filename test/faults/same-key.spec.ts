@@ -6,7 +6,7 @@ import { startTestApi, type TestApi } from '../support/api.ts';
 import { proveBooks } from '../support/books.ts';
 import { bodyOf, call, type Answer } from '../support/http.ts';
 import { holdConsumer, waitedTooLong } from '../support/row-locks.ts';
-import { until, type Server } from '../support/stack.ts';
+import type { Server } from '../support/stack.ts';
 
 interface Result {
   readonly status: number;
@@ -23,6 +23,8 @@ function assertOneIsFresh(results: readonly Result[]): void {
   for (const result of results) assert.deepEqual({ ...result, replayed: undefined }, unmarked);
   assert.equal(results.filter(({ replayed }) => !replayed).length, 1);
 }
+
+const resultsOf = (answer: Answer): Result[] => bodyOf(answer, 200, ChargeBatchReply).results;
 
 describe('the same key at the same time', () => {
   let api: TestApi;
@@ -47,7 +49,6 @@ describe('the same key at the same time', () => {
 
   const batch = (server: Server, charges: readonly object[]): Promise<Answer> =>
     call(server, 'POST', '/v1/charges/batch', { key: account.developerKey, body: { charges } });
-  const resultsOf = (answer: Answer): Result[] => bodyOf(answer, 200, ChargeBatchReply).results;
 
   /**
    * Sends to both servers, and lets each statement wait for the consumer before either may continue. Again, with

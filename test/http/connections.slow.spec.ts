@@ -48,12 +48,6 @@ describe('connections', () => {
     return (await text(socket).catch(() => '')).startsWith('HTTP/1.1 200');
   }
 
-  /** After its first request, a connection may be idle for longer than before. */
-  async function keepOpen(socket: Socket): Promise<void> {
-    socket.write(`${HEALTH}\r\n`);
-    await Promise.race([once(socket, 'data'), once(socket, 'close')]);
-  }
-
   const charging = () =>
     JSON.stringify({ apiKey: account.consumerKey, tool: 'search', amount: 0.01 });
 
@@ -165,4 +159,10 @@ async function textUntilClosed(socket: Socket, further: string): Promise<string>
     return socket.destroyed;
   });
   return answer;
+}
+
+/** After its first request, a connection may be idle for longer than before. */
+async function keepOpen(socket: Socket): Promise<void> {
+  socket.write(`${HEALTH}\r\n`);
+  await Promise.race([once(socket, 'data'), once(socket, 'close')]);
 }

@@ -65,15 +65,15 @@ for (const preparedMax of [undefined, 200]) {
     it('makes concurrent charges of many consumers through two processes, exactly', async () => {
       const accounts = await newAccounts(8, 1);
       // On a busy machine, some wait for a connection longer than they may, and are to be sent again.
-      const insist = (account: TestAccount, n: number, turn: number) =>
-        until(async () => {
-          const keyed = { 'idempotency-key': `charge ${turn}` };
-          const answer = await charge(apis[(n + turn) % 2]!, account, {}, keyed);
-          return !isToRepeat(answer) && answer;
-        });
       const answers = await Promise.all(
         accounts.flatMap((account, n) =>
-          Array.from({ length: 60 }, (_, turn) => insist(account, n, turn)),
+          Array.from({ length: 60 }, (_, turn) =>
+            until(async () => {
+              const keyed = { 'idempotency-key': `charge ${turn}` };
+              const answer = await charge(apis[(n + turn) % 2]!, account, {}, keyed);
+              return !isToRepeat(answer) && answer;
+            }),
+          ),
         ),
       );
       // $1.00 pays for fifty.

@@ -113,13 +113,6 @@ describe('the commands of docker-compose.yml', () => {
       () => false,
     );
   };
-  /** In order. */
-  async function stop(service: string, child: ChildProcess): Promise<void> {
-    const exited = new Promise((resolve) => child.once('exit', resolve));
-    child.kill('SIGTERM');
-    assert.equal(await exited, 0, service);
-  }
-
   it('gives Farebox and Temporal roles that reach their own databases only', async () => {
     const passwords = { FAREBOX_PASSWORD: 'of farebox', TEMPORAL_PASSWORD: 'of temporal' };
     for (let time = 0; time < 2; time += 1) {
@@ -254,4 +247,11 @@ async function copyImageFiles(app: string): Promise<void> {
     await mkdir(join(app, folder), { recursive: true });
     await run('cp', ['-R', ...paths.map((path) => join(ROOT, path)), join(app, folder)]);
   }
+}
+
+/** In order. */
+async function stop(service: string, child: ChildProcess): Promise<void> {
+  const exited = new Promise((resolve) => child.once('exit', resolve));
+  child.kill('SIGTERM');
+  assert.equal(await exited, 0, service);
 }

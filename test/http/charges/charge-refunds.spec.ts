@@ -241,16 +241,13 @@ describe('POST /v1/charges/:id/refund', () => {
         consumer.consumerId.slice('cns_'.length),
       ]);
       await api.changingNothing(async () => {
-        const breakIt = async () => {
+        const answer = await until(async () => {
           const asked = ask(id, {}, key('lost'));
           let hasEnded = false;
           void asked.finally(() => (hasEnded = true));
           const backend = await until(async () => (await api.waitingBackend()) ?? hasEnded);
           if (backend !== true) await api.sql.query('select pg_terminate_backend($1)', [backend]);
-          return asked;
-        };
-        const answer = await until(async () => {
-          const broken = await breakIt();
+          const broken = await asked;
           return !waitedTooLong(broken) && broken;
         });
         assertError(answer, 500, 'outcome_unknown');

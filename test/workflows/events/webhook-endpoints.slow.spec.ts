@@ -108,7 +108,7 @@ describe('webhook endpoints', () => {
       const isSoon = event.atMs - Date.parse(event.payload.timestamp) < 30_000;
       return isSoon && { asked: price, changed: event };
     });
-    const { type, timestamp, data, ...rest } = changed.payload;
+    const { type, timestamp: _, data, ...rest } = changed.payload;
     assert.deepEqual(rest, {});
     assert.equal(type, 'tool.price_changed');
     assertShape(data, EVENT_DATA['tool.price_changed']);
