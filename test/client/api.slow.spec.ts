@@ -15,6 +15,9 @@ interface Usage {
   readonly charges: { id: string; receipt: string; amount: number }[];
 }
 
+/** A busy machine does not take longer, so no request is repeated, whose answer would be a replay. */
+const PATIENT_MS = 60_000;
+
 describe('client: against the API', () => {
   let stack: Stack<ServerProcess>;
   let account: TestAccount;
@@ -23,7 +26,8 @@ describe('client: against the API', () => {
   before(async () => {
     stack = await startProcesses();
     account = await createAccount(stack.env, 100);
-    farebox = new Farebox({ secretKey: account.developerKey, baseUrl: stack.api.url });
+    const { developerKey: secretKey } = account;
+    farebox = new Farebox({ secretKey, baseUrl: stack.api.url, timeoutMs: PATIENT_MS });
   });
   after(() => stack?.stop());
 
@@ -33,7 +37,11 @@ describe('client: against the API', () => {
   };
 
   const chargeWith = (secretKey: string, apiKey: string) =>
-    new Farebox({ secretKey, baseUrl: stack.api.url }).charge({ apiKey, tool: 'x', amount: 1 });
+    new Farebox({ secretKey, baseUrl: stack.api.url, timeoutMs: PATIENT_MS }).charge({
+      apiKey,
+      tool: 'x',
+      amount: 1,
+    });
 
   it('charges, and the receipt and the balance agree with the books', async () => {
     const { consumerId, consumerKey: apiKey, developerId } = account;

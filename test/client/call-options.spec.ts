@@ -58,17 +58,17 @@ describe('client: a call by a fetch of the caller', () => {
 describe('client: a call with its own timeout', () => {
   it('ends within it, regardless of the client’s', async () => {
     await using api = await service(silence);
+    // Longer than a test may take.
+    const patient = { maxRetries: 0, timeoutMs: 3_600_000 };
     const calls = [
-      (options: CallOptions) => api.farebox({ maxRetries: 0 }).charge(search, options),
+      (options: CallOptions) => api.farebox(patient).charge(search, options),
       (options: CallOptions) =>
-        api.farebox({ maxRetries: 0, coalesce: false }).charge(search, options),
-      (options: CallOptions) => api.farebox({ maxRetries: 0 }).earnings({}, options),
+        api.farebox({ ...patient, coalesce: false }).charge(search, options),
+      (options: CallOptions) => api.farebox(patient).earnings({}, options),
     ];
     for (const call of calls) {
-      const start = performance.now();
       const error = await raised(call({ timeoutMs: 200 }));
       assert.equal(error.code, 'service_unavailable');
-      assert.ok(performance.now() - start < 10_000);
     }
   });
 

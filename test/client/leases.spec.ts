@@ -258,13 +258,11 @@ describe('client: leases', () => {
       plain.charge({ tool: 'search', amount: '0.005', metadata: { call: 7 } });
       plain.charge({ tool: 'search' });
       await kept.charge({ tool: 'search' });
-      const before = performance.now();
       const [closed, again, other] = await Promise.all([
         plain.close({ timeoutMs: 1_500 }),
         plain.close(),
         kept.close({ timeoutMs: 1_500 }),
       ]);
-      assert.ok(performance.now() - before < 30_000);
       const { leaseId } = plain;
       assert.deepEqual(closed.unsettled, [
         {

@@ -34,7 +34,6 @@ describe('approvals in the console', () => {
     await harness?.close();
   });
 
-  /** On a busy machine, a page takes longer than a request waits for the decision. */
   it('shows what is asked, as text, and tells the agent the answer', async () => {
     const { api } = harness.stack;
     const key = account.consumerKey;
@@ -42,7 +41,7 @@ describe('approvals in the console', () => {
     const { key: spendKey } = await makeKey(api, key, budget.id);
     const reason = '<img src=x onerror=alert(1)> & more';
     const asked = await ask(api, account, spendKey, 2, { reason });
-    const waiting = untilDecided(harness.stack.api, spendKey, asked.id);
+    const waiting = untilDecided(api, spendKey, asked.id);
     await window.enter(account, '/approvals');
     await page.getByText('Allow a call for $2.00?').waitFor();
     await page
@@ -134,7 +133,7 @@ describe('approvals in the console', () => {
     ]);
 
     const asked = await ask(api, account, spendKey, 2);
-    const waiting = untilDecided(harness.stack.api, spendKey, asked.id);
+    const waiting = untilDecided(api, spendKey, asked.id);
     await page.goto(await urlIn('raiseUrl'));
     await page.getByLabel('Raise it to, in dollars').fill('7.5');
     await page.getByRole('button', { name: 'Raise limit' }).click();

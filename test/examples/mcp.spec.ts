@@ -191,7 +191,7 @@ describe('example: a paid MCP tool server', () => {
         MCP_URL: server?.url.href,
         BUDGET: budget,
       },
-      timeout: 60_000,
+      timeout: 300_000,
     });
 
   it('serves a consumer who runs out of money, tops up through the checkout and continues', async () => {

@@ -9,7 +9,10 @@ import { startTestApi, type TestApi } from '../support/api.ts';
 import { proveBooks } from '../support/books.ts';
 import { bodyOf, call, type Answer } from '../support/http.ts';
 import { startApiProcess, until, type Server, type ServerProcess } from '../support/stack.ts';
-import { holdConsumer } from '../support/row-locks.ts';
+import { holdConsumer, waitedTooLong } from '../support/row-locks.ts';
+
+/** Less than the process waits for requests before its end. */
+const DRAIN_MS = 4_000;
 
 describe('the end of an API process', () => {
   let api: TestApi;
@@ -95,13 +98,29 @@ describe('the end of an API process', () => {
   });
 
   it('finishes the requests in progress when it is told to stop', async () => {
+    await until(async () => (await stopInFlight()) || renewVictim());
+  });
+
+  async function renewVictim(): Promise<void> {
+    victim = await startApiProcess({ env: api.env });
+    await charge(victim, 'warm-up');
+  }
+
+  /**
+   * Returns false if, on a busy machine, charges have waited for their row longer than they may, or longer than the
+   * process waits for requests before its end.
+   */
+  async function stopInFlight(): Promise<boolean> {
     // On open connections, so that the process has each request before it answers the next.
     const agent = new Agent({ keepAlive: true, maxSockets: 50 });
     const post = (key: string) => chargeThrough(agent, victim, account, key);
-    await Promise.all(Array.from({ length: 50 }, (_, index) => post(`opens ${index}`)));
+    await Promise.all(
+      Array.from({ length: 50 }, (_, index) => post(`opens ${victim.pid}.${index}`)),
+    );
+    const { length } = await stored();
     const held = await holdConsumer(api.databaseUrl, account.consumerId);
-    const inFlight = Array.from({ length: 50 }, (_, index) => post(`job ${index}`));
-    await held.waited(1);
+    const inFlight = Array.from({ length: 50 }, (_, index) => post(`job ${victim.pid}.${index}`));
+    await held.waited(1, ...inFlight);
     for (let calls = 0; calls < 3; calls += 1) await call(victim, 'GET', '/healthz');
     victim.kill('SIGTERM');
     await until(() =>
@@ -113,13 +132,23 @@ describe('the end of an API process', () => {
     // A supervisor and the parent process may both pass it on.
     victim.kill('SIGTERM');
     await held.release();
-    for (const answer of await Promise.all(inFlight)) assert.equal(answer.status, 201);
+    const answers = await Promise.allSettled(inFlight);
     assert.equal(await victim.exited, 'exit code 0');
     agent.destroy();
-    assert.equal((await stored()).length, 1 + 50 + 50);
-  });
+    const answered = answers.flatMap((each) => (each.status === 'fulfilled' ? each.value : []));
+    if (answered.length < inFlight.length) return false;
+    const made = answered.filter((answer) => !waitedTooLong(answer));
+    for (const answer of made) assert.equal(answer.status, 201);
+    assert.equal((await stored()).length, length + made.length);
+    return made.length === answered.length;
+  }
 
   it('drops the answer of no charge that it made, for clients that never pause', async () => {
+    await until(async () => (await stopUnderTraffic()) || renewVictim());
+  });
+
+  /** Returns false if, on a busy machine, charges waited longer than the process waits for requests before its end. */
+  async function stopUnderTraffic(): Promise<boolean> {
     const rich = await api.createAccount(1_000_000);
     const agent = new Agent({ keepAlive: true, maxSockets: 30 });
     const answered = new Set<string>();
@@ -129,9 +158,11 @@ describe('the end of an API process', () => {
       for (let calls = 0; ; calls += 1) {
         try {
           const answer = await chargeThrough(agent, victim, rich, `${client}/${calls}`);
+          if (answer.isLast) told += 1;
+          // On a busy machine, it has waited for its row longer than it may, and was not made.
+          if (waitedTooLong(answer)) continue;
           assert.equal(answer.status, 201);
           answered.add(answer.body.id);
-          if (answer.isLast) told += 1;
         } catch (error) {
           if (error instanceof assert.AssertionError) throw error;
           if (!(error instanceof Error && 'code' in error)) throw error;
@@ -145,6 +176,7 @@ describe('the end of an API process', () => {
     // A moment between two flushes has no request in flight, and nobody to tell.
     const held = await holdConsumer(api.databaseUrl, rich.consumerId);
     await held.waited(1);
+    const toldMs = performance.now();
     victim.kill('SIGTERM');
     const isClosing = () =>
       fetch(`${victim.url}/readyz`)
@@ -153,8 +185,10 @@ describe('the end of an API process', () => {
     await until(isClosing);
     await held.release();
     await clients;
+    const isInTime = performance.now() - toldMs < DRAIN_MS;
     assert.equal(await victim.exited, 'exit code 0');
     agent.destroy();
+    if (!isInTime) return false;
     assert.equal(dropped, 30);
     assert.ok(told > 0, 'no client was told that its line ends');
     const { rows } = await api.sql.query<{ id: string }>(
@@ -162,7 +196,9 @@ describe('the end of an API process', () => {
       [uuidOf('consumer', rich.consumerId)],
     );
     assert.deepEqual(new Set(rows.map(({ id }) => wireId('charge', id))), answered);
-  });
+    return true;
+  }
+
   it('leaves the books whole', () => proveBooks(api.env, { processor: false }));
 });
 

@@ -3,7 +3,13 @@
  * nothing is lost.
  */
 import assert from 'node:assert/strict';
-import { ask, decide, showApproval, tryDecide } from '../support/approval-requests.ts';
+import {
+  ask,
+  decide,
+  showApproval,
+  tryDecide,
+  untilDecided,
+} from '../support/approval-requests.ts';
 import { approvalHarnessOf, type ApprovalHarness } from '../support/approval-harness.ts';
 import { proveBooks } from '../support/books.ts';
 import { spend } from '../support/budget-requests.ts';
@@ -50,11 +56,9 @@ describe('a pending approval, while processes are killed', () => {
       env: { ...stack.env, TEMPORAL_ADDRESS: '127.0.0.1:9' },
     });
     const asking = await harness.ask(spendKey, {}, lonely);
-    const waiting = showApproval(lonely, spendKey, asked.id, 50);
-    const decidedAt = Date.now();
+    const waiting = untilDecided(lonely, spendKey, asked.id);
     await decide(lonely, account.consumerKey, asked.id, 'once');
     assert.equal((await waiting).status, 'approved');
-    assert.ok(Date.now() - decidedAt < 30_000, `told after ${Date.now() - decidedAt} ms`);
     assert.equal((await spend(lonely, account, spendKey, asked.amount)).status, 201);
     await kill(lonely);
 
@@ -68,7 +72,7 @@ describe('a pending approval, while processes are killed', () => {
       decision: 'once',
     });
     await harness.mailAbout(asking);
-    const again = showApproval(api, spendKey, asking.id, 50);
+    const again = untilDecided(api, spendKey, asking.id);
     await decide(api, account.consumerKey, asking.id, 'deny');
     assert.equal((await again).status, 'denied');
     assert.equal((await spend(api, account, spendKey, asking.amount)).status, 402);
@@ -79,20 +83,15 @@ describe('a pending approval, while processes are killed', () => {
     await proveBooks(stack.env, { processor: false });
   });
 
-  it('of a balance is answered by a top-up, and the agent continues within two seconds of its credit', async () => {
+  it('of a balance is answered by a top-up, and the agent continues', async () => {
     const { account, sql } = harness;
     await farebox(['account', 'consent', account.email, '--ceiling', '2000'], harness.stack);
     const { spendKey } = await harness.budget({});
     const asked = await ask(api, account, spendKey, 1_010);
-    const waiting = showApproval(api, spendKey, asked.id, 50);
+    const waiting = untilDecided(api, spendKey, asked.id);
     await decide(api, account.consumerKey, asked.id, 'top_up', { amount: 25 });
     const { status, decision } = await waiting;
-    const toldAt = Date.now();
     assert.deepEqual([status, decision], ['approved', 'top_up']);
-    const { rows } = await sql.query<{ completed_at: Date }>(TOP_UPS, [account.email]);
-    const tookMs = toldAt - (rows[0]?.completed_at.getTime() ?? 0);
-    // Two seconds on a quiet machine; the request itself would wait for fifty.
-    assert.ok(tookMs < 30_000, `told after ${tookMs} ms`);
     assert.equal((await spend(api, account, spendKey, 1_010)).status, 201);
     assert.deepEqual(await harness.workflow(asked.id).result(), { status, decision });
     // The same answer again, and another one.
@@ -120,7 +119,7 @@ describe('a pending approval, while processes are killed', () => {
       startApiProcess({ env: stack.env }),
       startWorkerProcess({ env: stack.env }),
     ]);
-    const { status, decision } = await showApproval(api, spendKey, asked.id, 50);
+    const { status, decision } = await untilDecided(api, spendKey, asked.id);
     assert.deepEqual([status, decision], ['approved', 'top_up']);
     await decide(api, account.consumerKey, asked.id, 'top_up', { amount: 990 });
     assert.equal((await spend(api, account, spendKey, 1_000)).status, 201);

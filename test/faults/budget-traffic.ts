@@ -6,7 +6,7 @@
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { TestAccount } from '../support/accounts.ts';
-import { call, type Answer } from '../support/http.ts';
+import { call, isToRepeat, type Answer } from '../support/http.ts';
 import type { Random } from '../support/random.ts';
 import type { Server } from '../support/stack.ts';
 
@@ -23,8 +23,6 @@ export interface Spender {
 }
 
 const RETRY_MS = 25;
-/** Refusals of requests that are to be sent again. */
-const BUSY = ['idempotency_key_in_use', 'rate_limited'];
 /** The most charges remembered for each caller; older ones are not refunded. */
 const REMEMBERED = 200;
 /** A few cents, so that limits are reached after some hundreds of charges. */
@@ -176,7 +174,7 @@ export class BudgetTraffic {
       try {
         const server = this.#random.pick(this.#servers());
         const answer = await call(server, 'POST', path, { key, body, headers });
-        if (answer.status < 500 && !BUSY.includes(codeOf(answer) ?? '')) return answer;
+        if (!isToRepeat(answer)) return answer;
       } catch (error) {
         // fetch: the connection broke. Anything else is a bug in the test.
         if (!(error instanceof TypeError && error.cause !== undefined)) throw error;
@@ -184,8 +182,4 @@ export class BudgetTraffic {
       await delay(RETRY_MS);
     }
   }
-}
-
-function codeOf({ body }: Answer): string | undefined {
-  return (body as { error?: { code?: string } }).error?.code;
 }

@@ -6,20 +6,14 @@
  */
 import assert from 'node:assert/strict';
 import { uuidOf } from '../../src/domain/ids.ts';
-import { BudgetUsageReply } from '../../src/schemas/budgets.ts';
+import { BudgetReply, BudgetUsageReply } from '../../src/schemas/budgets.ts';
 import { createDatabase, type Database } from '../../src/store/database.ts';
 import { rollUp } from '../../src/store/earnings/rollups.ts';
 import type { TestAccount } from '../support/accounts.ts';
 import { startTestApiProcesses, type TestApi } from '../support/api.ts';
 import { proveBooks } from '../support/books.ts';
-import {
-  askKey,
-  changeBudget,
-  closeBudget,
-  makeBudget,
-  showBudget,
-} from '../support/budget-requests.ts';
-import { bodyOf, call } from '../support/http.ts';
+import { askBudget, askChange, askKey, showBudget } from '../support/budget-requests.ts';
+import { bodyOf, call, isToRepeat, type Answer } from '../support/http.ts';
 import { Random, SEED } from '../support/random.ts';
 import { startApiProcess, until, type ServerProcess } from '../support/stack.ts';
 import { NewKeyReply } from '../../src/schemas/keys.ts';
@@ -114,12 +108,10 @@ describe('budgets, while processes are killed', function () {
     switch (what) {
       case 'limit': {
         const limit = random.chance(0.3) ? null : dollars(60);
-        await persist(() => changeBudget(anyServer(), consumerKey, node.id, { limit }));
-        return;
+        return set(tree, node.id, { limit });
       }
       case 'window':
-        await persist(() => changeBudget(anyServer(), consumerKey, node.id, anyWindow()));
-        return;
+        return set(tree, node.id, anyWindow());
       case 'turn':
         return turnWindows(tree);
       case 'revoke': {
@@ -135,9 +127,16 @@ describe('budgets, while processes are killed', function () {
         const leaf = tree.nodes.findLast(({ isClosed }) => !isClosed);
         if (!leaf || leaf.path.length === 1) return;
         leaf.isClosed = true;
-        await persist(() => closeBudget(anyServer(), consumerKey, leaf.id));
+        const path = `/v1/budgets/${leaf.id}/close`;
+        const close = () => call(anyServer(), 'POST', path, { key: consumerKey });
+        bodyOf(await persist(close), 200, BudgetReply);
       }
     }
+  }
+
+  async function set({ account }: Tree, id: string, change: object): Promise<void> {
+    const ask = () => askChange(anyServer(), account.consumerKey, id, { ...change });
+    bodyOf(await persist(ask), 200, BudgetReply);
   }
 
   function anyChange() {
@@ -155,13 +154,12 @@ describe('budgets, while processes are killed', function () {
       limit: random.chance(0.4) ? null : dollars(90),
       ...anyWindow(),
     };
-    const { id } = await persist(() => makeBudget(anyServer(), consumerKey, body));
+    const asked = await persist(() => askBudget(anyServer(), consumerKey, body));
+    const { id } = bodyOf(asked, 201, BudgetReply);
     const path = [...(parent?.path ?? []), id];
     tree.nodes.push({ id, path, isClosed: false });
-    const made = await persist(async () =>
-      bodyOf(await askKey(anyServer(), consumerKey, id), 201, NewKeyReply),
-    );
-    const { id: keyId, key } = made;
+    const made = await persist(() => askKey(anyServer(), consumerKey, id));
+    const { id: keyId, key } = bodyOf(made, 201, NewKeyReply);
     spenders.push({ id: keyId, key, path, charges: 0, spent: 0, refunded: 0, held: 0 });
   }
 
@@ -237,14 +235,15 @@ describe('budgets, while processes are killed', function () {
   }
 });
 
-/** A change by its owner, who repeats it at another process when one was killed. */
-async function persist<T>(ask: () => Promise<T>): Promise<T> {
+/** A change by its owner, who repeats it while it is not made, at another process when one was killed. */
+async function persist(ask: () => Promise<Answer>): Promise<Answer> {
   return until(async () => {
     try {
-      return { answer: await ask() };
+      const answer = await ask();
+      return isToRepeat(answer) ? null : answer;
     } catch (error) {
       if (error instanceof TypeError && error.cause !== undefined) return null;
       throw error;
     }
-  }).then(({ answer }) => answer);
+  });
 }

@@ -19,6 +19,7 @@ import { askHold, place } from '../support/hold-requests.ts';
 import { assertError, bodyOf, call, charge } from '../support/http.ts';
 import { askLease, askSettle, makeLeasable, takeLease } from '../support/lease-requests.ts';
 import { testSideOf } from '../support/test-mode.ts';
+import { soonExpiring } from '../support/soon-expiring.ts';
 import { startApiProcess, until, type ServerProcess } from '../support/stack.ts';
 
 const PRELOAD = join(import.meta.dirname, '../support/shiftable-clock.ts');
@@ -180,16 +181,18 @@ describe('a wrong clock', () => {
   it('lets no key and no budget live longer: 4 minutes behind', async () => {
     const account = await right.createAccount(10);
     const { consumerKey: key } = account;
-    const expiresAt = await databaseTime(20_000);
     const lasting = await makeBudget(right, key);
-    const ending = await makeBudget(right, key, { expiresAt });
-    const keys = [
-      await makeKey(right, key, lasting.id, { expiresAt }),
-      await makeKey(right, key, ending.id),
-    ];
-    for (const { key: spendKey } of keys) {
-      bodyOf(await spend(minutesBehind, account, spendKey, 1), 201, ChargeReply);
-    }
+    const { expiresAt, keys } = await soonExpiring(async (expires) => {
+      const ending = await makeBudget(right, key, { expiresAt: expires });
+      const both = [
+        await makeKey(right, key, lasting.id, { expiresAt: expires }),
+        await makeKey(right, key, ending.id),
+      ];
+      for (const { key: spendKey } of both) {
+        bodyOf(await spend(minutesBehind, account, spendKey, 0.01), 201, ChargeReply);
+      }
+      return { expiresAt: expires, keys: both };
+    });
     // What the process takes for the time of Postgres may be late by the time that a reading takes.
     await until(async () => (await databaseTime(-1_000)) > expiresAt);
     for (const { key: spendKey } of keys) {

@@ -33,10 +33,12 @@ export async function openDamagedSite({
   seed,
   recoveryMsMax,
   pauseMs,
+  trialsMax,
 }: {
   readonly seed: number;
   readonly recoveryMsMax: number;
   readonly pauseMs?: number;
+  readonly trialsMax?: number;
 }): Promise<DamagedSite> {
   const isRoot = process.getuid?.() === 0;
   const disk = await mkdtemp(join(tmpdir(), 'farebox-disk-'));
@@ -61,6 +63,7 @@ export async function openDamagedSite({
       seed,
       recoveryMsMax,
       pauseMs,
+      trialsMax,
       databaseUrl: postgres.url,
       env: {
         NODE_OPTIONS: `--import=${STALLABLE}`,

@@ -10,7 +10,7 @@ import { wireId } from '../../src/domain/ids.ts';
 import { Random } from '../support/random.ts';
 import { createTestAccounts, type TestAccount } from '../support/accounts.ts';
 import { proveBooks } from '../support/books.ts';
-import type { Answer } from '../support/http.ts';
+import { isToRepeat, type Answer } from '../support/http.ts';
 import { askCapture, askHold, askRelease, keyed } from '../support/hold-requests.ts';
 import {
   startApiProcess,
@@ -123,7 +123,7 @@ describe('holds, while processes are killed', function () {
     for (;;) {
       try {
         const answer = await ask(random.pick(apis));
-        if (answer.status < 500) return answer;
+        if (!isToRepeat(answer)) return answer;
       } catch (error) {
         // fetch: the connection broke. Anything else is a bug in the test.
         if (!(error instanceof TypeError && error.cause !== undefined)) throw error;

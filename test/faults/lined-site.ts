@@ -30,7 +30,9 @@ const CLIENTS = 10;
 const CHARGE_DOLLARS = 0.001;
 const CHECKOUT_DOLLARS = 5;
 /** A step that failed often is tried again after a pause that has grown. */
-const CAUGHT_MS_MAX = 120_000;
+const CAUGHT_MS_MAX = 180_000;
+/** What a busy machine may do to a charge by itself; its key resolves it. */
+const BUSY = ['503', 'idempotency_key_in_use', '201 replayed'];
 
 const LINES = ['API and Postgres', 'worker and Temporal', 'worker and processor'] as const;
 export type LineName = (typeof LINES)[number];
@@ -69,18 +71,21 @@ export interface LinedSite {
 
 /**
  * `env` is for API and worker; without `databaseUrl` it has a database on the run's server. `recoveryMsMax`: how soon
- * charges and top-ups have to work again after a trial. `pauseMs` is the pause of each client between two charges.
+ * charges and top-ups have to work again after a trial. `pauseMs` is the pause of each client between two charges. A
+ * trial is made up to `trialsMax` times, while charges end as they do on a busy machine: a fault ends them each time.
  */
 export async function openLinedSite({
   seed,
   recoveryMsMax,
   pauseMs = 0,
+  trialsMax = 1,
   env = {},
   databaseUrl: given,
 }: {
   seed: number;
   recoveryMsMax: number;
   pauseMs?: number | undefined;
+  trialsMax?: number | undefined;
   env?: Environment;
   databaseUrl?: string;
 }): Promise<LinedSite> {
@@ -124,7 +129,17 @@ export async function openLinedSite({
     lines,
     api,
     worker,
-    run: (trial) => run(site, account, trial, { recoveryMsMax, pauseMs }),
+    run: async (trial) => {
+      for (let n = 1; ; n += 1) {
+        const result = await run(site, account, trial, { recoveryMsMax, pauseMs });
+        const expected = ['201', ...trial.seen];
+        const others = Object.keys(result.seen).filter((outcome) => !expected.includes(outcome));
+        if (others.length === 0) return result;
+        const mayBeBusy = others.every((outcome) => BUSY.includes(outcome));
+        if (!mayBeBusy || n === trialsMax)
+          assert.fail(`${trial.name}: ${JSON.stringify(result.seen)}`);
+      }
+    },
     proveBooks: () => proveBooks({ ...common, BASE_URL: api.url }),
     close: async () => {
       await Promise.all([api.stop(), worker.stop()]);
@@ -192,11 +207,6 @@ async function run(
   await Promise.all(clients);
   assert.deepEqual(charges.violations, []);
   const seen = Object.fromEntries(charges.outcomes);
-  assert.deepEqual(
-    Object.keys(seen).filter((outcome) => !['201', ...trial.seen].includes(outcome)),
-    [],
-    `${trial.name}: ${JSON.stringify(seen)}`,
-  );
   for (const tookMs of [chargesMs, topUpMs]) {
     assert.ok(tookMs <= recoveryMsMax, `${trial.name}: back after ${tookMs} ms`);
   }

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { setTimeout as delay } from 'node:timers/promises';
 import { ApiError } from '../../src/domain/errors.ts';
 import { AccountGate, type Rest } from '../../src/http/account-gate.ts';
+import { until } from '../support/stack.ts';
 
 const ACCOUNT = 'acc_1';
 const REST = { factor: 4, msMax: 250 };
@@ -34,8 +35,12 @@ describe('the share of an account', () => {
 
   it('rests for less when few requests wait', async () => {
     const rest = { factor: 100_000, msMax: 20_000 };
-    const restMs = await restMsOf({ workMs: 1, waiting: 1, rest });
-    assert.ok(restMs >= rest.msMax / 32 && restMs < rest.msMax, `${restMs}`);
+    // Again if the machine stood still meanwhile.
+    await until(async () => {
+      const restMs = await restMsOf({ workMs: 1, waiting: 1, rest });
+      assert.ok(restMs >= rest.msMax / 32, `${restMs}`);
+      return restMs < rest.msMax;
+    });
   });
 
   it('does not rest when there is nobody to rest for, and leaves other accounts alone', async () => {
@@ -53,10 +58,13 @@ describe('the share of an account', () => {
     assert.ok(order.filter((name) => name === 'of the flood').length < 33);
     isUseful = false;
     await Promise.all(flood);
-    const began = performance.now();
-    for (let n = 0; n < 20; n += 1) await run('acc_3', 'nobody waits');
-    await Promise.all(Array.from({ length: 33 }, () => run('acc_4', 'nobody charges')));
-    assert.ok(performance.now() - began < 20 * rest.msMax);
+    // Again if the machine stood still meanwhile.
+    await until(async () => {
+      const began = performance.now();
+      for (let n = 0; n < 20; n += 1) await run('acc_3', 'nobody waits');
+      await Promise.all(Array.from({ length: 33 }, () => run('acc_4', 'nobody charges')));
+      return performance.now() - began < 20 * rest.msMax;
+    });
   });
 
   it('begins what fits when a larger piece of work before it has waited too long', async () => {

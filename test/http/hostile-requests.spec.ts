@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { startTestApi, type TestApi } from '../support/api.ts';
 import { assertError, call } from '../support/http.ts';
+import { until } from '../support/stack.ts';
 
 const SIGNATURE = 'f'.repeat(64);
 
@@ -114,11 +115,15 @@ describe('a request from a stranger', () => {
   });
 
   it('whose headers never end is cut off after 10 seconds, not after 40', async () => {
-    const startedAtMs = Date.now();
-    const answer = await raw('GET /healthz HTTP/1.1\r\nHost: a\r\nX-Slow: ');
-    const tookMs = Date.now() - startedAtMs;
-    assert.match(answer, /^(HTTP\/1\.1 4\d\d |$)/);
-    assert.ok(tookMs >= 9_000 && tookMs < 35_000, `${tookMs} ms`);
+    // Again if the machine stood still meanwhile.
+    await until(async () => {
+      const startedAtMs = Date.now();
+      const answer = await raw('GET /healthz HTTP/1.1\r\nHost: a\r\nX-Slow: ');
+      const tookMs = Date.now() - startedAtMs;
+      assert.match(answer, /^(HTTP\/1\.1 4\d\d |$)/);
+      assert.ok(tookMs >= 9_000, `${tookMs} ms`);
+      return tookMs < 35_000;
+    });
   });
 
   it('leaves the port to a running process: a second one on it exits', async () => {

@@ -3,7 +3,6 @@ import assert from 'node:assert/strict';
 import { request as open, type IncomingMessage } from 'node:http';
 import { json } from 'node:stream/consumers';
 import { BalanceReply } from '../../src/schemas/balance.ts';
-import { ChargeBatchReply } from '../../src/schemas/charge-batches.ts';
 import { createKey, findAccount } from '../../src/store/accounts/accounts.ts';
 import { revokeKey } from '../../src/store/accounts/api-keys.ts';
 import type { Database } from '../../src/store/database.ts';
@@ -12,7 +11,7 @@ import { startTestApi, type TestApi } from '../support/api.ts';
 import { askKey, makeBudget } from '../support/budget-requests.ts';
 import { assertError, bodyOf, call, type Answer } from '../support/http.ts';
 import { keptPool } from '../support/kept-pools.ts';
-import { holdConsumer } from '../support/row-locks.ts';
+import { holdConsumer, waitedTooLong } from '../support/row-locks.ts';
 import { until } from '../support/stack.ts';
 import { testSideOf } from '../support/test-mode.ts';
 
@@ -74,7 +73,7 @@ describe('a request whose key is revoked while it waits', () => {
       assert.equal(await statusOf(other, path), 200);
       const held = await holdConsumer(api.databaseUrl, consumerId);
       const sent = first.map(send);
-      await held.waited(first.length);
+      await held.waited(first.length, ...sent);
       const queued = send(other.key);
       await revoke(other, path);
       await held.release();
@@ -147,10 +146,3 @@ describe('a request whose key is revoked while it waits', () => {
     assert.equal(error.code, 'invalid_secret_key');
   });
 });
-
-/** For the row: the request, or charges of the batch. */
-function waitedTooLong(answer: Answer): boolean {
-  if (answer.status !== 200) return answer.status === 503;
-  const { results } = bodyOf(answer, 200, ChargeBatchReply);
-  return results.some(({ status }) => status === 503);
-}

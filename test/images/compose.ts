@@ -10,7 +10,6 @@ export interface ComposeService {
   readonly environment: Readonly<Record<string, string>>;
   readonly command?: readonly string[];
   readonly entrypoint?: readonly string[];
-  readonly stop_grace_period?: string;
   readonly healthcheck?: { readonly test: readonly string[] };
   readonly read_only?: boolean;
   readonly tmpfs?: readonly string[];

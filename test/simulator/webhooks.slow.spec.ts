@@ -53,6 +53,9 @@ describe("the simulator's webhooks", () => {
     return (await simulator.control<WebhookState>('GET', 'webhooks')).owed;
   }
 
+  /** Each event once: the simulator sends it again when a busy machine accepts it late. */
+  const distinct = () => [...new Map(receiver.events.map((event) => [event.id, event])).values()];
+
   async function untilNothingIsOwed(): Promise<void> {
     while ((await owed()).length > 0);
   }
@@ -64,7 +67,7 @@ describe("the simulator's webhooks", () => {
     receiver.status = 200;
     await receiver.event('customer.created', id);
     await untilNothingIsOwed();
-    assert.equal(receiver.events.length, 1);
+    assert.equal(distinct().length, 1);
   });
 
   it('count a redirect as a failure', async () => {
@@ -82,7 +85,7 @@ describe("the simulator's webhooks", () => {
     assert.equal(receiver.events.length, 0);
     await simulator.control('POST', 'webhooks', { mode: 'deliver' });
     await untilNothingIsOwed();
-    const ids = receiver.events.map(({ data }) => (data.object as Stripe.Customer).id);
+    const ids = distinct().map(({ data }) => (data.object as Stripe.Customer).id);
     assert.deepEqual(ids.toSorted(), customers.map(({ id }) => id).toSorted());
   });
 
@@ -104,13 +107,13 @@ describe("the simulator's webhooks", () => {
     const { id } = await createCustomer(simulator);
     await receiver.event('customer.created', id);
     await untilNothingIsOwed();
-    assert.equal(receiver.events.length, 1);
+    assert.equal(distinct().length, 1);
   });
 
   it('are duplicated', async () => {
     await simulator.control('POST', 'webhooks', { duplicate: 3 });
     await createCustomer(simulator);
-    await until(() => receiver.events.length === 3);
+    await until(() => receiver.events.length >= 3);
     assert.equal(new Set(receiver.events.map(({ id }) => id)).size, 1);
   });
 

@@ -9,6 +9,8 @@ type Server = { readonly url: string };
 type Body = Readonly<Record<string, unknown>>;
 export type Approval = Static<typeof ApprovalReply>;
 
+const WAIT_SECONDS_MAX = 50;
+
 /** About a call of `search` by the account's own developer. */
 export function tryAsk(
   server: Server,
@@ -60,10 +62,14 @@ export async function showApproval(
   );
 }
 
-/** Asks again, as clients do: on a busy machine, the first look may take longer than the wait. */
+/**
+ * The answer, once every server heeds it. On a busy machine, a decision takes longer than one request waits for it:
+ * then another one does, as those of clients do.
+ */
 export function untilDecided(server: Server, key: string, id: string): Promise<Approval> {
   return until(async () => {
-    const answer = await call(server, 'GET', `/v1/approvals/${id}?wait=50`, { key });
+    const query = `?wait=${WAIT_SECONDS_MAX}`;
+    const answer = await call(server, 'GET', `/v1/approvals/${id}${query}`, { key });
     if (answer.status === 429 || answer.status === 503) return undefined;
     const approval = bodyOf(answer, 200, ApprovalReply);
     return approval.decision !== null && approval;

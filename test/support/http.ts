@@ -69,6 +69,14 @@ async function firstEventOf({ body }: Response): Promise<string> {
   return received;
 }
 
+const BUSY = ['idempotency_key_in_use', 'rate_limited'];
+
+/** Whether a client sends the request again: it did nothing yet, or its outcome is not known. */
+export function isToRepeat({ status, body }: Answer): boolean {
+  const { code = '' } = (body as { error?: { code?: string } }).error ?? {};
+  return status >= 500 || BUSY.includes(code);
+}
+
 /** The service's answer to a GET with the owner's key. */
 export async function read<Answer>(url: string, key: string): Promise<Answer> {
   const response = await fetch(url, { headers: { authorization: `Bearer ${key}` } });

@@ -1,7 +1,9 @@
 /** Requests about leases, as tests make them. */
 import type { Client } from 'pg';
 import type { Static } from 'typebox';
+import { uuidOf } from '../../src/domain/ids.ts';
 import { LeaseReply, PlacedLeaseReply, SettlementReply } from '../../src/schemas/leases.ts';
+import { withClient } from '../../src/store/with-client.ts';
 import type { TestAccount } from './accounts.ts';
 import { makeBudget, makeKey } from './budget-requests.ts';
 import { bodyOf, call, type Answer } from './http.ts';
@@ -142,6 +144,17 @@ export async function copyLease(client: Client, uuid: string, count: number): Pr
      from farebox.holds h where h.id = $1 and c.ledger = h.ledger and c.id = h.consumer_id`,
     [uuid, count],
   );
+}
+
+/** As if its time were over. */
+export async function endLease(databaseUrl: string, id: string): Promise<void> {
+  await withClient(databaseUrl, {}, async (client) => {
+    await client.query(
+      `with ended as (update farebox.holds set expires_at = now() where id = $1 returning id)
+       update farebox.hold_expiries set due_at = now() from ended where ended.id = any (holds)`,
+      [uuidOf('lease', id)],
+    );
+  });
 }
 
 export async function endAllLeases(client: Client): Promise<void> {

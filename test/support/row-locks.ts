@@ -4,12 +4,28 @@
  */
 import { Client } from 'pg';
 import { uuidOf } from '../../src/domain/ids.ts';
+import type { Answer } from './http.ts';
 import { until } from './stack.ts';
 
 export interface HeldRow {
-  /** Resolves when this many sessions wait for a lock in the database. */
-  waited(sessions: number): Promise<void>;
+  /**
+   * Resolves when this many sessions wait for a lock in the database, or one of the requests has ended: on a busy
+   * machine, it has waited for longer than it may.
+   */
+  waited(sessions: number, ...requests: readonly Promise<unknown>[]): Promise<void>;
   release(): Promise<void>;
+}
+
+const LATE = ['service_unavailable', 'idempotency_key_in_use'];
+
+/**
+ * Whether the request, or a charge of the batch, waited for a row for longer than it may, as on a busy machine, or for
+ * such a one with its key. It is to be sent again.
+ */
+export function waitedTooLong({ body }: Pick<Answer, 'body'>): boolean {
+  type Part = { readonly error?: { readonly code?: string } };
+  const { results = [], ...whole } = body as Part & { readonly results?: readonly Part[] };
+  return [whole, ...results].some(({ error }) => LATE.includes(error?.code ?? ''));
 }
 
 /** `consumerId` as on the wire. */
@@ -46,8 +62,16 @@ async function hold(
   // A transaction sees one state of pg_stat_activity, so the watcher runs outside it.
   const watcher = await connected(databaseUrl);
   return {
-    waited: async (sessions) => {
+    waited: async (sessions, ...requests) => {
+      let hasEnded = false;
+      for (const request of requests) {
+        const note = () => {
+          hasEnded = true;
+        };
+        request.then(note, note);
+      }
       await until(async () => {
+        if (hasEnded) return true;
         const { rows } = await watcher.query<{ count: number }>(`
           select count(*)::int as count from pg_stat_activity
           where datname = current_database() and wait_event_type = 'Lock'

@@ -276,12 +276,8 @@ describe('traces', () => {
       assert.equal((await charge(api, account)).status, 201);
       await until(() => hung.requests.length > 0);
       assert.equal((await charge(api, account)).status, 201);
-      const sinceMs = performance.now();
-      await api.stop();
-      assert.ok(
-        performance.now() - sinceMs < 9_500,
-        `stopping took ${performance.now() - sinceMs} ms`,
-      );
+      api.kill('SIGTERM');
+      assert.equal(await api.exited, 'exit code 0');
     } finally {
       await api.stop();
       await hung.stop();

@@ -50,24 +50,39 @@ describe('keys', () => {
   });
 
   it('work beside the new one during the overlap of a roll, and no longer', async () => {
-    const id = await idOf('developer');
-    // It begins in the process of the command, and the charges below must be made before it ends.
-    const rolled = await command('roll', id, '--overlap', '20s');
+    const { rolled, old, expiresAt } = await rollInTime();
+    await until(() => Date.now() > expiresAt);
+    for (const answer of await chargeEverywhere({ ...account, developerKey: old })) {
+      assertError(answer, 401, 'invalid_secret_key');
+    }
+    const renewed = { ...account, developerKey: rolled.key };
+    for (const answer of await chargeEverywhere(renewed)) bodyOf(answer, 201, ChargeReply);
+  });
+
+  /**
+   * Charges are made with both keys during the overlap, which begins in the process of the command. If it is over
+   * before they are made, another key is rolled, with a longer one.
+   */
+  async function rollInTime(overlapSeconds = 3) {
+    const { id, key: old } = await command('create', account.email, '--kind', 'developer');
+    for (const answer of await chargeEverywhere({ ...account, developerKey: old })) {
+      bodyOf(answer, 201, ChargeReply);
+    }
+    const rolled = await command('roll', id, '--overlap', `${overlapSeconds}s`);
     assert.equal(rolled.kind, 'developer');
-    for (const developerKey of [rolled.key, account.developerKey]) {
-      for (const answer of await chargeEverywhere({ ...account, developerKey })) {
-        bodyOf(answer, 201, ChargeReply);
-      }
+    const answers = [];
+    for (const developerKey of [rolled.key, old]) {
+      answers.push(...(await chargeEverywhere({ ...account, developerKey })));
     }
     const { rows } = await api.sql.query<{ expires: Date }>(
       'select expires_at as expires from farebox.api_keys where id = $1',
       [id.slice('key_'.length)],
     );
-    await until(() => Date.now() > Number(rows[0]?.expires));
-    for (const answer of await chargeEverywhere()) assertError(answer, 401, 'invalid_secret_key');
-    const renewed = { ...account, developerKey: rolled.key };
-    for (const answer of await chargeEverywhere(renewed)) bodyOf(answer, 201, ChargeReply);
-  });
+    const expiresAt = Number(rows[0]?.expires);
+    if (Date.now() >= expiresAt && overlapSeconds < 150) return rollInTime(2 * overlapSeconds);
+    for (const answer of answers) bodyOf(answer, 201, ChargeReply);
+    return { rolled, old, expiresAt };
+  }
 
   it('are replaced at once by a roll without an overlap', async () => {
     const rolled = await command('roll', await idOf('consumer'));

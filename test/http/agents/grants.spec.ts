@@ -9,6 +9,7 @@ import { GrantReply } from '../../../src/schemas/grants.ts';
 import type { TestAccount } from '../../support/accounts.ts';
 import { startTestApi, type TestApi } from '../../support/api.ts';
 import { assertError, bodyOf, call, type Answer } from '../../support/http.ts';
+import { soonExpiring } from '../../support/soon-expiring.ts';
 import { until } from '../../support/stack.ts';
 
 const inMs = (ms: number) => new Date(Date.now() + ms).toISOString();
@@ -188,11 +189,13 @@ describe('grants', () => {
     });
 
     it('returns the same grant for its idempotency key after its expiry', async () => {
-      const before = await countOf();
-      const key = { 'idempotency-key': 'short' };
-      // It is still in the future when a busy API reads it.
-      const body = { ...oneTime, expiresAt: inMs(20_000) };
-      const { id, expiresAt } = bodyOf(await post('/grant', body, maker, key), 201, GrantReply);
+      const { key, body, id, expiresAt } = await soonExpiring(async (expires) => {
+        const keyed = { 'idempotency-key': expires };
+        const asked = { ...oneTime, expiresAt: expires };
+        const grant = bodyOf(await post('/grant', asked, maker, keyed), 201, GrantReply);
+        return { key: keyed, body: asked, ...grant };
+      });
+      const count = await countOf();
       await until(async () => bodyOf(await get(id), 200, GrantReply).status === 'expired');
       assert.ok(Date.parse(expiresAt) <= Date.now());
       const again = await post('/grant', body, maker, key);
@@ -202,7 +205,7 @@ describe('grants', () => {
       const other = await post('/grant', { ...body, callerId: 'other' }, maker, key);
       assertError(other, 422, 'idempotency_key_reused');
       assertError(await post('/grant', body), 400, 'invalid_request', 'expiresAt');
-      assert.equal(await countOf(), before + 1);
+      assert.equal(await countOf(), count);
     });
 
     it('refuses another grant under the same key, but not from another account', async () => {

@@ -22,7 +22,7 @@ import {
 } from '../../support/budget-requests.ts';
 import { askHold } from '../../support/hold-requests.ts';
 import { assertError, bodyOf, call } from '../../support/http.ts';
-import { farebox, until, type Server } from '../../support/stack.ts';
+import { until, type Server } from '../../support/stack.ts';
 
 describe('approvals', () => {
   const api = openTestApi({ servers: 2 });
@@ -64,13 +64,10 @@ describe('approvals', () => {
         [asked.status, asked.code, asked.budgetId, asked.reason, asked.askedBy],
         ['pending', 'approval_required', id, 'Please.', 'payer'],
       );
-      const waiting = showApproval(other, spendKey, asked.id, 50);
-      const decidedAt = Date.now();
+      const waiting = untilDecided(other, spendKey, asked.id);
       const decided = await decide(api, key, asked.id, 'always');
       assert.deepEqual([decided.status, decided.decision], ['approved', 'always']);
       assert.equal((await waiting).decision, 'always');
-      // Within two seconds on a machine that is not busy.
-      assert.ok(Date.now() - decidedAt < 30_000, `told after ${Date.now() - decidedAt} ms`);
       // Told only when every server has seen it.
       assert.equal(await codeOf(spendKey, 1, other), 'paid');
       assert.deepEqual((await showBudget(api, key, id)).approvedDevelopers, [developerId]);
@@ -82,7 +79,7 @@ describe('approvals', () => {
       const { spendKey } = await budgetWith({ approveDevelopers: true });
       const asked = await ask(api, account, spendKey, 1);
       await decide(api, key, asked.id, 'once');
-      await showApproval(api, spendKey, asked.id, 10);
+      await untilDecided(api, spendKey, asked.id);
       const codes = await Promise.all(
         Array.from({ length: 12 }, (_, n) => codeOf(spendKey, 1, n % 2 === 0 ? api : other)),
       );
@@ -92,7 +89,7 @@ describe('approvals', () => {
 
       const again = await ask(api, account, spendKey, 1);
       await decide(api, key, again.id, 'once');
-      await showApproval(api, spendKey, again.id, 10);
+      await untilDecided(api, spendKey, again.id);
       const held = await askHold(api, { ...account, consumerKey: spendKey }, { amount: 1 });
       assert.equal(held.status, 201);
       assert.equal(await codeOf(spendKey, 1), 'approval_required');
@@ -107,7 +104,7 @@ describe('approvals', () => {
       assert.deepEqual([asked.code, asked.scope, asked.limit], ['spend_limit_reached', 'total', 2]);
       await decide(api, key, asked.id, 'once');
       // The limit of the window refuses, too.
-      await showApproval(api, spendKey, asked.id, 10);
+      await untilDecided(api, spendKey, asked.id);
       assert.equal(await codeOf(spendKey, 1.5), 'spend_limit_reached');
       const ofWindow = await ask(api, account, spendKey, 1.5);
       assert.deepEqual([ofWindow.scope, ofWindow.limit], ['window', 2]);
@@ -182,12 +179,12 @@ describe('approvals', () => {
       const asked = await ask(api, account, spendKey, 2);
       assert.equal(asked.scope, 'per_call');
       await decide(api, key, asked.id, 'once');
-      await showApproval(api, spendKey, asked.id, 10);
+      await untilDecided(api, spendKey, asked.id);
       const codes = await Promise.all([1, 2, 3].map(() => codeOf(spendKey, 2, other)));
       assert.deepEqual(codes.toSorted(), ['paid', 'spend_limit_reached', 'spend_limit_reached']);
       const again = await ask(api, account, spendKey, 2);
       await decide(api, key, again.id, 'always');
-      await showApproval(api, spendKey, again.id, 10);
+      await untilDecided(api, spendKey, again.id);
       assert.equal(await codeOf(spendKey, 2, other), 'paid');
       assert.equal((await showBudget(api, key, id)).maxPerCall, 2);
     });
@@ -202,29 +199,17 @@ describe('approvals', () => {
     it('ends by itself when the owner changes the budget', async () => {
       const { id, spendKey } = await budgetWith({ limit: 1 });
       const asked = await ask(api, account, spendKey, 2);
-      const waiting = showApproval(api, spendKey, asked.id, 20);
+      const waiting = untilDecided(api, spendKey, asked.id);
       await changeBudget(api, key, id, { limit: 5 });
       const { status, decision } = await waiting;
       assert.deepEqual([status, decision], ['approved', 'resolved']);
     });
   });
 
-  it('of a balance ends when the balance covers the call', async () => {
-    const { spendKey } = await budgetWith({});
-    const asked = await ask(api, account, spendKey, 150);
-    assert.deepEqual([asked.code, asked.budgetId], ['insufficient_balance', null]);
-    const wrong = await tryDecide(api, key, asked.id, { decision: 'once' });
-    assertError(wrong, 400, 'invalid_request', 'decision');
-    const waiting = showApproval(api, spendKey, asked.id, 20);
-    await farebox(['account', 'adjust', account.email, '50', '--reason', 'a test'], api);
-    assert.deepEqual((await waiting).decision, 'top_up');
-    assert.equal(await codeOf(spendKey, 150), 'paid');
-  });
-
   it('denied tells the waiter so, and the same question gets the same answer', async () => {
     const { spendKey } = await budgetWith({ limit: 1 });
     const asked = await ask(api, account, spendKey, 2);
-    const waiting = showApproval(other, spendKey, asked.id, 20);
+    const waiting = untilDecided(other, spendKey, asked.id);
     await decide(api, key, asked.id, 'deny');
     assert.equal((await waiting).status, 'denied');
     assert.equal(await codeOf(spendKey, 2), 'spend_limit_reached');
@@ -293,7 +278,7 @@ describe('approvals', () => {
       });
       assertError(foreign, 404, 'not_found');
       await decide(api, key, asked.id, 'once');
-      const seen = await showApproval(api, account.developerKey, asked.id, 10);
+      const seen = await untilDecided(api, account.developerKey, asked.id);
       assert.equal(seen.status, 'approved');
       for (const [by, wrong, param] of [
         [account.developerKey, { ...body, apiKey: 'fare_ck_live_none' }, 'apiKey'],

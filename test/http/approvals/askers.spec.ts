@@ -12,7 +12,7 @@ import type { ErrorReply } from '../../../src/schemas/errors.ts';
 import { createDatabase, type Database } from '../../../src/store/database.ts';
 import type { TestAccount } from '../../support/accounts.ts';
 import { startTestApi, type TestApi } from '../../support/api.ts';
-import { ask, decide, showApproval } from '../../support/approval-requests.ts';
+import { ask, decide, showApproval, untilDecided } from '../../support/approval-requests.ts';
 import { makeBudget, makeKey, spend } from '../../support/budget-requests.ts';
 import { askHold } from '../../support/hold-requests.ts';
 import { assertError, bodyOf, call } from '../../support/http.ts';
@@ -36,7 +36,7 @@ describe('an approval that the holder of the key has asked for', () => {
     const { id: sameId, reason } = bodyOf(same, 200, ApprovalReply);
     assert.deepEqual([sameId, reason], [asked.id, null]);
 
-    const waiting = showApproval(api, seller.developerKey, asked.id, 50);
+    const waiting = untilDecided(api, seller.developerKey, asked.id);
     await decide(api, owner.consumerKey, asked.id, 'once');
     const told = await waiting;
     assert.deepEqual([told.decision, told.reason], ['once', null]);

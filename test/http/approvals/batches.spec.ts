@@ -1,7 +1,7 @@
 /** Approvals of calls that come in batches. */
 import assert from 'node:assert/strict';
 import { startTestApi, type TestApi } from '../../support/api.ts';
-import { ask, decide, showApproval } from '../../support/approval-requests.ts';
+import { ask, decide, untilDecided } from '../../support/approval-requests.ts';
 import { makeBudget, makeKey } from '../../support/budget-requests.ts';
 import { call } from '../../support/http.ts';
 
@@ -20,7 +20,7 @@ describe('a one-time approval', () => {
     const { key: spendKey } = await makeKey(api, consumerKey, budget.id);
     const asked = await ask(api, account, spendKey, 60);
     await decide(api, consumerKey, asked.id, 'once');
-    await showApproval(api, spendKey, asked.id, 10);
+    await untilDecided(api, spendKey, asked.id);
     const apiKeys = [spendKey, consumerKey];
     const charges = apiKeys.map((apiKey) => ({ apiKey, tool: 'search', amount: 60 }));
     const body = { charges };

@@ -1,7 +1,7 @@
 /** What a one-time approval lets pass: the limit that its owner was asked about, and no other one of the budget. */
 import assert from 'node:assert/strict';
 import { openTestApi } from '../../support/api.ts';
-import { ask, decide, showApproval } from '../../support/approval-requests.ts';
+import { ask, decide, showApproval, untilDecided } from '../../support/approval-requests.ts';
 import { makeBudget, makeKey, showBudget, spend } from '../../support/budget-requests.ts';
 import { until } from '../../support/stack.ts';
 
@@ -24,7 +24,7 @@ describe('an approval for once', () => {
       const first = await ask(api, account, spendKey, 2);
       assert.equal(first.scope, asked);
       await decide(api, key, first.id, 'once');
-      await showApproval(api, spendKey, first.id, 10);
+      await untilDecided(api, spendKey, first.id);
       const refused = await pay();
       const { scope } = (refused.body as { error: { scope?: string } }).error;
       assert.deepEqual([refused.status, scope], [402, other]);

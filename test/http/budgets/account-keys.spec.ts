@@ -12,8 +12,8 @@ import { openTestApi } from '../../support/api.ts';
 import {
   ask as askApproval,
   decide,
-  showApproval,
   tryAsk,
+  untilDecided,
 } from '../../support/approval-requests.ts';
 import { proveBooks } from '../../support/books.ts';
 import {
@@ -316,7 +316,7 @@ describe('the keys of an account', () => {
     await set({ developerDayLimit: 2 });
     await limited(2.000001);
     const { id } = await askApproval(api, account, key, 3);
-    const waiting = showApproval(api, key, id, 50);
+    const waiting = untilDecided(api, key, id);
     await set({ developerDayLimit: null });
     const { status, decision } = await waiting;
     assert.deepEqual([status, decision], ['approved', 'resolved']);

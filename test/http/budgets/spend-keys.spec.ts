@@ -24,10 +24,8 @@ import { endAll } from '../../support/end-all.ts';
 import { askHold, place } from '../../support/hold-requests.ts';
 import { assertError, bodyOf, call } from '../../support/http.ts';
 import { holdSpendKey } from '../../support/row-locks.ts';
+import { soonExpiring } from '../../support/soon-expiring.ts';
 import { until, type Server } from '../../support/stack.ts';
-
-/** An expiry that is still in the future when a busy API reads it. */
-const shortly = () => new Date(Date.now() + 20_000).toISOString();
 
 describe('spend keys', () => {
   let api: TestApi;
@@ -440,8 +438,7 @@ describe('spend keys', () => {
     assert.deepEqual([fresh.name, fresh.budgetId], ['rolled', leaf.id]);
     await ends(rolled.key);
     assert.equal(await status(fresh.key), 201);
-    const expiresAt = shortly();
-    const brief = await makeKey(api, key, leaf.id, { expiresAt });
+    const brief = await soonExpiring((expiresAt) => makeKey(api, key, leaf.id, { expiresAt }));
     await ends(brief.key);
     await closeBudget(api, key, middle.id);
     // The debit refuses it immediately, even while the rules in memory are older.
@@ -458,7 +455,7 @@ describe('spend keys', () => {
     const leaf = await makeBudget(api, key, { parentId: root.id });
     const { key: spendKey } = await makeKey(api, key, leaf.id);
     assert.equal((await spend(api, account, spendKey, 0.01)).status, 201);
-    await changeBudget(api, key, root.id, { expiresAt: shortly() });
+    await soonExpiring((expiresAt) => changeBudget(api, key, root.id, { expiresAt }));
     await until(async () => (await spend(api, account, spendKey, 0.01)).status === 401);
     assert.equal((await showBudget(api, key, leaf.id)).status, 'expired');
   });

@@ -16,7 +16,7 @@ import { dispute, processorId } from '../../support/payer.ts';
 import type { TestAccount } from '../../support/accounts.ts';
 import { openTestApi } from '../../support/api.ts';
 import { assertError, bodyOf, call, charge, type Answer } from '../../support/http.ts';
-import { holdConsumer } from '../../support/row-locks.ts';
+import { holdConsumer, waitedTooLong } from '../../support/row-locks.ts';
 import { until } from '../../support/stack.ts';
 
 const key = (name: string) => ({ 'idempotency-key': name });
@@ -261,10 +261,16 @@ describe('POST /v1/charges/:id/refund', () => {
         consumer.consumerId.slice('cns_'.length),
       ]);
       await api.changingNothing(async () => {
-        const asked = ask(id, {}, key('lost'));
-        const backend = await until(api.waitingBackend);
-        await api.sql.query('select pg_terminate_backend($1)', [backend]);
-        assertError(await asked, 500, 'outcome_unknown');
+        const answer = await until(async () => {
+          const asked = ask(id, {}, key('lost'));
+          let hasEnded = false;
+          void asked.finally(() => (hasEnded = true));
+          const backend = await until(async () => (await api.waitingBackend()) ?? hasEnded);
+          if (backend !== true) await api.sql.query('select pg_terminate_backend($1)', [backend]);
+          const broken = await asked;
+          return !waitedTooLong(broken) && broken;
+        });
+        assertError(answer, 500, 'outcome_unknown');
       });
       await holder.end();
       const again = await ask(id, {}, key('lost'));
@@ -276,12 +282,17 @@ describe('POST /v1/charges/:id/refund', () => {
   // Across the end of a month, the statements of the two parties would otherwise disagree for ever.
   it('has one time in the books of both parties, after any wait for the consumer', async () => {
     const { id } = await made(1);
-    const held = await holdConsumer(api.databaseUrl, consumer.consumerId);
-    const asked = ask(id);
-    await held.waited(1);
-    const clock = await api.sql.query<{ at: Date }>('select clock_timestamp() as at');
-    await held.release();
-    const { createdAt } = bodyOf(await asked, 201, RefundReply);
+    const refundBehind = async () => {
+      const held = await holdConsumer(api.databaseUrl, consumer.consumerId);
+      const asked = ask(id);
+      await held.waited(1, asked);
+      const clock = await api.sql.query<{ at: Date }>('select clock_timestamp() as at');
+      await held.release();
+      const answer = await asked;
+      return !waitedTooLong(answer) && { answer, clock };
+    };
+    const { answer, clock } = await until(refundBehind);
+    const { createdAt } = bodyOf(answer, 201, RefundReply);
     const { rows } = await api.sql.query<{ at: Date }>(
       `select created_at as at from farebox.movements
        where consumer_id = $1 and kind = 'charge_refund'`,

@@ -21,8 +21,6 @@ const KEYS = 1_000;
 const PAGE_BLOCKS_MAX = 2_000;
 /** Blocks read for a page of usage. The keys' sums of 10 days are about 11,000 rows. */
 const USAGE_BLOCKS_MAX = 800;
-/** Far more than it takes: what it may touch is bounded above. */
-const QUICK_MS = 30_000;
 /** Rows of budgets that two charges at depth 2 may touch, and what the planner may look at besides. */
 const TOUCHED_MAX = 20;
 
@@ -100,8 +98,7 @@ describe('a budget with many children', () => {
     assert.equal((await make()).kind, 'too_many');
   });
 
-  it('shows what all of their keys spent, and closes, in a moment', async () => {
-    const beganMs = performance.now();
+  it('shows what all of their keys spent, and closes, by touching few rows', async () => {
     const whole = { fromMs: undefined, toMs: undefined };
     const { total } = await readBudgetUsage(
       database,
@@ -115,8 +112,6 @@ describe('a budget with many children', () => {
     assert.equal((await closeBudget(database, harness.view, rootId())).kind, 'changed');
     const touched = (await rowsTouched()) - before;
     assert.ok(touched <= TOUCHED_MAX, `${touched} rows`);
-    const tookMs = performance.now() - beganMs;
-    assert.ok(tookMs < QUICK_MS, `${tookMs} ms`);
     // Every branch is closed with it, for the debit too.
     assert.deepEqual(await chargeTwice(CHILDREN - 9), ['key_closed', 'key_closed']);
     const [child] = await listBudgets(database, harness.view, 1, { limit: 1, beforeId: undefined });

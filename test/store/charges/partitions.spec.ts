@@ -271,9 +271,6 @@ describe('the partitions of charges', () => {
       assert.equal(plan['Actual Rows'], 2);
       // One block of a small index, the height of a large one: four blocks.
       assert.ok(blocksOf(plan) <= 4 * (THREE_YEARS + 1), `${blocksOf(plan)} blocks`);
-      const startedAt = performance.now();
-      await listConsumerCharges(database, dormant, {}, { limit: 51 });
-      assert.ok(performance.now() - startedAt < 30_000);
     });
   });
 });

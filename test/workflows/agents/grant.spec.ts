@@ -1,7 +1,8 @@
 /** A grant's workflow: it runs and shows the grant as long as it is active. The row decides in every case. */
 import assert from 'node:assert/strict';
-import { until } from '../../support/stack.ts';
 import { openAgentHarness, type AgentHarness } from '../../support/agent-harness.ts';
+import { soonExpiring } from '../../support/soon-expiring.ts';
+import { until } from '../../support/stack.ts';
 
 const inMs = (ms: number) => new Date(Date.now() + ms).toISOString();
 
@@ -25,7 +26,7 @@ describe('the workflow of a grant', () => {
   };
 
   it('shows an active grant with its agent and account', async () => {
-    const { id } = await harness.grant('echo', { type: 'session', expiresAt: inMs(60_000) });
+    const { id } = await harness.grant('echo', { type: 'session', expiresAt: inMs(3_600_000) });
     const query = 'GrantStatus = "active" and AgentId = "echo" and AccountId starts_with "acct_"';
     await until(() => harness.isFound('grant', id, query));
     const { staticSummary, status } = await harness.workflow('grant', id).describe();
@@ -41,8 +42,9 @@ describe('the workflow of a grant', () => {
   });
 
   it('records that the grant has expired when it has', async () => {
-    const expiresAt = inMs(1_500);
-    const { id } = await harness.grant('echo', { expiresAt });
+    const { id, expiresAt } = await soonExpiring((expires) =>
+      harness.grant('echo', { expiresAt: expires }),
+    );
     await until(() =>
       harness
         .workflow('grant', id)
