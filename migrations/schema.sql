@@ -940,8 +940,8 @@ create table farebox.outbox (
   next_attempt_at timestamp with time zone not null default now(),
   -- Of the subject. -1: it is a global row.
   ledger smallint not null default '-1'::integer,
-  -- auto_top_up: whether a refused charge wrote it that the amount covers, until it is postponed. Null: another
-  -- topic.
+  -- auto_top_up: whether it was written for a refused charge that the amount would cover, until it is postponed.
+  -- Null: another topic.
   is_refused boolean,
   constraint outbox_pkey primary key (id, ledger),
   constraint outbox_topic_known check (topic = any (array['grant', 'invocation', 'auto_top_up', 'top_up', 'payment_reported', 'reversal_reported', 'webhook_endpoint', 'approval']))

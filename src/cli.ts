@@ -7,7 +7,7 @@ import { enableCompileCache } from 'node:module';
 import { constants } from 'node:os';
 import { join } from 'node:path';
 import { CommanderError, program, type Command } from 'commander';
-import { OutcomeUnknownError } from './commands/outcome-unknown.ts';
+import { OutcomeUnknownError, UnwrittenError } from './commands/outcome-unknown.ts';
 import { withoutEmpty, type Environment } from './read-setting.ts';
 import { ROOT } from './root.ts';
 import { withSecretFiles } from './secret-files.ts';
@@ -119,6 +119,8 @@ const INSPECTIONS = ['doctor', 'reconcile'];
 const NOT_INSPECTED = 2;
 /** They only show something, so what their reader did not read is not lost. */
 const ONLY_SHOWS = ['list', 'show', 'usage', 'deliveries', 'audit', 'env', 'codec-server'];
+/** They do too, without options. */
+const SHOWS_WITHOUT_OPTIONS = ['builds', 'auto-top-up', 'low-balance'];
 /** They continue, even if nothing that they print can be written. */
 const RUNS_ON = ['start', 'api', 'worker'];
 
@@ -132,6 +134,7 @@ program
   .exitOverride();
 /** Help does too. */
 let onlyShows = true;
+let isUnread = false;
 // Before Commander reads the settings that are options too.
 useEnvironment(withoutEmpty(process.env));
 const [first, second] = process.argv.slice(2);
@@ -141,7 +144,9 @@ process.stdout.on('error', endUnwritten);
 process.stderr.on('error', () => {});
 // The audit log names the command that made a change, as PostgreSQL knows it: `farebox key revoke`.
 program.hook('preAction', (_, command) => {
-  onlyShows = ONLY_SHOWS.includes(command.name());
+  onlyShows =
+    ONLY_SHOWS.includes(command.name()) ||
+    (SHOWS_WITHOUT_OPTIONS.includes(command.name()) && !changesSomething(command));
   process.env['PGAPPNAME'] = pathOf(command);
   useEnvironment(withSecretFiles(process.env));
 });
@@ -172,6 +177,11 @@ try {
   if (error instanceof CommanderError) await endUsage(error);
   else if (asked !== undefined && INSPECTIONS.includes(asked)) await endUnchecked(error);
   else await endFailed(error);
+}
+
+/** Whether it has an option besides those of each command. */
+function changesSomething(command: Command): boolean {
+  return Object.keys(command.opts()).some((name) => name !== 'json' && name !== 'dataDir');
 }
 
 function pathOf(command: Command): string {
@@ -209,7 +219,8 @@ async function endFailed(error: unknown): Promise<never> {
     await isWritten(process.stdout);
     await isWritten(process.stderr);
   }
-  process.exit(error instanceof OutcomeUnknownError ? error.exitCode : 1);
+  const isUnknown = error instanceof OutcomeUnknownError || error instanceof UnwrittenError;
+  process.exit(isUnknown ? error.exitCode : 1);
 }
 
 /** Resolves when the stream has written everything, or never will. */
@@ -226,7 +237,9 @@ function endUnwritten({ code, message }: NodeJS.ErrnoException): void {
   if (asked !== undefined && RUNS_ON.includes(asked)) return;
   const isInspection = asked !== undefined && INSPECTIONS.includes(asked);
   if (code === 'EPIPE') {
-    if (!isInspection && !onlyShows) process.once('exit', endUnread);
+    // Each write that fails says so.
+    if (!isUnread && !isInspection && !onlyShows) process.once('exit', endUnread);
+    isUnread = true;
     return;
   }
   process.stderr.write(

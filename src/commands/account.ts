@@ -21,7 +21,7 @@ import { registerTwoFactorOff } from './account-two-factor-off.ts';
 import { dataDirOption } from './data-dir-option.ts';
 import { parseDollars } from './dollars.ts';
 import { CommandError, withDatabase } from './database-command.ts';
-import { OutcomeUnknownError } from './outcome-unknown.ts';
+import { OutcomeUnknownError, UnwrittenError } from './outcome-unknown.ts';
 import { printAll } from './output.ts';
 import { untilStopped } from './until-stopped.ts';
 
@@ -77,18 +77,20 @@ async function create(options: CreateOptions): Promise<void> {
   const printNew = async (accounts: readonly CreatedAccount[]): Promise<void> => {
     const each = accounts.map((account, at) => shownOnce(account, emails[shown + at] ?? ''));
     const upTo = shown + accounts.length;
-    await printAll(each, json).catch(() => {
-      throw unread(upTo, options);
+    await printAll(each, json).catch((error: NodeJS.ErrnoException) => {
+      throw unwritten(error, upTo, options);
     });
     shown = upTo;
-    if (isInterrupted && shown < emails.length) throw new Error('it was interrupted');
+  };
+  const refuseMore = (): void => {
+    if (isInterrupted) throw new CommandError(interrupted(shown, options));
   };
   const result = await withDatabase(dataDir, (database, config) =>
     createAccounts(
       database,
       emails.map((address) => ({ email: address, balance })),
       config,
-      printNew,
+      { before: refuseMore, committed: printNew },
     ),
   ).catch((error: unknown) => {
     throw stoppedAfter(shown, options, error);
@@ -111,19 +113,15 @@ function emailsOf({ email, count, from = 1 }: CreateOptions): readonly string[] 
 
 /** The error of a run that stopped early. The accounts before are created, and their keys are printed. */
 function stoppedAfter(shown: number, options: CreateOptions, error: unknown): unknown {
-  if (error instanceof CommandError) return error;
+  if (error instanceof CommandError || error instanceof UnwrittenError) return error;
   const { count } = options;
   const isLost = isConnectionLost(error);
   const emails = emailsOf(options);
   // Nothing was created, or everything, and only closing the connection failed.
   if ((shown === 0 && !isLost) || shown === emails.length) return error;
-  const before = count === undefined ? '' : `Created and printed ${shown} of ${count} accounts`;
+  if (!isLost) return new CommandError(stopped(failureReason(error), shown, options));
+  const before = count === undefined ? '' : createdAndPrinted(shown, options);
   const rest = restAfter(shown, options);
-  if (!isLost) {
-    return new CommandError(
-      `${before}, then stopped: ${failureReason(error)}. Repeat the command with ${rest} to create the rest.`,
-    );
-  }
   const next = emails.slice(shown, shown + ACCOUNTS_AT_ONCE);
   const advice =
     count === undefined
@@ -136,17 +134,39 @@ function stoppedAfter(shown: number, options: CreateOptions, error: unknown): un
   );
 }
 
-/** The error of a run whose reader has gone, and has not read the keys of the last accounts before `created`. */
-function unread(created: number, options: CreateOptions): CommandError {
+function interrupted(shown: number, options: CreateOptions): string {
+  return shown === 0
+    ? 'Interrupted before it created an account.'
+    : stopped('it was interrupted', shown, options);
+}
+
+function stopped(reason: string, shown: number, options: CreateOptions): string {
+  const rest = restAfter(shown, options);
+  return `${createdAndPrinted(shown, options)}, then stopped: ${reason}. Repeat the command with ${rest} to create the rest.`;
+}
+
+function createdAndPrinted(shown: number, { count }: CreateOptions): string {
+  return `Created and printed ${shown} of ${count} accounts`;
+}
+
+/** The error of a run that could not write the keys of all the accounts that it has `created`. */
+function unwritten(
+  { code, message }: NodeJS.ErrnoException,
+  created: number,
+  options: CreateOptions,
+): UnwrittenError {
   const emails = emailsOf(options);
+  const why =
+    code === 'EPIPE' ? 'Nobody reads the output.' : `The output could not be written (${message}).`;
+  const which =
+    options.count === undefined
+      ? `The account ${emails[0]} exists, with keys that nobody has seen`
+      : `The accounts up to ${emails[created - 1]} exist, and some have keys that nobody has seen`;
   const more =
     created === emails.length
       ? ''
       : ` Repeat the command with ${restAfter(created, options)} to create the rest.`;
-  return new CommandError(
-    `Nobody reads the output any more. The accounts up to ${emails[created - 1]} exist, and some have keys that nobody ` +
-      `has seen: create others with \`farebox key create\`.${more}`,
-  );
+  return new UnwrittenError(`${why} ${which}: create others with \`farebox key create\`.${more}`);
 }
 
 function restAfter(created: number, { count = 1, from = 1 }: CreateOptions): string {

@@ -1,9 +1,16 @@
 /**
- * The failure of a command that may have done what it was asked to: the connection was lost before PostgreSQL
- * confirmed it. Has no imports of its own, because src/cli.ts loads it for every command.
+ * The failures of a command that may have done what it was asked to, or did it and could not say so. Has no imports of
+ * its own, because src/cli.ts loads it for every command.
  */
 const EXIT_CODE = 3;
 
+/** The command did something, and its output, such as new keys, could not be written. */
+export class UnwrittenError extends Error {
+  override readonly name = 'UnwrittenError';
+  readonly exitCode = EXIT_CODE;
+}
+
+/** The connection was lost before PostgreSQL confirmed the change. */
 export class OutcomeUnknownError extends Error {
   override readonly name = 'OutcomeUnknownError';
   readonly exitCode = EXIT_CODE;

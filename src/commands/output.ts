@@ -1,4 +1,8 @@
 /** What commands print: for people, or with `--json` for scripts. */
+import { fstatSync, writeFile } from 'node:fs';
+
+const STANDARD_OUTPUT = 1;
+
 type Value = string | number | boolean | null;
 type Values = Readonly<Record<string, Value>>;
 
@@ -50,11 +54,17 @@ export function print(values: Values, json: boolean): void {
   process.stdout.write(objectText(values, json));
 }
 
-/** Prints as `print` does. Resolves when the pipe or the file has everything; rejects when nobody reads the pipe. */
+/**
+ * Prints as `print` does. Resolves when the pipe or the file has everything; rejects when nobody reads the pipe, or the
+ * disk is full.
+ */
 export function printAll(objects: readonly Values[], json: boolean): Promise<void> {
   const text = objects.map((values) => objectText(values, json)).join('');
   return new Promise((resolve, reject) => {
-    process.stdout.write(text, (error) => (error ? reject(error) : resolve()));
+    const done = (error?: Error | null): void => (error ? reject(error) : resolve());
+    // `process.stdout` writes to a file once, and does not notice that a full disk took only a part.
+    if (fstatSync(STANDARD_OUTPUT).isFile()) writeFile(STANDARD_OUTPUT, text, done);
+    else process.stdout.write(text, done);
   });
 }
 

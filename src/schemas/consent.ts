@@ -37,7 +37,10 @@ export const ConsentReply = Closed({
       'The most that direct and automatic top-ups may take in a UTC month. Null: no consent.',
     examples: [100],
   }),
-  taken: Dollars('Dollars taken from the saved card in this UTC month.', 25),
+  taken: Dollars(
+    'Dollars credited from the saved card in this UTC month, and all that are pending.',
+    25,
+  ),
   agreedAt: Type.Union([TimeOf('When it was last changed.'), Type.Null()], {
     description: 'When the consent was last given, changed or withdrawn, or null.',
     examples: [null],

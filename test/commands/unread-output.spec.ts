@@ -2,10 +2,14 @@
 import assert from 'node:assert/strict';
 import { spawn, type ChildProcessByStdio } from 'node:child_process';
 import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { Client } from 'pg';
 import { wireId } from '../../src/domain/ids.ts';
+import { countWaiting } from '../support/row-locks.ts';
 import { createTestDatabase, ourProgram, until, type TestDatabase } from '../support/stack.ts';
 
 type Run = ChildProcessByStdio<null, Readable, Readable>;
@@ -84,7 +88,7 @@ describe('a command whose output is not read', () => {
     run.stdout.destroy();
     assert.match(
       await text(run.stderr),
-      /^farebox: Nobody reads the output any more\. The accounts up to gone\+1000@example\.com exist, .* --from 1001 --count 4000 to create the rest\.\n$/,
+      /^farebox: Nobody reads the output\. The accounts up to gone\+1000@example\.com exist, .* --from 1001 --count 4000 to create the rest\.\n$/,
     );
     assert.equal(await countOf('gone'), 1_000);
     assert.deepEqual(await ended, [3, null]);
@@ -106,7 +110,7 @@ describe('a command whose output is not read', () => {
     assert.equal(created.code, 3);
     assert.match(
       created.stderr,
-      /^farebox: Nobody reads the output any more\. .* key create`\.\n$/,
+      /^farebox: Nobody reads the output\. The account one@example\.com exists, .* key create`\.\n$/,
     );
     const changes = [
       ['key', 'create', 'one@example.com', '--kind', 'consumer'],
@@ -123,11 +127,57 @@ describe('a command whose output is not read', () => {
     const rolled = await unread('key', 'roll', wireId('key', rows[0]?.id ?? ''));
     assert.equal(rolled.code, 3);
     assert.match(rolled.stderr, said);
-    for (const args of [['key', 'list', 'one@example.com'], ['account', 'list'], ['--help']]) {
+    const shows = [
+      ['key', 'list', 'one@example.com'],
+      ['account', 'list'],
+      ['account', 'low-balance', 'one@example.com'],
+      ['--help'],
+    ];
+    for (const args of shows) {
       assert.deepEqual(await unread(...args), { code: 0, stderr: '' }, args.join(' '));
     }
     const failing = ['key', 'create', 'nobody@example.com', '--kind', 'consumer'];
     const failed = await unread(...failing);
     assert.deepEqual([failed.code, failed.stderr.slice(0, 17)], [1, 'farebox: Account ']);
+  });
+
+  it('creates no account that it is told to stop before', async () => {
+    await client.query('begin');
+    await client.query('lock table farebox.accounts in access exclusive mode');
+    const run = createMany('early');
+    const ended = once(run, 'close');
+    await until(async () => (await countWaiting(client, 'farebox account create')) > 0);
+    run.kill('SIGINT');
+    const [stopping] = (await once(run.stderr.setEncoding('utf8'), 'data')) as [string];
+    assert.match(stopping, /^farebox: stopping when /);
+    await client.query('commit');
+    assert.match(await text(run.stderr), /^farebox: Interrupted before it created an account\.\n$/);
+    assert.deepEqual(await ended, [1, null]);
+    assert.equal(await countOf('early'), 0);
+  });
+
+  it('says so if the disk is full, and which keys may be lost', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'farebox-test-'));
+    const args = ['account', 'create', '--email', 'full@example.com', '--count', '1000', '--json'];
+    // A file may have 100 blocks of 1,024 bytes.
+    const limited = spawn(
+      'bash',
+      ['-c', 'ulimit -f 100; exec "$@" >"$0"', join(folder, 'keys'), process.execPath].concat(
+        ourProgram(),
+        args,
+      ),
+      {
+        env: { PATH: process.env['PATH'], DATABASE_URL: database.url },
+        stdio: ['ignore', 'ignore', 'pipe'],
+      },
+    );
+    const ended = once(limited, 'close');
+    assert.match(
+      await text(limited.stderr),
+      /^farebox: The output could not be written \(EFBIG: .*\)\. The accounts up to full\+1000@example\.com exist, /,
+    );
+    assert.deepEqual(await ended, [3, null]);
+    assert.equal(await countOf('full'), 1_000);
+    await rm(folder, { recursive: true });
   });
 });

@@ -108,9 +108,11 @@ describe('bin/farebox', () => {
     const packages = { ...PACKAGES, 'node_modules/needed': { version: '1.0.1' } };
     await writeFile(join(clone, 'package-lock.json'), JSON.stringify({ packages }));
     for (const start of starts) {
-      const { code, stderr } = await run(['doctor']);
+      const { code, stdout, stderr } = await run(['doctor', '--json']);
       assert.equal(code, 2);
       assert.match(stderr, /^farebox: .* a running `farebox start` uses .* Stop it first.*\n$/);
+      const { ok, error } = JSON.parse(stdout) as { ok: unknown; error: { message: string } };
+      assert.deepEqual([ok, `farebox: ${error.message}\n`], [null, stderr]);
       start.kill('SIGKILL');
       await ended(start);
     }

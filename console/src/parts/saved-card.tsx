@@ -106,7 +106,8 @@ function ConsentPart({ consent }: { readonly consent: Consent }) {
       ) : (
         <>
           <Text size="sm">
-            <Money dollars={taken} /> of <Money dollars={ceiling} /> used this month (UTC).
+            <Money dollars={taken} /> of <Money dollars={ceiling} /> used this month (UTC), pending
+            payments included.
             {agreedAt !== null && ` You agreed on ${localDay(agreedAt)}.`}
           </Text>
           {withdraw.error && <Failed error={withdraw.error} />}

@@ -42,16 +42,23 @@ export type CreateAccountsResult =
   | { readonly kind: 'created'; readonly accounts: readonly CreatedAccount[] }
   | { readonly kind: 'email_taken'; readonly email: string };
 
+export interface Creation {
+  /** Called before each transaction. Nothing more is created if it throws. */
+  readonly before?: () => void;
+  /** Called after each. The next accounts are created when its promise resolves, and not at all when it rejects. */
+  readonly committed?: (accounts: readonly CreatedAccount[]) => Promise<void>;
+}
+
 /**
  * Creates all of the accounts, or none when an email address is already taken. Each ACCOUNTS_AT_ONCE are
  * committed by themselves: a caller that has to keep the keys of those before a failure takes them from
- * `committed`. The next ones are created when its promise resolves, and not at all when it rejects.
+ * `committed`.
  */
 export async function createAccounts(
   connection: Connection,
   requested: readonly NewAccount[],
   defaults: AccountDefaults,
-  committed: (accounts: readonly CreatedAccount[]) => Promise<void> = async () => {},
+  { before, committed }: Creation = {},
 ): Promise<CreateAccountsResult> {
   const emails = requested.map(({ email }) => email.toLowerCase());
   const taken = await connection.maybeOneFirst(sql.type(emailRow)`
@@ -61,8 +68,9 @@ export async function createAccounts(
   const accounts: CreatedAccount[] = [];
   for (let at = 0; at < requested.length; at += ACCOUNTS_AT_ONCE) {
     const chunk = requested.slice(at, at + ACCOUNTS_AT_ONCE);
+    before?.();
     const created = await connection.transaction((tx) => insertChunk(tx, chunk, defaults));
-    await committed(created);
+    await committed?.(created);
     accounts.push(...created);
   }
   return { kind: 'created', accounts };

@@ -30,7 +30,7 @@ export const TOP_UP_CHECKS = {
         max(automatic_ceiling_micros) as automatic_ceiling
       from farebox.top_ups
       where consent_ceiling_micros is not null and status not in ('failed', 'expired')
-      group by consumer_id, date_trunc('month', created_at, 'UTC')
+      group by consumer_id, date_trunc('month', coalesce(completed_at, now()), 'UTC')
     ) m where taken > ceiling or taken_automatically > automatic_ceiling`,
 
   'a consumer has at most one automatic top-up in progress': sql.fragment`

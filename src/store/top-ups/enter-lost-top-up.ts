@@ -4,7 +4,7 @@
  */
 import type { Micros } from '../../domain/money.ts';
 import { type Connection, idRow, sql } from '../database.ts';
-import { chargesCard } from './monthly-ceiling.ts';
+import { countsThisMonth } from './monthly-ceiling.ts';
 
 export interface LostTopUp {
   readonly id: string;
@@ -54,8 +54,7 @@ export async function enterLostTopUp(connection: Connection, lost: LostTopUp): P
     join farebox.accounts a on ${isPayer}
     cross join lateral (
       select coalesce(sum(t.amount_micros), 0)::int8 as micros from farebox.top_ups t
-      where t.consumer_id = a.consumer_id and ${chargesCard}
-        and date_trunc('month', t.created_at, 'UTC') = date_trunc('month', l.made_at, 'UTC')
+      where t.consumer_id = a.consumer_id and ${countsThisMonth}
     ) taken
     where l.made_at is not null
     on conflict do nothing

@@ -31,8 +31,16 @@ const agreedRow = row(
   }),
 );
 
-/** Whether a row of `top_ups` takes a part of its month's ceiling: a direct top-up, unless it took nothing. */
-export const chargesCard = sql.fragment`method = 'direct' and status not in ('failed', 'expired')`;
+const endedAt = sql.fragment`coalesce(completed_at, 'infinity')`;
+
+/**
+ * Whether a row takes a part of this UTC month's ceiling: a direct top-up that was credited in this month, or is
+ * pending. One that is requested at the end of a month may be paid in the next, so until it has ended it counts in both.
+ */
+export const countsThisMonth = sql.fragment`
+  method = 'direct' and status not in ('failed', 'expired')
+    and ${endedAt} >= date_trunc('month', now(), 'UTC')
+`;
 
 export async function lockConsent(tx: Transaction, consumerId: string): Promise<Consent> {
   const ceiling = await tx.oneFirst(sql.type(ceilingRow)`
@@ -95,19 +103,14 @@ export async function readConsent(
   return { ceiling, agreedAt, ...(await sumTaken(connection, consumerId)) };
 }
 
-/**
- * What was credited in this UTC month, and all that is pending. A top-up that is requested at the end of a month may be
- * paid in the next one, so until it has ended it counts in both.
- */
 async function sumTaken(connection: Connection, consumerId: string): Promise<Static<typeof Taken>> {
-  const endedAt = sql.fragment`coalesce(completed_at, 'infinity')`;
   // In the order of `top_ups_taken`, so that the planner prefers that index even without statistics.
   return connection.one(sql.type(takenRow)`
     select coalesce(sum(amount_micros), 0) as taken,
       coalesce(sum(amount_micros) filter (where automatic), 0) as "takenAutomatically"
     from (
       select amount_micros, automatic from farebox.top_ups
-      where consumer_id = ${consumerId} and ${chargesCard} and ${endedAt} >= date_trunc('month', now(), 'UTC')
+      where consumer_id = ${consumerId} and ${countsThisMonth}
       order by ${endedAt}
     ) t
   `);

@@ -97,6 +97,20 @@ export const TOP_UP_PLANTS: readonly Plant[] = [
     finds: ({ consumer }) => [[CEILING, `consumer ${consumer}`]],
   },
   {
+    what: 'a month that was credited more than its owner allowed, with a top-up that was requested earlier',
+    statements: [
+      ...direct(
+        `':firstCharge'`,
+        "created_at = now() - interval '1 month', status = 'completed', completed_at = now()",
+      ),
+      ...direct('uuidv7()'),
+    ],
+    finds: ({ consumer, firstCharge }) => [
+      [ONCE, `top-up ${firstCharge}`],
+      [CEILING, `consumer ${consumer}`],
+    ],
+  },
+  {
     what: 'automatic top-ups of more than the owner set for a month, two at once',
     statements: [
       ...direct('uuidv7()'),

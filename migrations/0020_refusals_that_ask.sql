@@ -4,4 +4,5 @@ comment on column farebox.consumers.auto_top_up_below_micros is
   'A charge that leaves less, or does not fit and would with an automatic top-up, asks for one and sets this to null, so '
   'that it asks once. Null: switched off, or asked for.';
 comment on column farebox.outbox.is_refused is
-  'auto_top_up: whether a refused charge wrote it that the amount covers, until it is postponed. Null: another topic.';
+  'auto_top_up: whether it was written for a refused charge that the amount would cover, until it is postponed. Null: '
+  'another topic.';
