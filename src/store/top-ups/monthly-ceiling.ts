@@ -35,7 +35,8 @@ const endedAt = sql.fragment`coalesce(completed_at, 'infinity')`;
 
 /**
  * Whether a row takes a part of this UTC month's ceiling: a direct top-up that was credited in this month, or is
- * pending. One that is requested at the end of a month may be paid in the next, so until it has ended it counts in both.
+ * pending. One that is requested at the end of a month may be paid in the next one, so until it has ended it counts in
+ * both.
  */
 export const countsThisMonth = sql.fragment`
   method = 'direct' and status not in ('failed', 'expired')

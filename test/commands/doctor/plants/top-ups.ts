@@ -107,6 +107,7 @@ export const TOP_UP_PLANTS: readonly Plant[] = [
     ],
     finds: ({ consumer, firstCharge }) => [
       [ONCE, `top-up ${firstCharge}`],
+      [METHOD, `top-up ${firstCharge}`],
       [CEILING, `consumer ${consumer}`],
     ],
   },
