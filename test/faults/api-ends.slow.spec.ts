@@ -107,8 +107,8 @@ describe('the end of an API process', () => {
   }
 
   /**
-   * Returns false if, on a busy machine, charges have waited for their row longer than they may, or longer than the process
-   * waits for requests before its end.
+   * Returns false if, on a busy machine, charges have waited for their row longer than they may, or longer than the
+   * process waits for requests before its end.
    */
   async function stopInFlight(): Promise<boolean> {
     // On open connections, so that the process has each request before it answers the next.
