@@ -7,7 +7,7 @@ import { exitWithin } from './exit-within.ts';
 import { untilStopped } from './until-stopped.ts';
 
 /** Requests in flight get 5 s. docker-compose.yml waits 15 s. */
-const STOP_MS_MAX = 12_000;
+export const API_STOP_MS_MAX = 12_000;
 
 export function register(command: Command): void {
   command.action(async () => {
@@ -22,7 +22,7 @@ export function register(command: Command): void {
     log.info({ port: api.port }, 'the API is listening');
     process.send?.({ ready: true, port: api.port });
     await stopped;
-    exitWithin(STOP_MS_MAX, log);
+    exitWithin(API_STOP_MS_MAX, log);
     await api.stop();
     // A connection whose other side is silent does not close, and would keep the process alive.
     process.exit();

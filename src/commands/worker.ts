@@ -7,7 +7,7 @@ import { exitWithin } from './exit-within.ts';
 import { untilStopped } from './until-stopped.ts';
 
 /** In addition to the grace of calls to agents. A step waits for a silent Postgres for up to 12 s. */
-const STOP_MS_MAX = 13_000;
+export const WORKER_STOP_MS_MAX = 13_000;
 
 export function register(command: Command): void {
   command.action(async () => {
@@ -28,7 +28,7 @@ export function register(command: Command): void {
     try {
       await Promise.race([stopped, worker.ended]);
     } finally {
-      exitWithin(config.agentGraceMs + STOP_MS_MAX, log);
+      exitWithin(config.agentGraceMs + WORKER_STOP_MS_MAX, log);
       await worker.stop();
     }
     // A connection whose other side is silent does not close, and would keep the process alive.

@@ -1,7 +1,9 @@
 /** docker-compose.yml and Dockerfile: mistakes that an engine would accept. */
 import assert from 'node:assert/strict';
 import { parse } from 'yaml';
-import { readStripeConfig, readTemporalConfig } from '../../src/config.ts';
+import { API_STOP_MS_MAX } from '../../src/commands/api.ts';
+import { WORKER_STOP_MS_MAX } from '../../src/commands/worker.ts';
+import { readConfig, readStripeConfig, readTemporalConfig } from '../../src/config.ts';
 import { withoutEmpty } from '../../src/read-setting.ts';
 import { LEAN_ENVIRONMENT, LEAN_NODE } from '../../src/embedded/parts.ts';
 import { PINGS } from '../../src/embedded/temporal.ts';
@@ -15,6 +17,7 @@ interface Service {
   readonly security_opt?: readonly string[];
   readonly read_only?: boolean;
   readonly deploy?: { readonly replicas: number };
+  readonly stop_grace_period?: string;
   readonly environment?: Readonly<Record<string, string>>;
   readonly ports?: readonly string[];
   readonly command?: readonly string[];
@@ -106,6 +109,21 @@ describe('docker-compose.yml', () => {
       assert.equal(service?.deploy?.replicas, 2, name);
       assert.equal(service?.environment?.['PRODUCTION'], 'true', name);
     }
+  });
+
+  it('gives our processes longer to stop than they take before they exit by themselves', () => {
+    const graceMs = (name: string) =>
+      1_000 * Number(/^(\d+)s$/.exec(services.get(name)?.stop_grace_period ?? '')?.[1]);
+    assert.ok(graceMs('api') > API_STOP_MS_MAX);
+    const { agentGraceMs } = readConfig({
+      DATABASE_URL: 'postgresql://database',
+      TEMPORAL_ADDRESS: 'temporal:7233',
+      MASTER_SECRET: 'x'.repeat(43),
+      BASE_URL: 'http://localhost:8080',
+      STRIPE_SECRET_KEY: 'sk_test_x',
+      STRIPE_WEBHOOK_SECRET: 'whsec_x',
+    });
+    assert.ok(graceMs('worker') > agentGraceMs + WORKER_STOP_MS_MAX);
   });
 
   it('gives Temporal its own role, which does not know the other role’s password', () => {
