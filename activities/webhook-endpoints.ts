@@ -1,4 +1,5 @@
 /** The step of an endpoint's workflow: sends what is due. It may run twice, as src/events/send-due.ts explains. */
+import { Context } from '@temporalio/activity';
 import type { SendDeps, Sent } from '../src/events/send-due.ts';
 import { rowIdOf } from './row-id.ts';
 
@@ -10,7 +11,8 @@ export function createWebhookEndpointActivities(deps: SendDeps) {
     async sendDueEvents(endpointId: string): Promise<Sent> {
       // Loaded by the first event, with its HTTP client.
       const { sendDue } = await import('../src/events/send-due.ts');
-      return sendDue(deps, rowIdOf('webhookEndpoint', endpointId));
+      const { cancellationSignal } = Context.current();
+      return sendDue(deps, rowIdOf('webhookEndpoint', endpointId), cancellationSignal);
     },
   };
 }

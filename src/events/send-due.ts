@@ -71,19 +71,24 @@ const LANES = 8;
  * How many of these repeat attempts that failed. The others are kept for first attempts: a receiver that refuses some
  * events, or does not answer them, gets the new ones in time.
  */
-const RETRY_LANES = 4;
+const RETRY_LANES = 6;
 /**
  * After this it repeats nothing, makes first attempts only while earlier ones have no answer, and then returns, so that
  * the workflow does not wait long and a worker can stop.
  */
 const SENDING_MS_MAX = 5_000;
 /** While attempts have no answer and lanes are free, new events are looked for this often. */
-const LOOK_MS = 250;
+const LOOK_MS = 500;
 const RETRY_AFTER_MS_MAX = HOUR_MS;
 /** How often an endpoint without a secret checks again. A roll of its secret, or a new worker, may bring one. */
 const SECRET_MISSING_MS = 60_000;
 
-export async function sendDue(deps: SendDeps, endpointId: string): Promise<Sent> {
+/** Begins no attempt after `signal` has aborted. */
+export async function sendDue(
+  deps: SendDeps,
+  endpointId: string,
+  signal?: AbortSignal,
+): Promise<Sent> {
   const { database, allowPrivate } = deps;
   const poster = openPoster({
     allowPrivate,
@@ -99,7 +104,7 @@ export async function sendDue(deps: SendDeps, endpointId: string): Promise<Sent>
         return stateOf(endpoint, null);
       }
       if (secretsOf(deps, endpoint).length === 0) return await waitForSecret(deps, endpoint);
-      await sendInLanes(deps, poster, endpointId);
+      await sendInLanes(deps, poster, { endpointId, signal });
       const seen = await findWebhookEndpoint(database, { id: endpointId });
       if (seen?.status === 'disabled') continue;
       return stateOf(seen, await nextDeliveryInMs(database, endpointId));
@@ -110,7 +115,11 @@ export async function sendDue(deps: SendDeps, endpointId: string): Promise<Sent>
 }
 
 /** Each lane takes the next event as soon as it is free, even if others wait for an answer. Returns when all are free. */
-async function sendInLanes(deps: SendDeps, poster: Poster, endpointId: string): Promise<void> {
+async function sendInLanes(
+  deps: SendDeps,
+  poster: Poster,
+  { endpointId, signal }: { readonly endpointId: string; readonly signal: AbortSignal | undefined },
+): Promise<void> {
   const { database } = deps;
   const untilMs = performance.now() + SENDING_MS_MAX;
   /** By the ids of their events, the oldest first. */
@@ -136,7 +145,8 @@ async function sendInLanes(deps: SendDeps, poster: Poster, endpointId: string): 
     const isInTime = performance.now() < untilMs;
     const [oldest] = running.values();
     const isEarlierRunning = oldest !== undefined && oldest.beganMs < untilMs;
-    if (isLate || running.size === LANES || !(isInTime || isEarlierRunning)) return;
+    if (isLate || signal?.aborted || running.size === LANES) return;
+    if (!isInTime && !isEarlierRunning) return;
     // Each time: it may have been changed or disabled, or its secret rolled.
     const endpoint = await findWebhookEndpoint(database, { id: endpointId });
     if (endpoint?.status !== 'active') return;
@@ -169,12 +179,12 @@ async function sendInLanes(deps: SendDeps, poster: Poster, endpointId: string): 
 
   try {
     for (;;) {
+      const [error] = errors;
+      if (error !== undefined) throw error;
       await startDue();
       // While no lane is free, enough is due.
       if (running.size < LANES && (await hasten())) continue;
-      const [error] = errors;
-      if (error !== undefined) throw error;
-      if (running.size === 0 && accepting.size === 0) break;
+      if (running.size === 0 && accepting.size === 0 && errors.length === 0) break;
       if (running.size > 0) await firstOf(running);
     }
   } finally {

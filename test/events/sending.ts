@@ -27,9 +27,14 @@ export function signerWith(masterSecrets: string): WebhookSigner {
   return new WebhookSigner(readMasterSecrets({ MASTER_SECRET: masterSecrets }));
 }
 
-/** Sends what is due. */
-export function sendIn({ database }: TestLedger, id: string, masterSecrets = OLD) {
-  return sendDue({ ...SENDING, database, signer: signerWith(masterSecrets) }, id);
+/** Sends what is due, until `stopping` aborts. */
+export function sendIn(
+  { database }: TestLedger,
+  id: string,
+  masterSecrets = OLD,
+  stopping?: AbortSignal,
+) {
+  return sendDue({ ...SENDING, database, signer: signerWith(masterSecrets) }, id, stopping);
 }
 
 /** Records an attempt that the endpoint refused. Returns whether the endpoint should be disabled. */

@@ -51,6 +51,7 @@ const DueDelivery = Type.Object({
 export type DueDelivery = Static<typeof DueDelivery>;
 
 const deliveryRow = row(Delivery);
+const existsRow = row(Type.Object({ exists: Type.Boolean() }));
 const dueRow = row(DueDelivery);
 const waitRow = row(Type.Object({ waitMs: Type.Number() }));
 const failingRow = row(Type.Object({ days: nullable(Type.Number()) }));
@@ -170,6 +171,14 @@ export async function hastenDeliveries(
   database: Database,
   { endpointId, url }: Pick<Attempt, 'endpointId' | 'url'>,
 ): Promise<boolean> {
+  // Without a lock: nearly always, nothing is to be hastened.
+  const isToHasten = await database.oneFirst(sql.type(existsRow)`
+    select exists (
+      select from farebox.webhook_deliveries
+      where endpoint_id = ${endpointId} and status = 'waiting' and next_attempt_at > now() and not is_hastened
+    ) as exists
+  `);
+  if (!isToHasten) return false;
   let isAny = false;
   let hastened: number;
   do {
