@@ -11,14 +11,18 @@ import {
   isUnavailable,
   resultsOf,
   settledCall,
+  warn,
   wireEntry,
 } from './lease-settlement.js';
 import { BATCH_MAX, dollarsOf, microsOf, Slice } from './lease-slice.js';
 import { amountToSend, exactMicrosOf } from './money.js';
+import { pause } from './retry.js';
 import { checkInteger } from './settings.js';
 
 const SETTLE_AFTER_MS = 1_000;
 const RETRY_MS = 500;
+/** How often a lease that has ended during an outage asks for the next one while nobody calls. */
+const ASK_AGAIN_MS = 3_000;
 /** A lease that is smaller than was asked for is given back for another one at most so often. */
 const KEEP_SMALL_MS = 30_000;
 /** How long to wait for settlements. Less than the time that service managers grant a process to end. */
@@ -58,6 +62,7 @@ class Lease {
   #asked;
   /** Why the last attempt to take a lease was refused. */
   #refusal;
+  #askAgain;
   #timers = new Map();
   #settling = new Map();
   /** By lease that is not used any more: its last settlement. */
@@ -264,8 +269,18 @@ class Lease {
       else this.#replace(slice);
     } catch (error) {
       this.#refusal = error;
+      if (isUnavailable(error)) this.#askAgainLater();
       await pause(RETRY_MS);
     }
+  }
+
+  /** Otherwise the first call after an outage would be refused because of it: a lease that has ended asks only once. */
+  #askAgainLater() {
+    clearTimeout(this.#askAgain);
+    this.#askAgain = setTimeout(() => {
+      if (elapsedMs() >= this.#slice.deadline) this.#takeSpare();
+    }, ASK_AGAIN_MS);
+    this.#askAgain.unref?.();
   }
 
   #replace(slice) {
@@ -465,15 +480,6 @@ class Lease {
   }
 }
 
-/** The calls are settled. An error that nobody handles would end the process, and with it the calls that are not. */
-function warn(error) {
-  const why = error?.stack ?? String(error);
-  globalThis.process?.emitWarning?.(
-    `onSettled of farebox.lease() failed: ${why}`,
-    'FareboxWarning',
-  );
-}
-
 /** `refusal`: why it is less than the lease should have. */
 function askFor(amount, refusal) {
   return { amount, idempotencyKey: crypto.randomUUID(), refusal };
@@ -486,10 +492,4 @@ async function inTime(work, timeoutMs) {
     timer = setTimeout(resolve, timeoutMs);
   });
   await Promise.race([work, timeout]).finally(() => clearTimeout(timer));
-}
-
-function pause(ms) {
-  return new Promise((resolve) => {
-    setTimeout(resolve, ms);
-  });
 }
