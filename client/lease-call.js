@@ -1,7 +1,11 @@
-/** One call under a lease, checked before it is decided: what the service refuses would never be paid for. */
+/**
+ * One call under a lease, checked before it is decided: what the service refuses would never be paid for. Also the
+ * errors of calls for which there is no money.
+ */
 import { createError } from './errors.js';
 import { checkMetadata } from './metadata.js';
-import { amountToSend, exactMicrosOf } from './money.js';
+import { dollarsOf } from './lease-slice.js';
+import { amountToSend, exactMicrosOf, formatDollarNumber } from './money.js';
 
 /** The amount of the call, which may be less than its price. */
 export function priceOf(tool, amount, price) {
@@ -25,4 +29,19 @@ export function copyOf(metadata) {
   const copy = JSON.parse(text);
   checkMetadata(copy);
   return { copy, chars: text.length };
+}
+
+/** The call is not charged, even if `refusal` leaves unknown whether the next lease was granted. */
+export function usedUp(message, refusal) {
+  if (!refusal) return createError('lease_used_up', `${message}.`);
+  const facts = { ...refusal, outcome: 'not_charged', idempotencyKey: undefined };
+  const why = refusal.outcome === 'unknown' ? 'Farebox gave no response.' : refusal.message;
+  return createError(refusal.code, `${message}: ${why}`, facts, refusal);
+}
+
+/** No lease can cover it. */
+export function tooDear(micros, amount) {
+  const [price, most] = [dollarsOf(micros), Number(amountToSend(amount))].map(formatDollarNumber);
+  const message = `A call of ${price} is more than a lease has: the \`amount\` of farebox.lease() is ${most}.`;
+  return createError('exceeds_lease', message, { param: 'amount' });
 }

@@ -50,3 +50,12 @@ export function settledCall(leaseId, sequence, result) {
   const { code, message } = result.error;
   return { paid: false, leaseId, sequence, code, message };
 }
+
+/** The calls are settled. An error that nobody handles would end the process, and with it the calls that are not. */
+export function warn(error) {
+  const why = error?.stack ?? String(error);
+  globalThis.process?.emitWarning?.(
+    `onSettled of farebox.lease() failed: ${why}`,
+    'FareboxWarning',
+  );
+}

@@ -22,6 +22,8 @@ export class Slice {
   fence = 0;
   sequence = 0;
   takenAt;
+  /** Resolves when it is given back; undefined while it is used. */
+  released;
   /** Why it is smaller than was asked for, if it is. */
   refusal;
   /** Calls that are being written to the journal. */
@@ -34,6 +36,7 @@ export class Slice {
   #full = [];
   #metadataChars = 0;
   #turn = Promise.resolve();
+  #isEnded = false;
 
   /** `askedAt`: when the request was sent, which is before the service's clock ran. */
   constructor(lease, askedAt) {
@@ -48,7 +51,7 @@ export class Slice {
     this.fence = fence;
     this.prices = new Map(tools.map(({ name, price }) => [name, microsOf(price)]));
     this.expiresAt = askedAt + expiresIn * 1_000;
-    this.deadline = this.expiresAt - MARGIN_MS;
+    if (!this.#isEnded) this.deadline = this.expiresAt - MARGIN_MS;
     this.renewalKey = undefined;
   }
 
@@ -56,6 +59,21 @@ export class Slice {
   fencedAnew(fence) {
     this.fence = fence;
     this.renewalKey = undefined;
+  }
+
+  /** Nothing is decided any more, even if the answer to a renewal is still to come. */
+  end() {
+    this.#isEnded = true;
+    this.deadline = 0;
+  }
+
+  get cheapest() {
+    return Math.min(...this.prices.values());
+  }
+
+  /** Something is left, and covers no tool. */
+  get hasUselessRest() {
+    return this.left > 0 && this.left < this.cheapest;
   }
 
   get count() {

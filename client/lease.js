@@ -5,20 +5,24 @@
 import { openJournal } from '#journal';
 import { elapsedMs } from './clock.js';
 import { createError } from './errors.js';
-import { copyOf, priceOf } from './lease-call.js';
+import { copyOf, priceOf, tooDear, usedUp } from './lease-call.js';
 import {
   isAboutCalls,
   isUnavailable,
   resultsOf,
   settledCall,
+  warn,
   wireEntry,
 } from './lease-settlement.js';
 import { BATCH_MAX, dollarsOf, microsOf, Slice } from './lease-slice.js';
-import { amountToSend, exactMicrosOf, formatDollarNumber } from './money.js';
+import { amountToSend, exactMicrosOf } from './money.js';
+import { pause } from './retry.js';
 import { checkInteger } from './settings.js';
 
 const SETTLE_AFTER_MS = 1_000;
 const RETRY_MS = 500;
+/** How often a lease that has ended during an outage asks for the next one while nobody calls. */
+const ASK_AGAIN_MS = 3_000;
 /** A lease that is smaller than was asked for is given back for another one at most so often. */
 const KEEP_SMALL_MS = 30_000;
 /** How long to wait for settlements. Less than the time that service managers grant a process to end. */
@@ -58,6 +62,7 @@ class Lease {
   #asked;
   /** Why the last attempt to take a lease was refused. */
   #refusal;
+  #askAgain;
   #timers = new Map();
   #settling = new Map();
   /** By lease that is not used any more: its last settlement. */
@@ -139,7 +144,8 @@ class Lease {
    */
   async settle({ timeoutMs = WAIT_MS } = {}) {
     checkInteger('timeoutMs', timeoutMs, 0);
-    const decided = [this.#slice, ...this.#retiring.keys()].map((slice) => [slice, slice.sequence]);
+    const slices = new Set([this.#slice, ...this.#retiring.keys()]);
+    const decided = [...slices].map((slice) => [slice, slice.sequence]);
     await inTime(Promise.all(decided.map((each) => this.#settleTo(...each))), timeoutMs);
     return { unsettled: decided.flatMap(([slice, last]) => slice.unsettled(last)) };
   }
@@ -168,13 +174,10 @@ class Lease {
   }
 
   async #end() {
-    this.#slice.deadline = 0;
+    this.#slice.end();
     await this.#taking;
-    for (const slice of [this.#slice, this.#spare]) {
-      if (!slice) continue;
-      slice.deadline = 0;
-      this.#retire(slice);
-    }
+    this.#retire(this.#slice);
+    if (this.#spare) this.#retire(this.#spare);
     await Promise.all(this.#retiring.values());
     await Promise.all(this.#telling);
   }
@@ -223,14 +226,22 @@ class Lease {
     }
     this.#spare = undefined;
     if (isAlive && micros <= next.left) return this.#replace(next);
-    if (next) this.#retire(next);
-    this.#takeSpare();
+    this.#takeSpare(this.#giveBack(next));
     throw usedUp(`The lease ${why}, and there is no next one yet`, this.#refusal);
   }
 
-  #takeSpare() {
+  /** Releases what the next lease may need: a small one, and a rest that no call can spend. */
+  #giveBack(small) {
+    const slices = small ? [small] : [];
+    if (this.#slice.hasUselessRest && !this.#taking) slices.push(this.#slice);
+    // It was refused while they held the money.
+    if (slices.length > 0) this.#refusal = undefined;
+    return slices.map((slice) => this.#retire(slice));
+  }
+
+  #takeSpare(releases = []) {
     if (this.#taking || this.#spare || this.#isClosed) return;
-    this.#taking = this.#takeNext().finally(() => {
+    this.#taking = this.#takeNext(releases).finally(() => {
       this.#taking = undefined;
     });
   }
@@ -248,16 +259,28 @@ class Lease {
     }
   }
 
-  async #takeNext() {
+  async #takeNext(releases) {
     try {
+      if (releases.length > 0) await inTime(Promise.all(releases), WAIT_MS);
+      if (this.#isClosed) return;
       const slice = await this.#takeForSure();
       this.#refusal = undefined;
       if (elapsedMs() < this.#slice.deadline || this.#isClosed) this.#spare = slice;
       else this.#replace(slice);
     } catch (error) {
       this.#refusal = error;
+      if (isUnavailable(error)) this.#askAgainLater();
       await pause(RETRY_MS);
     }
+  }
+
+  /** Otherwise the first call after an outage would be refused because of it: a lease that has ended asks only once. */
+  #askAgainLater() {
+    clearTimeout(this.#askAgain);
+    this.#askAgain = setTimeout(() => {
+      if (elapsedMs() >= this.#slice.deadline) this.#takeSpare();
+    }, ASK_AGAIN_MS);
+    this.#askAgain.unref?.();
   }
 
   #replace(slice) {
@@ -300,7 +323,7 @@ class Lease {
   /** Dollars that a smaller lease can have. */
   #roomOf({ remaining, balance, scope }) {
     const room = remaining ?? balance;
-    const least = Math.min(...(this.#slice?.prices.values() ?? [1]));
+    const least = this.#slice?.cheapest ?? 1;
     return microsOf(room) >= least && scope !== 'per_call' ? room : undefined;
   }
 
@@ -344,11 +367,9 @@ class Lease {
   /** Takes the lease that comes after one that cannot be renewed. A refusal tells more about it than that. */
   #succeed(slice) {
     if (!this.#isInUse(slice)) return;
-    if (slice === this.#spare) {
-      this.#spare = undefined;
-      this.#retire(slice);
-    }
-    this.#takeSpare();
+    if (slice !== this.#spare) return this.#takeSpare();
+    this.#spare = undefined;
+    this.#takeSpare([this.#retire(slice)]);
   }
 
   /** Settles the oldest calls: one batch at a time for each lease. */
@@ -421,8 +442,10 @@ class Lease {
     void told.then(() => this.#telling.delete(told));
   }
 
-  /** Settles the rest of it and gives back what is left. */
+  /** Settles the rest of it and gives back what is left, once. */
   #retire(slice) {
+    slice.end();
+    if (slice.released) return slice.released;
     const retire = async () => {
       while (slice.writing > 0) await pause(1);
       // Also what is being sent: the lease must not end before its calls have an answer.
@@ -430,7 +453,9 @@ class Lease {
       await this.#send(slice, [], true).catch(() => {});
       if (!this.#isAbandoned) this.#retiring.delete(slice);
     };
-    this.#retiring.set(slice, retire());
+    slice.released = retire();
+    this.#retiring.set(slice, slice.released);
+    return slice.released;
   }
 
   /** Calls of a lease that this account and database do not know stay in the journal: the right ones may come back. */
@@ -455,32 +480,9 @@ class Lease {
   }
 }
 
-/** The calls are settled. An error that nobody handles would end the process, and with it the calls that are not. */
-function warn(error) {
-  const why = error?.stack ?? String(error);
-  globalThis.process?.emitWarning?.(
-    `onSettled of farebox.lease() failed: ${why}`,
-    'FareboxWarning',
-  );
-}
-
-/** The call is not charged, even if `refusal` leaves unknown whether the next lease was granted. */
-function usedUp(message, refusal) {
-  if (!refusal) return createError('lease_used_up', `${message}.`);
-  const facts = { ...refusal, outcome: 'not_charged', idempotencyKey: undefined };
-  const why = refusal.outcome === 'unknown' ? 'Farebox gave no response.' : refusal.message;
-  return createError(refusal.code, `${message}: ${why}`, facts, refusal);
-}
-
 /** `refusal`: why it is less than the lease should have. */
 function askFor(amount, refusal) {
   return { amount, idempotencyKey: crypto.randomUUID(), refusal };
-}
-
-function tooDear(micros, amount) {
-  const [price, most] = [dollarsOf(micros), Number(amountToSend(amount))].map(formatDollarNumber);
-  const message = `A call of ${price} is more than a lease has: the \`amount\` of farebox.lease() is ${most}.`;
-  return createError('exceeds_lease', message, { param: 'amount' });
 }
 
 /** Waits for the work, and no longer than this. */
@@ -490,10 +492,4 @@ async function inTime(work, timeoutMs) {
     timer = setTimeout(resolve, timeoutMs);
   });
   await Promise.race([work, timeout]).finally(() => clearTimeout(timer));
-}
-
-function pause(ms) {
-  return new Promise((resolve) => {
-    setTimeout(resolve, ms);
-  });
 }

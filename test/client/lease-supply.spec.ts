@@ -58,6 +58,22 @@ describe('client: the supply of leases', () => {
     assert.equal(refused(lease, 'search').code, 'lease_used_up');
   });
 
+  it('takes the next lease by itself when Farebox is back after the end of the one before', async () => {
+    let isAway = true;
+    const away = refusal(503, 'service_unavailable');
+    const { lease, takes } = await open({
+      take: (n) => {
+        if (n === 0) return taken({ expiresIn: SHORT_SECONDS });
+        return isAway ? away : taken({ id: 'lse_2' });
+      },
+      renew: () => away,
+    });
+    await until(() => takes() === 2);
+    isAway = false;
+    await until(() => lease.remaining > 0);
+    assert.equal(lease.charge({ tool: 'search' }).leaseId, 'lse_2');
+  });
+
   /** The current lease has $0.10 left, and so has the next one. */
   const openWithRest = async (isRich: () => boolean) => {
     const opened = await open({ take: restOf(isRich) });

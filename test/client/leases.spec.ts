@@ -113,6 +113,29 @@ describe('client: leases', () => {
     await lease.close();
   });
 
+  it('give back a rest that covers no tool, for a lease that does', async () => {
+    account = await api.createAccount(1.5);
+    farebox = new Farebox({ secretKey: account.developerKey, baseUrl: api.url });
+    const { spendKey } = await leasable();
+    const tools = [{ name: 'search', price: '0.3' }];
+    const lease = await farebox.lease({ ...optionsFor(spendKey), tools });
+    for (let n = 0; n < 5; n += 1) {
+      await until(() => {
+        try {
+          return lease.charge({ tool: 'search' });
+        } catch (error) {
+          assert.ok(FareboxError.isInstance(error), String(error));
+          return undefined;
+        }
+      });
+    }
+    assert.deepEqual(await lease.close(), { unsettled: [] });
+    assert.deepEqual(
+      settled.map(({ paid }) => paid),
+      [true, true, true, true, true],
+    );
+  });
+
   it('settle what a journal has of an earlier process, once', async () => {
     const { spendKey } = await leasable();
     const { id } = await takeLease(api, account, spendKey);
