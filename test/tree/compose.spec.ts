@@ -111,9 +111,10 @@ describe('docker-compose.yml', () => {
     }
   });
 
+  const graceMs = (name: string) =>
+    1_000 * Number(/^(\d+)s$/.exec(services.get(name)?.stop_grace_period ?? '')?.[1]);
+
   it('gives our processes longer to stop than they take before they exit by themselves', () => {
-    const graceMs = (name: string) =>
-      1_000 * Number(/^(\d+)s$/.exec(services.get(name)?.stop_grace_period ?? '')?.[1]);
     assert.ok(graceMs('api') > API_STOP_MS_MAX);
     const { agentGraceMs } = readConfig({
       DATABASE_URL: 'postgresql://database',
