@@ -45,7 +45,7 @@ export function checkedClient(
     apiVersion: calls.API_VERSION,
     httpClient: Stripe.createFetchHttpClient(fetchAndCompare),
     maxNetworkRetries: 0,
-    timeout: 30_000,
+    timeout: 60_000,
     telemetry: false,
   });
   return { stripe, shapes, made, differences };

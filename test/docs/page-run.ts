@@ -24,7 +24,7 @@ const PROGRAMS: Readonly<Record<string, readonly [file: string, command: string]
   python: ['block.py', 'python block.py'],
 };
 /** Installing packages takes the longest. */
-const BLOCK_TIMEOUT_MS = 180_000;
+const BLOCK_TIMEOUT_MS = 300_000;
 
 export interface PageRunOptions {
   readonly url: string;

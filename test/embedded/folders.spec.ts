@@ -35,7 +35,7 @@ describe('a start', () => {
       env: { PATH: process.env['PATH'], PORT: String(await choosePort()), ...env },
       cwd: folder,
       stdio: ['ignore', 'pipe', 'pipe'],
-      timeout: 30_000,
+      timeout: 180_000,
       ...user,
     });
     const ended = new Promise((resolve) => child.once('close', resolve));

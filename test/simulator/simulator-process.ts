@@ -168,7 +168,7 @@ function clientOf(port: number, secretKey = SECRET_KEY): Stripe {
     port,
     protocol: 'http',
     maxNetworkRetries: 0,
-    timeout: 10_000,
+    timeout: 60_000,
     telemetry: false,
   });
 }
