@@ -6,6 +6,7 @@ import { WORKER_STOP_MS_MAX } from '../../src/commands/worker.ts';
 import { readConfig, readStripeConfig, readTemporalConfig } from '../../src/config.ts';
 import { withoutEmpty } from '../../src/read-setting.ts';
 import { LEAN_ENVIRONMENT, LEAN_NODE } from '../../src/embedded/parts.ts';
+import { KEEP_ALIVE_TIMEOUT_MS } from '../../src/http/server.ts';
 import { PINGS } from '../../src/embedded/temporal.ts';
 import { read } from './sources.ts';
 
@@ -91,6 +92,11 @@ describe('docker-compose.yml', () => {
   it('has its proxy bind browsers to TLS for a year, subdomains included', () => {
     const header = 'header Strict-Transport-Security "max-age=31536000; includeSubDomains"';
     assert.ok(read('deploy/Caddyfile').includes(header));
+  });
+
+  it('has its proxy close connections that are idle before the API does, which may cut off a request', () => {
+    const [, seconds] = /\bkeepalive (\d+)s\n/.exec(read('deploy/Caddyfile')) ?? [];
+    assert.ok(Number(seconds) * 1_000 < KEEP_ALIVE_TIMEOUT_MS);
   });
 
   it('gives containers only the rights that they need', () => {
