@@ -188,9 +188,10 @@ describe('metrics', () => {
     assert.equal(before.get('farebox_backlog{what="top_ups_pending"}'), 0);
     assert.equal(before.get('farebox_backlog_oldest_age_seconds{what="outbox"}'), 0);
     await openCheckout(api, account, 5);
-    // Due next year, so nobody takes them.
+    // Due next year, so nobody takes them. The automatic top-up waits for the end of its month, and not for a worker.
     await sql.query(`
       insert into farebox.outbox (topic, subject_id, created_at, next_attempt_at) values
+        ('auto_top_up', gen_random_uuid(), now() - interval '5 days', now() + interval '1 year'),
         ('grant', gen_random_uuid(), now() - interval '2 hours', now() + interval '1 year'),
         ('payment_reported', gen_random_uuid(), now() - interval '1 hour', now() + interval '1 year');
     `);

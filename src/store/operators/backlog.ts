@@ -87,6 +87,10 @@ const ageOfOne = (time: Fragment) =>
 /** A bank debit takes days, which is no reason to look at it. */
 const UNPAID_SINCE = sql.fragment`case when under_way_at is null then created_at end`;
 
+/** At a ceiling, an automatic top-up is postponed for an hour at a time, until the month is over. */
+const IS_POSTPONED = sql.fragment`(topic = 'auto_top_up' and next_attempt_at > now())`;
+const WAITS_SINCE = sql.fragment`case topic when 'auto_top_up' then next_attempt_at else created_at end`;
+
 export async function readBacklog(connection: Connection): Promise<Backlog> {
   const createdAt = sql.fragment`created_at`;
   const waiting = await connection.any(sql.type(waitingRow)`
@@ -98,7 +102,8 @@ export async function readBacklog(connection: Connection): Promise<Backlog> {
     union all
     select 'refunds', count(*), ${ageOf(createdAt)} from farebox.reversals where status = 'requested'
     union all
-    select 'outbox', count(*), ${ageOf(createdAt)} from farebox.outbox where not ${OF_WEBHOOKS}
+    select 'outbox', count(*), ${ageOf(WAITS_SINCE)} from farebox.outbox
+    where not ${OF_WEBHOOKS} and not ${IS_POSTPONED}
     union all
     select 'webhooks', count(*), ${ageOf(createdAt)} from farebox.outbox where ${OF_WEBHOOKS}
     union all
