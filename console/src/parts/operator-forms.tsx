@@ -135,7 +135,7 @@ function ReasonInput({
   return (
     <Textarea
       label="Reason"
-      description="Stored with your name. The owner does not see it."
+      description="Stored with your name. The owner sees the reason, but not your name."
       maxLength={500}
       autosize
       minRows={2}
