@@ -9,7 +9,7 @@ import { TOP_UP_MICROS_MAX } from '../src/domain/top-up.ts';
 import type { Verdict } from '../src/domain/verdict.ts';
 import type { Database } from '../src/store/database.ts';
 import { findAutoTopUp } from '../src/store/top-ups/auto-top-ups.ts';
-import { readConsentNow, type Consent } from '../src/store/top-ups/monthly-ceiling.ts';
+import { readConsent, type Consent } from '../src/store/top-ups/monthly-ceiling.ts';
 import { isCardRefused } from '../src/store/top-ups/payment-evidence.ts';
 import { findChosenCard } from '../src/store/top-ups/processor-customers.ts';
 import {
@@ -137,7 +137,8 @@ async function payBySavedCard(
   earlier: Stripe.PaymentIntent | undefined,
 ): Promise<Verdict> {
   const { stripe, database } = deps;
-  const consent = await readConsentNow(database, topUp.consumerId);
+  // The top-up may have been accepted long before its card can be charged.
+  const consent = await readConsent(database, topUp.consumerId);
   if (consent.ceiling === null) {
     return recordVerdict(deps, topUp, failedFor('consent_required'));
   }

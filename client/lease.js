@@ -58,7 +58,7 @@ class Lease {
   /** Taken in advance. */
   #spare;
   #taking;
-  /** What is asked for until there is an answer: `{ amount, idempotencyKey, refusal }`. */
+  /** The request for the next lease, until it is answered: `{ amount, idempotencyKey, refusal }`. */
   #asked;
   /** Why the last attempt to take a lease was refused. */
   #refusal;

@@ -108,7 +108,7 @@ class Payment {
    * Captures the cost of the result, at most the held amount. Releases the hold if the cost is 0. The caller's
    * `settle` has the time that the call has left.
    * `hasFailed(result)` is true if `settle` has read the body: such a response can no longer be sent.
-   * Refunds the charge of a caller who has left during the capture, and so gets no result.
+   * Refunds the charge if the caller left during the capture: nobody receives the result.
    */
   async settle(result, hasFailed) {
     const charge = await this.#settle(result, hasFailed);

@@ -193,6 +193,7 @@ export function unchecked<T>(): RowParser<T> {
 
 /** The rows that many statements return. */
 export const idRow = row(Type.Object({ id: Type.String() }));
+export const existsRow = row(Type.Object({ exists: Type.Boolean() }));
 export const countRow = row(Type.Object({ count: Type.Integer() }));
 
 /** Slonik's tag. `sql.type(accountRow)` for rows, `sql.typeAlias('nothing')` for none. */

@@ -5,7 +5,7 @@ import { GrantReply } from '../../src/schemas/grants.ts';
 import { InvocationReply } from '../../src/schemas/invocations.ts';
 import type { Static } from 'typebox';
 import { startAgent, type Respond, type TestAgent } from './agents.ts';
-import { bodyOf, call, type Answer } from './http.ts';
+import { type Answer, bodyOf, call, insistOn } from './http.ts';
 import { startStack, until, type Environment, type Stack } from './stack.ts';
 import { openViews } from './views.ts';
 
@@ -41,10 +41,7 @@ export async function agentHarnessOf(stack: Stack) {
     /** With one key until it is not refused: on a busy machine a statement may take too long, which changes nothing. */
     insist(path: string, body: object): Promise<Answer> {
       const key = { 'idempotency-key': randomUUID() };
-      return until(async () => {
-        const answer = await this.post(path, body, key);
-        return answer.status !== 503 && answer;
-      });
+      return insistOn(() => this.post(path, body, key));
     },
 
     post(path: string, body?: object, headers: Readonly<Record<string, string>> = {}) {

@@ -9,6 +9,7 @@ import type { Static, TSchema } from 'typebox';
 import { errorTypeOf, type ErrorCode } from '../../src/domain/errors.ts';
 import type { TestAccount } from './accounts.ts';
 import { assertInContract, assertShape } from './contract.ts';
+import { until } from './stack.ts';
 
 export { assertShape };
 
@@ -75,6 +76,17 @@ const BUSY = ['idempotency_key_in_use', 'rate_limited'];
 export function isToRepeat({ status, body }: Answer): boolean {
   const { code = '' } = (body as { error?: { code?: string } }).error ?? {};
   return status >= 500 || BUSY.includes(code);
+}
+
+/**
+ * Asks until the answer has another status. On a busy machine, some of many requests wait for too long: they change
+ * nothing, and are to be sent again.
+ */
+export function insistOn(ask: () => Promise<Answer>, refusal = 503): Promise<Answer> {
+  return until(async () => {
+    const answer = await ask();
+    return answer.status !== refusal && answer;
+  });
 }
 
 /** The service's answer to a GET with the owner's key. */

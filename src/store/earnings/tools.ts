@@ -3,12 +3,13 @@ import { randomUUIDv7 } from 'node:crypto';
 import { Type, type Static } from 'typebox';
 import type { Micros } from '../../domain/money.ts';
 import {
+  type Connection,
+  type Database,
+  existsRow,
   micros,
   nullable,
   row,
   sql,
-  type Connection,
-  type Database,
   type Transaction,
 } from '../database.ts';
 import { earnedIn } from './earnings.ts';
@@ -127,8 +128,6 @@ async function lockTools(tx: Transaction, developerIds: readonly string[]): Prom
     ) ordered
   `);
 }
-
-const existsRow = row(Type.Object({ exists: Type.Boolean() }));
 
 /** `exists` when the name is already registered. A name that was only charged keeps its id. */
 export async function registerTool(

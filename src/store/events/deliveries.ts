@@ -7,12 +7,13 @@ import { Type, type Static } from 'typebox';
 import { DELIVERY_STATUSES, GIVEN_UP_AFTER_DAYS } from '../../domain/webhook-delivery.ts';
 import type { DeliveryStatus } from '../../domain/webhook-delivery.ts';
 import {
+  type Connection,
+  type Database,
   durationOf,
+  existsRow,
   nullable,
   row,
   sql,
-  type Connection,
-  type Database,
   type Transaction,
 } from '../database.ts';
 import { FIRST_ID, LAST_ID, pageInSteps, type IdsBetween } from '../in-steps.ts';
@@ -51,7 +52,6 @@ const DueDelivery = Type.Object({
 export type DueDelivery = Static<typeof DueDelivery>;
 
 const deliveryRow = row(Delivery);
-const existsRow = row(Type.Object({ exists: Type.Boolean() }));
 const dueRow = row(DueDelivery);
 const waitRow = row(Type.Object({ waitMs: Type.Number() }));
 const failingRow = row(Type.Object({ days: nullable(Type.Number()) }));

@@ -75,22 +75,13 @@ export function obstacleTo(
 }
 
 export async function hasConsent(connection: Connection, consumerId: string): Promise<boolean> {
-  return (await findCeiling(connection, consumerId)) !== null;
-}
-
-/** As they are now, a pending top-up included: it may have been accepted long before its card can be charged. */
-export async function readConsentNow(connection: Connection, consumerId: string): Promise<Consent> {
-  const ceiling = await findCeiling(connection, consumerId);
-  return { ceiling, ...(await sumTaken(connection, consumerId)) };
-}
-
-async function findCeiling(connection: Connection, consumerId: string): Promise<Micros | null> {
-  return connection.oneFirst(sql.type(ceilingRow)`
+  const ceiling = await connection.oneFirst(sql.type(ceilingRow)`
     select consent_ceiling_micros as ceiling from farebox.accounts where consumer_id = ${consumerId}
   `);
+  return ceiling !== null;
 }
 
-/** For display only; to decide, use `lockConsent`. */
+/** As it is now. To decide whether a new top-up fits, use `lockConsent`. */
 export async function readConsent(
   connection: Connection,
   consumerId: string,

@@ -8,7 +8,7 @@ import { AgentReply } from '../../../src/schemas/agents.ts';
 import { GrantReply } from '../../../src/schemas/grants.ts';
 import type { TestAccount } from '../../support/accounts.ts';
 import { startTestApi, type TestApi } from '../../support/api.ts';
-import { assertError, bodyOf, call, type Answer } from '../../support/http.ts';
+import { type Answer, assertError, bodyOf, call, insistOn } from '../../support/http.ts';
 import { soonExpiring } from '../../support/soon-expiring.ts';
 import { until } from '../../support/stack.ts';
 
@@ -37,12 +37,8 @@ describe('grants', () => {
     headers: Readonly<Record<string, string>> = {},
   ): Promise<Answer> =>
     call(api, 'POST', path, { headers: { 'x-service-key': legacyKey, ...headers }, body });
-  /** For many at once: on a busy machine some wait for too long, change nothing, and are to be sent again. */
   const insist = (...asked: Parameters<typeof post>): Promise<Answer> =>
-    until(async () => {
-      const answer = await post(...asked);
-      return answer.status !== 503 && answer;
-    });
+    insistOn(() => post(...asked));
   const get = (id: string, { legacyKey } = maker): Promise<Answer> =>
     call(api, 'GET', `/grant/${id}`, { headers: { 'x-service-key': legacyKey } });
 

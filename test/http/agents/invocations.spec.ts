@@ -8,7 +8,7 @@ import { GrantReply } from '../../../src/schemas/grants.ts';
 import { InvocationReply } from '../../../src/schemas/invocations.ts';
 import type { TestAccount } from '../../support/accounts.ts';
 import { startTestApi, type TestApi } from '../../support/api.ts';
-import { assertError, bodyOf, call, type Answer } from '../../support/http.ts';
+import { type Answer, assertError, bodyOf, call, insistOn } from '../../support/http.ts';
 import { until } from '../../support/stack.ts';
 
 /** The connections for reads of each API server (src/processes/api.ts). */
@@ -51,12 +51,8 @@ describe('invocations while Temporal is away', () => {
       body,
     });
 
-  /** For many at once: on a busy machine some wait for too long, change nothing, and are to be sent again. */
   const insist = (...asked: Parameters<typeof post>): Promise<Answer> =>
-    until(async () => {
-      const answer = await post(...asked);
-      return answer.status !== 503 && answer;
-    });
+    insistOn(() => post(...asked));
 
   async function register(account: TestAccount, id: string): Promise<void> {
     const body = { id, name: id, protocol: 'http', endpoint: 'https://agents.example.com' };

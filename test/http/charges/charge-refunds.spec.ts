@@ -15,7 +15,7 @@ import { getReversalsVersion, recordReversals } from '../../../src/store/top-ups
 import { dispute, processorId } from '../../support/payer.ts';
 import type { TestAccount } from '../../support/accounts.ts';
 import { openTestApi } from '../../support/api.ts';
-import { assertError, bodyOf, call, charge, type Answer } from '../../support/http.ts';
+import { type Answer, assertError, bodyOf, call, charge, insistOn } from '../../support/http.ts';
 import { holdConsumer, waitedTooLong } from '../../support/row-locks.ts';
 import { until } from '../../support/stack.ts';
 
@@ -45,12 +45,8 @@ describe('POST /v1/charges/:id/refund', () => {
     const { developerKey: key } = developer;
     return call(server, 'POST', `/v1/charges/${id}/refund`, { key, body, headers });
   };
-  /** For many at once: on a busy machine some wait for too long, and are to be sent again. */
   const insist = (...asked: Parameters<typeof ask>): Promise<Answer> =>
-    until(async () => {
-      const answer = await ask(...asked);
-      return answer.status !== 429 && answer;
-    });
+    insistOn(() => ask(...asked), 429);
   const refund = async (id: string, body: unknown = {}) =>
     bodyOf(await ask(id, body), 201, RefundReply);
   const balance = async () =>
