@@ -6,7 +6,7 @@ import { environmentOf } from '../embedded/environment.ts';
 import { checkServer } from '../store/check-server.ts';
 import { migrate } from '../store/migrations.ts';
 import { ensureChargePartitions } from '../store/charges/partitions.ts';
-import { connectionOptions } from '../temporal/client.ts';
+import { CONNECT_TIMEOUT_MS, connectionOptions } from '../temporal/client.ts';
 import { checkNamespace } from '../temporal/namespace.ts';
 import { ensureSearchAttributes, registerByHand } from '../temporal/search-attributes.ts';
 import { dataDirOption } from './data-dir-option.ts';
@@ -46,7 +46,10 @@ function endOnSignals(): void {
 
 async function registerSearchAttributes(env: Readonly<Record<string, string>>): Promise<void> {
   const config = readTemporalConfig(env);
-  const connection = await Connection.connect(connectionOptions(config)).catch((error: unknown) => {
+  const connection = await Connection.connect({
+    ...connectionOptions(config),
+    connectTimeout: CONNECT_TIMEOUT_MS,
+  }).catch((error: unknown) => {
     throw new Error(
       `Temporal did not respond at ${config.address}, so its search attributes may be missing. The database is migrated; ` +
         'run farebox migrate again when Temporal is available.',

@@ -105,7 +105,7 @@ export async function startChild(options: ChildOptions): Promise<Child> {
     if ((message as { ready?: unknown } | null)?.ready === true) saidReady = true;
   });
   const untilReady = async (): Promise<void> => {
-    const deadline = Date.now() + (options.readyTimeoutMs ?? 60_000);
+    const deadline = Date.now() + (options.readyTimeoutMs ?? 180_000);
     for (;;) {
       const isReady =
         ready === 'message' ? saidReady : child.pid !== undefined && (await ready(child.pid));

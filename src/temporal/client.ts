@@ -30,8 +30,8 @@ export type Deployed = Pick<TemporalClient, 'taskQueue'>;
 /** About 1.5 seconds of attempts: enough for a server that restarts, without waiting for one that is down. */
 const CALL_ATTEMPTS_MAX = 5;
 const PROBE_TIMEOUT_MS = 1_000;
-/** A process that has just started must connect first, which takes seconds on a busy machine. */
-export const CONNECT_TIMEOUT_MS = 10_000;
+/** For a process that has just started: connecting takes seconds on a busy machine. A refused connection ends sooner. */
+export const CONNECT_TIMEOUT_MS = 30_000;
 /** For a new connection, which may go far and use TLS. */
 const RENEWED_WITHIN_MS = 5_000;
 

@@ -31,7 +31,7 @@ describe('the API reference at /docs', () => {
     origins = new Set();
     complaints = [];
     page = await browser.newPage();
-    page.setDefaultTimeout(180_000);
+    page.setDefaultTimeout(300_000);
     page.on('request', (request) => {
       if (!request.url().startsWith('data:')) origins.add(new URL(request.url()).origin);
     });

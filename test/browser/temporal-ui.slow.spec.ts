@@ -12,7 +12,7 @@ import { until, type Server } from '../support/stack.ts';
 import { openTopUpHarness, type Consumer, type TopUpHarness } from '../support/top-up-harness.ts';
 
 /** The page renders slowly on a busy machine. */
-const PAGE_TIMEOUT_MS = 180_000;
+const PAGE_TIMEOUT_MS = 300_000;
 /** A dialog blurs its background, which takes a minute on a machine without a graphics card. */
 const PLAIN =
   '*, ::backdrop { backdrop-filter: none !important; filter: none !important; transition: none !important }';

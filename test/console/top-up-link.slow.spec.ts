@@ -33,7 +33,7 @@ describe('a top-up link', () => {
     account = await createTestAccount(stack.database.url, 0.5);
     context = await browser.newContext();
     page = await context.newPage();
-    page.setDefaultTimeout(180_000);
+    page.setDefaultTimeout(300_000);
     hosts = new Set();
     problems = [];
     page.on('request', (request) => hosts.add(new URL(request.url()).origin));

@@ -39,7 +39,7 @@ export interface Window {
 }
 
 /** Pages render slowly on a busy machine. */
-const PAGE_TIMEOUT_MS = 180_000;
+const PAGE_TIMEOUT_MS = 300_000;
 /**
  * For races that machines of another speed show: how many times slower pages compute, and how much later
  * answers come.

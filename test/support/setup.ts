@@ -3,6 +3,7 @@
  * database at the newest schema, and a Temporal server. Their addresses go into the environment, which mocha's workers
  * inherit. Each stack (stack.ts) then has its own database, simulator and namespace.
  */
+import { writeFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { constants, setPriority, tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -102,6 +103,18 @@ function preferServers(): void {
   }
 }
 
+/**
+ * Where the kernel schedules by session first (`sched_autogroup_enabled`, the default of many Linux systems), a
+ * priority counts within a session only, and each of our children has one of its own: then its session comes first.
+ */
+function preferSession({ pid }: Child): void {
+  try {
+    writeFileSync(`/proc/${pid}/autogroup`, String(constants.priority.PRIORITY_HIGHEST));
+  } catch {
+    // Not root, or a system without such groups.
+  }
+}
+
 /** With a database as migrations leave it, and one as a start leaves it; stack.ts copies them. */
 async function preparePostgres(folder: string, dataFolder: string): Promise<Postgres> {
   const postgres = await startPostgres({
@@ -119,6 +132,7 @@ async function preparePostgres(folder: string, dataFolder: string): Promise<Post
     },
   });
   started.push(postgres);
+  preferSession(postgres);
   await migrate(postgres.url);
   const superuser = new Client({ connectionString: postgres.superuserUrl });
   await superuser.connect();
@@ -152,5 +166,6 @@ async function prepareTemporal(
     },
   });
   started.push(temporal);
+  preferSession(temporal);
   return { address: temporal.address, uiUrl: temporal.uiUrl, program };
 }
