@@ -19,7 +19,7 @@ import { until } from '../support/stack.ts';
 const COMMAND = join(import.meta.dirname, '../../bin/farebox');
 const MODULES = join(import.meta.dirname, '../../node_modules');
 /** Five programs that start together: seconds alone, over a minute on a busy machine. */
-const START_TIMEOUT_MS = 200_000;
+const START_TIMEOUT_MS = 400_000;
 
 interface Launched {
   readonly process: ChildProcess;
