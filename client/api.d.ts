@@ -6,7 +6,7 @@
 export type BatchMember =
   | {
       status: 201;
-      /** The idempotency key had already done this. */
+      /** An earlier operation with the same idempotency key took effect, and this is its result. */
       replayed?: true;
       /** The id of the charge. */
       id: string;
@@ -27,13 +27,13 @@ export type BatchMember =
     }
   | {
       status: 201;
-      /** The idempotency key had already done this. */
+      /** An earlier operation with the same idempotency key took effect, and this is its result. */
       replayed?: true;
       hold: PlacedHoldReply;
     }
   | {
       status: 201;
-      /** The idempotency key had already done this. */
+      /** An earlier operation with the same idempotency key took effect, and this is its result. */
       replayed?: true;
       /** The id of the charge. */
       id: string;
@@ -217,7 +217,7 @@ export interface BalanceReply {
     /** Whether automatic top-ups are on. */
     status: 'on' | 'waiting' | 'off';
     /**
-     * Why an automatic top-up is waiting, or why they were turned off: a code such as `card_declined` or `payment_disputed`.
+     * Why automatic top-ups are waiting or were turned off: a code such as `card_declined` or `payment_disputed`.
      */
     reason: string | null;
   };
@@ -516,7 +516,7 @@ export interface BudgetBody {
     limit: number | string;
   } | null;
   /**
-   * Dollars that one charge or hold may be. A number, or a decimal string such as "0.05". Null: no limit.
+   * The most that one charge or hold may take, in dollars. A number, or a decimal string such as "0.05". Null: no limit.
    */
   maxPerCall?: number | string | null;
   /**
@@ -571,7 +571,7 @@ export interface BudgetChanges {
     limit: number | string;
   } | null;
   /**
-   * Dollars that one charge or hold may be. A number, or a decimal string such as "0.05". Null: no limit.
+   * The most that one charge or hold may take, in dollars. A number, or a decimal string such as "0.05". Null: no limit.
    */
   maxPerCall?: number | string | null;
   /**
@@ -934,7 +934,7 @@ export interface ConsumerStatementReply {
   /** The balance at the beginning of the month, including disputed money. */
   openingBalance: number;
   /**
-   * All changes of the balance except charges. With more than 1,000 of a `kind` in the month, there is one of it for each UTC day, their sum, without `topUpId` and `reason`.
+   * All changes of the balance except charges. If the month has more than 1,000 of a `kind`, they are added up into one entry for each UTC day, without `topUpId` and `reason`.
    */
   movements: {
     /** `top_up`, `refund`, `dispute`, `charge_refund`, `adjustment` ... */
@@ -1620,7 +1620,7 @@ export interface PlacedLeaseReply {
   consumerId: string;
   /** The developer who holds the lease. */
   developerId: string;
-  /** The consumer's balance after the lease was placed. */
+  /** The consumer's balance after the lease was taken. */
   balance: number;
 }
 export interface PublicReceiptReply {

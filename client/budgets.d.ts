@@ -27,8 +27,9 @@ type WithAmounts<Settings extends Pick<BudgetChanges, Amounts>> = Omit<Settings,
 };
 
 /**
- * Budgets, and spend keys to hand out. A spend key can be charged within its budget and every budget above it, and can
- * do nothing else. A client with a spend key sees its own budget, and the budgets below it if it has `mayDelegate`.
+ * Budgets, and spend keys to hand out. A spend key can be charged within its budget and every budget above it, and
+ * cannot read the balance or top up. A client with a spend key sees its own budget, and the budgets below it if it has
+ * `mayDelegate`.
  * Throws `not_found`, `budget_closed` and `delegation_not_allowed`. A revocation that may have succeeded is
  * not sent again.
  */

@@ -232,8 +232,8 @@ export class FakeLedger {
 
   priceOf(name) {
     const tool = this.tools.get(name);
-    if (!tool) refuse('unknown_tool', 'The tool is not registered: pass an amount.', 'tool');
-    if (tool.archived) refuse('tool_archived', 'The tool is archived: pass an amount.', 'tool');
+    if (!tool) refuse('unknown_tool', 'The tool is not registered: send an amount.', 'tool');
+    if (tool.archived) refuse('tool_archived', 'The tool is archived: send an amount.', 'tool');
     if (tool.micros !== null) return tool.micros;
     return refuse('invalid_amount', 'The tool has no price, so amount is required.', 'amount');
   }

@@ -1,7 +1,7 @@
 /**
  * An agent that pays for its tools: it understands a refusal, tops itself up from the saved card within a budget of
- * its own, and calls again. Tools get the spend key, which can do nothing else. The consumer key, which can also charge
- * the card, goes to Farebox alone. Settings: FAREBOX_URL, FAREBOX_CONSUMER_KEY, FAREBOX_SPEND_KEY, MCP_URL,
+ * its own, and calls again. Tools get the spend key, which can only spend from the budget. The consumer key, which can
+ * also charge the card, goes to Farebox alone. Settings: FAREBOX_URL, FAREBOX_CONSUMER_KEY, FAREBOX_SPEND_KEY, MCP_URL,
  * BUDGET (dollars).
  */
 import { FareboxConsumer, FareboxError } from '@farebox/client';
@@ -72,7 +72,7 @@ async function topUp(amount: number, topUpUrl: string): Promise<boolean> {
       return true;
     }
     // It may still be paid, and so would another one.
-    say(`$${amount} are not paid yet (${topUpId}). ${confirmation(sessionUrl)}`);
+    say(`$${amount} is not paid yet (${topUpId}). ${confirmation(sessionUrl)}`);
     return false;
   } catch (error) {
     if (!FareboxError.isInstance(error)) throw error;

@@ -8,12 +8,22 @@ import { toolServerSettings } from '../embedded/first-account.ts';
 import { dataDirOption } from './data-dir-option.ts';
 
 export function register(command: Command): void {
-  command.addOption(dataDirOption()).action(({ dataDir }: { dataDir: string }) => {
-    const settings = runningEnvironment(dataDir);
-    const environment = { ...settings, ...toolServerSettings(dataDir, settings['BASE_URL'] ?? '') };
-    const lines = Object.entries(environment).map(([name, value]) => `${name}=${quoted(value)}\n`);
-    process.stdout.write(lines.join(''));
-  });
+  command
+    .option(
+      '--tool-server',
+      'print only the settings for a tool server, without secrets of Farebox',
+      false,
+    )
+    .addOption(dataDirOption())
+    .action(({ dataDir, toolServer }: { dataDir: string; toolServer: boolean }) => {
+      const settings = runningEnvironment(dataDir);
+      const ofToolServer = toolServerSettings(dataDir, settings['BASE_URL'] ?? '');
+      const environment = toolServer ? ofToolServer : { ...settings, ...ofToolServer };
+      const lines = Object.entries(environment).map(
+        ([name, value]) => `${name}=${quoted(value)}\n`,
+      );
+      process.stdout.write(lines.join(''));
+    });
 }
 
 /** For a shell and for readers of .env files, which know no escapes in common. */

@@ -39,7 +39,7 @@ export function register(command: Command): void {
     .option('--json', 'print JSON', false)
     .option(
       '--after-restore',
-      'after a restore from a backup: credit, take back and enter what Stripe has recorded since the restored moment; stop all workers and API processes first',
+      'after a restore from a backup: bring the ledger up to date with Stripe; stop all workers and API processes first',
       false,
     )
     .addOption(dataDirOption())

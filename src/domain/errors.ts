@@ -1,6 +1,6 @@
 /**
  * Every error code with its one HTTP status and its meaning to the caller (docs/specification.md, section 7).
- * 2xx: durable. 4xx and 503: nothing happened. `idempotency_key_in_use`, 500 or a dropped connection: unknown; repeat
+ * 2xx: durable. 4xx and 503: no money moved. `idempotency_key_in_use`, 500 or a dropped connection: unknown; repeat
  * the request with the same idempotency key to find out.
  */
 export const ERRORS = {
@@ -19,7 +19,7 @@ export const ERRORS = {
   refund_exceeds_charge: [400, 'The refund exceeds what is left of the charge; see `refundable`.'],
   unknown_tool: [
     400,
-    'The tool is not registered and the charge has no amount. Send an amount, or register the tool with a price.',
+    'The tool is not registered, and the charge has no amount or you have charged too many unregistered names. Register the tool with a price, or send an amount.',
   ],
   tool_archived: [
     400,
@@ -45,7 +45,10 @@ export const ERRORS = {
     'The call exceeds a limit of the budget; see `budgetId`, `scope`, `remaining` and `resetsAt`. The owner can raise the limit at `raiseUrl`.',
   ],
   exceeds_lease: [402, 'The amount is more than the lease has left; see `remaining`.'],
-  exceeds_hold: [402, 'The amount is more than the hold has left; see `remaining`.'],
+  exceeds_hold: [
+    402,
+    'The amount is more than the hold has left; see `remaining`. Or an `overflow` was refused, because the key is revoked or expired, or the budget does not allow the charge.',
+  ],
   card_declined: [402, 'The card was declined. Another card can be used at checkout.'],
   tax_address_missing: [402, 'The tax depends on an address that is missing. Pay at checkout.'],
   authentication_required: [

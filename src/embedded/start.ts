@@ -290,7 +290,7 @@ function summary(
     'Show the account, and print the settings for a tool server:',
     '',
     `  bin/farebox account show ${account.consumerId}${option}`,
-    `  bin/farebox env${option}`,
+    `  bin/farebox env --tool-server${option}`,
     '',
     'Charge it $0.05:',
     '',

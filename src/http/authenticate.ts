@@ -87,17 +87,27 @@ export function ownerInMemory(keys: KeysInMemory, request: IncomingMessage): Key
   return keys.peek(hashOfKey(key));
 }
 
-const CONSUMER_KEY = 'Send a consumer key: Authorization: Bearer <consumer key>.';
+const CONSUMER_KEY =
+  'The consumer key is missing, invalid or revoked. Send an active one: Authorization: Bearer <consumer key>.';
 const REFUSALS: Readonly<Record<KeyRole, [ErrorCode, string]>> = {
   consumer: ['invalid_api_key', CONSUMER_KEY],
   either: ['invalid_api_key', CONSUMER_KEY],
-  payer: ['invalid_api_key', 'Send a consumer key or a spend key: Authorization: Bearer <key>.'],
+  payer: [
+    'invalid_api_key',
+    'The key is missing, invalid or revoked. Send an active consumer key or spend key: Authorization: Bearer <key>.',
+  ],
   asker: [
     'invalid_api_key',
-    'Send a consumer key, a spend key or a developer key: Authorization: Bearer <key>.',
+    'The key is missing, invalid or revoked. Send an active consumer, spend or developer key: Authorization: Bearer <key>.',
   ],
-  developer: ['invalid_secret_key', 'Send a developer key: Authorization: Bearer <developer key>.'],
-  legacy: ['invalid_api_key', 'Send a legacy key: X-Service-Key: <key>.'],
+  developer: [
+    'invalid_secret_key',
+    'The developer key is missing, invalid or revoked. Send an active one: Authorization: Bearer <developer key>.',
+  ],
+  legacy: [
+    'invalid_api_key',
+    'The legacy key is missing, invalid or revoked. Send an active one: X-Service-Key: <key>.',
+  ],
 };
 
 /** A request with a key is authenticated by the key; its cookies are ignored. */

@@ -61,6 +61,6 @@ async function refuse({ database }: Reading, timeMs: number): Promise<void> {
 function archived(beforeMs: number): ApiError {
   return new ApiError(
     'charges_archived',
-    `The charges from before ${new Date(beforeMs).toISOString()} are archived. Statements and earnings still include them.`,
+    `Charges made before ${new Date(beforeMs).toISOString()} are archived. Statements and earnings still include them.`,
   );
 }

@@ -26,7 +26,7 @@ function reasonOf(approval: Approval): string {
   const developer = wireId('developer', approval.developerId);
   switch (approval.code) {
     case 'approval_required':
-      return `The developer ${developer} has not charged the budget ${budget} before.`;
+      return `The owner has not approved the developer ${developer} for the budget ${budget}.`;
     case 'spend_limit_reached':
       return `The call by the developer ${developer} exceeds a limit of the budget ${budget}.`;
     case 'insufficient_balance':

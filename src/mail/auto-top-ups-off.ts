@@ -47,8 +47,9 @@ function autoTopUpsOffMail(recipient: string, reason: string, url: string): Mail
     subject: 'Automatic top-ups were turned off for your Farebox account',
     body:
       `${isSuspect(reason) ? SUSPICIONS[reason] : failedText(reason)}\n\n` +
-      'Farebox no longer tops up your balance, and refuses charges that the balance does not cover. You can use or save ' +
-      `another card under Balance. Then turn automatic top-ups on again there:\n\n${url}\n`,
+      'Farebox no longer tops up your balance automatically, and refuses charges that the balance does not cover. ' +
+      `${isSuspect(reason) ? 'You can turn' : 'You can use or save another card under Balance. Then turn'} ` +
+      `automatic top-ups on again ${isSuspect(reason) ? 'under Balance' : 'there'}:\n\n${url}\n`,
   };
 }
 

@@ -25,7 +25,7 @@ export const BalanceReply = Closed({
       status: Word(AUTO_TOP_UP_STATUSES, 'Whether automatic top-ups are on.'),
       reason: Type.Union([Type.String(), Type.Null()], {
         description:
-          'Why an automatic top-up is waiting, or why they were turned off: a code such as `card_declined` or `payment_disputed`.',
+          'Why automatic top-ups are waiting or were turned off: a code such as `card_declined` or `payment_disputed`.',
         examples: [null],
       }),
     },

@@ -46,7 +46,9 @@ const settings = {
       { per: 'day', limit: 5 },
     ),
   ),
-  maxPerCall: Type.Optional(limitAsked('Dollars that one charge or hold may be.', 0.5)),
+  maxPerCall: Type.Optional(
+    limitAsked('The most that one charge or hold may take, in dollars.', 0.5),
+  ),
   allowLeases: Type.Optional(
     Type.Boolean({
       description:

@@ -61,7 +61,10 @@ export type ChargeBatchEnvelope = Static<typeof ChargeBatchEnvelope>;
 const made = {
   status: Type.Literal(201),
   replayed: Type.Optional(
-    Type.Literal(true, { description: 'The idempotency key had already done this.' }),
+    Type.Literal(true, {
+      description:
+        'An earlier operation with the same idempotency key took effect, and this is its result.',
+    }),
   ),
 };
 

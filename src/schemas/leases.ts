@@ -130,7 +130,7 @@ export type LeaseReply = Static<typeof LeaseReply>;
 
 export const PlacedLeaseReply = Closed({
   ...leaseFields,
-  balance: Dollars("The consumer's balance after the lease was placed.", 8),
+  balance: Dollars("The consumer's balance after the lease was taken.", 8),
 });
 export type PlacedLeaseReply = Static<typeof PlacedLeaseReply>;
 

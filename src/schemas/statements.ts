@@ -51,7 +51,7 @@ export const ConsumerStatementReply = Closed({
     }),
     {
       description:
-        'All changes of the balance except charges. With more than 1,000 of a `kind` in the month, there is one of it for each UTC day, their sum, without `topUpId` and `reason`.',
+        'All changes of the balance except charges. If the month has more than 1,000 of a `kind`, they are added up into one entry for each UTC day, without `topUpId` and `reason`.',
     },
   ),
   charges: Type.Array(
@@ -103,7 +103,7 @@ export const StatementQuery = Closed({
   as: Type.Optional(
     Word(
       ['consumer', 'developer'],
-      'Whose statement a console session asks for, because it has both roles. Keys do not need it.',
+      'Which statement to return to a console session, which has both roles. Not needed with a key.',
     ),
   ),
 });

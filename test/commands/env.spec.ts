@@ -47,6 +47,12 @@ describe('farebox env', () => {
     assert.equal(parsed['FAREBOX_URL'], 'http://127.0.0.1:8080');
   });
 
+  it('prints only the settings for a tool server, if asked, and no secret of Farebox', async () => {
+    announceRun(dataDir, { ...SETTINGS, BASE_URL: 'http://127.0.0.1:8080' });
+    const printed = await farebox(['env', '--tool-server', '--data-dir', dataDir], { env: {} });
+    assert.equal(printed, 'FAREBOX_URL=http://127.0.0.1:8080\n');
+  });
+
   it('prints every other value for a shell', async () => {
     announceRun(dataDir, { BOTH });
     assert.equal(inShell(await print(), 'BOTH'), BOTH);

@@ -284,7 +284,7 @@ describe('example: a paid MCP tool server', () => {
     await fetch(sessionUrl, { method: 'POST', body });
     await until(async () => (await balanceOf(agent)) === 5);
     const { stdout } = await runAgent(agent, '20');
-    assert.match(stdout, /\$5 are not paid yet \(tu_.*confirm it at http.*top-up\/confirm/);
+    assert.match(stdout, /\$5 is not paid yet \(tu_.*confirm it at http.*top-up\/confirm/);
     const { topUps } = await read<{ topUps: { status: string }[] }>(
       `${fareboxUrl}/v1/top-up`,
       agent.consumerKey,

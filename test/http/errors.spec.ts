@@ -199,7 +199,7 @@ describe('errors', () => {
       if (/Unknown\. Repeat the request with the same/.test(String(body))) unknown.push(code);
     }
     const page = await call(api, 'GET', '/docs/errors/exceeds_hold');
-    assert.match(String(page.body), /Nothing happened.*POST \/v1\/holds\/:id\/capture/);
+    assert.match(String(page.body), /No money moved.*POST \/v1\/holds\/:id\/capture/);
     const declined = await call(api, 'GET', '/docs/errors/card_declined');
     assert.match(String(declined.body), /Nothing was paid.*to pay again, send a new one/);
     // Every other 409 is a refusal.

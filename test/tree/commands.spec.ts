@@ -9,7 +9,7 @@ import { read, ROOT, writtenFiles } from './sources.ts';
 
 const PAGES = ['README.md', ...globSync('docs/**/*.md', { cwd: ROOT })];
 /** In a block, or between backticks, as far as the next one or what the shell does with the output. */
-const PRINTED = /\bbin\/farebox ([a-z](?:<[^>\n]*>|[^`|>;&#\n])*)/g;
+const PRINTED = /\bbin\/farebox ([a-z](?:<[^>\n]*>|[^`|>;&#)\n])*)/g;
 /** `'Research agent'` is one word. */
 const WORD = /'[^']*'|"[^"]*"|[^\s'"]+/g;
 /** Stands for something that a reader fills in. */

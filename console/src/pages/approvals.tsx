@@ -92,7 +92,7 @@ function Linked({ id }: { readonly id: string }) {
 function questionOf({ code, scope, limit }: Approval): string {
   if (code === 'insufficient_balance') return 'Your balance does not cover the call.';
   if (code === 'approval_required') {
-    return 'This developer asks to charge the budget for the first time.';
+    return 'This developer is not approved for the budget and asks to charge it.';
   }
   const allowed = usd(limit ?? 0);
   if (scope === 'per_call') return `The budget allows at most ${allowed} for one call.`;

@@ -38,7 +38,7 @@ export function BudgetsPage() {
   return (
     <Page
       title="Budgets"
-      intro="A budget limits what its spend keys can spend, across all developers. A spend key can spend its budget and do nothing else, so hand it out in place of a consumer key."
+      intro="A budget limits what its spend keys can spend, across all developers. A spend key can only spend from its budget, so hand it out in place of a consumer key."
     >
       <Tree
         chosen={chosen}

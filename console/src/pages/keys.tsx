@@ -17,7 +17,7 @@ export function KeysPage() {
           <Anchor component={Link} to="/budgets" inherit underline="always">
             spend key
           </Anchor>{' '}
-          instead: it can spend one budget and do nothing else.
+          instead: it can only spend from one budget.
         </>
       }
     >

@@ -36,7 +36,7 @@ export function RefusalsPage() {
   return (
     <Page
       title="Refused calls"
-      intro="Calls with your live secret keys that got an error. Nothing was charged for them."
+      intro="Calls with your live secret keys that were refused (4xx). No money moved, except that the first request may still be charged after idempotency_key_in_use."
     >
       <Group gap="sm" align="flex-end">
         <SegmentedControl

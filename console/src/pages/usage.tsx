@@ -65,8 +65,8 @@ export function UsagePage() {
                 'No charge matches these filters.'
               ) : (
                 <>
-                  Tools charge your balance with your{' '}
-                  <Anchor href="/console/keys">consumer key</Anchor>.
+                  Tools charge your balance with a spend key. Create one under{' '}
+                  <Anchor href="/console/budgets">Budgets</Anchor>.
                 </>
               )}
             </Empty>

@@ -167,7 +167,7 @@ export function AllowDeveloper({
           ) : (
             <Stack gap="sm" align="flex-start">
               <Text className="breaks">
-                {developerId} has not charged the budget <bdi>{name}</bdi> before.
+                {developerId} is not approved for the budget <bdi>{name}</bdi>.
               </Text>
               {change.error && <Failed error={change.error} />}
               <Button

@@ -52,7 +52,8 @@ function ThresholdForm({ now }: { readonly now: LowBalance }) {
           onValue={setThreshold}
         />
         <Text size="sm" c="dimmed">
-          One event is sent, and another only after a top-up has raised the balance again.
+          One event is sent, and another only after a top-up or another credit has raised the
+          balance again.
         </Text>
         {save.error && <Failed error={save.error} />}
         <Group>

@@ -44,5 +44,5 @@ function effectOf(code: ErrorCode): string {
   if (status === 429 || status === 503) {
     return 'This attempt changed nothing. Repeat the request after `Retry-After` seconds.';
   }
-  return 'Nothing happened. Fix the cause before you repeat the request.';
+  return 'No money moved. Fix the cause before you repeat the request.';
 }

@@ -36,7 +36,7 @@ const IDEMPOTENCY_KEY = {
   name: 'Idempotency-Key',
   in: 'header',
   required: false,
-  description: `Makes the request happen once: send the same key to retry. The key is ${KEY_FORM}.`,
+  description: `Makes retries safe: requests with the same key take effect once. The key is ${KEY_FORM}.`,
   schema: {
     type: 'string',
     pattern: '^[\\x21-\\x7e]([\\x20-\\x7e]{0,253}[\\x21-\\x7e])?$',
@@ -58,7 +58,7 @@ export function openApiDocument(endpoints: readonly Endpoint[], version: string)
       summary: 'Prepaid-balance billing for tool servers.',
       description:
         'Amounts are JSON numbers in dollars. Times are ISO 8601 in UTC. A 2xx status is durable. ' +
-        'With 4xx and 503, nothing happened. With `idempotency_key_in_use` (409), 500 or a lost connection, the ' +
+        'With 4xx and 503, no money moved. With `idempotency_key_in_use` (409), 500 or a lost connection, the ' +
         'outcome is unknown: repeat the request with the same `Idempotency-Key` to find out. Ignore fields ' +
         'that you do not know: later versions may add some.',
       license: { name: 'Apache 2.0', identifier: 'Apache-2.0' },

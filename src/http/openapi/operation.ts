@@ -7,7 +7,7 @@ export const TAGS = {
   Balance: 'Read the balance and what was spent.',
   Approvals: 'Ask the owner after a refusal, wait for the decision, and decide as the owner.',
   Budgets:
-    'Limit what an agent, a project or a session may spend, and hand it a key that can do nothing else.',
+    'Limit what an agent, a project or a session may spend, and hand it a key that can only spend from its budget.',
   'Top-ups': 'Add money to a balance.',
   Earnings: 'Read earnings and statements, and manage tools.',
   Events: 'Receive a signed webhook when something happens to the account.',

@@ -24,8 +24,8 @@ export const OPERATIONS = {
     tag: 'Budgets',
     summary: 'List budgets',
     description:
-      'Returns budgets with what they have used and what is left, newest first. A consumer key sees all of the ' +
-      "account's. A spend key sees its own, and with `mayDelegate` those below it.",
+      'Returns budgets with what they have used and what is left, newest first. A consumer key sees all budgets of ' +
+      'the account. A spend key sees its own, and with `mayDelegate` those below it.',
   },
   getBudget: {
     tag: 'Budgets',
@@ -66,7 +66,7 @@ export const OPERATIONS = {
     summary: 'List refused calls of a budget',
     description:
       'Returns how often developers were refused when they charged the spend keys of the budget, and of all budgets below ' +
-      'it, or asked for an approval with them: by key and error code. Keys that have ended are included. With a spend key, budgets below its own count only if ' +
+      'it, or asked for an approval with them: by key and error code. Revoked and expired keys are included. With a spend key, budgets below its own count only if ' +
       'its own has `mayDelegate`. Farebox keeps these figures for 30 days, by the hour. They may be a few seconds old.',
   },
   createSpendKey: {
@@ -79,7 +79,8 @@ export const OPERATIONS = {
   listSpendKeys: {
     tag: 'Budgets',
     summary: 'List the spend keys of a budget',
-    description: 'Returns the keys of this budget, newest first, including those that have ended.',
+    description:
+      'Returns the keys of this budget, newest first, including revoked and expired ones.',
   },
   createCharge: {
     tag: 'Charges',
@@ -402,8 +403,8 @@ export const OPERATIONS = {
     summary: 'Download a monthly statement as CSV',
     description:
       'Returns a row for each entry. The amounts of all rows but the last add up to the last. Columns: `date`, ' +
-      '`entry`, `tool`, `topUpId`, `reason`, `count`, `amount`, and `tax`, which is beside the amount. Of more ' +
-      'than 1,000 entries of a kind in the month, there is a row for each UTC day.',
+      '`entry`, `tool`, `topUpId`, `reason`, `count`, `amount`, and `tax`, which is beside the amount. If the month ' +
+      'has more than 1,000 entries of a kind, there is one row for each UTC day.',
   },
   getStatement: {
     tag: 'Earnings',

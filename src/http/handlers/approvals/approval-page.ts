@@ -120,7 +120,7 @@ function questionOf({ code, budgetName, scope, limitMicros }: Approval): string 
   const budget = `the budget "${budgetName ?? ''}"`;
   if (code === 'insufficient_balance') return 'The balance does not cover this call.';
   if (code === 'approval_required') {
-    return `This developer asks to charge ${budget} for the first time.`;
+    return `This developer is not approved for ${budget} and asks to charge it.`;
   }
   const limit = usd(limitMicros ?? 0);
   if (scope === 'per_call') return `At most ${limit} is allowed for one call from ${budget}.`;

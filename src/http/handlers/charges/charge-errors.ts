@@ -43,14 +43,14 @@ export function refusalError(
     case 'unknown_tool':
       return new ApiError(
         'unknown_tool',
-        'The tool is not registered: pass an amount or register it (POST /v1/tools). ' +
+        'The tool is not registered: register it (POST /v1/tools) or send an amount. ' +
           'Charges can use at most 1,000 unregistered names.',
         { param: 'tool' },
       );
     case 'tool_archived':
       return new ApiError(
         'tool_archived',
-        'The tool is archived, so its price no longer applies: pass an amount, or unarchive it ' +
+        'The tool is archived, so its price no longer applies: send an amount, or unarchive it ' +
           '(PATCH /v1/tools/:id).',
         { param: 'tool' },
       );
