@@ -3,9 +3,18 @@ import assert from 'node:assert/strict';
 import type { Page } from 'playwright-core';
 import { createAccount } from '../support/accounts.ts';
 import { changeBudget, makeBudget, showBudget } from '../support/budget-requests.ts';
-import { openForEach, openedDialog, type ConsoleHarness, type Window } from '../support/console.ts';
+import {
+  mailedLink,
+  openForEach,
+  openedDialog,
+  type ConsoleHarness,
+  type Window,
+} from '../support/console.ts';
 import { call } from '../support/http.ts';
 import { until } from '../support/stack.ts';
+import { totp } from '../support/totp.ts';
+
+const PASSWORD = 'correct horse battery';
 
 describe('a page of the console that stays open', () => {
   let harness: ConsoleHarness;
@@ -148,8 +157,46 @@ describe('a page of the console that stays open', () => {
 
   it('asks for a first password before two-factor authentication is set up', async () => {
     await window.enter(await harness.newAccount(0), '/security');
-    await page.getByLabel('Your password').fill('correct horse battery');
+    await page.getByLabel('Your password').fill(PASSWORD);
     await button('Set up').click();
     await page.getByText('Your account has no password yet.').waitFor();
+  });
+
+  it('reads the sessions again when two-factor authentication is turned off, also after a failed read', async () => {
+    const { api } = harness.stack;
+    const { email } = await harness.newAccount(0);
+    const headers = { origin: api.url };
+    const post = (path: string, body: object) =>
+      call(api, 'POST', `/console/auth${path}`, { headers, body });
+    await post('/sign-up', { email });
+    const token = new URL(await mailedLink(harness, email)).searchParams.get('token');
+    assert.equal((await post('/reset-password', { token, newPassword: PASSWORD })).status, 200);
+    await window.enter({ email }, '/security');
+    await page.getByLabel('Your password').fill(PASSWORD);
+    await button('Set up').click();
+    const secret = await page.locator('code').first().innerText();
+    await page.getByLabel('Code', { exact: true }).fill(totp(secret));
+    await button('Turn on').click();
+    await page.getByText('Two-factor authentication is on.').waitFor();
+
+    const ended = page.getByRole('dialog', { name: 'Your session has ended' });
+    const json = { error: { code: 'session_required', message: 'Sign in' } };
+    await page.route('**/two-factor/disable', async (route) => {
+      // Another request hears that the session has ended, and then the new session cannot be read at first.
+      for (const path of ['**/revoke-other-sessions', '**/v1/session']) {
+        await page.route(path, (other) => other.fulfill({ status: 401, json }), { times: 1 });
+      }
+      await button('Sign out everywhere else').click();
+      await ended.waitFor();
+      await page.route('**/v1/session', (other) => other.abort(), { times: 1 });
+      await route.continue();
+    });
+    await page.getByLabel('Your password').fill(PASSWORD);
+    const listed = page.waitForResponse('**/list-sessions');
+    await button('Turn off').click();
+    await listed;
+    await ended.waitFor({ state: 'detached' });
+    await page.getByText('Two-factor authentication is off.').waitFor();
+    await page.getByText('This session').waitFor();
   });
 });
