@@ -62,6 +62,7 @@ export type {
   DeveloperStatementReply as DeveloperStatement,
 } from '../../src/schemas/statements.ts';
 export type {
+  CheckoutReply as Checkout,
   DeveloperTopUpsReply as DeveloperTopUps,
   TopUpRecord as TopUp,
   TopUpReply as PaidTopUp,

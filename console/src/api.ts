@@ -65,6 +65,11 @@ export function hasSessionEnded(error: unknown): boolean {
   );
 }
 
+/** Whether the API could not be reached. */
+export function isSilence(error: unknown): boolean {
+  return error instanceof ApiFailure && error.status === 0;
+}
+
 /** The most that the API asks to wait where waiting is part of the work, such as after too many reads. */
 const SOON_SECONDS = 2;
 
@@ -87,16 +92,22 @@ export async function sendPatiently<T>(send: () => Promise<T>): Promise<T> {
     } catch (error) {
       if (again === SENT_AGAIN_MAX || !mayWorkSoon(error)) throw error;
       const pausedAt = Date.now();
-      await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
+      await pause();
       if (Date.now() - pausedAt > LONG_PAUSE_MS) throw error;
     }
   }
+}
+
+function pause(): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
 }
 
 export interface WriteOptions {
   readonly method?: 'POST' | 'PATCH' | 'DELETE';
   /** A repeated request under the same key happens once. */
   readonly idempotencyKey?: string;
+  /** Called if an earlier request with the same key has done it, before the answer is returned. */
+  readonly onReplay?: () => void;
   /** Sent in place of the session, as a program would. */
   readonly apiKey?: string;
 }
@@ -135,7 +146,7 @@ type Answer = Readonly<Record<string, unknown>>;
 const AWAY = new Set([502, 503, 504]);
 
 async function request<T>(method: string, path: string, options: RequestOptions): Promise<T> {
-  const { body, idempotencyKey, apiKey, waits = true, isAgain = false } = options;
+  const { body, idempotencyKey, onReplay, apiKey, waits = true, isAgain = false } = options;
   if (waits) await maySend();
   const sender = accountOfPage();
   const signIns = signInsSoFar();
@@ -154,16 +165,23 @@ async function request<T>(method: string, path: string, options: RequestOptions)
       : {}),
   }).catch(() => undefined);
   const answer = (await response?.json().catch(() => undefined)) as Answer | undefined;
+  const error = (answer?.['error'] ?? {}) as Answer;
+  // A change may need the payment processor, which is away while Farebox answers. Reads need Farebox alone.
+  const isOfPart = method !== 'GET' && error['code'] === 'service_unavailable';
   // A success needs its whole answer: it may have a secret that is shown once.
-  if (!response || AWAY.has(response.status) || (response.ok && answer === undefined)) {
+  const isWhole = !response?.ok || answer !== undefined;
+  if (!response || !isWhole || (AWAY.has(response.status) && !isOfPart)) {
     setUnreachable(true);
     throw new ApiFailure(0, {}, sentenceOfSilence(response?.status, method, idempotencyKey), {
       retryAfter: response?.headers.get('retry-after') ?? null,
     });
   }
-  setUnreachable(false);
-  if (response.ok) return answer as T;
-  const error = (answer?.['error'] ?? {}) as Answer;
+  // PostgreSQL may be the part that is away, and then the reads of the page fail too.
+  if (!isOfPart) setUnreachable(false);
+  if (response.ok) {
+    if (response.headers.get('idempotency-replayed') === 'true') onReplay?.();
+    return answer as T;
+  }
   const sentence =
     error['code'] === 'outcome_unknown'
       ? `The outcome is not known. ${afterSilence(idempotencyKey)}`
@@ -193,11 +211,24 @@ function sessionIfAny(): Promise<Session | undefined> {
   });
 }
 
-/** After a change that may have replaced the session. Requests that were refused during the change are sent again. */
+/**
+ * After a change that may have replaced the session. Requests that were refused during the change are sent again. A
+ * read that fails is sent again: those requests may have opened the dialog to sign in, which only a session closes.
+ */
 export async function continueSession(): Promise<void> {
-  const session = await sessionIfAny().catch(() => undefined);
-  if (session) await nowSignedIn(session);
+  for (let again = 0; again <= SENT_AGAIN_MAX; again += 1) {
+    if (again > 0) await pause();
+    try {
+      const session = await sessionIfAny();
+      if (session) await nowSignedIn(session);
+      return;
+    } catch {
+      // The last failure leaves it to the dialog, if there is one.
+    }
+  }
 }
+
+const NOTHING_CHANGED = 'Nothing was changed.';
 
 /** A 503 says that nothing happened; a line that is lost during a change does not. */
 function sentenceOfSilence(
@@ -206,7 +237,7 @@ function sentenceOfSilence(
   idempotencyKey: string | undefined,
 ): string {
   if (method === 'GET') return 'Farebox cannot be reached.';
-  if (status === 503) return 'Farebox is unavailable right now. Nothing was changed.';
+  if (status === 503) return `Farebox is unavailable right now. ${NOTHING_CHANGED}`;
   return `Farebox cannot be reached. ${afterSilence(idempotencyKey)}`;
 }
 
@@ -222,7 +253,9 @@ function sentenceOf(error: Answer): string {
     return 'Your earlier request, with different values, did arrive. Check what it did before you send this one.';
   }
   const message = (error['message'] as string | undefined) ?? 'Something went wrong.';
-  return message.endsWith('.') ? message : `${message}.`;
+  const sentence = message.endsWith('.') ? message : `${message}.`;
+  const leavesOpen = error['code'] === 'service_unavailable' && !/nothing/i.test(sentence);
+  return leavesOpen ? `${sentence} ${NOTHING_CHANGED}` : sentence;
 }
 
 export function isUnreachable(): boolean {

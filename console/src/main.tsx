@@ -8,7 +8,7 @@ import { MutationCache, QueryCache, QueryClient, QueryClientProvider } from '@ta
 import { RouterProvider } from '@tanstack/react-router';
 import { StrictMode } from 'react';
 import { createRoot } from 'react-dom/client';
-import { ApiFailure, hasSessionEnded, mayWorkSoon, PAUSE_MS, SENT_AGAIN_MAX } from './api.ts';
+import { hasSessionEnded, isSilence, mayWorkSoon, PAUSE_MS, SENT_AGAIN_MAX } from './api.ts';
 import { keepFocus } from './keep-focus.ts';
 import { router } from './router.tsx';
 import { cssVariables, theme } from './theme.ts';
@@ -20,9 +20,6 @@ function leaveWhenEnded(error: Error): void {
   if (pathname.startsWith('/sign-in')) return;
   void router.navigate({ to: '/sign-in', search: { next: pathname + searchStr, reason: 'ended' } });
 }
-
-/** Whether the API could not be reached. */
-const isSilence = (error: Error) => error instanceof ApiFailure && error.status === 0;
 
 const queries = new QueryClient({
   queryCache: new QueryCache({ onError: leaveWhenEnded }),

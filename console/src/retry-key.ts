@@ -3,6 +3,7 @@
  * request again takes effect once, and shows the secret that the first one made; one with other values is refused if
  * the first one arrived.
  */
+import { notifications } from '@mantine/notifications';
 import { ApiFailure, newIdempotencyKey, write, type WriteOptions } from './api.ts';
 
 /** By what is asked for. They outlive the form, because somebody may leave it and try again in a new one. */
@@ -25,12 +26,21 @@ export async function sendOnce<T>(
   }
 }
 
+/**
+ * What a form says if an earlier request has done what this one asks for: somebody who means to do the same once more
+ * would believe that it has happened twice. That request's key has ended, so the next one takes effect.
+ */
+export const EARLIER = 'Your earlier request had arrived, so nothing was done a second time.';
+
 export function writeOnce<T>(
   path: string,
   body: object = {},
   options: Pick<WriteOptions, 'apiKey'> = {},
 ): Promise<T> {
-  return sendOnce(path, (idempotencyKey) => write<T>(path, body, { ...options, idempotencyKey }));
+  const onReplay = () => notifications.show({ message: EARLIER, autoClose: false });
+  return sendOnce(path, (idempotencyKey) =>
+    write<T>(path, body, { ...options, idempotencyKey, onReplay }),
+  );
 }
 
 /** The second: a budget that the first request made, and that was closed before the form was sent again. */

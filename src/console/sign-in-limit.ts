@@ -74,7 +74,9 @@ export function signInLimit({
       if (email === undefined) return;
       const name = counted === undefined ? undefined : await nameOf(ctx, counted);
       if (name === undefined || (await count(name, WINDOW_MINUTES)) <= ATTEMPTS_MAX) {
-        tried.set(ctx.context, { email, name, state: await stateOf(email) });
+        const state = await stateOf(email);
+        if (path === SET_UP_PATH && state === null) throw new APIError('BAD_REQUEST', NO_PASSWORD);
+        tried.set(ctx.context, { email, name, state });
         return;
       }
       onFailed({ by: path, status: 429, client: clientOf(headers) });
@@ -114,6 +116,12 @@ const PASSWORD_CHANGED = {
 const SECOND_FACTOR_CHANGED = {
   code: 'SECOND_FACTOR_CHANGED',
   message: 'Two-factor authentication has just been turned on or off. Sign in again.',
+};
+/** A person who signed in by a sign-in link may never have chosen one. */
+const NO_PASSWORD = {
+  code: 'NO_PASSWORD',
+  message:
+    'Your account has no password yet. Use "Send link" above to choose one, then set this up.',
 };
 const ALREADY_ON = {
   code: 'TOTP_ALREADY_ENABLED',

@@ -69,7 +69,7 @@ export class RateLimit {
     const quota = Math.floor(this.#quota / cost);
     return new ApiError(
       'rate_limited',
-      `At most ${quota} ${this.#name.replace('-', ' ')} per ${this.#period}; try again after Retry-After seconds.`,
+      `At most ${quota} ${this.#name.replace('-', ' ')} per ${this.#period}. ${againIn(retryAfterSeconds)}`,
       { retryAfterSeconds, headers: this.#headers(state, cost) },
     );
   }
@@ -82,6 +82,10 @@ export class RateLimit {
       'RateLimit-Policy': `${policy};q=${Math.floor(this.#quota / cost)};w=${SECONDS[this.#period]}`,
     };
   }
+}
+
+function againIn(seconds: number): string {
+  return `Try again in ${seconds} second${seconds === 1 ? '' : 's'}.`;
 }
 
 export interface RateLimits {

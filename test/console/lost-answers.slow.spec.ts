@@ -211,7 +211,10 @@ describe('the console without an answer', () => {
     const keys: (string | undefined)[] = [];
     await page.route('**/v1/checkout', async (route) => {
       keys.push(keyOf(route));
-      await route.fulfill({ status: 202, json: { topUpId: `tu_${'0'.repeat(32)}` } });
+      await route.fulfill({
+        status: 202,
+        json: { topUpId: `tu_${'0'.repeat(32)}`, status: 'pending' },
+      });
     });
     await button('Pay $25.00').click();
     await page.getByText('The payment page is not ready yet.').waitFor();
@@ -230,7 +233,7 @@ describe('the console without an answer', () => {
     const isRefused = Promise.withResolvers<void>();
     const json = { error: { code: 'service_unavailable', message: 'Try again shortly' } };
     const answers = [
-      { status: 202, json: { topUpId: `tu_${'0'.repeat(32)}` } },
+      { status: 202, json: { topUpId: `tu_${'0'.repeat(32)}`, status: 'pending' } },
       { status: 503, json, headers: { 'retry-after': '1' } },
     ];
     // The route that was added last answers first.
@@ -275,7 +278,10 @@ describe('the console without an answer', () => {
     await page.route(sessionUrl, (route) => route.fulfill({ status: 204 }));
     await page.route('**/v1/checkout', async (route) => {
       keys.push(keyOf(route));
-      await route.fulfill({ status: 201, json: { topUpId: `tu_${'0'.repeat(32)}`, sessionUrl } });
+      await route.fulfill({
+        status: 201,
+        json: { topUpId: `tu_${'0'.repeat(32)}`, status: 'pending', sessionUrl },
+      });
     });
     const left = page.waitForResponse(sessionUrl);
     await button('Pay $25.00').click();

@@ -91,26 +91,29 @@ function SecondFactor() {
   const [password, setPassword] = useState('');
   const [code, setCode] = useState('');
   const isOn = signedIn.data?.user.twoFactorEnabled === true;
-  const done = async (message: string) => {
+  const done = (message: string) => {
     notifications.show({ message });
     setPassword('');
     setCode('');
     enable.reset();
-    await queries.invalidateQueries({ queryKey: ['signed-in'] });
   };
+  // The change replaces this session, and turning it on ends the others.
+  const onSettled = () =>
+    Promise.all(
+      ['signed-in', 'sessions'].map((key) => queries.invalidateQueries({ queryKey: [key] })),
+    );
   const enable = useMutation({
     mutationFn: () => auth<Enrollment>('/two-factor/enable', { password }),
   });
   const confirm = useMutation({
     mutationFn: () => replaceSession('/two-factor/verify-totp', { code: code.replaceAll(' ', '') }),
-    onSuccess: async () => {
-      await done('Two-factor authentication is on. Your other sessions were signed out.');
-      await queries.invalidateQueries({ queryKey: ['sessions'] });
-    },
+    onSuccess: () => done('Two-factor authentication is on. Your other sessions were signed out.'),
+    onSettled,
   });
   const disable = useMutation({
     mutationFn: () => replaceSession('/two-factor/disable', { password }),
     onSuccess: () => done('Two-factor authentication is off.'),
+    onSettled,
   });
   const startAgain = () => {
     setCode('');

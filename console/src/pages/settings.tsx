@@ -5,12 +5,15 @@ import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { Developer, ReceiptKeys } from '../answers.ts';
 import { read, write } from '../api.ts';
+import { changesOf } from '../changes.ts';
+import { useEdits } from '../edits.ts';
 import { Field } from '../parts/charges.tsx';
 import { KeyCard } from '../parts/keys.tsx';
 import { Card, Page } from '../parts/page.tsx';
 import { developerSnippets, Snippets } from '../parts/snippets.tsx';
 import { Failed, Loaded } from '../parts/states.tsx';
 import { CopyText, Id } from '../parts/values.tsx';
+import { showAnswer } from '../show-answer.ts';
 
 export function SettingsPage() {
   return (
@@ -58,14 +61,17 @@ function ReturnUrl() {
 }
 
 function ReturnUrlForm({ saved }: { readonly saved: string }) {
-  const [url, setUrl] = useState(saved);
+  const { draft, edit, forget } = useEdits({ url: saved });
   const queries = useQueryClient();
   const save = useMutation({
-    mutationFn: () =>
-      write('/v1/developer', { returnUrl: url.trim() || null }, { method: 'PATCH' }),
-    onSuccess: async () => {
+    mutationFn: () => {
+      const changes = changesOf(bodyOf(saved), bodyOf(draft.url));
+      return write<Developer>('/v1/developer', changes, { method: 'PATCH' });
+    },
+    onSuccess: async (answer) => {
+      await showAnswer(queries, ['developer'], answer);
+      forget();
       notifications.show({ message: 'Saved.' });
-      await queries.invalidateQueries({ queryKey: ['developer'] });
     },
   });
   return (
@@ -80,8 +86,8 @@ function ReturnUrlForm({ saved }: { readonly saved: string }) {
           label="Return URL"
           placeholder="https://example.com/chat"
           style={{ flex: '1 1 260px' }}
-          value={url}
-          onChange={(event) => setUrl(event.currentTarget.value)}
+          value={draft.url}
+          onChange={(event) => edit({ url: event.currentTarget.value })}
         />
         <Button type="submit" variant="default" loading={save.isPending}>
           Save
@@ -91,6 +97,8 @@ function ReturnUrlForm({ saved }: { readonly saved: string }) {
     </form>
   );
 }
+
+const bodyOf = (url: string) => ({ returnUrl: url.trim() || null });
 
 function ReceiptKeyList() {
   const [isShown, setShown] = useState(false);

@@ -2,10 +2,10 @@
 import { Button, Group, Stack, Switch, Text } from '@mantine/core';
 import { notifications } from '@mantine/notifications';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
-import { useState } from 'react';
 import type { AccountKeys } from '../answers.ts';
 import { read, write } from '../api.ts';
 import { changesOf } from '../changes.ts';
+import { useEdits } from '../edits.ts';
 import { showAnswer } from '../show-answer.ts';
 import { DollarsInput } from './dollars-input.tsx';
 import { Card } from './page.tsx';
@@ -44,19 +44,16 @@ function bodyOf({ isOpen, limit }: Draft) {
 }
 
 function SettingsForm({ now }: { readonly now: AccountKeys }) {
-  const [opened, setOpened] = useState(draftOf(now));
-  const [draft, setDraft] = useState(opened);
+  const { draft, edit, forget } = useEdits(draftOf(now));
   const queries = useQueryClient();
   const save = useMutation({
     mutationFn: () => {
-      const changes = changesOf(bodyOf(opened), bodyOf(draft));
+      const changes = changesOf(bodyOf(draftOf(now)), bodyOf(draft));
       return write<AccountKeys>('/v1/account-keys', changes, { method: 'PATCH' });
     },
     onSuccess: async (saved) => {
-      // With what another tab changed: otherwise the next save would undo that.
-      setOpened(draftOf(saved));
-      setDraft(draftOf(saved));
       await showAnswer(queries, ['account-keys'], saved);
+      forget();
       notifications.show({ message: 'Saved. It applies within a second.' });
     },
   });
@@ -72,7 +69,7 @@ function SettingsForm({ now }: { readonly now: AccountKeys }) {
           label="Tools can charge consumer keys"
           description="When this is off, tools can charge only spend keys."
           checked={draft.isOpen}
-          onChange={(event) => setDraft({ ...draft, isOpen: event.currentTarget.checked })}
+          onChange={(event) => edit({ isOpen: event.currentTarget.checked })}
         />
         <DollarsInput
           label="Daily limit for each developer (UTC)"
@@ -80,7 +77,7 @@ function SettingsForm({ now }: { readonly now: AccountKeys }) {
           maw={320}
           disabled={!draft.isOpen}
           value={draft.limit}
-          onValue={(limit) => setDraft({ ...draft, limit })}
+          onValue={(limit) => edit({ limit })}
         />
         <Text size="sm" c="dimmed">
           The first charge of a developer creates a budget for it, which you can change under

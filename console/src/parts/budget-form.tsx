@@ -4,7 +4,7 @@ import { notifications } from '@mantine/notifications';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { Budget, NewKey } from '../answers.ts';
-import { write } from '../api.ts';
+import { read, write } from '../api.ts';
 import { changesOf } from '../changes.ts';
 import { sendOnce } from '../retry-key.ts';
 import { DollarsInput } from './dollars-input.tsx';
@@ -110,9 +110,12 @@ export function ChangeBudgetForm({
   const [draft, setDraft] = useState(opened);
   const queries = useQueryClient();
   const change = useMutation({
-    mutationFn: () => {
-      const changes = changesOf(bodyOf(opened), bodyOf(draft));
-      return write<Budget>(`/v1/budgets/${budget.id}`, changes, { method: 'PATCH' });
+    mutationFn: async () => {
+      const path = `/v1/budgets/${budget.id}`;
+      // Two fields make one member, the window. Another tab may have changed the one that this user did not.
+      const now = draftOf(await read<Budget>(path));
+      const changes = changesOf(bodyOf(now), bodyOf({ ...now, ...changesOf(opened, draft) }));
+      return write<Budget>(path, changes, { method: 'PATCH' });
     },
     onSuccess: () => {
       notifications.show({ message: 'The budget was changed.' });

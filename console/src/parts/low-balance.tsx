@@ -2,9 +2,9 @@
 import { Button, Group, Stack, Text } from '@mantine/core';
 import { notifications } from '@mantine/notifications';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
-import { useState } from 'react';
 import type { LowBalance } from '../answers.ts';
 import { read, write } from '../api.ts';
+import { useEdits } from '../edits.ts';
 import { showAnswer } from '../show-answer.ts';
 import { DollarsInput } from './dollars-input.tsx';
 import { Card } from './page.tsx';
@@ -23,16 +23,20 @@ export function LowBalanceCard() {
 }
 
 function ThresholdForm({ now }: { readonly now: LowBalance }) {
-  const [threshold, setThreshold] = useState(now.threshold === null ? '' : String(now.threshold));
+  const saved = now.threshold === null ? '' : String(now.threshold);
+  const { draft, edit, forget } = useEdits({ threshold: saved });
   const queries = useQueryClient();
   const save = useMutation({
     mutationFn: () => {
-      const asked = threshold.trim();
+      const asked = draft.threshold.trim();
+      // What is shown may be older than what another tab has saved.
+      if (asked === saved) return read<LowBalance>('/v1/low-balance');
       const body = { threshold: asked === '' ? null : asked };
       return write<LowBalance>('/v1/low-balance', body, { method: 'PATCH' });
     },
-    onSuccess: async (saved) => {
-      await showAnswer(queries, ['low-balance'], saved);
+    onSuccess: async (answer) => {
+      await showAnswer(queries, ['low-balance'], answer);
+      forget();
       notifications.show({ message: 'Saved.' });
     },
   });
@@ -48,8 +52,8 @@ function ThresholdForm({ now }: { readonly now: LowBalance }) {
           label="Send balance.low when the balance falls below"
           description="Leave it empty for no event. The balance.exhausted event needs no setting."
           maw={420}
-          value={threshold}
-          onValue={setThreshold}
+          value={draft.threshold}
+          onValue={(threshold) => edit({ threshold })}
         />
         <Text size="sm" c="dimmed">
           One event is sent, and another only after a top-up or another credit has raised the

@@ -13,6 +13,7 @@ import { changesOf } from '../changes.ts';
 import { isPayable, payableHint, localDay, usd } from '../format.ts';
 import { consentRead } from '../page-reads.ts';
 import { showAnswer } from '../show-answer.ts';
+import { useShownAgain } from '../shown-again.ts';
 import { DollarsInput } from './dollars-input.tsx';
 import { Card } from './page.tsx';
 import { Failed, Loaded } from './states.tsx';
@@ -146,6 +147,7 @@ function CardList({ hasConsent }: { readonly hasConsent: boolean }) {
     mutationFn: () => write<CardSetup>('/v1/cards/setup', {}),
     onSuccess: ({ url }) => window.location.assign(url),
   });
+  useShownAgain(add.reset);
   const cards = data?.cards ?? [];
   const error = change.error ?? add.error;
   return (

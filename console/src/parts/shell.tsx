@@ -48,7 +48,7 @@ import { forgetAccount } from '../session.ts';
 import { Brand } from './brand.tsx';
 import { showFailure } from './show-failure.ts';
 import { SignInAgain } from './sign-in-again.tsx';
-import { Loaded } from './states.tsx';
+import { Failed } from './states.tsx';
 
 interface Entry {
   readonly to: string;
@@ -157,7 +157,11 @@ export function Shell() {
       >
         <div style={{ maxWidth: 1120, margin: '0 auto' }}>
           <ConnectionNote />
-          <Loaded query={session}>{() => <Outlet />}</Loaded>
+          {session.data === undefined && session.error ? (
+            <Failed error={session.error} onRetry={() => void session.refetch()} />
+          ) : (
+            <Outlet />
+          )}
         </div>
       </AppShell.Main>
       <SignInAgain />

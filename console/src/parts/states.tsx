@@ -15,7 +15,8 @@ import { IconAlertTriangle } from '@tabler/icons-react';
 import { useQueryClient, type UseQueryResult } from '@tanstack/react-query';
 import { Link, useRouter } from '@tanstack/react-router';
 import { useEffect, type ReactNode } from 'react';
-import { ApiFailure } from '../api.ts';
+import { ApiFailure, isSilence } from '../api.ts';
+import { localTime } from '../format.ts';
 
 interface EmptyProps {
   readonly icon: ReactNode;
@@ -71,7 +72,10 @@ export function Failed({
   );
 }
 
-/** Renders the data of a query once it has loaded; until then a loader, or the error. */
+/**
+ * Renders the data of a query once it has loaded; until then a loader, or the error. Below data that could not be read
+ * again, it says how old they are.
+ */
 export function Loaded<T>({
   query,
   children,
@@ -79,9 +83,25 @@ export function Loaded<T>({
   readonly query: UseQueryResult<T>;
   readonly children: (data: T) => ReactNode;
 }) {
-  if (query.data !== undefined) return children(query.data);
+  if (query.data !== undefined) {
+    return (
+      <>
+        {children(query.data)}
+        {query.error && !isSilence(query.error) && <Stale at={query.dataUpdatedAt} />}
+      </>
+    );
+  }
   if (query.error) return <Failed error={query.error} onRetry={() => void query.refetch()} />;
   return <Loading />;
+}
+
+/** Without the API, the note at the top of the page says so. */
+function Stale({ at }: { readonly at: number }) {
+  return (
+    <Text component="span" display="block" size="xs" c="dimmed" p="xs" role="status">
+      This is from {localTime(new Date(at).toISOString())} and could not be refreshed.
+    </Text>
+  );
 }
 
 /** What follows it on the page is not shown yet (styles.css), because it would move. */

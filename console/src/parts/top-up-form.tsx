@@ -2,13 +2,14 @@
 import { Alert, Button, Checkbox, Chip, Group, SegmentedControl, Stack, Text } from '@mantine/core';
 import { useDebouncedValue } from '@mantine/hooks';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
-import { useEffect, useState } from 'react';
+import { useState } from 'react';
 import { CHECKOUT_MICROS_MIN } from '../../../src/domain/checkout.ts';
 import { MICROS_PER_DOLLAR } from '../../../src/domain/money.ts';
-import type { PaidTopUp, Quote } from '../answers.ts';
+import type { Checkout, PaidTopUp, Quote } from '../answers.ts';
 import { ApiFailure, read, sendPatiently, write } from '../api.ts';
-import { isPayable, payableHint, payableMaxOf, usd } from '../format.ts';
-import { sendOnce } from '../retry-key.ts';
+import { isPayable, payableHint, payableMaxOf, statusText, usd } from '../format.ts';
+import { EARLIER, sendOnce } from '../retry-key.ts';
+import { useShownAgain } from '../shown-again.ts';
 import { DollarsInput } from './dollars-input.tsx';
 import { nameOfCard, useChargedCard, useConsent } from './saved-card.tsx';
 import { Card } from './page.tsx';
@@ -22,8 +23,11 @@ const TYPING_MS = 300;
 const NO_PAGE = 'The payment page is not ready yet. Try again in a moment.';
 
 interface Paid {
+  /** The page to go to. */
   readonly sessionUrl?: string;
-  readonly topUp?: PaidTopUp;
+  readonly topUp?: Pick<PaidTopUp, 'amount' | 'status'>;
+  /** Whether an earlier request, whose answer was lost, made the top-up. */
+  readonly isEarlier?: boolean;
 }
 
 export function TopUpForm() {
@@ -44,21 +48,28 @@ export function TopUpForm() {
     mutationFn: (dollars: number) =>
       sendOnce('top-up', (idempotencyKey) =>
         sendPatiently(async (): Promise<Paid> => {
-          const options = { idempotencyKey };
+          let isEarlier = false;
+          const onReplay = () => {
+            isEarlier = true;
+          };
+          const options = { idempotencyKey, onReplay };
           if (way === 'checkout') {
             const saveCard = hasConsent && savesCard;
-            const { sessionUrl } = await write<Paid>(
+            const { sessionUrl, status } = await write<Checkout>(
               '/v1/checkout',
               { amount: dollars, saveCard },
               options,
             );
+            // It was paid from the list of top-ups, or has expired.
+            if (status !== 'pending') return { topUp: { amount: dollars, status }, isEarlier };
             if (sessionUrl === undefined)
               throw new ApiFailure(202, {}, NO_PAGE, { retryAfter: '1' });
             return { sessionUrl };
           }
           const topUp = await write<PaidTopUp>('/v1/top-up', { amount: dollars }, options);
           // The bank wants it confirmed.
-          return topUp.sessionUrl === undefined ? { topUp } : { sessionUrl: topUp.sessionUrl };
+          const { sessionUrl } = topUp;
+          return sessionUrl === undefined ? { topUp, isEarlier } : { sessionUrl };
         }),
       ),
     onSuccess: async ({ sessionUrl }) => {
@@ -69,17 +80,11 @@ export function TopUpForm() {
     },
     onError: () => queries.invalidateQueries({ queryKey: ['top-ups'] }),
   });
-  const { reset } = pay;
-  useEffect(() => {
-    // Back from the checkout, the browser may show the page as it was left, with a button that waits for the checkout.
-    const onShown = ({ persisted }: PageTransitionEvent) => persisted && reset();
-    window.addEventListener('pageshow', onShown);
-    return () => window.removeEventListener('pageshow', onShown);
-  }, [reset]);
+  useShownAgain(pay.reset);
   const dollars = Number(amount);
   const max = payableMaxOf(isTaxed);
   const isValid = isPayable(amount, DOLLARS_MIN, max);
-  const { topUp } = pay.data ?? {};
+  const { topUp, isEarlier } = pay.data ?? {};
   const [typed] = useDebouncedValue(dollars, TYPING_MS);
   // The checkout shows the tax before it is paid; the saved card is charged at once.
   const needsTax = isTaxed && way === 'direct';
@@ -166,9 +171,8 @@ export function TopUpForm() {
           {pay.error && <Failed error={pay.error} />}
           {topUp && (
             <Alert color={topUp.status === 'completed' ? 'green' : 'blue'} role="status">
-              {topUp.status === 'completed'
-                ? `${usd(topUp.amount)} was added to your balance.`
-                : `${usd(topUp.amount)} is being paid. It shows up under Top-ups.`}
+              {isEarlier === true && `${EARLIER} `}
+              {resultOf(topUp)}
             </Alert>
           )}
           <Button
@@ -182,4 +186,10 @@ export function TopUpForm() {
       </form>
     </Card>
   );
+}
+
+function resultOf({ amount, status }: NonNullable<Paid['topUp']>): string {
+  if (status === 'completed') return `${usd(amount)} was added to your balance.`;
+  if (status === 'pending') return `${usd(amount)} is being paid. It shows up under Top-ups.`;
+  return `See the top-up of ${usd(amount)} under Top-ups: ${statusText[status] ?? status}.`;
 }

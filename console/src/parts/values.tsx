@@ -2,6 +2,7 @@
 import { ActionIcon, Badge, Button, CopyButton, Group, Text, Tooltip } from '@mantine/core';
 import { IconCheck, IconCopy } from '@tabler/icons-react';
 import { ago, localTime, statusText, usd } from '../format.ts';
+import { useNow } from '../now.ts';
 
 export function Money({
   dollars,
@@ -13,7 +14,7 @@ export function Money({
   return <span className="money">{usd(dollars, decimals)}</span>;
 }
 
-/** Local time; UTC on hover. */
+/** Local time, or how long ago it was; UTC on hover. */
 export function Time({
   iso,
   relative = false,
@@ -24,9 +25,13 @@ export function Time({
   const utc = `${iso.slice(0, 19).replace('T', ' ')} UTC`;
   return (
     <time dateTime={iso} title={relative ? `${localTime(iso)} (${utc})` : utc} className="time">
-      {relative ? ago(iso) : localTime(iso)}
+      {relative ? <Ago iso={iso} /> : localTime(iso)}
     </time>
   );
+}
+
+function Ago({ iso }: { readonly iso: string }) {
+  return ago(iso, useNow());
 }
 
 const COLORS: Readonly<Record<string, string>> = {

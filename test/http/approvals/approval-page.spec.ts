@@ -40,8 +40,8 @@ describe('the page of an approval', () => {
     const links = new ApprovalLinks(masterSecrets, lined.url);
     const link = links.urlFor({ id: uuidOf('approval', id) ?? '', expiresAt });
     const token = new URL(link).searchParams.get('link') ?? '';
-    const decide = async (decision: string) => {
-      const body = new URLSearchParams({ link: token, decision });
+    const decide = async (decision: string, typed = {}) => {
+      const body = new URLSearchParams({ link: token, decision, ...typed });
       const answer = await fetch(`${lined.url}/approval`, { method: 'POST', body });
       return { status: answer.status, html: await answer.text() };
     };
@@ -62,6 +62,19 @@ describe('the page of an approval', () => {
       const { show } = await asked(limited);
       assert.ok((await show()).includes(`<label for="limit">${label}</label>`), label);
     }
+  });
+
+  it('says what to type as a limit, and not how programs name the field', async () => {
+    const { decide, limit } = await asked();
+    for (const [typed, said] of [
+      ['1,50', '>Enter the limit in dollars, such as 2.50.<'],
+      ['0.5', '>The limit must be more than $1.00, the current limit.<'],
+    ] as const) {
+      const { status, html } = await decide('raise', { limit: typed });
+      assert.equal(status, 400);
+      assert.ok(html.includes(said), html);
+    }
+    assert.equal(await limit(), 1);
   });
 
   it('does not say that nothing was changed when the commit may have succeeded', async () => {

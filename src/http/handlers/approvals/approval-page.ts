@@ -38,14 +38,18 @@ export function postApprovalPage(api: Api): Middleware {
     if (!decision || !canAnswer(approval.code, decision)) {
       return again(ctx, api, approval, token, 400, 'Choose one of the answers.');
     }
+    const limit = dollarsIn(form.get('limit'));
+    if (decision === 'raise' && limit === undefined) {
+      return again(ctx, api, approval, token, 400, 'Enter the limit in dollars, such as 2.50.');
+    }
     try {
-      const answer = answerOf(approval, decision, dollarsIn(form.get('limit')));
+      const answer = answerOf(approval, decision, limit);
       const decided = await decide(api, approval, answer, { kind: 'link', id: approval.id });
       respondPage(ctx, 200, ended(decided));
     } catch (error) {
       if (!(error instanceof ApiError) || error.status >= 500) throw error;
       const now = (await findApproval(api.database, approval.id)) ?? approval;
-      await again(ctx, api, now, token, error.status, error.message);
+      await again(ctx, api, now, token, error.status, problemOf(error));
     }
   };
 }
@@ -59,6 +63,11 @@ async function again(
   problem: string,
 ): Promise<void> {
   respondPage(ctx, status, await pageOf(api, approval, token, problem));
+}
+
+/** The message of the API begins with the name of the field. */
+function problemOf({ message, details }: ApiError): string {
+  return details.param === 'limit' ? message.replace(/^limit/, 'The limit') : message;
 }
 
 /** The approval of a link that is ours and has not expired. */

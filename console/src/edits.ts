@@ -1,0 +1,19 @@
+/** The fields of a form that stays open: those that the user has not edited follow what is saved. */
+import { useState } from 'react';
+
+export interface Edits<Fields> {
+  /** What the form shows. */
+  readonly draft: Fields;
+  readonly edit: (fields: Partial<Fields>) => void;
+  /** After they have been saved. */
+  readonly forget: () => void;
+}
+
+export function useEdits<Fields extends object>(saved: Fields): Edits<Fields> {
+  const [edits, setEdits] = useState<Partial<Fields>>({});
+  return {
+    draft: { ...saved, ...edits },
+    edit: (fields) => setEdits((before) => ({ ...before, ...fields })),
+    forget: () => setEdits({}),
+  };
+}
