@@ -80,6 +80,8 @@ describe('a CSV export', () => {
     [' =1+1', "' =1+1"],
     [';=1+1', ";'=1+1"],
     ['a;=1+1;b', "a;'=1+1;b"],
+    // To a spreadsheet that separates cells by semicolons, a quote begins a cell, and the formula is in it.
+    ['a;"=1+1;', `"a;'""=1+1;"`],
     ['a\n=1+1', `"a\n'=1+1"`],
     ['a\r=1+1', `"a\r'=1+1"`],
     ['a\r\n=1+1', `"a\r\n'=1+1"`],

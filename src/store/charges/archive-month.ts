@@ -17,9 +17,9 @@ import {
   type UnsettledHolds,
 } from '../holds/archive-holds.ts';
 import { takesLong } from '../long-transaction.ts';
-import { ARCHIVE_LOCK } from './archived.ts';
+import { lockArchive } from './archived.ts';
 import { monthTable } from './month-partition.ts';
-import { CHARGES_PER_STEP, keepFigures, sumUp } from './sum-up-month.ts';
+import { CHARGES_PER_STEP, isStill, keepFigures, sumUp, type ClosedMonth } from './sum-up-month.ts';
 
 /** Idempotency keys are looked up among the charges of 62 days, and usage by day is read for 100; clocks may differ. */
 const CLOSED_FOR_MS = 101 * DAY_MS;
@@ -85,22 +85,38 @@ export async function archiveMonth(
     });
   const refusal = await refuse();
   if (refusal) return refusal;
-  try {
-    await sumUp(database, closed, chargesPerStep);
-  } catch (error) {
-    // Another command has archived the month meanwhile, so its table is elsewhere.
-    if (isTableMissing(error)) return (await refuse()) ?? { kind: 'busy' };
-    throw error;
+  for (;;) {
+    let begunAt: string;
+    try {
+      begunAt = await sumUp(database, closed, chargesPerStep);
+    } catch (error) {
+      // Another command has archived the month meanwhile, so its table is elsewhere.
+      if (isTableMissing(error)) return (await refuse()) ?? { kind: 'busy' };
+      throw error;
+    }
+    const result = await moveMonth(database, { ...closed, month, fromMs, toMs }, begunAt);
+    if (result) return result;
   }
+}
+
+/** Undefined: the month has to be summed up again. */
+async function moveMonth(
+  database: Database,
+  closed: ClosedMonth & {
+    readonly month: string;
+    readonly fromMs: number;
+    readonly toMs: number;
+  },
+  begunAt: string,
+): Promise<ArchiveResult | undefined> {
+  const { month, fromMs, toMs } = closed;
   return database
-    .transaction(async (tx): Promise<ArchiveResult> => {
-      await takesLong(tx);
-      await tx.query(sql.typeAlias('nothing')`
-        select pg_advisory_xact_lock(${ARCHIVE_LOCK})
-      `);
+    .transaction(async (tx): Promise<ArchiveResult | undefined> => {
+      await lockArchive(tx);
       // Again, because another command may have archived it meanwhile.
       const late = await findRefusal(tx, month, fromMs, toMs);
       if (late) return late;
+      if (!(await isStill(tx, closed, begunAt))) return undefined;
       const holds = await listOldPartitions(tx, fromMs);
       await keepVacuumAway(tx, [...holds, closed.name]);
       const { charges, amountMicros } = await keepFigures(tx, closed);

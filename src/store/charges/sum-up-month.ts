@@ -7,7 +7,7 @@ import { Type } from 'typebox';
 import { row, sql, type Database, type Fragment, type Transaction } from '../database.ts';
 import { paidByTopUps } from '../earnings/top-up-attribution.ts';
 import { takesLong } from '../long-transaction.ts';
-import { ARCHIVE_LOCK } from './archived.ts';
+import { lockArchive } from './archived.ts';
 import { isOfKey, spendKeyOf } from './charge-origin.ts';
 
 /** Takes a fraction of a second. */
@@ -26,7 +26,8 @@ export interface ClosedMonth {
 const SUMS_LAST = sql.fragment`interval '1 day'`;
 
 const countRow = row(Type.Object({ charges: Type.Integer() }));
-const wholeRow = row(Type.Object({ isWhole: Type.Boolean() }));
+const wholeRow = row(Type.Object({ begunAt: Type.Union([Type.String(), Type.Null()]) }));
+const stillRow = row(Type.Object({ isStill: Type.Boolean() }));
 /** The amount as text: the sum of all accounts may be more than the largest safe integer. */
 const archivedRow = row(Type.Object({ charges: Type.Integer(), amountMicros: Type.String() }));
 
@@ -43,23 +44,41 @@ const stagedTable = (name: Kept | 'archived_months') =>
 /** The month, how many of its charges were summed up, and the last one of these in the order of the primary key. */
 const progress = stagedTable('archived_months');
 
-/** Sums up what is left of the month. Any number of processes may do this at once: they take turns. */
+/**
+ * Sums up what is left of the month. Any number of processes may do this at once: they take turns. Returns when the
+ * sums were begun, for `isStill`.
+ */
 export async function sumUp(
   database: Database,
   month: ClosedMonth,
   chargesPerStep: number,
-): Promise<void> {
-  do {
+): Promise<string> {
+  for (;;) {
     await begin(database, month);
     while ((await sumUpStep(database, month, chargesPerStep)) === chargesPerStep);
     // Unless somebody changed the month since: then again, from its beginning.
-  } while (!(await isWhole(database, month)));
+    const begunAt = await findWhole(database, month);
+    if (begunAt !== null) return begunAt;
+  }
+}
+
+/** Whether the sums are those begun then. Otherwise another command found them old meanwhile, and began again. */
+export async function isStill(
+  tx: Transaction,
+  { day }: ClosedMonth,
+  begunAt: string,
+): Promise<boolean> {
+  return tx.oneFirst(sql.type(stillRow)`
+    select exists (
+      select from ${progress} where month = ${day} and begun_at::text = ${begunAt}
+    ) as "isStill"
+  `);
 }
 
 /** Continues an earlier run for this month. What one for another month left is dropped, and what is old. */
 async function begin(database: Database, { day }: ClosedMonth): Promise<void> {
   await database.transaction(async (tx) => {
-    await tx.query(sql.typeAlias('nothing')`select pg_advisory_xact_lock(${ARCHIVE_LOCK})`);
+    await lockArchive(tx);
     // With keys, or a publication for all tables would refuse to delete from them.
     await tx.query(sql.typeAlias('nothing')`
       create table if not exists ${progress} (
@@ -147,17 +166,19 @@ async function sumUpStep(
   });
 }
 
-/** Whether the sums are of the charges that are there now. If not, they are dropped. */
-async function isWhole(database: Database, { name }: ClosedMonth): Promise<boolean> {
+/** When the sums were begun, if they are of the charges that are there now. Otherwise they are dropped. */
+async function findWhole(database: Database, { name }: ClosedMonth): Promise<string | null> {
   return database.transaction(async (tx) => {
     await takesLong(tx);
     await takeTurn(tx);
-    const isWholeNow = await tx.oneFirst(sql.type(wholeRow)`
-      select coalesce((select (count(*), coalesce(sum(amount_micros), 0)) from ${sql.identifier(['farebox', name])})
-        = (select (charges, amount_micros) from ${progress}), false) as "isWhole"
+    const begunAt = await tx.oneFirst(sql.type(wholeRow)`
+      select (
+        select begun_at::text from ${progress} where (charges, amount_micros)
+          = (select count(*), coalesce(sum(amount_micros), 0) from ${sql.identifier(['farebox', name])})
+      ) as "begunAt"
     `);
-    if (!isWholeNow) await tx.query(sql.typeAlias('nothing')`delete from ${progress}`);
-    return isWholeNow;
+    if (begunAt === null) await tx.query(sql.typeAlias('nothing')`delete from ${progress}`);
+    return begunAt;
   });
 }
 

@@ -3,9 +3,8 @@
  * one transaction, so each row counts once, regardless of the order of commits and of crashes.
  */
 import { Type } from 'typebox';
-import { ARCHIVE_LOCK, ARCHIVED_BEFORE } from '../charges/archived.ts';
+import { ARCHIVED_BEFORE, lockArchive } from '../charges/archived.ts';
 import { type Connection, type Database, type Fragment, row, sql } from '../database.ts';
-import { takesLong } from '../long-transaction.ts';
 import { KEY_SPANS, SPENT_BY_BUDGETS, SPENT_BY_KEYS } from '../budgets/usage.ts';
 import { spentByFlushes, waitingSpending } from '../budgets/waiting-spending.ts';
 import { EARNED, SPANS } from './earnings.ts';
@@ -181,10 +180,9 @@ export async function areTailsLong(connection: Connection): Promise<boolean> {
  */
 export async function rebuildRollups(database: Database): Promise<void> {
   await database.transaction(async (tx) => {
-    await takesLong(tx);
     // Otherwise the sums of a month could be deleted here, and its charges be archived before the new sums
     // are made of them.
-    await tx.query(sql.typeAlias('nothing')`select pg_advisory_xact_lock(${ARCHIVE_LOCK})`);
+    await lockArchive(tx);
     await tx.query(sql.typeAlias('nothing')`select pg_advisory_xact_lock(${LOCK})`);
     await rebuildEarnings(tx);
     await rebuildKeySpending(tx);

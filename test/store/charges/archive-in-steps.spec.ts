@@ -112,6 +112,34 @@ describe('an archive in steps', () => {
     assert.deepEqual(await findings(), []);
   });
 
+  it('waits for another command, and sums up again if that one found its sums old and began anew', async () => {
+    const archiving = archive(1);
+    await until(async () => {
+      const { rowCount } = await client.query('select where to_regclass($1) is not null', [
+        PROGRESS,
+      ]);
+      return rowCount === 1;
+    });
+    // Before its last transaction, which takes this lock.
+    await client.query(`begin; select pg_advisory_xact_lock(hashtext('farebox.archive'))`);
+    await until(async () => {
+      const { rowCount } = await harness.client.query(
+        // Longer than a lock is usually waited for.
+        `select from pg_stat_activity where datname = current_database() and wait_event = 'advisory'
+           and query_start < now() - interval '6 s'`,
+      );
+      return rowCount === 1;
+    });
+    await client.query(
+      `update ${PROGRESS} set begun_at = now(), charges = 0, amount_micros = 0, ledger = -1;
+       delete from farebox_moving.archived_charges_so_far; delete from farebox_moving.archived_spending_so_far;
+       delete from farebox_moving.archived_attribution_so_far;
+       delete from farebox_moving.archived_key_spending_so_far; commit`,
+    );
+    assert.partialDeepStrictEqual(await archiving, archived);
+    assert.deepEqual(await findings(), []);
+  });
+
   it('is made once by two commands at a time', async () => {
     const results = await Promise.all([archive(10), archive(10)]);
     const kinds = results.map(({ kind }) => kind).toSorted();
