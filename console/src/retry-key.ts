@@ -37,10 +37,13 @@ export function writeOnce<T>(
   body: object = {},
   options: Pick<WriteOptions, 'apiKey'> = {},
 ): Promise<T> {
-  const onReplay = () => notifications.show({ message: EARLIER, autoClose: false });
   return sendOnce(path, (idempotencyKey) =>
-    write<T>(path, body, { ...options, idempotencyKey, onReplay }),
+    write<T>(path, body, { ...options, idempotencyKey, onReplay: sayEarlier }),
   );
+}
+
+function sayEarlier(): void {
+  notifications.show({ message: EARLIER, autoClose: false });
 }
 
 /** The second: a budget that the first request made, and that was closed before the form was sent again. */

@@ -16,7 +16,6 @@ import { useQueryClient, type UseQueryResult } from '@tanstack/react-query';
 import { Link, useRouter } from '@tanstack/react-router';
 import { useEffect, type ReactNode } from 'react';
 import { ApiFailure, isSilence } from '../api.ts';
-import { localTime } from '../format.ts';
 
 interface EmptyProps {
   readonly icon: ReactNode;
@@ -95,11 +94,15 @@ export function Loaded<T>({
   return <Loading />;
 }
 
+const MINUTE = { hour: '2-digit', minute: '2-digit', hourCycle: 'h23' } as const;
+
 /** Without the API, the note at the top of the page says so. */
 function Stale({ at }: { readonly at: number }) {
+  // Not by `localTime`: the first page, sign-in, loads without the file of that.
+  const minute = new Date(at).toLocaleTimeString('en-US', MINUTE);
   return (
     <Text component="span" display="block" size="xs" c="dimmed" p="xs" role="status">
-      This is from {localTime(new Date(at).toISOString())} and could not be refreshed.
+      This is from {minute} and could not be refreshed.
     </Text>
   );
 }
