@@ -108,7 +108,7 @@ export const OPERATIONS = {
     tag: 'Charges',
     summary: 'Download your charges as CSV',
     description:
-      'Returns all charges that match, newest first. Columns: `id`, `createdAt`, `tool`, `amount`, ' +
+      'Returns all charges that match, newest first, but no archived ones. Columns: `id`, `createdAt`, `tool`, `amount`, ' +
       '`refunded`, `consumerId`, `metadata`.',
   },
   getCharge: {
@@ -178,7 +178,7 @@ export const OPERATIONS = {
     tag: 'Balance',
     summary: 'Download your usage as CSV',
     description:
-      'Returns all charges that match, newest first. Columns: `id`, `createdAt`, `tool`, `amount`, ' +
+      'Returns all charges that match, newest first, but no archived ones. Columns: `id`, `createdAt`, `tool`, `amount`, ' +
       '`refunded`, `developerId`.',
   },
   createTopUp: {
