@@ -11,6 +11,7 @@ import { choosePort } from '../support/ports.ts';
 import { createTestAccount, type TestAccount } from '../support/accounts.ts';
 import { call, charge } from '../support/http.ts';
 import { openCheckout } from '../support/payments.ts';
+import { testSideOf } from '../support/test-mode.ts';
 import {
   createTestDatabase,
   farebox,
@@ -135,6 +136,35 @@ describe('metrics', () => {
         await readFile(api.logFile, 'utf8'),
       ),
     );
+  });
+
+  it('count the failures that test amounts ask for apart, and the log has no error for them', async () => {
+    const test = await testSideOf(api, env['DATABASE_URL'] ?? '', account, 10);
+    const { consumerKey: apiKey, developerKey: key } = test;
+    const before = await scrape('api');
+    const statuses = [0.9905, 0.990503].map(
+      async (amount) => (await charge(api, test, { amount })).status,
+    );
+    assert.deepEqual(await Promise.all(statuses), [500, 503]);
+    const charges = [0.9905, 0.990503].map((amount) => ({ apiKey, tool: 'search', amount }));
+    assert.equal(
+      (await call(api, 'POST', '/v1/charges/batch', { key, body: { charges } })).status,
+      200,
+    );
+    const topUp = { key: apiKey, body: { amount: 503.01 } };
+    assert.equal((await call(api, 'POST', '/v1/top-up', topUp)).status, 503);
+    const after = await scrape('api');
+    const grew = (name: string) => (after.get(name) ?? 0) - (before.get(name) ?? 0);
+    const topUps = 'farebox_requests_total{method="POST",route="/v1/top-up",outcome="on_demand"}';
+    assert.deepEqual([requests('on_demand'), batches('on_demand'), topUps].map(grew), [2, 2, 1]);
+    const failures = [...after.keys()].filter((name) =>
+      /outcome="(outcome_unknown|service_unavailable)"/.test(name),
+    );
+    assert.deepEqual(
+      failures.filter((name) => grew(name) > 0),
+      [],
+    );
+    assert.doesNotMatch(await readFile(api.logFile, 'utf8'), /"level":50/);
   });
 
   it('show the batches of charges: their size, their wait, and Postgres’s time', async () => {
