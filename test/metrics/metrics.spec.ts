@@ -354,7 +354,7 @@ describe('metrics', () => {
     await until(async () => (await scrape('worker')).get('farebox_backlog_readable') === 1);
   });
 
-  it('are not on the port of the API; their own port adds only a liveness check', async () => {
+  it('are not on the port of the API; their own port adds only health checks', async () => {
     assert.equal((await call(api, 'GET', '/metrics')).status, 404);
     for (const port of Object.values(ports)) {
       const statusOf = async (path: string, method = 'GET') =>
@@ -369,6 +369,8 @@ describe('metrics', () => {
         [200, 404, 404, 404],
       );
     }
+    assert.equal((await fetch(`http://127.0.0.1:${ports.api}/readyz`)).status, 404);
+    await until(async () => (await fetch(`http://127.0.0.1:${ports.worker}/readyz`)).ok);
   });
 
   it('include every name, label and value that the dashboard and the alerts use', async () => {
