@@ -17,8 +17,8 @@ export const SECRET_SETTINGS = [
 ] as const;
 
 /**
- * The environment with secrets in place of the files that contain them. Line breaks at the end are not part
- * of a secret.
+ * The environment with secrets in place of the files that contain them. Line breaks at the end are not part of a
+ * secret: Kubernetes passes them on when it makes a variable of a secret that was created from a file.
  */
 export function withSecretFiles(env: Environment): Environment {
   const complete: Record<string, string | undefined> = { ...env };
@@ -29,7 +29,12 @@ export function withSecretFiles(env: Environment): Environment {
     if (env[name]) throw new ConfigError(`set ${name} or ${name}_FILE, not both`);
     complete[name] = readSecret(`${name}_FILE`, file);
   }
-  for (const name of SECRET_SETTINGS) refuseSpaceAround(name, complete[name] ?? '');
+  for (const name of SECRET_SETTINGS) {
+    const secret = complete[name];
+    if (secret === undefined) continue;
+    complete[name] = secret.replace(/[\r\n]+$/, '');
+    refuseSpaceAround(name, complete[name]);
+  }
   return complete;
 }
 
@@ -48,9 +53,8 @@ function readSecret(setting: string, file: string): string {
       cause: error,
     });
   }
-  const secret = text.replace(/[\r\n]+$/, '');
-  if (secret === '') throw new ConfigError(`${setting} names an empty file: ${file}`);
-  return secret;
+  if (/^[\r\n]*$/.test(text)) throw new ConfigError(`${setting} names an empty file: ${file}`);
+  return text;
 }
 
 function messageOf(error: unknown): string {

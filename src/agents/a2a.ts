@@ -133,10 +133,16 @@ function rpcCodeOf(error: unknown): number | undefined {
   return typeof code === 'number' ? code : undefined;
 }
 
-/** Unlike a message, a question about a task can be asked again. The task may still be running. */
+/**
+ * Unlike a message, a question about a task can be asked again. The task may still be running. This error goes into
+ * the workflow's history, which must not keep the agent's own text.
+ */
 function unavailableIfInternal(error: unknown): never {
   if (rpcCodeOf(error) !== INTERNAL_ERROR) throw error;
-  throw new FetchFault('unavailable', `Its task: ${describe(error)}`);
+  throw new FetchFault(
+    'unavailable',
+    `It answered a question about its task with ${INTERNAL_ERROR}.`,
+  );
 }
 
 /** Undefined: the agent answered with one of these errors. */

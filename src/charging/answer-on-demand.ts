@@ -15,7 +15,7 @@ export async function answerOnDemand(
   requester: Requester,
 ): Promise<void> {
   if (amountMicros === LOST_MICROS) {
-    throw new ChargeFailure('outcome_unknown', 'In test mode, this amount loses the response.');
+    throw new ChargeFailure('lost_on_demand', 'In test mode, this amount loses the response.');
   }
   if (amountMicros !== LATE_MICROS) return;
   const until = performance.now() + LATE_MS;

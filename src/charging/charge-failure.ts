@@ -5,7 +5,9 @@ export type ChargeFailureKind =
   /** Another request with the same idempotency key is being decided; its outcome is this one's too. */
   | 'key_in_flight'
   /** The charge may have been made. Only the same idempotency key can tell. */
-  | 'outcome_unknown';
+  | 'outcome_unknown'
+  /** The charge was made, and its test amount asks for the answer of an unknown outcome. */
+  | 'lost_on_demand';
 
 export class ChargeFailure extends Error {
   override readonly name = 'ChargeFailure';

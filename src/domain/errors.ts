@@ -145,6 +145,8 @@ export interface RefusalDetails {
   readonly retryAfterSeconds?: number;
   /** The methods that the path supports. */
   readonly allow?: string;
+  /** A test key asked for this failure by its amount: nothing is wrong. */
+  readonly isOnDemand?: boolean;
   /** Headers of the response: the remaining rate limit. */
   readonly headers?: Readonly<Record<string, string>>;
 }

@@ -6,7 +6,7 @@ import type { Context, Middleware } from 'koa';
 import type { Logger } from 'pino';
 import { ChargeFailure } from '../charging/charge-failure.ts';
 import { ClockError } from '../charging/database-clock.ts';
-import { ApiError, errorTypeOf } from '../domain/errors.ts';
+import { ApiError, errorTypeOf, type RefusalDetails } from '../domain/errors.ts';
 import type { ErrorReply } from '../schemas/errors.ts';
 import { PoolBusyError } from '../store/bounded-pool.ts';
 import { isConnectionLost, isDatabaseUnavailable } from '../store/failures.ts';
@@ -31,8 +31,10 @@ export function answerErrors(
       const requestId = requestIdOf(ctx);
       ctx.state['errorCode'] = known.code;
       responses.failed(ctx, known);
-      if (known.status === 500) log.error({ err: error, requestId }, `answered ${known.code}`);
-      if (known.status === 503) log.warn({ err: known.cause, requestId }, known.message);
+      if (known.details.isOnDemand !== true) {
+        if (known.status === 500) log.error({ err: error, requestId }, `answered ${known.code}`);
+        if (known.status === 503) log.warn({ err: known.cause, requestId }, known.message);
+      }
       sendError(ctx, known, baseUrl);
     }
   };
@@ -78,16 +80,18 @@ function failureError(failure: ChargeFailure): ApiError {
       );
     case 'outcome_unknown':
       return outcomeUnknown(failure);
+    case 'lost_on_demand':
+      return outcomeUnknown(failure, { isOnDemand: true });
   }
 }
 
 /** The connection was lost after a write was sent. */
-export function outcomeUnknown(cause: unknown): ApiError {
+export function outcomeUnknown(cause: unknown, details: RefusalDetails = {}): ApiError {
   return new ApiError(
     'outcome_unknown',
     'The connection to the database was lost, so the outcome is unknown. ' +
       'Repeat the request with the same Idempotency-Key to find out. If you sent no key, check what has changed before you repeat it.',
-    {},
+    details,
     cause,
   );
 }

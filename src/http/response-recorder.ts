@@ -20,8 +20,11 @@ export interface RouteTally {
   /** As in the table of routes: `/v1/charges/:id`. */
   readonly route: string;
   succeeded: number;
-  readonly failed: Map<ErrorCode, number>;
+  readonly failed: Map<ErrorCode | typeof ON_DEMAND, number>;
 }
+
+/** A failure of ours that a test key asked for by its amount. It must not page anybody. */
+const ON_DEMAND = 'on_demand';
 
 /** The route of requests without one: an unknown path or method, or invalid HTTP. */
 const NO_ROUTE = 'none';
@@ -57,7 +60,7 @@ export class ResponseRecorder {
 
   failed(ctx: Context, error: ApiError): void {
     const tally = this.#tallyOf(ctx);
-    count(tally, error.code);
+    count(tally, error);
     if (error.status >= 500) return;
     const caller = ownerInMemory(this.#keys, ctx.req);
     const { method } = ctx;
@@ -78,10 +81,7 @@ export class ResponseRecorder {
     request: { readonly method: string; readonly route: string },
   ): void {
     if (error.status >= 500) {
-      count(
-        this.routes.find(({ route }) => route === request.route) ?? this.#unmatched,
-        error.code,
-      );
+      count(this.routes.find(({ route }) => route === request.route) ?? this.#unmatched, error);
       return;
     }
     this.#trace(requestId, error, request, caller);
@@ -90,12 +90,12 @@ export class ResponseRecorder {
 
   /** Records bytes that could not be parsed as a request. */
   unparsable(requestId: string, error: ApiError): void {
-    count(this.#unmatched, error.code);
+    count(this.#unmatched, error);
     this.#trace(requestId, error, this.#unmatched, undefined);
   }
 
   #tally(method: string, route: string): RouteTally {
-    const tally = { method, route, succeeded: 0, failed: new Map<ErrorCode, number>() };
+    const tally = { method, route, succeeded: 0, failed: new Map() };
     this.routes.push(tally);
     return tally;
   }
@@ -149,8 +149,9 @@ function isToolName(text: string): boolean {
   return text.length <= TOOL_NAME_MAX && !/[\p{Cc}\p{Cs}]/u.test(text);
 }
 
-function count({ failed }: RouteTally, code: ErrorCode): void {
-  failed.set(code, (failed.get(code) ?? 0) + 1);
+function count({ failed }: RouteTally, { code, details }: ApiError): void {
+  const outcome = details.isOnDemand === true ? ON_DEMAND : code;
+  failed.set(outcome, (failed.get(outcome) ?? 0) + 1);
 }
 
 /** A field of a charge's body, if the body is well formed. */

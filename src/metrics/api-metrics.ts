@@ -16,7 +16,7 @@ export function registerApi(registry: Registry, sources: ApiSources): void {
   registerProcess(registry, pools);
   const requests = new Counter({
     name: 'farebox_requests_total',
-    help: 'Requests, by method, route and outcome: success, or the error code.',
+    help: 'Requests, by method, route and outcome: success, the error code, or on_demand: a failure that a test amount asked for.',
     labelNames: ['method', 'route', 'outcome'],
     registers,
     collect() {

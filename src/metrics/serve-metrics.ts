@@ -1,4 +1,7 @@
-/** `/metrics` for Prometheus and `/healthz` for health checks, on a port that clients never reach. */
+/**
+ * `/metrics` for Prometheus, `/healthz` for health checks and a worker's `/readyz`, on a port that clients never
+ * reach.
+ */
 import { createServer, type ServerResponse } from 'node:http';
 import type { Registry } from '@prometheus-io/client';
 import type { Logger } from 'pino';
@@ -10,11 +13,16 @@ export interface MetricsServer {
 export async function serveMetrics(
   { host, port, log }: { readonly host: string; readonly port: number; readonly log: Logger },
   registry: Registry,
+  isReady?: () => Promise<boolean>,
 ): Promise<MetricsServer> {
   const server = createServer(({ method, url }, response) => {
     const isRead = method === 'GET' || method === 'HEAD';
     if (isRead && url === '/healthz') {
       response.end('ok\n');
+    } else if (isRead && url === '/readyz' && isReady) {
+      void isReady().then((ready) =>
+        response.writeHead(ready ? 200 : 503).end(ready ? 'ready\n' : 'not ready\n'),
+      );
     } else if (isRead && url === '/metrics') {
       void answer(registry, response, log);
     } else {

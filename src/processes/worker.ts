@@ -4,9 +4,11 @@
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { Registry } from '@prometheus-io/client';
+import type { NativeConnection, Worker } from '@temporalio/worker';
 import type { Logger } from 'pino';
 import { startHoldSweeper } from '../charging/hold-sweeper.ts';
 import type { Config } from '../config.ts';
+import { answerWithin } from '../give-up-after.ts';
 import { autoTopUpMails } from '../mail/auto-top-ups-off.ts';
 import { endpointMails } from '../mail/endpoint-disabled.ts';
 import type { OwedMails } from '../mail/owed-mails.ts';
@@ -15,10 +17,15 @@ import { canMail } from '../mail/send.ts';
 import { serveMetrics, type MetricsServer } from '../metrics/serve-metrics.ts';
 import { registerWorker } from '../metrics/worker-metrics.ts';
 import { readBacklog } from '../store/operators/backlog.ts';
-import { createDatabase, type Database } from '../store/database.ts';
+import { createDatabase, readServerState, type Database } from '../store/database.ts';
 import { createStripe } from '../stripe/calls.ts';
 import { keepBuilds, UNVERSIONED } from '../temporal/builds.ts';
-import { createTemporalClient, followApiKey, type TemporalClient } from '../temporal/client.ts';
+import {
+  createTemporalClient,
+  followApiKey,
+  isUp,
+  type TemporalClient,
+} from '../temporal/client.ts';
 import { connectWorker } from '../temporal/connect-worker.ts';
 import { keepConnected } from '../temporal/keep-connected.ts';
 import { checkNamespace } from '../temporal/namespace.ts';
@@ -44,6 +51,10 @@ const DATABASE_CONNECTIONS = 10;
  */
 const DATABASE_SILENCE_MS_MAX = 12_000;
 const RECONNECT_MS = 1_000;
+/** A dependency that does not answer in this time counts as down. */
+const PROBE_TIMEOUT_MS = 1_000;
+/** Longer, because the deadline of a call counts the time that this process stood still. */
+const CALL_TIMEOUT_MS = 10_000;
 
 /** Resolves when the worker polls for work. Waits for Temporal as long as needed, or until `signal` aborts. */
 export async function runWorker(
@@ -75,8 +86,12 @@ export async function runWorker(
   );
   opened.defer(() => sweeper.stop());
   let abandonedRuns: number | undefined;
+  let isReady = async () => false;
   // Before Temporal is up, because a worker that waits for it needs metrics too.
-  const metrics = await startMetrics(config, log, database, () => abandonedRuns);
+  const metrics = await startMetrics(config, log, database, {
+    abandonedRuns: () => abandonedRuns,
+    isReady: () => isReady(),
+  });
   opened.defer(() => metrics?.close());
 
   const { isVersioned, payloadKeys } = config.temporal;
@@ -107,6 +122,7 @@ export async function runWorker(
   opened.defer(followApiKey(connection, config.temporal));
 
   const runs = workers.map((each) => each.run());
+  isReady = () => canWork(workers, connection, database);
   const relay = startRelay(config, log, database, temporal, [
     securityMails(mailDeps),
     autoTopUpMails(mailDeps),
@@ -161,7 +177,13 @@ async function startMetrics(
   { host, metricsPort: port }: Config,
   log: Logger,
   database: Database,
-  abandonedRuns: () => number | undefined,
+  {
+    abandonedRuns,
+    isReady,
+  }: {
+    readonly abandonedRuns: () => number | undefined;
+    readonly isReady: () => Promise<boolean>;
+  },
 ): Promise<MetricsServer | undefined> {
   if (port === undefined) return undefined;
   const registry = new Registry();
@@ -170,7 +192,21 @@ async function startMetrics(
     readBacklog: () => readBacklog(database),
     abandonedRuns,
   });
-  return serveMetrics({ host, port, log }, registry);
+  return serveMetrics({ host, port, log }, registry, isReady);
+}
+
+/** Whether the worker can take work, and do it: it polls Temporal, and Postgres takes writes. */
+async function canWork(
+  workers: readonly Worker[],
+  connection: NativeConnection,
+  database: Database,
+): Promise<boolean> {
+  const [postgres, isTemporalUp] = await Promise.all([
+    answerWithin(PROBE_TIMEOUT_MS, readServerState(database)),
+    answerWithin(PROBE_TIMEOUT_MS, isUp(connection, CALL_TIMEOUT_MS)),
+  ]);
+  const isPolling = workers.every((each) => each.getState() === 'RUNNING');
+  return isPolling && isTemporalUp === true && postgres === 'up';
 }
 
 async function whenTemporalIsThere<T>(

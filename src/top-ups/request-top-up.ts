@@ -56,7 +56,7 @@ export type TopUpResult =
   /** Test mode: the balance would be more than can be counted. */
   | { readonly kind: 'too_much_credited' }
   /** Nothing happened, and nothing will. */
-  | { readonly kind: 'unavailable' }
+  | { readonly kind: 'unavailable'; readonly isOnDemand?: boolean }
   /** The row is written, and the database could not be asked since. */
   | { readonly kind: 'unknown'; readonly error: unknown };
 
@@ -143,8 +143,9 @@ function refusalOnDemand(kind: Exclude<MagicTopUp['kind'], 'failed'>): TopUpResu
       return { kind, retryAfterMs: HOUR_MS };
     case 'consent_required':
     case 'too_many_open':
-    case 'unavailable':
       return { kind };
+    case 'unavailable':
+      return { kind, isOnDemand: true };
   }
 }
 

@@ -210,11 +210,14 @@ describe('an agent by a2a', () => {
       });
     }
 
-    it('is unavailable when it answers with an internal error to who asks for the task', async () => {
-      const broken = { error: { code: -32603, message: 'Internal error' } };
+    it('is unavailable when it answers with an internal error to who asks for the task, and its text is dropped', async () => {
+      const broken = { error: { code: -32603, message: 'jane@example.com has no such row' } };
       const unavailable = {
         kind: 'unavailable',
-        error: { code: 'agent_unavailable', message: 'Its task: Internal error (-32603)' },
+        error: {
+          code: 'agent_unavailable',
+          message: 'It answered a question about its task with -32603.',
+        },
       };
       const begun = (rpc: Rpc) =>
         rpc.method === 'SendMessage' ? taskOf('TASK_STATE_WORKING') : broken;

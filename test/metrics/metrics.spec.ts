@@ -11,6 +11,7 @@ import { choosePort } from '../support/ports.ts';
 import { createTestAccount, type TestAccount } from '../support/accounts.ts';
 import { call, charge } from '../support/http.ts';
 import { openCheckout } from '../support/payments.ts';
+import { testSideOf } from '../support/test-mode.ts';
 import {
   createTestDatabase,
   farebox,
@@ -135,6 +136,35 @@ describe('metrics', () => {
         await readFile(api.logFile, 'utf8'),
       ),
     );
+  });
+
+  it('count the failures that test amounts ask for apart, and the log has no error for them', async () => {
+    const test = await testSideOf(api, env['DATABASE_URL'] ?? '', account, 10);
+    const { consumerKey: apiKey, developerKey: key } = test;
+    const before = await scrape('api');
+    const statuses = [0.9905, 0.990503].map(
+      async (amount) => (await charge(api, test, { amount })).status,
+    );
+    assert.deepEqual(await Promise.all(statuses), [500, 503]);
+    const charges = [0.9905, 0.990503].map((amount) => ({ apiKey, tool: 'search', amount }));
+    assert.equal(
+      (await call(api, 'POST', '/v1/charges/batch', { key, body: { charges } })).status,
+      200,
+    );
+    const topUp = { key: apiKey, body: { amount: 503.01 } };
+    assert.equal((await call(api, 'POST', '/v1/top-up', topUp)).status, 503);
+    const after = await scrape('api');
+    const grew = (name: string) => (after.get(name) ?? 0) - (before.get(name) ?? 0);
+    const topUps = 'farebox_requests_total{method="POST",route="/v1/top-up",outcome="on_demand"}';
+    assert.deepEqual([requests('on_demand'), batches('on_demand'), topUps].map(grew), [2, 2, 1]);
+    const failures = [...after.keys()].filter((name) =>
+      /outcome="(outcome_unknown|service_unavailable)"/.test(name),
+    );
+    assert.deepEqual(
+      failures.filter((name) => grew(name) > 0),
+      [],
+    );
+    assert.doesNotMatch(await readFile(api.logFile, 'utf8'), /"level":50/);
   });
 
   it('show the batches of charges: their size, their wait, and Postgres’s time', async () => {
@@ -324,7 +354,7 @@ describe('metrics', () => {
     await until(async () => (await scrape('worker')).get('farebox_backlog_readable') === 1);
   });
 
-  it('are not on the port of the API; their own port adds only a liveness check', async () => {
+  it('are not on the port of the API; their own port adds only health checks', async () => {
     assert.equal((await call(api, 'GET', '/metrics')).status, 404);
     for (const port of Object.values(ports)) {
       const statusOf = async (path: string, method = 'GET') =>
@@ -339,6 +369,8 @@ describe('metrics', () => {
         [200, 404, 404, 404],
       );
     }
+    assert.equal((await fetch(`http://127.0.0.1:${ports.api}/readyz`)).status, 404);
+    await until(async () => (await fetch(`http://127.0.0.1:${ports.worker}/readyz`)).ok);
   });
 
   it('include every name, label and value that the dashboard and the alerts use', async () => {

@@ -40,6 +40,16 @@ describe('secrets from files', () => {
     }
   });
 
+  it('may be variables that end with a line break, as Kubernetes makes them of files', () => {
+    for (const name of SECRET_SETTINGS) {
+      for (const end of ['\n', '\r\n']) {
+        assert.deepEqual(withSecretFiles({ [name]: `the ${name}${end}` }), {
+          [name]: `the ${name}`,
+        });
+      }
+    }
+  });
+
   it('are refused when the setting is there too, and when the file is empty or absent', async () => {
     const full = await file('full', 'secret');
     const both = { MASTER_SECRET: 'a', MASTER_SECRET_FILE: full };
@@ -60,7 +70,7 @@ describe('secrets from files', () => {
     const path = await file('space', 'secret \n');
     const spaced = says(/^MASTER_SECRET begins or ends with a space or a line break/);
     assert.throws(() => withSecretFiles({ MASTER_SECRET_FILE: path }), spaced);
-    for (const secret of ['secret\n', ' secret', '\ufeffsecret']) {
+    for (const secret of ['secret \n', ' secret', '\ufeffsecret']) {
       assert.throws(() => withSecretFiles({ MASTER_SECRET: secret }), spaced);
     }
   });

@@ -11,7 +11,8 @@ interface Probe {
 
 interface Container {
   readonly image: string;
-  readonly args: readonly string[];
+  readonly command?: readonly string[];
+  readonly args?: readonly string[];
   readonly ports?: readonly { readonly name: string; readonly containerPort: number }[];
   readonly readinessProbe?: Probe;
   readonly livenessProbe?: Probe;
@@ -66,8 +67,11 @@ describe('deploy/kubernetes', () => {
   const named = (kind: string) =>
     resources.filter((each) => each.kind === kind).map(({ metadata }) => metadata.name);
 
-  it('has the API, the worker, the migration and what keeps them available', () => {
-    assert.deepEqual([...pods.keys()], ['farebox-migrate', 'farebox-api', 'farebox-worker']);
+  it('has the API, the worker, the migration, a place for commands and what keeps them available', () => {
+    assert.deepEqual(
+      [...pods.keys()],
+      ['farebox-migrate', 'farebox-api', 'farebox-worker', 'farebox-commands'],
+    );
     assert.deepEqual(named('Job'), ['farebox-migrate']);
     assert.deepEqual(named('PodDisruptionBudget'), ['farebox-api', 'farebox-worker']);
     assert.deepEqual(named('HorizontalPodAutoscaler'), ['farebox-api']);
@@ -77,8 +81,13 @@ describe('deploy/kubernetes', () => {
     const { version } = JSON.parse(read('package.json')) as { version: string };
     assert.deepEqual(kustomization.images, [{ name: 'farebox', newTag: version }]);
     for (const [name, { spec }] of pods) {
-      const [{ image, args }] = spec.containers;
+      const [{ image, command, args = [] }] = spec.containers;
       assert.equal(image, 'farebox');
+      if (name === 'farebox-commands') {
+        assert.deepEqual([command, args], [['sleep', 'infinity'], []]);
+        continue;
+      }
+      assert.equal(command, undefined);
       assert.deepEqual(args, [name.replace('farebox-', '')]);
       assert.match(read('src/cli.ts'), new RegExp(`^ {2}${args[0]}: `, 'm'));
     }
@@ -94,13 +103,13 @@ describe('deploy/kubernetes', () => {
       metrics: read('src/metrics/serve-metrics.ts'),
     };
     for (const { spec } of pods.values()) {
-      const [{ ports: opened = [], readinessProbe, livenessProbe, startupProbe, args }] =
+      const [{ ports: opened = [], readinessProbe, livenessProbe, startupProbe, args = [] }] =
         spec.containers;
       for (const { name, containerPort } of opened) assert.equal(containerPort, ports[name]);
       const probes = [readinessProbe, livenessProbe, startupProbe].filter(
         (probe) => probe !== undefined,
       );
-      assert.equal(probes.length, args[0] === 'migrate' ? 0 : 3);
+      assert.equal(probes.length, ['api', 'worker'].includes(args[0] ?? '') ? 3 : 0);
       for (const { httpGet } of probes) {
         assert.ok(opened.some(({ name }) => name === httpGet.port));
         assert.ok(served[httpGet.port as keyof typeof served].includes(`'${httpGet.path}'`));
@@ -111,6 +120,13 @@ describe('deploy/kubernetes', () => {
       service?.spec.ports?.map(({ targetPort }) => targetPort),
       ['http'],
     );
+  });
+
+  it('is left by no command of the documentation for a pod that a restore stops', () => {
+    for (const page of ['operations', 'runbook', 'self-hosting']) {
+      const targets = [...read(`docs/${page}.md`).matchAll(/kubectl exec (\S+\/\S+)/g)];
+      for (const [, target] of targets) assert.equal(target, 'deployment/farebox-commands', page);
+    }
   });
 
   it('selects its own pods', () => {
@@ -164,7 +180,7 @@ describe('deploy/kubernetes', () => {
     }
   });
 
-  it('gives the API and the worker the payload keys and the mail server, if the secret has them', () => {
+  it('gives the API, the worker and commands the payload keys and the mail server, if the secret has them', () => {
     for (const [name, { spec }] of pods) {
       if (name === 'farebox-migrate') continue;
       assert.deepEqual(spec.containers[0].env, [

@@ -39,15 +39,17 @@ export async function postChargeBatch(
   const wellFormed = members.filter((each): each is AskedMember => !(each instanceof ApiError));
   const resultOf = await results(api, request, wellFormed);
   let answered = 0;
+  let unavailable = 0;
   const answers = await mapInSlices(members, (member, index): BatchMember => {
     try {
       if (member instanceof ApiError) throw member;
       return resultOf(answered++);
     } catch (error) {
-      return errorResult(api, request, request.body.charges[index], error);
+      const known = apiErrorOf(error);
+      if (known.status === 503 && known.details.isOnDemand !== true) unavailable += 1;
+      return errorResult(api, request, request.body.charges[index], known);
     }
   });
-  const unavailable = answers.filter(({ status }) => status === 503).length;
   if (unavailable > 0) {
     const { requestId } = request;
     api.log.warn({ requestId, members: unavailable }, 'members of a batch: service_unavailable');
@@ -78,12 +80,11 @@ function errorResult(
   api: Api,
   { caller, requestId }: Request<ChargeBatchEnvelope>,
   member: unknown,
-  error: unknown,
+  known: ApiError,
 ): BatchMember {
-  const known = apiErrorOf(error);
   api.responses.failedMember(caller, requestId, member, known, BATCHES);
-  if (known.status === 500) {
-    api.log.error({ err: error, requestId }, `a member of a batch: ${known.code}`);
+  if (known.status === 500 && known.details.isOnDemand !== true) {
+    api.log.error({ err: known.cause ?? known, requestId }, `a member of a batch: ${known.code}`);
   }
   return { status: known.status, ...errorBody(known, api.config.baseUrl, requestId) };
 }

@@ -89,6 +89,7 @@ export function errorOnDemand(
     case 'service_unavailable':
       return new ApiError(code, 'Nothing was charged; try again shortly.', {
         retryAfterSeconds: 1,
+        isOnDemand: true,
       });
   }
 }

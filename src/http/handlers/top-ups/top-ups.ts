@@ -155,7 +155,7 @@ function refusalOf(api: Api, refusal: Refusal, consumerId: string, amount: Micro
       return new ApiError(
         'service_unavailable',
         'Top-ups are unavailable at the moment; nothing was started. Try again shortly.',
-        { retryAfterSeconds: 5 },
+        { retryAfterSeconds: 5, isOnDemand: refusal.isOnDemand ?? false },
       );
     case 'unknown':
       return outcomeUnknown(refusal.error);
