@@ -24,8 +24,8 @@ export interface Export {
 const PAGE_ROWS = 500;
 
 /**
- * Where a spreadsheet would see a formula: at the start, after white space, after a line break, and after a
- * semicolon, which separates cells in countries that write 1,5; also in quotes. The library's own option looks at the first
+ * Where a spreadsheet would see a formula, also in quotes: at the start, after white space, after a line break, and
+ * after a semicolon, which separates cells in countries that write 1,5. The library's own option looks at the first
  * character only.
  */
 const FORMULA_START = /(?<=^|;|\n|\r(?!\n))(?=["\s]*[=+\-@\t\r\uFF1D\uFF0B\uFF0D\uFF20])/gu;
