@@ -86,11 +86,12 @@ export async function runWorker(
   );
   opened.defer(() => sweeper.stop());
   let abandonedRuns: number | undefined;
-  let isReady = async () => false;
+  /** Undefined until the worker polls. */
+  let isReady: (() => Promise<boolean>) | undefined;
   // Before Temporal is up, because a worker that waits for it needs metrics too.
   const metrics = await startMetrics(config, log, database, {
     abandonedRuns: () => abandonedRuns,
-    isReady: () => isReady(),
+    isReady: async () => (await isReady?.()) ?? false,
   });
   opened.defer(() => metrics?.close());
 
