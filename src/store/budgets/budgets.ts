@@ -56,8 +56,8 @@ export interface TreeView extends ConsumerRef {
 export type Maker = ConsumerRef & Partial<Pick<TreeView, 'root' | 'by'>>;
 
 /**
- * The last number that a maker may give to a budget or a spend key, of which an account has at most `max`. A used
- * number is never free again. So the second half is for keys of the account, and the last tenth for its owner.
+ * The last number that a maker may give to a budget or a spend key; `max` is the last one of the account. A number is
+ * never free again. So spend keys leave the second half to keys of the account, and these leave the last tenth to its owner.
  */
 export function lastNumberFor({ root, by }: Maker, max: number): number {
   if (root) return max / 2;
