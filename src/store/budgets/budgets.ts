@@ -57,7 +57,7 @@ export type Maker = ConsumerRef & Partial<Pick<TreeView, 'root' | 'by'>>;
 
 /**
  * The last number that a maker may give to a budget or a spend key; `max` is the last one of the account. A number is
- * never free again. So spend keys leave the second half to keys of the account, and these leave the last tenth to its owner.
+ * never free again. So spend keys leave half of them to keys of the account, and those leave a tenth to the owner.
  */
 export function lastNumberFor({ root, by }: Maker, max: number): number {
   if (root) return max / 2;
